@@ -1,0 +1,51 @@
+package clock
+
+import "time"
+
+// A Clock tells the time and makes alarms that follow it.
+//
+// Two calls of Now must never go backwards for durations taken with
+// [time.Time.Sub]: the system clock keeps that by its monotonic reading, a
+// virtual clock by never being set back.
+type Clock interface {
+	// Now returns the current time.
+	Now() time.Time
+	// NewAlarm returns an alarm, not yet set, that calls f when it goes off.
+	// f runs on a goroutine that the clock chooses; it may call any method
+	// of the alarm and of the clock.
+	NewAlarm(f func()) Alarm
+}
+
+// An Alarm calls one function at one moment at a time. It is the part of
+// [time.Timer], as made by [time.AfterFunc], that a scheduler needs.
+//
+// An alarm that is replaced or stopped at the very moment it goes off may
+// still call its function: callers must look at the time and at their own
+// state rather than trust the call.
+type Alarm interface {
+	// Reset sets the alarm to go off once, after d, in place of any moment it
+	// was set for before. A d of zero or less goes off at once, though never
+	// inside the call itself.
+	Reset(d time.Duration)
+	// Stop unsets the alarm. An alarm that is not set stays so.
+	Stop()
+}
+
+// System returns the clock of the operating system, on package time. Inside
+// a testing/synctest bubble it is the bubble's fake clock.
+func System() Clock { return system{} }
+
+type system struct{}
+
+func (system) Now() time.Time { return time.Now() }
+
+func (system) NewAlarm(f func()) Alarm {
+	t := time.AfterFunc(1<<63-1, f)
+	t.Stop()
+	return systemAlarm{t}
+}
+
+type systemAlarm struct{ t *time.Timer }
+
+func (a systemAlarm) Reset(d time.Duration) { a.t.Reset(d) }
+func (a systemAlarm) Stop()                 { a.t.Stop() }

@@ -1,0 +1,3 @@
+module github.com/tickless/tickless
+
+go 1.25.0
