@@ -1,0 +1,329 @@
+package bucket
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// checkArena fails if what the slab keeps about its chunks is not what its
+// slots say.
+func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
+	tb.Helper()
+	if a.dir == nil {
+		return
+	}
+	var zero T
+	inRing := make([]bool, len(a.dir))
+	last := uint32(0)
+	for n := a.chunks[0].next; n != 0; n = a.chunks[n].next {
+		if inRing[n] {
+			tb.Fatalf("the ring of chunks with room meets chunk %d twice", n)
+		}
+		if a.chunks[n].prev != last {
+			tb.Fatalf("chunk %d points back to %d and not to %d", n, a.chunks[n].prev, last)
+		}
+		inRing[n] = true
+		last = n
+	}
+	if a.chunks[0].prev != last {
+		tb.Fatalf("the ring ends at %d, and not at %d", a.chunks[0].prev, last)
+	}
+	vacant := make([]bool, len(a.dir))
+	for _, n := range a.vacant {
+		if vacant[n] {
+			tb.Fatalf("chunk %d is vacant twice", n)
+		}
+		vacant[n] = true
+	}
+	if a.current != 0 && !inRing[a.current] {
+		tb.Fatalf("the current chunk %d has no room", a.current)
+	}
+	live := 0
+	empty := uint32(0)
+	for n := uint32(1); int(n) < len(a.dir); n++ {
+		c := &a.chunks[n]
+		values := int(n) < len(a.values) && a.values[n] != nil
+		switch {
+		case vacant[n] != (a.dir[n] == nil):
+			tb.Fatalf("chunk %d: vacant %v, in the directory %v", n, vacant[n], a.dir[n] != nil)
+		case vacant[n]:
+			if values || inRing[n] || c.used != 0 || c.gen == 0 {
+				tb.Fatalf("vacant chunk %d: values %v, in the ring %v, %+v", n, values, inRing[n], *c)
+			}
+			continue
+		case !values: // of buckets
+			if inRing[n] || *c != (chunk{}) {
+				tb.Fatalf("chunk %d of buckets: in the ring %v, %+v", n, inRing[n], *c)
+			}
+			continue
+		}
+		if inRing[n] != c.room() {
+			tb.Fatalf("chunk %d: in the ring %v, %+v", n, inRing[n], *c)
+		}
+		var free [ChunkSize]bool
+		frees := 0
+		for p := c.free; p != 0; p = uint16(a.dir[n][p-1].next) {
+			if p > c.fresh || free[p-1] {
+				tb.Fatalf("chunk %d: slot %d cannot be free", n, p-1)
+			}
+			free[p-1] = true
+			frees++
+		}
+		retired := 0
+		for p := range uint16(ChunkSize) {
+			s := &a.dir[n][p]
+			switch {
+			case p >= c.fresh:
+				if *s != (slot{}) {
+					tb.Fatalf("chunk %d: fresh slot %d was touched: %+v", n, p, *s)
+				}
+			case s.gen() == 0:
+				retired++
+			}
+			if (p >= c.fresh || s.gen() == 0 || free[p]) && a.values[n][p] != zero {
+				tb.Fatalf("chunk %d: slot %d is not live and keeps its payload", n, p)
+			}
+		}
+		if int(c.used) != int(c.fresh)-frees {
+			tb.Fatalf("chunk %d: %d used, but %d fresh and %d freed", n, c.used, c.fresh, frees)
+		}
+		live += int(c.used) - retired
+		if c.used == 0 {
+			if empty != 0 {
+				tb.Fatalf("both chunk %d and chunk %d are empty", empty, n)
+			}
+			empty = n
+		}
+	}
+	if empty != a.spare {
+		tb.Fatalf("chunk %d is empty, the spare is %d", empty, a.spare)
+	}
+	if live != a.Len() {
+		tb.Fatalf("%d live slots, and Len is %d", live, a.Len())
+	}
+}
+
+// seed is TICKLESS_SEED, or one of its own for each run.
+func seed(tb testing.TB) uint64 {
+	s := rand.Uint64()
+	if env := os.Getenv("TICKLESS_SEED"); env != "" {
+		var err error
+		if s, err = strconv.ParseUint(env, 10, 64); err != nil {
+			tb.Fatalf("TICKLESS_SEED: %v", err)
+		}
+	}
+	tb.Logf("TICKLESS_SEED=%d", s)
+	return s
+}
+
+// model is an arena and, as plain slices, what should be in it.
+type model struct {
+	tb  testing.TB
+	rng *rand.Rand
+	a   Arena[int]
+
+	buckets []Bucket
+	lists   [][]int // payloads, by bucket
+	loose   []int   // payloads of entries in no bucket
+	entries map[int]modelEntry
+	stale   []Ref
+	next    int // payload
+
+	retired, givenBack, remade, moved int
+}
+
+type modelEntry struct {
+	index    Index
+	ref      Ref
+	deadline int64
+	tag      uint8
+}
+
+func (m *model) someBucket() int { return m.rng.IntN(len(m.buckets)) }
+
+func (m *model) add() {
+	m.next++
+	e := modelEntry{deadline: m.rng.Int64(), tag: uint8(m.rng.IntN(MaxTag + 1))}
+	vacant := len(m.a.vacant)
+	e.index = m.a.New(e.deadline, m.next, e.tag)
+	if len(m.a.vacant) < vacant {
+		m.remade++
+	}
+	e.ref = m.a.Ref(e.index)
+	m.entries[m.next] = e
+	m.loose = append(m.loose, m.next)
+	if m.rng.IntN(8) > 0 {
+		m.push()
+	}
+}
+
+// push moves an entry that is in no bucket into one.
+func (m *model) push() {
+	if len(m.loose) == 0 {
+		return
+	}
+	k := m.rng.IntN(len(m.loose))
+	v := m.loose[k]
+	m.loose = slices.Delete(m.loose, k, k+1)
+	b := m.someBucket()
+	m.a.PushBack(m.buckets[b], m.entries[v].index)
+	m.lists[b] = append(m.lists[b], v)
+	m.check(b)
+}
+
+func (m *model) unlink() {
+	b := m.someBucket()
+	for k := 0; len(m.lists[b]) == 0 && k < len(m.lists); k++ {
+		b = (b + 1) % len(m.lists)
+	}
+	if n := len(m.lists[b]); n > 0 {
+		k := m.rng.IntN(n)
+		v := m.lists[b][k]
+		m.lists[b] = slices.Delete(m.lists[b], k, k+1)
+		m.a.Unlink(m.entries[v].index)
+		m.loose = append(m.loose, v)
+		m.check(b)
+	}
+}
+
+func (m *model) free() {
+	if len(m.loose) == 0 {
+		m.unlink()
+	}
+	if len(m.loose) == 0 {
+		return
+	}
+	k := m.rng.IntN(len(m.loose))
+	v := m.loose[k]
+	m.loose = slices.Delete(m.loose, k, k+1)
+	e := m.entries[v]
+	chunks := m.a.Chunks()
+	if got := m.a.Free(e.index); got != v {
+		m.tb.Fatalf("Free of %d returned %d", v, got)
+	}
+	if m.a.Chunks() < chunks {
+		m.givenBack++
+	}
+	if e.ref.gen == maxGen {
+		m.retired++
+	}
+	if _, ok := m.a.Find(e.ref); ok {
+		m.tb.Fatalf("%d is found after Free", v)
+	}
+	delete(m.entries, v)
+	m.stale = append(m.stale, e.ref)
+}
+
+func (m *model) moveAll() {
+	dst, src := m.someBucket(), m.someBucket()
+	if dst == src {
+		return
+	}
+	m.a.MoveAll(m.buckets[dst], m.buckets[src])
+	m.lists[dst] = append(m.lists[dst], m.lists[src]...)
+	m.lists[src] = nil
+	m.moved++
+	m.check(dst)
+	m.check(src)
+}
+
+func (m *model) newBuckets() {
+	k := 1 + m.rng.IntN(40)
+	b := m.a.NewBuckets(k)
+	for j := range k {
+		m.buckets = append(m.buckets, b+Bucket(j))
+		m.lists = append(m.lists, nil)
+		m.check(len(m.buckets) - 1)
+	}
+}
+
+func (m *model) check(b int) {
+	m.tb.Helper()
+	if got := contents(m.tb, &m.a, m.buckets[b]); !slices.Equal(got, m.lists[b]) {
+		m.tb.Fatalf("bucket %d holds %v, want %v", m.buckets[b], got, m.lists[b])
+	}
+}
+
+func (m *model) checkAll() {
+	m.tb.Helper()
+	for b := range m.buckets {
+		m.check(b)
+	}
+	for v, e := range m.entries {
+		if i, ok := m.a.Find(e.ref); !ok || i != e.index {
+			m.tb.Fatalf("%d is not found", v)
+		}
+		if m.a.Value(e.index) != v || m.a.Deadline(e.index) != e.deadline || m.a.Tag(e.index) != e.tag {
+			m.tb.Fatalf("entry %d: %d, %d, %d; want %d, %d, %d", e.index,
+				m.a.Value(e.index), m.a.Deadline(e.index), m.a.Tag(e.index), v, e.deadline, e.tag)
+		}
+	}
+	for _, r := range m.stale {
+		if i, ok := m.a.Find(r); ok {
+			m.tb.Fatalf("a stale ref of generation %d finds entry %d", r.gen, i)
+		}
+	}
+	if m.a.Len() != len(m.entries) {
+		m.tb.Fatalf("Len is %d, want %d", m.a.Len(), len(m.entries))
+	}
+	checkArena(m.tb, &m.a)
+}
+
+func TestArena_AgainstSlices(t *testing.T) {
+	s := seed(t)
+	for run, left := range []uint64{maxGen - 1, 3, 0} {
+		m := &model{tb: t, rng: rand.New(rand.NewPCG(s, uint64(run))), entries: map[int]modelEntry{}}
+		m.newBuckets()
+		m.add()
+		m.checkAll()
+		m.a.chunks[m.entries[m.next].index>>chunkShift].gen = maxGen - left
+		growing := true
+		for step := range 50_000 {
+			// The number of entries goes up and down, so that chunks fill
+			// and empty.
+			switch n := len(m.entries); {
+			case n > 4*ChunkSize:
+				growing = false
+			case n == 0:
+				growing = true
+			}
+			up, down := 20, 80
+			if growing {
+				up, down = down, up
+			}
+			switch p := m.rng.IntN(2 * (up + down)); {
+			case p < up:
+				m.add()
+			case p < up+down:
+				m.free()
+			case p < up+down+20:
+				m.push()
+			case p < up+down+30:
+				m.unlink()
+			case p < up+down+33:
+				m.moveAll()
+			case p == up+down+34 && len(m.buckets) < 3*ChunkSize:
+				m.newBuckets()
+			}
+			if step%250 == 0 {
+				m.checkAll()
+			}
+			if len(m.stale) > 4*ChunkSize {
+				m.stale = m.stale[ChunkSize:]
+			}
+		}
+		m.checkAll()
+		for len(m.entries) > 0 {
+			m.free()
+		}
+		m.checkAll()
+		t.Logf("generations left %d: %d chunks given back, %d made anew, %d moves, %d slots retired",
+			left, m.givenBack, m.remade, m.moved, m.retired)
+		if m.givenBack == 0 || m.remade == 0 || m.moved == 0 || (m.retired == 0) != (left > 3) {
+			t.Error("the run did not see everything it should")
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package bucket
+
+// # The life of a slot
+//
+//	         New                  Free
+//	fresh ─────────▶ live ─────────────────▶ free ─┐
+//	                  ▲                       │    │ generation used up
+//	                  └───────── New ─────────┘    ▼
+//	                                            retired
+//
+// A slot's generation names one life of it: it rises by one at Free, so every
+// Ref of the life that ended is stale from then on. A fresh slot starts with
+// the generation its chunk was made with, which is above every generation that
+// an earlier chunk of the same index had used. Whoever owns the arena makes
+// every transition; there are no others.
+//
+// A live slot is in at most one bucket. New leaves it in none.
+
+// Index names a slot of an arena. Zero names none.
+type Index uint32
+
+// slot is the part of an entry without pointers, 24 bytes.
+type slot struct {
+	// deadline is the caller's. In a bucket's sentinel it is the bucket's
+	// expiration.
+	deadline int64
+	// next and prev are the neighbours in the bucket's ring. In a free slot
+	// next is the next free one of the chunk, as position+1, 0 at the end.
+	next, prev Index
+	// word packs generation, tag and place, from the top: see the constants.
+	word uint64
+}
+
+const (
+	genBits   = 64 - tagBits - placeBits
+	tagBits   = 2
+	placeBits = 18
+
+	genShift = tagBits + placeBits
+	tagShift = placeBits
+
+	maxGen    = 1<<genBits - 1
+	placeMask = 1<<placeBits - 1
+
+	// MaxTag is the largest tag an entry can carry.
+	MaxTag = 1<<tagBits - 1
+	// MaxPlace is the largest place an entry can carry.
+	MaxPlace = placeMask
+)
+
+func (s *slot) gen() uint64    { return s.word >> genShift }
+func (s *slot) tag() uint8     { return uint8(s.word>>tagShift) & MaxTag }
+func (s *slot) place() uint32  { return uint32(s.word & placeMask) }
+func (s *slot) live(g uint64)  { s.word = g << genShift }
+func (s *slot) setTag(t uint8) { s.word |= uint64(t&MaxTag) << tagShift }
+
+func (s *slot) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
+
+// A Ref names one life of one slot: what a caller keeps to come back to an
+// entry. It is comparable and 16 bytes. The zero Ref names nothing.
+type Ref struct {
+	gen   uint64
+	index Index
+}

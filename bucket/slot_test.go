@@ -1,0 +1,58 @@
+package bucket
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSlot_Is24BytesWithoutPointers(t *testing.T) {
+	require.EqualValues(t, 24, unsafe.Sizeof(slot{}))
+	require.EqualValues(t, 24*ChunkSize, unsafe.Sizeof(slots{}))
+}
+
+func TestRef_IsSmall(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(Ref{}), uintptr(16))
+}
+
+// Generation, tag and place share a word and must not reach into each other.
+func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
+	require.GreaterOrEqual(t, genBits, 40, "a Ref must stay stale for long enough")
+	for _, gen := range []uint64{1, 2, 1<<40 - 1, maxGen} {
+		for tag := range uint8(MaxTag + 1) {
+			for _, place := range []uint32{0, 1, MaxPlace - 1, MaxPlace} {
+				var s slot
+				s.live(gen)
+				require.Zero(t, s.tag())
+				require.Zero(t, s.place())
+				s.setTag(tag)
+				s.setPlace(MaxPlace) // what was there before must not show through
+				s.setPlace(place)
+				require.Equal(t, gen, s.gen())
+				require.Equal(t, tag, s.tag())
+				require.Equal(t, place, s.place())
+			}
+		}
+	}
+}
+
+func TestArena_TagAndPlaceBelongToOneLife(t *testing.T) {
+	var a Arena[int]
+	i := a.New(17, 1, MaxTag)
+	a.SetPlace(i, MaxPlace)
+	require.EqualValues(t, MaxTag, a.Tag(i))
+	require.EqualValues(t, MaxPlace, a.Place(i))
+	require.EqualValues(t, 17, a.Deadline(i))
+	r := a.Ref(i)
+	a.SetDeadline(i, -3)
+	require.EqualValues(t, -3, a.Deadline(i))
+	require.Equal(t, r, a.Ref(i), "neither deadline, tag nor place is part of the name")
+	a.Free(i)
+
+	j := a.New(0, 2, 0)
+	require.Equal(t, i, j, "the test expects the slot to be used again")
+	require.Zero(t, a.Tag(j))
+	require.Zero(t, a.Place(j))
+	require.Zero(t, a.Deadline(j))
+}
