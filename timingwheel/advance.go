@@ -1,0 +1,128 @@
+package timingwheel
+
+import "github.com/tickless/tickless/bucket"
+
+// Expire takes a queued bucket's entries out to be drained, and frees the
+// bucket to be queued anew: who adds to it afterwards is offered with it again.
+// It moves the wheel's clock to the bucket's expiration. It is for wheels made
+// with [WithQueue], once the time has reached the bucket's expiration; buckets
+// must be expired in the order of their expirations. A bucket that is not
+// queued is left alone.
+//
+// The whole list moves at once, in O(1), and nothing is ever added to the list
+// it moves to other than by Expire: an entry that is placed anew cannot land in
+// the list that is being drained.
+func (w *Wheel[T]) Expire(b bucket.Bucket) {
+	if n, slot, ok := w.find(b); ok {
+		w.expire(n, slot)
+	}
+}
+
+// Discard frees a queued bucket to be queued anew if all its entries have left,
+// without waiting for its expiration: for the owner of the queue, who then takes
+// it out there. It reports false, and does nothing, if the bucket has entries or
+// is not queued.
+func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
+	n, slot, ok := w.find(b)
+	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
+		return false
+	}
+	w.levels[n].clearQueued(slot)
+	w.findNext()
+	return true
+}
+
+// find returns a bucket's level and slot.
+func (w *Wheel[T]) find(b bucket.Bucket) (n int, slot uint32, ok bool) {
+	for n := range w.levels {
+		// Below first the difference wraps to a large number.
+		if slot := uint32(b - w.levels[n].first); slot <= w.slotMask {
+			return n, slot, true
+		}
+	}
+	return 0, 0, false
+}
+
+func (w *Wheel[T]) expire(n int, slot uint32) {
+	l := &w.levels[n]
+	if !l.isQueued(slot) {
+		return
+	}
+	l.clearQueued(slot)
+	b := l.first + bucket.Bucket(slot)
+	w.clock = max(w.clock, w.arena.Expiration(b))
+	w.arena.MoveAll(w.due, b)
+	w.findNext()
+}
+
+// Drain works through the entries of expired buckets: it hands out those that
+// are due at the wheel's clock and places the others anew. It looks at no more
+// than len(out) entries, so that a lock around it is never held for long, puts
+// those handed out into out[:n] and reports whether more are left to look at.
+func (w *Wheel[T]) Drain(out []Expired[T]) (n int, more bool) {
+	n, _ = w.drain(out, 0, len(out))
+	return n, !w.arena.Empty(w.due)
+}
+
+// drain looks at no more than budget entries and puts those that are due into
+// out, from n on. It returns the new n and the budget that is left.
+func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
+	for ; budget > 0; budget-- {
+		i, ok := w.arena.Front(w.due)
+		if !ok {
+			break
+		}
+		w.arena.Unlink(i)
+		deadline := w.arena.Deadline(i)
+		if t := w.ticks.ceil(deadline); t > w.clock {
+			w.cascaded++
+			w.place(i, t)
+			continue
+		}
+		tag := w.arena.Tag(i)
+		out[n] = Expired[T]{w.arena.Free(i), deadline, tag}
+		n++
+	}
+	return n, budget
+}
+
+// Advance moves the wheel to the time now, which must not be negative, and
+// hands out what has become due, in the order of ticks: into out[:n], looking
+// at no more than len(out) entries. While it reports more, there is more to do
+// for the same now: call it again. A now before the wheel's clock hands out
+// nothing new. out must not be empty. Advance is for wheels made without
+// [WithQueue].
+func (w *Wheel[T]) Advance(now int64, out []Expired[T]) (n int, more bool) {
+	if len(out) == 0 {
+		panic("timingwheel: Advance needs room to hand entries out")
+	}
+	t := w.ticks.floor(now)
+	budget := len(out)
+	for {
+		n, budget = w.drain(out, n, budget)
+		if !w.arena.Empty(w.due) {
+			return n, true
+		}
+		if !w.expireNext(t) {
+			w.clock = max(w.clock, t)
+			return n, false
+		}
+	}
+}
+
+// expireNext expires the queued bucket that expires first, the lowest level's
+// if there are several, or reports false if none expires by tick t.
+func (w *Wheel[T]) expireNext(t int64) bool {
+	if w.next > t {
+		return false
+	}
+	for n := range w.levels {
+		l := &w.levels[n]
+		slot := uint32(w.next>>(uint(n)*w.slotBits)) & w.slotMask
+		if l.isQueued(slot) && w.arena.Expiration(l.first+bucket.Bucket(slot)) == w.next {
+			w.expire(n, slot)
+			return true
+		}
+	}
+	return false
+}

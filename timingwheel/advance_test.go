@@ -1,0 +1,632 @@
+package timingwheel
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/bucket"
+)
+
+// queueModel is the queue outside of a wheel made with WithQueue: a heap of the
+// buckets that are queued.
+type queueModel struct {
+	now    int64
+	heap   bucketHeap
+	set    map[bucket.Bucket]int64 // what is in the heap
+	offers int
+	twice  bool // a bucket was offered that was queued already
+}
+
+type queued struct {
+	b          bucket.Bucket
+	expiration int64
+}
+
+type bucketHeap []queued
+
+func (h bucketHeap) Len() int           { return len(h) }
+func (h bucketHeap) Less(i, j int) bool { return h[i].expiration < h[j].expiration }
+func (h bucketHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *bucketHeap) Push(x any)        { *h = append(*h, x.(queued)) }
+func (h *bucketHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+func (q *queueModel) offer(b bucket.Bucket, expiration int64) {
+	q.offers++
+	if _, ok := q.set[b]; ok {
+		q.twice = true
+	}
+	if q.set == nil {
+		q.set = map[bucket.Bucket]int64{}
+	}
+	q.set[b] = expiration
+	heap.Push(&q.heap, queued{b, expiration})
+}
+
+// pop takes the first bucket that is due.
+func (q *queueModel) pop() (bucket.Bucket, bool) {
+	if len(q.heap) == 0 || q.heap[0].expiration > q.now {
+		return 0, false
+	}
+	b := heap.Pop(&q.heap).(queued).b
+	delete(q.set, b)
+	return b, true
+}
+
+// poll does what a poller does at q.now, in batches.
+func (q *queueModel) poll(w *Wheel[int], batch int) []Expired[int] {
+	var all []Expired[int]
+	out := make([]Expired[int], batch)
+	for {
+		for more := true; more; {
+			var n int
+			n, more = w.Drain(out)
+			all = append(all, out[:n]...)
+		}
+		b, ok := q.pop()
+		if !ok {
+			return all
+		}
+		w.Expire(b)
+	}
+}
+
+func mustFind(tb testing.TB, w *Wheel[int], id ID) bucket.Index {
+	tb.Helper()
+	i, ok := w.arena.Find(id)
+	require.True(tb, ok)
+	return i
+}
+
+func values(all []Expired[int]) []int {
+	v := []int{}
+	for _, e := range all {
+		v = append(v, e.Value)
+	}
+	return v
+}
+
+// Guarantee 1 and 2: nothing early, nothing late by a tick.
+func TestWheelAdvance_RoundsUp(t *testing.T) {
+	for _, c := range []struct{ tick, deadline, due int64 }{
+		{1, 5, 5},
+		{10, 1, 10},
+		{10, 9, 10},
+		{10, 10, 10},
+		{10, 11, 20},
+		{100, 150, 200}, // Kafka ran it at 91
+		{100, 101, 200},
+		{1e6, 5e6, 5e6}, // Kafka ran it at 4.1 ms
+		{1e6, 5e6 + 1, 6e6},
+		{3, 1e9, 1e9 + 2},
+	} {
+		t.Run(fmt.Sprintf("tick=%d/deadline=%d", c.tick, c.deadline), func(t *testing.T) {
+			w := newWheel[int](t, c.tick, 16, 0)
+			add(t, w, c.deadline, 1)
+			require.Empty(t, advance(w, c.due-1))
+			require.Equal(t, []int{1}, advance(w, c.due))
+		})
+	}
+}
+
+func TestWheelAdvance_NeedsRoom(t *testing.T) {
+	w := newWheel[int](t, 1, 4, 0)
+	require.PanicsWithValue(t, "timingwheel: Advance needs room to hand entries out", func() { w.Advance(1, nil) })
+}
+
+// Ticks come in order, and within a tick entries that took the same way come
+// first in, first out.
+func TestWheelAdvance_Order(t *testing.T) {
+	type entry struct{ tick, n int64 }
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, size := range []int{2, 4, 256} {
+		w := newWheel[entry](t, 10, size, 0)
+		count := map[int64]int64{}
+		for range 3000 {
+			d := 1 + rng.Int64N(5000)
+			tick := (d + 9) / 10
+			// All are added at 0, so that those of a tick share their way.
+			add(t, w, d, entry{tick, count[tick]})
+			count[tick]++
+		}
+		seen := map[int64]int64{}
+		last := int64(0)
+		for now := int64(0); w.Len() > 0; now += rng.Int64N(300) {
+			for _, e := range advance(w, now) {
+				require.GreaterOrEqual(t, e.tick, last)
+				require.Equal(t, seen[e.tick], e.n, "tick %d", e.tick)
+				seen[e.tick]++
+				last = e.tick
+			}
+		}
+		require.Equal(t, count, seen)
+	}
+}
+
+// There is no promise between an entry that came down a level and one of the
+// same tick that was added later and went straight to the lowest: the later one
+// is first.
+func TestWheelAdvance_NoOrderAcrossACascade(t *testing.T) {
+	w := newWheel[string](t, 1, 4, 0)
+	a := add(t, w, 5, "added at 0")
+	level, _ := where(t, w, a)
+	require.Equal(t, 1, level)
+	require.Empty(t, advance(w, 2))
+	b := add(t, w, 5, "added at 2")
+	level, _ = where(t, w, b)
+	require.Equal(t, 0, level)
+	require.Equal(t, []string{"added at 2", "added at 0"}, advance(w, 5))
+}
+
+// The same calls give the same order.
+func TestWheelAdvance_IsDeterministic(t *testing.T) {
+	run := func() []int {
+		rng := rand.New(rand.NewPCG(8, 8))
+		w := newWheel[int](t, 3, 8, 0)
+		var ids []ID
+		var got []int
+		for now := int64(0); now < 3000; now++ {
+			id, ok := w.Add(now+rng.Int64N(1<<rng.IntN(12)), int(now))
+			if ok {
+				ids = append(ids, id)
+			}
+			if k := rng.IntN(len(ids) + 1); k < len(ids) {
+				if now%2 == 0 {
+					w.Remove(ids[k])
+				} else {
+					w.Move(ids[k], now+rng.Int64N(500))
+				}
+			}
+			got = append(got, advance(w, now)...)
+		}
+		return got
+	}
+	require.Equal(t, run(), run())
+}
+
+// No call looks at more entries than it has room for, be they due or on their
+// way down.
+func TestWheelAdvance_BoundedBatches(t *testing.T) {
+	const n, batch = 1000, 64
+	t.Run("due", func(t *testing.T) {
+		w := newWheel[int](t, 1, 256, 0)
+		for k := range n {
+			add(t, w, int64(1+k/300), k)
+		}
+		out := make([]Expired[int], batch)
+		var got []int
+		calls := 0
+		for more := true; more; calls++ {
+			var n int
+			n, more = w.Advance(100, out)
+			got = append(got, values(out[:n])...)
+			require.Equal(t, more, w.Len() > 0)
+		}
+		require.Len(t, got, n)
+		require.True(t, slices.IsSorted(got))
+		require.Equal(t, (n+batch-1)/batch, calls)
+	})
+	for _, queue := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cascade/queue=%v", queue), func(t *testing.T) {
+			var q queueModel
+			var opts []Option
+			if queue {
+				opts = append(opts, WithQueue(q.offer))
+			}
+			w := newWheel[int](t, 1, 256, 0, opts...)
+			for k := range n {
+				add(t, w, int64(300+k%200), k)
+			}
+			out := make([]Expired[int], batch)
+			if queue {
+				q.now = 256
+				b, ok := q.pop()
+				require.True(t, ok)
+				w.Expire(b)
+			}
+			calls := 0
+			for more := true; more; calls++ {
+				before := w.Cascaded()
+				var n int
+				if queue {
+					n, more = w.Drain(out)
+				} else {
+					n, more = w.Advance(256, out)
+				}
+				require.Zero(t, n)
+				require.LessOrEqual(t, w.Cascaded()-before, uint64(batch))
+			}
+			require.EqualValues(t, n, w.Cascaded())
+			require.Equal(t, (n+batch-1)/batch, calls)
+			require.Equal(t, n, w.Len())
+		})
+	}
+	t.Run("no room at all", func(t *testing.T) {
+		q := queueModel{now: 1}
+		w := newWheel[int](t, 1, 256, 0, WithQueue(q.offer))
+		add(t, w, 1, 1)
+		b, _ := q.pop()
+		w.Expire(b)
+		n, more := w.Drain(nil)
+		require.Zero(t, n)
+		require.True(t, more)
+	})
+}
+
+// Guarantee 3: what was removed never comes out, also when it is in the list
+// being drained.
+func TestWheelRemove_DuringADrain(t *testing.T) {
+	for victim := range 6 {
+		for _, queue := range []bool{false, true} {
+			q := queueModel{now: 2}
+			var opts []Option
+			if queue {
+				opts = append(opts, WithQueue(q.offer))
+			}
+			w := newWheel[int](t, 1, 4, 0, opts...)
+			var ids []ID
+			for k := range 6 {
+				ids = append(ids, add(t, w, 2, k))
+			}
+			out := make([]Expired[int], 2)
+			drain := func() (int, bool) { return w.Advance(2, out) }
+			if queue {
+				b, _ := q.pop()
+				w.Expire(b)
+				drain = func() (int, bool) { return w.Drain(out) }
+			}
+			n, more := drain()
+			require.True(t, more)
+			require.Equal(t, []int{0, 1}, values(out[:n]))
+			next, ok := w.Next()
+			require.True(t, ok)
+			require.EqualValues(t, 2, next, "there is work left now")
+
+			_, ok = w.Remove(ids[victim])
+			require.Equal(t, victim >= 2, ok, "true exactly if it has not come out")
+			got := []int{0, 1}
+			for more {
+				n, more = drain()
+				got = append(got, values(out[:n])...)
+			}
+			want := []int{0, 1, 2, 3, 4, 5}
+			if victim >= 2 {
+				want = slices.Delete(want, victim, victim+1)
+			}
+			require.Equal(t, want, got)
+			require.Zero(t, w.Len())
+			_, ok = w.Next()
+			require.False(t, ok)
+		}
+	}
+}
+
+// The last one of the list being drained may be removed, and the drain ends.
+func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
+	w := newWheel[int](t, 1, 4, 0)
+	add(t, w, 2, 1)
+	id := add(t, w, 2, 2)
+	out := make([]Expired[int], 1)
+	_, more := w.Advance(2, out)
+	require.True(t, more)
+	w.Remove(id)
+	n, more := w.Advance(2, out)
+	require.Zero(t, n)
+	require.False(t, more)
+	checkWheel(t, w)
+}
+
+// A bucket is in use again from the moment it expires. What is added to it then
+// is offered anew, once, and does not land in the list that is being drained.
+func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
+	q := queueModel{now: 3}
+	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
+	add(t, w, 2, 20)
+	add(t, w, 2, 21)
+	add(t, w, 3, 30)
+	require.Equal(t, 2, q.offers)
+	b2, _ := q.pop()
+	w.Expire(b2)
+	out := make([]Expired[int], 1)
+	n, more := w.Drain(out)
+	require.Equal(t, []int{20}, values(out[:n]))
+	require.True(t, more)
+	b3, _ := q.pop()
+	w.Expire(b3)
+
+	for k := range 3 {
+		id := add(t, w, 6, 60+k)
+		require.Equal(t, b2, w.bucketOf(mustFind(t, w, id)))
+		require.Equal(t, 3, q.offers, "offered with the first, and only then")
+	}
+	require.False(t, q.twice)
+	require.Equal(t, queued{b2, 6}, q.heap[0])
+	require.Equal(t, []int{21, 30}, values(q.poll(w, 1)), "and nothing of 6")
+	q.now = 5
+	require.Empty(t, q.poll(w, 1))
+	q.now = 6
+	require.Equal(t, []int{60, 61, 62}, values(q.poll(w, 1)))
+	require.Equal(t, 3, q.offers)
+}
+
+// RussellLuo/timingwheel 53: what is placed anew while its bucket is drained
+// goes elsewhere, and a drain that places everything anew comes to its end.
+func TestWheelDrain_PlacesAnewElsewhere(t *testing.T) {
+	w := newWheel[int](t, 1, 4, 0)
+	var ids []ID
+	for k := range 100 {
+		ids = append(ids, add(t, w, 2, k))
+	}
+	out := make([]Expired[int], 10)
+	for _, id := range ids {
+		require.True(t, w.Move(id, 1<<40)) // all stay in the bucket of 2
+	}
+	calls := 0
+	for more := true; more; calls++ {
+		var n int
+		n, more = w.Advance(2, out)
+		require.Zero(t, n)
+	}
+	require.Equal(t, 10, calls)
+	require.EqualValues(t, 100, w.Cascaded())
+	require.Len(t, advance(w, 1<<40), 100)
+}
+
+// RussellLuo/timingwheel 41: equal deadlines are all handed out.
+func TestWheelAdvance_EqualDeadlines(t *testing.T) {
+	w := newWheel[int](t, 1e6, 32, 0)
+	for k := range 1000 {
+		add(t, w, 3600e9, k)
+	}
+	require.Empty(t, advance(w, 3600e9-1))
+	got := advance(w, 3600e9)
+	require.Len(t, got, 1000)
+	require.True(t, slices.IsSorted(got))
+}
+
+// A bucket that is emptied stays queued, wakes nobody up more than once, and is
+// offered anew when it is next used.
+func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
+	q := queueModel{}
+	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
+	for k := range 50 {
+		id := add(t, w, 3, k)
+		v, ok := w.Remove(id)
+		require.True(t, ok)
+		require.Equal(t, k, v)
+		_, ok = w.Remove(id)
+		require.False(t, ok, "only once")
+	}
+	require.Equal(t, 1, q.offers, "it was queued all the time")
+	require.Zero(t, w.Len())
+	next, ok := w.Next()
+	require.True(t, ok)
+	require.EqualValues(t, 3, next)
+	checkWheel(t, w)
+
+	q.now = 3
+	require.Empty(t, q.poll(w, 8))
+	_, ok = w.Next()
+	require.False(t, ok)
+	w.Observe(4)
+	add(t, w, 7, 1) // the same bucket, a turn later
+	require.Equal(t, 2, q.offers)
+	q.now = 7
+	require.Equal(t, []int{1}, values(q.poll(w, 8)))
+}
+
+// WithQueue offers a bucket exactly when it becomes queued, with the time at
+// which it expires.
+func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
+	q := queueModel{}
+	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
+	step := func(deadline int64, offers int, expiration int64) {
+		t.Helper()
+		id := add(t, w, deadline, int(deadline))
+		require.Equal(t, offers, q.offers, "deadline %d", deadline)
+		b := w.bucketOf(mustFind(t, w, id))
+		require.Equal(t, expiration, q.set[b], "deadline %d", deadline)
+		require.False(t, q.twice)
+	}
+	step(15, 1, 20)
+	step(20, 1, 20)
+	step(30, 2, 30)
+	step(65, 3, 40) // tick 7; level 1 has 40 to 79
+	step(41, 3, 40)
+	step(170, 4, 160) // level 2
+	_, ok := w.Add(0, 0)
+	require.False(t, ok)
+	require.Equal(t, 4, q.offers, "what is due is not offered")
+
+	q.now = 19
+	require.Empty(t, q.poll(w, 1))
+	q.now = 30
+	require.Equal(t, []int{15, 20, 30}, values(q.poll(w, 1)))
+	require.Equal(t, 4, q.offers)
+	q.now = 40
+	require.Empty(t, q.poll(w, 1))
+	require.Equal(t, 6, q.offers, "65 and 41 went down, to 70 and 50")
+	q.now = 79
+	require.Equal(t, []int{41, 65}, values(q.poll(w, 1)))
+	q.now = 1000
+	require.Equal(t, []int{170}, values(q.poll(w, 1)))
+	require.Empty(t, q.heap)
+	require.False(t, q.twice)
+}
+
+func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
+	q := queueModel{now: 3}
+	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
+	id := add(t, w, 2, 1)
+	b := w.bucketOf(mustFind(t, w, id))
+	for _, other := range []bucket.Bucket{0, w.due, b - 1, b + 1, b + 100, math.MaxUint32} {
+		w.Expire(other)
+		require.EqualValues(t, 0, w.Clock())
+		checkWheel(t, w)
+	}
+	w.Expire(b)
+	require.EqualValues(t, 2, w.Clock())
+	w.Expire(b)
+	checkWheel(t, w)
+	out := make([]Expired[int], 4)
+	n, more := w.Drain(out)
+	require.Equal(t, []int{1}, values(out[:n]))
+	require.False(t, more)
+}
+
+// Discard frees what removals have emptied, and only that.
+func TestWheelDiscard(t *testing.T) {
+	q := queueModel{}
+	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
+	first := add(t, w, 20, 1)
+	second := add(t, w, 20, 2)
+	add(t, w, 70, 3) // level 1, expires at 40
+	b := w.bucketOf(mustFind(t, w, first))
+	for _, other := range []bucket.Bucket{0, w.due, b + 1, math.MaxUint32} {
+		require.False(t, w.Discard(other), "it is not queued")
+	}
+	require.False(t, w.Discard(b), "two entries")
+	w.Remove(first)
+	require.False(t, w.Discard(b), "one entry")
+	w.Remove(second)
+	require.True(t, w.Discard(b))
+	require.False(t, w.Discard(b), "not queued any more")
+	checkWheel(t, w)
+	next, ok := w.Next()
+	require.True(t, ok)
+	require.EqualValues(t, 40, next)
+
+	// Nothing stands in the clock's way now, and the bucket can be used for
+	// another time: it is offered anew.
+	w.Observe(30)
+	require.EqualValues(t, 30, w.Clock())
+	require.Equal(t, 2, q.offers)
+	require.Equal(t, b, w.bucketOf(mustFind(t, w, add(t, w, 60, 4))))
+	require.Equal(t, 3, q.offers)
+	require.EqualValues(t, 60, q.set[b])
+	checkWheel(t, w)
+
+	// An entry that was moved later is still in its bucket.
+	q = queueModel{}
+	w = newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
+	id := add(t, w, 20, 1)
+	w.Move(id, 1000)
+	require.False(t, w.Discard(w.bucketOf(mustFind(t, w, id))))
+
+	// The last one: then there is nothing to wait for.
+	w.Remove(id)
+	require.True(t, w.Discard(q.heap[0].b))
+	_, ok = w.Next()
+	require.False(t, ok)
+}
+
+// Two buckets of different levels that expire at the same time come one after
+// the other, in either order, and what is added in between goes to neither.
+func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
+	for _, coarseFirst := range []bool{false, true} {
+		for d := int64(5); d < 70; d++ {
+			q := queueModel{}
+			w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
+			add(t, w, 4, 40)
+			add(t, w, 6, 60) // with it in the level-1 bucket of 4
+			w.Observe(3)
+			add(t, w, 4, 41) // level 0
+			require.Len(t, q.heap, 2)
+			fine, coarse := w.levels[0].first, w.levels[1].first+1
+			require.Equal(t, map[bucket.Bucket]int64{fine: 4, coarse: 4}, q.set)
+			q.heap, q.set = nil, nil // both are popped
+			first, second := fine, coarse
+			if coarseFirst {
+				first, second = second, first
+			}
+			w.Expire(first)
+			out := make([]Expired[int], 10)
+			n, _ := w.Drain(out)
+			got := values(out[:n])
+			_, ok := w.Add(4, 0)
+			require.False(t, ok)
+			add(t, w, d, 99)
+			w.Observe(1000)
+			require.EqualValues(t, 4, w.Clock(), "Observe does not pass the bucket that is still queued")
+			checkWheel(t, w)
+			w.Expire(second)
+			n, more := w.Drain(out)
+			require.False(t, more)
+			got = append(got, values(out[:n])...)
+			require.ElementsMatch(t, []int{40, 41}, got, "and not yet %d", d)
+			checkWheel(t, w)
+			for q.now = 5; w.Len() > 0; q.now++ {
+				for _, e := range q.poll(w, 3) {
+					require.Equal(t, q.now, e.Deadline)
+				}
+			}
+		}
+	}
+}
+
+// A poller pops a bucket under the queue's lock and comes to the wheel's a
+// moment later: an earlier bucket may have been queued meanwhile. The order of
+// ticks cannot be had then, but nothing is lost, early or handed out twice.
+func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
+	for _, size := range []int{2, 4, 8, 256} {
+		rng := rand.New(rand.NewPCG(9, uint64(size)))
+		q := queueModel{}
+		w := newWheel[int](t, 1, size, 0, WithQueue(q.offer))
+		deadlines := map[int]int64{}
+		out := make([]Expired[int], 3)
+		v := 0
+		addAt := func(d int64) {
+			if _, ok := w.Add(d, v); ok {
+				deadlines[v] = d
+			}
+			v++
+		}
+		drain := func() {
+			for more := true; more; {
+				var n int
+				n, more = w.Drain(out)
+				for _, e := range out[:n] {
+					d, ok := deadlines[e.Value]
+					if !ok || d != e.Deadline || d > q.now {
+						t.Fatalf("%+v comes out at %d; want %d, and once", e, q.now, d)
+					}
+					delete(deadlines, e.Value)
+				}
+			}
+		}
+		for step := range 10_000 {
+			w.Observe(q.now)
+			addAt(q.now + rng.Int64N(1<<rng.IntN(14)))
+			q.now += rng.Int64N(1 << rng.IntN(6))
+			for b, ok := q.pop(); ok; b, ok = q.pop() {
+				if rng.IntN(3) == 0 { // in between
+					addAt(w.clock + 1 + rng.Int64N(max(1, q.now-w.clock)))
+				}
+				w.Expire(b)
+				drain()
+			}
+			if len(deadlines) != w.Len() {
+				t.Fatalf("%d entries, want %d", w.Len(), len(deadlines))
+			}
+			if step%100 != 0 {
+				continue
+			}
+			for v, d := range deadlines {
+				if d <= q.now {
+					t.Fatalf("%d is lost", v)
+				}
+			}
+		}
+		require.False(t, q.twice)
+	}
+}

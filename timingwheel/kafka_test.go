@@ -1,0 +1,129 @@
+package timingwheel
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What Kafka's tests of its timer and its timing wheel ask for. Two things are
+// different here. Deadlines round up to a tick instead of down, so that what is
+// due within the current tick is not "due already" but due at its end. And
+// sizes are powers of two: where Kafka takes 3 slots these tests take 4, and
+// where it takes 5 they take 4.
+
+// Delays that are over are due at once, all of them.
+func TestKafka_AlreadyExpired(t *testing.T) {
+	w := newWheel[int](t, 1, 4, 100)
+	for delay := int64(-5); delay <= 0; delay++ {
+		id, ok := w.Add(100+delay, 0)
+		require.False(t, ok)
+		require.Equal(t, ID{}, id)
+	}
+	require.Zero(t, w.Len())
+	_, ok := w.Next()
+	require.False(t, ok)
+}
+
+// Delays of 0 to 4 once, 10 to 99 twice, 100 to 499 once: 585 runs, in the
+// order of deadlines.
+func TestKafka_Expiration(t *testing.T) {
+	w := newWheel[int64](t, 1, 4, 0)
+	var got, want []int64
+	task := func(delay int64) {
+		if _, ok := w.Add(delay, delay); !ok {
+			got = append(got, delay) // due at once: only the delay of 0 is
+		}
+	}
+	for d := int64(0); d < 5; d++ {
+		task(d)
+		want = append(want, d)
+	}
+	require.Equal(t, []int64{0}, got)
+	for d := int64(10); d < 100; d++ {
+		task(d)
+		task(d)
+		want = append(want, d, d)
+	}
+	for d := int64(100); d < 500; d++ {
+		task(d)
+		want = append(want, d)
+	}
+	for next, ok := w.Next(); ok; next, ok = w.Next() {
+		got = append(got, advance(w, next)...)
+	}
+	require.Len(t, got, 585)
+	require.Equal(t, want, got)
+}
+
+// A wheel with a tick of 10 that starts at 1000. Kafka's has 5 slots.
+func TestKafka_AddAndAdvance(t *testing.T) {
+	w := newWheel[int](t, 10, 4, 1000)
+	require.EqualValues(t, 1000, w.Clock())
+
+	id := add(t, w, 1020, 1020)
+	level, expiration := where(t, w, id)
+	require.Equal(t, 0, level)
+	require.EqualValues(t, 1020, expiration)
+
+	for _, late := range []int64{-5, 0, 999, 1000} {
+		_, ok := w.Add(late, 0)
+		require.False(t, ok, "%d is due already", late)
+	}
+	// Kafka rounds 1005 down to the clock and calls it due; it is due at 1010.
+	id = add(t, w, 1005, 1005)
+	_, expiration = where(t, w, id)
+	require.EqualValues(t, 1010, expiration)
+	require.Equal(t, 2, w.Len())
+
+	// 1005 is within the current tick: the clock stays.
+	require.Empty(t, advance(w, 1005))
+	require.EqualValues(t, 1000, w.Clock())
+	require.Equal(t, []int{1005}, advance(w, 1010))
+	require.EqualValues(t, 1010, w.Clock())
+	_, ok := w.Add(1010, 0)
+	require.False(t, ok)
+
+	require.Equal(t, []int{1020}, advance(w, 1020))
+	require.Equal(t, 1, w.Levels())
+}
+
+// The overflow wheel is made by the first deadline that needs it, and by no
+// other. With 4 slots of 10 from 1010 on, that is 1050 (1060 with Kafka's 5).
+func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
+	w := newWheel[int](t, 10, 4, 1000)
+	require.Empty(t, advance(w, 1010))
+	add(t, w, 1040, 1040)
+	require.Equal(t, 1, w.Levels())
+
+	id := add(t, w, 1050, 1050)
+	require.Equal(t, 2, w.Levels())
+	level, expiration := where(t, w, id)
+	require.Equal(t, 1, level)
+	require.EqualValues(t, 1040, expiration, "level 1 has slots of 40")
+
+	made := w.levels[1].first
+	id = add(t, w, 1051, 1051) // rounds to 1060
+	require.Equal(t, 2, w.Levels())
+	level, expiration = where(t, w, id)
+	require.Equal(t, 1, level)
+	require.EqualValues(t, 1040, expiration, "the same bucket")
+	require.Equal(t, made, w.levels[1].first)
+
+	// The overflow wheel's clock moves with the wheel's: at 1060 it reads 1040,
+	// for its slots begin at multiples of 40 (1050 with Kafka's slots of 50).
+	require.Equal(t, []int{1040, 1050, 1051}, advance(w, 1060))
+	require.EqualValues(t, 1060, w.Clock())
+	for _, c := range []struct {
+		deadline int64
+		level    int
+	}{
+		{1090, 0},             // 3 slots on
+		{1100, 1},             // 4 slots on
+		{1040 + 4*40 - 10, 1}, // the last of level 1, whose clock reads 1040
+		{1040 + 4*40, 2},
+	} {
+		level, _ := where(t, w, add(t, w, c.deadline, 0))
+		require.Equal(t, c.level, level, "deadline %d", c.deadline)
+	}
+}

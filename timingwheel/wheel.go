@@ -1,0 +1,261 @@
+package timingwheel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/tickless/tickless/bucket"
+)
+
+// MaxSize is the largest number of slots a level can have.
+const MaxSize = 1 << 15
+
+// Errors of [New].
+var (
+	ErrTick  = errors.New("timingwheel: the tick must be positive")
+	ErrSize  = errors.New("timingwheel: the wheel size must be a power of two, from 2 to 32768")
+	ErrStart = errors.New("timingwheel: the start must not be negative")
+)
+
+// An ID names an entry of a wheel, from Add until the entry is handed out or
+// removed. It is comparable; the zero ID names nothing.
+type ID = bucket.Ref
+
+// Expired is an entry that a wheel has handed out.
+type Expired[T any] struct {
+	Value    T
+	Deadline int64 // as given to Add or Move, not rounded
+	Tag      uint8 // as given to AddTagged
+}
+
+// A Wheel keeps entries of type T until they are due. See the package comment
+// for how, and for what an ID, a tick and a time are.
+type Wheel[T any] struct {
+	arena bucket.Arena[T]
+	ticks ticks
+
+	// slotBits is log2 of the number of slots a level; slotMask that less one.
+	slotBits uint
+	slotMask uint32
+	// lowest[n] is the level of a deadline whose distance has n bits, or one
+	// less than it.
+	lowest [65]uint8
+
+	// clock is the wheel's time in ticks. It moves to a bucket's expiration
+	// when the bucket expires, and on Observe as far as no queued bucket is
+	// passed: so it never goes stale, however long the wheel was idle.
+	clock int64
+	// observe is the time from which on Observe moves the clock again.
+	observe int64
+	// next is the first expiration of a queued bucket, math.MaxInt64 if none.
+	next int64
+	// levels[n] is level n. Levels are made when first used and kept.
+	levels []level
+
+	// due is the list of entries taken out of expired buckets and not yet
+	// handed out or placed anew. Entries are never added to it otherwise.
+	due bucket.Bucket
+
+	offer func(b bucket.Bucket, expiration int64)
+
+	cascaded uint64
+}
+
+// An Option changes how a wheel works.
+type Option func(*options)
+
+type options struct {
+	offer func(b bucket.Bucket, expiration int64)
+}
+
+// WithQueue has the wheel offer each bucket to a queue exactly when it becomes
+// queued: when its first entry is placed in it after it was made or has
+// expired. Whoever owns the queue then calls [Wheel.Expire] for the buckets, in
+// the order of their expirations, and [Wheel.Drain], in place of
+// [Wheel.Advance]. offer must not call the wheel.
+func WithQueue(offer func(b bucket.Bucket, expiration int64)) Option {
+	return func(o *options) { o.offer = offer }
+}
+
+// New returns an empty wheel whose time is start. tick is the length of a slot
+// of the lowest level, in the caller's unit of time, and size the number of
+// slots of every level, a power of two from 2 to [MaxSize].
+func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], error) {
+	switch {
+	case tick <= 0:
+		return nil, fmt.Errorf("%w: it is %d", ErrTick, tick)
+	case size < 2 || size > MaxSize || size&(size-1) != 0:
+		return nil, fmt.Errorf("%w: it is %d", ErrSize, size)
+	case start < 0:
+		return nil, fmt.Errorf("%w: it is %d", ErrStart, start)
+	}
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	w := &Wheel[T]{
+		ticks:    newTicks(tick),
+		slotBits: uint(bits.TrailingZeros(uint(size))),
+		slotMask: uint32(size - 1),
+		next:     math.MaxInt64,
+		offer:    o.offer,
+	}
+	for n := range w.lowest {
+		w.lowest[n] = uint8(max(n-1, 0) / int(w.slotBits))
+	}
+	w.clock = w.ticks.floor(start)
+	w.due = w.arena.NewBuckets(1)
+	return w, nil
+}
+
+// Len returns the number of entries in the wheel.
+func (w *Wheel[T]) Len() int { return w.arena.Len() }
+
+// Levels returns the number of levels that were made so far.
+func (w *Wheel[T]) Levels() int { return len(w.levels) }
+
+// Cascaded returns how many times an entry was placed anew because its bucket
+// expired before it was due.
+func (w *Wheel[T]) Cascaded() uint64 { return w.cascaded }
+
+// Chunks returns the number of memory chunks that entries are held in, of
+// [bucket.ChunkSize] entries each.
+func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
+
+// Clock returns the wheel's time, rounded down to a tick. No queued bucket
+// expires before it.
+func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }
+
+// Add puts v into the wheel, to be handed out once the time has reached
+// deadline. It reports false, and keeps nothing, if the deadline, rounded up to
+// a tick, is not after the wheel's clock: v is due already.
+func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) { return w.AddTagged(deadline, v, 0) }
+
+// AddTagged is Add with a tag, at most [bucket.MaxTag], that comes back with v.
+func (w *Wheel[T]) AddTagged(deadline int64, v T, tag uint8) (ID, bool) {
+	t := w.ticks.ceil(deadline)
+	if t <= w.clock {
+		return ID{}, false
+	}
+	i := w.arena.New(deadline, v, tag)
+	w.place(i, t)
+	return w.arena.Ref(i), true
+}
+
+// Remove takes an entry out and returns its payload. It reports false if the
+// entry was handed out or removed before.
+func (w *Wheel[T]) Remove(id ID) (v T, ok bool) {
+	i, ok := w.arena.Find(id)
+	if !ok {
+		return v, false
+	}
+	w.arena.Unlink(i)
+	return w.arena.Free(i), true
+}
+
+// Move changes an entry's deadline. It reports false, and changes nothing, if
+// the entry was handed out or removed before, or if the new deadline is due
+// already as for Add ([Wheel.Contains] tells the two apart).
+//
+// An entry whose new deadline is not before its bucket expires stays where it
+// is; it is placed anew when the bucket expires. So moving a deadline later,
+// again and again, touches only the entry itself.
+func (w *Wheel[T]) Move(id ID, deadline int64) bool {
+	i, ok := w.arena.Find(id)
+	if !ok {
+		return false
+	}
+	t := w.ticks.ceil(deadline)
+	if t <= w.clock {
+		return false
+	}
+	w.arena.SetDeadline(i, deadline)
+	// An entry in the list of due entries still has the place that it had
+	// before its bucket expired. That bucket has expired, so that t is after its
+	// expiration, or it is queued anew, and then either branch is right too: the
+	// drain looks at an entry that stays, and place puts it where it belongs.
+	if t < w.arena.Expiration(w.bucketOf(i)) {
+		w.arena.Unlink(i)
+		w.place(i, t)
+	}
+	return true
+}
+
+// Contains reports whether id names an entry of the wheel.
+func (w *Wheel[T]) Contains(id ID) bool {
+	_, ok := w.arena.Find(id)
+	return ok
+}
+
+// Deadline returns an entry's deadline, or false if id names no entry.
+func (w *Wheel[T]) Deadline(id ID) (int64, bool) {
+	i, ok := w.arena.Find(id)
+	if !ok {
+		return 0, false
+	}
+	return w.arena.Deadline(i), true
+}
+
+// Tag returns an entry's tag, or false if id names no entry.
+func (w *Wheel[T]) Tag(id ID) (uint8, bool) {
+	i, ok := w.arena.Find(id)
+	if !ok {
+		return 0, false
+	}
+	return w.arena.Tag(i), true
+}
+
+// Observe tells the wheel the time, so that what is added next is placed from
+// there. It hands nothing out and passes no bucket that is queued. Without it
+// a wheel that was idle would place a near deadline in a high level, from where
+// it would have to come down step by step.
+func (w *Wheel[T]) Observe(now int64) {
+	if now < w.observe {
+		return
+	}
+	t := w.ticks.floor(now)
+	if t > w.clock && t < w.next && w.arena.Empty(w.due) {
+		w.clock = t
+		// An eighth of a turn of the lowest level may pass before a stale clock
+		// costs more than looking at the time does.
+		w.observe = w.ticks.time(t + int64(w.slotMask+1)/8)
+	}
+}
+
+// Next returns a time before which no entry is due: the first expiration of a
+// queued bucket, or the wheel's clock while a drain is unfinished. It reports
+// false if no bucket is queued. The bucket may turn out to hold entries that
+// only have to go down a level, or, after removals, none.
+func (w *Wheel[T]) Next() (int64, bool) {
+	if !w.arena.Empty(w.due) {
+		return w.Clock(), true
+	}
+	return w.ticks.time(w.next), w.next != math.MaxInt64 || w.anyQueued()
+}
+
+// anyQueued tells a bucket that expires at math.MaxInt64 from none at all.
+func (w *Wheel[T]) anyQueued() bool {
+	for n := range w.levels {
+		if _, ok := w.levels[n].nextQueued(0); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Each calls f for every entry, in no order. f must not call the wheel.
+func (w *Wheel[T]) Each(f func(e Expired[T])) {
+	each := func(b bucket.Bucket) {
+		for i, ok := w.arena.Front(b); ok; i, ok = w.arena.Next(b, i) {
+			f(Expired[T]{w.arena.Value(i), w.arena.Deadline(i), w.arena.Tag(i)})
+		}
+	}
+	each(w.due)
+	for n := range w.levels {
+		for s := range w.slotMask + 1 {
+			each(w.levels[n].first + bucket.Bucket(s))
+		}
+	}
+}
