@@ -1,0 +1,69 @@
+package delayqueue
+
+import (
+	"math"
+
+	"github.com/emirpasic/gods/v2/trees/binaryheap"
+)
+
+// A key is what the heap orders. It has no pointers: the heap's array, which
+// keeps what was popped until it is overwritten, retains nothing by it and is
+// nothing to the garbage collector.
+//
+// A key is dead when its slot no longer holds the element numbered seq. The
+// heap cannot take a key out of its middle, so Remove empties the slot and
+// leaves the key behind as a tombstone.
+type key struct {
+	due  int64  // moment, see moment.go
+	seq  uint64 // number of the Offer, from 1
+	slot int    // where the element is in the slab
+}
+
+// compare orders keys by deadline, then by age. Spelt out it saves 15% of a
+// pop and a push against two calls of cmp.Compare.
+func compare(a, b key) int {
+	switch {
+	case a.due < b.due:
+		return -1
+	case a.due > b.due:
+		return 1
+	case a.seq < b.seq:
+		return -1
+	case a.seq > b.seq:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// The heap's array shrinks to fit when three quarters of it are unused and
+// grows to double when it is full. For fewer than two keys the two meet, and
+// a queue that hovers about empty would allocate with every Offer. So two
+// keys that sort after all others lie at the bottom of every heap.
+const floorKeys = 2
+
+var floor = key{due: never, seq: math.MaxUint64}
+
+// A keyHeap is a binary heap of keys.
+type keyHeap struct{ h *binaryheap.Heap[key] }
+
+func newKeyHeap(keys ...key) keyHeap {
+	h := binaryheap.NewWith(compare)
+	h.Push(floor, floor)
+	h.Push(keys...) // linear: many at once are sifted from the bottom up
+	return keyHeap{h}
+}
+
+// size returns how many keys there are, dead ones included.
+func (h keyHeap) size() int { return h.h.Size() - floorKeys }
+
+func (h keyHeap) push(k key) { h.h.Push(k) }
+
+// head returns the first key.
+func (h keyHeap) head() (k key, ok bool) {
+	k, _ = h.h.Peek()
+	return k, k != floor
+}
+
+// pop drops the first key, which there must be.
+func (h keyHeap) pop() { h.h.Pop() }

@@ -1,0 +1,250 @@
+package delayqueue
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A model is what the queue should be: a slice sorted by deadline.
+type model struct {
+	now      time.Time
+	elements []modelElement
+}
+
+type modelElement struct {
+	deadline time.Time
+	never    bool
+	v        int
+	ticket   Ticket
+}
+
+func (m *model) offer(e modelElement) (head bool) {
+	// The queue's range, in which alone it tells deadlines apart.
+	if end := start.Add(math.MaxInt64); !e.deadline.Before(end) {
+		e.deadline, e.never = end, true
+	}
+	if begin := start.Add(math.MinInt64); e.deadline.Before(begin) {
+		e.deadline = begin
+	}
+	i := len(m.elements)
+	for i > 0 && m.elements[i-1].deadline.After(e.deadline) {
+		i--
+	}
+	m.elements = slices.Insert(m.elements, i, e)
+	return i == 0
+}
+
+func (m *model) poll() (v int, ok bool) {
+	if len(m.elements) == 0 || m.elements[0].never || m.elements[0].deadline.After(m.now) {
+		return 0, false
+	}
+	v = m.elements[0].v
+	m.elements = m.elements[1:]
+	return v, true
+}
+
+// runModel makes operations from choose, which returns a number below n and
+// false when there are no more, on a queue and on a model at once.
+func runModel(t *testing.T, choose func(n int) (int, bool)) {
+	clk := newFakeClock(start)
+	q := New[int](WithClock(clk))
+	m := &model{now: start}
+	var stale []Ticket
+	next := 0
+	far := []time.Time{{}, years(-3000), years(-292), years(291), years(293), years(1000)}
+	pick := func(n int) int { i, _ := choose(n); return i }
+
+	for step := 0; ; step++ {
+		op, more := choose(16)
+		if !more {
+			break
+		}
+		did := ""
+		switch op {
+		case 0, 1, 2, 3, 4:
+			deadline := m.now.Add(time.Duration(pick(20) - 3))
+			if op == 0 {
+				deadline = far[pick(len(far))]
+			}
+			did = fmt.Sprintf("Offer(%d, %v)", next, deadline)
+			ticket, head := q.Offer(next, deadline)
+			want := m.offer(modelElement{deadline: deadline, v: next, ticket: ticket})
+			if head != want {
+				t.Fatalf("step %d: %s: head %v, want %v", step, did, head, want)
+			}
+			next++
+		case 5:
+			d := []time.Duration{-1, 0, 1, 5, math.MinInt64, math.MaxInt64}[pick(6)]
+			did = fmt.Sprintf("OfferAfter(%d, %d)", next, d)
+			ticket, head := q.OfferAfter(next, d)
+			want := m.offer(modelElement{deadline: m.now.Add(d), v: next, ticket: ticket})
+			if head != want {
+				t.Fatalf("step %d: %s: head %v, want %v", step, did, head, want)
+			}
+			next++
+		case 6, 7, 8:
+			did = "Poll"
+			if len(m.elements) > 0 {
+				stale = append(stale, m.elements[0].ticket)
+			}
+			v, ok := q.Poll()
+			wantV, want := m.poll()
+			if v != wantV || ok != want {
+				t.Fatalf("step %d: Poll: %d %v, want %d %v", step, v, ok, wantV, want)
+			}
+			if !ok && len(m.elements) > 0 {
+				stale = stale[:len(stale)-1]
+			}
+		case 9, 10, 11, 12:
+			if len(m.elements) == 0 {
+				continue
+			}
+			i := pick(len(m.elements))
+			e := m.elements[i]
+			did = fmt.Sprintf("Remove(%d)", e.v)
+			v, ok := q.Remove(e.ticket)
+			if v != e.v || !ok {
+				t.Fatalf("step %d: %s: %d %v", step, did, v, ok)
+			}
+			m.elements = slices.Delete(m.elements, i, i+1)
+			stale = append(stale, e.ticket)
+		case 13:
+			if len(stale) == 0 {
+				continue
+			}
+			did = "Remove(stale)"
+			if v, ok := q.Remove(stale[pick(len(stale))]); ok {
+				t.Fatalf("step %d: a stale ticket removed %d", step, v)
+			}
+		case 14:
+			d := time.Duration(pick(12))
+			did = fmt.Sprintf("Advance(%d)", d)
+			clk.Advance(d)
+			m.now = m.now.Add(d)
+		case 15:
+			if pick(64) != 0 {
+				continue
+			}
+			did = "Drain"
+			all := q.Drain()
+			if len(all) != len(m.elements) {
+				t.Fatalf("step %d: Drain returned %d of %d", step, len(all), len(m.elements))
+			}
+			for i, e := range m.elements {
+				if all[i] != e.v {
+					t.Fatalf("step %d: Drain's element %d: %d, want %d", step, i, all[i], e.v)
+				}
+				stale = append(stale, e.ticket)
+			}
+			m.elements = nil
+		}
+		if q.Len() != len(m.elements) {
+			t.Fatalf("step %d: %s: Len %d, want %d", step, did, q.Len(), len(m.elements))
+		}
+		v, deadline, ok := q.Peek()
+		if ok != (len(m.elements) > 0) {
+			t.Fatalf("step %d: %s: Peek: %v with %d elements", step, did, ok, len(m.elements))
+		}
+		if ok && (v != m.elements[0].v || !deadline.Equal(m.elements[0].deadline)) {
+			t.Fatalf("step %d: %s: Peek: %d %v, want %v", step, did, v, deadline, m.elements[0])
+		}
+		if err := q.check(); err != nil {
+			t.Fatalf("step %d: %s: %v", step, did, err)
+		}
+	}
+}
+
+// check returns what is wrong with the queue's inner state.
+func (q *Queue[T]) check() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if dead := q.order.size() - q.slab.live; dead < 0 || dead > max(q.slab.live, fewDead) {
+		return fmt.Errorf("%d keys for %d elements", q.order.size(), q.slab.live)
+	}
+	if k, ok := q.order.head(); ok && q.slab.get(k.slot, k.seq) == nil {
+		return fmt.Errorf("a dead key at the head")
+	} else if !ok && q.slab.live != 0 {
+		return fmt.Errorf("no key for %d elements", q.slab.live)
+	}
+	return q.slab.check()
+}
+
+func (s *slab[T]) check() error {
+	inRoom := map[int]bool{}
+	for n := s.room; n != none; n = s.chunks[n].next {
+		if inRoom[n] {
+			return fmt.Errorf("chunk %d is twice in the list of those with room", n)
+		}
+		inRoom[n] = true
+	}
+	all := 0
+	for n, c := range s.chunks {
+		live, free := 0, 0
+		for _, e := range c.slots {
+			if e.seq != 0 {
+				live++
+			}
+		}
+		for i := c.free; i != none; i = int(c.slots[i].due) {
+			free++
+		}
+		switch {
+		case live != c.live || live+free != len(c.slots):
+			return fmt.Errorf("chunk %d: %d live (%d counted), %d free of %d", n, c.live, live, free, len(c.slots))
+		case inRoom[n] != (live < chunkLen):
+			return fmt.Errorf("chunk %d: %d live, in the list of those with room: %v", n, live, inRoom[n])
+		case live == 0 && c.slots != nil:
+			return fmt.Errorf("chunk %d is empty and has %d slots", n, len(c.slots))
+		}
+		all += live
+	}
+	if all != s.live {
+		return fmt.Errorf("%d live, %d counted", s.live, all)
+	}
+	return nil
+}
+
+func TestQueue_AgainstModel(t *testing.T) {
+	for range 20 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprintf("seed=%#x", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			steps := 2500
+			grow := r.IntN(3) == 0 // some runs hold many elements
+			runModel(t, func(n int) (int, bool) {
+				if n == 16 {
+					steps--
+					if grow && r.IntN(2) == 0 {
+						return 1, steps > 0
+					}
+				}
+				return r.IntN(n), steps > 0
+			})
+		})
+	}
+}
+
+func FuzzQueue(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 4, 1, 4, 6, 14, 5, 6})
+	f.Add([]byte{1, 1, 1, 2, 1, 3, 9, 0, 9, 0, 13, 0, 15, 0})
+	r := rand.New(rand.NewPCG(1, 2))
+	long := make([]byte, 3000)
+	for i := range long {
+		long[i] = byte(r.Uint32())
+	}
+	f.Add(long)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		runModel(t, func(n int) (int, bool) {
+			if len(data) == 0 {
+				return 0, false
+			}
+			i := int(data[0]) % n
+			data = data[1:]
+			return i, true
+		})
+	})
+}

@@ -1,0 +1,62 @@
+package delayqueue
+
+import (
+	"math"
+	"math/big"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAdd_Saturates(t *testing.T) {
+	edge := []int64{math.MinInt64, math.MinInt64 + 1, -2, -1, 0, 1, 2, math.MaxInt64 - 1, math.MaxInt64}
+	for _, a := range edge {
+		for _, b := range edge {
+			sum := new(big.Int).Add(big.NewInt(a), big.NewInt(b))
+			want := sum.Int64()
+			if !sum.IsInt64() {
+				want = math.MaxInt64
+				if sum.Sign() < 0 {
+					want = math.MinInt64
+				}
+			}
+			assert.Equal(t, want, add(a, b), "%d + %d", a, b)
+		}
+	}
+}
+
+func TestHasMonotonic(t *testing.T) {
+	now := time.Now()
+	assert.True(t, hasMonotonic(now))
+	assert.True(t, hasMonotonic(now.Add(time.Hour)))
+	assert.False(t, hasMonotonic(now.Round(0)))
+	assert.False(t, hasMonotonic(time.Time{}))
+	assert.False(t, hasMonotonic(now.Add(math.MaxInt64)), "Add drops a reading that overflows")
+}
+
+// setWall moves the wall part of t, which must have a monotonic reading and
+// keeps it. Package time has no way to do so, since the two only part when
+// the system's clock is set.
+func setWall(t time.Time, d time.Duration) time.Time {
+	// The layout of a time.Time with a monotonic reading: a flag bit, 33 bits
+	// of seconds since 1885, 30 bits of nanoseconds; then the reading.
+	p := (*struct {
+		wall uint64
+		ext  int64
+	})(unsafe.Pointer(&t))
+	p.wall += uint64(int64(d/time.Second)) << 30
+	return t
+}
+
+func TestSetWall(t *testing.T) {
+	now := time.Now()
+	for _, d := range []time.Duration{time.Hour, -time.Hour} {
+		moved := setWall(now, d)
+		require.True(t, hasMonotonic(moved))
+		require.Zero(t, moved.Sub(now), "the monotonic reading moved")
+		require.Equal(t, d, moved.Round(0).Sub(now.Round(0)))
+	}
+}
