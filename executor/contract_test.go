@@ -1,0 +1,328 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+)
+
+// subject is what the executors of this package have beyond the interface.
+type subject interface {
+	executor.Executor
+	Stats() executor.Stats
+	MayBlock() bool
+}
+
+var subjects = []struct {
+	name     string
+	mayBlock bool
+	inline   bool // callbacks run on the submitter
+	new      func(...executor.Option) subject
+}{
+	{"inline", true, true, func(o ...executor.Option) subject { return executor.NewInline(o...) }},
+	{"goroutines", false, false, func(o ...executor.Option) subject { return executor.NewGoroutines(o...) }},
+	{"pool", false, false, newPool()},
+	{"pool of one", false, false, newPool(executor.WithMaxWorkers(1))},
+	{"pool that blocks", true, false, newPool(executor.WithQueue(3))},
+	{"fixed pool that blocks", true, false, newPool(executor.WithWorkers(4), executor.WithMaxWorkers(4), executor.WithQueue(1))},
+	{"pool whose caller runs", true, false, newPool(executor.WithQueue(3), executor.WithOverload(executor.CallerRuns))},
+	{"pool that rejects", false, false, newPool(executor.WithQueue(5000), executor.WithOverload(executor.Reject))},
+}
+
+func newPool(with ...executor.PoolOption) func(...executor.Option) subject {
+	return func(opts ...executor.Option) subject {
+		all := slices.Clone(with)
+		for _, o := range opts {
+			all = append(all, o)
+		}
+		return executor.NewPool(all...)
+	}
+}
+
+// onEach runs f for every executor in a bubble of its own, in which a
+// callback that never runs or a Shutdown that hangs is a deadlock.
+func onEach(t *testing.T, f func(t *testing.T, inline bool, make func(...executor.Option) subject)) {
+	for _, s := range subjects {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { f(t, s.inline, s.new) })
+		})
+	}
+}
+
+func conserve(t *testing.T, s executor.Stats, offered int) {
+	t.Helper()
+	assert.Equal(t, s.Submitted, s.Run+uint64(s.Queued)+uint64(s.Running), "submitted = run + queued + running: %+v", s)
+	assert.Equal(t, uint64(offered), s.Submitted+s.Rejected, "offered = submitted + rejected: %+v", s)
+}
+
+func TestExecutor_RunsEachCallbackOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		e := make()
+		ran := [1001]atomic.Int32{} // the last is one of a batch
+		fs := []func(){}
+		for i := range ran {
+			f := func() { ran[i].Inc() }
+			if i%3 == 0 {
+				require.NoError(t, e.Submit(f))
+				continue
+			}
+			if fs = append(fs, f); len(fs) == 301 || i == len(ran)-1 {
+				n, err := e.SubmitBatch(fs)
+				require.NoError(t, err)
+				require.Equal(t, len(fs), n)
+				clear(fs) // the slice is ours again
+				fs = fs[:0]
+			}
+		}
+		synctest.Wait()
+		for i := range ran {
+			require.EqualValues(t, 1, ran[i].Load(), "callback %d", i)
+		}
+		s := e.Stats()
+		conserve(t, s, len(ran))
+		assert.EqualValues(t, len(ran), s.Run)
+		assert.Zero(t, s.Workers, "an idle executor keeps no goroutine")
+		require.NoError(t, e.Shutdown(t.Context()))
+	})
+}
+
+func TestExecutor_EmptyBatch(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		n, err := make().SubmitBatch(nil)
+		assert.Zero(t, n)
+		assert.NoError(t, err)
+	})
+}
+
+func TestExecutor_MayBlock(t *testing.T) {
+	for _, s := range subjects {
+		assert.Equal(t, s.mayBlock, s.new().MayBlock(), s.name)
+	}
+}
+
+var errBoom = errors.New("boom")
+
+func boom() { panic(errBoom) }
+
+func TestExecutor_PanicGoesToTheHandlerAndHarmsNobody(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		var mu sync.Mutex
+		var values []any
+		var stacks []string
+		e := make(executor.WithPanicHandler(func(v any, stack []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			values, stacks = append(values, v), append(stacks, string(stack))
+		}))
+		var ran atomic.Int32
+		well := func() { ran.Inc() }
+		for range 10 {
+			n, err := e.SubmitBatch([]func(){well, boom, well, nil, boom, well})
+			require.NoError(t, err)
+			require.Equal(t, 6, n)
+			require.NoError(t, e.Submit(boom))
+			require.NoError(t, e.Submit(nil)) // as time.AfterFunc(d, nil): it panics when called
+		}
+		require.NoError(t, e.Shutdown(t.Context()))
+		assert.EqualValues(t, 30, ran.Load())
+		conserve(t, e.Stats(), 80)
+		assert.EqualValues(t, 80, e.Stats().Run)
+		assert.EqualValues(t, 50, e.Stats().Panicked)
+		require.Len(t, values, 50)
+		booms := 0
+		for i, v := range values {
+			if v == error(errBoom) {
+				booms++
+				assert.Contains(t, stacks[i], "executor_test.boom(", "the stack is that of the panic")
+			} else {
+				assert.Implements(t, (*runtime.Error)(nil), v, "calling a nil func")
+			}
+		}
+		assert.Equal(t, 30, booms)
+	})
+}
+
+// pond issue 135: a task that calls runtime.Goexit, as t.FailNow does, hung
+// the pool's shutdown.
+func TestExecutor_GoexitStrandsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, inline bool, make func(...executor.Option) subject) {
+		var ran atomic.Int32
+		e := make(executor.WithPanicHandler(func(any, []byte) { runtime.Goexit() }))
+		offered := 0
+		offer := func(fs ...func()) {
+			offered += len(fs)
+			e.SubmitBatch(fs)
+		}
+		for range 10 {
+			for _, bad := range []func(){runtime.Goexit, boom} {
+				var wg sync.WaitGroup
+				wg.Go(func() { // an Inline's submitter ends with its callback
+					if inline {
+						offer(bad)
+					} else {
+						offer(bad, func() { ran.Inc() }, bad)
+					}
+				})
+				wg.Wait()
+				if !inline {
+					// Where the caller runs, it may have ended before the rest.
+					synctest.Wait()
+				}
+				offer(func() { ran.Inc() })
+			}
+		}
+		require.NoError(t, e.Shutdown(t.Context()))
+		s := e.Stats()
+		assert.Equal(t, s.Submitted, s.Run)
+		assert.Zero(t, s.Queued+s.Running+s.Workers)
+		assert.GreaterOrEqual(t, ran.Load(), int32(20))
+		if s.CallerRan == 0 {
+			conserve(t, s, offered)
+			assert.EqualValues(t, 40, ran.Load())
+		}
+	})
+}
+
+func TestExecutor_SubmitFromInsideACallback(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		e := make()
+		var ran atomic.Int32
+		var grow func(depth int) func()
+		grow = func(depth int) func() {
+			return func() {
+				ran.Inc()
+				if depth > 0 {
+					assert.NoError(t, e.Submit(grow(depth-1)))
+				}
+			}
+		}
+		require.NoError(t, e.Submit(grow(100)))
+		synctest.Wait()
+		assert.EqualValues(t, 101, ran.Load())
+		require.NoError(t, e.Shutdown(t.Context()))
+	})
+}
+
+func TestExecutorShutdown_WaitsForWhatIsAccepted(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		e := make()
+		var ended atomic.Int32
+		began := time.Now()
+		for range 3 {
+			go e.Submit(func() { time.Sleep(time.Minute); ended.Inc() })
+		}
+		time.Sleep(time.Second)
+		s := e.Stats()
+		conserve(t, s, 3)
+		require.NotZero(t, s.Running)
+		require.Zero(t, s.Run)
+
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, e.Shutdown(short), context.DeadlineExceeded)
+		require.Equal(t, 2*time.Second, time.Since(began))
+
+		ran := false
+		require.ErrorIs(t, e.Submit(func() { ran = true }), executor.ErrShutdown)
+		n, err := e.SubmitBatch([]func(){func() { ran = true }, func() { ran = true }})
+		require.ErrorIs(t, err, executor.ErrShutdown)
+		require.Zero(t, n)
+
+		var waiters sync.WaitGroup // any number of goroutines may wait
+		for range 3 {
+			waiters.Go(func() {
+				assert.NoError(t, e.Shutdown(context.Background()))
+				assert.EqualValues(t, 3, ended.Load())
+			})
+		}
+		waiters.Wait()
+		require.False(t, ran)
+		conserve(t, e.Stats(), 6)
+		require.EqualValues(t, 3, e.Stats().Rejected)
+
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.NoError(t, e.Shutdown(over), "what is done is done, whatever ctx says")
+	})
+}
+
+func TestExecutorShutdown_FromInsideACallback(t *testing.T) {
+	onEach(t, func(t *testing.T, inline bool, make func(...executor.Option) subject) {
+		e := make()
+		var err error
+		n, batchErr := e.SubmitBatch([]func(){func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			err = e.Shutdown(ctx)
+		}, func() {}})
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		require.NoError(t, e.Shutdown(t.Context()))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		if inline {
+			require.Equal(t, 1, n, "shut down in the middle of the batch")
+			require.ErrorIs(t, batchErr, executor.ErrShutdown)
+		}
+		conserve(t, e.Stats(), 2)
+	})
+}
+
+func TestExecutorShutdown_Unused(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		require.NoError(t, make().Shutdown(t.Context()))
+	})
+}
+
+// What has run must be collectable even while a later callback of the same
+// batch blocks.
+func TestExecutor_KeepsNothingThatHasRun(t *testing.T) {
+	for _, s := range subjects {
+		t.Run(s.name, func(t *testing.T) {
+			e := s.new()
+			const n = 100
+			var freed sync.WaitGroup
+			freed.Add(n)
+			release := make(chan struct{})
+			var ran sync.WaitGroup
+			ran.Add(n)
+			func() {
+				fs := make([]func(), 0, n+1)
+				for range n {
+					held := new([1 << 10]byte)
+					runtime.AddCleanup(held, func(int) { freed.Done() }, 0)
+					fs = append(fs, func() { held[0]++; ran.Done() })
+				}
+				if !s.inline {
+					fs = append(fs, func() { <-release })
+				}
+				_, err := e.SubmitBatch(fs[:len(fs)-1])
+				require.NoError(t, err)
+				go e.Submit(fs[len(fs)-1])
+			}()
+			ran.Wait()
+			collected := make(chan struct{})
+			go func() { freed.Wait(); close(collected) }()
+			for done := false; !done; {
+				runtime.GC()
+				select {
+				case <-collected:
+					done = true
+				case <-time.After(time.Millisecond):
+				}
+			}
+			close(release)
+			require.NoError(t, e.Shutdown(context.Background()))
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tickless/tickless/executor"
+)
+
+func ExamplePool() {
+	pool := executor.NewPool()
+	var mu sync.Mutex
+	sum := 0
+	for i := range 100 {
+		pool.Submit(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			sum += i
+		})
+	}
+	if err := pool.Shutdown(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(sum, pool.Stats().Run)
+	fmt.Println(pool.Submit(func() {}))
+	// Output:
+	// 4950 100
+	// executor: shut down
+}
+
+func ExamplePool_SubmitBatch() {
+	pool := executor.NewPool(executor.WithMaxWorkers(1))
+	batch := make([]func(), 0, 4)
+	for i := range 4 {
+		batch = append(batch, func() { fmt.Println("callback", i) })
+	}
+	n, err := pool.SubmitBatch(batch) // one worker keeps the order
+	pool.Shutdown(context.Background())
+	fmt.Println(n, err)
+	// Output:
+	// callback 0
+	// callback 1
+	// callback 2
+	// callback 3
+	// 4 <nil>
+}
+
+// A bounded pool says what it refuses.
+func ExampleWithOverload() {
+	pool := executor.NewPool(
+		executor.WithMaxWorkers(1),
+		executor.WithQueue(2),
+		executor.WithOverload(executor.Reject),
+	)
+	begun, release := make(chan struct{}), make(chan struct{})
+	pool.Submit(func() { close(begun); <-release })
+	<-begun
+	for range 3 {
+		if err := pool.Submit(func() {}); errors.Is(err, executor.ErrOverloaded) {
+			fmt.Println(err)
+		}
+	}
+	close(release)
+	pool.Shutdown(context.Background())
+	s := pool.Stats()
+	fmt.Println("run", s.Run, "rejected", s.Rejected)
+	// Output:
+	// executor: overloaded
+	// run 3 rejected 1
+}
+
+func ExampleWithPanicHandler() {
+	e := executor.NewInline(executor.WithPanicHandler(func(v any, stack []byte) {
+		fmt.Println("recovered:", v)
+	}))
+	e.Submit(func() { panic("boom") })
+	e.Submit(func() { fmt.Println("the next one runs") })
+	// Output:
+	// recovered: boom
+	// the next one runs
+}

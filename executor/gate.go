@@ -1,0 +1,95 @@
+package executor
+
+import (
+	"context"
+	"sync"
+
+	"go.uber.org/atomic"
+)
+
+// A gate is what [Inline] and [Goroutines] share: it lets callbacks in until
+// it is closed, and tells when the last of them has left.
+//
+// Its counts come first, for their alignment: see guard.
+type gate struct {
+	ran      atomic.Int64
+	rejected atomic.Int64
+	guard
+
+	// state is twice the number of callbacks inside, plus one once closed: a
+	// single word, so that a Submit which races with Shutdown is either
+	// refused or waited for.
+	state atomic.Int32
+	peak  atomic.Int32
+
+	finish sync.Once
+	done   chan struct{} // closed when the gate is closed and nobody inside
+}
+
+func (g *gate) init(c config) {
+	g.handler = c.panicHandler
+	g.done = make(chan struct{})
+}
+
+// enter reports whether a callback may run; it must leave afterwards.
+func (g *gate) enter() bool {
+	s := g.state.Add(2)
+	if s&1 != 0 {
+		g.exit()
+		return false
+	}
+	for n := s >> 1; ; {
+		peak := g.peak.Load()
+		if n <= peak || g.peak.CompareAndSwap(peak, n) {
+			return true
+		}
+	}
+}
+
+// leave is deferred around the callback: it counts what returned, what
+// panicked, even in the handler, and what called runtime.Goexit.
+func (g *gate) leave() {
+	g.ran.Inc()
+	g.exit()
+}
+
+// exit takes one off. Of two callbacks refused at the same time both may find
+// the gate empty, hence the Once.
+func (g *gate) exit() {
+	if g.state.Sub(2) == 1 {
+		g.finish.Do(func() { close(g.done) })
+	}
+}
+
+// refuse counts n callbacks as rejected.
+func (g *gate) refuse(n int) error {
+	g.rejected.Add(int64(n))
+	return ErrShutdown
+}
+
+func (g *gate) shutdown(ctx context.Context) error {
+	for {
+		s := g.state.Load()
+		if s&1 != 0 {
+			break
+		}
+		// Go in as a callback would, so that leaving finds out whether it
+		// was the last.
+		if g.state.CompareAndSwap(s, s+2+1) {
+			g.exit()
+			break
+		}
+	}
+	return await(ctx, g.done)
+}
+
+func (g *gate) stats() Stats {
+	ran, running := g.ran.Load(), int(g.state.Load()>>1)
+	return Stats{
+		Submitted: uint64(ran) + uint64(running),
+		Run:       uint64(ran),
+		Panicked:  uint64(g.panicked.Load()),
+		Rejected:  uint64(g.rejected.Load()),
+		Running:   running,
+	}
+}

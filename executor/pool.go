@@ -1,0 +1,164 @@
+package executor
+
+import (
+	"context"
+	"sync"
+
+	"go.uber.org/atomic"
+)
+
+// A Pool runs callbacks on few goroutines while they are short, and on as
+// many as it takes when they block.
+//
+// It starts up to its base of workers ([WithWorkers]) as work comes in. They
+// take one callback at a time, in the order of submission, and end as soon as
+// nothing waits: an idle pool has no goroutine. While callbacks wait, a
+// watchdog looks every millisecond whether they wait for workers that are
+// held up, and multiplies the workers if so; see tick.
+//
+// It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
+// that block get a goroutine each, with a delay of a few milliseconds.
+type Pool struct {
+	guard // first, for the alignment of its count: see guard
+
+	// waiting is how many submitters wait for room. It changes under mu;
+	// workers read it without, after they have taken a callback.
+	waiting atomic.Int32
+
+	base, max, bound int
+	overload         Overload
+	start            func() // p.work as a value: a go statement on it allocates nothing
+
+	mu sync.Mutex
+	// Guarded by mu.
+	queue     queue
+	room      sync.Cond // there may be room for one of the waiting submitters
+	submitted uint64
+	rejected  uint64
+	callerRan uint64
+	workers   int // started and not ended; the peak is the most there have been
+	peak      int
+	starting  int // of workers, those that have not taken their first callback
+	limit     int // submitters start workers up to here: see tick and retireLocked
+	callers   int // submitters that run a callback themselves
+	watch     watchdog
+	closed    bool
+	finished  bool
+	done      chan struct{} // closed when finished
+}
+
+var _ Executor = (*Pool)(nil)
+
+// NewPool returns a pool. It starts no goroutine before there is work.
+//
+// A pool made inside a testing/synctest bubble belongs to that bubble.
+func NewPool(opts ...PoolOption) *Pool {
+	c := newPoolConfig(opts)
+	p := &Pool{
+		base:     c.workers,
+		max:      c.maxWorkers,
+		bound:    c.queue,
+		overload: c.overload,
+		limit:    c.workers,
+		done:     make(chan struct{}),
+	}
+	p.handler = c.panicHandler
+	p.room.L = &p.mu
+	p.start = p.work
+	p.watch.init(p.tick)
+	return p
+}
+
+// Submit hands f to the pool. When the queue is full it does what the
+// overload policy says.
+func (p *Pool) Submit(f func()) error {
+	p.mu.Lock()
+	if p.closed || p.waiting.Load() > 0 || p.roomLocked() == 0 {
+		p.mu.Unlock()
+		_, err := p.SubmitBatch([]func(){f})
+		return err
+	}
+	p.queue.push(f)
+	p.submitted++
+	n := p.startLocked()
+	p.mu.Unlock()
+	p.spawn(n)
+	return nil
+}
+
+// SubmitBatch hands fs to the pool, in order. When the queue is full before
+// the end of fs, the overload policy decides about each that is left: [Block]
+// feeds them as room appears, [CallerRuns] runs one and tries again, [Reject]
+// refuses them all.
+func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
+	for err == nil && accepted < len(fs) {
+		p.mu.Lock()
+		if p.overload == Block {
+			p.awaitRoomLocked()
+		}
+		if !p.closed {
+			n := min(p.roomLocked(), len(fs)-accepted)
+			p.queue.pushAll(fs[accepted : accepted+n])
+			p.submitted += uint64(n)
+			accepted += n
+		}
+		var here bool
+		if accepted < len(fs) {
+			here, err = p.overloadedLocked(len(fs) - accepted)
+		}
+		n := p.startLocked()
+		p.passRoomLocked()
+		p.mu.Unlock()
+
+		p.spawn(n)
+		if here {
+			accepted++
+			p.runHere(fs[accepted-1])
+		}
+	}
+	return accepted, err
+}
+
+// Shutdown refuses new work, releases the submitters that wait for room with
+// [ErrShutdown], and waits for every accepted callback to end. When it has
+// returned nil no worker is left.
+func (p *Pool) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		p.room.Broadcast()
+	}
+	p.finishLocked()
+	p.mu.Unlock()
+	return await(ctx, p.done)
+}
+
+// finishLocked is called where any part of its condition may have come true.
+func (p *Pool) finishLocked() {
+	if p.closed && !p.finished && p.workers == 0 && p.callers == 0 && p.queue.len() == 0 {
+		p.finished = true
+		p.watch.stop()
+		p.queue = queue{}
+		close(p.done)
+	}
+}
+
+// Stats returns the counts, all of the same moment but for Panicked, which
+// may be ahead.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	queued := p.queue.len()
+	running := p.workers - p.starting + p.callers
+	return Stats{
+		Submitted:   p.submitted,
+		Run:         p.submitted - uint64(queued+running),
+		Panicked:    uint64(p.panicked.Load()),
+		Rejected:    p.rejected,
+		CallerRan:   p.callerRan,
+		Queued:      queued,
+		Running:     running,
+		Workers:     p.workers,
+		PeakWorkers: p.peak,
+	}
+}

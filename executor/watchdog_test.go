@@ -1,0 +1,154 @@
+package executor_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/executor"
+)
+
+// blockers submits n callbacks that block until release is closed.
+func blockers(t *testing.T, p *executor.Pool, n int) (release chan struct{}) {
+	release = make(chan struct{})
+	_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, n))
+	require.NoError(t, err)
+	return release
+}
+
+func TestWatchdog_MultipliesWhileCallbacksBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2))
+		began := time.Now()
+		release := blockers(t, p, 1000)
+		var waited time.Duration
+		require.NoError(t, p.Submit(func() { waited = time.Since(began) }))
+
+		for _, want := range []int{2, 16, 128, 1000} {
+			synctest.Wait()
+			s := p.Stats()
+			require.Equal(t, want, s.Running)
+			conserve(t, s, 1001)
+			time.Sleep(time.Millisecond)
+		}
+		require.Equal(t, 3*time.Millisecond, waited, "the next callback, behind 1,000 blocked ones")
+		require.Equal(t, 1001, p.Stats().PeakWorkers, "never more than one each")
+
+		close(release)
+		synctest.Wait()
+		require.Zero(t, p.Stats().Workers, "they end as soon as the blocked are back")
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// While 1,000 callbacks block, later ones start at once, again and again.
+func TestWatchdog_NextCallbackBehindBlockedOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2))
+		release := blockers(t, p, 1000)
+		time.Sleep(time.Second)
+		for range 100 {
+			began := time.Now()
+			var waits [2]time.Duration
+			for i := range waits {
+				require.NoError(t, p.Submit(func() { waits[i] = time.Since(began) }))
+			}
+			time.Sleep(time.Millisecond + time.Nanosecond)
+			synctest.Wait()
+			require.Equal(t, [2]time.Duration{}, waits)
+			require.Equal(t, 1000, p.Stats().Workers, "and they end")
+		}
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// Callbacks that block for less than the watchdog's millisecond make each
+// other wait as well.
+func TestWatchdog_ShortBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2))
+		began := time.Now()
+		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { time.Sleep(900 * time.Microsecond) }}, 1000))
+		require.NoError(t, err)
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.Less(t, time.Since(began), 6*time.Millisecond) // 450 with the first two workers alone
+	})
+}
+
+// One worker keeps up here: whenever the watchdog looks a callback waits, but
+// never the one that waited at the look before.
+func TestWatchdog_LeavesAWorkerThatKeepsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takes, ahead = 950 * time.Microsecond, 300 * time.Microsecond
+		p := executor.NewPool(executor.WithWorkers(1))
+		for i := range 100 {
+			require.NoError(t, p.Submit(func() { time.Sleep(takes) }))
+			if i == 0 {
+				time.Sleep(takes - ahead)
+			} else {
+				time.Sleep(takes)
+			}
+		}
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.Equal(t, 1, p.Stats().PeakWorkers)
+	})
+}
+
+// Workers that come back in time are not surplus, however many they are.
+func TestWatchdog_LastingBacklogOfShortBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(100))
+		began := time.Now()
+		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { time.Sleep(900 * time.Microsecond) }}, 10_000))
+		require.NoError(t, err)
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.Less(t, time.Since(began), 100*time.Millisecond) // 90 with 100 workers from the start
+	})
+}
+
+func TestWatchdog_StopsAtTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(50))
+		release := blockers(t, p, 1000)
+		time.Sleep(time.Second)
+		require.Equal(t, 50, p.Stats().Workers)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.Equal(t, 50, p.Stats().PeakWorkers)
+	})
+}
+
+// With nothing waiting the watchdog does not look: a look each millisecond of
+// this century would take as long as it sounds.
+func TestWatchdog_RestsWhenNothingWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2))
+		release := blockers(t, p, 10)
+		time.Sleep(100 * 365 * 24 * time.Hour)
+		require.Equal(t, 10, p.Stats().Running)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// After a spell of blocking the pool is back at its base.
+func TestWatchdog_BackToTheBase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2))
+		close(blockers(t, p, 1000))
+		time.Sleep(time.Second)
+		release := blockers(t, p, 500)
+		time.Sleep(time.Second)
+		require.Equal(t, 500, p.Stats().Running)
+		close(release)
+		synctest.Wait()
+		release = blockers(t, p, 500)
+		synctest.Wait()
+		require.Equal(t, 2, p.Stats().Workers)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
