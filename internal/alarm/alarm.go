@@ -1,0 +1,59 @@
+// Package alarm is the alarm on the system's clock that a scheduler's poller
+// sleeps by: as exact as the platform allows.
+//
+// Package time's timers are late by up to a millisecond in an idle process on
+// Linux, where the runtime sleeps in whole milliseconds. A timerfd is exact
+// there, but is late when every P is busy, because the runtime then looks at
+// descriptors only every ten milliseconds or so. So on Linux both are set, and
+// whichever comes first rings. Elsewhere, where the time is fake, and where no
+// descriptor is to be had, it is package time's timer alone.
+package alarm
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/clock"
+)
+
+// An Alarm is a [clock.Alarm] that holds resources while it is set.
+type Alarm interface {
+	clock.Alarm
+	// Close unsets the alarm for good and gives back what it holds. The channel
+	// is closed once nothing is left: at once, or when a call of the alarm's
+	// function that is under way has returned.
+	Close() <-chan struct{}
+}
+
+// New returns an alarm, not yet set, that calls f when it goes off. It holds
+// nothing until it is first set, and lets go of what it holds soon after it went
+// off or was stopped and was not set again.
+func New(f func()) Alarm {
+	if fake() {
+		return On(clock.System(), f)
+	}
+	return newSystem(f)
+}
+
+// On returns an alarm of the clock's own.
+func On(c clock.Clock, f func()) Alarm { return plain{c.NewAlarm(f)} }
+
+// fake reports whether time is that of a testing/synctest bubble, where it has
+// no monotonic reading.
+func fake() bool {
+	t := time.Now()
+	return t == t.Round(0)
+}
+
+// plain is a clock's alarm.
+type plain struct{ clock.Alarm }
+
+func (p plain) Close() <-chan struct{} {
+	p.Stop()
+	return closed
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()

@@ -1,0 +1,171 @@
+package alarm
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAlarm_NeverEarlyAndOnceASetting(t *testing.T) {
+	rang := make(chan time.Time, 100)
+	a := New(func() { rang <- time.Now() })
+	defer a.Close()
+	for _, d := range []time.Duration{-1, 0, 1, 50 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 2 * linger} {
+		start := time.Now()
+		a.Reset(d)
+		at := <-rang
+		require.GreaterOrEqual(t, at.Sub(start), d)
+	}
+	require.Empty(t, rang)
+}
+
+func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
+	rang := make(chan time.Time, 100)
+	a := New(func() { rang <- time.Now() })
+	defer a.Close()
+	a.Reset(time.Hour)
+	start := time.Now()
+	a.Reset(time.Millisecond) // earlier
+	require.GreaterOrEqual(t, (<-rang).Sub(start), time.Millisecond)
+	start = time.Now()
+	a.Reset(20 * time.Millisecond)
+	a.Reset(60 * time.Millisecond) // later
+	require.GreaterOrEqual(t, (<-rang).Sub(start), 60*time.Millisecond)
+	a.Reset(20 * time.Millisecond)
+	a.Stop()
+	a.Stop()
+	time.Sleep(40 * time.Millisecond)
+	require.Empty(t, rang)
+	a.Reset(1)
+	<-rang
+}
+
+func TestAlarm_SetFromItsOwnFunction(t *testing.T) {
+	done := make(chan struct{})
+	n := 0
+	var a Alarm
+	a = New(func() {
+		if n++; n == 1000 {
+			close(done)
+			return
+		}
+		a.Reset(time.Duration(n%3) * 10 * time.Microsecond)
+	})
+	defer a.Close()
+	a.Reset(0)
+	<-done
+}
+
+func TestAlarm_ClosedFromItsOwnFunction(t *testing.T) {
+	done := make(chan struct{})
+	var a Alarm
+	a = New(func() { a.Close(); close(done) })
+	a.Reset(0)
+	<-done
+	a.Reset(0) // does nothing
+	a.Close()
+}
+
+func TestAlarm_GoexitInItsFunction(t *testing.T) {
+	rang := make(chan bool)
+	a := New(func() { rang <- true; runtime.Goexit() })
+	defer a.Close()
+	for range 3 {
+		a.Reset(time.Millisecond)
+		<-rang
+	}
+}
+
+func TestAlarm_MovedFromManyGoroutines(t *testing.T) {
+	rang := make(chan bool, 1)
+	a := New(func() {
+		select {
+		case rang <- true:
+		default:
+		}
+	})
+	defer a.Close()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 2000 {
+				switch {
+				case i%7 == 0:
+					a.Stop()
+				default:
+					a.Reset(time.Duration(i%50) * time.Microsecond)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	a.Stop()
+	select {
+	case <-rang:
+	default:
+	}
+	a.Reset(1)
+	<-rang
+}
+
+func TestAlarm_FakeTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rang []time.Duration
+		start := time.Now()
+		a := New(func() { rang = append(rang, time.Since(start)) })
+		a.Reset(time.Hour)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.Equal(t, []time.Duration{time.Hour}, rang)
+		a.Reset(time.Hour)
+		a.Close()
+		time.Sleep(2 * time.Hour)
+		require.Len(t, rang, 1)
+	})
+}
+
+func descriptors(t *testing.T) int {
+	if runtime.GOOS != "linux" {
+		t.Skip("counts descriptors in /proc")
+	}
+	es, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(es)
+}
+
+func TestAlarm_LeavesNothingBehind(t *testing.T) {
+	warm := New(func() {}) // the runtime's network poller has descriptors too
+	warm.Reset(time.Hour)
+	<-warm.Close()
+	before, goroutines := descriptors(t), runtime.NumGoroutine()
+	var as []Alarm
+	for range 100 {
+		a := New(func() {})
+		a.Reset(time.Hour)
+		as = append(as, a)
+	}
+	require.Equal(t, before+100, descriptors(t))
+	for _, a := range as {
+		<-a.Close()
+	}
+	require.Equal(t, before, descriptors(t))
+	// The goroutines have said that they end; the last steps are theirs.
+	for runtime.NumGoroutine() > goroutines {
+		runtime.Gosched()
+	}
+	// Without Close they go too, once nothing is set.
+	for range 100 {
+		New(func() {}).Reset(0)
+	}
+	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
+		time.Sleep(time.Millisecond)
+	}
+}
