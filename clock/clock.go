@@ -16,6 +16,14 @@ type Clock interface {
 	NewAlarm(f func()) Alarm
 }
 
+// Wall is what a clock may have besides, if the time of day that it shows can be
+// set without the durations that it measures being changed. Of a clock without
+// it, Now is the time of day too.
+type Wall interface {
+	// Wall returns the time of day, without a monotonic reading.
+	Wall() time.Time
+}
+
 // An Alarm calls one function at one moment at a time. It is the part of
 // [time.Timer], as made by [time.AfterFunc], that a scheduler needs.
 //

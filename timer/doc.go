@@ -1,0 +1,66 @@
+// Package timer runs functions later: very many of them, cheaply.
+//
+// It replaces [time.AfterFunc], [time.Ticker] and [context.WithTimeout] where
+// their cost shows: hundreds of thousands of timeouts of which most are
+// stopped before they fire, as a server keeps for requests, connections,
+// retries, leases and entries of a cache.
+//
+// # Usage
+//
+//	s := timer.New()
+//	defer s.Close()
+//	h, err := s.Start(30*time.Second, func() { fail(request) })
+//	...
+//	if h.Stop() {
+//		// the function will never run
+//	}
+//
+// [Scheduler.Start] with its [Handle] is the cheapest way and allocates nothing.
+// [Scheduler.AfterFunc] gives a [Timer] with the methods of [time.Timer].
+//
+// # How it works
+//
+// A Scheduler is a hierarchical timing wheel (package timingwheel) for each of a
+// few shards, each under a lock of its own. Only buckets that hold timers wait,
+// in a delay queue ordered by expiration (package delayqueue), and one poller
+// sleeps until the first of them is due: there are no ticks, and an idle
+// Scheduler with a million timers uses no CPU. Timers that are due go to an
+// executor (package executor), by default a pool that grows when callbacks
+// block.
+//
+// # Guarantees
+//
+//   - Never early: at any tick, level and load.
+//   - Late by at most one tick, and the time to wake up and to queue.
+//   - A timer fires at most once a start. If Stop returned true the callback
+//     never runs, also when Stop races with expiry.
+//   - Nothing is lost: started = fired + stopped + pending + handed back by
+//     Close.
+//   - A stale Handle never touches another timer.
+//   - Every method may be called from any goroutine and from inside callbacks.
+//   - A callback that panics or hangs harms no other timer.
+//   - What fired or was stopped is not kept alive, and memory falls after a peak.
+//   - No wake-ups without work, but for one for a bucket whose timers were all
+//     stopped or moved later after the poller had gone to sleep on it.
+//   - Changes of the wall clock do not matter.
+//   - After Shutdown no goroutine and no file descriptor is left.
+//   - All of it works under a virtual clock (package timertest) and inside a
+//     testing/synctest bubble.
+//
+// # Order
+//
+// Timers fire in the order of their ticks. Within a tick, timers of one shard
+// that came the same way through the wheel fire first in, first out; of others
+// nothing is promised. The callbacks then run concurrently, except under a
+// virtual clock, where they run one by one in that order.
+//
+// # Complexity
+//
+// Starting, stopping and resetting a timer are O(1); so is firing it, plus one
+// move for each level that it comes down. A pending timer takes about 33 bytes.
+//
+// # When not to use it
+//
+// For a few hundred timers package time is simpler and as good. Where a timer
+// must survive the process or be shared by several, use package redistimer.
+package timer

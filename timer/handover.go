@@ -1,0 +1,204 @@
+package timer
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tickless/tickless/executor"
+	"go.uber.org/atomic"
+)
+
+// handOver brings the callbacks of timers that fired to the executor.
+type handOver struct {
+	// Fixed by init.
+
+	exec executor.Executor
+	own  bool // the Scheduler made the executor, and ends it
+	way  way
+
+	// dropped counts the callbacks that the executor refused.
+	dropped atomic.Uint64
+	// outstanding counts the callbacks that an executor which is not our own has
+	// yet to finish. Of our own, its Shutdown knows.
+	outstanding latch
+	// dispatcher is held while the dispatcher lives.
+	dispatcher latch
+
+	mu sync.Mutex
+	// ready are callbacks that wait for the poller or the dispatcher.
+	ready       []func()
+	dispatching bool
+}
+
+// way is how callbacks come to the executor.
+type way int
+
+const (
+	// direct: the executor never blocks its submitter and never runs a callback
+	// on it. Whoever finds a timer due submits its callback.
+	direct way = iota
+	// onPoller: the poller submits, and an inline executor so runs, all
+	// callbacks. That of a timer which was due when it was started waits in
+	// ready until the poller comes: it never runs inside Start.
+	onPoller
+	// dispatched: the executor may block. All callbacks go through ready to a
+	// dispatcher, a goroutine that lives while there are any.
+	dispatched
+)
+
+func (h *handOver) init(c *config) {
+	if h.exec = c.executor; h.exec == nil {
+		h.own = true
+		var pool []executor.PoolOption
+		var inline []executor.Option
+		if c.onPanic != nil {
+			handler := executor.WithPanicHandler(c.onPanic)
+			pool, inline = append(pool, handler), append(inline, handler)
+		}
+		if c.clock == nil {
+			h.exec = executor.NewPool(pool...)
+		} else {
+			h.exec = executor.NewInline(inline...)
+		}
+	}
+	_, inline := h.exec.(*executor.Inline)
+	e, known := h.exec.(interface{ MayBlock() bool })
+	switch {
+	case inline || c.clock != nil:
+		h.way = onPoller
+	case known && !e.MayBlock():
+		h.way = direct
+	default:
+		h.way = dispatched
+	}
+}
+
+// soonLocked takes the callback of a timer that was due when it was started or
+// reset, with its shard's lock held: Close, which takes every shard's lock, thus
+// finds the callback handed over.
+func (h *handOver) soonLocked(sh *shard, f func()) {
+	f = h.watch(f)
+	switch h.way {
+	case direct:
+		h.submit(f)
+	case onPoller:
+		h.mu.Lock()
+		h.ready = append(h.ready, f)
+		h.mu.Unlock()
+		sh.wake = 0
+	case dispatched:
+		h.dispatch(f)
+	}
+}
+
+// batch takes the callbacks that the poller found due, unless the poller is to
+// run them itself. fs is the caller's again on return.
+func (h *handOver) batch(fs []func()) {
+	for i, f := range fs {
+		fs[i] = h.watch(f)
+	}
+	if h.way == dispatched {
+		h.dispatch(fs...)
+		return
+	}
+	accepted, _ := h.exec.SubmitBatch(fs)
+	h.refused(fs[accepted:])
+}
+
+// submit hands one callback to the executor.
+func (h *handOver) submit(f func()) {
+	if h.exec.Submit(f) != nil {
+		h.refused([]func(){f})
+	}
+}
+
+// watch counts a callback as outstanding until it has finished, however it ends.
+func (h *handOver) watch(f func()) func() {
+	if h.own {
+		return f
+	}
+	h.outstanding.add(1)
+	return func() {
+		defer h.outstanding.add(-1)
+		f()
+	}
+}
+
+// refused counts callbacks that the executor has not accepted.
+func (h *handOver) refused(fs []func()) {
+	if len(fs) == 0 {
+		return
+	}
+	h.dropped.Add(uint64(len(fs)))
+	if !h.own {
+		h.outstanding.add(-len(fs))
+	}
+}
+
+// takeReady returns what waits in ready, in into's memory if it is large enough.
+func (h *handOver) takeReady(into []func()) []func() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	into = append(into[:0], h.ready...)
+	clear(h.ready)
+	h.ready = h.ready[:0]
+	if cap(h.ready) > batchSize {
+		h.ready = nil // grown by a burst
+	}
+	return into
+}
+
+func (h *handOver) hasReady() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.ready) > 0
+}
+
+func (h *handOver) dispatch(fs ...func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ready = append(h.ready, fs...)
+	if !h.dispatching {
+		h.dispatching = true
+		h.dispatcher.add(1)
+		go h.runDispatcher()
+	}
+}
+
+// runDispatcher hands over what is in ready until there is nothing.
+func (h *handOver) runDispatcher() {
+	defer h.dispatcher.add(-1)
+	var fs []func()
+	for {
+		h.mu.Lock()
+		if len(h.ready) == 0 {
+			// Under the lock that dispatch adds under: nothing is added
+			// unseen between this look and the end.
+			h.dispatching = false
+			h.mu.Unlock()
+			return
+		}
+		fs, h.ready = h.ready, nil
+		h.mu.Unlock()
+		accepted, _ := h.exec.SubmitBatch(fs)
+		h.refused(fs[accepted:])
+	}
+}
+
+// shutdown waits until everything handed over has run.
+func (h *handOver) shutdown(ctx context.Context) error {
+	if err := h.dispatcher.wait(ctx); err != nil {
+		return err
+	}
+	if h.own {
+		return h.exec.Shutdown(ctx)
+	}
+	return h.outstanding.wait(ctx)
+}
+
+func (h *handOver) stats(st *Stats) {
+	st.Dropped = h.dropped.Load()
+	h.mu.Lock()
+	st.Queued = len(h.ready)
+	h.mu.Unlock()
+}

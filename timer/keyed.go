@@ -1,0 +1,243 @@
+package timer
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// A Keyed has one pending timer a key at most: setting a key again replaces its
+// value and its deadline. When a key's time comes it leaves the Keyed, and its
+// callback runs with the key and the value. Make one with [NewKeyed]. All its
+// methods may be called from any goroutine, also from inside callbacks.
+//
+// Each key belongs to a shard of the Scheduler, by its hash, and the part of the
+// map with that shard's keys is guarded by the shard's lock: so a key's entry
+// and its timer change together, under one lock.
+type Keyed[K comparable, V any] struct {
+	s    *Scheduler
+	f    func(K, V)
+	seed maphash.Seed
+	// parts[i] is guarded by s.shards[i].mu.
+	parts []part[K, V]
+}
+
+// part is the keys of one shard.
+type part[K comparable, V any] struct {
+	entries map[K]*keyedEntry[K, V]
+	// peak is how large the map has been since it was made. Go's maps grow but
+	// do not shrink, so it is made anew when it has become much smaller.
+	peak int
+}
+
+// keyedEntry is a key with a pending timer.
+type keyedEntry[K comparable, V any] struct {
+	node
+	keyed *Keyed[K, V]
+	sh    *shard // its key's
+	id    timingwheel.ID
+	key   K
+	value V
+}
+
+// NewKeyed returns an empty Keyed whose timers are on s and run f. It panics if f
+// is nil.
+func NewKeyed[K comparable, V any](s *Scheduler, f func(key K, value V)) *Keyed[K, V] {
+	if f == nil {
+		panic("timer: NewKeyed with a nil func")
+	}
+	return &Keyed[K, V]{
+		s:     s,
+		f:     f,
+		seed:  maphash.MakeSeed(),
+		parts: make([]part[K, V], len(s.shards)),
+	}
+}
+
+// lock locks the shard of a key. A key that cannot be hashed, such as an
+// interface that holds a slice, panics here, in its caller and outside the lock.
+// So does one that is not equal to itself, a NaN, which could never be found.
+func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
+	if key != key {
+		panic("timer: a Keyed's key must be equal to itself")
+	}
+	i := int(maphash.Comparable(k.seed, key) % uint64(len(k.parts)))
+	sh := k.s.shards[i]
+	sh.mu.Lock()
+	return sh, &k.parts[i]
+}
+
+// Set has the callback run with key and value after d from now, in place of what
+// was pending for the key. A d of zero or less is due at once; the callback
+// never runs inside Set. The error is [ErrClosed] or [ErrTooManyPending], and
+// then what was pending stays. O(1); over a key that is pending it allocates
+// nothing.
+func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
+	now := k.s.now()
+	sh, p := k.lock(key)
+	err := k.setLocked(sh, p, key, value, now, d)
+	sh.unlock()
+	if err == ErrTooManyPending {
+		k.s.limit.gather(k.s.shards)
+		sh.mu.Lock()
+		if err = k.setLocked(sh, p, key, value, now, d); err == ErrTooManyPending {
+			sh.n.rejected++
+		}
+		sh.unlock()
+	}
+	return err
+}
+
+func (k *Keyed[K, V]) setLocked(sh *shard, p *part[K, V], key K, value V, now int64, d time.Duration) error {
+	if sh.closed {
+		sh.n.rejected++
+		return ErrClosed
+	}
+	if e := p.entries[key]; e != nil {
+		e.value = value
+		sh.resetLocked(now, e.id, d)
+		return nil
+	}
+	e := &keyedEntry[K, V]{keyed: k, sh: sh, key: key, value: value}
+	e.owner = e
+	p.put(e)
+	id, err := sh.startLocked(now, d, nodePayload(&e.node), tagNode)
+	if err != nil {
+		p.remove(e)
+		return err
+	}
+	e.id = id // of no use if it has fired at once, and so left the map
+	return nil
+}
+
+// Move makes the key's callback run after d from now instead, with the value it
+// has; at once if d is zero or less. It reports false if the key is not pending.
+// O(1), without allocation.
+func (k *Keyed[K, V]) Move(key K, d time.Duration) bool {
+	now := k.s.now()
+	sh, p := k.lock(key)
+	defer sh.unlock()
+	e := p.entries[key]
+	return e != nil && sh.resetLocked(now, e.id, d)
+}
+
+// Remove takes the key out: its callback will not run. It returns the value, or
+// false if the key is not pending: it was never set, has fired, or was removed.
+// O(1).
+func (k *Keyed[K, V]) Remove(key K) (V, bool) {
+	sh, p := k.lock(key)
+	defer sh.unlock()
+	e := p.entries[key]
+	if e == nil || !sh.stopLocked(e.id) {
+		var zero V
+		return zero, false
+	}
+	p.remove(e)
+	return e.value, true
+}
+
+// Get returns the value of a key that is pending, or false. O(1).
+func (k *Keyed[K, V]) Get(key K) (V, bool) {
+	sh, p := k.lock(key)
+	defer sh.unlock()
+	if e := p.entries[key]; e != nil {
+		return e.value, true
+	}
+	var zero V
+	return zero, false
+}
+
+// Len returns the number of keys that are pending. O(shards).
+func (k *Keyed[K, V]) Len() int {
+	n := 0
+	for i := range k.parts {
+		k.s.shards[i].mu.Lock()
+		n += len(k.parts[i].entries)
+		k.s.shards[i].mu.Unlock()
+	}
+	return n
+}
+
+// Drain takes all keys out that are pending when it is called and calls f with
+// each, by deadline, on the calling goroutine, without any lock held: f may use
+// the Keyed, and what it sets is not drained. A key that is set, moved, removed
+// or fires before its turn comes is left alone. Drain returns how many it took
+// out. If f panics, the keys whose turn had not come stay pending. O(n log n).
+func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
+	type turn struct {
+		sh       *shard
+		e        *keyedEntry[K, V]
+		id       timingwheel.ID
+		deadline int64
+	}
+	var turns []turn
+	for i := range k.parts {
+		sh := k.s.shards[i]
+		sh.mu.Lock()
+		turns = slices.Grow(turns, len(k.parts[i].entries))
+		for _, e := range k.parts[i].entries {
+			if deadline, ok := sh.wheel.Deadline(e.id); ok {
+				turns = append(turns, turn{sh, e, e.id, deadline})
+			}
+		}
+		sh.mu.Unlock()
+	}
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.deadline, b.deadline) })
+	n := 0
+	for _, t := range turns {
+		t.sh.mu.Lock()
+		deadline, ok := t.sh.wheel.Deadline(t.id)
+		if ok = ok && deadline == t.deadline && t.sh.stopLocked(t.id); ok {
+			t.e.part().remove(t.e)
+		}
+		value := t.e.value
+		t.sh.unlock()
+		if ok {
+			n++
+			f(t.e.key, value)
+		}
+	}
+	return n
+}
+
+func (e *keyedEntry[K, V]) part() *part[K, V] { return &e.keyed.parts[e.sh.index] }
+
+func (e *keyedEntry[K, V]) expireLocked(*shard, moment) func() {
+	e.part().remove(e)
+	return e.pendingFunc()
+}
+
+// pendingFunc takes the value as it is when it runs, which is as it was when the
+// entry left the map: a later Set of the key makes another.
+func (e *keyedEntry[K, V]) pendingFunc() func() {
+	return func() { e.keyed.f(e.key, e.value) }
+}
+
+func (e *keyedEntry[K, V]) abandon() {
+	e.sh.mu.Lock()
+	e.part().remove(e)
+	e.sh.mu.Unlock()
+}
+
+func (p *part[K, V]) put(e *keyedEntry[K, V]) {
+	if p.entries == nil {
+		p.entries = make(map[K]*keyedEntry[K, V])
+	}
+	p.entries[e.key] = e
+	p.peak = max(p.peak, len(p.entries))
+}
+
+func (p *part[K, V]) remove(e *keyedEntry[K, V]) {
+	delete(p.entries, e.key)
+	const small = 1024
+	if n := len(p.entries); p.peak > small && n < p.peak/8 {
+		smaller := make(map[K]*keyedEntry[K, V], n)
+		for key, e := range p.entries {
+			smaller[key] = e
+		}
+		p.entries, p.peak = smaller, n
+	}
+}

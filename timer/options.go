@@ -1,0 +1,121 @@
+package timer
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// Defaults of the options.
+const (
+	DefaultTick      = 100 * time.Microsecond
+	DefaultWheelSize = 256
+)
+
+// An Option changes how [New] makes a Scheduler.
+type Option interface{ apply(*config) }
+
+type config struct {
+	tick       time.Duration
+	wheelSize  int
+	shards     int // 0: by GOMAXPROCS, or 1 under a given clock
+	executor   executor.Executor
+	maxPending int // 0: no limit
+	onPanic    func(v any, stack []byte)
+	clock      clock.Clock // nil: the system's
+}
+
+type option func(*config)
+
+func (f option) apply(c *config) { f(c) }
+
+// WithTick sets the length of a tick, to which deadlines are rounded up. The
+// default is [DefaultTick]. A coarser tick makes fewer wake-ups. New panics if
+// tick is not positive.
+func WithTick(tick time.Duration) Option {
+	return option(func(c *config) { c.tick = tick })
+}
+
+// WithWheelSize sets the number of slots in each level of the timing wheel. The
+// default is [DefaultWheelSize]. New panics unless it is a power of two from 2
+// to [timingwheel.MaxSize].
+func WithWheelSize(slots int) Option {
+	return option(func(c *config) { c.wheelSize = slots })
+}
+
+// WithShards sets the number of shards that timers are spread over, each with a
+// lock of its own. The default is twice GOMAXPROCS, or one if a clock is given.
+// New panics if it is not positive.
+func WithShards(n int) Option {
+	return option(func(c *config) {
+		if n <= 0 {
+			panic(fmt.Sprintf("timer: WithShards: the number of shards must be positive, it is %d", n))
+		}
+		c.shards = n
+	})
+}
+
+// WithExecutor sets where callbacks run. The default is a growing pool that the
+// Scheduler makes and ends, or, if a clock is given, the goroutine that advances
+// it. An executor that is given here is never shut down by the Scheduler, and
+// its own panic handler applies. One that may block its submitter, or that is
+// not of package executor, is fed by a goroutine of the Scheduler's that
+// lives while something is to be handed over, so that it never holds up other
+// timers' expiry.
+func WithExecutor(e executor.Executor) Option {
+	return option(func(c *config) { c.executor = e })
+}
+
+// WithMaxPending limits how many timers may be pending at a time. A timer that
+// fires or is stopped makes room at once. The default is no limit. New panics
+// if n is not positive.
+func WithMaxPending(n int) Option {
+	return option(func(c *config) {
+		if n <= 0 {
+			panic(fmt.Sprintf("timer: WithMaxPending: the limit must be positive, it is %d", n))
+		}
+		c.maxPending = n
+	})
+}
+
+// WithPanicHandler sets what is told of a callback's panic, on the goroutine
+// that ran the callback: the value and the stack. The default prints both to
+// standard error. A handler that panics itself ends the program, which is how to
+// choose what package time does. It does not apply to an executor given by
+// [WithExecutor].
+func WithPanicHandler(f func(v any, stack []byte)) Option {
+	return option(func(c *config) { c.onPanic = f })
+}
+
+// WithClock sets the clock, such as a virtual one from package timertest. Then
+// callbacks run on the goroutine that advances the clock and there is one shard,
+// unless other options say otherwise: the same program gives the same order
+// every time. The default is the system's monotonic clock, or the fake clock of
+// the testing/synctest bubble that New is called in.
+func WithClock(c clock.Clock) Option {
+	return option(func(cfg *config) { cfg.clock = c })
+}
+
+func newConfig(opts []Option) config {
+	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize}
+	for _, o := range opts {
+		o.apply(&c)
+	}
+	if c.tick <= 0 {
+		panic(fmt.Sprintf("timer: WithTick: the tick must be positive, it is %v", c.tick))
+	}
+	if _, err := timingwheel.New[struct{}](1, c.wheelSize, 0); err != nil {
+		panic(fmt.Sprintf("timer: WithWheelSize: %v", err))
+	}
+	if c.shards == 0 {
+		c.shards = 1
+		if c.clock == nil {
+			c.shards = 2 * runtime.GOMAXPROCS(0)
+		}
+	}
+	return c
+}

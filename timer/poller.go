@@ -1,0 +1,276 @@
+package timer
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/internal/alarm"
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// batchSize bounds how many timers are expired or cascaded in one hold of a
+// shard's lock, and so how long a start or a stop can wait for it.
+const batchSize = 256
+
+// poller expires buckets when they are due, and sleeps in between, until the
+// first one is. It is not a goroutine but what the alarm runs: while nothing is
+// pending there is nothing left of it.
+//
+// It is awake or asleep, and awake at most once at a time. Asleep, the alarm is
+// set for the first expiration in the queue or earlier. What keeps this so:
+//
+//   - Who queues a bucket offers it first and calls wake then.
+//   - The poller looks at the queue and falls asleep in one critical section of
+//     mu, which wake takes too.
+//
+// So if the offer comes before that look, the poller sees it. If it comes after,
+// then so does wake, which finds the poller asleep and moves the alarm. If wake
+// finds the poller awake, the look is still to come.
+type poller struct {
+	s     *Scheduler
+	alarm alarm.Alarm
+	// up is held while the poller is awake.
+	up latch
+
+	mu    sync.Mutex
+	awake bool
+	// armed is what the alarm is set for, never if it is not. While the poller
+	// sleeps it only moves earlier.
+	armed int64
+	// closed: nothing will be queued any more.
+	closed bool
+
+	wakeups, emptyWakeups uint64
+
+	// All below belongs to whoever is awake.
+
+	expired [batchSize]timingwheel.Expired[payload]
+	// batch are callbacks on their way; those before ran are done.
+	batch []func()
+	ran   int
+	// draining is a shard with an expired bucket not yet worked through.
+	draining *shard
+}
+
+func (p *poller) init(s *Scheduler) {
+	p.s = s
+	p.armed = never
+	if s.system {
+		p.alarm = alarm.New(p.poll)
+	} else {
+		p.alarm = alarm.On(s.clock, p.poll)
+	}
+}
+
+// wake tells the poller that something is due at a moment, if that is earlier
+// than what it knows. No shard may be locked.
+func (p *poller) wake(at int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.awake && at < p.armed {
+		p.armed = at
+		p.alarm.Reset(time.Duration(max(at-p.s.now(), 0)))
+	}
+}
+
+// poll is the alarm's function. An alarm that was moved just as it rang may
+// call it twice.
+func (p *poller) poll() {
+	p.mu.Lock()
+	if p.awake {
+		p.mu.Unlock()
+		return
+	}
+	p.awake = true
+	p.armed = never
+	p.wakeups++
+	p.up.add(1)
+	p.mu.Unlock()
+	p.run(false)
+}
+
+// run works until nothing is due, then falls asleep.
+func (p *poller) run(worked bool) {
+	asleep := false
+	defer func() {
+		if !asleep {
+			// A callback that ran on this goroutine has ended it, with
+			// runtime.Goexit. Another takes over where it stopped.
+			go p.run(true)
+		}
+	}()
+	for !asleep {
+		worked = p.work() || worked
+		asleep = p.sleep(worked)
+	}
+}
+
+// work does all that is due. It reports whether there was anything.
+func (p *poller) work() (worked bool) {
+	p.flush() // what a run that ended in the middle has left
+	if p.draining != nil {
+		p.drain(p.draining)
+	}
+	for {
+		if p.s.hand.way == onPoller {
+			p.batch = p.s.hand.takeReady(p.batch)
+			worked = worked || len(p.batch) > 0
+			p.flush()
+		}
+		due, ok := p.s.queue.Poll()
+		if !ok {
+			return worked
+		}
+		sh := due.sh
+		sh.mu.Lock()
+		sh.wheel.Expire(due.b)
+		sh.mu.Unlock()
+		worked = p.drain(sh) || worked
+	}
+}
+
+// drain works through a shard's expired timers, in batches. It reports whether
+// there were any.
+func (p *poller) drain(sh *shard) (worked bool) {
+	p.draining = sh
+	for more := true; more; {
+		sh.mu.Lock()
+		before := sh.wheel.Cascaded()
+		var n int
+		n, more = sh.wheel.Drain(p.expired[:])
+		p.fireLocked(sh, p.expired[:n])
+		worked = worked || n > 0 || sh.wheel.Cascaded() != before
+		sh.wake = never // the poller is awake and will see for itself
+		sh.mu.Unlock()
+		p.flush()
+		if more {
+			runtime.Gosched() // to those who wait for the lock
+		}
+	}
+	p.draining = nil
+	return worked
+}
+
+// fireLocked does for timers that left the wheel what is done under the shard's
+// lock, and collects their callbacks in p.batch.
+func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
+	if len(expired) == 0 {
+		return
+	}
+	at := p.s.moment()
+	sh.n.fired += uint64(len(expired))
+	for i := range expired {
+		e := &expired[i]
+		sh.n.lateness.record(time.Duration(at.now - e.Deadline))
+		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
+			p.batch = append(p.batch, f)
+		}
+	}
+	sh.releaseLocked(len(expired) - sh.rearmed)
+	sh.rearmed = 0
+	clear(expired)
+}
+
+// flush hands the batch over, or runs it.
+func (p *poller) flush() {
+	if len(p.batch) == 0 {
+		return
+	}
+	if p.s.hand.way == onPoller {
+		for p.ran < len(p.batch) {
+			f := p.batch[p.ran]
+			p.batch[p.ran] = nil
+			p.ran++
+			p.s.hand.submit(p.s.hand.watch(f))
+		}
+	} else {
+		p.s.hand.batch(p.batch)
+		clear(p.batch)
+	}
+	p.batch, p.ran = p.batch[:0], 0
+}
+
+// sleep sets the alarm for what comes next, or reports false if something is due
+// by now.
+func (p *poller) sleep(worked bool) bool {
+	p.discardEmpty()
+	p.mu.Lock()
+	next := int64(never)
+	if p.s.hand.way == onPoller && p.s.hand.hasReady() {
+		next = 0
+	} else if due, _, ok := p.s.queue.Peek(); ok {
+		next = due.expiration
+	}
+	if now := p.s.now(); next <= now {
+		p.mu.Unlock()
+		return false
+	} else if next != never {
+		p.alarm.Reset(time.Duration(next - now))
+	} else if p.closed {
+		p.alarm.Close()
+	} else {
+		p.alarm.Stop()
+	}
+	p.awake = false
+	p.armed = next
+	if !worked {
+		p.emptyWakeups++
+	}
+	p.mu.Unlock()
+	p.up.add(-1)
+	return true
+}
+
+// discardEmpty takes buckets without timers off the queue's head, so that the
+// alarm is not set for them.
+func (p *poller) discardEmpty() {
+	for {
+		due, ticket, ok := p.s.queue.Head()
+		if !ok {
+			return
+		}
+		due.sh.mu.Lock()
+		discarded := due.sh.wheel.Discard(due.b)
+		if discarded {
+			// Under the lock: once it is free, the bucket may be offered anew.
+			p.s.queue.Remove(ticket)
+		}
+		due.sh.mu.Unlock()
+		if !discarded {
+			return
+		}
+	}
+}
+
+// close ends the alarm, now that the queue is empty for good; or lets the poller
+// do so, if it has yet to do something.
+func (p *poller) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if !p.awake && !p.s.hand.hasReady() {
+		p.armed = never
+		p.alarm.Close()
+	}
+}
+
+// shutdown waits until nothing is left of a closed poller.
+func (p *poller) shutdown(ctx context.Context) error {
+	if err := p.up.wait(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-p.alarm.Close():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *poller) stats(st *Stats) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups
+}

@@ -1,0 +1,198 @@
+package timer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/delayqueue"
+	"github.com/tickless/tickless/timingwheel"
+	"go.uber.org/atomic"
+)
+
+// A Scheduler keeps timers and fires them. Make one with [New], and end it with
+// [Scheduler.Close] or [Scheduler.Shutdown]. All its methods may be called from
+// any goroutine, also from inside callbacks.
+//
+// A program usually needs one. It holds no goroutine while nothing is pending.
+type Scheduler struct {
+	// Fixed by New.
+
+	epoch  time.Time
+	clock  clock.Clock
+	system bool // the clock is the system's: time.Since(epoch) reads it best
+	config config
+	shards []*shard
+	limit  *limit // nil: none
+
+	// tokens hands each P a *token, and so a shard of its own, most of the time.
+	tokens    sync.Pool
+	nextToken atomic.Uint32
+
+	// queue holds the buckets of all shards that have timers in them, and only
+	// those, by expiration.
+	queue  *delayqueue.Queue[dueBucket]
+	poller poller
+	hand   handOver
+
+	// leftover is what Close will hand back.
+	leftover struct {
+		sync.Mutex
+		wheels []*timingwheel.Wheel[payload]
+	}
+}
+
+// # Locks, and the order in which they are taken
+//
+//	shard.mu   everything about the timers of a shard: its wheel, and the fields
+//	           of the Timers and Tickers whose home it is
+//	  > delayqueue's   inside package delayqueue
+//	  > limit.mu, hand.mu, the executor's own
+//	poller.mu  when the alarm is set for, whether the poller is awake
+//	  > delayqueue's, hand.mu
+//
+// A lock may be taken while those further left are held, never the other way
+// round; poller.mu is not taken with a shard's lock held. No user code runs
+// under any of them. Two shards are never locked at once.
+//
+// # A timer's life
+//
+//	        start                  due, by the poller          executor
+//	(none) ───────▶ pending ───────────────────────────▶ fired ─────────▶ run
+//	                 │   ▲ │                              ▲
+//	            stop │   └─┘ reset        start, d <= 0   │
+//	                 ▼                    reset, d <= 0 ──┘
+//	       stopped, or handed back by Close
+//
+// Every arrow out of pending is one critical section of the timer's shard, which
+// takes its entry out of the wheel. So exactly one of stop, fire and hand back
+// happens, whoever races; a bucket's expiry alone changes nothing for its
+// timers, who can be stopped and reset until the drain has reached them.
+
+// dueBucket is what waits in the delay queue.
+type dueBucket struct {
+	sh         *shard
+	b          bucket.Bucket
+	expiration int64
+}
+
+// token is what a P keeps between two starts: the shard that it uses.
+type token struct{ sh *shard }
+
+// New makes a Scheduler. It panics if an option is out of its range.
+func New(opts ...Option) *Scheduler {
+	c := newConfig(opts)
+	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c}
+	if s.system {
+		s.clock = clock.System()
+	}
+	s.epoch = s.clock.Now()
+	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
+	s.shards = make([]*shard, c.shards)
+	for i := range s.shards {
+		s.shards[i] = newShard(s, i)
+	}
+	if c.maxPending > 0 {
+		s.limit = newLimit(c.maxPending, c.shards)
+	}
+	s.tokens.New = func() any { return &token{s.shards[int(s.nextToken.Inc())%c.shards]} }
+	s.hand.init(&c)
+	s.poller.init(s)
+	return s
+}
+
+// Start runs f once, after d from now, on the Scheduler's executor. A d of zero
+// or less is due at once; f never runs inside Start. Delays round up to a tick:
+// the timer never fires early. The error is [ErrClosed] or [ErrTooManyPending],
+// and then f never runs. Start panics if f is nil. O(1), and it allocates
+// nothing.
+func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
+	if f == nil {
+		panic("timer: Start with a nil func")
+	}
+	sh, id, err := s.start(s.now(), d, funcPayload(f), tagFunc)
+	if err != nil {
+		return Handle{}, err
+	}
+	return Handle{sh, id}, nil
+}
+
+// start starts a timer on a shard of its choice, which becomes its home.
+func (s *Scheduler) start(now int64, d time.Duration, p payload, tag uint8) (*shard, timingwheel.ID, error) {
+	sh := s.lockShard()
+	id, err := sh.startLocked(now, d, p, tag)
+	sh.unlock()
+	if err == ErrTooManyPending {
+		s.limit.gather(s.shards)
+		sh.mu.Lock()
+		if id, err = sh.startLocked(now, d, p, tag); err == ErrTooManyPending {
+			sh.n.rejected++
+		}
+		sh.unlock()
+	}
+	return sh, id, err
+}
+
+// Len returns the number of pending timers. O(shards).
+func (s *Scheduler) Len() int {
+	n := 0
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		n += sh.wheel.Len()
+		sh.mu.Unlock()
+	}
+	return n
+}
+
+// Stats returns the Scheduler's counts. O(shards).
+func (s *Scheduler) Stats() Stats {
+	var st Stats
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		st.add(&sh.n)
+		st.Pending += sh.wheel.Len()
+		st.Cascaded += sh.wheel.Cascaded()
+		sh.mu.Unlock()
+	}
+	s.poller.stats(&st)
+	s.hand.stats(&st)
+	return st
+}
+
+// lockShard locks a shard for a new timer: the one that this P used last, unless
+// that is busy.
+func (s *Scheduler) lockShard() *shard {
+	if len(s.shards) == 1 {
+		s.shards[0].mu.Lock()
+		return s.shards[0]
+	}
+	t := s.tokens.Get().(*token)
+	sh := t.sh
+	if !sh.mu.TryLock() {
+		// Two Ps use this shard, or the poller drains it. Where there is no such
+		// neighbour, starts do not wait for locks.
+		sh = s.shards[(sh.index+1)%len(s.shards)]
+		t.sh = sh
+		sh.mu.Lock()
+	}
+	s.tokens.Put(t)
+	return sh
+}
+
+// now reads the clock: nanoseconds since the epoch, never negative.
+func (s *Scheduler) now() int64 {
+	if s.system {
+		return int64(time.Since(s.epoch))
+	}
+	return max(0, int64(s.clock.Now().Sub(s.epoch)))
+}
+
+// moment reads the clock for those who need the time itself too.
+func (s *Scheduler) moment() moment {
+	t := s.clock.Now()
+	return moment{now: max(0, int64(t.Sub(s.epoch))), time: t}
+}
+
+// at turns a moment of now's into a time.
+func (s *Scheduler) at(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }

@@ -1,0 +1,214 @@
+package timer
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// A shard is one timing wheel and the lock that guards it and every timer in
+// it. A timer stays with the shard that it was started on.
+type shard struct {
+	s     *Scheduler
+	index int // in s.shards
+
+	mu sync.Mutex
+	// All below is guarded by mu.
+
+	wheel *timingwheel.Wheel[payload]
+	// closed is set once by Close. No timer is started after it.
+	closed bool
+	// wake is the earliest expiration of a bucket that was queued, as the
+	// queue's head, since the lock was taken: whoever unlocks the shard tells
+	// the poller. never if there is none.
+	wake int64
+	// credit are the timers that may still be started here, if their number is
+	// limited.
+	credit int
+	// rearmed counts the timers among those being fired that were started anew.
+	rearmed int
+	n       counts
+
+	_ [128]byte // keeps two shards' locks out of one pair of cache lines
+}
+
+// never is a moment that does not come.
+const never = math.MaxInt64
+
+func newShard(s *Scheduler, index int) *shard {
+	sh := &shard{s: s, index: index, wake: never}
+	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer))
+	return sh
+}
+
+func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload] {
+	w, err := timingwheel.New[payload](int64(c.tick), c.wheelSize, 0, opts...)
+	if err != nil {
+		panic("timer: " + err.Error()) // newConfig has looked at all of it
+	}
+	return w
+}
+
+// offer queues a bucket. The wheel calls it with the shard's lock held.
+func (sh *shard) offer(b bucket.Bucket, expiration int64) {
+	_, head := sh.s.queue.Offer(dueBucket{sh, b, expiration}, sh.s.at(expiration))
+	if head {
+		sh.wake = min(sh.wake, expiration)
+	}
+}
+
+// unlock releases the shard and then lets the poller know of an earlier expiry.
+func (sh *shard) unlock() {
+	wake := sh.wake
+	sh.wake = never
+	sh.mu.Unlock()
+	if wake != never {
+		sh.s.poller.wake(wake)
+	}
+}
+
+// startLocked starts a timer. If it is due already it fires at once. The zero
+// id names no timer: that is what a timer that fired at once gets, unless it has
+// started itself anew.
+func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
+	if sh.closed {
+		sh.n.rejected++
+		return id, ErrClosed
+	}
+	held := 0
+	if d > 0 || tag == tagNode {
+		if l := sh.s.limit; l != nil && !l.takeLocked(sh) {
+			return id, ErrTooManyPending
+		}
+		held = 1
+	}
+	sh.n.started++
+	if d > 0 {
+		sh.wheel.Observe(now)
+		// It is due all the same if another goroutine has read a later time and
+		// moved the wheel past this deadline, while this one was on its way to
+		// the lock.
+		if id, ok := sh.wheel.AddTagged(deadlineAfter(now, d), p, tag); ok {
+			return id, nil
+		}
+	}
+	sh.fireLocked(p, tag, held)
+	return id, nil
+}
+
+// rearmLocked starts a node's timer anew while it expires, to fire at a moment
+// after the one that expireLocked was given. The timer keeps the room that it had
+// among the pending ones.
+func (sh *shard) rearmLocked(deadline int64, n *node) timingwheel.ID {
+	id, ok := sh.wheel.AddTagged(deadline, nodePayload(n), tagNode)
+	if !ok {
+		// The moment that expireLocked was given was read under this lock, and so
+		// is not before what the wheel was last told.
+		panic("timer: a timer that is started anew is due already")
+	}
+	sh.n.started++
+	sh.rearmed++
+	return id
+}
+
+// restartLocked starts a timer whose home this is, and keeps its id in *id unless
+// it fired at once. If all room for
+// pending timers seems taken, it unlocks the shard to look for some elsewhere;
+// if there is none the timer is rejected.
+func (sh *shard) restartLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
+	i, err := sh.startLocked(now, d, p, tag)
+	if err == ErrTooManyPending {
+		sh.unlock()
+		sh.s.limit.gather(sh.s.shards)
+		sh.mu.Lock()
+		// Another goroutine may have started the timer anew meanwhile: then this
+		// call came first, and what it would have started is replaced.
+		if sh.wheel.Contains(*id) {
+			return nil
+		}
+		if i, err = sh.startLocked(now, d, p, tag); err == ErrTooManyPending {
+			sh.n.rejected++
+		}
+	}
+	if i != (timingwheel.ID{}) {
+		*id = i
+	}
+	return err
+}
+
+// stopLocked takes a timer out. It reports false if there is none of that id.
+func (sh *shard) stopLocked(id timingwheel.ID) bool {
+	if _, ok := sh.wheel.Remove(id); !ok {
+		return false
+	}
+	sh.n.stopped++
+	sh.releaseLocked(1)
+	return true
+}
+
+// resetLocked gives a timer another deadline. It reports false if there is none
+// of that id.
+func (sh *shard) resetLocked(now int64, id timingwheel.ID, d time.Duration) bool {
+	if d > 0 {
+		sh.wheel.Observe(now)
+		if sh.wheel.Move(id, deadlineAfter(now, d)) {
+			return true
+		}
+	}
+	tag, ok := sh.wheel.Tag(id)
+	if !ok {
+		return false
+	}
+	p, _ := sh.wheel.Remove(id)
+	sh.fireLocked(p, tag, 1)
+	return true
+}
+
+// releaseLocked makes room for n more pending timers.
+func (sh *shard) releaseLocked(n int) {
+	if l := sh.s.limit; l != nil {
+		l.giveLocked(sh, n)
+	}
+}
+
+// fireLocked fires a timer that was found due by who started or reset it. held
+// is the room that it has among the pending ones.
+func (sh *shard) fireLocked(p payload, tag uint8, held int) {
+	sh.n.fired++
+	sh.n.lateness.record(0)
+	var at moment
+	if tag != tagFunc {
+		at = sh.s.moment()
+	}
+	if f, ok := sh.expireLocked(p, tag, at); ok {
+		sh.s.hand.soonLocked(sh, f)
+	}
+	sh.releaseLocked(held - sh.rearmed)
+	sh.rearmed = 0
+}
+
+// expireLocked does for a fired timer what is done under the lock, and returns
+// what is left for the executor, if anything.
+func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
+	switch tag {
+	case tagFunc:
+		return p.fn(), true
+	case tagChan:
+		sendTime(p.channel(), at.time)
+		return nil, false
+	default:
+		f = p.node().owner.expireLocked(sh, at)
+		return f, f != nil
+	}
+}
+
+// deadlineAfter adds a delay to a moment. The sum saturates.
+func deadlineAfter(now int64, d time.Duration) int64 {
+	if int64(d) > never-now {
+		return never
+	}
+	return now + int64(d)
+}

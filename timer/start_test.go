@@ -1,0 +1,455 @@
+package timer_test
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// virtual returns a Scheduler on a virtual clock.
+func virtual(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *timertest.Clock) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(append([]timer.Option{timer.WithClock(clk)}, opts...)...)
+	t.Cleanup(func() { s.Close() })
+	return s, clk
+}
+
+func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Handle {
+	t.Helper()
+	h, err := s.Start(d, f)
+	require.NoError(t, err)
+	return h
+}
+
+// balanced requires that nothing was lost or doubled.
+func balanced(t testing.TB, st timer.Stats) {
+	t.Helper()
+	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+uint64(st.Pending), "%+v", st)
+}
+
+func TestSchedulerStart_FiresAtTheRoundedUpTick(t *testing.T) {
+	for _, c := range []struct{ tick, delay, want time.Duration }{
+		{time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond}, // on a tick: at it
+		{time.Millisecond, 5*time.Millisecond + 1, 6 * time.Millisecond},
+		{time.Millisecond, 1, time.Millisecond},
+		{100 * time.Millisecond, 150 * time.Millisecond, 200 * time.Millisecond}, // Kafka: at 91
+		{1, 12345, 12345},
+		{time.Hour, time.Minute, time.Hour},
+		{7 * time.Microsecond, 10 * time.Microsecond, 14 * time.Microsecond},
+	} {
+		s, clk := virtual(t, timer.WithTick(c.tick))
+		var at time.Time
+		start(t, s, c.delay, func() { at = clk.Now() })
+		clk.Advance(c.want - 1)
+		require.Zero(t, at, "%+v: early", c)
+		clk.Advance(1)
+		require.Equal(t, epoch.Add(c.want), at, "%+v", c)
+	}
+}
+
+func TestSchedulerStart_DueAtOnceNeverRunsInside(t *testing.T) {
+	s, clk := virtual(t)
+	for _, d := range []time.Duration{0, -1, -5 * time.Millisecond, math.MinInt64} {
+		ran := false
+		h := start(t, s, d, func() { ran = true })
+		require.False(t, ran, "inside Start")
+		require.False(t, h.Stop(), "it has fired already")
+		require.False(t, h.Reset(time.Hour))
+		clk.Advance(0)
+		require.True(t, ran, d)
+	}
+	st := s.Stats()
+	require.EqualValues(t, 4, st.Fired)
+	balanced(t, st)
+}
+
+func TestSchedulerStart_SaturatesAtTheEndOfTime(t *testing.T) {
+	for _, tick := range []time.Duration{1, 3, time.Millisecond, time.Hour, math.MaxInt64} {
+		s, clk := virtual(t, timer.WithTick(tick))
+		clk.Advance(time.Hour + 1)
+		for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, 1.7e18 * 5} {
+			start(t, s, d, func() { t.Errorf("tick %v: a delay of %v fired", tick, d) })
+		}
+		ran := false
+		start(t, s, min(tick, time.Hour), func() { ran = true }) // others go on
+		clk.Advance(200 * 365 * 24 * time.Hour)
+		require.Equal(t, tick != math.MaxInt64, ran)
+		require.GreaterOrEqual(t, s.Len(), 3)
+	}
+}
+
+func TestSchedulerStart_NilFuncPanics(t *testing.T) {
+	s, _ := virtual(t)
+	require.PanicsWithValue(t, "timer: Start with a nil func", func() { s.Start(time.Second, nil) })
+	require.Zero(t, s.Stats().Started)
+}
+
+func TestSchedulerAfterFunc_NilFuncPanicsAtFiring(t *testing.T) {
+	var got any
+	var stack []byte
+	s, clk := virtual(t, timer.WithPanicHandler(func(v any, st []byte) { got, stack = v, st }))
+	s.AfterFunc(time.Second, nil)
+	clk.Advance(time.Second)
+	require.Error(t, got.(runtime.Error))
+	require.NotEmpty(t, stack)
+}
+
+func TestNew_RefusesBadOptions(t *testing.T) {
+	for name, f := range map[string]func(){
+		"timer: WithTick: the tick must be positive, it is 0s":                                                   func() { timer.New(timer.WithTick(0)) },
+		"timer: WithTick: the tick must be positive, it is -1ns":                                                 func() { timer.New(timer.WithTick(-1)) },
+		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768: it is 0":     func() { timer.New(timer.WithWheelSize(0)) },
+		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768: it is 1":     func() { timer.New(timer.WithWheelSize(1)) },
+		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768: it is 3":     func() { timer.New(timer.WithWheelSize(3)) },
+		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768: it is 65536": func() { timer.New(timer.WithWheelSize(1 << 16)) },
+		"timer: WithShards: the number of shards must be positive, it is 0":                                      func() { timer.New(timer.WithShards(0)) },
+		"timer: WithMaxPending: the limit must be positive, it is -1":                                            func() { timer.New(timer.WithMaxPending(-1)) },
+		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768: it is -256":  func() { timer.New(timer.WithWheelSize(-256)) },
+		"timer: WithShards: the number of shards must be positive, it is -9223372036854775808":                   func() { timer.New(timer.WithShards(math.MinInt)) },
+	} {
+		require.PanicsWithValue(t, name, f)
+	}
+}
+
+func TestHandle_ZeroAndStale(t *testing.T) {
+	require.False(t, timer.Handle{}.Stop())
+	require.False(t, timer.Handle{}.Reset(time.Second))
+	s, clk := virtual(t)
+	h := start(t, s, time.Second, func() {})
+	require.True(t, h.Stop())
+	require.False(t, h.Stop(), "stopped before")
+	// Another timer now has the slot.
+	ran := false
+	h2 := start(t, s, time.Second, func() { ran = true })
+	require.False(t, h.Stop())
+	require.False(t, h.Reset(0))
+	require.NotEqual(t, h, h2)
+	clk.Advance(time.Second)
+	require.True(t, ran)
+	require.False(t, h2.Stop(), "fired before")
+}
+
+func TestHandleReset(t *testing.T) {
+	s, clk := virtual(t)
+	var at []time.Duration
+	f := func() { at = append(at, clk.Now().Sub(epoch)) }
+	later, earlier, atOnce := start(t, s, 2*time.Second, f), start(t, s, time.Hour, f), start(t, s, time.Hour, f)
+	require.True(t, later.Reset(3*time.Second))
+	require.True(t, earlier.Reset(time.Second))
+	require.True(t, atOnce.Reset(-1))
+	require.False(t, atOnce.Reset(time.Second), "it has fired")
+	clk.Advance(time.Minute)
+	require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second}, at)
+	balanced(t, s.Stats())
+}
+
+func TestTimer_StopAndReset(t *testing.T) {
+	s, clk := virtual(t)
+	n := 0
+	tm := s.AfterFunc(time.Second, func() { n++ })
+	require.Nil(t, tm.C)
+	require.True(t, tm.Reset(2*time.Second))
+	clk.Advance(time.Second)
+	require.Zero(t, n)
+	clk.Advance(time.Second)
+	require.Equal(t, 1, n)
+	require.False(t, tm.Stop())
+	require.False(t, tm.Reset(time.Second), "not active, but started anew")
+	require.True(t, tm.Stop())
+	require.False(t, tm.Reset(time.Second))
+	require.True(t, tm.Reset(0))
+	clk.Advance(0)
+	require.Equal(t, 2, n)
+	st := s.Stats()
+	require.EqualValues(t, 3, st.Started)
+	require.EqualValues(t, 2, st.Fired)
+	require.EqualValues(t, 1, st.Stopped)
+	balanced(t, st)
+}
+
+func TestTimer_ZeroValuePanics(t *testing.T) {
+	require.PanicsWithValue(t, "timer: Stop called on uninitialized Timer", func() { new(timer.Timer).Stop() })
+	require.PanicsWithValue(t, "timer: Reset called on uninitialized Timer", func() { new(timer.Timer).Reset(1) })
+}
+
+func TestScheduler_UseAfterClose(t *testing.T) {
+	s, clk := virtual(t)
+	h := start(t, s, time.Second, func() { t.Error("ran after Close") })
+	tm := s.AfterFunc(2*time.Second, func() {})
+	ps := s.Close()
+	require.Len(t, ps, 2)
+	require.Equal(t, epoch.Add(time.Second), ps[0].Deadline)
+	require.Equal(t, epoch.Add(2*time.Second), ps[1].Deadline)
+	require.NotNil(t, ps[1].Func)
+	require.Nil(t, s.Close(), "Close is idempotent")
+	require.False(t, h.Stop(), "handed back")
+	require.False(t, h.Reset(1))
+	require.False(t, tm.Stop())
+	require.False(t, tm.Reset(1))
+	_, err := s.Start(time.Second, func() {})
+	require.ErrorIs(t, err, timer.ErrClosed)
+	_, err = s.Start(0, func() { t.Error("ran after Close") })
+	require.ErrorIs(t, err, timer.ErrClosed)
+	tm = s.AfterFunc(0, func() { t.Error("ran after Close") })
+	require.False(t, tm.Stop())
+	clk.Advance(time.Hour)
+	st := s.Stats()
+	require.EqualValues(t, 2, st.HandedBack)
+	require.EqualValues(t, 4, st.Rejected)
+	balanced(t, st)
+	require.NoError(t, s.Shutdown(context.Background()))
+}
+
+func TestSchedulerClose_FromInsideACallback(t *testing.T) {
+	s, clk := virtual(t)
+	var handed int
+	start(t, s, time.Second, func() { handed = len(s.Close()) })
+	start(t, s, time.Second, func() {}) // same batch: it has fired too
+	start(t, s, time.Minute, func() { t.Error("ran after Close") })
+	clk.Advance(time.Hour)
+	require.Equal(t, 1, handed)
+	st := s.Stats()
+	require.EqualValues(t, 2, st.Fired)
+	balanced(t, st)
+}
+
+func TestSchedulerShutdown_WaitsForCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		done := false
+		start(t, s, time.Second, func() { time.Sleep(time.Minute); done = true })
+		start(t, s, time.Hour, func() {})
+		time.Sleep(2 * time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded)
+		require.False(t, done)
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.True(t, done)
+		require.Len(t, s.Close(), 1, "what was pending at Shutdown is kept for Close")
+	})
+}
+
+// Every way of handing callbacks over: each runs every callback once, and
+// Shutdown waits for all.
+func TestScheduler_Executors(t *testing.T) {
+	for name, e := range executors() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := timer.New(timer.WithExecutor(e()))
+				var mu sync.Mutex
+				n := 0
+				for i := range 1000 {
+					start(t, s, time.Duration(i%10-1)*time.Millisecond, func() { mu.Lock(); n++; mu.Unlock() })
+				}
+				time.Sleep(time.Second)
+				require.NoError(t, s.Shutdown(context.Background()))
+				st := s.Stats()
+				require.Equal(t, 1000, n)
+				require.EqualValues(t, 1000, st.Fired)
+				require.Zero(t, st.Dropped)
+				balanced(t, st)
+			})
+		})
+	}
+}
+
+func executors() map[string]func() executor.Executor {
+	return map[string]func() executor.Executor{
+		"default":    func() executor.Executor { return nil },
+		"inline":     func() executor.Executor { return executor.NewInline() },
+		"goroutines": func() executor.Executor { return executor.NewGoroutines() },
+		"pool":       func() executor.Executor { return executor.NewPool() },
+		"blocking": func() executor.Executor {
+			return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2), executor.WithQueue(3), executor.WithOverload(executor.Block))
+		},
+		"caller": func() executor.Executor {
+			return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2), executor.WithQueue(3), executor.WithOverload(executor.CallerRuns))
+		},
+	}
+}
+
+// An executor that blocks its submitter holds up no timer: they go on being
+// taken out, and channel timers being sent to.
+func TestScheduler_BlockingExecutorDoesNotBlockThePoller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1), executor.WithWorkers(1),
+			executor.WithQueue(1), executor.WithOverload(executor.Block))))
+		release := make(chan struct{})
+		for range 10 {
+			start(t, s, time.Millisecond, func() { <-release })
+		}
+		c := s.NewTimer(time.Second)
+		<-c.C // nothing of it would come if the poller were stuck
+		st := s.Stats()
+		require.EqualValues(t, 11, st.Fired)
+		close(release)
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
+}
+
+func TestScheduler_RejectedByTheExecutorIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1), executor.WithWorkers(1),
+			executor.WithQueue(2), executor.WithOverload(executor.Reject))))
+		release := make(chan struct{})
+		ran := 0
+		start(t, s, 0, func() { <-release; ran++ })
+		synctest.Wait()
+		for range 10 {
+			start(t, s, time.Millisecond, func() { ran++ })
+		}
+		time.Sleep(time.Second)
+		close(release)
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.Equal(t, 3, ran)
+		require.EqualValues(t, 8, s.Stats().Dropped)
+	})
+}
+
+func TestScheduler_MaxPending(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		s, clk := virtual(t, timer.WithMaxPending(10), timer.WithShards(shards))
+		var hs []timer.Handle
+		for range 10 {
+			hs = append(hs, start(t, s, time.Second, func() {}))
+		}
+		full := func() {
+			t.Helper()
+			_, err := s.Start(time.Second, func() {})
+			require.ErrorIs(t, err, timer.ErrTooManyPending)
+			require.False(t, s.AfterFunc(time.Second, func() {}).Stop(), "rejected, so already stopped")
+		}
+		full()
+		start(t, s, 0, func() {}) // takes no room
+		require.True(t, hs[3].Stop())
+		hs[3] = start(t, s, time.Second, func() {}) // stopping made room
+		full()
+		clk.Advance(time.Second)
+		for range 10 { // firing made room
+			start(t, s, time.Second, func() {})
+		}
+		full()
+		st := s.Stats()
+		require.EqualValues(t, 6, st.Rejected)
+		balanced(t, st)
+	}
+}
+
+func TestScheduler_MaxPendingUnderContention(t *testing.T) {
+	const limit = 100
+	s := timer.New(timer.WithMaxPending(limit))
+	defer s.Close()
+	var pending atomic.Int64 // no more than really are
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			var hs []timer.Handle
+			for range 5000 {
+				h, err := s.Start(time.Hour, func() {})
+				if err == nil {
+					hs = append(hs, h)
+					if n := pending.Inc(); n > limit {
+						t.Errorf("%d pending", n)
+					}
+				}
+				if len(hs) > 20 || err != nil {
+					for _, h := range hs {
+						pending.Dec()
+						h.Stop()
+					}
+					hs = hs[:0]
+				}
+			}
+			for _, h := range hs {
+				h.Stop()
+			}
+		})
+	}
+	wg.Wait()
+	// No credit was lost: the limit can be reached exactly.
+	for range limit {
+		start(t, s, time.Hour, func() {})
+	}
+	_, err := s.Start(time.Hour, func() {})
+	require.ErrorIs(t, err, timer.ErrTooManyPending)
+}
+
+func TestScheduler_CallbackPanicHarmsNoOther(t *testing.T) {
+	var panics []any
+	s, clk := virtual(t, timer.WithPanicHandler(func(v any, _ []byte) { panics = append(panics, v) }))
+	n := 0
+	for i := range 10 {
+		start(t, s, time.Second, func() {
+			if i%2 == 0 {
+				panic(i)
+			}
+			n++
+		})
+	}
+	clk.Advance(time.Second)
+	require.Equal(t, 5, n)
+	require.Equal(t, []any{0, 2, 4, 6, 8}, panics)
+}
+
+// A test's FailNow in a callback ends the poller's goroutine in mid-batch.
+func TestScheduler_GoexitInAnInlineCallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithExecutor(executor.NewInline()), timer.WithShards(2))
+		n := 0
+		for i := range 1000 {
+			start(t, s, time.Duration(1+i%2)*time.Second, func() {
+				n++
+				if i%100 == 0 {
+					runtime.Goexit()
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, 1000, n)
+		start(t, s, time.Second, func() { n++ })
+		time.Sleep(time.Minute)
+		require.Equal(t, 1001, n, "the poller lives on")
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
+}
+
+func TestScheduler_BucketsEmptiedByStopsWakeOnceAtMost(t *testing.T) {
+	s, clk := virtual(t)
+	for i := range 1000 {
+		start(t, s, time.Duration(1+i)*time.Minute, func() {}).Stop()
+	}
+	start(t, s, 5000*time.Minute, func() {})
+	clk.Advance(4000 * time.Minute)
+	st := s.Stats()
+	require.LessOrEqual(t, st.EmptyWakeups, uint64(1), "%+v", st)
+}
+
+func TestStats_Lateness(t *testing.T) {
+	var l timer.Lateness
+	require.Zero(t, l.Quantile(0.5))
+	require.Zero(t, l.Mean())
+	s, clk := virtual(t, timer.WithTick(time.Second))
+	start(t, s, time.Second-400*time.Millisecond, func() {})
+	start(t, s, time.Second, func() {})
+	clk.Advance(time.Minute)
+	l = s.Stats().Lateness
+	require.EqualValues(t, 2, l.Count())
+	require.Equal(t, 400*time.Millisecond, l.Max())
+	require.Equal(t, 200*time.Millisecond, l.Mean())
+	require.Zero(t, l.Quantile(0.5))
+	require.Equal(t, 400*time.Millisecond, l.Quantile(1))
+}

@@ -1,0 +1,136 @@
+package timer
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Stats are counts since the Scheduler was made. At every quiet moment
+//
+//	Started = Fired + Stopped + HandedBack + Pending
+//
+// and of the fired ones with a callback, every one has run, is running, waits in
+// the executor or in Queued, or is counted in Dropped.
+type Stats struct {
+	// Started counts the times that a timer was started: by Start, AfterFunc
+	// and the like, by each tick of a ticker, and by a Reset of a Timer that
+	// was not pending.
+	Started uint64
+	// Fired counts the timers whose time came.
+	Fired uint64
+	// Stopped counts the timers that were stopped before their time came.
+	Stopped uint64
+	// HandedBack counts the timers that were pending at Close or Shutdown.
+	HandedBack uint64
+	// Pending is the number of timers waiting for their time.
+	Pending int
+
+	// Rejected counts the timers that were not started, because the Scheduler
+	// was closed or had too many pending.
+	Rejected uint64
+	// Dropped counts the callbacks of fired timers that the executor refused.
+	Dropped uint64
+	// Queued is the number of callbacks that wait to be handed to an executor
+	// which may block its submitter.
+	Queued int
+
+	// Wakeups counts how often the poller woke up, EmptyWakeups how often it
+	// found nothing to fire and nothing to move down a level.
+	Wakeups, EmptyWakeups uint64
+	// Cascaded counts the moves of a timer to a lower level of its wheel.
+	Cascaded uint64
+	// Lateness tells how long after its deadline each timer fired.
+	Lateness Lateness
+}
+
+func (s *Stats) add(n *counts) {
+	s.Started += n.started
+	s.Fired += n.fired
+	s.Stopped += n.stopped
+	s.HandedBack += n.handedBack
+	s.Rejected += n.rejected
+	s.Cascaded += n.cascaded
+	s.Lateness.merge(&n.lateness)
+}
+
+// counts is the part of Stats that a shard keeps, under its lock.
+type counts struct {
+	started, fired, stopped, handedBack, rejected, cascaded uint64
+	lateness                                                Lateness
+}
+
+// Lateness is a histogram of durations. Its buckets are an eighth of a power of
+// two wide, so that a quantile is at most 12.5 percent above the true one.
+type Lateness struct {
+	max    time.Duration
+	counts [latenessBuckets]uint64
+	total  uint64
+	sum    float64
+}
+
+const (
+	latenessSub     = 3
+	latenessBuckets = (64 - latenessSub) << latenessSub
+)
+
+func (l *Lateness) record(d time.Duration) {
+	d = max(d, 0)
+	l.max = max(l.max, d)
+	l.total++
+	l.sum += float64(d)
+	l.counts[latenessBucket(d)]++
+}
+
+// latenessBucket maps durations below 8 ns to themselves, and others by their
+// highest bit and the three bits below it.
+func latenessBucket(d time.Duration) int {
+	u := uint64(d)
+	shift := max(bits.Len64(u)-latenessSub-1, 0)
+	return shift<<latenessSub + int(u>>shift)
+}
+
+// latenessLimit is the largest duration in a bucket.
+func latenessLimit(bucket int) time.Duration {
+	if bucket < 2<<latenessSub {
+		return time.Duration(bucket)
+	}
+	shift := bucket>>latenessSub - 1
+	top := uint64(bucket&(1<<latenessSub-1) + 1<<latenessSub)
+	return time.Duration((top+1)<<shift - 1)
+}
+
+func (l *Lateness) merge(o *Lateness) {
+	l.max = max(l.max, o.max)
+	l.total += o.total
+	l.sum += o.sum
+	for i, n := range o.counts {
+		l.counts[i] += n
+	}
+}
+
+// Count returns the number of durations recorded.
+func (l *Lateness) Count() uint64 { return l.total }
+
+// Max returns the largest duration, zero if there is none.
+func (l *Lateness) Max() time.Duration { return l.max }
+
+// Mean returns the average, zero if there is none.
+func (l *Lateness) Mean() time.Duration {
+	if l.total == 0 {
+		return 0
+	}
+	return time.Duration(l.sum / float64(l.total))
+}
+
+// Quantile returns a duration that a share q of all durations, from 0 to 1, does
+// not exceed: zero if there are none.
+func (l *Lateness) Quantile(q float64) time.Duration {
+	rank := uint64(q * float64(l.total))
+	var seen uint64
+	for i, n := range l.counts {
+		if seen += n; n > 0 && seen >= max(rank, 1) {
+			return min(latenessLimit(i), l.max)
+		}
+	}
+	return l.max
+}

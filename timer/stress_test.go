@@ -1,0 +1,129 @@
+package timer
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+)
+
+// stressed is one timer of a stress: what became of it is checked when all is
+// over.
+type stressed struct {
+	due  time.Time // no earlier may it run
+	runs atomic.Int32
+	// stopped counts the stops that reported true.
+	stopped atomic.Int32
+	early   atomic.Bool
+}
+
+func (x *stressed) run() {
+	if time.Now().Before(x.due) {
+		x.early.Store(true)
+	}
+	x.runs.Inc()
+}
+
+// stressFor is how long a stress goes on: TICKLESS_STRESS=long for minutes.
+func stressFor() time.Duration {
+	if os.Getenv("TICKLESS_STRESS") == "long" {
+		return 2 * time.Minute
+	}
+	return 2 * time.Second
+}
+
+// Starts, stops and resets from many goroutines while timers fall due, and a
+// Close in the middle of it all: nothing early, lost, twice, or run after a stop
+// that reported true.
+func TestStress_StartStopResetClose(t *testing.T) {
+	rounds := 0
+	for end := time.Now().Add(stressFor()); time.Now().Before(end); rounds++ {
+		stressRound(t, rounds)
+	}
+	t.Logf("%d rounds", rounds)
+}
+
+func stressRound(t *testing.T, round int) {
+	s := New(WithTick(time.Duration(1+round%3*499)*time.Microsecond), WithWheelSize(4<<(round%4)))
+	var wg sync.WaitGroup
+	all := make([][]*stressed, 4)
+	stop := make(chan struct{})
+	for g := range all {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(round), uint64(g)))
+			type pending struct {
+				*stressed
+				h Handle
+			}
+			var mine []pending
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				switch rng.IntN(4) {
+				case 0, 1:
+					d := time.Duration(rng.IntN(3_000_000) - 1000)
+					x := &stressed{due: time.Now().Add(d)}
+					h, err := s.Start(d, x.run)
+					if err == nil {
+						mine = append(mine, pending{x, h})
+						all[g] = append(all[g], x)
+					}
+				case 2:
+					if len(mine) > 0 {
+						i := rng.IntN(len(mine))
+						if mine[i].h.Stop() {
+							mine[i].stopped.Inc()
+						}
+						mine[i] = mine[len(mine)-1]
+						mine = mine[:len(mine)-1]
+					}
+				case 3:
+					if len(mine) > 0 {
+						// Later only: an earlier one would have to be seen by run
+						// before it is known whether it took.
+						x := mine[rng.IntN(len(mine))]
+						x.h.Reset(time.Until(x.due) + time.Duration(rng.IntN(1_000_000)))
+					}
+				}
+				if len(mine) > 2000 {
+					mine = mine[1000:]
+				}
+			}
+		})
+	}
+	time.Sleep(time.Duration(20+round%7*10) * time.Millisecond)
+	// Close races with the starts, the stops and the expiries.
+	handedBack := len(s.Close())
+	time.Sleep(time.Millisecond)
+	close(stop)
+	wg.Wait()
+	require.NoError(t, s.Shutdown(context.Background()))
+	handedBack += len(s.Close())
+
+	var started, runs, stopped int
+	for _, xs := range all {
+		for _, x := range xs {
+			started++
+			r, st := int(x.runs.Load()), int(x.stopped.Load())
+			runs += r
+			stopped += st
+			require.LessOrEqual(t, r+st, 1, "ran %d times, stopped %d times", r, st)
+			require.False(t, x.early.Load(), "early")
+		}
+	}
+	st := s.Stats()
+	require.EqualValues(t, started, st.Started)
+	require.EqualValues(t, runs, st.Fired)
+	require.EqualValues(t, stopped, st.Stopped)
+	require.EqualValues(t, handedBack, st.HandedBack)
+	require.Equal(t, started, runs+stopped+handedBack, "lost")
+	require.Zero(t, st.Dropped)
+}

@@ -1,0 +1,126 @@
+package timer
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// A Ticker sends the time on C at intervals, as [time.Ticker] does: it drops
+// ticks to make up for slow receivers, and keeps its phase. Make one with
+// NewTicker.
+//
+// It differs from time.Ticker in that C has a buffer of one that len and cap can
+// see, and in that a Ticker that is not stopped is never garbage.
+type Ticker struct {
+	C <-chan time.Time
+
+	node
+	// sh is the home shard, fixed when the Ticker is made. It is nil for one of
+	// package time's, and for the zero Ticker.
+	sh *shard
+	c  chan time.Time
+	// inner is the ticker of package time that this is, if any.
+	inner *time.Ticker
+
+	// All below is guarded by sh.mu.
+
+	id     timingwheel.ID
+	period time.Duration
+	next   int64
+}
+
+// NewTicker makes a Ticker that sends the current time on its channel every d,
+// the first time after d. It panics if d is not positive. On a closed Scheduler,
+// or on one with too many pending timers, the Ticker is already stopped, and
+// counted in Stats as rejected.
+func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
+	mustBePositive("NewTicker", d)
+	return s.newTicker(s.now(), d)
+}
+
+func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
+	c := make(chan time.Time, 1)
+	t := &Ticker{C: c, c: c}
+	t.owner = t
+	t.sh = s.lockShard()
+	t.startLocked(now, d)
+	t.sh.unlock()
+	return t
+}
+
+// Tick is NewTicker(d).C. It returns nil if d is not positive. The ticker goes
+// on as long as the Scheduler.
+func (s *Scheduler) Tick(d time.Duration) <-chan time.Time {
+	if d <= 0 {
+		return nil
+	}
+	return s.NewTicker(d).C
+}
+
+// Stop turns the Ticker off. No tick from before is received after it. It does
+// not close the channel.
+func (t *Ticker) Stop() {
+	if t.sh == nil {
+		if t.inner != nil {
+			t.inner.Stop()
+		}
+		return
+	}
+	t.sh.mu.Lock()
+	t.sh.stopLocked(t.id)
+	withdraw(t.c)
+	t.sh.unlock()
+}
+
+// Reset stops the Ticker and starts it with the period d; the next tick comes
+// after d. It panics if d is not positive, or if the Ticker was not made by
+// NewTicker.
+func (t *Ticker) Reset(d time.Duration) {
+	mustBePositive("Ticker.Reset", d)
+	if t.sh == nil {
+		if t.inner == nil {
+			panic("timer: Reset called on uninitialized Ticker")
+		}
+		t.inner.Reset(d)
+		return
+	}
+	now := t.sh.s.now()
+	t.sh.mu.Lock()
+	withdraw(t.c)
+	t.startLocked(now, d)
+	t.sh.unlock()
+}
+
+// startLocked starts the ticks, or gives them another period.
+func (t *Ticker) startLocked(now int64, d time.Duration) {
+	t.period, t.next = d, deadlineAfter(now, d)
+	if !t.sh.resetLocked(now, t.id, d) {
+		t.sh.restartLocked(now, &t.id, d, nodePayload(&t.node), tagNode)
+	}
+}
+
+func (t *Ticker) expireLocked(sh *shard, at moment) func() {
+	sendTime(t.c, at.time)
+	t.next = nextInPhase(t.next, t.period, at.now)
+	t.id = sh.rearmLocked(t.next, &t.node)
+	return nil
+}
+
+// nextInPhase returns the first of the moments last+period, last+2*period...
+// that is after now.
+func nextInPhase(last int64, period time.Duration, now int64) int64 {
+	if missed := (now - last) / int64(period); missed > 0 {
+		last += missed * int64(period)
+	}
+	return deadlineAfter(last, period)
+}
+
+func (t *Ticker) pendingFunc() func() { return nil }
+func (t *Ticker) abandon()            {}
+
+func mustBePositive(what string, d time.Duration) {
+	if d <= 0 {
+		panic("timer: non-positive interval for " + what)
+	}
+}

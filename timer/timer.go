@@ -1,0 +1,117 @@
+package timer
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// A Timer is one event, as [time.Timer] is, on a Scheduler. When it expires, the
+// current time is sent on C, unless it was made by AfterFunc. Make one with
+// NewTimer or AfterFunc.
+//
+// It has the methods of time.Timer, and their results mean the same, as they do
+// since Go 1.23: no value from before a Stop or Reset is received after it. It
+// differs in that C has a buffer of one that len and cap can see, and in that a
+// pending Timer is not garbage: it stays until it fires or is stopped.
+type Timer struct {
+	C <-chan time.Time
+
+	// sh is the home shard, fixed when the Timer is made. It is nil for one of
+	// package time's, and for the zero Timer.
+	sh *shard
+	// p and tag are what the Timer is started with, fixed when it is made.
+	p   payload
+	tag uint8
+	// id is guarded by sh.mu. It is the last start's; once that has fired or
+	// was stopped it names nothing.
+	id timingwheel.ID
+}
+
+// AfterFunc waits for d and then runs f on the Scheduler's executor. The Timer
+// that it returns can be used to cancel the call with Stop; its C is nil.
+//
+// On a closed Scheduler, or on one with too many pending timers, the Timer is
+// already stopped, and counted in Stats as rejected. A nil f is accepted; the
+// panic of calling it goes to the panic handler.
+func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
+	return s.newTimer(s.now(), d, nil, funcPayload(f), tagFunc)
+}
+
+// NewTimer makes a Timer that will send the current time on its channel after d.
+// On a closed Scheduler, or on one with too many pending timers, the Timer is
+// already stopped, and counted in Stats as rejected.
+func (s *Scheduler) NewTimer(d time.Duration) *Timer {
+	c := make(chan time.Time, 1)
+	return s.newTimer(s.now(), d, c, chanPayload(c), tagChan)
+}
+
+func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p payload, tag uint8) *Timer {
+	sh, id, _ := s.start(now, d, p, tag)
+	return &Timer{C: c, sh: sh, p: p, tag: tag, id: id}
+}
+
+// After waits for d and then sends the current time on the channel that it
+// returns. It is NewTimer(d).C: the timer cannot be stopped. If the Scheduler is
+// closed meanwhile, or was before, nothing is ever sent.
+func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
+
+// Stop keeps the Timer from firing. It reports true if this call did so, and
+// false if the Timer had expired or was stopped before. A value that was sent
+// but not yet received is withdrawn, and counts as not having expired. For a
+// Timer of AfterFunc's, Stop does not wait for f to finish. It panics on a Timer
+// that was not made by NewTimer or AfterFunc.
+func (t *Timer) Stop() bool {
+	if t.sh == nil {
+		return t.outside("Stop").Stop()
+	}
+	t.sh.mu.Lock()
+	ok := t.sh.stopLocked(t.id) || t.withdrawLocked()
+	t.sh.unlock()
+	return ok
+}
+
+// Reset makes the Timer expire after d from now. It reports true if the Timer
+// had been active, and false if it had expired or been stopped; for a value sent
+// but not received, it is as with Stop. For a Timer of AfterFunc's, Reset either
+// moves when f runs, and reports true, or makes f run again, and reports false;
+// then it does not wait for the earlier run. It panics on a Timer that was not
+// made by NewTimer or AfterFunc.
+func (t *Timer) Reset(d time.Duration) bool {
+	if t.sh == nil {
+		return t.outside("Reset").Reset(d)
+	}
+	now := t.sh.s.now()
+	t.sh.mu.Lock()
+	active := t.sh.resetLocked(now, t.id, d)
+	if !active {
+		active = t.withdrawLocked()
+		t.sh.restartLocked(now, &t.id, d, t.p, t.tag)
+	}
+	t.sh.unlock()
+	return active
+}
+
+// outside returns the timer of package time that t is.
+func (t *Timer) outside(method string) *time.Timer {
+	if t.tag != tagTime {
+		panic("timer: " + method + " called on uninitialized Timer")
+	}
+	return t.p.timeTimer()
+}
+
+// withdrawLocked takes back a value that was sent and not received. The shard's
+// lock keeps another from being sent meanwhile.
+func (t *Timer) withdrawLocked() bool {
+	return t.tag == tagChan && withdraw(t.p.channel())
+}
+
+// withdraw takes back a value that was sent and not received.
+func withdraw(c chan time.Time) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,73 @@
+package timertest
+
+import (
+	"container/heap"
+	"time"
+)
+
+type alarm struct {
+	c *Clock
+	f func()
+
+	// Guarded by c.mu.
+
+	when time.Time
+	seq  uint64
+	pos  int // in c.alarms, or unset
+}
+
+const unset = -1
+
+func (a *alarm) Reset(d time.Duration) {
+	c := a.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq++
+	a.when, a.seq = c.now.Add(max(d, 0)), c.seq
+	if a.pos == unset {
+		heap.Push(&c.alarms, a)
+	} else {
+		heap.Fix(&c.alarms, a.pos)
+	}
+}
+
+func (a *alarm) Stop() {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	if a.pos != unset {
+		heap.Remove(&a.c.alarms, a.pos)
+	}
+}
+
+// alarmHeap orders alarms by moment, and those of one moment by when they were
+// set.
+type alarmHeap []*alarm
+
+func (h alarmHeap) Len() int { return len(h) }
+
+func (h alarmHeap) Less(i, j int) bool {
+	if c := h[i].when.Compare(h[j].when); c != 0 {
+		return c < 0
+	}
+	return h[i].seq < h[j].seq
+}
+
+func (h alarmHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].pos, h[j].pos = i, j
+}
+
+func (h *alarmHeap) Push(x any) {
+	a := x.(*alarm)
+	a.pos = len(*h)
+	*h = append(*h, a)
+}
+
+func (h *alarmHeap) Pop() any {
+	old := *h
+	a := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	a.pos = unset
+	return a
+}

@@ -1,0 +1,128 @@
+package timertest
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+)
+
+// A Clock is a virtual clock: it moves only when told to. Make one with
+// [NewClock].
+type Clock struct {
+	mu sync.Mutex
+	// All below is guarded by mu.
+
+	now time.Time
+	// ahead is how far the time of day is ahead of now.
+	ahead  time.Duration
+	seq    uint64 // numbers the settings of alarms, to order those of a moment
+	alarms alarmHeap
+	// advancing: an Advance is under way.
+	advancing bool
+}
+
+var (
+	_ clock.Clock = (*Clock)(nil)
+	_ clock.Wall  = (*Clock)(nil)
+)
+
+// NewClock returns a clock that stands at start.
+func NewClock(start time.Time) *Clock {
+	// A monotonic reading would be the real clock's.
+	return &Clock{now: start.Round(0)}
+}
+
+// Now returns the clock's time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Wall returns the time of day: the clock's time, unless SetWall has changed it.
+func (c *Clock) Wall() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.Add(c.ahead)
+}
+
+// SetWall sets the time of day, as an administrator or a time server does. It
+// goes on from there. Durations, and so the timers that were started with one,
+// do not follow it; what a Schedule plans does.
+func (c *Clock) SetWall(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead = t.Sub(c.now)
+}
+
+// Advance moves the clock by d and runs what becomes due on the way, each at its
+// moment. It returns when all that has returned. A d of zero runs what is due
+// now. Advance panics if d is negative, or if another Advance is under way, such
+// as the one that has called the function which now calls this.
+func (c *Clock) Advance(d time.Duration) {
+	if d < 0 {
+		panic("timertest: Advance by a negative duration: " + d.String())
+	}
+	c.mu.Lock()
+	c.advanceLocked(c.now.Add(d))
+}
+
+// AdvanceTo is Advance to a time, which must not be before the clock's.
+func (c *Clock) AdvanceTo(t time.Time) {
+	c.mu.Lock()
+	if t.Before(c.now) {
+		defer c.mu.Unlock()
+		panic("timertest: AdvanceTo a time that has passed: " + t.String())
+	}
+	c.advanceLocked(t.Round(0))
+}
+
+// advanceLocked moves the clock and unlocks it.
+func (c *Clock) advanceLocked(target time.Time) {
+	if c.advancing {
+		c.mu.Unlock()
+		panic("timertest: Advance while another Advance is under way")
+	}
+	c.advancing = true
+	// Also when a function panics, or ends the goroutine as t.FailNow does: the
+	// clock stays usable, at the moment it had come to.
+	locked := true
+	defer func() {
+		if !locked {
+			c.mu.Lock()
+		}
+		c.advancing = false
+		c.mu.Unlock()
+	}()
+	for len(c.alarms) > 0 && !c.alarms[0].when.After(target) {
+		a := heap.Pop(&c.alarms).(*alarm)
+		if a.when.After(c.now) {
+			c.now = a.when
+		}
+		c.mu.Unlock()
+		locked = false
+		a.f()
+		c.mu.Lock()
+		locked = true
+	}
+	c.now = target
+}
+
+// Next returns the moment of the next alarm, or false if none is set. After
+// advancing to it there may be another.
+func (c *Clock) Next() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.alarms) == 0 {
+		return time.Time{}, false
+	}
+	return c.alarms[0].when, true
+}
+
+// NewAlarm returns an alarm, not yet set, that calls f inside the Advance that
+// reaches its moment.
+func (c *Clock) NewAlarm(f func()) clock.Alarm {
+	return &alarm{c: c, f: f, pos: unset}
+}
