@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// outOfReach are the tests that no library outside the runtime can pass: a timer
+// that is pending and that nobody refers to any more is garbage only for who
+// runs the garbage collector.
+const outOfReach = "^TestTimerGC$/^(After|Tick|NewTimer|NewTicker)$"
+
+// TestConformance runs the toolchain's sleep_test.go and tick_test.go against
+// package timer. Set TICKLESS_CONFORMANCE=long to run them more than once and
+// not in their short form.
+func TestConformance(t *testing.T) {
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	src := filepath.Join(strings.TrimSpace(string(out)), "src", "time")
+	here, err := os.Getwd()
+	require.NoError(t, err)
+
+	// The rewritten tests exist only in an overlay: nothing is written here.
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for _, name := range []string{"sleep_test.go", "tick_test.go"} {
+		text, err := os.ReadFile(filepath.Join(src, name))
+		require.NoError(t, err, "the toolchain's sources are needed")
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(rewrite(t, string(text))), 0o600))
+		replace[filepath.Join(here, "suite", name)] = file
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, text, 0o600))
+
+	binary := filepath.Join(dir, "suite.test")
+	args := []string{"test", "-c", "-vet=off", "-o", binary, "-overlay=" + overlay}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	log, err := exec.Command("go", append(args, "./suite")...).CombinedOutput()
+	require.NoError(t, err, "%s", log)
+
+	args = []string{"-test.v", "-test.skip=" + outOfReach}
+	if os.Getenv("TICKLESS_CONFORMANCE") == "long" {
+		args = append(args, "-test.count=5")
+	} else {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = dir
+	log, err = cmd.CombinedOutput()
+	for _, line := range regexp.MustCompile(`(?m)^--- .*|^panic.*`).FindAllString(string(log), -1) {
+		t.Log(line)
+	}
+	require.NoError(t, err, "%s", log)
+	passed := regexp.MustCompile(`(?m)^--- PASS: (\w+)`).FindAllStringSubmatch(string(log), -1)
+	require.GreaterOrEqual(t, len(passed), 30, "the suite has shrunk: %s", log)
+}
+
+// rewrite has a test file of package time's import this package instead.
+func rewrite(t *testing.T, text string) string {
+	for _, r := range []struct{ from, to string }{
+		{"package time_test", "package suite_test"},
+		{`. "time"`, `. "github.com/tickless/tickless/internal/conformance"`},
+	} {
+		require.Contains(t, text, r.from)
+		text = strings.Replace(text, r.from, r.to, 1)
+	}
+	// What only the standard library may do, and what it is for: a clock so
+	// coarse that there is none like it here, and a skip on builders.
+	text = strings.Replace(text, "\t\"internal/testenv\"\n", "", 1)
+	text = strings.Replace(text, "\t_ \"unsafe\" // for go:linkname\n", "", 1)
+	text = strings.Replace(text, "//go:linkname haveHighResSleep runtime.haveHighResSleep\nvar haveHighResSleep bool", "var haveHighResSleep = true", 1)
+	text = regexp.MustCompile(`(?m)^\s*testenv\.SkipFlaky\(.*\)$`).ReplaceAllString(text, "")
+	require.NotContains(t, text, "testenv")
+	require.NotContains(t, text, "//go:linkname")
+	return text
+}
