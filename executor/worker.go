@@ -88,11 +88,11 @@ func (p *Pool) runLocked(b *batch) {
 	ended = true
 }
 
-// retireLocked counts a worker out. It leaves
-// submitters free to start a base of workers beside those that are still held
-// up: while a thousand callbacks block, the next one starts its worker at
-// once instead of waiting for the watchdog. As the blocked come back and end
-// here, the limit falls to the base again.
+// retireLocked counts a worker out. It leaves submitters free to start a base
+// of workers beside those that are still held up: while a thousand callbacks
+// block, the next one starts its worker at once instead of waiting for the
+// watchdog. As the blocked come back and end here, the limit falls to the base
+// again.
 func (p *Pool) retireLocked() {
 	p.workers--
 	p.limit = max(p.base, min(p.limit, p.workers+p.base))
