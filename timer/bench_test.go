@@ -1,0 +1,145 @@
+package timer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// The workloads that package time has a counterpart to stand in package
+// benchmarks; here are those of what is not an Impl there.
+
+// delay returns a delay between 1 and 11 minutes, from a fixed sample.
+func delay(i int) time.Duration { return delays[uint(i)%uint(len(delays))] }
+
+var delays = func() []time.Duration {
+	rng := rand.New(rand.NewPCG(1, 2))
+	ds := make([]time.Duration, 1<<16)
+	for i := range ds {
+		ds[i] = time.Minute + time.Duration(rng.Int64N(int64(10*time.Minute)))
+	}
+	return ds
+}()
+
+func BenchmarkWithTimeout(b *testing.B) {
+	s := timer.New()
+	defer s.Close()
+	cancellable, stop := context.WithCancel(context.Background())
+	defer stop()
+	for _, parent := range []struct {
+		name string
+		ctx  context.Context
+	}{{"background", context.Background()}, {"cancellable", cancellable}} {
+		b.Run("parent="+parent.name+"/impl=context", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, cancel := context.WithTimeout(parent.ctx, time.Minute)
+				cancel()
+			}
+		})
+		b.Run("parent="+parent.name+"/impl=tickless", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, cancel := s.WithTimeout(parent.ctx, time.Minute)
+				cancel()
+			}
+		})
+	}
+}
+
+func BenchmarkNewTimerStop(b *testing.B) {
+	b.Run("impl=time", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			time.NewTimer(time.Minute).Stop()
+		}
+	})
+	b.Run("impl=tickless", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			timer.NewTimer(time.Minute).Stop()
+		}
+	})
+}
+
+// BenchmarkReset moves a random one of n pending timers later.
+func BenchmarkReset(b *testing.B) {
+	const n = 100_000
+	order := rand.New(rand.NewPCG(3, 4)).Perm(n)
+	run := func(b *testing.B, reset func(i int, d time.Duration)) {
+		i := 0
+		b.ReportAllocs()
+		for b.Loop() {
+			reset(order[i%n], delay(i)+12*time.Minute*time.Duration(1+i/n))
+			i++
+		}
+	}
+	b.Run("n=100k/impl=time", func(b *testing.B) {
+		ts := make([]*time.Timer, n)
+		for i := range ts {
+			ts[i] = time.AfterFunc(delay(i), func() {})
+		}
+		run(b, func(i int, d time.Duration) { ts[i].Reset(d) })
+		for _, t := range ts {
+			t.Stop()
+		}
+	})
+	s := timer.New()
+	defer s.Close()
+	b.Run("n=100k/impl=tickless-timer", func(b *testing.B) {
+		ts := make([]*timer.Timer, n)
+		for i := range ts {
+			ts[i] = s.AfterFunc(delay(i), func() {})
+		}
+		run(b, func(i int, d time.Duration) { ts[i].Reset(d) })
+		for _, t := range ts {
+			t.Stop()
+		}
+	})
+	b.Run("n=100k/impl=tickless", func(b *testing.B) {
+		hs := make([]timer.Handle, n)
+		for i := range hs {
+			hs[i], _ = s.Start(delay(i), func() {})
+		}
+		run(b, func(i int, d time.Duration) { hs[i].Reset(d) })
+		for _, h := range hs {
+			h.Stop()
+		}
+	})
+}
+
+// BenchmarkKeyedSet sets existing keys, in random order.
+func BenchmarkKeyedSet(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		for _, p := range []int{1, 2} {
+			b.Run(fmt.Sprintf("n=%d/p=%d", n, p), func(b *testing.B) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
+				s := timer.New()
+				defer s.Close()
+				k := timer.NewKeyed(s, func(int, int) {})
+				for i := range n {
+					k.Set(i, i, delay(i))
+				}
+				keys := rand.New(rand.NewPCG(5, 6)).Perm(n)
+				var goroutines atomic.Int32
+				b.ReportAllocs()
+				b.ResetTimer()
+				b.RunParallel(func(pb *testing.PB) {
+					i := n / p * int(goroutines.Inc())
+					for pb.Next() {
+						k.Set(keys[i%n], i, 12*time.Minute+delay(i))
+						i++
+					}
+				})
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Msets/s")
+			})
+		}
+	}
+}
