@@ -77,17 +77,16 @@ func (h *handOver) init(c *config) {
 // reset, with its shard's lock held: Close, which takes every shard's lock, thus
 // finds the callback handed over.
 func (h *handOver) soonLocked(sh *shard, f func()) {
-	f = h.watch(f)
 	switch h.way {
 	case direct:
-		h.submit(f)
+		h.submitWatched(f)
 	case onPoller:
 		h.mu.Lock()
 		h.ready = append(h.ready, f)
 		h.mu.Unlock()
 		sh.wake = 0
 	case dispatched:
-		h.dispatch(f)
+		h.dispatch(h.watch(f))
 	}
 }
 
@@ -111,6 +110,9 @@ func (h *handOver) submit(f func()) {
 		h.refused([]func(){f})
 	}
 }
+
+// submitWatched is submit for a callback that is not yet counted.
+func (h *handOver) submitWatched(f func()) { h.submit(h.watch(f)) }
 
 // watch counts a callback as outstanding until it has finished, however it ends.
 func (h *handOver) watch(f func()) func() {
@@ -142,7 +144,7 @@ func (h *handOver) takeReady(into []func()) []func() {
 	into = append(into[:0], h.ready...)
 	clear(h.ready)
 	h.ready = h.ready[:0]
-	if cap(h.ready) > batchSize {
+	if cap(h.ready) > 2*batchSize {
 		h.ready = nil // grown by a burst
 	}
 	return into
@@ -161,27 +163,58 @@ func (h *handOver) dispatch(fs ...func()) {
 	if !h.dispatching {
 		h.dispatching = true
 		h.dispatcher.add(1)
-		go h.runDispatcher()
+		go h.runDispatcher(new(line))
 	}
 }
 
-// runDispatcher hands over what is in ready until there is nothing.
-func (h *handOver) runDispatcher() {
-	defer h.dispatcher.add(-1)
-	var fs []func()
+// runDispatcher hands over what is in ready until there is nothing, but first
+// what is left of left.
+func (h *handOver) runDispatcher(left *line) {
+	over := false
+	defer func() {
+		if !over {
+			// A callback that ran on this goroutine, as an executor may have it,
+			// has ended it with runtime.Goexit. Another takes over.
+			go h.runDispatcher(left)
+			return
+		}
+		h.dispatcher.add(-1)
+	}()
 	for {
+		left.each(h.submit)
 		h.mu.Lock()
 		if len(h.ready) == 0 {
 			// Under the lock that dispatch adds under: nothing is added
 			// unseen between this look and the end.
 			h.dispatching = false
 			h.mu.Unlock()
+			over = true
 			return
 		}
-		fs, h.ready = h.ready, nil
+		left.fs, h.ready = h.ready, nil
 		h.mu.Unlock()
-		accepted, _ := h.exec.SubmitBatch(fs)
-		h.refused(fs[accepted:])
+	}
+}
+
+// A line is callbacks to be handed over one by one, by a goroutine that may end
+// in the middle, if a callback runs on it and calls runtime.Goexit. The next
+// goroutine goes on where it stopped.
+type line struct {
+	fs   []func()
+	done int
+}
+
+// each calls submit with every callback that is left, and forgets them all.
+func (l *line) each(submit func(func())) {
+	for l.done < len(l.fs) {
+		f := l.fs[l.done]
+		l.fs[l.done] = nil
+		l.done++
+		submit(f)
+	}
+	l.fs, l.done = l.fs[:0], 0
+	if cap(l.fs) > 2*batchSize {
+		l.fs = nil // grown by a burst
 	}
 }
 

@@ -47,9 +47,8 @@ type poller struct {
 	// All below belongs to whoever is awake.
 
 	expired [batchSize]timingwheel.Expired[payload]
-	// batch are callbacks on their way; those before ran are done.
-	batch []func()
-	ran   int
+	// batch are callbacks on their way to the executor.
+	batch line
 	// draining is a shard with an expired bucket not yet worked through.
 	draining *shard
 }
@@ -115,8 +114,8 @@ func (p *poller) work() (worked bool) {
 	}
 	for {
 		if p.s.hand.way == onPoller {
-			p.batch = p.s.hand.takeReady(p.batch)
-			worked = worked || len(p.batch) > 0
+			p.batch.fs = p.s.hand.takeReady(p.batch.fs)
+			worked = worked || len(p.batch.fs) > 0
 			p.flush()
 		}
 		due, ok := p.s.queue.Poll()
@@ -165,7 +164,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 		e := &expired[i]
 		sh.n.lateness.record(time.Duration(at.now - e.Deadline))
 		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
-			p.batch = append(p.batch, f)
+			p.batch.fs = append(p.batch.fs, f)
 		}
 	}
 	sh.releaseLocked(len(expired) - sh.rearmed)
@@ -175,21 +174,16 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 
 // flush hands the batch over, or runs it.
 func (p *poller) flush() {
-	if len(p.batch) == 0 {
+	if len(p.batch.fs) == 0 {
 		return
 	}
-	if p.s.hand.way == onPoller {
-		for p.ran < len(p.batch) {
-			f := p.batch[p.ran]
-			p.batch[p.ran] = nil
-			p.ran++
-			p.s.hand.submit(p.s.hand.watch(f))
-		}
+	if h := &p.s.hand; h.way == onPoller {
+		p.batch.each(h.submitWatched)
 	} else {
-		p.s.hand.batch(p.batch)
-		clear(p.batch)
+		h.batch(p.batch.fs)
+		clear(p.batch.fs)
+		p.batch.fs = p.batch.fs[:0]
 	}
-	p.batch, p.ran = p.batch[:0], 0
 }
 
 // sleep sets the alarm for what comes next, or reports false if something is due

@@ -453,3 +453,26 @@ func TestStats_Lateness(t *testing.T) {
 	require.Zero(t, l.Quantile(0.5))
 	require.Equal(t, 400*time.Millisecond, l.Quantile(1))
 }
+
+// The same where the executor runs callbacks on who submits them.
+func TestScheduler_GoexitOnTheDispatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1),
+			executor.WithQueue(1), executor.WithOverload(executor.CallerRuns))))
+		var mu sync.Mutex
+		n := 0
+		for i := range 1000 {
+			start(t, s, time.Second, func() {
+				mu.Lock()
+				n++
+				mu.Unlock()
+				if i%10 == 0 {
+					runtime.Goexit()
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.Equal(t, 1000, n)
+	})
+}
