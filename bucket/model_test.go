@@ -60,7 +60,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 			}
 			continue
 		}
-		if inRing[n] != c.room() {
+		if inRing[n] != (c.used < ChunkSize) {
 			tb.Fatalf("chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 		}
 		var free [ChunkSize]bool

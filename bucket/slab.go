@@ -19,7 +19,8 @@ type slots [ChunkSize]slot
 type chunk struct {
 	// gen is the generation that the chunk's fresh slots start with.
 	gen uint64
-	// used counts live and retired slots; fresh is the first slot never used.
+	// used counts live and retired slots: there is room while it is less than
+	// ChunkSize. fresh is the first slot never used.
 	used, fresh uint16
 	// free heads the list of freed slots, as position+1; 0 is the end.
 	free uint16
@@ -27,8 +28,6 @@ type chunk struct {
 	// sentinel and never holds an entry.
 	prev, next uint32
 }
-
-func (c *chunk) room() bool { return c.free != 0 || c.fresh < ChunkSize }
 
 // slab is the arena less its payloads, so that its code exists once for all
 // payload types.
@@ -67,85 +66,89 @@ func (a *slab) init() {
 
 // take returns a slot, live with its next generation, tag and place zero.
 // made is the number of the chunk that had to be made for it, else 0.
-func (a *slab) take() (i Index, made uint32) {
+func (a *slab) take() (i Index, s *slot, made uint32) {
 	if a.current == 0 {
-		if a.dir == nil {
-			a.init()
-		}
-		if a.current = a.chunks[0].next; a.current == 0 {
-			made = a.newChunk()
-			a.current = made
-		}
+		made = a.nextChunk()
 	}
 	n := a.current
 	c := &a.chunks[n]
-	var pos uint16
+	pos := c.fresh
 	if c.free != 0 {
 		pos = c.free - 1
-		s := &a.dir[n][pos&chunkMask]
+		s = &a.dir[n][pos&chunkMask]
 		c.free = uint16(s.next)
 		s.live(s.gen()) // raised when it was freed
 	} else {
-		pos = c.fresh
 		c.fresh++
-		a.dir[n][pos&chunkMask].live(c.gen)
+		s = &a.dir[n][pos&chunkMask]
+		s.live(c.gen)
 	}
-	if n == a.spare {
-		a.spare = 0
-	}
-	c.used++
 	a.live++
-	if !c.room() {
+	c.used++
+	if c.used == ChunkSize {
 		a.unlinkChunk(n)
 		a.current = 0
+	} else if n == a.spare {
+		a.spare = 0
 	}
-	return Index(n)<<chunkShift | Index(pos), made
+	return Index(n)<<chunkShift | Index(pos), s, made
 }
 
-// give frees slot i. It reports the chunk that was given back, else 0.
-func (a *slab) give(i Index) (gone uint32) {
-	n, pos := uint32(i>>chunkShift), uint16(i&chunkMask)
-	c := &a.chunks[n]
-	s := &a.dir[n][pos]
+// nextChunk finds or makes a chunk with room, and makes it the current one. It
+// returns its number if it was made, else 0.
+func (a *slab) nextChunk() (made uint32) {
+	if a.dir == nil {
+		a.init()
+	}
+	if a.current = a.chunks[0].next; a.current == 0 {
+		made = a.newChunk()
+		a.current = made
+	}
+	return made
+}
+
+// give frees slot i, which is s. It reports the chunk that was given back, else
+// 0.
+func (a *slab) give(i Index, s *slot) (gone uint32) {
 	a.live--
-	if s.gen() == maxGen {
+	gen := s.gen() + 1
+	if gen > maxGen {
 		// Used up: another life would answer to a Ref of an older one. The
 		// slot counts as used for ever, and so its chunk stays.
 		s.word = 0
 		return 0
 	}
-	hadRoom := c.room()
-	s.word = (s.gen() + 1) << genShift
+	n := uint32(i >> chunkShift)
+	c := &a.chunks[n]
+	s.live(gen)
 	s.next = Index(c.free)
-	c.free = pos + 1
-	c.used--
-	if c.used == 0 {
-		return a.emptied(n, hadRoom)
-	}
-	if !hadRoom {
-		a.linkChunk(n)
-	}
-	if c.used >= ChunkSize/2 {
+	c.free = uint16(i&chunkMask) + 1
+	used := c.used - 1
+	c.used = used
+	if used >= ChunkSize/2 {
+		if used == ChunkSize-1 {
+			a.linkChunk(n)
+		}
 		a.current = n
-	} else if c.used == ChunkSize/2-1 {
+		return 0
+	}
+	if used == 0 {
+		return a.emptied(n)
+	}
+	if used == ChunkSize/2-1 {
 		a.toBack(n)
 	}
 	return 0
 }
 
 // emptied gives back chunk n, or keeps it as the spare.
-func (a *slab) emptied(n uint32, linked bool) (gone uint32) {
+func (a *slab) emptied(n uint32) (gone uint32) {
 	if a.spare == 0 {
 		a.spare = n
-		if !linked {
-			a.linkChunk(n)
-		}
 		a.toBack(n)
 		return 0
 	}
-	if linked {
-		a.unlinkChunk(n)
-	}
+	a.unlinkChunk(n)
 	if a.current == n {
 		a.current = 0
 	}

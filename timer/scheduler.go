@@ -111,9 +111,14 @@ func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
 	if f == nil {
 		panic("timer: Start with a nil func")
 	}
-	sh, id, err := s.start(s.now(), d, funcPayload(f), tagFunc)
+	now := s.now()
+	sh := s.lockShard()
+	id, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
+	sh.unlock()
 	if err != nil {
-		return Handle{}, err
+		if id, err = s.retry(sh, err, now, d, funcPayload(f), tagFunc); err != nil {
+			return Handle{}, err
+		}
 	}
 	return Handle{sh, id}, nil
 }
@@ -123,15 +128,26 @@ func (s *Scheduler) start(now int64, d time.Duration, p payload, tag uint8) (*sh
 	sh := s.lockShard()
 	id, err := sh.startLocked(now, d, p, tag)
 	sh.unlock()
-	if err == ErrTooManyPending {
-		s.limit.gather(s.shards)
-		sh.mu.Lock()
-		if id, err = sh.startLocked(now, d, p, tag); err == ErrTooManyPending {
-			sh.n.rejected++
-		}
-		sh.unlock()
+	if err != nil {
+		id, err = s.retry(sh, err, now, d, p, tag)
 	}
 	return sh, id, err
+}
+
+// retry starts a timer once more if it was for want of room that it was not
+// started, now with all the room there is in all shards.
+func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (timingwheel.ID, error) {
+	if err != ErrTooManyPending {
+		return timingwheel.ID{}, err
+	}
+	s.limit.gather(s.shards)
+	sh.mu.Lock()
+	id, err := sh.startLocked(now, d, p, tag)
+	if err == ErrTooManyPending {
+		sh.n.rejected++
+	}
+	sh.unlock()
+	return id, err
 }
 
 // Len returns the number of pending timers. O(shards).

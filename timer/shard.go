@@ -62,12 +62,13 @@ func (sh *shard) offer(b bucket.Bucket, expiration int64) {
 
 // unlock releases the shard and then lets the poller know of an earlier expiry.
 func (sh *shard) unlock() {
-	wake := sh.wake
-	sh.wake = never
-	sh.mu.Unlock()
-	if wake != never {
+	if wake := sh.wake; wake != never {
+		sh.wake = never
+		sh.mu.Unlock()
 		sh.s.poller.wake(wake)
+		return
 	}
+	sh.mu.Unlock()
 }
 
 // startLocked starts a timer. If it is due already it fires at once. The zero
@@ -145,7 +146,9 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 		return false
 	}
 	sh.n.stopped++
-	sh.releaseLocked(1)
+	if sh.s.limit != nil {
+		sh.releaseLocked(1)
+	}
 	return true
 }
 

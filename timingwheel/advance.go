@@ -13,7 +13,7 @@ import "github.com/tickless/tickless/bucket"
 // it moves to other than by Expire: an entry that is placed anew cannot land in
 // the list that is being drained.
 func (w *Wheel[T]) Expire(b bucket.Bucket) {
-	if n, slot, ok := w.find(b); ok {
+	if n, slot, ok := w.slotOf(b); ok {
 		w.expire(n, slot)
 	}
 }
@@ -23,7 +23,7 @@ func (w *Wheel[T]) Expire(b bucket.Bucket) {
 // it out there. It reports false, and does nothing, if the bucket has entries or
 // is not queued.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
-	n, slot, ok := w.find(b)
+	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
 		return false
 	}
@@ -32,8 +32,8 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	return true
 }
 
-// find returns a bucket's level and slot.
-func (w *Wheel[T]) find(b bucket.Bucket) (n int, slot uint32, ok bool) {
+// slotOf returns a bucket's level and slot.
+func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
 		// Below first the difference wraps to a large number.
 		if slot := uint32(b - w.levels[n].first); slot <= w.slotMask {

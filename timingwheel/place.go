@@ -7,36 +7,54 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// place links entry i into the bucket for tick t, which is after the clock.
+// find returns the bucket and the place for tick t, which is after the clock. An
+// entry is to be put there.
 //
 // The entry's level is the lowest whose span, counted from the level's own
 // clock, holds t: the lowest n with t>>s - clock>>s < size, for s the bits of n
 // levels. A distance of at least size^n cannot fit below level n, and one of
 // less than size^(n+1) needs level n+1 only if the level's clock, rounded down
 // to its slots, lags too far behind: so at most two levels need a look.
-func (w *Wheel[T]) place(i bucket.Index, t int64) {
-	n := uint(w.lowest[bits.Len64(uint64(t-w.clock))])
-	s := n * w.slotBits
+func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
+	n := uint(w.lowest[bits.Len64(uint64(t-w.clock))&63])
+	s := n * w.slotBits & 63
 	if t>>s-w.clock>>s > int64(w.slotMask) {
 		n++
-		s += w.slotBits
+		s = (s + w.slotBits) & 63
 	}
-	for uint(len(w.levels)) <= n {
-		w.addLevel()
+	if n >= uint(len(w.levels)) {
+		w.addLevels(n)
 	}
 	l := &w.levels[n]
 	slot := uint32(t>>s) & w.slotMask
-	b := l.first + bucket.Bucket(slot)
-	w.arena.SetPlace(i, uint32(n)<<w.slotBits|slot)
-	w.arena.PushBack(b, i)
+	b = l.first + bucket.Bucket(slot)
 	if !l.isQueued(slot) {
-		l.setQueued(slot)
-		expiration := t >> s << s
-		w.arena.SetExpiration(b, expiration)
-		w.next = min(w.next, expiration)
-		if w.offer != nil {
-			w.offer(b, w.ticks.time(expiration))
-		}
+		w.enqueue(l, slot, b, t>>s<<s)
+	}
+	return b, uint32(n)<<w.slotBits | slot
+}
+
+// enqueue queues a bucket.
+func (w *Wheel[T]) enqueue(l *level, slot uint32, b bucket.Bucket, expiration int64) {
+	l.setQueued(slot)
+	w.arena.SetExpiration(b, expiration)
+	w.next = min(w.next, expiration)
+	if w.offer != nil {
+		w.offer(b, w.ticks.time(expiration))
+	}
+}
+
+// place puts entry i, which is in no bucket, where tick t belongs.
+func (w *Wheel[T]) place(i bucket.Index, t int64) {
+	b, place := w.find(t)
+	w.arena.SetPlace(i, place)
+	w.arena.PushBack(b, i)
+}
+
+// addLevels makes levels up to level n.
+func (w *Wheel[T]) addLevels(n uint) {
+	for uint(len(w.levels)) <= n {
+		w.addLevel()
 	}
 }
 

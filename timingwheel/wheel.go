@@ -41,7 +41,7 @@ type Wheel[T any] struct {
 	slotMask uint32
 	// lowest[n] is the level of a deadline whose distance has n bits, or one
 	// less than it.
-	lowest [65]uint8
+	lowest [64]uint8
 
 	// clock is the wheel's time in ticks. It moves to a bucket's expiration
 	// when the bucket expires, and on Observe as far as no queued bucket is
@@ -139,21 +139,13 @@ func (w *Wheel[T]) AddTagged(deadline int64, v T, tag uint8) (ID, bool) {
 	if t <= w.clock {
 		return ID{}, false
 	}
-	i := w.arena.New(deadline, v, tag)
-	w.place(i, t)
-	return w.arena.Ref(i), true
+	b, place := w.find(t)
+	return w.arena.NewIn(b, deadline, v, tag, place), true
 }
 
 // Remove takes an entry out and returns its payload. It reports false if the
 // entry was handed out or removed before.
-func (w *Wheel[T]) Remove(id ID) (v T, ok bool) {
-	i, ok := w.arena.Find(id)
-	if !ok {
-		return v, false
-	}
-	w.arena.Unlink(i)
-	return w.arena.Free(i), true
-}
+func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 
 // Move changes an entry's deadline. It reports false, and changes nothing, if
 // the entry was handed out or removed before, or if the new deadline is due
