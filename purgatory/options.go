@@ -1,0 +1,52 @@
+package purgatory
+
+import (
+	"fmt"
+	"math/bits"
+	"runtime"
+)
+
+// An Option changes how [New] makes a Purgatory.
+type Option interface{ apply(*config) }
+
+type config struct {
+	shards  int
+	onPanic func(v any, stack []byte)
+}
+
+type option func(*config)
+
+func (f option) apply(c *config) { f(c) }
+
+// WithShards sets the number of shards that keys are spread over, each with a
+// lock of its own. The default is 16 times GOMAXPROCS, rounded up to a power of
+// two. It panics unless n is a power of two.
+func WithShards(n int) Option {
+	if n <= 0 || n&(n-1) != 0 {
+		panic(fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two, it is %d", n))
+	}
+	return option(func(c *config) { c.shards = n })
+}
+
+// WithPanicHandler has f called with the value of a panic in an operation that
+// nobody asked for by name, and with its stack: see [Operation] for which those
+// are. It runs on the goroutine that panicked. The default prints both to
+// standard error. A handler that panics itself passes the panic on. It panics if
+// f is nil.
+func WithPanicHandler(f func(v any, stack []byte)) Option {
+	if f == nil {
+		panic("purgatory: WithPanicHandler with a nil func")
+	}
+	return option(func(c *config) { c.onPanic = f })
+}
+
+func newConfig(opts []Option) config {
+	c := config{
+		shards:  1 << bits.Len(uint(16*runtime.GOMAXPROCS(0)-1)),
+		onPanic: printPanic,
+	}
+	for _, o := range opts {
+		o.apply(&c)
+	}
+	return c
+}

@@ -1,0 +1,190 @@
+package purgatory
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+	"go.uber.org/atomic"
+)
+
+// A Purgatory holds operations that wait for one of their keys, or for their
+// timeout. Make one with [New]. All its methods may be called from any
+// goroutine, and from the OnComplete and OnExpiration of its operations; for
+// TryComplete see [Operation].
+type Purgatory[K comparable] struct {
+	// panics comes first, where 64 bits are aligned on 32-bit machines too.
+	panics atomic.Uint64
+
+	// Fixed by New.
+
+	s       *timer.Scheduler
+	seed    maphash.Seed
+	shards  []shard[K] // a power of two of them
+	onPanic func(v any, stack []byte)
+
+	// closed is set by Shutdown, before it closes the shards one by one.
+	closed atomic.Bool
+	// expiring is held by timeouts whose callbacks run.
+	expiring latch
+	// snapshots holds *[]*node[K], for lists that are being worked through.
+	snapshots sync.Pool
+}
+
+// New makes a Purgatory whose timeouts are timers of s. Shut it down before s is
+// closed: an operation whose timer s has handed back waits without a timeout.
+func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
+	c := newConfig(opts)
+	p := &Purgatory[K]{
+		s:       s,
+		seed:    maphash.MakeSeed(),
+		shards:  make([]shard[K], c.shards),
+		onPanic: c.onPanic,
+	}
+	for i := range p.shards {
+		p.shards[i].init(p)
+	}
+	p.snapshots.New = func() any { return new([]*node[K]) }
+	return p
+}
+
+// TryCompleteElseWatch completes the operation if its condition holds, and lets
+// it wait for its keys otherwise. It reports true if this call completed the
+// operation; its OnComplete has then run. Otherwise the operation may have been
+// completed by another by the time the call returns.
+//
+// TryComplete runs at most twice, whatever the number of keys: at the start, and
+// when the operation is in the lists of all its keys, in case the condition has
+// come true meanwhile. Then the timeout begins. One of zero or less expires at
+// once, on the Scheduler's executor. A key that is given twice counts once;
+// without keys the operation waits for its timeout or a ForceComplete.
+//
+// The error is [ErrClosed], or what the Scheduler said when it refused the
+// timer: [timer.ErrClosed] or [timer.ErrTooManyPending]. Then the operation is
+// not complete and not watched, and none of its callbacks will run; it may be
+// given again.
+//
+// It does nothing to an operation that is complete already, and panics if the
+// operation is waiting, or if a key is not equal to itself.
+func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
+	run, mine, err := op.delayed().enter(p, op, timeout, keys)
+	if run {
+		op.OnComplete()
+	}
+	return mine, err
+}
+
+// CheckAndComplete asks every operation that waits for the key whether its
+// condition holds now, in the order in which they came, and completes those that
+// say yes. It returns their number. When it returns, each operation that was
+// waiting when it was called has been asked since, or was completed or taken out
+// by another.
+//
+// It waits for a TryComplete that is running, so it must not be called with a
+// lock held that a TryComplete takes. O(n) for n operations that wait for the
+// key.
+func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
+	ns := p.snapshot(key)
+	if ns == nil {
+		return 0
+	}
+	defer p.release(ns)
+	for rest := *ns; len(rest) > 0; {
+		rest = p.checkSome(rest, &completed)
+	}
+	return completed
+}
+
+// CancelForKey takes all operations that wait for the key out of the lists of
+// all their keys, stops their timeouts, and returns them, in the order in which
+// they came. They are not completed and none of their callbacks runs: that is up
+// to the caller, who may complete them with ForceComplete or give them to a
+// purgatory again.
+func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
+	ns := p.snapshot(key)
+	if ns == nil {
+		return nil
+	}
+	defer p.release(ns)
+	return takeAll(nil, *ns, cancelled)
+}
+
+// Len returns the number of operations that are waiting, exactly so at every
+// quiet moment. It takes as long however many they are.
+func (p *Purgatory[K]) Len() int { return p.Stats().Delayed }
+
+// Watched returns the sum of the lengths of all keys' lists: an operation counts
+// once for each of its keys. It is as exact and as cheap as Len.
+func (p *Purgatory[K]) Watched() int { return p.Stats().Watched }
+
+// Stats returns the gauges and counts. O(shards).
+func (p *Purgatory[K]) Stats() Stats {
+	st := Stats{Panics: p.panics.Load()}
+	for i := range p.shards {
+		sh := &p.shards[i]
+		sh.mu.Lock()
+		st.add(&sh.n)
+		st.Watched += sh.watched
+		st.Keys += len(sh.lists)
+		sh.mu.Unlock()
+	}
+	return st
+}
+
+// Shutdown ends the Purgatory: it lets no operation in any more, takes out those
+// that wait, in no particular order, and returns them. They are not completed,
+// as with CancelForKey. Then it waits until the callbacks of those that had
+// expired before have returned, or returns ctx's error if that ends first; what
+// it returns is the same. Called from inside such a callback it waits for ctx to
+// end. Shutting down again returns no operations.
+func (p *Purgatory[K]) Shutdown(ctx context.Context) (pending []Operation[K], err error) {
+	p.closed.Store(true)
+	var ns []*node[K]
+	for i := range p.shards {
+		sh := &p.shards[i]
+		sh.mu.Lock()
+		sh.closed = true
+		ns = sh.keyless.appendLocked(ns[:0])
+		for _, l := range sh.lists {
+			ns = l.appendLocked(ns)
+		}
+		sh.mu.Unlock()
+		pending = takeAll(pending, ns, handedBack)
+	}
+	return pending, p.expiring.wait(ctx)
+}
+
+func (p *Purgatory[K]) shardOf(key K) *shard[K] {
+	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
+}
+
+// snapshot returns the nodes that are in the key's list now, or nil. What is
+// done with them is done without the shard's lock.
+func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
+	sh := p.shardOf(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	l := sh.lists[key]
+	if l == nil {
+		return nil
+	}
+	ns := p.snapshots.Get().(*[]*node[K])
+	*ns = l.appendLocked((*ns)[:0])
+	return ns
+}
+
+func (p *Purgatory[K]) release(ns *[]*node[K]) {
+	clear(*ns)
+	p.snapshots.Put(ns)
+}
+
+func takeAll[K comparable](to []Operation[K], ns []*node[K], why outcome) []Operation[K] {
+	for _, n := range ns {
+		if op, ok := n.take(why); ok {
+			to = append(to, op)
+		}
+	}
+	return to
+}

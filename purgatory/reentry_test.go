@@ -1,0 +1,71 @@
+package purgatory_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/purgatory"
+)
+
+// A TryComplete that asks for its own operation would wait for itself: Kafka's
+// own, which complete the operation themselves, do. It panics instead, whatever
+// it calls and however deep.
+func TestTryComplete_AsksForItself(t *testing.T) {
+	for name, call := range map[string]func(*purgatory.Purgatory[string], *op){
+		"ForceComplete":        func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
+		"CheckAndComplete":     func(p *purgatory.Purgatory[string], _ *op) { p.CheckAndComplete("a") },
+		"CancelForKey":         func(p *purgatory.Purgatory[string], _ *op) { p.CancelForKey("a") },
+		"TryCompleteElseWatch": func(p *purgatory.Purgatory[string], o *op) { p.TryCompleteElseWatch(o, time.Hour, "b") },
+		"Shutdown":             func(p *purgatory.Purgatory[string], _ *op) { p.Shutdown(context.Background()) },
+		"through another's OnComplete": func(p *purgatory.Purgatory[string], o *op) {
+			other := &op{onComplete: func() { o.ForceComplete() }}
+			other.ready.Store(true)
+			p.TryCompleteElseWatch(other, time.Hour, "c")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ps panics
+			p, s, _ := virtual(t, ps.option())
+			first := watch(t, p, new(op), time.Hour, "a")
+			o := watch(t, p, new(op), time.Hour, "a", "own")
+			o.try = func() bool {
+				deep(100, func() { call(p, o) })
+				t.Error("the call came back")
+				return false
+			}
+			require.Zero(t, p.CheckAndComplete("own"))
+			require.Len(t, ps.values, 1)
+			require.True(t, strings.HasPrefix(ps.values[0].(string), "purgatory: TryComplete waits for an operation's lock"), ps.values[0])
+			require.False(t, o.IsCompleted())
+			o.try = nil
+			require.True(t, o.ForceComplete(), "its lock is free")
+			first.ForceComplete()
+			empty(t, p, s)
+		})
+	}
+}
+
+func deep(n int, f func()) {
+	if n > 0 {
+		deep(n-1, f)
+		return
+	}
+	f()
+}
+
+// What a TryComplete may ask.
+func TestTryComplete_MayLook(t *testing.T) {
+	p, s, _ := virtual(t)
+	o := new(op)
+	o.try = func() bool {
+		return o.IsCompleted() || p.Len()+p.Watched()+p.Stats().Keys < 0
+	}
+	watch(t, p, o, time.Hour, "a")
+	require.Zero(t, p.CheckAndComplete("a"))
+	require.True(t, o.ForceComplete())
+	empty(t, p, s)
+}

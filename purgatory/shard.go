@@ -1,0 +1,135 @@
+package purgatory
+
+import "sync"
+
+// A shard holds the lists of the keys that fall to it.
+type shard[K comparable] struct {
+	p *Purgatory[K]
+
+	mu sync.Mutex
+	// All below is guarded by mu.
+
+	// lists has a list for each key that is watched, and for no other.
+	lists map[K]*list[K]
+	// peak is the largest number of lists since the map was made.
+	peak int
+	// spare is a list that is not in use, nil if there is none: keys come and
+	// go, and most often with one operation.
+	spare *list[K]
+	// keyless is the list of the operations without a key. It stands outside
+	// of all gauges.
+	keyless list[K]
+	watched int
+	// closed is set once by Shutdown. Nothing is linked after it.
+	closed bool
+	n      counts
+
+	_ [128]byte // keeps two shards' locks out of one pair of cache lines
+}
+
+// A list is the operations that wait for one key, in the order in which they
+// came: a ring through root.
+type list[K comparable] struct {
+	shard *shard[K]
+	key   K
+	n     int
+	root  node[K]
+}
+
+// A node is an operation's place in one list. An operation's nodes are made
+// anew each time that it enters, so that whoever kept one from an earlier time
+// can tell.
+type node[K comparable] struct {
+	// owner is fixed.
+	owner *Delayed[K]
+	// prev and next are guarded by the shard's lock.
+	prev, next *node[K]
+	// list is what the node is in, nil once it has left. It is written with
+	// both the owner's lock and the shard's held, and so read under either.
+	list *list[K]
+}
+
+func (sh *shard[K]) init(p *Purgatory[K]) {
+	sh.p = p
+	sh.lists = make(map[K]*list[K])
+	sh.keyless.init(sh)
+}
+
+func (l *list[K]) init(sh *shard[K]) {
+	l.shard = sh
+	l.root.prev, l.root.next = &l.root, &l.root
+}
+
+// listLocked returns the key's list, which it makes if there is none.
+func (sh *shard[K]) listLocked(key K) *list[K] {
+	l := sh.lists[key]
+	if l == nil {
+		if l = sh.spare; l != nil {
+			sh.spare = nil
+		} else {
+			l = new(list[K])
+			l.init(sh)
+		}
+		l.key = key
+		sh.lists[key] = l
+		sh.peak = max(sh.peak, len(sh.lists))
+	}
+	return l
+}
+
+// linkLocked puts n at the end of l.
+func (sh *shard[K]) linkLocked(l *list[K], n *node[K]) {
+	n.list = l
+	n.prev, n.next = l.root.prev, &l.root
+	n.prev.next, l.root.prev = n, n
+	l.n++
+	if l != &sh.keyless {
+		sh.watched++
+	}
+}
+
+// unlinkLocked takes n out of its list, and the list out of the map if it was
+// the last one. Both are one critical section, so nobody can link to a list that
+// is no longer in the map.
+func (sh *shard[K]) unlinkLocked(n *node[K]) {
+	l := n.list
+	n.prev.next, n.next.prev = n.next, n.prev
+	n.prev, n.next, n.list = nil, nil, nil
+	l.n--
+	if l == &sh.keyless {
+		return
+	}
+	sh.watched--
+	if l.n == 0 {
+		delete(sh.lists, l.key)
+		sh.shrinkLocked()
+		var none K
+		l.key = none
+		sh.spare = l
+	}
+}
+
+// minPeak is the number of lists that a shard's map may keep room for.
+const minPeak = 64
+
+// shrinkLocked makes the map anew when it has become far too large, since maps
+// give no memory back by themselves. Between two times at least seven of eight
+// lists have gone, which pays for the copying.
+func (sh *shard[K]) shrinkLocked() {
+	if sh.peak <= minPeak || len(sh.lists) > sh.peak/8 {
+		return
+	}
+	lists := make(map[K]*list[K], len(sh.lists))
+	for key, l := range sh.lists {
+		lists[key] = l
+	}
+	sh.lists, sh.peak = lists, len(lists)
+}
+
+// appendLocked appends l's nodes.
+func (l *list[K]) appendLocked(to []*node[K]) []*node[K] {
+	for n := l.root.next; n != &l.root; n = n.next {
+		to = append(to, n)
+	}
+	return to
+}

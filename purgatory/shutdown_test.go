@@ -1,0 +1,154 @@
+package purgatory_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+)
+
+func TestShutdown_HandsBackWhatWaits(t *testing.T) {
+	p, s, clk := virtual(t)
+	want := map[purgatory.Operation[string]]bool{}
+	for i, key := range keysUpTo(100) {
+		o := watch(t, p, new(op), time.Hour, key, "a", "b")
+		switch i % 4 {
+		case 0:
+			o.ForceComplete()
+		case 1:
+			p.CancelForKey(key)
+		default:
+			want[o] = true
+		}
+	}
+	pending, err := p.Shutdown(context.Background())
+	require.NoError(t, err)
+	require.Len(t, pending, len(want))
+	clk.Advance(2 * time.Hour)
+	for _, o := range pending {
+		require.True(t, want[o], "handed back twice, or not to be")
+		delete(want, o)
+		require.False(t, o.(*op).IsCompleted(), "completed silently")
+		require.Zero(t, o.(*op).completed.Load()+o.(*op).expired.Load())
+	}
+	require.EqualValues(t, len(pending), p.Stats().HandedBack)
+	empty(t, p, s)
+	pending, err = p.Shutdown(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, pending)
+}
+
+func TestPurgatory_UseAfterShutdown(t *testing.T) {
+	p, s, clk := virtual(t)
+	waits := watch(t, p, new(op), time.Hour, "a")
+	_, err := p.Shutdown(context.Background())
+	require.NoError(t, err)
+	for _, keys := range [][]string{{"a"}, {}, {"a", "b"}} {
+		o := new(op)
+		o.ready.Store(true)
+		done, err := p.TryCompleteElseWatch(o, time.Second, keys...)
+		require.ErrorIs(t, err, purgatory.ErrClosed)
+		require.False(t, done)
+		require.Zero(t, o.asked.Load())
+		require.False(t, o.IsCompleted())
+	}
+	require.Zero(t, p.CheckAndComplete("a"))
+	require.Nil(t, p.CancelForKey("a"))
+	clk.Advance(time.Hour)
+	refused := new(op)
+	_, err = p.TryCompleteElseWatch(refused, time.Second, "a")
+	require.ErrorIs(t, err, purgatory.ErrClosed)
+	require.True(t, refused.ForceComplete())
+	require.EqualValues(t, 1, refused.completed.Load())
+	require.False(t, waits.IsCompleted())
+	require.True(t, waits.ForceComplete(), "what was handed back is the caller's to complete")
+	require.EqualValues(t, 1, waits.completed.Load())
+	empty(t, p, s)
+}
+
+// Shutdown while an operation is in the middle of being given: either it is
+// handed back, or its giver gets the error; never both, never neither.
+func TestShutdown_RacesWithStarts(t *testing.T) {
+	for range 100 {
+		s := timer.New()
+		p := purgatory.New[string](s, purgatory.WithShards(4))
+		var given, refused, atOnce atomic.Int64
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		for range 3 {
+			wg.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					o := new(op)
+					o.try = func() bool { return o.asked.Load() == 2 && o.name == "second" }
+					if given.Inc()%3 == 0 {
+						o.name = "second"
+					}
+					done, err := p.TryCompleteElseWatch(o, time.Hour, "a", "b", "c", "d")
+					switch {
+					case err != nil:
+						require.ErrorIs(t, err, purgatory.ErrClosed)
+						refused.Inc()
+					case done:
+						atOnce.Inc()
+					}
+				}
+			})
+		}
+		time.Sleep(50 * time.Microsecond)
+		pending, err := p.Shutdown(context.Background())
+		require.NoError(t, err)
+		close(stop)
+		wg.Wait()
+		require.Equal(t, given.Load(), refused.Load()+atOnce.Load()+int64(len(pending)), "an operation was lost")
+		empty(t, p, s)
+		s.Close()
+	}
+}
+
+// Shutdown waits for the callbacks of expired operations, as long as ctx allows.
+func TestShutdown_WaitsForCallbacks(t *testing.T) {
+	p, s := realTime(t)
+	started, proceed := make(chan bool), make(chan bool)
+	o := &op{onExpiration: func() { close(started); <-proceed }}
+	watch(t, p, o, time.Millisecond, "a")
+	waits := watch(t, p, new(op), time.Hour, "a")
+	<-started
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	pending, err := p.Shutdown(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, []purgatory.Operation[string]{waits}, pending, "handed back all the same")
+	time.AfterFunc(5*time.Millisecond, func() { close(proceed) })
+	pending, err = p.Shutdown(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, pending)
+	require.EqualValues(t, 1, o.expired.Load())
+	empty(t, p, s)
+}
+
+// From inside a callback it waits for that callback too, and so for ctx.
+func TestShutdown_FromInsideACallback(t *testing.T) {
+	p, s, clk := virtual(t)
+	var err error
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := &op{onComplete: func() { _, err = p.Shutdown(ctx) }}
+	watch(t, p, o, time.Second, "a")
+	clk.Advance(time.Second)
+	require.ErrorIs(t, err, context.Canceled)
+	require.EqualValues(t, 1, o.expired.Load())
+	_, err = p.Shutdown(t.Context())
+	require.NoError(t, err)
+	empty(t, p, s)
+}
