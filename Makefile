@@ -1,0 +1,129 @@
+# What there is to do with this repository; `make help` lists it.
+#
+# The repository holds several modules, and ./... covers only the one you
+# stand in, so every target walks over the modules that go.work names. It does
+# so with GOWORK=off: each module is judged by its own go.mod, as its users get
+# it, and not by the versions that the workspace picks for all of them
+# together. (`make build` is what looks at the workspace.)
+
+GO         ?= go
+FUZZTIME   ?= 5s
+BENCH      ?= .
+BENCHTIME  ?= 1s
+BENCHCOUNT ?= 6
+TESTFLAGS  ?=
+STRESS     ?= long
+MODEL      ?= 1000000
+
+STATICCHECK_VERSION := v0.8.2
+STATICCHECK         := $(CURDIR)/.bin/staticcheck-$(STATICCHECK_VERSION)
+
+# The directories of the modules, the core first.
+MODULES := $(shell GOWORK='$(CURDIR)/go.work' $(GO) list -m -f '{{.Dir}}')
+
+# $(call each,TITLE,COMMAND) runs COMMAND in every module and stops at the
+# first that fails.
+define each
+@set -e; for dir in $(MODULES); do \
+	printf '\n-- %s: .%s\n' '$(1)' "$${dir#$(CURDIR)}"; \
+	( cd "$$dir" && export GOWORK=off && $(2) ); \
+done
+endef
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## download what the modules and their tests need, and no more
+	$(call each,download,$(GO) list -deps -test ./... >/dev/null)
+
+.PHONY: build
+build: ## build every module, alone and in the workspace
+	$(call each,build,$(GO) build ./...)
+	GOWORK='$(CURDIR)/go.work' $(GO) build -o /dev/null ./cmd/tickless
+
+.PHONY: test
+test: deps ## run the tests of every module, shuffled; needs nothing but Go
+	$(call each,test,CGO_ENABLED=0 $(GO) test -shuffle=on $(TESTFLAGS) ./...)
+
+.PHONY: race
+race: need-cgo ## run the tests of every module under the race detector
+	$(call each,race,$(GO) test -race -shuffle=on $(TESTFLAGS) ./...)
+
+# The race detector links against the C library (except on macOS).
+.PHONY: need-cgo
+need-cgo:
+	@if [ "$$($(GO) env GOOS)" != darwin ] && ! { [ "$$($(GO) env CGO_ENABLED)" = 1 ] \
+		&& command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null; }; then \
+		echo 'make: the race detector needs cgo and a C compiler; install gcc (or clang), or run `make test`' >&2; \
+		exit 1; \
+	fi
+
+.PHONY: test32
+test32: ## run the core's tests as a 32-bit program (linux/amd64 runs them natively)
+	GOWORK=off GOARCH=386 CGO_ENABLED=0 $(GO) test $(TESTFLAGS) ./...
+
+.PHONY: stress
+stress: need-cgo ## run the long stress tests of the core under the race detector
+	GOWORK=off TICKLESS_STRESS=$(STRESS) $(GO) test -race -count=1 -timeout 0 -run Stress -v ./...
+
+.PHONY: model
+model: ## run the model tests of the core for MODEL operations
+	GOWORK=off TICKLESS_MODEL=$(MODEL) $(GO) test -count=1 -timeout 0 -run Model -v ./...
+
+.PHONY: fuzz-smoke
+fuzz-smoke: ## run every fuzz target for FUZZTIME
+	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
+
+.PHONY: lint
+lint: fmt vet staticcheck tidy cross ## run every check that is no test
+
+.PHONY: fmt
+fmt: ## report files that gofmt would change
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then \
+		printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; \
+	fi
+
+.PHONY: vet
+vet: ## run go vet over every module
+	$(call each,vet,$(GO) vet ./...)
+
+.PHONY: staticcheck
+staticcheck: $(STATICCHECK) ## run staticcheck over every module
+	$(call each,staticcheck,$(STATICCHECK) ./...)
+
+$(STATICCHECK):
+	mkdir -p $(@D)
+	GOWORK=off GOBIN='$(@D)' $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+	mv '$(@D)/staticcheck' $@
+
+.PHONY: tidy
+tidy: ## report what `go mod tidy` would change
+	$(call each,tidy,$(GO) mod tidy -diff)
+
+.PHONY: cross
+cross: ## vet the core for 32 bits, and every module for other systems
+	GOWORK=off GOARCH=386 $(GO) vet ./...
+	$(call each,vet for windows,GOOS=windows $(GO) vet ./...)
+	$(call each,vet for macOS,GOOS=darwin $(GO) vet ./...)
+
+.PHONY: bench-once
+bench-once: ## run each benchmark once, to see that it works
+	$(call each,benchmarks once,$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 15m ./...)
+
+.PHONY: bench
+bench: ## run the core's benchmarks that match BENCH, BENCHCOUNT times
+	GOWORK=off $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./benchmarks
+
+.PHONY: cover
+cover: ## write coverage.txt and print the core's coverage
+	GOWORK=off $(GO) test -coverpkg ./... -coverprofile coverage.txt ./...
+	GOWORK=off $(GO) tool cover -func coverage.txt | tail -n 1
+
+.PHONY: clean
+clean: ## remove what the targets made
+	rm -rf .bin coverage.txt
