@@ -1,0 +1,64 @@
+package benchmarks
+
+import (
+	"context"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// Tickless is this module's Scheduler with its defaults, by [timer.Handle].
+var Tickless = Maker{Name: "tickless", New: newTickless}
+
+type tickless struct {
+	s       *timer.Scheduler
+	handles []timer.Handle
+}
+
+func newTickless(slots int) Impl {
+	return &tickless{timer.New(), make([]timer.Handle, slots)}
+}
+
+func (t *tickless) Start(slot int, d time.Duration, f func()) {
+	h, err := t.s.Start(d, f)
+	if err != nil {
+		panic(err) // it is neither closed nor bounded
+	}
+	t.handles[slot] = h
+}
+
+func (t *tickless) Stop(slot int) bool { return t.handles[slot].Stop() }
+
+func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot].Reset(d) }
+
+func (t *tickless) Close() { shutDown(t.s) }
+
+// TicklessTimer is the same Scheduler by [timer.Timer], the stand-in for
+// [time.Timer].
+var TicklessTimer = Maker{Name: "tickless-timer", New: newTicklessTimer}
+
+type ticklessTimer struct {
+	s      *timer.Scheduler
+	timers []*timer.Timer
+}
+
+func newTicklessTimer(slots int) Impl {
+	return &ticklessTimer{timer.New(), make([]*timer.Timer, slots)}
+}
+
+func (t *ticklessTimer) Start(slot int, d time.Duration, f func()) {
+	t.timers[slot] = t.s.AfterFunc(d, f)
+}
+
+func (t *ticklessTimer) Stop(slot int) bool { return t.timers[slot].Stop() }
+
+func (t *ticklessTimer) Reset(slot int, d time.Duration) bool { return t.timers[slot].Reset(d) }
+
+func (t *ticklessTimer) Close() { shutDown(t.s) }
+
+func shutDown(s *timer.Scheduler) {
+	s.Close()
+	if err := s.Shutdown(context.Background()); err != nil {
+		panic(err)
+	}
+}
