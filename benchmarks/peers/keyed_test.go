@@ -1,0 +1,57 @@
+package peers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/zeromicro/go-zero/core/collection"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// BenchmarkKeyedSet sets keys that are pending, in random order, each to a value
+// and a later deadline. What only queues its work is timed until that is done.
+func BenchmarkKeyedSet(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		keys := rand.New(rand.NewPCG(5, 6)).Perm(n)
+		delays := make([]time.Duration, 1<<16)
+		for i := range delays {
+			delays[i] = time.Minute + time.Duration(rand.Int64N(int64(10*time.Minute)))
+		}
+		run := func(b *testing.B, set func(key, value int, d time.Duration), flush func()) {
+			for i := range n {
+				set(i, i, delays[i%len(delays)])
+			}
+			flush()
+			i := 0
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				set(keys[i%n], i, 12*time.Minute+delays[i%len(delays)])
+				i++
+			}
+			flush()
+			b.StopTimer() // closing is no part of it
+		}
+		b.Run(fmt.Sprintf("impl=tickless/n=%d", n), func(b *testing.B) {
+			s := timer.New()
+			defer s.Close()
+			k := timer.NewKeyed(s, func(int, int) {})
+			run(b, func(key, value int, d time.Duration) { k.Set(key, value, d) }, func() {})
+		})
+		b.Run(fmt.Sprintf("impl=gozero/n=%d", n), func(b *testing.B) {
+			w, err := collection.NewTimingWheel(time.Second, 300, func(any, any) {})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer w.Stop()
+			run(b,
+				func(key, value int, d time.Duration) { w.SetTimer(key, value, d) },
+				// The wheel's goroutine takes one request after the other: when it
+				// takes this one, those before are done.
+				func() { w.RemoveTimer(-1) })
+		})
+	}
+}

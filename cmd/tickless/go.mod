@@ -1,0 +1,26 @@
+module github.com/tickless/tickless/cmd/tickless
+
+go 1.25.0
+
+replace github.com/tickless/tickless => ../..
+
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/jedib0t/go-pretty/v6 v6.8.3
+	github.com/schollz/progressbar/v3 v3.19.1
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.9
+	github.com/tickless/tickless v0.0.0
+	go.uber.org/atomic v1.12.0
+	golang.org/x/term v0.44.0
+)
+
+require (
+	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.22.0 // indirect
+)

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/load"
+)
+
+// A purgatoryResult is what one side made of a plan. A nil pointer is a figure
+// that the system does not tell.
+type purgatoryResult struct {
+	Name        string
+	Config      purgatoryConfig // of the run
+	Interrupted bool
+	Elapsed     time.Duration
+
+	Target, Achieved float64 // requests a second
+	Arrived          int64
+	Completed        int64
+	Expired          int64
+	AnsweredTooLate  int64 // of the expired: their answer lost the race
+	Lost             int64 // neither completed nor expired nor waiting
+	Early            int64 // before their moment
+	Wrong            int64 // completed or expired twice
+
+	// What there was of requests in the side at the end: all zero, unless the
+	// run was interrupted.
+	Waiting, Watched, Timers int
+
+	Behind        time.Duration // the most that the generator ran behind its plan
+	CompletedLate load.Lateness // against the moment of the answer
+	ExpiredLate   load.Lateness // against the timeout
+
+	CPU       *time.Duration // user and system, the load's own included
+	OwnCPU    *time.Duration // of the load alone, where the caller has it
+	Peak      int64          // most bytes of the heap's objects, less those before
+	Allocated int64
+	GCCycles  uint32
+	GCPause   time.Duration
+}
+
+// What a side has to do to hold a rate.
+const (
+	heldShare = 0.98                  // of the target that is reached
+	heldLate  = 50 * time.Millisecond // 99 of 100 answers and timeouts come in this time
+)
+
+// held tells whether the side held the rate of its run.
+func (r purgatoryResult) held() bool {
+	return r.Achieved >= heldShare*r.Target && r.CompletedLate.P99 <= heldLate && r.ExpiredLate.P99 <= heldLate &&
+		r.Lost == 0 && r.Wrong == 0
+}
+
+// MarshalJSON writes durations in milliseconds and sizes in bytes, as the names
+// of the fields tell.
+func (r purgatoryResult) MarshalJSON() ([]byte, error) {
+	type late struct {
+		P50  float64 `json:"p50_ms"`
+		P99  float64 `json:"p99_ms"`
+		P999 float64 `json:"p999_ms"`
+		Max  float64 `json:"max_ms"`
+	}
+	of := func(l load.Lateness) late {
+		return late{inMillis(l.P50), inMillis(l.P99), inMillis(l.P999), inMillis(l.Max)}
+	}
+	optional := func(d *time.Duration) *float64 {
+		if d == nil {
+			return nil
+		}
+		v := inMillis(*d)
+		return &v
+	}
+	return json.Marshal(struct {
+		Name            string   `json:"name"`
+		Interrupted     bool     `json:"interrupted"`
+		Held            bool     `json:"held"`
+		Rate            int      `json:"rate"`
+		Target          float64  `json:"target_rate"`
+		Achieved        float64  `json:"achieved_rate"`
+		ElapsedMS       float64  `json:"elapsed_ms"`
+		Arrived         int64    `json:"arrived"`
+		Completed       int64    `json:"completed"`
+		Expired         int64    `json:"expired"`
+		AnsweredTooLate int64    `json:"answered_too_late"`
+		Lost            int64    `json:"lost"`
+		Early           int64    `json:"early"`
+		Wrong           int64    `json:"twice"`
+		Waiting         int      `json:"waiting"`
+		Watched         int      `json:"watched"`
+		Timers          int      `json:"timers"`
+		BehindMS        float64  `json:"generator_behind_max_ms"`
+		CompletedLate   late     `json:"completed_late"`
+		ExpiredLate     late     `json:"expired_late"`
+		CPUMS           *float64 `json:"cpu_ms"`
+		OwnCPUMS        *float64 `json:"cpu_of_the_load_alone_ms"`
+		PeakHeap        int64    `json:"heap_peak_bytes"`
+		Allocated       int64    `json:"allocated_bytes"`
+		GCCycles        uint32   `json:"gc_cycles"`
+		GCPauseMS       float64  `json:"gc_pause_ms"`
+	}{
+		Name: r.Name, Interrupted: r.Interrupted, Held: r.held(), Rate: r.Config.Rate,
+		Target: r.Target, Achieved: r.Achieved, ElapsedMS: inMillis(r.Elapsed),
+		Arrived: r.Arrived, Completed: r.Completed, Expired: r.Expired, AnsweredTooLate: r.AnsweredTooLate,
+		Lost: r.Lost, Early: r.Early, Wrong: r.Wrong, Waiting: r.Waiting, Watched: r.Watched, Timers: r.Timers,
+		BehindMS: inMillis(r.Behind), CompletedLate: of(r.CompletedLate), ExpiredLate: of(r.ExpiredLate),
+		CPUMS: optional(r.CPU), OwnCPUMS: optional(r.OwnCPU),
+		PeakHeap: r.Peak, Allocated: r.Allocated, GCCycles: r.GCCycles, GCPauseMS: inMillis(r.GCPause),
+	})
+}
+
+// purgatoryRow is one figure of every result.
+type purgatoryRow struct {
+	name   string
+	value  func(purgatoryResult) (v float64, ok bool)
+	format func(float64) string
+	// compare says whether a ratio of two such figures means anything.
+	compare bool
+}
+
+// purgatoryRows are the table's rows: what became of the requests, how late they
+// were, what it cost.
+func purgatoryRows() [][]purgatoryRow {
+	n := func(name string, get func(purgatoryResult) int64) purgatoryRow {
+		return purgatoryRow{name: name, format: whole, value: func(r purgatoryResult) (float64, bool) { return float64(get(r)), true }}
+	}
+	late := func(name string, count func(purgatoryResult) int64, get func(purgatoryResult) time.Duration) purgatoryRow {
+		return purgatoryRow{name: name, format: millis, compare: true, value: func(r purgatoryResult) (float64, bool) {
+			return float64(get(r)), count(r) > 0
+		}}
+	}
+	completed := func(r purgatoryResult) int64 { return r.Completed }
+	expired := func(r purgatoryResult) int64 { return r.Expired }
+	cpu := func(r purgatoryResult) (time.Duration, bool) {
+		if r.CPU == nil {
+			return 0, false
+		}
+		return *r.CPU, true
+	}
+	return [][]purgatoryRow{
+		{
+			{name: "target rate", format: perSecond, value: func(r purgatoryResult) (float64, bool) { return r.Target, true }},
+			{name: "achieved rate", format: perSecond, value: func(r purgatoryResult) (float64, bool) { return r.Achieved, true }},
+			n("completed", completed),
+			n("expired", expired),
+			n("  their answer came too late", func(r purgatoryResult) int64 { return r.AnsweredTooLate }),
+			n("lost", func(r purgatoryResult) int64 { return r.Lost }),
+			n("early", func(r purgatoryResult) int64 { return r.Early }),
+			n("twice", func(r purgatoryResult) int64 { return r.Wrong }),
+			n("still waiting", func(r purgatoryResult) int64 { return int64(r.Waiting) }),
+			n("still in lists", func(r purgatoryResult) int64 { return int64(r.Watched) }),
+			n("timers left", func(r purgatoryResult) int64 { return int64(r.Timers) }),
+		},
+		{
+			late("completion late, p50", completed, func(r purgatoryResult) time.Duration { return r.CompletedLate.P50 }),
+			late("completion late, p99", completed, func(r purgatoryResult) time.Duration { return r.CompletedLate.P99 }),
+			late("completion late, max", completed, func(r purgatoryResult) time.Duration { return r.CompletedLate.Max }),
+			late("expiry late, p50", expired, func(r purgatoryResult) time.Duration { return r.ExpiredLate.P50 }),
+			late("expiry late, p99", expired, func(r purgatoryResult) time.Duration { return r.ExpiredLate.P99 }),
+			late("expiry late, max", expired, func(r purgatoryResult) time.Duration { return r.ExpiredLate.Max }),
+		},
+		{
+			{name: "CPU time", format: seconds, compare: true, value: func(r purgatoryResult) (float64, bool) {
+				d, ok := cpu(r)
+				return float64(d), ok
+			}},
+			{name: "CPU time less the load's own", format: seconds, compare: true, value: func(r purgatoryResult) (float64, bool) {
+				d, ok := cpu(r)
+				if !ok || r.OwnCPU == nil || r.Interrupted {
+					return 0, false
+				}
+				return float64(max(0, d-*r.OwnCPU)), true
+			}},
+			{name: "procs busy", format: func(v float64) string { return fmt.Sprintf("%.2f", v) }, value: func(r purgatoryResult) (float64, bool) {
+				d, ok := cpu(r)
+				return float64(d) / float64(r.Elapsed), ok
+			}},
+			{name: "heap at its peak", format: inMegabytes, compare: true, value: func(r purgatoryResult) (float64, bool) { return float64(r.Peak), true }},
+			{name: "allocated a request", format: inBytes, compare: true, value: func(r purgatoryResult) (float64, bool) {
+				return float64(r.Allocated) / float64(r.Arrived), r.Arrived >= 1000
+			}},
+			n("GC cycles", func(r purgatoryResult) int64 { return int64(r.GCCycles) }),
+			{name: "GC pauses", format: millis, compare: true, value: func(r purgatoryResult) (float64, bool) { return float64(r.GCPause), true }},
+		},
+	}
+}
+
+// printPurgatoryTable prints the results side by side and, where there are two
+// of one load, the ratio of the first to the second.
+func printPurgatoryTable(w io.Writer, c purgatoryConfig, results []purgatoryResult, saturated bool) error {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleRounded)
+	t.Style().Format.Header = text.FormatDefault
+	header, ratios := table.Row{""}, len(results) == 2 && !saturated
+	columns := []table.ColumnConfig{{Number: 1}}
+	for i, r := range results {
+		header = append(header, r.Name)
+		columns = append(columns, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	if ratios {
+		header = append(header, "ratio")
+		columns = append(columns, table.ColumnConfig{Number: len(results) + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(columns)
+	for i, group := range purgatoryRows() {
+		if i > 0 {
+			t.AppendSeparator()
+		}
+		for _, row := range group {
+			t.AppendRow(row.cells(results, ratios))
+		}
+	}
+
+	var b strings.Builder
+	what := fmt.Sprintf("%s requests/s for %v", thousands(int64(c.Rate)), c.Duration)
+	if saturated {
+		what = fmt.Sprintf("the highest rate held for %v", c.Duration)
+	}
+	fmt.Fprintf(&b, "\n%s, answered after %v (p50) and %v (p75), timeout %v, %d keys of %s, by %s\n",
+		what, c.P50, c.P75, c.Timeout, c.Keys, thousands(int64(c.KeySpace)), c.Complete)
+	fmt.Fprintf(&b, "%s %s/%s, %d procs\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
+	b.WriteString(t.Render())
+	b.WriteString("\n")
+	for _, r := range results {
+		switch {
+		case saturated && !r.held():
+			fmt.Fprintf(&b, "%s does not hold even the first rate.\n", r.Name)
+		case r.Behind > 100*time.Millisecond:
+			fmt.Fprintf(&b, "%s: requests arrived up to %s behind the plan; this machine is too busy for the load.\n", r.Name, millis(float64(r.Behind)))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (row purgatoryRow) cells(results []purgatoryResult, ratios bool) table.Row {
+	cells := table.Row{row.name}
+	var values []float64
+	for _, r := range results {
+		v, ok := row.value(r)
+		if !ok {
+			cells = append(cells, absent)
+			continue
+		}
+		values = append(values, v)
+		cells = append(cells, row.format(v))
+	}
+	if ratios {
+		ratio := ""
+		if row.compare && len(values) == 2 && values[1] > 0 {
+			ratio = fmt.Sprintf("%.2f", values[0]/values[1])
+		}
+		cells = append(cells, ratio)
+	}
+	return cells
+}
+
+func perSecond(v float64) string   { return thousands(int64(v)) + "/s" }
+func inMegabytes(v float64) string { return fmt.Sprintf("%.1f MB", v/1e6) }

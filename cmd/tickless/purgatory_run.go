@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/load"
+	"github.com/tickless/tickless/delayqueue"
+)
+
+// purgatoryPace is how long the generator sleeps when it has caught up with the
+// plan. What falls due meanwhile arrives in one batch.
+const purgatoryPace = time.Millisecond
+
+// purgatoryPatience is how long a run waits, once everything is due, for more to
+// happen before it calls the rest lost.
+const purgatoryPatience = 3 * time.Second
+
+// A purgatoryRun is a plan being carried out by one side, as in Kafka's test:
+// one goroutine has the requests arrive, and offers each that is to be answered
+// to a delay queue, of which a second goroutine takes them to answer them.
+type purgatoryRun struct {
+	plan  *purgatoryPlan
+	side  purgatorySide
+	base  time.Time
+	queue *delayqueue.Queue[answerable]
+
+	submitted atomic.Int64
+	settled   atomic.Int64 // that were completed
+	wrong     atomic.Int64
+	// behind and ended are the generator's, read when it has ended.
+	behind time.Duration
+	ended  time.Duration
+}
+
+func (r *purgatoryRun) now() time.Duration { return time.Since(r.base) }
+
+// completed is the completion of request i.
+func (r *purgatoryRun) completed(i int) {
+	p := r.plan
+	p.late[i] = r.now() - p.at[i] - p.latency[i]
+	if !p.state[i].CompareAndSwap(arrived, completed) {
+		r.wrong.Inc()
+	}
+	r.settled.Inc()
+}
+
+// expired follows completed if the timeout was the reason.
+func (r *purgatoryRun) expired(i int) {
+	p := r.plan
+	p.late[i] += p.latency[i] - p.config.Timeout
+	if !p.state[i].CompareAndSwap(completed, expired) {
+		r.wrong.Inc()
+	}
+}
+
+// run puts the plan on side, which must be fresh, and returns what came of it.
+// When ctx ends, nothing arrives and nothing is answered any more; the result is
+// of what was done until then. A progress that is not nil is called several
+// times a second with the number of requests that are over.
+func (p *purgatoryPlan) run(ctx context.Context, side purgatorySide, progress func(int64)) (purgatoryResult, error) {
+	p.reset()
+	runtime.GC() // so that garbage from before is not collected in the run
+	heapBefore := heapInUse()
+	r := &purgatoryRun{plan: p, side: side, queue: delayqueue.New[answerable]()}
+	side.Open(r)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpuBefore, hasCPU := processCPU()
+	r.base = time.Now()
+
+	var watching sync.WaitGroup
+	done := make(chan struct{})
+	var peak int64
+	watching.Go(func() { peak = r.watch(done, progress) })
+	answering, stopAnswering := context.WithCancel(ctx)
+	defer stopAnswering()
+	var working sync.WaitGroup
+	working.Go(func() {
+		for {
+			q, err := r.queue.Take(answering)
+			if err != nil {
+				return
+			}
+			q.answer()
+		}
+	})
+	err := r.generate(ctx)
+	r.waitUntilSettled(ctx)
+	elapsed := r.now()
+	cpuAfter, _ := processCPU()
+	runtime.ReadMemStats(&after)
+	stopAnswering()
+	working.Wait()
+	close(done)
+	watching.Wait()
+
+	waiting, watched, timers := side.Left()
+	if closeErr := side.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return purgatoryResult{}, fmt.Errorf("%s: %w", side.Name(), err)
+	}
+	res := r.count()
+	res.Name, res.Config, res.Elapsed = side.Name(), p.config, elapsed
+	res.Interrupted = ctx.Err() != nil
+	res.Waiting, res.Watched, res.Timers = waiting, watched, timers
+	res.Lost = res.Arrived - res.Completed - res.Expired - int64(waiting)
+	if hasCPU {
+		cpu := cpuAfter - cpuBefore
+		res.CPU = &cpu
+	}
+	res.Peak = max(peak-heapBefore, 0)
+	res.Allocated = int64(after.TotalAlloc - before.TotalAlloc)
+	res.GCCycles = after.NumGC - before.NumGC
+	res.GCPause = time.Duration(after.PauseTotalNs - before.PauseTotalNs)
+	return res, nil
+}
+
+// generate has the requests arrive, each at its moment by the plan or, when it
+// has fallen behind, as soon after as it can.
+func (r *purgatoryRun) generate(ctx context.Context) error {
+	p := r.plan
+	defer func() { r.ended = r.now() }()
+	for i := 0; i < len(p.arrival); {
+		if ctx.Err() != nil {
+			return nil
+		}
+		for batchEnd := r.now() + purgatoryPace; i < len(p.arrival); i++ {
+			now := r.now()
+			if p.arrival[i] > now || now > batchEnd {
+				break
+			}
+			r.behind = max(r.behind, now-p.arrival[i])
+			p.at[i] = now
+			p.state[i].Store(arrived)
+			q, err := r.side.Submit(i)
+			if err != nil {
+				return err
+			}
+			if p.answered(i) {
+				r.queue.Offer(q, r.base.Add(now+p.latency[i]))
+			}
+			r.submitted.Inc()
+		}
+		if i < len(p.arrival) && p.arrival[i] > r.now() {
+			time.Sleep(purgatoryPace)
+		}
+	}
+	return nil
+}
+
+// waitUntilSettled returns when all that has arrived is over, or when no more
+// of it seems to come.
+func (r *purgatoryRun) waitUntilSettled(ctx context.Context) {
+	last, quiet := int64(-1), r.now()+r.plan.config.Timeout+purgatoryPatience
+	for ctx.Err() == nil && r.settled.Load() < r.submitted.Load() && r.now() < quiet {
+		if n := r.settled.Load(); n != last {
+			last, quiet = n, max(quiet, r.now()+purgatoryPatience)
+		}
+		time.Sleep(purgatoryPace)
+	}
+}
+
+// watch calls progress until done is closed, and returns the most memory that
+// the heap's objects took.
+func (r *purgatoryRun) watch(done <-chan struct{}, progress func(int64)) (peak int64) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		stop := false
+		select {
+		case <-tick.C:
+		case <-done:
+			stop = true
+		}
+		peak = max(peak, heapInUse())
+		if progress != nil && (stop || n%10 == 0) {
+			progress(r.settled.Load())
+		}
+		if stop {
+			return peak
+		}
+	}
+}
+
+// heapInUse returns the bytes of the heap's objects, garbage included.
+func heapInUse() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+// count adds up the records of the run.
+func (r *purgatoryRun) count() purgatoryResult {
+	p := r.plan
+	res := purgatoryResult{Arrived: r.submitted.Load(), Wrong: r.wrong.Load(), Behind: r.behind}
+	if n := res.Arrived; n > 0 {
+		// Of the requests that came, the last was planned for this moment.
+		res.Target = float64(n) / p.arrival[n-1].Seconds()
+		res.Achieved = float64(n) / r.ended.Seconds()
+	}
+	answers, timeouts := newLateHistogram(), newLateHistogram()
+	for i := range p.state {
+		switch p.state[i].Load() {
+		case completed:
+			res.Completed++
+			answers.record(p.late[i])
+			if p.late[i] < 0 {
+				res.Early++
+			}
+		case expired:
+			res.Expired++
+			timeouts.record(p.late[i])
+			if p.late[i] < 0 {
+				res.Early++
+			}
+			if p.answered(i) {
+				res.AnsweredTooLate++
+			}
+		}
+	}
+	res.CompletedLate, res.ExpiredLate = answers.result(), timeouts.result()
+	return res
+}
+
+// lateHistogram collects how late requests were.
+type lateHistogram struct {
+	h   *hdrhistogram.Histogram
+	max time.Duration
+}
+
+func newLateHistogram() *lateHistogram {
+	return &lateHistogram{h: hdrhistogram.New(1, int64(time.Hour), 3)}
+}
+
+func (l *lateHistogram) record(d time.Duration) {
+	l.max = max(l.max, d)
+	_ = l.h.RecordValue(int64(min(max(d, 0), time.Hour)))
+}
+
+func (l *lateHistogram) result() load.Lateness {
+	at := func(q float64) time.Duration { return time.Duration(l.h.ValueAtQuantile(q)) }
+	return load.Lateness{P50: at(50), P99: at(99), P999: at(99.9), Max: l.max}
+}

@@ -1,0 +1,305 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPurgatory_CalledWrongly(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string // part of the line
+	}{
+		{[]string{"--bogus"}, "--bogus"},
+		{[]string{"now"}, `"now"`},
+		{[]string{"--rate", "0"}, "rate"},
+		{[]string{"--rate", "-5"}, "rate"},
+		{[]string{"--rate", "fast"}, "whole number"},
+		{[]string{"--rate", "11M"}, "10000000"},
+		{[]string{"--duration", "0s"}, "duration"},
+		{[]string{"--duration", "25h"}, "duration"},
+		{[]string{"--duration", "23h"}, "100000000 requests"},
+		{[]string{"--timeout", "0s"}, "timeout"},
+		{[]string{"--timeout", "-1s"}, "timeout"},
+		{[]string{"--p50", "10ms"}, "--p75"},
+		{[]string{"--p75", "10ms"}, "--p50"},
+		{[]string{"--p50", "-1ms", "--p75", "10ms"}, "p50"},
+		{[]string{"--p50", "20ms", "--p75", "10ms"}, "p75"},
+		{[]string{"--keys", "0"}, "keys"},
+		{[]string{"--keys", "101", "--key-space", "1k"}, "100"},
+		{[]string{"--keys", "5", "--key-space", "4"}, "key space"},
+		{[]string{"--key-space", "0"}, "key space"},
+		{[]string{"--key-space", "2M"}, "key space"},
+		{[]string{"--complete", "never"}, "force or check"},
+		{[]string{"-json", "-rate=x"}, "whole number"},
+	} {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			stdout, stderr, code := runProgram(t, append([]string{"purgatory"}, tt.args...)...)
+			if code != exitUsage {
+				t.Errorf("exit code %d, want %d", code, exitUsage)
+			}
+			if stdout != "" {
+				t.Errorf("printed %q to standard output", stdout)
+			}
+			if strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
+				t.Errorf("want one line on standard error, got %q", stderr)
+			}
+			if !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, tt.want) {
+				t.Errorf("the line does not tell of %q: %q", tt.want, stderr)
+			}
+		})
+	}
+}
+
+func TestPurgatory_Help(t *testing.T) {
+	for _, flag := range []string{"--help", "-help", "-h"} {
+		stdout, stderr, code := runProgram(t, "purgatory", flag)
+		if code != 0 || stderr != "" {
+			t.Errorf("%s: exit code %d, standard error %q", flag, code, stderr)
+		}
+		for _, want := range []string{"Examples:", "--saturate", "--json", "--p75", "time.AfterFunc"} {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s does not mention %s", flag, want)
+			}
+		}
+	}
+}
+
+// parsedPurgatory is what the tests read of the JSON.
+type parsedPurgatory struct {
+	Interrupted bool `json:"interrupted"`
+	Cases       []struct {
+		Config struct {
+			Rate  int     `json:"rate"`
+			P50MS float64 `json:"p50_ms"`
+		} `json:"config"`
+		Runs []struct {
+			Name      string   `json:"name"`
+			Held      bool     `json:"held"`
+			Achieved  float64  `json:"achieved_rate"`
+			Arrived   int64    `json:"arrived"`
+			Completed int64    `json:"completed"`
+			Expired   int64    `json:"expired"`
+			Lost      *int64   `json:"lost"`
+			Early     *int64   `json:"early"`
+			Wrong     *int64   `json:"twice"`
+			Waiting   *int64   `json:"waiting"`
+			Watched   *int64   `json:"watched"`
+			Timers    *int64   `json:"timers"`
+			CPUMS     *float64 `json:"cpu_ms"`
+			Peak      int64    `json:"heap_peak_bytes"`
+			Late      struct {
+				Max float64 `json:"max_ms"`
+			} `json:"expired_late"`
+		} `json:"runs"`
+	} `json:"cases"`
+}
+
+func parsePurgatory(t *testing.T, s string) parsedPurgatory {
+	t.Helper()
+	var r parsedPurgatory
+	if err := json.Unmarshal([]byte(s), &r); err != nil {
+		t.Fatalf("%v in\n%s", err, s)
+	}
+	return r
+}
+
+func TestPurgatory_JSONConserves(t *testing.T) {
+	for _, complete := range purgatoryCompletions {
+		t.Run(complete, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, code := runProgram(t, "purgatory", "-json", "-rate", "10k", "-duration=300ms",
+				"--timeout", "50ms", "--complete", complete)
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			r := parsePurgatory(t, stdout)
+			if r.Interrupted || len(r.Cases) != 2 || r.Cases[0].Config.P50MS != 20 || r.Cases[1].Config.P50MS != 200 {
+				t.Fatalf("not Kafka's two cases: %s", stdout)
+			}
+			for _, c := range r.Cases {
+				if len(c.Runs) != 2 || c.Runs[0].Name != "tickless" || c.Runs[1].Name != "AfterFunc+map" {
+					t.Fatalf("not both sides: %s", stdout)
+				}
+				for _, run := range c.Runs {
+					if run.Arrived != 3000 || run.Completed+run.Expired != 3000 || run.Completed == 0 || run.Expired == 0 {
+						t.Errorf("%s: arrived %d, completed %d, expired %d", run.Name, run.Arrived, run.Completed, run.Expired)
+					}
+					for what, n := range map[string]*int64{"lost": run.Lost, "early": run.Early, "twice": run.Wrong,
+						"waiting": run.Waiting, "watched": run.Watched, "timers": run.Timers} {
+						if n == nil || *n != 0 {
+							t.Errorf("%s: %s is not zero: %s", run.Name, what, stdout)
+						}
+					}
+					if run.Late.Max <= 0 || run.Achieved <= 0 || run.Peak <= 0 {
+						t.Errorf("%s: %+v", run.Name, run)
+					}
+					if runtime.GOOS == "linux" && (run.CPUMS == nil || *run.CPUMS <= 0) {
+						t.Errorf("%s: no CPU time", run.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestPurgatory_Table(t *testing.T) {
+	stdout, stderr, code := runProgram(t, "purgatory", "--rate", "10k", "--duration", "200ms", "--p50", "10ms", "--p75", "20ms", "--timeout", "50ms")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"tickless", "AfterFunc+map", "ratio", "target rate", "achieved rate", "completed", "expired", "lost", "early",
+		"completion late, p99", "expiry late, max", "CPU time", "heap at its peak", "GC cycles", "10,000 requests/s for 200ms", "10ms (p50)"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the table does not show %q", want)
+		}
+	}
+	if strings.Count(stdout, "target rate") != 1 {
+		t.Error("more than the one case that was asked for")
+	}
+	// Standard error is no terminal here, so a line a side and no bar.
+	if !strings.Contains(stderr, "AfterFunc+map: 2,000 requests over 200ms\n") || strings.ContainsAny(stderr, "\r\x1b") {
+		t.Errorf("standard error is %q", stderr)
+	}
+	if t.Failed() {
+		t.Log(stdout)
+	}
+}
+
+// A rate that no machine holds for so short a time, and one that every does.
+func TestPurgatory_Saturate(t *testing.T) {
+	stdout, stderr, code := runProgram(t, "purgatory", "--saturate", "--json", "--rate", "4M", "--duration", "100ms",
+		"--p50", "1s", "--p75", "2s", "--timeout", "1ms")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	r := parsePurgatory(t, stdout)
+	if len(r.Cases) != 1 || len(r.Cases[0].Runs) != 2 {
+		t.Fatalf("not one case with both sides: %s", stdout)
+	}
+	if !strings.Contains(stderr, "tickless: ") || !strings.Contains(stderr, "4,000,000 requests/s") {
+		t.Errorf("standard error is %q", stderr)
+	}
+}
+
+func TestPurgatory_InterruptPrintsWhatWasDone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a child process cannot be sent an interrupt here")
+	}
+	cmd := program("purgatory", "--json", "--rate", "2k", "--duration", "8s", "--timeout", "300ms")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	waitFor(t, stderr, "tickless: 16,000 requests")
+	time.Sleep(time.Second)
+	begin := time.Now()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, stderr)
+	if err := cmd.Wait(); err == nil {
+		t.Error("an interrupted run exits with 0")
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("it took %v to stop", d)
+	}
+	r := parsePurgatory(t, out.String())
+	if !r.Interrupted || len(r.Cases) != 1 || len(r.Cases[0].Runs) != 1 {
+		t.Fatalf("not the report of an interrupted first run: %s", out.Bytes())
+	}
+	run := r.Cases[0].Runs[0]
+	if run.Arrived == 0 || run.Arrived == 16_000 || run.Completed == 0 || *run.Waiting == 0 {
+		t.Errorf("arrived %d, completed %d, expired %d, waiting %d", run.Arrived, run.Completed, run.Expired, *run.Waiting)
+	}
+	if run.Arrived != run.Completed+run.Expired+*run.Waiting || *run.Lost != 0 {
+		t.Errorf("arrived %d, completed %d, expired %d, waiting %d, lost %d", run.Arrived, run.Completed, run.Expired, *run.Waiting, *run.Lost)
+	}
+}
+
+// The load is what it says: Poisson arrivals, log-normal latencies, different
+// keys, and the same for the same seed.
+func TestPurgatoryPlan(t *testing.T) {
+	c := purgatoryConfig{Rate: 100_000, Duration: time.Second, Timeout: 200 * time.Millisecond,
+		P50: 20 * time.Millisecond, P75: 60 * time.Millisecond, Keys: 3, KeySpace: 100, Complete: "force", Seed: 7}
+	p := newPurgatoryPlan(c)
+	n := len(p.arrival)
+	if n != 100_000 || len(p.keys) != 3*n || !slices.IsSorted(p.arrival) {
+		t.Fatalf("%d arrivals, %d keys", n, len(p.keys))
+	}
+	if d := p.arrival[n-1] - time.Second; d.Abs() > 20*time.Millisecond {
+		t.Errorf("the last of a second's arrivals is %v off", d)
+	}
+	var squares float64
+	for i := 1; i < n; i++ {
+		gap := float64(p.arrival[i]-p.arrival[i-1]) / float64(10*time.Microsecond)
+		squares += gap * gap
+	}
+	if v := squares / float64(n); math.Abs(v-2) > 0.1 {
+		t.Errorf("the square of the gaps is %v on average, of an exponential distribution it is 2", v)
+	}
+	sorted := slices.Clone(p.latency)
+	slices.Sort(sorted)
+	for q, want := range map[float64]time.Duration{0.5: c.P50, 0.75: c.P75} {
+		if got := sorted[int(q*float64(n))]; math.Abs(float64(got)/float64(want)-1) > 0.05 {
+			t.Errorf("quantile %v of the latencies is %v, want %v", q, got, want)
+		}
+	}
+	uses := make([]int, c.KeySpace)
+	for i := range n {
+		ks := p.keysOf(i)
+		if ks[0] == ks[1] || ks[0] == ks[2] || ks[1] == ks[2] {
+			t.Fatalf("request %d has a key twice: %v", i, ks)
+		}
+		for _, k := range ks {
+			uses[k]++
+		}
+	}
+	for k, u := range uses {
+		if u < 2500 || u > 3500 {
+			t.Errorf("key %d is used %d times, want about 3000", k, u)
+		}
+	}
+	if again := newPurgatoryPlan(c); !slices.Equal(again.arrival, p.arrival) || !slices.Equal(again.keys, p.keys) {
+		t.Error("the same seed draws another load")
+	}
+	c.Seed++
+	if other := newPurgatoryPlan(c); slices.Equal(other.arrival, p.arrival) {
+		t.Error("another seed draws the same load")
+	}
+}
+
+// A plan may be run again, and a run that is over leaves no trace in the next.
+func TestPurgatoryPlan_RunsAgain(t *testing.T) {
+	p := newPurgatoryPlan(purgatoryConfig{Rate: 5000, Duration: 200 * time.Millisecond, Timeout: 20 * time.Millisecond,
+		P50: 10 * time.Millisecond, P75: 30 * time.Millisecond, Keys: 2, KeySpace: 10, Complete: "check", Seed: 1})
+	for range 2 {
+		for _, newSide := range purgatorySides {
+			r, err := p.run(context.Background(), newSide(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Arrived != 1000 || r.Completed+r.Expired != 1000 || r.Wrong != 0 || r.Early != 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}

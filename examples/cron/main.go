@@ -1,0 +1,46 @@
+// Command cron runs functions at the times of cron expressions: robfig/cron's
+// schedules on a Tickless Scheduler.
+//
+//	go run ./cron '*/2 * * * * *' '@every 3s'
+//
+// Each argument is a schedule, with seconds. It prints a line at each of their
+// times, until it is interrupted.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// parser reads cron expressions with an optional field for seconds, and @daily
+// and the like.
+var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+func main() {
+	specs := os.Args[1:]
+	if len(specs) == 0 {
+		specs = []string{"*/2 * * * * *"}
+	}
+	s := timer.New()
+	for _, spec := range specs {
+		sched, err := parser.Parse(spec)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "cron: %q: %v\n", spec, err)
+			os.Exit(2)
+		}
+		s.Schedule(sched, func() { fmt.Println(time.Now().Format(time.TimeOnly), spec) })
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	<-ctx.Done()
+	if err := s.Shutdown(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "cron:", err)
+	}
+}

@@ -1,0 +1,18 @@
+module github.com/tickless/tickless/examples
+
+go 1.25.0
+
+require (
+	github.com/robfig/cron/v3 v3.0.1
+	github.com/stretchr/testify v1.12.1
+	github.com/tickless/tickless v0.0.0
+)
+
+require (
+	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+)
+
+replace github.com/tickless/tickless => ../

@@ -1,0 +1,161 @@
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tickless/tickless"
+
+// mayImport says which packages of the module each package may reach, by
+// itself or through others. A package that is missing here fails the test, so
+// that a new one takes its place in the order knowingly.
+var mayImport = map[string][]string{
+	// The leaves.
+	"bucket":          {},
+	"clock":           {},
+	"delayqueue":      {"clock"},
+	"executor":        {},
+	"internal/alarm":  {"clock"},
+	"internal/layout": {},
+	"timertest":       {"clock"},
+
+	"timingwheel": {"bucket"},
+	"timer":       belowTimer,
+
+	// What stands on the timer.
+	"benchmarks":           onTimer,
+	"idle":                 onTimer,
+	"internal/conformance": onTimer,
+	"purgatory":            onTimer,
+}
+
+var (
+	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "timingwheel"}
+	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
+)
+
+// mayRequire lists the modules that the core may require, tests included.
+var mayRequire = map[string]bool{
+	"github.com/emirpasic/gods":    true,
+	"github.com/emirpasic/gods/v2": true,
+	"github.com/stretchr/testify":  true, // in tests
+	"go.uber.org/atomic":           true,
+	"go.uber.org/goleak":           true, // in tests
+	"golang.org/x/sync":            true,
+	"golang.org/x/sys":             true, // the alarm on Linux
+}
+
+// onlyInTests lists the modules of mayRequire that no package may import
+// outside its tests.
+var onlyInTests = []string{"github.com/stretchr/testify", "go.uber.org/goleak"}
+
+// listed is what this test reads of `go list -json`.
+type listed struct {
+	ImportPath string
+	Deps       []string
+}
+
+func TestLayout_ImportsRunOneWay(t *testing.T) {
+	for _, p := range corePackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, known := mayImport[name]
+		if !known {
+			t.Errorf("%s has no place in the import order: add it to mayImport", name)
+			continue
+		}
+		for _, dep := range p.Deps {
+			below, ours := strings.CutPrefix(dep, module+"/")
+			if ours && !slices.Contains(allowed, below) {
+				t.Errorf("%s imports %s, which does not stand below it", name, below)
+			}
+		}
+	}
+}
+
+func TestLayout_CoreReachesNoNetwork(t *testing.T) {
+	for _, p := range corePackages(t) {
+		if strings.HasSuffix(p.ImportPath, "/benchmarks") {
+			continue // it imports testing, which is free to reach what it likes
+		}
+		for _, dep := range p.Deps {
+			if dep == "net" || strings.HasPrefix(dep, "net/") || strings.Contains(dep, "redis") {
+				t.Errorf("%s imports %s", p.ImportPath, dep)
+			}
+			for _, m := range onlyInTests {
+				if dep == m || strings.HasPrefix(dep, m+"/") {
+					t.Errorf("%s imports %s outside its tests", p.ImportPath, dep)
+				}
+			}
+		}
+	}
+}
+
+func TestLayout_CoreRequiresOnlyAllowedModules(t *testing.T) {
+	var mod struct {
+		Go      string
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	if err := json.Unmarshal(run(t, "mod", "edit", "-json"), &mod); err != nil {
+		t.Fatal(err)
+	}
+	if mod.Go != "1.25" && !strings.HasPrefix(mod.Go, "1.25.") {
+		t.Errorf("go.mod says go %s, want 1.25", mod.Go)
+	}
+	for _, r := range mod.Require {
+		if !r.Indirect && !mayRequire[r.Path] {
+			t.Errorf("go.mod requires %s; allowed are %v", r.Path, slices.Sorted(maps.Keys(mayRequire)))
+		}
+	}
+}
+
+// corePackages lists the packages of the core module, without their tests.
+func corePackages(t *testing.T) []listed {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(run(t, "list", "-json=ImportPath,Deps", "./...")))
+	var packages []listed
+	for {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	if len(packages) == 0 {
+		t.Fatal("go list found no package")
+	}
+	return packages
+}
+
+// run runs the go command at the module's root, outside the workspace, and
+// returns what it printed.
+func run(t *testing.T, args ...string) []byte {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return out
+}
