@@ -74,6 +74,10 @@ stress: need-cgo ## run the long stress tests of the core under the race detecto
 model: ## run the model tests of the core for MODEL operations
 	GOWORK=off TICKLESS_MODEL=$(MODEL) $(GO) test -count=1 -timeout 0 -run Model -v ./...
 
+.PHONY: conformance
+conformance: ## run the toolchain's own timer tests against package timer, all of them, five times
+	GOWORK=off TICKLESS_CONFORMANCE=long $(GO) test -count=1 -timeout 0 -v ./internal/conformance
+
 .PHONY: fuzz-smoke
 fuzz-smoke: ## run every fuzz target for FUZZTIME
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
