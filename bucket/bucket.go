@@ -57,7 +57,8 @@ func (a *slab) Next(b Bucket, i Index) (Index, bool) {
 // Empty reports whether b has no entries.
 func (a *slab) Empty(b Bucket) bool { return a.at(Index(b)).next == Index(b) }
 
-// MoveAll moves all entries of src, in their order, to the end of dst.
+// MoveAll moves all entries of src, in their order, to the end of dst, which is
+// another bucket.
 func (a *slab) MoveAll(dst, src Bucket) {
 	s := a.at(Index(src))
 	if s.next == Index(src) {

@@ -148,14 +148,27 @@ func (m *model) add() {
 	m.next++
 	e := modelEntry{deadline: m.rng.Int64(), tag: uint8(m.rng.IntN(MaxTag + 1))}
 	vacant := len(m.a.vacant)
-	e.index = m.a.New(e.deadline, m.next, e.tag)
+	direct := m.rng.IntN(2) == 0
+	if direct {
+		b := m.someBucket()
+		place := uint32(m.rng.IntN(MaxPlace + 1))
+		e.ref = m.a.NewIn(m.buckets[b], e.deadline, m.next, e.tag, place)
+		e.index, _ = m.a.Find(e.ref)
+		if m.a.Place(e.index) != place {
+			m.tb.Fatalf("entry %d was made with place %d, and has %d", e.index, place, m.a.Place(e.index))
+		}
+		m.lists[b] = append(m.lists[b], m.next)
+		m.check(b)
+	} else {
+		e.index = m.a.New(e.deadline, m.next, e.tag)
+		e.ref = m.a.Ref(e.index)
+		m.loose = append(m.loose, m.next)
+	}
 	if len(m.a.vacant) < vacant {
 		m.remade++
 	}
-	e.ref = m.a.Ref(e.index)
 	m.entries[m.next] = e
-	m.loose = append(m.loose, m.next)
-	if m.rng.IntN(8) > 0 {
+	if !direct && m.rng.IntN(8) > 0 {
 		m.push()
 	}
 }
@@ -174,15 +187,24 @@ func (m *model) push() {
 	m.check(b)
 }
 
-func (m *model) unlink() {
-	b := m.someBucket()
-	for k := 0; len(m.lists[b]) == 0 && k < len(m.lists); k++ {
+// takeFrom takes a random payload out of the model's list of a bucket that has
+// entries.
+func (m *model) takeFrom() (b, v int, ok bool) {
+	b = m.someBucket()
+	for k := 0; len(m.lists[b]) == 0; k++ {
+		if k == len(m.lists) {
+			return 0, 0, false
+		}
 		b = (b + 1) % len(m.lists)
 	}
-	if n := len(m.lists[b]); n > 0 {
-		k := m.rng.IntN(n)
-		v := m.lists[b][k]
-		m.lists[b] = slices.Delete(m.lists[b], k, k+1)
+	k := m.rng.IntN(len(m.lists[b]))
+	v = m.lists[b][k]
+	m.lists[b] = slices.Delete(m.lists[b], k, k+1)
+	return b, v, true
+}
+
+func (m *model) unlink() {
+	if b, v, ok := m.takeFrom(); ok {
 		m.a.Unlink(m.entries[v].index)
 		m.loose = append(m.loose, v)
 		m.check(b)
@@ -190,28 +212,38 @@ func (m *model) unlink() {
 }
 
 func (m *model) free() {
-	if len(m.loose) == 0 {
-		m.unlink()
-	}
-	if len(m.loose) == 0 {
-		return
-	}
-	k := m.rng.IntN(len(m.loose))
-	v := m.loose[k]
-	m.loose = slices.Delete(m.loose, k, k+1)
-	e := m.entries[v]
 	chunks := m.a.Chunks()
-	if got := m.a.Free(e.index); got != v {
-		m.tb.Fatalf("Free of %d returned %d", v, got)
+	var v int
+	if k := len(m.loose); k > 0 && m.rng.IntN(4) == 0 {
+		k = m.rng.IntN(k)
+		v = m.loose[k]
+		m.loose = slices.Delete(m.loose, k, k+1)
+		if got := m.a.Free(m.entries[v].index); got != v {
+			m.tb.Fatalf("Free of %d returned %d", v, got)
+		}
+	} else {
+		var b int
+		var ok bool
+		if b, v, ok = m.takeFrom(); !ok {
+			return
+		}
+		if got, ok := m.a.Remove(m.entries[v].ref); !ok || got != v {
+			m.tb.Fatalf("Remove of %d returned %d, %v", v, got, ok)
+		}
+		m.check(b)
 	}
 	if m.a.Chunks() < chunks {
 		m.givenBack++
 	}
+	e := m.entries[v]
 	if e.ref.gen == maxGen {
 		m.retired++
 	}
 	if _, ok := m.a.Find(e.ref); ok {
 		m.tb.Fatalf("%d is found after Free", v)
+	}
+	if _, ok := m.a.Remove(e.ref); ok {
+		m.tb.Fatalf("%d is removed after Free", v)
 	}
 	delete(m.entries, v)
 	m.stale = append(m.stale, e.ref)
@@ -264,6 +296,9 @@ func (m *model) checkAll() {
 	for _, r := range m.stale {
 		if i, ok := m.a.Find(r); ok {
 			m.tb.Fatalf("a stale ref of generation %d finds entry %d", r.gen, i)
+		}
+		if _, ok := m.a.Remove(r); ok {
+			m.tb.Fatalf("a stale ref of generation %d removes an entry", r.gen)
 		}
 	}
 	if m.a.Len() != len(m.entries) {

@@ -34,10 +34,9 @@ type chunk struct {
 //
 // Which chunk the next entry goes to decides both speed and memory. A slot that
 // was just freed is still in the processor's cache, so a chunk that is at least
-// half full becomes the current one when it loses an entry. A chunk that is
-// emptier than that goes to the back of the ring instead: were its slots
-// refilled at once too, a thousand entries left over from a million would pin
-// every chunk for ever, each in one of its own.
+// half full becomes the current one when it loses an entry. One that is emptier
+// does not: were its slots refilled at once too, a thousand entries left over
+// from a million would pin every chunk for ever, each in one of its own.
 type slab struct {
 	// dir maps a chunk's number to its slots, nil while the chunk is given
 	// back. chunks runs in parallel.
@@ -135,17 +134,19 @@ func (a *slab) give(i Index, s *slot) (gone uint32) {
 	if used == 0 {
 		return a.emptied(n)
 	}
-	if used == ChunkSize/2-1 {
-		a.toBack(n)
-	}
 	return 0
 }
 
 // emptied gives back chunk n, or keeps it as the spare.
 func (a *slab) emptied(n uint32) (gone uint32) {
 	if a.spare == 0 {
+		// To the back of the ring: the last to be taken from.
+		a.unlinkChunk(n)
+		a.insertChunk(n, a.chunks[0].prev)
+		if a.current == n {
+			a.current = a.chunks[0].next
+		}
 		a.spare = n
-		a.toBack(n)
 		return 0
 	}
 	a.unlinkChunk(n)
@@ -211,13 +212,4 @@ func (a *slab) unlinkChunk(n uint32) {
 	c := &a.chunks[n]
 	a.chunks[c.prev].next = c.next
 	a.chunks[c.next].prev = c.prev
-}
-
-// toBack makes chunk n the last to be taken from.
-func (a *slab) toBack(n uint32) {
-	a.unlinkChunk(n)
-	a.insertChunk(n, a.chunks[0].prev)
-	if a.current == n {
-		a.current = a.chunks[0].next
-	}
 }

@@ -5,9 +5,13 @@ import "github.com/tickless/tickless/bucket"
 // Expire takes a queued bucket's entries out to be drained, and frees the
 // bucket to be queued anew: who adds to it afterwards is offered with it again.
 // It moves the wheel's clock to the bucket's expiration. It is for wheels made
-// with [WithQueue], once the time has reached the bucket's expiration; buckets
-// must be expired in the order of their expirations. A bucket that is not
-// queued is left alone.
+// with [WithQueue], once the time has reached the bucket's expiration. A bucket
+// that is not queued is left alone.
+//
+// Buckets are to be expired in the order of their expirations, each drained
+// before the next. Where that is not kept, as when an earlier bucket is queued
+// between the taking of a later one from the queue and its expiry, ticks may come
+// out of order and Next may be too early; nothing is early, lost or twice.
 //
 // The whole list moves at once, in O(1), and nothing is ever added to the list
 // it moves to other than by Expire: an entry that is placed anew cannot land in
@@ -19,8 +23,8 @@ func (w *Wheel[T]) Expire(b bucket.Bucket) {
 }
 
 // Discard frees a queued bucket to be queued anew if all its entries have left,
-// without waiting for its expiration: for the owner of the queue, who then takes
-// it out there. It reports false, and does nothing, if the bucket has entries or
+// without waiting for its expiration: for the owner of the queue, in which the
+// bucket must still be, and who then takes it out there. It reports false, and does nothing, if the bucket has entries or
 // is not queued.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
@@ -86,17 +90,18 @@ func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 	return n, budget
 }
 
-// Advance moves the wheel to the time now, which must not be negative, and
+// Advance moves the wheel to the time now, of which a negative one counts as 0, and
 // hands out what has become due, in the order of ticks: into out[:n], looking
 // at no more than len(out) entries. While it reports more, there is more to do
 // for the same now: call it again. A now before the wheel's clock hands out
 // nothing new. out must not be empty. Advance is for wheels made without
-// [WithQueue].
+// [WithQueue]. An entry whose rounded-up deadline is beyond math.MaxInt64 is never
+// handed out.
 func (w *Wheel[T]) Advance(now int64, out []Expired[T]) (n int, more bool) {
 	if len(out) == 0 {
 		panic("timingwheel: Advance needs room to hand entries out")
 	}
-	t := w.ticks.floor(now)
+	t := w.ticks.floor(max(now, 0))
 	budget := len(out)
 	for {
 		n, budget = w.drain(out, n, budget)

@@ -501,6 +501,8 @@ func TestWheelDiscard(t *testing.T) {
 	w.Remove(second)
 	require.True(t, w.Discard(b))
 	require.False(t, w.Discard(b), "not queued any more")
+	w.Expire(b) // nor can it expire, and take the clock along
+	require.EqualValues(t, 0, w.Clock())
 	checkWheel(t, w)
 	next, ok := w.Next()
 	require.True(t, ok)

@@ -93,6 +93,19 @@ func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 	require.Equal(t, 1, w.Levels())
 }
 
+// A deadline at the very moment at which the bucket expires is late enough.
+func TestWheelMove_ToTheBucketsExpiration(t *testing.T) {
+	w := newWheel[int](t, 1, 4, 16)
+	id := add(t, w, 42, 1)
+	w.Observe(30) // from here 32 belongs to level 0
+	require.True(t, w.Move(id, 32))
+	level, expiration := where(t, w, id)
+	require.Equal(t, 2, level)
+	require.EqualValues(t, 32, expiration)
+	require.Equal(t, []int{1}, advance(w, 32))
+	require.Zero(t, w.Cascaded(), "it came straight out")
+}
+
 // Moves rounded within a tick are within the tick.
 func TestWheelMove_WithinATick(t *testing.T) {
 	w := newWheel[int](t, 100, 8, 0)

@@ -699,8 +699,10 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 			w.Remove(ids[k])
 			ids[k] = add(t, w, 1+rng.Int64N(100e9), k)
 		}
-		require.Zero(t, testing.AllocsPerRun(1, func() {
-			for range 20_000 {
+		// Few long runs: an allocation by the runtime itself is rounded away, one
+		// in 5,000 operations is not.
+		require.Zero(t, testing.AllocsPerRun(5, func() {
+			for range 5000 {
 				k := rng.IntN(n)
 				w.Remove(ids[k])
 				w.Observe(now)
