@@ -32,8 +32,9 @@ func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, ca
 // derived from it directly cost no goroutine each and are cancelled before cancel
 // returns. What differs is this: the Done channel of a context whose parent is one
 // of package context's closes just after the parent's cancel has returned, though
-// Err and a later call of Done tell at once; and a context of package context's
-// that is derived from it through context.WithValue costs a goroutine.
+// Err and a later call of Done tell at once; contexts of package context's that are
+// derived from it are done just after too, unless it was asked so; and one that is
+// derived from it through context.WithValue costs a goroutine.
 //
 // If the Scheduler has no room for another timer, or is closed, the context is one
 // of package context's, and the timer is counted in Stats as rejected; under a
@@ -59,21 +60,20 @@ func (s *Scheduler) withDeadline(parent context.Context, now, deadline time.Time
 	c := &deadlineCtx{parent: parent, deadline: deadline, cause: cause}
 	c.owner = c
 	cancel := func() { c.cancel(context.Canceled, nil) }
-	c.watchParent()
 	d := deadline.Sub(now)
+	if d > 0 {
+		// Before the parent is watched, and may cancel the context: so that whoever
+		// does that finds the timer.
+		c.sh = s.lockShard()
+		err := c.sh.restartLocked(max(0, int64(now.Sub(s.epoch))), &c.id, d, nodePayload(&c.node), tagNode)
+		c.sh.unlock()
+		if err != nil && s.system {
+			return context.WithDeadlineCause(parent, deadline, cause)
+		}
+	}
+	c.watchParent()
 	if d <= 0 {
 		c.expire()
-		return c, cancel
-	}
-	c.sh = s.lockShard()
-	err := c.sh.restartLocked(max(0, int64(now.Sub(s.epoch))), &c.id, d, nodePayload(&c.node), tagNode)
-	c.sh.unlock()
-	if err != nil && s.system {
-		c.cancel(context.Canceled, nil) // lets go of the parent
-		return context.WithDeadlineCause(parent, deadline, cause)
-	}
-	if c.Err() != nil {
-		c.release() // it was cancelled before it had a timer
 	}
 	return c, cancel
 }
@@ -128,6 +128,10 @@ func (c *deadlineCtx) watchParent() {
 	if done == nil {
 		return // never
 	}
+	if c.parent.Err() != nil {
+		c.parentDone()
+		return
+	}
 	var leave func() bool
 	// One of ours, also inside a context that only adds a value, calls hooks
 	// before its cancel returns.
@@ -137,8 +141,14 @@ func (c *deadlineCtx) watchParent() {
 		leave = context.AfterFunc(c.parent, c.parentDone)
 	}
 	c.mu.Lock()
-	c.leave = leave
+	over := c.err != nil
+	if !over {
+		c.leave = leave
+	}
 	c.mu.Unlock()
+	if over {
+		leave() // the deadline passed meanwhile
+	}
 }
 
 func (c *deadlineCtx) parentDone() { c.cancel(c.parent.Err(), context.Cause(c.parent)) }
@@ -172,8 +182,11 @@ func (c *deadlineCtx) cancel(err, cause error) {
 	if leave != nil {
 		leave()
 	}
-	for h := hooks; h != nil; h = h.next {
+	for h := hooks; h != nil; {
+		next := h.next
+		h.next = nil // who keeps one hook does not keep the others
 		h.f()
+		h = next
 	}
 }
 
@@ -194,9 +207,19 @@ func (c *deadlineCtx) expire() {
 	c.cancel(context.DeadlineExceeded, cause)
 }
 
-func (c *deadlineCtx) expireLocked(*shard, moment) func() { return c.expire }
-func (c *deadlineCtx) pendingFunc() func()                { return c.expire }
-func (c *deadlineCtx) abandon()                           {}
+func (c *deadlineCtx) expireLocked(sh *shard, _ moment) func() {
+	h := &sh.s.hand
+	if h.own {
+		return c.expire
+	}
+	// An executor that was given may refuse it, and who waits for the context would
+	// wait for ever, or take long to come to it.
+	go h.watch(c.expire)()
+	return nil
+}
+
+func (c *deadlineCtx) pendingFunc() func() { return c.expire }
+func (c *deadlineCtx) abandon()            {}
 
 func (c *deadlineCtx) Deadline() (time.Time, bool) { return c.deadline, true }
 
@@ -266,7 +289,7 @@ func (c *deadlineCtx) AfterFunc(f func()) (stop func() bool) {
 		if h.next != nil {
 			h.next.prev = h.prev
 		}
-		h.prev = h
+		h.prev, h.next = h, nil
 		return true
 	}
 }

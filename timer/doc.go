@@ -15,8 +15,17 @@
 //		// the function will never run
 //	}
 //
-// [Scheduler.Start] with its [Handle] is the cheapest way and allocates nothing.
-// [Scheduler.AfterFunc] gives a [Timer] with the methods of [time.Timer].
+// What there is besides, each on a Scheduler:
+//
+//   - [Scheduler.Start] with its [Handle] is the cheapest timer; it allocates
+//     nothing.
+//   - [Scheduler.AfterFunc], NewTimer, NewTicker, After, Tick and Sleep are those
+//     of package time. The functions of the same names in this package use a
+//     default Scheduler: to migrate, change the import.
+//   - [Scheduler.WithTimeout] and [Scheduler.WithDeadline] make contexts.
+//   - [Scheduler.Every] and [Scheduler.Schedule] run a function again and again,
+//     with a period or by the wall clock.
+//   - [NewKeyed] keeps one timer a key: set, move, remove, drain.
 //
 // # How it works
 //
@@ -53,6 +62,14 @@
 // that came the same way through the wheel fire first in, first out; of others
 // nothing is promised. The callbacks then run concurrently, except under a
 // virtual clock, where they run one by one in that order.
+//
+// # Concurrency
+//
+// Everything here may be used from several goroutines at a time, and from inside
+// callbacks; no lock is held while user code runs. What a goroutine did before it
+// started or reset a timer happens before the timer's callback runs. A Stop that
+// reports false does not wait for the callback, which may be running or still to
+// run.
 //
 // # Complexity
 //

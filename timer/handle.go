@@ -25,7 +25,7 @@ func (h Handle) Stop() bool {
 	}
 	h.sh.mu.Lock()
 	ok := h.sh.stopLocked(h.id)
-	h.sh.mu.Unlock() // a stop queues no bucket
+	h.sh.unlock()
 	return ok
 }
 

@@ -41,6 +41,8 @@ type keyedEntry[K comparable, V any] struct {
 	id    timingwheel.ID
 	key   K
 	value V
+	// changes counts the Sets and Moves of the entry, for Drain to notice them.
+	changes uint32
 }
 
 // NewKeyed returns an empty Keyed whose timers are on s and run f. It panics if f
@@ -98,6 +100,7 @@ func (k *Keyed[K, V]) setLocked(sh *shard, p *part[K, V], key K, value V, now in
 	}
 	if e := p.entries[key]; e != nil {
 		e.value = value
+		e.changes++
 		sh.resetLocked(now, e.id, d)
 		return nil
 	}
@@ -121,7 +124,11 @@ func (k *Keyed[K, V]) Move(key K, d time.Duration) bool {
 	sh, p := k.lock(key)
 	defer sh.unlock()
 	e := p.entries[key]
-	return e != nil && sh.resetLocked(now, e.id, d)
+	if e == nil {
+		return false
+	}
+	e.changes++
+	return sh.resetLocked(now, e.id, d)
 }
 
 // Remove takes the key out: its callback will not run. It returns the value, or
@@ -170,8 +177,8 @@ func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
 	type turn struct {
 		sh       *shard
 		e        *keyedEntry[K, V]
-		id       timingwheel.ID
 		deadline int64
+		changes  uint32
 	}
 	var turns []turn
 	for i := range k.parts {
@@ -180,7 +187,7 @@ func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
 		turns = slices.Grow(turns, len(k.parts[i].entries))
 		for _, e := range k.parts[i].entries {
 			if deadline, ok := sh.wheel.Deadline(e.id); ok {
-				turns = append(turns, turn{sh, e, e.id, deadline})
+				turns = append(turns, turn{sh, e, deadline, e.changes})
 			}
 		}
 		sh.mu.Unlock()
@@ -189,8 +196,8 @@ func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
 	n := 0
 	for _, t := range turns {
 		t.sh.mu.Lock()
-		deadline, ok := t.sh.wheel.Deadline(t.id)
-		if ok = ok && deadline == t.deadline && t.sh.stopLocked(t.id); ok {
+		ok := t.e.changes == t.changes && t.sh.stopLocked(t.e.id)
+		if ok {
 			t.e.part().remove(t.e)
 		}
 		value := t.e.value

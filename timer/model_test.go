@@ -1,10 +1,13 @@
 package timer_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -16,9 +19,11 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The model is the simplest scheduler there is: a list of pending timers, each
-// with its exact deadline. A run applies random operations to a Scheduler under
-// a virtual clock and to the model, and compares them after every step.
+// The model is the simplest scheduler there is: a list of timers, each with its
+// exact deadline. A run applies random operations to a Scheduler under a virtual
+// clock and to the model. What every call returns, what every channel delivers
+// and the moment of every callback is compared as it comes; how many timers are
+// pending, after every step; and all counts, after every few.
 
 // modelCase is one arrangement that the model runs under.
 type modelCase struct {
@@ -26,26 +31,61 @@ type modelCase struct {
 	size   int
 	shards int
 	start  time.Duration // how far the clock has come when the run begins
+	limit  int           // of pending timers; 0: none
+	// tickers: there are tickers too, and so time must not leap.
+	tickers bool
 }
 
 func (c modelCase) String() string {
-	return fmt.Sprintf("tick=%v/size=%d/shards=%d/start=%v", c.tick, c.size, c.shards, c.start)
+	return fmt.Sprintf("tick=%v/size=%d/shards=%d/start=%v/limit=%d/tickers=%v", c.tick, c.size, c.shards, c.start, c.limit, c.tickers)
 }
 
-// modelTimer is a timer that the model knows.
+func modelCases() []modelCase {
+	var cases []modelCase
+	for _, tick := range []time.Duration{1, 7, time.Millisecond, 100 * time.Millisecond} {
+		for _, size := range []int{2, 8, 256} {
+			for _, shards := range []int{1, 3} {
+				for _, start := range []time.Duration{0, 12345678912345, math.MaxInt64 - 1<<40} {
+					for kind := range 3 {
+						c := modelCase{tick: tick, size: size, shards: shards, start: start, tickers: kind == 1}
+						if kind == 2 {
+							c.limit = 20
+						}
+						cases = append(cases, c)
+					}
+				}
+			}
+		}
+	}
+	// Not in an order: a worker that takes every nth sees cases of all kinds.
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+	return cases
+}
+
+// modelTimer is a timer that the model knows: one of h, t and k is set.
 type modelTimer struct {
-	h        timer.Handle
-	t        *timer.Timer // in place of h, if not nil
-	deadline int64        // exact, in nanoseconds since the epoch
-	pending  bool
-	atOnce   bool // was due when it was last started: fired, if not yet run
+	h timer.Handle
+	t *timer.Timer
+	k *timer.Ticker
+	c <-chan time.Time // t's or k's, if it has one
+
+	armed    bool  // it waits for its time, or for its callback to run
+	deadline int64 // exact, in nanoseconds since the epoch
+	due      int64 // the moment at which the deadline's tick comes
+	atOnce   bool  // was due when it was last started: fired, if not yet run
+	period   int64 // of a ticker
+	unread   int64 // the moment that is to be found in c, or none
 }
 
-// coverage counts what a run has to have come across.
+const none = -1
+
+// coverage counts what the runs have to have come across.
 type coverage struct {
-	fired, stopped, resetLater, resetEarlier, resetFired int
-	stale, saturated, atOnce, idle, nested               int
-	cascaded                                             uint64
+	Fired, Stopped, Stale, ResetLater, ResetEarlier, ResetFired int
+	Saturated, AtOnce, Idle, Nested, NestedClose, Closed        int
+	Withdrawn, Received, Ticks, TicksDropped, Rejected          int
+	RejectedReset, AfterClose, HandedBack                       int
+	Cascaded                                                    uint64
 }
 
 type modelRun struct {
@@ -56,8 +96,20 @@ type modelRun struct {
 	epoch  time.Time
 	s      *timer.Scheduler
 	timers []*modelTimer
-	n      struct{ started, fired, stopped uint64 }
-	cover  *coverage
+	steps  int
+
+	// nested: a callback is running. Of the timers whose moment has come, some
+	// may have been taken out and others not.
+	nested bool
+	closed bool
+	failed bool
+	// identify has callbacks tell whose they are instead of running.
+	identify   bool
+	identified *modelTimer
+
+	pending, queued int // armed and not, or to run because it was due at once
+	n               struct{ started, fired, stopped, rejected, handedBack uint64 }
+	cover           *coverage
 }
 
 // choices is where a run's decisions come from: a random generator or a fuzzer's
@@ -71,15 +123,26 @@ func newModelRun(t testing.TB, c modelCase, rng choices, cover *coverage) *model
 	r := &modelRun{t: t, c: c, rng: rng, cover: cover}
 	r.epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	r.clk = timertest.NewClock(r.epoch)
-	r.s = timer.New(timer.WithClock(r.clk), timer.WithTick(c.tick), timer.WithWheelSize(c.size), timer.WithShards(c.shards))
+	opts := []timer.Option{timer.WithClock(r.clk), timer.WithTick(c.tick), timer.WithWheelSize(c.size), timer.WithShards(c.shards)}
+	if c.limit > 0 {
+		opts = append(opts, timer.WithMaxPending(c.limit))
+	}
+	r.s = timer.New(opts...)
 	r.clk.Advance(c.start)
 	return r
 }
 
+// failf ends the test. What callbacks are still to come do nothing.
+func (r *modelRun) failf(format string, args ...any) {
+	r.t.Helper()
+	r.failed = true
+	r.t.Fatalf("%v: step %d, now %d: %s", r.c, r.steps, r.now(), fmt.Sprintf(format, args...))
+}
+
 func (r *modelRun) now() int64 { return int64(r.clk.Now().Sub(r.epoch)) }
 
-// due returns the moment at which a deadline's tick comes.
-func (r *modelRun) due(deadline int64) int64 {
+// dueAt returns the moment at which a deadline's tick comes.
+func (r *modelRun) dueAt(deadline int64) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
 	if deadline%tick != 0 {
@@ -94,10 +157,10 @@ func (r *modelRun) due(deadline int64) int64 {
 func (r *modelRun) delay() time.Duration {
 	switch r.rng.IntN(12) {
 	case 0:
-		r.cover.atOnce++
+		r.cover.AtOnce++
 		return -time.Duration(r.rng.IntN(3))
 	case 1:
-		r.cover.saturated++
+		r.cover.Saturated++
 		return math.MaxInt64 - time.Duration(r.rng.IntN(3))
 	case 2, 3:
 		// Any magnitude.
@@ -117,23 +180,102 @@ func (r *modelRun) delay() time.Duration {
 	}
 }
 
+// set gives a timer its deadline, now that it was started or reset.
+func (r *modelRun) set(m *modelTimer, now int64, d time.Duration) {
+	m.deadline, m.atOnce = after(now, d), d <= 0
+	m.due = r.dueAt(m.deadline)
+	m.armed = true
+	switch {
+	case !m.atOnce:
+		r.pending++
+	case m.c != nil:
+		// It was sent at once.
+		m.armed, m.unread = false, now
+		r.n.fired++
+	default:
+		m.due = now
+		r.queued++
+	}
+}
+
+// unset is when a timer is no longer armed.
+func (r *modelRun) unset(m *modelTimer) {
+	m.armed = false
+	if m.atOnce {
+		r.queued--
+	} else {
+		r.pending--
+	}
+}
+
+// settle does for a timer with a channel what has happened to it by now, but not
+// what happens at this moment if a callback is running.
+func (r *modelRun) settle(m *modelTimer, now int64) {
+	if m.c == nil {
+		return
+	}
+	for m.armed && m.due <= now && !(r.nested && m.due == now) {
+		r.fireChan(m)
+	}
+}
+
+func (r *modelRun) fireChan(m *modelTimer) {
+	r.n.fired++
+	r.cover.Fired++
+	if m.unread == none {
+		m.unread = m.due
+	} else {
+		r.cover.TicksDropped++
+	}
+	if m.k == nil {
+		r.unset(m)
+		return
+	}
+	r.cover.Ticks++
+	r.n.started++
+	m.deadline += (m.due - m.deadline) / m.period * m.period
+	m.deadline = after(m.deadline, time.Duration(m.period))
+	m.due = r.dueAt(m.deadline)
+}
+
+// reached reports whether a timer's moment is now, in the middle of the
+// callbacks of this moment: it may have been taken out, and its callback be on
+// its way.
+func (r *modelRun) reached(m *modelTimer, now int64) bool {
+	return m.armed && (m.atOnce || m.due <= now)
+}
+
 // callback returns what a timer runs: it checks its moment against the model.
 func (r *modelRun) callback(m *modelTimer) func() {
 	return func() {
-		now := r.now()
-		require.True(r.t, m.pending, "a timer that is not pending ran: deadline %d, now %d", m.deadline, now)
-		if m.atOnce {
-			require.Equal(r.t, m.deadline, now, "a timer due at once")
-		} else {
-			require.Equal(r.t, r.due(m.deadline), now, "deadline %d", m.deadline)
+		if r.failed {
+			return
 		}
-		m.pending = false
+		if r.identify {
+			r.identified = m
+			return
+		}
+		now := r.now()
+		if !m.armed {
+			r.failf("a timer that is not pending ran: deadline %d", m.deadline)
+		}
+		if m.due != now {
+			r.failf("a timer ran that is due at %d, deadline %d", m.due, m.deadline)
+		}
+		r.unset(m)
 		r.n.fired++
-		r.cover.fired++
+		r.cover.Fired++
 		if r.rng.IntN(8) == 0 {
 			// From inside a callback, all may be done that is done outside.
-			r.cover.nested++
-			r.change()
+			r.cover.Nested++
+			r.nested = true
+			if r.rng.IntN(64) == 0 && !r.c.tickers {
+				r.cover.NestedClose++
+				r.close()
+			} else {
+				r.change()
+			}
+			r.nested = false
 		}
 	}
 }
@@ -152,87 +294,227 @@ func (r *modelRun) pick() *modelTimer {
 	return r.timers[r.rng.IntN(len(r.timers))]
 }
 
-// change starts, stops or resets a timer.
+// change starts, stops or resets a timer, or receives from one.
 func (r *modelRun) change() {
-	switch k := r.rng.IntN(10); {
-	case k < 5:
-		d := r.delay()
-		m := &modelTimer{deadline: after(r.now(), d), pending: true, atOnce: d <= 0}
-		r.timers = append(r.timers, m)
-		r.n.started++
-		if r.rng.IntN(3) == 0 {
-			m.t = r.s.AfterFunc(d, r.callback(m))
-		} else {
-			h, err := r.s.Start(d, r.callback(m))
-			require.NoError(r.t, err)
-			m.h = h
-		}
+	now := r.now()
+	k := r.rng.IntN(11)
+	if k < 5 {
+		r.start(now)
+		return
+	}
+	m := r.pick()
+	if m == nil {
+		return
+	}
+	r.settle(m, now)
+	reached := r.reached(m, now)
+	switch {
+	case reached && (m.c != nil || k >= 7):
+		// What it does depends on whether the timer has been taken out.
 	case k < 7:
-		m := r.pick()
-		if m == nil {
-			return
-		}
-		stop := m.h.Stop
-		if m.t != nil {
-			stop = m.t.Stop
-		}
-		reached := m.pending && r.reached(m)
-		got := stop()
-		switch {
-		case m.atOnce && m.pending:
-			require.False(r.t, got, "Stop of a timer that was due at once")
-			return
-		case reached && !got:
-			return // it has been taken out and will run
-		}
-		require.Equal(r.t, m.pending, got, "Stop")
-		if got {
-			m.pending = false
-			r.n.stopped++
-			r.cover.stopped++
-		} else {
-			r.cover.stale++
-		}
-	default:
-		m := r.pick()
-		if m == nil || m.pending && r.reached(m) {
-			return
-		}
-		d := r.delay()
-		deadline := after(r.now(), d)
-		if m.t != nil {
-			require.Equal(r.t, m.pending, m.t.Reset(d), "Timer.Reset")
-			if !m.pending {
-				r.n.started++
-				r.cover.resetFired++
-				m.pending = true
-			}
-		} else {
-			require.Equal(r.t, m.pending, m.h.Reset(d), "Handle.Reset")
-			if !m.pending {
-				return
-			}
-		}
-		if deadline >= m.deadline {
-			r.cover.resetLater++
-		} else {
-			r.cover.resetEarlier++
-		}
-		m.deadline, m.atOnce = deadline, d <= 0
+		r.stop(m, reached)
+	case k < 10:
+		r.reset(m, now)
+	case m.c != nil:
+		r.receive(m)
 	}
 }
 
-// reached reports whether a timer's tick has come: it may have been taken out,
-// and its callback be on its way.
-func (r *modelRun) reached(m *modelTimer) bool {
-	return m.atOnce || r.due(m.deadline) <= r.now()
+func (r *modelRun) start(now int64) {
+	m := &modelTimer{unread: none}
+	d := r.delay()
+	var err error
+	switch k := r.rng.IntN(8); {
+	case k < 4:
+		m.h, err = r.s.Start(d, r.callback(m))
+	case k < 6:
+		m.t = r.s.AfterFunc(d, r.callback(m))
+	case k < 7 || !r.c.tickers:
+		m.t = r.s.NewTimer(d)
+		m.c = m.t.C
+	default:
+		d = r.tickerPeriod()
+		m.k = r.s.NewTicker(d)
+		m.c, m.period = m.k.C, int64(d)
+	}
+	r.timers = append(r.timers, m)
+	if r.accepted(m, d, now, err) {
+		r.n.started++
+		r.set(m, now, d)
+	}
+}
+
+func (r *modelRun) tickerPeriod() time.Duration {
+	return time.Duration(1 + r.rng.Int64N(int64(r.c.tick)*int64(r.c.size)*4))
+}
+
+// accepted reports whether a timer that was started just now has to be pending,
+// or to have fired. err is what Start returned.
+func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) bool {
+	isHandle := m.t == nil && m.k == nil
+	if r.closed {
+		if isHandle && !errors.Is(err, timer.ErrClosed) {
+			r.failf("Start on a closed Scheduler: %v", err)
+		}
+		r.n.rejected++
+		r.cover.AfterClose++
+		return false
+	}
+	full := false
+	if r.c.limit > 0 && d > 0 {
+		surely := 0 // pending, whatever has become of those whose moment is now
+		for _, m := range r.timers {
+			if m.armed && !m.atOnce && m.due > now {
+				surely++
+			}
+		}
+		full = surely >= r.c.limit
+		switch {
+		case r.nested && !full && isHandle:
+			// Some room may be taken by timers whose moment is now.
+			full = errors.Is(err, timer.ErrTooManyPending)
+		case r.nested && !full:
+			// Of the others Start is the only one to tell.
+			full = r.s.Stats().Rejected > r.n.rejected
+		}
+		if full && surely+r.undecided(now) < r.c.limit {
+			r.failf("refused with %d pending of %d", surely, r.c.limit)
+		}
+	}
+	if full {
+		if isHandle && !errors.Is(err, timer.ErrTooManyPending) {
+			r.failf("Start with too many pending: %v", err)
+		}
+		r.n.rejected++
+		r.cover.Rejected++
+		return false
+	}
+	if err != nil {
+		r.failf("Start: %v", err)
+	}
+	return true
+}
+
+// undecided counts the timers whose moment has come and that may still take up
+// room.
+func (r *modelRun) undecided(now int64) int {
+	n := 0
+	for _, m := range r.timers {
+		if m.armed && !m.atOnce && m.due <= now {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *modelRun) stop(m *modelTimer, reached bool) {
+	if m.k != nil {
+		m.k.Stop()
+		m.unread = none
+		if m.armed {
+			r.stopped(m)
+		}
+		return
+	}
+	stop := m.h.Stop
+	if m.t != nil {
+		stop = m.t.Stop
+	}
+	got := stop()
+	switch {
+	case m.armed && m.atOnce:
+		if got {
+			r.failf("Stop of a timer that was due at once")
+		}
+	case reached && !got:
+		// It has been taken out and will run.
+	case m.unread != none:
+		if !got {
+			r.failf("Stop did not withdraw what was sent")
+		}
+		m.unread = none
+		r.cover.Withdrawn++
+	case got != m.armed:
+		r.failf("Stop: %v, deadline %d", got, m.deadline)
+	case got:
+		r.stopped(m)
+	default:
+		r.cover.Stale++
+	}
+}
+
+func (r *modelRun) stopped(m *modelTimer) {
+	r.unset(m)
+	r.n.stopped++
+	r.cover.Stopped++
+}
+
+// reset gives a timer, whose moment is not now, a new deadline.
+func (r *modelRun) reset(m *modelTimer, now int64) {
+	d := r.delay()
+	was := m.armed
+	switch {
+	case m.k != nil:
+		d = r.tickerPeriod()
+		m.k.Reset(d)
+		m.period, m.unread = int64(d), none
+	case m.t != nil:
+		active := was || m.unread != none
+		m.unread = none
+		if got := m.t.Reset(d); got != active {
+			r.failf("Timer.Reset: %v, deadline %d", got, m.deadline)
+		}
+	default:
+		if got := m.h.Reset(d); got != was {
+			r.failf("Handle.Reset: %v, deadline %d", got, m.deadline)
+		}
+		if !was {
+			r.cover.Stale++
+			return
+		}
+	}
+	old := m.deadline
+	if was {
+		r.unset(m)
+	} else {
+		if !r.accepted(m, d, now, nil) {
+			r.cover.RejectedReset++
+			return
+		}
+		r.n.started++
+		r.cover.ResetFired++
+	}
+	r.set(m, now, d)
+	if m.deadline >= old {
+		r.cover.ResetLater++
+	} else {
+		r.cover.ResetEarlier++
+	}
+}
+
+func (r *modelRun) receive(m *modelTimer) {
+	got := int64(none)
+	select {
+	case at := <-m.c:
+		got = int64(at.Sub(r.epoch))
+		r.cover.Received++
+	default:
+	}
+	if got != m.unread {
+		r.failf("received %d, not %d", got, m.unread)
+	}
+	m.unread = none
 }
 
 // step is one operation and the comparison after it.
 func (r *modelRun) step() {
-	if r.rng.IntN(3) > 0 {
+	r.steps++
+	switch {
+	case r.rng.IntN(400) == 0:
+		r.close()
+	case r.rng.IntN(3) > 0:
 		r.change()
-	} else {
+	default:
 		r.advance()
 	}
 	r.check()
@@ -244,8 +526,12 @@ func (r *modelRun) advance() {
 	case 0:
 		d = 0
 	case 1:
-		r.cover.idle++
-		d = r.rng.Int64N(1 << (1 + r.rng.IntN(50)))
+		r.cover.Idle++
+		if r.c.tickers {
+			d = r.rng.Int64N(64 * int64(r.c.tick) * int64(r.c.size))
+		} else {
+			d = r.rng.Int64N(1 << (1 + r.rng.IntN(50)))
+		}
 	case 2:
 		d = r.rng.Int64N(int64(r.c.tick) + 1)
 	}
@@ -254,49 +540,128 @@ func (r *modelRun) advance() {
 	// All that is due has run.
 	now := r.now()
 	for _, m := range r.timers {
-		if m.pending {
-			require.Greater(r.t, r.due(m.deadline), now, "a timer due at %d has not run by %d", r.due(m.deadline), now)
+		r.settle(m, now)
+		if r.reached(m, now) {
+			r.failf("a timer due at %d has not run", m.due)
 		}
 	}
-	r.timers = slices.DeleteFunc(r.timers, func(m *modelTimer) bool { return !m.pending && r.rng.IntN(4) > 0 })
+	r.timers = slices.DeleteFunc(r.timers, func(m *modelTimer) bool {
+		if m.armed || r.rng.IntN(4) == 0 {
+			return false
+		}
+		if m.c != nil {
+			r.receive(m)
+		}
+		return true
+	})
 }
 
+// check compares what is pending after every step, and all counts after some:
+// they only ever grow, so that a wrong one stays wrong.
 func (r *modelRun) check() {
-	pending := 0
-	for _, m := range r.timers {
-		if m.pending {
-			pending++
-		}
+	if got := r.s.Len(); got != r.pending {
+		r.failf("%d pending, not %d", got, r.pending)
 	}
-	st := r.s.Stats()
-	require.Equal(r.t, r.n.started, st.Started)
-	require.Equal(r.t, r.n.stopped, st.Stopped)
-	require.Equal(r.t, st.Started, st.Fired+st.Stopped+uint64(st.Pending), "conservation")
-	require.Equal(r.t, st.Pending, r.s.Len())
-	// What was due at once may have fired without having run yet.
-	require.Equal(r.t, pending, st.Pending+int(st.Fired-r.n.fired))
-	require.Equal(r.t, int(st.Fired-r.n.fired), st.Queued)
+	if r.steps%16 == 0 {
+		r.checkStats()
+	}
 }
 
-func (r *modelRun) finish() {
-	r.cover.cascaded += r.s.Stats().Cascaded
-	r.clk.Advance(0)
-	var want []int64
+func (r *modelRun) checkStats() {
+	st := r.s.Stats()
+	switch {
+	case st.Started != r.n.started, st.Stopped != r.n.stopped, st.Fired != r.n.fired+uint64(r.queued),
+		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending,
+		st.Queued != r.queued, st.Dropped != 0:
+		r.failf("%+v, pending %d, queued %d, but %+v", r.n, r.pending, r.queued, st)
+	case st.Started != st.Fired+st.Stopped+st.HandedBack+uint64(st.Pending):
+		r.failf("conservation: %+v", st)
+	}
+	if st.Lateness.Count() != st.Fired || st.Lateness.Max() >= r.c.tick {
+		r.failf("%d lateness of up to %v", st.Lateness.Count(), st.Lateness.Max())
+	}
+}
+
+// close closes the Scheduler and compares what it hands back.
+func (r *modelRun) close() {
+	ps := r.s.Close()
+	if r.closed && ps != nil {
+		r.failf("a second Close handed back %d", len(ps))
+	}
+	r.closed = true
+	r.cover.Closed++
+	now := r.now()
+	var got, want []int64 // deadlines of those with a channel
+	last := int64(math.MinInt64)
+	for _, p := range ps {
+		deadline := int64(p.Deadline.Sub(r.epoch))
+		if deadline < last {
+			r.failf("Close: %d comes after %d", deadline, last)
+		}
+		last = deadline
+		if p.Func == nil {
+			got = append(got, deadline)
+			continue
+		}
+		r.identify = true
+		p.Func()
+		r.identify = false
+		m := r.identified
+		if !m.armed || m.atOnce || m.deadline != deadline {
+			r.failf("Close handed back a deadline of %d: %+v", deadline, m)
+		}
+		r.handedBack(m)
+	}
 	for _, m := range r.timers {
-		if m.pending {
+		r.settle(m, now)
+		switch {
+		case !m.armed:
+		case r.reached(m, now):
+			// It has been taken out before, or Close would have returned it.
+			if m.c != nil && len(m.c) == 1 {
+				r.fireChan(m)
+			} else if m.c != nil {
+				want = append(want, m.deadline)
+				r.handedBack(m)
+			}
+		case m.c == nil:
+			r.failf("Close has not handed back a deadline of %d", m.deadline)
+		default:
 			want = append(want, m.deadline)
+			r.handedBack(m)
 		}
 	}
 	slices.Sort(want)
-	var got []int64
-	for _, p := range r.s.Close() {
-		require.NotNil(r.t, p.Func)
-		got = append(got, int64(p.Deadline.Sub(r.epoch)))
+	if !slices.Equal(got, want) {
+		r.failf("Close handed back %d, not %d", got, want)
 	}
-	require.Equal(r.t, want, got, "handed back")
-	require.Nil(r.t, r.s.Close())
-	_, set := r.clk.Next()
-	require.False(r.t, set, "an alarm is left after Close")
+}
+
+func (r *modelRun) handedBack(m *modelTimer) {
+	r.unset(m)
+	r.n.handedBack++
+	r.cover.HandedBack++
+}
+
+func (r *modelRun) finish() {
+	r.clk.Advance(0)
+	for _, m := range r.timers {
+		r.settle(m, r.now())
+		if m.c != nil {
+			r.receive(m)
+		}
+	}
+	r.check()
+	r.close()
+	r.check()
+	r.checkStats()
+	if r.pending != 0 || r.queued != 0 {
+		r.failf("%d pending, %d queued", r.pending, r.queued)
+	}
+	r.cover.Cascaded += r.s.Stats().Cascaded
+	if next, set := r.clk.Next(); set {
+		r.failf("an alarm is left after Close, for %v", next)
+	}
 }
 
 // modelOps is how many operations the model tests do in all: TICKLESS_MODEL, or
@@ -307,7 +672,7 @@ func modelOps(t *testing.T) int {
 		require.NoError(t, err, "TICKLESS_MODEL")
 		return n
 	}
-	return 100_000
+	return 400_000
 }
 
 func modelSeed(t *testing.T) uint64 {
@@ -322,41 +687,53 @@ func modelSeed(t *testing.T) uint64 {
 }
 
 func TestScheduler_Model(t *testing.T) {
-	seed, ops := modelSeed(t), modelOps(t)
-	var cases []modelCase
-	for _, tick := range []time.Duration{1, time.Millisecond, 100 * time.Millisecond} {
-		for _, size := range []int{2, 8, 256} {
-			for _, shards := range []int{1, 3} {
-				for _, start := range []time.Duration{0, 12345678912345, math.MaxInt64 - 1<<40} {
-					cases = append(cases, modelCase{tick, size, shards, start})
-				}
-			}
-		}
-	}
 	const stepsPerRun = 400
-	var cover coverage
-	runs := max(ops/stepsPerRun, len(cases))
-	for i := range runs {
-		c := cases[i%len(cases)]
-		r := newModelRun(t, c, rand.New(rand.NewPCG(seed, uint64(i))), &cover)
-		for range stepsPerRun {
-			r.step()
-			if t.Failed() {
-				t.Fatalf("run %d: %v", i, c)
-			}
+	seed, cases := modelSeed(t), modelCases()
+	runs := max(modelOps(t)/stepsPerRun, len(cases))
+	workers := runtime.GOMAXPROCS(0)
+	covers := make([]coverage, workers)
+	begin := time.Now()
+	t.Run("workers", func(t *testing.T) {
+		for w := range workers {
+			t.Run(strconv.Itoa(w), func(t *testing.T) {
+				t.Parallel()
+				for i := w; i < runs; i += workers {
+					r := newModelRun(t, cases[i%len(cases)], rand.New(rand.NewPCG(seed, uint64(i))), &covers[w])
+					for range stepsPerRun {
+						r.step()
+					}
+					r.finish()
+				}
+			})
 		}
-		r.finish()
+	})
+	took := time.Since(begin)
+	for _, c := range covers[1:] {
+		covers[0].add(c)
 	}
-	t.Logf("%d runs of %d steps: %+v", runs, stepsPerRun, cover)
-	require.NotZero(t, cover.fired)
-	require.NotZero(t, cover.stopped)
-	require.NotZero(t, cover.resetLater)
-	require.NotZero(t, cover.resetEarlier)
-	require.NotZero(t, cover.resetFired)
-	require.NotZero(t, cover.stale)
-	require.NotZero(t, cover.saturated)
-	require.NotZero(t, cover.atOnce)
-	require.NotZero(t, cover.idle)
-	require.NotZero(t, cover.cascaded)
-	require.NotZero(t, cover.nested)
+	t.Logf("%d operations in %v, in %d runs: %+v", runs*stepsPerRun, took, runs, covers[0])
+	for name, n := range covers[0].all() {
+		require.NotZero(t, n, name)
+	}
+}
+
+func (c *coverage) add(o coverage) {
+	a, b := reflect.ValueOf(c).Elem(), reflect.ValueOf(o)
+	for i := range a.NumField() {
+		if f := a.Field(i); f.CanInt() {
+			f.SetInt(f.Int() + b.Field(i).Int())
+		} else {
+			f.SetUint(f.Uint() + b.Field(i).Uint())
+		}
+	}
+}
+
+// all returns the counts by their names.
+func (c coverage) all() map[string]any {
+	all := make(map[string]any)
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		all[v.Type().Field(i).Name] = v.Field(i).Interface()
+	}
+	return all
 }

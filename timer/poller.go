@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/atomic"
+
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/timingwheel"
 )
@@ -39,6 +41,10 @@ type poller struct {
 	// armed is what the alarm is set for, never if it is not. While the poller
 	// sleeps it only moves earlier.
 	armed int64
+	// look: since the poller last looked at the queue for buckets without timers,
+	// a shard's last timer was taken out. Then the alarm is set for no later than
+	// lookAfter from there. It changes under mu, and is read without: see wake.
+	look atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
 
@@ -63,11 +69,28 @@ func (p *poller) init(s *Scheduler) {
 	}
 }
 
+// lookAfter is how long the poller goes on sleeping on a bucket after the last
+// timer of its shard was taken out: long enough that timers which come and go,
+// one at a time, do not set the alarm each time.
+const lookAfter = 50 * time.Millisecond
+
 // wake tells the poller that something is due at a moment, if that is earlier
-// than what it knows. No shard may be locked.
+// than what it knows. If the moment is emptied it tells the poller instead that
+// what it sleeps on may be gone: without that, a Scheduler with nothing pending
+// would keep its alarm, and what that holds, until the bucket of the timer that
+// was stopped last would have expired. No shard may be locked.
 func (p *poller) wake(at int64) {
+	// The poller clears look before it looks. So whoever finds it set, after the
+	// shard was unlocked, comes before that look, which will see the shard.
+	if at == emptied && p.look.Load() {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if at == emptied {
+		p.look.Store(true)
+		at = min(deadlineAfter(p.s.now(), lookAfter), emptied)
+	}
 	if !p.awake && at < p.armed {
 		p.armed = at
 		p.alarm.Reset(time.Duration(max(at-p.s.now(), 0)))
@@ -189,6 +212,9 @@ func (p *poller) flush() {
 // sleep sets the alarm for what comes next, or reports false if something is due
 // by now.
 func (p *poller) sleep(worked bool) bool {
+	p.mu.Lock()
+	p.look.Store(false)
+	p.mu.Unlock()
 	p.discardEmpty()
 	p.mu.Lock()
 	next := int64(never)
@@ -197,10 +223,15 @@ func (p *poller) sleep(worked bool) bool {
 	} else if due, _, ok := p.s.queue.Peek(); ok {
 		next = due.expiration
 	}
-	if now := p.s.now(); next <= now {
+	now := p.s.now()
+	if next <= now {
 		p.mu.Unlock()
 		return false
-	} else if next != never {
+	}
+	if next != never {
+		if p.look.Load() {
+			next = min(next, deadlineAfter(now, lookAfter))
+		}
 		p.alarm.Reset(time.Duration(next - now))
 	} else if p.closed {
 		p.alarm.Close()

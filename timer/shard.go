@@ -23,7 +23,8 @@ type shard struct {
 	closed bool
 	// wake is the earliest expiration of a bucket that was queued, as the
 	// queue's head, since the lock was taken: whoever unlocks the shard tells
-	// the poller. never if there is none.
+	// the poller. never if there is none; emptied if there is none and the last
+	// timer was taken out.
 	wake int64
 	// credit are the timers that may still be started here, if their number is
 	// limited.
@@ -35,8 +36,14 @@ type shard struct {
 	_ [128]byte // keeps two shards' locks out of one pair of cache lines
 }
 
-// never is a moment that does not come.
-const never = math.MaxInt64
+const (
+	// never is a moment that does not come.
+	never = math.MaxInt64
+	// emptied, in place of a moment to wake at, says that a shard has lost its
+	// last timer: see poller.wake. A timer may be due at it all the same, so it is
+	// treated as one would be.
+	emptied = never - 1
+)
 
 func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never}
@@ -60,15 +67,20 @@ func (sh *shard) offer(b bucket.Bucket, expiration int64) {
 	}
 }
 
-// unlock releases the shard and then lets the poller know of an earlier expiry.
+// unlock releases the shard and then tells the poller what it has to know.
 func (sh *shard) unlock() {
-	if wake := sh.wake; wake != never {
-		sh.wake = never
-		sh.mu.Unlock()
-		sh.s.poller.wake(wake)
+	if sh.wake != never {
+		sh.unlockAndWake()
 		return
 	}
 	sh.mu.Unlock()
+}
+
+func (sh *shard) unlockAndWake() {
+	wake := sh.wake
+	sh.wake = never
+	sh.mu.Unlock()
+	sh.s.poller.wake(wake)
 }
 
 // startLocked starts a timer. If it is due already it fires at once. The zero
@@ -122,13 +134,19 @@ func (sh *shard) rearmLocked(deadline int64, n *node) timingwheel.ID {
 func (sh *shard) restartLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
 	i, err := sh.startLocked(now, d, p, tag)
 	if err == ErrTooManyPending {
+		last := *id
 		sh.unlock()
 		sh.s.limit.gather(sh.s.shards)
 		sh.mu.Lock()
 		// Another goroutine may have started the timer anew meanwhile: then this
-		// call came first, and what it would have started is replaced.
-		if sh.wheel.Contains(*id) {
+		// call came first, and what it would have started is replaced, even if that
+		// other timer is gone already. If it was due at once it has left nothing but
+		// a value, and then this call comes last.
+		if *id != last {
 			return nil
+		}
+		if tag == tagChan {
+			withdraw(p.channel())
 		}
 		if i, err = sh.startLocked(now, d, p, tag); err == ErrTooManyPending {
 			sh.n.rejected++
@@ -140,9 +158,18 @@ func (sh *shard) restartLocked(now int64, id *timingwheel.ID, d time.Duration, p
 	return err
 }
 
+// removeLocked takes a timer out of the wheel before its time.
+func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
+	p, ok = sh.wheel.Remove(id)
+	if ok && sh.wheel.Len() == 0 {
+		sh.wake = min(sh.wake, emptied)
+	}
+	return p, ok
+}
+
 // stopLocked takes a timer out. It reports false if there is none of that id.
 func (sh *shard) stopLocked(id timingwheel.ID) bool {
-	if _, ok := sh.wheel.Remove(id); !ok {
+	if _, ok := sh.removeLocked(id); !ok {
 		return false
 	}
 	sh.n.stopped++
@@ -165,7 +192,7 @@ func (sh *shard) resetLocked(now int64, id timingwheel.ID, d time.Duration) bool
 	if !ok {
 		return false
 	}
-	p, _ := sh.wheel.Remove(id)
+	p, _ := sh.removeLocked(id)
 	sh.fireLocked(p, tag, 1)
 	return true
 }

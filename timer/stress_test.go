@@ -29,12 +29,15 @@ func (x *stressed) run() {
 	x.runs.Inc()
 }
 
-// stressFor is how long a stress goes on: TICKLESS_STRESS=long for minutes.
-func stressFor() time.Duration {
-	if os.Getenv("TICKLESS_STRESS") == "long" {
-		return 2 * time.Minute
+// stressLong says that the stress tests are to go on for minutes.
+func stressLong() bool { return os.Getenv("TICKLESS_STRESS") == "long" }
+
+// stressFor is how long a stress goes on: short, or in the long form long.
+func stressFor(short, long time.Duration) time.Duration {
+	if stressLong() {
+		return long
 	}
-	return 2 * time.Second
+	return short
 }
 
 // Starts, stops and resets from many goroutines while timers fall due, and a
@@ -42,7 +45,7 @@ func stressFor() time.Duration {
 // that reported true.
 func TestStress_StartStopResetClose(t *testing.T) {
 	rounds := 0
-	for end := time.Now().Add(stressFor()); time.Now().Before(end); rounds++ {
+	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {
 		stressRound(t, rounds)
 	}
 	t.Logf("%d rounds", rounds)

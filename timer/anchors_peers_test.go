@@ -1,0 +1,610 @@
+package timer_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timer"
+)
+
+// What went wrong in the timers of other languages: Netty, Akka, tokio, Caffeine,
+// Folly, Agrona, wahern/timeout, glommio and Linux.
+
+// A oversleepingClock rings its alarms only when it is told to, and so much too late.
+type oversleepingClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	alarms []*oversleeper
+}
+
+type oversleeper struct {
+	c    *oversleepingClock
+	f    func()
+	set  bool
+	when time.Time
+}
+
+func (c *oversleepingClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *oversleepingClock) NewAlarm(f func()) clock.Alarm {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &oversleeper{c: c, f: f}
+	c.alarms = append(c.alarms, a)
+	return a
+}
+
+func (a *oversleeper) Reset(d time.Duration) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.set, a.when = true, a.c.now.Add(d)
+}
+
+func (a *oversleeper) Stop() {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.set = false
+}
+
+// oversleep moves the clock by d, and only then rings what has become due.
+func (c *oversleepingClock) oversleep(d time.Duration) {
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	for again := true; again; {
+		again = false
+		for _, a := range c.alarms {
+			if a.set && !a.when.After(c.now) {
+				a.set, again = false, true
+				c.mu.Unlock()
+				a.f()
+				c.mu.Lock()
+			}
+		}
+	}
+	c.mu.Unlock()
+}
+
+// Cancelled timeouts were kept until their slot came round: out of memory.
+func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
+	s, _ := virtual(t)
+	start(t, s, time.Hour, func() {}).Stop() // the first chunk of memory
+	before := heap()
+	var last weak.Pointer[object]
+	for range 200_000 {
+		o := new(object)
+		last = weak.Make(o)
+		require.True(t, start(t, s, time.Hour, func() { o.n++ }).Stop())
+	}
+	require.Zero(t, s.Len())
+	require.Less(t, heap()-before, int64(1e6))
+	gone(t, map[string][]weak.Pointer[object]{"stopped": {last}})
+	runtime.KeepAlive(s)
+}
+
+// A wheel that ticks every millisecond burnt a processor while nothing was due.
+func TestNetty9710AndPulsar6414_IdleUsesNothing(t *testing.T) {
+	s := timer.New(timer.WithTick(time.Millisecond))
+	defer s.Close()
+	start(t, s, time.Hour, func() {})
+	before := s.Stats().Wakeups
+	time.Sleep(50 * time.Millisecond)
+	require.Equal(t, before, s.Stats().Wakeups)
+}
+
+// A negative delay fired 10 s late.
+func TestNetty1953_NegativeDelay(t *testing.T) {
+	s, clk := virtual(t, timer.WithTick(10*time.Second))
+	clk.Advance(5 * time.Second)
+	for _, d := range []time.Duration{-1, -time.Hour, math.MinInt64} {
+		ran := false
+		start(t, s, d, func() { ran = true })
+		clk.Advance(0)
+		require.True(t, ran)
+	}
+}
+
+// The sum of a moment and a long delay overflowed and fired early.
+func TestNetty7765_DelayOverflow(t *testing.T) {
+	s, clk := virtual(t)
+	for range 20 {
+		clk.Advance(10 * 365 * 24 * time.Hour)
+		for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 20*365*24*time.Hour, math.MaxInt64 / 2} {
+			begin := clk.Now()
+			start(t, s, d, func() {
+				if passed := clk.Now().Sub(begin); passed < d {
+					t.Errorf("a delay of %v: %v early", d, d-passed)
+				}
+			})
+		}
+	}
+}
+
+// stop() left timers that still fired.
+func TestNetty14081_CloseCancels(t *testing.T) {
+	s, clk := virtual(t)
+	for i := range 100 {
+		start(t, s, time.Duration(i+1)*time.Minute, func() { t.Error("ran after Close") })
+	}
+	ps := s.Close()
+	require.Len(t, ps, 100)
+	for i, p := range ps {
+		require.Equal(t, epoch.Add(time.Duration(i+1)*time.Minute), p.Deadline)
+	}
+	clk.Advance(24 * time.Hour)
+	_, set := clk.Next()
+	require.False(t, set)
+}
+
+// The count of pending timeouts was decremented twice, for one cancelled and then
+// removed; and then more than the limit were let in.
+func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
+	const limit = 10
+	s, clk := virtual(t, timer.WithMaxPending(limit))
+	var hs []timer.Handle
+	fill := func() {
+		t.Helper()
+		for s.Len() < limit {
+			hs = append(hs, start(t, s, time.Second, func() {}))
+		}
+		_, err := s.Start(time.Second, func() {})
+		require.ErrorIs(t, err, timer.ErrTooManyPending)
+		require.Equal(t, limit, s.Len())
+	}
+	fill()
+	for _, h := range hs[:5] { // cancel makes room, once
+		require.True(t, h.Stop())
+		require.False(t, h.Stop())
+		require.False(t, h.Reset(0))
+	}
+	require.Equal(t, limit-5, s.Len())
+	fill()
+	clk.Advance(time.Second) // so does expiry
+	require.Zero(t, s.Len())
+	for _, h := range hs {
+		require.False(t, h.Stop())
+	}
+	fill()
+	require.True(t, hs[len(hs)-1].Reset(0)) // and a reset to now
+	clk.Advance(0)
+	require.Equal(t, limit-1, s.Len())
+	fill()
+	s.Close()
+	for _, h := range hs {
+		require.False(t, h.Stop())
+	}
+	require.Zero(t, s.Len())
+	balanced(t, s.Stats())
+}
+
+// Very many timers, half of them cancelled while the others fire.
+func TestAkka_ManyTimersWithCancel(t *testing.T) {
+	s := timer.New()
+	const n = 100_000
+	var ran, stopped atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(g)))
+			var hs []timer.Handle
+			for range n / 4 {
+				h, err := s.Start(time.Duration(rng.IntN(int(100*time.Millisecond))), func() { ran.Inc() })
+				if err != nil {
+					t.Error(err)
+				}
+				hs = append(hs, h)
+				if k := rng.IntN(2 * len(hs)); k < len(hs) && hs[k].Stop() {
+					stopped.Inc()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for s.Len() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, s.Shutdown(context.Background()))
+	require.EqualValues(t, n, ran.Load()+stopped.Load())
+	require.NotZero(t, ran.Load())
+	require.NotZero(t, stopped.Load())
+}
+
+// Many goroutines that enqueue timers which are due at once, or nearly, each of
+// which enqueues the next.
+func TestAkka_ViciousEnqueueing(t *testing.T) {
+	s := timer.New(timer.WithWheelSize(2))
+	const chains, length = 64, 300
+	var ran atomic.Int64
+	var wg sync.WaitGroup
+	wg.Add(chains)
+	var link func(i, left int) func()
+	link = func(i, left int) func() {
+		return func() {
+			ran.Inc()
+			if left == 0 {
+				wg.Done()
+				return
+			}
+			// Delays from -20 to 140 microseconds, around a tick.
+			if _, err := s.Start(time.Duration((i*left)%9-1)*20*time.Microsecond, link(i, left-1)); err != nil {
+				t.Error(err)
+				wg.Done()
+			}
+		}
+	}
+	for i := range chains {
+		go link(i, length-1)()
+	}
+	wg.Wait()
+	require.NoError(t, s.Shutdown(context.Background()))
+	require.EqualValues(t, chains*length, ran.Load())
+	balanced(t, s.Stats())
+}
+
+// What a shutdown returns and what has run are all there were, and no one is in
+// both.
+func TestAkka_ConservationAtShutdown(t *testing.T) {
+	for range 20 {
+		s := timer.New()
+		const n = 2000
+		ran := make([]atomic.Int32, n)
+		for i := range n {
+			start(t, s, time.Duration(i)*5*time.Microsecond, func() { ran[i].Inc() })
+		}
+		time.Sleep(2 * time.Millisecond)
+		ps := s.Close()
+		require.NoError(t, s.Shutdown(context.Background()))
+		for _, p := range ps {
+			p.Func() // as if it had run
+		}
+		for i := range n {
+			require.EqualValues(t, 1, ran[i].Load(), "timer %d", i)
+		}
+	}
+}
+
+// The poller sleeps for far too long, and its clock leaps over many buckets.
+func TestAkka_PollerOversleeps(t *testing.T) {
+	clk := &oversleepingClock{now: epoch}
+	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
+	defer s.Close()
+	var got []int
+	var want []int
+	for i := range 1000 {
+		start(t, s, time.Duration(1+i)*7*time.Millisecond, func() { got = append(got, i) })
+		want = append(want, i)
+	}
+	clk.oversleep(time.Hour)
+	require.Equal(t, want, got, "all at once, in the order of their deadlines")
+	// The clock is not behind afterwards.
+	ran := false
+	start(t, s, time.Millisecond, func() { ran = true })
+	clk.oversleep(time.Millisecond - 1)
+	require.False(t, ran)
+	clk.oversleep(1)
+	require.True(t, ran)
+}
+
+// The clock comes to the end of what a 64-bit number of nanoseconds holds.
+func TestAkka_ClockNearTheEnd(t *testing.T) {
+	for _, tick := range []time.Duration{1, 7, time.Millisecond, time.Hour} {
+		s, clk := virtual(t, timer.WithTick(tick), timer.WithWheelSize(4))
+		ran := 0
+		for range 100 { // of which only some come
+			start(t, s, math.MaxInt64, func() { t.Error("the last moment has come") })
+		}
+		clk.Advance(math.MaxInt64 - 10*time.Hour)
+		for i := range 9 {
+			start(t, s, time.Duration(i)*time.Hour, func() { ran++ })
+		}
+		for range 50 {
+			start(t, s, 11*time.Hour, func() { t.Error("beyond the end") })
+		}
+		clk.Advance(10*time.Hour - 1)
+		require.Equal(t, 9, ran)
+		require.Equal(t, 150, s.Len())
+	}
+}
+
+// A long task affected others.
+func TestAkka_LongTaskAffectsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		start(t, s, time.Millisecond, func() { time.Sleep(time.Hour) })
+		for range 100 {
+			begin := time.Now()
+			ran := make(chan time.Time, 1)
+			start(t, s, 10*time.Millisecond, func() { ran <- time.Now() })
+			require.Less(t, (<-ran).Sub(begin), 15*time.Millisecond)
+		}
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
+}
+
+// After a pause a fixed-rate task ran for every period that was missed, in a
+// burst.
+func TestAkka26910_NoBurstAfterAPause(t *testing.T) {
+	clk := &oversleepingClock{now: epoch}
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	ran := 0
+	job := s.Every(time.Second, func() { ran++ })
+	tick := s.NewTicker(time.Second)
+	clk.oversleep(1000*time.Second + 300*time.Millisecond)
+	require.Equal(t, 1, ran)
+	require.Len(t, tick.C, 1)
+	<-tick.C
+	require.Equal(t, epoch.Add(1001*time.Second), job.Next(), "the phase is kept")
+	clk.oversleep(700 * time.Millisecond)
+	require.Equal(t, 2, ran)
+	require.Len(t, tick.C, 1)
+}
+
+// A reset to later that races with the expiry fired at the old time. Callbacks
+// run between the batches of the timers of one moment: of those that are left
+// each Reset finds some taken out, and others not.
+func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
+	s, clk := virtual(t)
+	const n = 1000
+	hs := make([]timer.Handle, n)
+	due := make([]time.Time, n)
+	ran := make([]bool, n)
+	moved := 0
+	for i := range hs {
+		due[i] = epoch.Add(time.Second)
+		hs[i] = start(t, s, time.Second, func() {
+			require.False(t, ran[i])
+			require.Equal(t, due[i], clk.Now())
+			ran[i] = true
+			if j := (i*7 + 300) % n; hs[j].Reset(time.Minute) {
+				require.False(t, ran[j])
+				due[j] = clk.Now().Add(time.Minute)
+				moved++
+			}
+		})
+	}
+	clk.Advance(time.Second)
+	require.NotZero(t, moved)
+	require.Equal(t, moved, s.Len())
+	clk.Advance(time.Hour)
+	require.NotContains(t, ran, false)
+}
+
+// A timer that was dropped or reset by its own callback.
+func TestTokio_StopAndResetInsideItsOwnCallback(t *testing.T) {
+	s, clk := virtual(t)
+	var h timer.Handle
+	var tm *timer.Timer
+	n := 0
+	h = start(t, s, time.Second, func() {
+		require.False(t, h.Stop())
+		require.False(t, h.Reset(time.Second))
+	})
+	tm = s.AfterFunc(time.Second, func() {
+		n++
+		switch n {
+		case 1:
+			require.False(t, tm.Reset(time.Second))
+		case 2:
+			require.False(t, tm.Stop())
+		}
+	})
+	clk.Advance(time.Hour)
+	require.Equal(t, 2, n)
+	require.Zero(t, s.Len())
+	balanced(t, s.Stats())
+}
+
+// A deadline exactly on the border of a level was put into the wrong one, and
+// could then not be removed.
+func TestTokio5183_DeadlineOnTheBorderOfALevel(t *testing.T) {
+	for _, size := range []int{2, 4, 64} {
+		for _, begin := range []time.Duration{0, 1, 63, 64, 4095, 4096, 1<<20 + 1} {
+			s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(size))
+			clk.Advance(begin)
+			for span := int64(size); span < 1<<40; span *= int64(size) {
+				for off := int64(-1); off <= 1; off++ {
+					for _, d := range []int64{span + off, span + off - int64(begin)%span} {
+						if d <= 0 {
+							continue
+						}
+						due := clk.Now().Add(time.Duration(d))
+						start(t, s, time.Duration(d), func() { require.Equal(t, due, clk.Now()) })
+						require.True(t, start(t, s, time.Duration(d), func() { t.Error("stopped") }).Stop())
+					}
+				}
+			}
+			clk.Advance(1 << 41)
+			require.Zero(t, s.Len())
+		}
+	}
+}
+
+// The last timer was removed while the driver slept on it, and what came then
+// was missed.
+func TestTokio_RemoveTheLastWhileThePollerSleeps(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	for _, d := range []time.Duration{time.Millisecond, 3 * time.Millisecond, time.Hour} {
+		for range 20 {
+			h := start(t, s, d, func() {})
+			h.Stop()
+			ran := make(chan bool)
+			start(t, s, 2*time.Millisecond, func() { close(ran) })
+			<-ran
+		}
+	}
+}
+
+// A wake-up was missed between the publishing of the next expiry and going to
+// sleep on it.
+func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	start(t, s, time.Hour, func() {})
+	ran := make(chan bool)
+	for i := range 2000 {
+		// The poller falls asleep after this one just as the next is started.
+		start(t, s, time.Microsecond, func() { ran <- true })
+		<-ran
+		for range i % 300 {
+			runtime.Gosched()
+		}
+		start(t, s, time.Duration(i%3)*time.Microsecond, func() { ran <- true })
+		select {
+		case <-ran:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("round %d: missed", i)
+		}
+	}
+}
+
+// timeouts_timeout may tell of an earlier moment than anything is due, but never
+// of a later one; and nothing is early, late, twice, or both fired and deleted.
+// (See also TestWheelNext_IsALowerBound in package timingwheel, and the model.)
+func TestWahern_TheHintIsNeverLate(t *testing.T) {
+	for _, size := range []int{2, 8, 256} {
+		s, clk := virtual(t, timer.WithTick(time.Millisecond), timer.WithWheelSize(size), timer.WithShards(2))
+		rng := rand.New(rand.NewPCG(uint64(size), 3))
+		type pending struct {
+			h   timer.Handle
+			due time.Time
+		}
+		all := make(map[int]pending)
+		for i := range 5000 {
+			switch rng.IntN(4) {
+			case 0, 1:
+				d := time.Duration(1 + rng.Int64N(1<<(10+rng.IntN(35))))
+				due := clk.Now().Add(d)
+				h := start(t, s, d, func() {
+					p, ok := all[i]
+					require.True(t, ok, "ran twice, or after it was stopped")
+					late := clk.Now().Sub(p.due)
+					require.True(t, late >= 0 && late < time.Millisecond, "late by %v", late)
+					delete(all, i)
+				})
+				all[i] = pending{h, due}
+			case 2:
+				for j, p := range all {
+					require.True(t, p.h.Stop())
+					delete(all, j)
+					break
+				}
+			case 3:
+				clk.Advance(time.Duration(rng.Int64N(1 << (10 + rng.IntN(25)))))
+			}
+			for _, p := range all {
+				next, ok := clk.Next()
+				require.True(t, ok)
+				require.False(t, next.After(p.due.Add(time.Millisecond)))
+			}
+		}
+		clk.Advance(math.MaxInt64 / 2)
+		require.Empty(t, all)
+	}
+}
+
+// A bucket of a coarse wheel that was looked at first hid an earlier timer of
+// another.
+func TestGlommio_CoarseBucketHidesNothing(t *testing.T) {
+	for near := range time.Duration(600) {
+		s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
+		clk.Advance(1)
+		var got []time.Duration
+		for _, d := range []time.Duration{255, 256, 300, 600, near + 1} {
+			start(t, s, d, func() { got = append(got, clk.Now().Sub(epoch)-1-d) })
+		}
+		clk.Advance(1000)
+		require.Equal(t, make([]time.Duration, 5), got)
+	}
+}
+
+// An exception in the middle of a flush lost the rest of the bucket.
+func TestCaffeine_PanicInTheMiddleOfAFlush(t *testing.T) {
+	for _, d := range []time.Duration{1, 100} { // on the lowest level, and from above
+		panics := 0
+		s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4),
+			timer.WithPanicHandler(func(any, []byte) { panics++ }))
+		ran := 0
+		for i := range 1000 {
+			start(t, s, d+time.Duration(i%2), func() {
+				if i%3 == 0 {
+					panic(i)
+				}
+				ran++
+			})
+		}
+		clk.Advance(d + 1)
+		require.Equal(t, 334, panics)
+		require.Equal(t, 666, ran)
+		require.Zero(t, s.Len())
+	}
+}
+
+// A callback cancels another timer of the batch that is being fired.
+func TestFolly_CancelAnotherOfTheSameBatch(t *testing.T) {
+	s, clk := virtual(t)
+	for _, n := range []int{2, 100, 1000} {
+		hs := make([]timer.Handle, n)
+		ran, stopped := make([]bool, n), make([]bool, n)
+		for i := range hs {
+			hs[i] = start(t, s, time.Second, func() {
+				ran[i] = true
+				stopped[n-1-i] = hs[n-1-i].Stop() || stopped[n-1-i]
+			})
+		}
+		clk.Advance(time.Second)
+		for i := range hs {
+			require.NotEqual(t, ran[i], stopped[i], "timer %d of %d", i, n)
+		}
+		require.Equal(t, n > 512, stopped[n-1], "those of the first batch were taken out together")
+	}
+}
+
+// A stale id cancelled the timer that had been given its slot.
+func TestAgrona_StaleID(t *testing.T) {
+	s, clk := virtual(t)
+	old := start(t, s, time.Second, func() {})
+	clk.Advance(time.Second)
+	for range 1000 {
+		ran := false
+		h := start(t, s, time.Second, func() { ran = true })
+		require.False(t, old.Stop())
+		clk.Advance(time.Second)
+		require.True(t, ran)
+		old = h
+	}
+}
+
+// Linux's wheel has a range, beyond which it clamps and so fires early. Ours
+// makes levels as they are needed.
+func TestLinux_NoRangeToClampTo(t *testing.T) {
+	for _, size := range []int{2, 64} {
+		s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(size))
+		n := 0
+		for bit := range 63 {
+			d := time.Duration(1)<<bit + time.Duration(bit)
+			if d <= 0 {
+				continue
+			}
+			n++
+			start(t, s, d, func() { n--; require.Equal(t, d, clk.Now().Sub(epoch)) })
+		}
+		clk.Advance(math.MaxInt64 - 1)
+		require.Zero(t, n)
+	}
+}

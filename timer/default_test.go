@@ -1,0 +1,158 @@
+package timer
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// withDefault has a test make the default Scheduler by f.
+func withDefault(t *testing.T, f func() *Scheduler) {
+	before := defaultScheduler
+	defaultScheduler = sync.OnceValue(f)
+	t.Cleanup(func() { defaultScheduler = before })
+}
+
+func withoutDefault(t *testing.T) {
+	withDefault(t, func() *Scheduler { panic("the default Scheduler was made") })
+}
+
+// In a bubble the package-level functions follow the bubble's clock, and are
+// exact.
+func TestDefault_InsideABubble(t *testing.T) {
+	withoutDefault(t)
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		since := func() time.Duration { return time.Since(begin) }
+
+		Sleep(time.Hour)
+		require.Equal(t, time.Hour, since())
+		Sleep(-1)
+		require.Equal(t, begin.Add(2*time.Hour), <-After(time.Hour))
+		require.Equal(t, begin.Add(2*time.Hour), <-After(0))
+
+		tm := NewTimer(time.Hour)
+		require.Equal(t, begin.Add(3*time.Hour), <-tm.C)
+		require.False(t, tm.Stop())
+		require.False(t, tm.Reset(time.Minute))
+		require.True(t, tm.Reset(time.Hour))
+		time.Sleep(2 * time.Hour)
+		require.True(t, tm.Stop(), "the value had not been received")
+		select {
+		case <-tm.C:
+			t.Error("received after Stop")
+		default:
+		}
+
+		ran := make(chan time.Duration, 2)
+		f := AfterFunc(time.Hour, func() { ran <- since() })
+		require.Nil(t, f.C)
+		require.Equal(t, 6*time.Hour, <-ran)
+		require.False(t, f.Reset(time.Minute))
+		require.True(t, f.Reset(time.Hour))
+		require.Equal(t, 7*time.Hour, <-ran)
+		require.False(t, f.Stop())
+
+		tk := NewTicker(time.Hour)
+		for i := range 3 {
+			require.Equal(t, begin.Add(time.Duration(8+i)*time.Hour), <-tk.C)
+		}
+		tk.Reset(time.Minute)
+		require.Equal(t, begin.Add(10*time.Hour+time.Minute), <-tk.C)
+		require.PanicsWithValue(t, "timer: non-positive interval for Ticker.Reset", func() { tk.Reset(0) })
+		tk.Stop()
+		time.Sleep(time.Hour)
+		select {
+		case <-tk.C:
+			t.Error("ticked after Stop")
+		default:
+		}
+		tk.Reset(time.Hour)
+		now := time.Now()
+		require.Equal(t, now.Add(time.Hour), <-tk.C)
+		tk.Stop()
+
+		c := Tick(time.Hour)
+		require.Equal(t, now.Add(2*time.Hour), <-c)
+		require.Nil(t, Tick(0))
+		require.PanicsWithValue(t, "timer: non-positive interval for NewTicker", func() { NewTicker(-1) })
+	})
+}
+
+// Outside of a bubble they use the default Scheduler, and always the same.
+func TestDefault_OutsideABubble(t *testing.T) {
+	withDefault(t, func() *Scheduler { return New() })
+	s := Default()
+	defer s.Close()
+	require.Same(t, s, Default())
+
+	tm := NewTimer(time.Hour)
+	require.Equal(t, 1, s.Len())
+	require.True(t, tm.Stop())
+	f := AfterFunc(time.Hour, func() {})
+	require.True(t, f.Stop())
+	tk := NewTicker(time.Hour)
+	require.Equal(t, 1, s.Len())
+	tk.Stop()
+	begin := time.Now()
+	Sleep(time.Millisecond)
+	<-After(time.Millisecond)
+	c := Tick(time.Millisecond)
+	<-c
+	<-c
+	require.GreaterOrEqual(t, time.Since(begin), 4*time.Millisecond)
+	ran := make(chan struct{})
+	AfterFunc(0, func() { close(ran) })
+	<-ran
+	Sleep(0)
+
+	st := s.Stats()
+	require.GreaterOrEqual(t, st.Started, uint64(9))
+	require.EqualValues(t, 3, st.Stopped)
+	require.Zero(t, st.Rejected)
+}
+
+// A Scheduler that is made in a bubble fires at the tick, and when it is closed
+// nothing is left: synctest.Test itself fails if a goroutine is.
+func TestScheduler_InABubble(t *testing.T) {
+	withoutDefault(t)
+	for name, end := range map[string]func(*Scheduler) error{
+		"Close":    func(s *Scheduler) error { s.Close(); return nil },
+		"Shutdown": func(s *Scheduler) error { return s.Shutdown(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(WithTick(time.Millisecond))
+				begin := time.Now()
+				for _, d := range []time.Duration{1, time.Millisecond, 1234567 * time.Nanosecond, time.Hour, 1000*time.Hour + 1} {
+					want := (d + time.Millisecond - 1).Truncate(time.Millisecond)
+					start := time.Now()
+					done := make(chan time.Duration, 1)
+					s.AfterFunc(d, func() { done <- time.Since(start) })
+					require.Equal(t, want, <-done, "AfterFunc(%v)", d)
+				}
+				tk := s.NewTicker(time.Minute)
+				start := time.Now()
+				for i := range 100 {
+					require.Equal(t, start.Add(time.Duration(i+1)*time.Minute), <-tk.C)
+				}
+				ctx, cancel := s.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				start = time.Now()
+				<-ctx.Done()
+				require.Equal(t, time.Hour, time.Since(start))
+				j := s.Every(time.Second, func() {})
+				time.Sleep(time.Minute)
+				require.Positive(t, time.Since(begin))
+				require.NoError(t, end(s))
+				require.False(t, j.Stop())
+				require.Zero(t, s.Len())
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}

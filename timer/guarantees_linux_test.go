@@ -1,0 +1,72 @@
+package timer_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// idle is what a process used while it had nothing to do.
+type idle struct {
+	Wakeups  uint64        // of the poller
+	Switches int64         // context switches, of both kinds
+	CPU      time.Duration // user and system
+}
+
+const idleTimers = "TICKLESS_TEST_IDLE_TIMERS"
+
+// The other side of TestGuarantee09_IdleProcess: it does nothing unless that has
+// started it.
+func TestGuarantee09_IdleChild(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv(idleTimers))
+	if err != nil {
+		t.Skip("is run by TestGuarantee09_IdleProcess")
+	}
+	s := timer.New()
+	defer s.Close()
+	for range n {
+		start(t, s, time.Hour, func() {})
+	}
+	runtime.GC()
+	usage := func() syscall.Rusage {
+		var u syscall.Rusage
+		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+		return u
+	}
+	time.Sleep(200 * time.Millisecond)
+	u0, w0 := usage(), s.Stats().Wakeups
+	time.Sleep(time.Second)
+	u1, w1 := usage(), s.Stats().Wakeups
+	json.NewEncoder(os.Stdout).Encode(idle{
+		Wakeups:  w1 - w0,
+		Switches: u1.Nvcsw + u1.Nivcsw - u0.Nvcsw - u0.Nivcsw,
+		CPU: time.Duration(u1.Utime.Nano() + u1.Stime.Nano() - u0.Utime.Nano() -
+			u0.Stime.Nano()),
+	})
+}
+
+// A process with a million timers an hour away, and one without. What the kernel
+// and the runtime do is reported; what the library does is required.
+func TestGuarantee09_IdleProcess(t *testing.T) {
+	run := func(n int) (u idle) {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestGuarantee09_IdleChild$", "-test.count=1")
+		cmd.Env = append(os.Environ(), idleTimers+"="+strconv.Itoa(n))
+		out, err := cmd.Output()
+		require.NoError(t, err, "%s", out)
+		require.NoError(t, json.NewDecoder(bytes.NewReader(out)).Decode(&u), "%s", out)
+		t.Logf("%7d timers, for a second: %+v", n, u)
+		return u
+	}
+	run(0)
+	require.Zero(t, run(1_000_000).Wakeups)
+}

@@ -1,0 +1,880 @@
+package timer_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// The guarantees of the package comment, one test or a few for each. For each of
+// them docs/guarantees.md names a change of one line that makes its test fail.
+
+// wheels are the arrangements that the tests of time go through.
+func wheels(t *testing.T, f func(t *testing.T, tick time.Duration, opts ...timer.Option)) {
+	for _, tick := range []time.Duration{1, 7 * time.Microsecond, 100 * time.Microsecond, 250 * time.Millisecond} {
+		for _, size := range []int{2, 16, 256} {
+			for _, shards := range []int{1, 3} {
+				t.Run(fmt.Sprintf("tick=%v/size=%d/shards=%d", tick, size, shards), func(t *testing.T) {
+					f(t, tick, timer.WithTick(tick), timer.WithWheelSize(size), timer.WithShards(shards))
+				})
+			}
+		}
+	}
+}
+
+// delaysOf returns delays of all magnitudes, most of them at the borders of the
+// levels of wheels with powers of two for their sizes, and of ticks.
+func delaysOf(tick time.Duration) []time.Duration {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var ds []time.Duration
+	for span := tick; span < math.MaxInt64/4 && span > 0; span *= 2 {
+		for _, d := range []time.Duration{span - tick, span - 1, span, span + 1, span + tick/2, span + tick} {
+			if d > 0 {
+				ds = append(ds, d)
+			}
+		}
+		ds = append(ds, 1+time.Duration(rng.Int64N(int64(span))))
+	}
+	return ds
+}
+
+func TestGuarantee01_NeverEarly(t *testing.T) {
+	wheels(t, func(t *testing.T, tick time.Duration, opts ...timer.Option) {
+		s, clk := virtual(t, opts...)
+		ran, n := 0, 0
+		for _, begin := range []time.Duration{0, tick / 2, 12345678, 77 * time.Minute} {
+			clk.Advance(begin)
+			for i, d := range delaysOf(tick) {
+				due := clk.Now().Add(d)
+				h := start(t, s, d, func() {
+					ran++
+					if now := clk.Now(); now.Before(due) {
+						t.Fatalf("%v early: a delay of %v", due.Sub(now), d)
+					}
+				})
+				n++
+				switch i % 3 {
+				case 1: // moved later
+					d += d / 3
+				case 2: // moved earlier
+					d -= d / 3
+				default:
+					continue
+				}
+				due = clk.Now().Add(d)
+				require.True(t, h.Reset(d))
+			}
+		}
+		clk.Advance(math.MaxInt64 / 2)
+		require.Equal(t, n, ran)
+	})
+	t.Run("load", func(t *testing.T) {
+		// Every P is busy, and the wheel is cascading all the time.
+		s := timer.New(timer.WithWheelSize(4))
+		end := time.Now().Add(200 * time.Millisecond)
+		var wg sync.WaitGroup
+		for range runtime.GOMAXPROCS(0) {
+			wg.Go(func() {
+				for time.Now().Before(end) {
+				}
+			})
+		}
+		var early atomic.Int64
+		for i := range 20_000 {
+			d := time.Duration(i) * 10 * time.Microsecond
+			due := time.Now().Add(d)
+			start(t, s, d, func() {
+				if time.Now().Before(due) {
+					early.Inc()
+				}
+			})
+		}
+		for s.Len() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		wg.Wait()
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.Zero(t, early.Load())
+		require.EqualValues(t, 20_000, s.Stats().Fired)
+	})
+}
+
+func TestGuarantee02_LateByAtMostATick(t *testing.T) {
+	wheels(t, func(t *testing.T, tick time.Duration, opts ...timer.Option) {
+		s, clk := virtual(t, opts...)
+		ran, n := 0, 0
+		for _, begin := range []time.Duration{0, tick / 2, 12345678, 77 * time.Minute} {
+			clk.Advance(begin)
+			ds := delaysOf(tick)
+			// The longest first: the poller sleeps on a later one each time.
+			for i := len(ds) - 1; i >= 0; i-- {
+				d := ds[i]
+				due := clk.Now().Add(d)
+				h := start(t, s, d, func() {
+					ran++
+					if now := clk.Now(); now.Sub(due) >= tick {
+						t.Fatalf("%v late: a delay of %v", now.Sub(due), d)
+					}
+				})
+				n++
+				if i%2 == 0 { // moved earlier, past what the poller sleeps on
+					d -= d / 2
+					due = clk.Now().Add(d)
+					require.True(t, h.Reset(d))
+				}
+			}
+		}
+		clk.Advance(math.MaxInt64 / 2)
+		require.Equal(t, n, ran)
+		late := s.Stats().Lateness
+		require.Less(t, late.Max(), tick)
+	})
+}
+
+// Of the timers of one moment, those that the poller has taken out run and can no
+// longer be stopped, and the others can. What is taken out is a batch of 256, so
+// that callbacks, which run between the batches, find both kinds.
+func TestGuarantee03_OnceAndNeverAfterStop(t *testing.T) {
+	for name, late := range map[string]int64{"expiry": 1, "cascade": 3} {
+		t.Run(name, func(t *testing.T) {
+			// Four slots of a tick, and buckets of four ticks above. In the second
+			// case all are in one of these, and two of three have to go down.
+			s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
+			begin := time.Duration(1)
+			if late > 1 {
+				begin = 8
+			}
+			const n = 3000
+			rng := rand.New(rand.NewPCG(1, uint64(late)))
+			hs := make([]timer.Handle, n)
+			runs := make([]int, n)
+			stopped := make([]int, n)
+			var yes, no int
+			for i := range hs {
+				hs[i] = start(t, s, begin+time.Duration(int64(i)%late), func() {
+					runs[i]++
+					for range 4 {
+						j := rng.IntN(n)
+						if hs[j].Stop() {
+							stopped[j]++
+							yes++
+						} else {
+							no++
+						}
+					}
+				})
+			}
+			clk.Advance(time.Minute)
+			for i := range hs {
+				require.Equal(t, 1, runs[i]+stopped[i], "timer %d ran %d times and was stopped %d times", i, runs[i], stopped[i])
+			}
+			require.NotZero(t, yes)
+			require.NotZero(t, no)
+			balanced(t, s.Stats())
+		})
+	}
+}
+
+func TestGuarantee04_Conservation(t *testing.T) {
+	t.Run("timers", func(t *testing.T) {
+		s, clk := virtual(t, timer.WithWheelSize(8), timer.WithShards(3))
+		rng := rand.New(rand.NewPCG(4, 4))
+		d := func() time.Duration { return time.Duration(rng.IntN(int(time.Second))) }
+		ran := uint64(0)
+		f := func() { ran++ }
+		keyed := timer.NewKeyed(s, func(int, int) { ran++ })
+		tick := s.NewTicker(50 * time.Millisecond)
+		job := s.Every(70*time.Millisecond, f)
+		var hs []timer.Handle
+		var ts []*timer.Timer
+		channels := uint64(0)
+		for range 3000 {
+			switch rng.IntN(8) {
+			case 0, 1:
+				hs = append(hs, start(t, s, d()-time.Millisecond, f))
+			case 2:
+				ts = append(ts, s.AfterFunc(d(), f))
+			case 3:
+				s.NewTimer(d())
+				channels++
+			case 4:
+				require.NoError(t, keyed.Set(rng.IntN(50), 1, d()))
+			case 5:
+				if len(hs) > 0 {
+					hs[rng.IntN(len(hs))].Stop()
+				}
+			case 6:
+				if len(ts) > 0 {
+					ts[rng.IntN(len(ts))].Reset(d())
+				}
+			case 7:
+				clk.Advance(d() / 20)
+			}
+			st := s.Stats()
+			balanced(t, st)
+			require.LessOrEqual(t, ran, st.Fired)
+		}
+		job.Stop()
+		tick.Stop()
+		pending := s.Len()
+		require.NotZero(t, pending)
+		require.Len(t, s.Close(), pending)
+		clk.Advance(time.Hour)
+		st := s.Stats()
+		balanced(t, st)
+		require.EqualValues(t, pending, st.HandedBack)
+		require.Zero(t, st.Pending)
+		require.Zero(t, st.Queued)
+	})
+	t.Run("callbacks", func(t *testing.T) {
+		// Of what has fired every callback has run, or the executor has refused it.
+		for name, opts := range map[string][]executor.PoolOption{
+			"reject": {executor.WithOverload(executor.Reject)},
+			"block":  {executor.WithOverload(executor.Block)},
+			"caller": {executor.WithOverload(executor.CallerRuns)},
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					pool := executor.NewPool(append(opts, executor.WithWorkers(1), executor.WithMaxWorkers(2), executor.WithQueue(5))...)
+					s := timer.New(timer.WithExecutor(pool))
+					var ran atomic.Int64
+					for i := range 600 {
+						start(t, s, time.Duration(i%40)*time.Millisecond, func() { time.Sleep(time.Millisecond); ran.Inc() })
+					}
+					for range 100 {
+						time.Sleep(time.Millisecond)
+						synctest.Wait()
+						st, ex := s.Stats(), pool.Stats()
+						balanced(t, st)
+						require.LessOrEqual(t, uint64(ran.Load())+st.Dropped+uint64(st.Queued), st.Fired)
+						require.LessOrEqual(t, ex.Submitted+st.Dropped, st.Fired)
+					}
+					require.NoError(t, s.Shutdown(context.Background()))
+					st := s.Stats()
+					require.EqualValues(t, 600, st.Fired)
+					require.Equal(t, st.Fired, uint64(ran.Load())+st.Dropped, "%+v", st)
+					require.Equal(t, name == "reject", st.Dropped > 0)
+					require.Zero(t, st.Queued)
+				})
+			})
+		}
+	})
+}
+
+// The slots of timers that are gone serve others, in memory that is given back
+// and taken anew in between. No handle of theirs reaches these.
+func TestGuarantee05_StaleHandles(t *testing.T) {
+	s, clk := virtual(t)
+	const n = 2000 // several chunks
+	var stale []timer.Handle
+	for round := range 5 {
+		ran := 0
+		var hs []timer.Handle
+		for range n {
+			hs = append(hs, start(t, s, time.Second, func() { ran++ }))
+		}
+		for i, h := range stale {
+			require.False(t, h.Stop(), "round %d: stale handle %d has stopped another timer", round, i)
+			require.False(t, h.Reset(time.Hour), "round %d: stale handle %d has reset another timer", round, i)
+			require.False(t, h.Reset(0), "round %d: stale handle %d has fired another timer", round, i)
+		}
+		require.Equal(t, n, s.Len())
+		if round%2 == 0 {
+			for _, h := range hs {
+				require.True(t, h.Stop())
+			}
+			require.Zero(t, s.Len()) // most of the memory has gone
+		} else {
+			clk.Advance(time.Second)
+			require.Equal(t, n, ran, "round %d", round)
+		}
+		stale = append(stale, hs...)
+	}
+}
+
+// soon fails the test if f does not return: a deadlock, most likely.
+func soon(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		buf := make([]byte, 1<<16)
+		t.Fatalf("stuck:\n%s", buf[:runtime.Stack(buf, true)])
+	}
+}
+
+func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
+	for name, e := range executors() {
+		t.Run(name, func(t *testing.T) {
+			soon(t, func() {
+				s := timer.New(timer.WithExecutor(e()), timer.WithShards(2))
+				var ran atomic.Int64
+				keyed := timer.NewKeyed(s, func(int, int) { ran.Inc() })
+				tm := s.AfterFunc(time.Hour, func() { ran.Inc() })
+				far, _ := s.Start(time.Hour, func() { ran.Inc() })
+				closed := make(chan int)
+				s.Start(time.Millisecond, func() {
+					near, _ := s.Start(0, func() { ran.Inc() })
+					near.Stop()
+					near.Reset(1)
+					next, _ := s.Start(time.Hour, func() { ran.Inc() })
+					next.Reset(time.Millisecond)
+					far.Stop()
+					tm.Reset(2 * time.Millisecond)
+					keyed.Set(1, 1, time.Hour)
+					keyed.Move(1, 0)
+					tick := s.NewTicker(time.Hour)
+					tick.Reset(time.Minute)
+					tick.Stop()
+					s.Every(time.Hour, func() {}).Stop()
+					_, cancel := s.WithTimeout(context.Background(), time.Hour)
+					cancel()
+					s.Len()
+					s.Stats()
+					s.Start(5*time.Millisecond, func() {
+						ps := s.Close()
+						s.Close()
+						_, err := s.Start(1, func() {})
+						if err != timer.ErrClosed {
+							ps = nil
+						}
+						ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+						defer cancel()
+						s.Shutdown(ctx) // waits for this callback, and so for ctx
+						closed <- len(ps)
+					})
+					s.Start(time.Hour, func() {})
+				})
+				if n := <-closed; n != 1 {
+					t.Errorf("%d handed back", n)
+				}
+				if err := s.Shutdown(context.Background()); err != nil {
+					t.Error(err)
+				}
+				if n := ran.Load(); n != 4 {
+					t.Errorf("%d callbacks ran, not 4", n)
+				}
+			})
+		})
+	}
+}
+
+// Of four callbacks one panics, one ends its goroutine and one never returns.
+func TestGuarantee07_PanicOrHangHarmsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var panics, ran atomic.Int64
+		s := timer.New(timer.WithPanicHandler(func(any, []byte) { panics.Inc() }))
+		hang := make(chan struct{})
+		const n = 1000
+		for i := range 4 * n {
+			start(t, s, time.Second, func() {
+				switch i % 4 {
+				case 0:
+					panic(i)
+				case 1:
+					runtime.Goexit()
+				case 2:
+					<-hang
+				}
+				ran.Inc()
+			})
+		}
+		tick := s.NewTicker(time.Second)
+		time.Sleep(time.Second + 20*time.Millisecond)
+		require.EqualValues(t, n, panics.Load())
+		require.EqualValues(t, n, ran.Load(), "run while others hang")
+		// Those that come later are not held up either.
+		for range 3 {
+			before := ran.Load()
+			start(t, s, time.Second, func() { ran.Inc() })
+			time.Sleep(time.Second + 20*time.Millisecond)
+			require.Equal(t, before+1, ran.Load())
+			require.Len(t, tick.C, 1)
+			<-tick.C
+		}
+		close(hang)
+		tick.Stop()
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.EqualValues(t, 2*n+3, ran.Load())
+	})
+}
+
+// gone fails the test unless the collector finds everything unreachable.
+func gone(t *testing.T, ps map[string][]weak.Pointer[object]) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		runtime.GC()
+		left := ""
+		for name, ps := range ps {
+			n := 0
+			for _, p := range ps {
+				if p.Value() != nil {
+					n++
+				}
+			}
+			if n > 0 {
+				left += fmt.Sprintf(" %d of %d %s", n, len(ps), name)
+			}
+		}
+		if left == "" {
+			return
+		}
+		require.True(t, time.Now().Before(deadline), "still reachable:%s", left)
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// object is what callbacks refer to. It is too large for the tiny allocator,
+// which would keep several alive by one.
+type object struct {
+	n       int
+	padding [128]byte
+}
+
+func TestGuarantee08_NothingStaysReachable(t *testing.T) {
+	run := func(t *testing.T, s *timer.Scheduler, wait func(time.Duration)) {
+		all := make(map[string][]weak.Pointer[object])
+		// callback returns one that refers to a new object.
+		callback := func(name string) func() {
+			o := new(object)
+			all[name] = append(all[name], weak.Make(o))
+			return func() { o.n++ }
+		}
+		keyed := timer.NewKeyed(s, func(int, *object) {})
+		value := func(name string) *object {
+			o := new(object)
+			all[name] = append(all[name], weak.Make(o))
+			return o
+		}
+		var hs []timer.Handle // they keep nothing alive
+		for i := range 1500 {
+			hs = append(hs, start(t, s, time.Millisecond, callback("fired")))
+			start(t, s, -1, callback("fired at once"))
+			h := start(t, s, time.Hour, callback("stopped"))
+			require.True(t, h.Stop())
+			h = start(t, s, time.Hour, callback("reset to fire"))
+			require.True(t, h.Reset(2*time.Millisecond))
+			h = start(t, s, time.Millisecond, callback("reset to fire later"))
+			h.Reset(3 * time.Millisecond)
+			h = start(t, s, time.Hour, callback("reset to fire at once"))
+			require.True(t, h.Reset(0))
+			s.AfterFunc(time.Millisecond, callback("fired Timers"))
+			s.AfterFunc(time.Hour, callback("stopped Timers")).Stop()
+			s.Every(time.Hour, callback("stopped Jobs")).Stop()
+			hs = append(hs, start(t, s, time.Hour, callback("handed back")))
+			require.NoError(t, keyed.Set(i, value("removed values"), time.Hour))
+			keyed.Remove(i)
+			require.NoError(t, keyed.Set(i, value("fired values"), time.Millisecond))
+		}
+		wait(time.Second)
+		handedBack := all["handed back"]
+		delete(all, "handed back")
+		gone(t, all)
+		// The ones that are pending are not gone.
+		for _, p := range handedBack {
+			require.NotNil(t, p.Value())
+		}
+		require.Len(t, s.Close(), 1500)
+		gone(t, map[string][]weak.Pointer[object]{"handed back": handedBack})
+		runtime.KeepAlive(hs)
+		runtime.KeepAlive(keyed)
+		runtime.KeepAlive(s)
+	}
+	t.Run("virtual", func(t *testing.T) {
+		s, clk := virtual(t)
+		run(t, s, clk.Advance)
+	})
+	for name, e := range executors() {
+		t.Run(name, func(t *testing.T) {
+			s := timer.New(timer.WithExecutor(e()))
+			run(t, s, func(time.Duration) {
+				for s.Len() > 1500 {
+					time.Sleep(time.Millisecond)
+				}
+			})
+			require.NoError(t, s.Shutdown(context.Background()))
+		})
+	}
+	t.Run("refused by the executor", func(t *testing.T) {
+		pool := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Reject))
+		s := timer.New(timer.WithExecutor(pool))
+		hang := make(chan struct{})
+		start(t, s, 0, func() { <-hang })
+		start(t, s, 0, func() { <-hang })
+		all := make(map[string][]weak.Pointer[object])
+		for range 1000 {
+			o := new(object)
+			all["refused"] = append(all["refused"], weak.Make(o))
+			start(t, s, time.Millisecond, func() { o.n++ })
+		}
+		for s.Len() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		gone(t, all)
+		close(hang)
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.EqualValues(t, 1000, s.Stats().Dropped)
+	})
+}
+
+// heap returns the bytes of live objects.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what the first has put in line to be freed
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestGuarantee08_MemoryFallsAfterAPeak(t *testing.T) {
+	const n = 1_000_000
+	f := func() {}
+	hs := make([]timer.Handle, n)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+	for name, end := range map[string]func(s *timer.Scheduler, clk *timertest.Clock){
+		"stopped": func(s *timer.Scheduler, clk *timertest.Clock) {
+			for _, i := range order {
+				hs[i].Stop()
+			}
+		},
+		"fired": func(s *timer.Scheduler, clk *timertest.Clock) { clk.Advance(time.Hour) },
+		"handed back": func(s *timer.Scheduler, clk *timertest.Clock) {
+			s.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clk := virtual(t)
+			before := heap()
+			for i := range hs {
+				hs[i] = start(t, s, time.Duration(1+i%600)*time.Second, f)
+			}
+			peak := heap()
+			end(s, clk)
+			require.Zero(t, s.Len())
+			after := heap()
+			t.Logf("a million pending: %.1f MB; none: %.2f MB", float64(peak-before)/1e6, float64(after-before)/1e6)
+			require.Greater(t, peak-before, int64(20e6))
+			require.Less(t, after-before, int64(4e6))
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
+	t.Run("a million far timers", func(t *testing.T) {
+		s, clk := virtual(t)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 1_000_000 {
+			start(t, s, time.Hour+time.Duration(rng.Int64N(int64(time.Hour))), func() {})
+		}
+		// The first bucket is one of 28 minutes, and expires after 56.
+		clk.Advance(50 * time.Minute)
+		require.Zero(t, s.Stats().Wakeups)
+		// On the way to the first timer it is worked through, and one at each level
+		// below it.
+		clk.Advance(10*time.Minute - 1)
+		st := s.Stats()
+		require.LessOrEqual(t, st.Wakeups, uint64(3))
+		require.Zero(t, st.EmptyWakeups)
+		require.Zero(t, st.Fired)
+	})
+	t.Run("one wake-up a bucket", func(t *testing.T) {
+		s, clk := virtual(t)
+		const n = 1000
+		for i := range n {
+			start(t, s, time.Duration(1+i)*time.Minute, func() {})
+		}
+		clk.Advance(24 * time.Hour)
+		st := s.Stats()
+		require.EqualValues(t, n, st.Fired)
+		require.Zero(t, st.EmptyWakeups)
+		// A timer comes down from at most four levels.
+		require.LessOrEqual(t, st.Wakeups, uint64(4*n))
+		require.Equal(t, st.Wakeups, s.Stats().Wakeups)
+	})
+	t.Run("stopped", func(t *testing.T) {
+		s, clk := virtual(t)
+		var hs []timer.Handle
+		for i := range 1000 {
+			hs = append(hs, start(t, s, time.Duration(1+i)*time.Minute, func() {}))
+		}
+		start(t, s, 5000*time.Minute, func() {})
+		for _, h := range hs {
+			require.True(t, h.Stop())
+		}
+		clk.Advance(2000 * time.Minute)
+		// One for the bucket that the poller had gone to sleep on.
+		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1))
+	})
+	t.Run("moved later", func(t *testing.T) {
+		s, clk := virtual(t)
+		h := start(t, s, time.Second, func() {})
+		for range 1000 {
+			clk.Advance(100 * time.Millisecond)
+			require.True(t, h.Reset(time.Second))
+		}
+		st := s.Stats()
+		// A hundred seconds, and a look at least a second apart.
+		require.LessOrEqual(t, st.Wakeups, uint64(3*100))
+	})
+}
+
+// The wall clock leaps; what was started with a duration does not follow.
+func TestGuarantee10_WallClockJumps(t *testing.T) {
+	s, clk := virtual(t)
+	var ran []time.Duration
+	f := func() { ran = append(ran, clk.Now().Sub(epoch)) }
+	start(t, s, time.Hour, f)
+	h := start(t, s, time.Minute, f)
+	tm := s.NewTimer(2 * time.Hour)
+	tick := s.NewTicker(90 * time.Minute)
+	ctx, cancel := s.WithTimeout(context.Background(), 100*time.Minute)
+	defer cancel()
+	for i, jump := range []time.Duration{87600 * time.Hour, -2 * 87600 * time.Hour, time.Hour, -time.Second} {
+		clk.SetWall(clk.Wall().Add(jump))
+		clk.Advance(time.Second)
+		start(t, s, time.Duration(1+i)*time.Second, f)
+	}
+	require.True(t, h.Reset(time.Minute))
+	clk.SetWall(epoch.Add(-87600 * time.Hour))
+	clk.Advance(2*time.Hour - 4*time.Second)
+	require.Equal(t, []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second, 8 * time.Second,
+		64 * time.Second, time.Hour}, ran)
+	require.Equal(t, epoch.Add(2*time.Hour), <-tm.C)
+	require.Equal(t, epoch.Add(90*time.Minute), <-tick.C)
+	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+}
+
+// resources returns how many goroutines and, on Linux, file descriptors there
+// are.
+func resources(t testing.TB) (goroutines, descriptors int) {
+	if runtime.GOOS == "linux" {
+		es, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		descriptors = len(es)
+	}
+	return runtime.NumGoroutine(), descriptors
+}
+
+// released waits until there are no more goroutines and descriptors than there
+// were.
+func released(t testing.TB, when string, goroutines, descriptors int) {
+	t.Helper()
+	var g, d int
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if g, d = resources(t); g <= goroutines && d <= descriptors {
+			return
+		}
+	}
+	buf := make([]byte, 1<<16)
+	t.Fatalf("%s: %d goroutines and %d descriptors, not %d and %d:\n%s", when, g, d, goroutines, descriptors, buf[:runtime.Stack(buf, true)])
+}
+
+// settled returns the resources that are there when all earlier tests' have gone.
+func settled(t testing.TB) (goroutines, descriptors int) {
+	// The runtime's network poller, and with it its descriptors, comes with the
+	// first alarm.
+	s := timer.New()
+	start(t, s, time.Hour, func() {})
+	require.NoError(t, s.Shutdown(context.Background()))
+	g, d := resources(t)
+	for range 100 {
+		time.Sleep(2 * time.Millisecond)
+		if g2, d2 := resources(t); g2 != g || d2 != d {
+			g, d = g2, d2
+		}
+	}
+	return g, d
+}
+
+// No subtests: each is two goroutines.
+func TestGuarantee11_NothingLeft(t *testing.T) {
+	goroutines, descriptors := settled(t)
+	isSet := func() {
+		t.Helper()
+		if runtime.GOOS == "linux" {
+			g, d := resources(t)
+			require.Equal(t, []int{goroutines + 1, descriptors + 1}, []int{g, d}, "while the alarm is set")
+		}
+	}
+	nothingLeft := func(when string) {
+		t.Helper()
+		released(t, when, goroutines, descriptors)
+	}
+	for name, e := range executors() {
+		s := timer.New(timer.WithExecutor(e()))
+		start(t, s, time.Hour, func() {})
+		isSet()
+		require.Len(t, s.Close(), 1)
+		nothingLeft(name + ": closed while the alarm is set")
+
+		s = timer.New(timer.WithExecutor(e()))
+		begun, hang := make(chan bool, 100), make(chan struct{})
+		for range 100 {
+			start(t, s, time.Millisecond, func() { begun <- true; <-hang })
+		}
+		start(t, s, time.Hour, func() {})
+		<-begun
+		time.AfterFunc(time.Millisecond, func() { close(hang) })
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.Zero(t, s.Stats().Queued)
+		// The goroutines have told that they are done; the last steps are theirs.
+		nothingLeft(name + ": shut down while callbacks run")
+		require.GreaterOrEqual(t, len(s.Close()), 1)
+
+		s = timer.New(timer.WithExecutor(e()))
+		for i := range 100 {
+			start(t, s, time.Duration(i)*100*time.Microsecond, func() {})
+		}
+		for s.Stats().Fired < 100 {
+			time.Sleep(time.Millisecond)
+		}
+		nothingLeft(name + ": all have fired")
+		s.Close()
+
+		s = timer.New(timer.WithExecutor(e()))
+		var hs []timer.Handle
+		for i := range 100 {
+			hs = append(hs, start(t, s, time.Hour+time.Duration(i)*time.Minute, func() {}))
+		}
+		isSet()
+		for i, h := range hs {
+			if i%2 == 0 {
+				require.True(t, h.Stop())
+			} else {
+				require.True(t, h.Reset(0))
+			}
+		}
+		// Long before their time would have come.
+		nothingLeft(name + ": all were stopped or reset")
+		start(t, s, time.Hour, func() {})
+		isSet()
+		s.Close()
+		nothingLeft(name + ": closed then")
+	}
+	tm := timer.AfterFunc(time.Hour, func() {})
+	isSet()
+	tm.Stop()
+	nothingLeft("the default Scheduler")
+}
+
+// everything uses all that a Scheduler has and requires exact moments.
+func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait func(time.Duration)) {
+	begin := now()
+	var mu sync.Mutex
+	ran := make(map[string]time.Duration)
+	mark := func(name string) func() {
+		return func() {
+			mu.Lock()
+			defer mu.Unlock()
+			ran[name] = now().Sub(begin)
+		}
+	}
+	start(t, s, time.Hour, mark("Start"))
+	h := start(t, s, time.Hour, mark("Reset"))
+	require.True(t, h.Reset(time.Minute))
+	require.True(t, start(t, s, time.Hour, mark("Stop")).Stop())
+	start(t, s, 0, mark("at once"))
+	s.AfterFunc(90*time.Minute, mark("AfterFunc"))
+	tm, after := s.NewTimer(10*time.Minute), s.After(20*time.Minute)
+	tick := s.NewTicker(25 * time.Minute)
+	ctx, cancel := s.WithTimeout(context.Background(), 30*time.Minute)
+	defer cancel()
+	context.AfterFunc(ctx, mark("context"))
+	timer.NewKeyed(s, func(k, v string) { mark(k + v)() }).Set("k", "v", 40*time.Minute)
+	job := s.Every(50*time.Minute, mark("Every"))
+	up := make(chan struct{})
+	go func() {
+		s.Sleep(70 * time.Minute)
+		mark("Sleep")()
+		close(up)
+	}()
+	for s.Len() < 10 {
+		runtime.Gosched() // Sleep is to begin now
+	}
+	wait(2 * time.Hour)
+	<-up
+	job.Stop()
+	tick.Stop()
+	mu.Lock()
+	defer mu.Unlock()
+	// Where the goroutine in Sleep, and that of the context's hook, run when the
+	// clock has gone on, as under a virtual one, the moment is not theirs to see.
+	_, bubble := ran["Sleep"], time.Now() == time.Now().Round(0)
+	for name, want := range map[string]time.Duration{
+		"Start": time.Hour, "Reset": time.Minute, "at once": 0, "AfterFunc": 90 * time.Minute, "kv": 40 * time.Minute,
+		"Every": 100 * time.Minute, "Sleep": 70 * time.Minute, "context": 30 * time.Minute,
+	} {
+		got, ok := ran[name]
+		require.True(t, ok || name == "context" && !bubble, "%s has not run", name)
+		if bubble || name != "Sleep" && name != "context" {
+			require.Equal(t, want, got, name)
+		}
+	}
+	require.NotContains(t, ran, "Stop")
+	require.Equal(t, begin.Add(10*time.Minute), <-tm.C)
+	require.Equal(t, begin.Add(20*time.Minute), <-after)
+	require.Equal(t, context.DeadlineExceeded, ctx.Err())
+	require.NoError(t, s.Shutdown(context.Background()))
+	balanced(t, s.Stats())
+	require.Zero(t, s.Len())
+}
+
+func TestGuarantee12_VirtualClockAndBubble(t *testing.T) {
+	t.Run("virtual", func(t *testing.T) {
+		s, clk := virtual(t)
+		soon(t, func() { everything(t, s, clk.Now, clk.Advance) })
+	})
+	t.Run("bubble", func(t *testing.T) {
+		for name, e := range executors() {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					everything(t, timer.New(timer.WithExecutor(e())), time.Now, func(d time.Duration) {
+						time.Sleep(d)
+						synctest.Wait()
+					})
+				})
+			})
+		}
+	})
+	t.Run("the same order every time", func(t *testing.T) {
+		var first []int
+		for range 5 {
+			s, clk := virtual(t, timer.WithWheelSize(4))
+			rng := rand.New(rand.NewPCG(1, 2))
+			var order []int
+			for i := range 2000 {
+				h := start(t, s, time.Duration(rng.IntN(int(time.Second))), func() { order = append(order, i) })
+				if i%5 == 0 {
+					h.Reset(time.Duration(rng.IntN(int(time.Second))))
+				}
+			}
+			clk.Advance(time.Minute)
+			require.Len(t, order, 2000)
+			if first == nil {
+				first = order
+			}
+			require.Equal(t, first, order)
+		}
+	})
+}

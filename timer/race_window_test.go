@@ -1,0 +1,360 @@
+package timer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timertest"
+)
+
+// Stops and resets that race on purpose with the moment at which a timer leaves
+// its bucket. In a round, as many timers as make several batches of the poller's
+// are put into one bucket; when its moment comes, stoppers go through them in an
+// order of their own. There are two windows:
+//
+//   - expiry: the bucket is one of the lowest level, and its timers fire;
+//   - cascade: the bucket is one of a higher level. Some of its timers are due
+//     just when it expires, and fire in the middle of the cascade; the others go
+//     down.
+//
+// An attempt is in its window if it was made between the moment at which the
+// poller was let loose on the bucket and the end of the drain. It is in the middle
+// of the drain if the poller had taken the bucket's list and had not come to its
+// end; the attempt sees that under the lock that it needs anyway.
+
+// windowTicks is what the rounds' timers are spread over, from the moment on.
+const windowTicks = 3
+
+type windowKind int
+
+const (
+	expiryWindow windowKind = iota
+	cascadeWindow
+)
+
+func (k windowKind) String() string { return [...]string{"expiry", "cascade"}[k] }
+
+// outcomes counts attempts by what they returned.
+type outcomes struct{ yes, no uint64 }
+
+func (o *outcomes) count(ok bool) {
+	if ok {
+		o.yes++
+	} else {
+		o.no++
+	}
+}
+
+func (o *outcomes) add(p outcomes) { o.yes, o.no = o.yes+p.yes, o.no+p.no }
+func (o outcomes) total() uint64   { return o.yes + o.no }
+
+func (o outcomes) String() string {
+	return fmt.Sprintf("%d true, %d false (%.0f %%)", o.yes, o.no, 100*float64(o.no)/max(float64(o.total()), 1))
+}
+
+// windowStats are the attempts in one kind of window.
+type windowStats struct {
+	stops, resets outcomes
+	// middle are those of the stops that were in the middle of the drain.
+	middle outcomes
+}
+
+func (w *windowStats) add(v *windowStats) {
+	w.stops.add(v.stops)
+	w.resets.add(v.resets)
+	w.middle.add(v.middle)
+}
+
+// contender is one timer of a round.
+type contender struct {
+	h Handle
+	// due is the moment before which it must not run, and ranAt that at which it
+	// did.
+	due, ranAt  int64
+	runs, stops atomic.Int32
+}
+
+// windowRace is a Scheduler of one shard and the timers of a round.
+type windowRace struct {
+	t     *testing.T
+	s     *Scheduler
+	sh    *shard
+	clk   *timertest.Clock // nil: the system's
+	tick  int64
+	all   []contender
+	fs    []func()
+	stats [2][2]windowStats // of each stopper, for each kind
+	over  atomic.Bool
+	wg    sync.WaitGroup
+}
+
+const stoppers = 2
+
+func newWindowRace(t *testing.T, n int, clk *timertest.Clock, opts ...Option) *windowRace {
+	r := &windowRace{t: t, clk: clk, all: make([]contender, n), fs: make([]func(), n)}
+	if clk != nil {
+		opts = append(opts, WithClock(clk))
+	}
+	r.s = New(append(opts, WithShards(1))...)
+	r.sh = r.s.shards[0]
+	r.tick = int64(r.s.config.tick)
+	for i := range r.fs {
+		c := &r.all[i]
+		r.fs[i] = func() {
+			c.ranAt = r.s.now()
+			c.runs.Inc()
+		}
+	}
+	return r
+}
+
+// draining reports, with the shard's lock held, whether a bucket is being worked
+// through.
+func (sh *shard) drainingLocked() bool {
+	next, ok := sh.wheel.Next()
+	return ok && next <= sh.wheel.Clock()
+}
+
+// round runs one round. moment is when the bucket expires.
+func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
+	spread := int64(1)
+	if kind == cascadeWindow {
+		spread = windowTicks
+	}
+	rng := rand.New(rand.NewPCG(seed, uint64(moment)))
+	for i := range r.all {
+		c := &r.all[i]
+		c.runs.Store(0)
+		c.stops.Store(0)
+		// Half of them are due just when the bucket expires.
+		c.due = moment + max(0, rng.Int64N(2*spread)-spread)*r.tick
+		now := r.s.now()
+		sh, id, err := r.s.start(now, time.Duration(c.due-now), funcPayload(r.fs[i]), tagFunc)
+		require.NoError(r.t, err)
+		c.h = Handle{sh, id}
+	}
+	var loose atomic.Bool
+	r.over.Store(false)
+	for g := range stoppers {
+		r.wg.Go(func() {
+			r.attack(g, kind, seed*stoppers+uint64(g), moment, &loose)
+		})
+	}
+	if r.clk != nil {
+		loose.Store(true)
+		r.clk.Advance(time.Duration(moment - r.s.now()))
+		r.over.Store(true)
+	}
+	r.wg.Wait()
+	// The rest, undisturbed.
+	if r.clk != nil {
+		r.clk.Advance(time.Duration(64*windowTicks) * time.Duration(r.tick))
+	}
+	for i := range r.all {
+		c := &r.all[i]
+		for r.clk == nil && c.runs.Load()+c.stops.Load() == 0 {
+			runtime.Gosched()
+		}
+		if c.runs.Load()+c.stops.Load() != 1 {
+			r.t.Fatalf("%v: a timer has run %d times and was stopped %d times", kind, c.runs.Load(), c.stops.Load())
+		}
+		if c.runs.Load() == 1 && c.ranAt < c.due {
+			r.t.Fatalf("%v: %d ns early", kind, c.due-c.ranAt)
+		}
+	}
+}
+
+// attack stops or resets the timers of the round, each once, until the drain is
+// over.
+func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, loose *atomic.Bool) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	st := &r.stats[g][kind]
+	if r.clk != nil {
+		for !loose.Load() {
+			runtime.Gosched()
+		}
+	} else {
+		// Up to some microseconds before the moment.
+		for from := moment - rng.Int64N(20_000); r.s.now() < from; {
+			runtime.Gosched()
+		}
+	}
+	n := len(r.all)
+	at, step := rng.IntN(n), 2*rng.IntN(n)+1 // prime to n, a power of two
+	for k := range n {
+		if r.over.Load() {
+			return
+		}
+		c := &r.all[at]
+		at = (at + step) & (n - 1)
+		if g == 0 && k%8 == 0 {
+			r.reset(c, st, rng)
+			continue
+		}
+		if k%2 == 0 {
+			ok := c.h.Stop()
+			if ok {
+				c.stops.Inc()
+			}
+			st.stops.count(ok)
+		} else {
+			// Stop, with a look around under its lock.
+			r.sh.mu.Lock()
+			middle := r.sh.drainingLocked()
+			drained := !middle && r.sh.wheel.Clock() >= moment
+			ok := r.sh.stopLocked(c.h.id)
+			r.sh.unlock()
+			if ok {
+				c.stops.Inc()
+			}
+			if drained && r.clk == nil {
+				r.over.Store(true)
+				return
+			}
+			st.stops.count(ok)
+			if middle {
+				st.middle.count(ok)
+			}
+		}
+	}
+}
+
+// reset moves a timer: at once, to a tick near the moment, or later. Only one of
+// the stoppers does that, and each timer once.
+func (r *windowRace) reset(c *contender, st *windowStats, rng *rand.Rand) {
+	d := rng.Int64N(2*windowTicks*r.tick) - r.tick
+	due := r.s.now() + max(d, 0)
+	ok := c.h.Reset(time.Duration(d))
+	if ok {
+		c.due = due
+	}
+	st.resets.count(ok)
+}
+
+// finish checks that all is accounted for, and returns the sums over the
+// stoppers.
+func (r *windowRace) finish(rounds uint64) (st [2]windowStats) {
+	for g := range r.stats {
+		for k := range st {
+			st[k].add(&r.stats[g][k])
+		}
+	}
+	require.NoError(r.t, r.s.Shutdown(context.Background()))
+	require.Empty(r.t, r.s.Close())
+	s := r.s.Stats()
+	require.Equal(r.t, rounds*uint64(len(r.all)), s.Started)
+	require.Equal(r.t, s.Started, s.Fired+s.Stopped)
+	require.Zero(r.t, s.Pending)
+	require.Zero(r.t, s.Dropped)
+	return st
+}
+
+// stressAttempts is how many attempts a share of the stress makes.
+func stressAttempts(share float64) uint64 {
+	n := 600_000.0
+	switch {
+	case stressLong() && raceEnabled:
+		n = 6e6
+	case stressLong():
+		n = 60e6
+	case raceEnabled:
+		n = 60_000
+	}
+	return uint64(share * n)
+}
+
+func attempts(st [2]windowStats) (n uint64) {
+	for _, w := range st {
+		n += w.stops.total() + w.resets.total()
+	}
+	return n
+}
+
+func reportWindows(t *testing.T, name string, rounds uint64, st [2]windowStats) {
+	t.Logf("%s: %d attempts in %d rounds", name, attempts(st), rounds)
+	for k, w := range st {
+		t.Logf("%s window: Stop: %v; of these in the middle of the drain: %v; Reset: %v", windowKind(k), w.stops, w.middle, w.resets)
+		for what, o := range map[string]outcomes{"Stop": w.stops, "Stop in the middle": w.middle, "Reset": w.resets} {
+			require.NotZero(t, o.yes, "%v: %s", windowKind(k), what)
+			require.NotZero(t, o.no, "%v: %s", windowKind(k), what)
+			if stressLong() {
+				require.Less(t, o.total()/10, min(o.yes, o.no), "%v: %s", windowKind(k), what)
+			}
+		}
+	}
+}
+
+// On a virtual clock the poller runs when it is told to, so that no time is spent
+// waiting for the moment; the race is as real.
+func TestStress_RaceWindowsVirtual(t *testing.T) {
+	const n = 2048
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	r := newWindowRace(t, n, clk, WithTick(1), WithWheelSize(4))
+	rounds := uint64(0)
+	for want := stressAttempts(0.8); attempts(r.sum()) < want; rounds++ {
+		// From a common border of all levels up to the fifth.
+		const border = 1 << 10
+		clk.Advance(time.Duration(border - r.s.now()%border))
+		kind := windowKind(rounds % 2)
+		moment := r.s.now() + 2
+		if kind == cascadeWindow {
+			moment = r.s.now() + 2<<(2*(1+rounds/2%3)) // levels 1, 2 and 3
+		}
+		r.round(kind, seed+rounds, moment)
+	}
+	reportWindows(t, "virtual clock", rounds, r.finish(rounds))
+}
+
+func (r *windowRace) sum() (st [2]windowStats) {
+	for g := range r.stats {
+		for k := range st {
+			st[k].add(&r.stats[g][k])
+		}
+	}
+	return st
+}
+
+// On the system's clock, where the alarm lets the poller loose.
+func TestStress_RaceWindowsSystem(t *testing.T) {
+	const n = 2048
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const tick = 100 * time.Microsecond
+	var sum [2]windowStats
+	var rounds uint64
+	for _, e := range []executor.Executor{nil, executor.NewInline()} {
+		// Of 256 slots, the timers of an expiry are all on the lowest level; of
+		// four, those of a cascade are above.
+		expiry := newWindowRace(t, n, nil, WithTick(tick), WithExecutor(e))
+		cascade := newWindowRace(t, n, nil, WithTick(tick), WithWheelSize(4), WithExecutor(e))
+		want := attempts(sum) + stressAttempts(0.1)
+		var k uint64
+		var st [2]windowStats
+		for ; attempts(sum)+attempts(expiry.sum())+attempts(cascade.sum()) < want; k++ {
+			now := expiry.s.now()
+			expiry.round(expiryWindow, seed+rounds, (now+int64(time.Millisecond))/expiry.tick*expiry.tick)
+			now = cascade.s.now()
+			bucket := 4 * cascade.tick
+			cascade.round(cascadeWindow, seed+rounds, (now/bucket+3)*bucket)
+			rounds += 2
+		}
+		for _, r := range []*windowRace{expiry, cascade} {
+			st = r.finish(k)
+			for k := range st {
+				sum[k].add(&st[k])
+			}
+		}
+	}
+	reportWindows(t, "system clock", rounds, sum)
+}

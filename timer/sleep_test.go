@@ -1,0 +1,128 @@
+package timer_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+)
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithTick(time.Millisecond))
+		defer s.Close()
+		for _, c := range []struct{ d, want time.Duration }{
+			{0, 0}, {-1, 0}, {-time.Hour, 0},
+			{time.Second, time.Second},
+			{1, time.Millisecond},
+			{1500 * time.Microsecond, 2 * time.Millisecond},
+			{1000 * time.Hour, 1000 * time.Hour},
+		} {
+			begin := time.Now()
+			// The scheduler's ticks count from when it was made.
+			s.Sleep(c.d)
+			require.Equal(t, c.want, time.Since(begin), "Sleep(%v)", c.d)
+		}
+		require.Zero(t, s.Len())
+		balanced(t, s.Stats())
+	})
+}
+
+func TestSleep_OnAVirtualClock(t *testing.T) {
+	s, clk := virtual(t)
+	done := make(chan time.Time)
+	go func() {
+		s.Sleep(time.Second)
+		done <- clk.Now()
+	}()
+	for s.Len() == 0 {
+		time.Sleep(100 * time.Microsecond)
+	}
+	clk.Advance(time.Second)
+	require.Equal(t, epoch.Add(time.Second), <-done)
+}
+
+func TestSleep_ReturnsAtClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		begin := time.Now()
+		awake := make(chan time.Duration, 10)
+		for i := range 10 {
+			go func() {
+				s.Sleep(time.Duration(1+i) * time.Hour)
+				awake <- time.Since(begin)
+			}()
+		}
+		time.Sleep(90 * time.Minute)
+		require.Len(t, awake, 1)
+		require.Equal(t, time.Hour, <-awake)
+		handed := s.Close()
+		require.Len(t, handed, 9)
+		for _, p := range handed {
+			require.Nil(t, p.Func)
+		}
+		synctest.Wait()
+		for range 9 {
+			require.Equal(t, 90*time.Minute, <-awake)
+		}
+		s.Sleep(time.Hour)
+		require.Equal(t, 90*time.Minute, time.Since(begin), "on a closed scheduler it returns at once")
+	})
+}
+
+func TestSleep_ReturnsAtShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		begin := time.Now()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.Sleep(time.Hour)
+		}()
+		time.Sleep(time.Second)
+		require.NoError(t, s.Shutdown(context.Background()))
+		<-done
+		require.Equal(t, time.Second, time.Since(begin))
+	})
+}
+
+// There is no error to return: it sleeps all the same, and is counted.
+func TestSleep_OnAFullScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithMaxPending(1))
+		h := start(t, s, time.Hour, func() {})
+		begin := time.Now()
+		s.Sleep(time.Minute)
+		require.Equal(t, time.Minute, time.Since(begin))
+		require.EqualValues(t, 1, s.Stats().Rejected)
+		require.True(t, h.Stop())
+		go s.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 1, s.Len(), "a sleeper is a pending timer")
+		_, err := s.Start(time.Hour, func() {})
+		require.ErrorIs(t, err, timer.ErrTooManyPending)
+		time.Sleep(time.Minute + time.Second)
+		start(t, s, time.Hour, func() {}) // it made room
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
+}
+
+func TestAfter(t *testing.T) {
+	s, clk := virtual(t)
+	a, b := s.After(time.Second), s.After(time.Hour)
+	clk.Advance(time.Minute)
+	require.Equal(t, epoch.Add(time.Second), <-a)
+	handed := s.Close()
+	require.Len(t, handed, 1)
+	require.Nil(t, handed[0].Func)
+	c := s.After(time.Second)
+	d := s.After(0)
+	clk.Advance(24 * time.Hour)
+	for _, c := range []<-chan time.Time{a, b, c, d} {
+		requireEmpty(t, c, "after Close")
+	}
+}

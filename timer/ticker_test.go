@@ -1,0 +1,340 @@
+package timer_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timer"
+)
+
+// stoppable is a clock under which a process can be suspended for a while: the
+// time goes on, and what should have happened meanwhile happens late, when it is
+// awake again.
+type stoppable struct {
+	mu     sync.Mutex
+	now    time.Time
+	alarms []*lateAlarm
+}
+
+type lateAlarm struct {
+	c    *stoppable
+	f    func()
+	when time.Time
+	set  bool
+}
+
+func newStoppable(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *stoppable) {
+	c := &stoppable{now: epoch}
+	s := timer.New(append([]timer.Option{timer.WithClock(c)}, opts...)...)
+	t.Cleanup(func() { s.Close() })
+	return s, c
+}
+
+func (c *stoppable) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *stoppable) NewAlarm(f func()) clock.Alarm {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &lateAlarm{c: c, f: f}
+	c.alarms = append(c.alarms, a)
+	return a
+}
+
+func (a *lateAlarm) Reset(d time.Duration) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.when, a.set = a.c.now.Add(d), true
+}
+
+func (a *lateAlarm) Stop() {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.set = false
+}
+
+// suspend moves the clock by d at once, and only then runs what is due.
+func (c *stoppable) suspend(d time.Duration) {
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	c.mu.Unlock()
+	for due := true; due; {
+		due = false
+		c.mu.Lock()
+		for _, a := range c.alarms {
+			if a.set && !a.when.After(c.now) {
+				a.set, due = false, true
+				c.mu.Unlock()
+				a.f()
+				c.mu.Lock()
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+func TestTicker_TicksAtItsPeriod(t *testing.T) {
+	for _, d := range []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 90 * time.Minute} {
+		s, clk := virtual(t)
+		tk := s.NewTicker(d)
+		for i := range 1000 {
+			clk.Advance(d - 1)
+			requireEmpty(t, tk.C, "early")
+			clk.Advance(1)
+			v, ok := receive(tk.C)
+			require.True(t, ok, "tick %d of %v", i, d)
+			require.Equal(t, epoch.Add(time.Duration(i+1)*d), v, "drift")
+		}
+		tk.Stop()
+		clk.Advance(10 * d)
+		requireEmpty(t, tk.C, "after Stop")
+	}
+}
+
+// A period that is no multiple of the tick is rounded up at each tick, without
+// adding up.
+func TestTicker_DoesNotDriftByTheTick(t *testing.T) {
+	s, clk := virtual(t, timer.WithTick(time.Millisecond))
+	tk := s.NewTicker(2500 * time.Microsecond)
+	defer tk.Stop()
+	for i := range 100 {
+		exact := time.Duration(i+1) * 2500 * time.Microsecond
+		clk.AdvanceTo(epoch.Add((exact + time.Millisecond - 1).Truncate(time.Millisecond)))
+		v, ok := receive(tk.C)
+		require.True(t, ok, "tick %d", i)
+		require.Equal(t, clk.Now(), v)
+		require.Less(t, v.Sub(epoch)-exact, time.Millisecond)
+	}
+	require.EqualValues(t, 100, s.Stats().Fired)
+}
+
+// One shorter than a tick ticks with every tick, and no more often.
+func TestTicker_ShorterThanATick(t *testing.T) {
+	s, clk := virtual(t, timer.WithTick(time.Millisecond))
+	tk := s.NewTicker(1)
+	clk.Advance(time.Second)
+	tk.Stop()
+	require.EqualValues(t, 1000, s.Stats().Fired)
+}
+
+func TestTicker_DropsTicksForASlowReader(t *testing.T) {
+	s, clk := virtual(t)
+	tk := s.NewTicker(time.Second)
+	defer tk.Stop()
+	clk.Advance(10*time.Second + 300*time.Millisecond)
+	v, ok := receive(tk.C)
+	require.True(t, ok)
+	require.Equal(t, epoch.Add(time.Second), v, "the oldest is kept")
+	requireEmpty(t, tk.C, "one is kept")
+	clk.Advance(700 * time.Millisecond)
+	v, ok = receive(tk.C)
+	require.True(t, ok, "the phase was lost")
+	require.Equal(t, epoch.Add(11*time.Second), v)
+}
+
+// After a pause of the process one tick comes, not all that were missed, and the
+// phase is as it was (akka 26910).
+func TestTicker_KeepsItsPhaseOverAPause(t *testing.T) {
+	s, clk := newStoppable(t)
+	tk := s.NewTicker(time.Second)
+	defer tk.Stop()
+	clk.suspend(time.Second)
+	require.Equal(t, epoch.Add(time.Second), <-tk.C)
+	clk.suspend(time.Hour + 250*time.Millisecond)
+	v, ok := receive(tk.C)
+	require.True(t, ok)
+	require.Equal(t, epoch.Add(time.Hour+1250*time.Millisecond), v, "the time of firing")
+	require.EqualValues(t, 2, s.Stats().Fired, "a burst")
+	clk.suspend(749 * time.Millisecond)
+	requireEmpty(t, tk.C, "early")
+	clk.suspend(time.Millisecond)
+	v, ok = receive(tk.C)
+	require.True(t, ok, "the phase was lost")
+	require.Equal(t, epoch.Add(time.Hour+2*time.Second), v)
+	clk.suspend(time.Second)
+	_, ok = receive(tk.C)
+	require.True(t, ok, "a pause of one period misses none")
+	require.EqualValues(t, 4, s.Stats().Fired)
+}
+
+func TestTicker_StopWithdrawsATick(t *testing.T) {
+	s, clk := virtual(t)
+	tk := s.NewTicker(time.Second)
+	clk.Advance(time.Second)
+	tk.Stop()
+	requireEmpty(t, tk.C, "after Stop")
+	tk.Stop()
+	tk.Reset(time.Minute)
+	clk.Advance(time.Minute)
+	tk.Reset(time.Second) // the tick had not been received
+	requireEmpty(t, tk.C, "after Reset")
+	clk.Advance(time.Second)
+	require.Equal(t, clk.Now(), <-tk.C)
+	tk.Reset(2 * time.Second)
+	clk.Advance(time.Second)
+	requireEmpty(t, tk.C, "the new period counts from the Reset")
+	for range 5 {
+		clk.Advance(time.Second)
+		require.Equal(t, clk.Now(), <-tk.C)
+		clk.Advance(time.Second)
+		requireEmpty(t, tk.C, "the new period")
+	}
+	tk.Stop()
+	require.Zero(t, s.Len())
+	balanced(t, s.Stats())
+}
+
+func TestTicker_ZeroValueAndNonPositivePeriods(t *testing.T) {
+	new(timer.Ticker).Stop()
+	require.PanicsWithValue(t, "timer: Reset called on uninitialized Ticker", func() { new(timer.Ticker).Reset(1) })
+	s, _ := virtual(t)
+	for _, d := range []time.Duration{0, -1, -time.Hour} {
+		require.PanicsWithValue(t, "timer: non-positive interval for NewTicker", func() { s.NewTicker(d) })
+		require.PanicsWithValue(t, "timer: non-positive interval for NewTicker", func() { timer.NewTicker(d) })
+		require.Nil(t, s.Tick(d))
+		require.Nil(t, timer.Tick(d))
+		tk := s.NewTicker(time.Second)
+		require.PanicsWithValue(t, "timer: non-positive interval for Ticker.Reset", func() { tk.Reset(d) })
+		require.Equal(t, 1, s.Len(), "it goes on")
+		tk.Stop()
+	}
+	require.Zero(t, s.Len())
+}
+
+func TestScheduler_Tick(t *testing.T) {
+	s, clk := virtual(t)
+	c := s.Tick(time.Second)
+	for i := range 3 {
+		clk.Advance(time.Second)
+		require.Equal(t, epoch.Add(time.Duration(i+1)*time.Second), <-c)
+	}
+}
+
+// Every tick is started and fired once; the place among the pending timers stays
+// the Ticker's until it is stopped.
+func TestTicker_CountsAndKeepsItsPlace(t *testing.T) {
+	for _, shards := range []int{1, 3} {
+		s, clk := virtual(t, timer.WithMaxPending(3), timer.WithShards(shards))
+		a, b := s.NewTicker(time.Second), s.NewTicker(3*time.Second)
+		start(t, s, time.Hour, func() {})
+		full := func() {
+			t.Helper()
+			_, err := s.Start(time.Second, func() {})
+			require.ErrorIs(t, err, timer.ErrTooManyPending)
+		}
+		for range 10 {
+			full()
+			clk.Advance(time.Second)
+			require.Equal(t, 3, s.Len())
+		}
+		st := s.Stats()
+		require.EqualValues(t, 10+3, st.Fired)
+		require.EqualValues(t, 10+3+3, st.Started)
+		balanced(t, st)
+		a.Reset(time.Minute) // has its place
+		full()
+		a.Stop()
+		start(t, s, time.Hour, func() {})
+		full()
+		a.Reset(time.Second) // has none any more
+		clk.Advance(time.Second)
+		requireEmpty(t, a.C, "it was rejected")
+		b.Stop()
+		b.Stop()
+		a.Reset(time.Second)
+		full()
+		clk.Advance(time.Second)
+		_, ok := receive(a.C)
+		require.True(t, ok)
+		a.Stop()
+		balanced(t, s.Stats())
+	}
+}
+
+// Ticks are sent by the poller, whatever callbacks do.
+func TestTicker_TicksWhileCallbacksBlock(t *testing.T) {
+	for name, e := range executors() {
+		if name == "inline" {
+			continue // blocks the poller by its nature
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := timer.New(timer.WithExecutor(e()))
+				release := make(chan struct{})
+				for range 20 {
+					start(t, s, time.Second, func() { <-release })
+				}
+				tk := s.NewTicker(time.Second)
+				begin := time.Now()
+				for i := range 10 {
+					require.Equal(t, begin.Add(time.Duration(i+1)*time.Second), <-tk.C)
+				}
+				tk.Stop()
+				close(release)
+				require.NoError(t, s.Shutdown(context.Background()))
+			})
+		})
+	}
+}
+
+// Stop and Reset from several goroutines while it ticks: no tick after the last
+// Stop, and nothing lost.
+func TestTicker_StopAndResetAtOnce(t *testing.T) {
+	s := timer.New(timer.WithTick(time.Microsecond))
+	defer s.Close()
+	for round := range 20 {
+		tk := s.NewTicker(time.Microsecond)
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(round), uint64(g)))
+				for range 300 {
+					switch rng.IntN(3) {
+					case 0:
+						tk.Stop()
+					case 1:
+						tk.Reset(time.Duration(1 + rng.IntN(20_000)))
+					default:
+						receive(tk.C)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		tk.Stop()
+		requireEmpty(t, tk.C, "after the last Stop")
+		require.Zero(t, s.Len())
+	}
+	balanced(t, s.Stats())
+}
+
+// A receive after Stop or Reset never gets a tick from before, on the real clock.
+func TestTicker_NoTickFromBeforeStopOrReset_Race(t *testing.T) {
+	s := timer.New(timer.WithTick(time.Microsecond))
+	defer s.Close()
+	rng := newRand(t)
+	tk := s.NewTicker(time.Hour)
+	for range 5000 {
+		tk.Reset(time.Duration(1 + rng.IntN(50_000)))
+		for spin := rng.IntN(3000); spin > 0; spin-- {
+		}
+		if rng.IntN(2) == 0 {
+			tk.Stop()
+		} else {
+			tk.Reset(time.Hour)
+		}
+		requireEmpty(t, tk.C, "a tick from before")
+	}
+	tk.Stop()
+	balanced(t, s.Stats())
+}
