@@ -16,8 +16,9 @@ type handOver struct {
 	own  bool // the Scheduler made the executor, and ends it
 	way  way
 
-	// dropped counts the callbacks that the executor refused.
-	dropped atomic.Uint64
+	// dropped counts the callbacks that the executor refused. Allocated alone, it
+	// is aligned on 32-bit machines too.
+	dropped *atomic.Uint64
 	// outstanding counts the callbacks that an executor which is not our own has
 	// yet to finish. Of our own, its Shutdown knows.
 	outstanding latch
@@ -47,6 +48,7 @@ const (
 )
 
 func (h *handOver) init(c *config) {
+	h.dropped = atomic.NewUint64(0)
 	if h.exec = c.executor; h.exec == nil {
 		h.own = true
 		var pool []executor.PoolOption

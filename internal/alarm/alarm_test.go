@@ -18,7 +18,7 @@ func TestAlarm_NeverEarlyAndOnceASetting(t *testing.T) {
 	rang := make(chan time.Time, 100)
 	a := New(func() { rang <- time.Now() })
 	defer a.Close()
-	for _, d := range []time.Duration{-1, 0, 1, 50 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 2 * linger} {
+	for _, d := range []time.Duration{-1, 0, 1, 50 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 100 * time.Millisecond} {
 		start := time.Now()
 		a.Reset(d)
 		at := <-rang
@@ -72,6 +72,17 @@ func TestAlarm_ClosedFromItsOwnFunction(t *testing.T) {
 	<-done
 	a.Reset(0) // does nothing
 	a.Close()
+}
+
+// Close waited for the goroutine's Read with the lock held that the goroutine
+// takes inside it.
+func TestAlarm_ClosedWhileItsGoroutineBegins(t *testing.T) {
+	for range 5000 {
+		a := New(func() {})
+		a.Reset(time.Hour)
+		runtime.Gosched()
+		<-a.Close()
+	}
 }
 
 func TestAlarm_GoexitInItsFunction(t *testing.T) {
