@@ -24,6 +24,7 @@ func TestSystem_AlarmFollowsTheBubblesClock(t *testing.T) {
 		a.Reset(time.Minute)
 		a.Stop()
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if len(rang) != 1 || rang[0] != time.Hour+3*time.Minute {
 			t.Fatalf("rang at %v, want once at 1h3m", rang)
 		}

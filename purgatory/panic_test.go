@@ -145,7 +145,7 @@ func TestPurgatory_Goexit(t *testing.T) {
 	require.True(t, o.IsCompleted())
 
 	o = watch(t, p, &op{onComplete: func() { runtime.Goexit() }}, time.Millisecond, "a")
-	require.Eventually(t, func() bool { return o.expired.Load() == 1 }, time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return o.expired.Load() == 1 }, 10*time.Second, time.Millisecond,
 		"OnExpiration runs all the same")
 	_, err := p.Shutdown(context.Background())
 	require.NoError(t, err)

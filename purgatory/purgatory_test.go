@@ -397,31 +397,24 @@ func TestCheckAndComplete_WaitsForAnotherCheck(t *testing.T) {
 // looking decides first.
 func TestPurgatory_ExpiryWaitsForACheck(t *testing.T) {
 	for _, answer := range []bool{true, false} {
-		p, s := realTime(t)
-		o := new(op)
-		looking := make(chan bool)
+		p, s, clk := virtual(t)
+		o := watch(t, p, new(op), time.Second, "a")
+		var timeout sync.WaitGroup
 		o.try = func() bool {
-			if o.asked.Load() < 3 {
-				return false
-			}
-			close(looking)
-			time.Sleep(20 * time.Millisecond) // the timeout passes
-			if o.completed.Load() != 0 || o.expired.Load() != 0 || o.IsCompleted() {
+			timeout.Go(func() { clk.Advance(time.Second) }) // runs expired operations' callbacks
+			time.Sleep(10 * time.Millisecond)               // it comes to the lock
+			if o.IsCompleted() || o.completed.Load() != 0 {
 				t.Error("expired while TryComplete ran")
 			}
 			return answer
 		}
-		watch(t, p, o, 5*time.Millisecond, "a")
 		done := p.CheckAndComplete("a")
-		<-looking
-		require.Eventually(t, o.IsCompleted, time.Second, time.Millisecond)
+		timeout.Wait()
 		if answer {
 			require.Equal(t, 1, done)
-			require.NoError(t, s.Shutdown(context.Background()))
 			require.Zero(t, o.expired.Load())
 		} else {
 			require.Zero(t, done)
-			require.NoError(t, s.Shutdown(context.Background()))
 			require.EqualValues(t, 1, o.expired.Load())
 		}
 		require.EqualValues(t, 1, o.completed.Load())
@@ -472,11 +465,11 @@ func TestPurgatory_TrueOnlyForTheOneThatCompleted(t *testing.T) {
 			}
 		})
 		wg.Wait()
-		require.Eventually(t, func() bool { return o.completed.Load() == 1 }, time.Second, 10*time.Microsecond)
+		require.Eventually(t, func() bool { return o.completed.Load() == 1 }, 10*time.Second, 10*time.Microsecond)
 		if n := trues.Load(); n != 1 {
 			// Nobody's: then the timeout had it.
 			require.Zero(t, n)
-			require.Eventually(t, func() bool { return o.expired.Load() == 1 }, time.Second, 10*time.Microsecond)
+			require.Eventually(t, func() bool { return o.expired.Load() == 1 }, 10*time.Second, 10*time.Microsecond)
 		}
 	}
 	require.NoError(t, s.Shutdown(context.Background()))

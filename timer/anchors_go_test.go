@@ -225,7 +225,7 @@ func TestRussellLuo_TimeDoesNotLagUnderManyAdders(t *testing.T) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(9, uint64(g)))
 			for !stop.Load() {
-				h, _ := s.Start(time.Duration(1+rng.IntN(int(10*time.Second))), func() {})
+				h, _ := s.Start(time.Duration(1+rng.Int64N(int64(10*time.Second))), func() {})
 				if rng.IntN(2) == 0 {
 					h.Stop()
 				}

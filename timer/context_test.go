@@ -220,7 +220,7 @@ func TestContext_Cancel(t *testing.T) {
 	requireNotDone(t, ctx, "not yet")
 	require.Equal(t, 1, s.Len())
 	cancel()
-	requireEmptyOfOpen(t, blocked)
+	requireClosed(t, blocked)
 	requireDone(t, ctx, context.Canceled, "cancel")
 	require.Equal(t, context.Canceled, context.Cause(ctx), "the cause of a timeout is not that of cancel")
 	require.Zero(t, s.Len(), "the timer is released at once")
@@ -237,12 +237,12 @@ func TestContext_Cancel(t *testing.T) {
 	requireDone(t, ctx, context.Canceled, "cancel")
 }
 
-func requireEmptyOfOpen(t testing.TB, c <-chan struct{}) {
+func requireClosed(t testing.TB, c <-chan struct{}, msg ...any) {
 	t.Helper()
 	select {
 	case <-c:
 	default:
-		require.Fail(t, "Done is not closed")
+		require.Fail(t, "Done is not closed", msg...)
 	}
 }
 
@@ -552,6 +552,24 @@ func TestContext_UnregistersFromTheParent(t *testing.T) {
 	_, cancel = s.WithTimeout(parent, 0)
 	require.Empty(t, parent.funcs, "at once")
 	cancel()
+
+	// The deadline passes while the context registers with its parent.
+	slow := &slowlyRegistering{parent, func() { clk.Advance(time.Second) }}
+	ctx, cancel = s.WithTimeout(slow, time.Second)
+	defer cancel()
+	requireDone(t, ctx, context.DeadlineExceeded, "timeout")
+	require.Empty(t, parent.funcs, "timeout")
+}
+
+// slowlyRegistering calls then once a function has been registered.
+type slowlyRegistering struct {
+	*registering
+	then func()
+}
+
+func (c *slowlyRegistering) AfterFunc(f func()) func() bool {
+	defer c.then()
+	return c.registering.AfterFunc(f)
 }
 
 // What is derived from ours is done when cancel returns, and costs no goroutine.
@@ -570,8 +588,9 @@ func TestContext_ChildrenOfOurs(t *testing.T) {
 			add(context.WithCancel(ctx))
 			add(context.WithTimeout(ctx, forever))
 			add(context.WithCancelCause(ctx))
-			add(s.WithTimeout(ctx, time.Millisecond*999))
-			add(s.WithTimeout(context.WithValue(ctx, key1(1), 1), 999*time.Millisecond))
+			// Their timers are for the same moment as ctx's, and come after it.
+			add(s.WithTimeout(ctx, time.Second))
+			add(s.WithTimeout(context.WithValue(ctx, key1(1), 1), time.Second))
 			add(context.WithValue(ctx, key1(1), 1), nil)
 			grandchild, cancelGrandchild := context.WithCancel(children[len(children)-6])
 			defer cancelGrandchild()
@@ -583,10 +602,14 @@ func TestContext_ChildrenOfOurs(t *testing.T) {
 		for _, c := range children {
 			requireNotDone(t, c, name)
 		}
-		if name == "timeout" {
-			children = withoutOurs(s, children)
+		var blocked []<-chan struct{}
+		for _, c := range children {
+			blocked = append(blocked, c.Done())
 		}
 		end(cancel)
+		for i, done := range blocked {
+			requireClosed(t, done, "%s: %d", name, i)
+		}
 		want := ctx.Err()
 		require.Error(t, want)
 		for i, c := range children {
@@ -604,18 +627,6 @@ func TestContext_ChildrenOfOurs(t *testing.T) {
 		cancel()
 		require.Zero(t, s.Len())
 	}
-}
-
-// withoutOurs leaves out those with a deadline of their own before the parent's.
-func withoutOurs(s *timer.Scheduler, all []context.Context) (rest []context.Context) {
-	soonest := all[0]
-	d, _ := soonest.Deadline()
-	for _, c := range all {
-		if at, _ := c.Deadline(); !at.Before(d) {
-			rest = append(rest, c)
-		}
-	}
-	return rest
 }
 
 // requireGoroutines requires that there are no more goroutines than before. Some
@@ -738,10 +749,11 @@ func TestContext_MemoryIsReleased(t *testing.T) {
 func TestContext_NilParentPanics(t *testing.T) {
 	s, _ := virtual(t)
 	const msg = "timer: cannot create a context from a nil parent"
-	require.PanicsWithValue(t, msg, func() { s.WithTimeout(nil, 1) })
-	require.PanicsWithValue(t, msg, func() { s.WithTimeoutCause(nil, 1, nil) })
-	require.PanicsWithValue(t, msg, func() { s.WithDeadline(nil, epoch) })
-	require.PanicsWithValue(t, msg, func() { s.WithDeadlineCause(nil, epoch, nil) })
+	var none context.Context
+	require.PanicsWithValue(t, msg, func() { s.WithTimeout(none, 1) })
+	require.PanicsWithValue(t, msg, func() { s.WithTimeoutCause(none, 1, nil) })
+	require.PanicsWithValue(t, msg, func() { s.WithDeadline(none, epoch) })
+	require.PanicsWithValue(t, msg, func() { s.WithDeadlineCause(none, epoch, nil) })
 }
 
 func TestContext_String(t *testing.T) {
@@ -789,7 +801,7 @@ func TestContext_OnAClosedOrFullScheduler(t *testing.T) {
 			require.Equal(t, time.Now().Add(time.Second), deadline)
 			time.Sleep(time.Second - 1)
 			requireNotDone(t, ctx, "early")
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			requireDone(t, ctx, context.DeadlineExceeded, "timeout")
 			require.Equal(t, errSlow, context.Cause(ctx))
@@ -883,6 +895,13 @@ func TestContext_AfterFunc(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		require.Empty(t, ran, "after stop")
+
+		// The method itself, of a context that is done.
+		stop = ctx.(interface{ AfterFunc(func()) func() bool }).AfterFunc(f)
+		require.False(t, stop())
+		synctest.Wait()
+		require.Len(t, ran, 1, "on a goroutine of its own")
+		<-ran
 
 		// cancel does not wait for f.
 		ctx, cancel = s.WithTimeout(context.Background(), time.Hour)
@@ -1015,7 +1034,7 @@ func TestContext_ErrDoneRace(t *testing.T) {
 		for ctx.Err() == nil {
 			runtime.Gosched()
 		}
-		requireEmptyOfOpen(t, done)
+		requireClosed(t, done)
 		cancel()
 		cancelParent()
 	}

@@ -164,40 +164,6 @@ func TestTimer_AValueNotReceivedIsWithdrawn(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// rfyiamcool: right after a Reset the value from before was received.
-func TestTimer_Rfyiamcool_StaleValueAfterReset(t *testing.T) {
-	s, clk := virtual(t)
-	tm := s.NewTimer(time.Second)
-	clk.Advance(time.Second)
-	tm.Reset(time.Hour)
-	requireEmpty(t, tm.C, "an hour early")
-	clk.Advance(time.Hour)
-	v := <-tm.C
-	require.Equal(t, epoch.Add(time.Hour+time.Second), v)
-}
-
-// antlabs: a Reset after firing was lost; AfterFunc(-1s) never fired; the Stop of
-// a timer that had fired cancelled another one.
-func TestTimer_Antlabs(t *testing.T) {
-	s, clk := virtual(t)
-	n := 0
-	tm := s.AfterFunc(time.Second, func() { n++ })
-	clk.Advance(time.Second)
-	require.False(t, tm.Reset(time.Second))
-	clk.Advance(time.Second)
-	require.Equal(t, 2, n, "the Reset was lost")
-
-	s.AfterFunc(-time.Second, func() { n++ })
-	clk.Advance(0)
-	require.Equal(t, 3, n, "a negative delay is due at once")
-
-	other := s.AfterFunc(time.Second, func() { n++ }) // may have the place of tm
-	require.False(t, tm.Stop())
-	clk.Advance(time.Second)
-	require.Equal(t, 4, n, "an unrelated timer was cancelled")
-	require.False(t, other.Stop())
-}
-
 // The real clock, and a Stop or Reset that races with the firing.
 func TestTimer_NoValueFromBeforeStopOrReset_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))

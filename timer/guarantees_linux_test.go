@@ -49,7 +49,7 @@ func TestGuarantee09_IdleChild(t *testing.T) {
 	u1, w1 := usage(), s.Stats().Wakeups
 	json.NewEncoder(os.Stdout).Encode(idle{
 		Wakeups:  w1 - w0,
-		Switches: u1.Nvcsw + u1.Nivcsw - u0.Nvcsw - u0.Nivcsw,
+		Switches: int64(u1.Nvcsw + u1.Nivcsw - u0.Nvcsw - u0.Nivcsw),
 		CPU: time.Duration(u1.Utime.Nano() + u1.Stime.Nano() - u0.Utime.Nano() -
 			u0.Stime.Nano()),
 	})

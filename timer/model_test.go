@@ -618,7 +618,7 @@ func (r *modelRun) close() {
 		case !m.armed:
 		case r.reached(m, now):
 			// It has been taken out before, or Close would have returned it.
-			if m.c != nil && len(m.c) == 1 {
+			if len(m.c) == 1 {
 				r.fireChan(m)
 			} else if m.c != nil {
 				want = append(want, m.deadline)

@@ -72,7 +72,7 @@ func (p *poller) init(s *Scheduler) {
 // lookAfter is how long the poller goes on sleeping on a bucket after the last
 // timer of its shard was taken out: long enough that timers which come and go,
 // one at a time, do not set the alarm each time.
-const lookAfter = 50 * time.Millisecond
+const lookAfter = 20 * time.Millisecond
 
 // wake tells the poller that something is due at a moment, if that is earlier
 // than what it knows. If the moment is emptied it tells the poller instead that

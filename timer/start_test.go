@@ -229,16 +229,16 @@ func TestSchedulerClose_FromInsideACallback(t *testing.T) {
 func TestSchedulerShutdown_WaitsForCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
-		done := false
-		start(t, s, time.Second, func() { time.Sleep(time.Minute); done = true })
+		var done atomic.Bool
+		start(t, s, time.Second, func() { time.Sleep(time.Minute); done.Store(true) })
 		start(t, s, time.Hour, func() {})
 		time.Sleep(2 * time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded)
-		require.False(t, done)
+		require.False(t, done.Load())
 		require.NoError(t, s.Shutdown(context.Background()))
-		require.True(t, done)
+		require.True(t, done.Load())
 		require.Len(t, s.Close(), 1, "what was pending at Shutdown is kept for Close")
 	})
 }
@@ -375,6 +375,7 @@ func TestScheduler_MaxPendingUnderContention(t *testing.T) {
 				}
 			}
 			for _, h := range hs {
+				pending.Dec()
 				h.Stop()
 			}
 		})
@@ -409,20 +410,20 @@ func TestScheduler_CallbackPanicHarmsNoOther(t *testing.T) {
 func TestScheduler_GoexitInAnInlineCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithExecutor(executor.NewInline()), timer.WithShards(2))
-		n := 0
+		var n atomic.Int64
 		for i := range 1000 {
 			start(t, s, time.Duration(1+i%2)*time.Second, func() {
-				n++
+				n.Inc()
 				if i%100 == 0 {
 					runtime.Goexit()
 				}
 			})
 		}
 		time.Sleep(time.Minute)
-		require.Equal(t, 1000, n)
-		start(t, s, time.Second, func() { n++ })
+		require.EqualValues(t, 1000, n.Load())
+		start(t, s, time.Second, func() { n.Inc() })
 		time.Sleep(time.Minute)
-		require.Equal(t, 1001, n, "the poller lives on")
+		require.EqualValues(t, 1001, n.Load(), "the poller lives on")
 		require.NoError(t, s.Shutdown(context.Background()))
 	})
 }

@@ -205,17 +205,20 @@ func purgatoryOwnCPU(ctx context.Context, c purgatoryConfig) (*time.Duration, er
 	return &cpu, nil
 }
 
-// How saturatePurgatory looks for the highest rate: in large steps until one is
-// not held, then by halving until the two are this close.
+// How saturatePurgatory looks for the highest rate: in large steps, up or down,
+// until one is held and one is not, then by halving until the two are this close.
+// A rate is not held if it is not held twice: machines have bad moments.
 const (
 	saturateStep  = 1.5
 	saturateClose = 1.1
-	saturateEnd   = maxPurgatoryRate
+	saturateFirst = 1000
+	saturateLast  = maxPurgatoryRate
+	saturateTries = 2
 )
 
 // saturatePurgatory finds the highest rate that each side holds, and returns its
-// results there. A side that does not hold even the first has a result that says
-// so.
+// results there. A side that does not hold even the lowest that is tried has a
+// result that says so.
 func saturatePurgatory(ctx context.Context, stderr io.Writer, c purgatoryConfig) ([]purgatoryResult, error) {
 	var results []purgatoryResult
 	for _, newSide := range purgatorySides {
@@ -226,9 +229,16 @@ func saturatePurgatory(ctx context.Context, stderr io.Writer, c purgatoryConfig)
 			if trial.validate() != nil {
 				break // more requests than there may be
 			}
-			r, err := newPurgatoryPlan(trial).run(ctx, newSide(), nil)
-			if err != nil {
-				return nil, err
+			var r purgatoryResult
+			plan := newPurgatoryPlan(trial)
+			for range saturateTries {
+				var err error
+				if r, err = plan.run(ctx, newSide(), nil); err != nil {
+					return nil, err
+				}
+				if r.held() || r.Interrupted {
+					break
+				}
 			}
 			if r.Interrupted {
 				break
@@ -243,10 +253,13 @@ func saturatePurgatory(ctx context.Context, stderr io.Writer, c purgatoryConfig)
 				thousands(int64(rate)), thousands(int64(r.Achieved)), millis(float64(r.Behind)), millis(float64(r.CompletedLate.P99)))
 			lo, hi := best.Config.Rate, worst.Config.Rate
 			switch {
-			case lo == 0: // not even the first
+			case lo == 0 && rate > saturateFirst:
+				rate = max(int(float64(rate)/saturateStep), saturateFirst)
+				continue
+			case lo == 0:
 				results = append(results, worst)
-			case hi == 0 && rate < saturateEnd:
-				rate = min(int(float64(rate)*saturateStep), saturateEnd)
+			case hi == 0 && rate < saturateLast:
+				rate = min(int(float64(rate)*saturateStep), saturateLast)
 				continue
 			case hi != 0 && float64(hi) > float64(lo)*saturateClose:
 				rate = (lo + hi) / 2

@@ -232,9 +232,9 @@ func printPurgatoryTable(w io.Writer, c purgatoryConfig, results []purgatoryResu
 	for _, r := range results {
 		switch {
 		case saturated && !r.held():
-			fmt.Fprintf(&b, "%s does not hold even the first rate.\n", r.Name)
+			fmt.Fprintf(&b, "%s does not hold even this rate.\n", r.Name)
 		case r.Behind > 100*time.Millisecond:
-			fmt.Fprintf(&b, "%s: requests arrived up to %s behind the plan; this machine is too busy for the load.\n", r.Name, millis(float64(r.Behind)))
+			fmt.Fprintf(&b, "%s: requests arrived up to %s behind the plan: it does not hold the rate, or the machine is busy otherwise.\n", r.Name, millis(float64(r.Behind)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

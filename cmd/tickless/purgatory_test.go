@@ -175,9 +175,9 @@ func TestPurgatory_Table(t *testing.T) {
 	}
 }
 
-// A rate that no machine holds for so short a time, and one that every does.
+// From a rate that no machine holds down to one that it does.
 func TestPurgatory_Saturate(t *testing.T) {
-	stdout, stderr, code := runProgram(t, "purgatory", "--saturate", "--json", "--rate", "4M", "--duration", "100ms",
+	stdout, stderr, code := runProgram(t, "purgatory", "--saturate", "--json", "--rate", "4M", "--duration", "50ms",
 		"--p50", "1s", "--p75", "2s", "--timeout", "1ms")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -186,8 +186,15 @@ func TestPurgatory_Saturate(t *testing.T) {
 	if len(r.Cases) != 1 || len(r.Cases[0].Runs) != 2 {
 		t.Fatalf("not one case with both sides: %s", stdout)
 	}
-	if !strings.Contains(stderr, "tickless: ") || !strings.Contains(stderr, "4,000,000 requests/s") {
-		t.Errorf("standard error is %q", stderr)
+	for _, want := range []string{"tickless: ", "AfterFunc+map: ", "4,000,000 requests/s", "holds", "falls behind"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("standard error does not tell of %q: %q", want, stderr)
+		}
+	}
+	for _, run := range r.Cases[0].Runs {
+		if !run.Held || run.Achieved <= 0 {
+			t.Errorf("%s: no rate is held: %s", run.Name, stdout)
+		}
 	}
 }
 

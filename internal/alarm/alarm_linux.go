@@ -13,7 +13,7 @@ import (
 
 const (
 	// linger is how long the descriptor is kept when the alarm is not set.
-	linger = 50 * time.Millisecond
+	linger = 20 * time.Millisecond
 
 	// An idle process is woken a thousand times a second at most by package
 	// time's timers. An exact alarm could wake it whenever something is due, and

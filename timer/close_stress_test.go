@@ -1,0 +1,323 @@
+package timer
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+)
+
+// footprint is what a Scheduler must not leave behind.
+type footprint struct {
+	goroutines, descriptors int
+	heap                    int64
+}
+
+func footprintNow(t *testing.T) (f footprint) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	f.heap = int64(m.HeapAlloc)
+	f.goroutines = runtime.NumGoroutine()
+	if runtime.GOOS == "linux" {
+		es, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		f.descriptors = len(es)
+	}
+	return f
+}
+
+// backTo waits until the footprint is what it was, within 4 MB.
+func backTo(t *testing.T, before footprint) {
+	t.Helper()
+	var now footprint
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		now = footprintNow(t)
+		if now.goroutines <= before.goroutines && now.descriptors <= before.descriptors && now.heap < before.heap+4e6 {
+			return
+		}
+	}
+	buf := make([]byte, 1<<16)
+	t.Fatalf("before: %+v, after: %+v\n%s", before, now, buf[:runtime.Stack(buf, true)])
+}
+
+// warm has what comes with the first alarm come before the footprint is taken:
+// the runtime's network poller.
+func warm(t *testing.T) {
+	s := New()
+	_, err := s.Start(time.Hour, func() {})
+	require.NoError(t, err)
+	require.NoError(t, s.Shutdown(context.Background()))
+}
+
+// rounds calls f again and again, for a while in the long form.
+func rounds(t *testing.T, f func(round int)) {
+	n := 0
+	for end := time.Now().Add(stressFor(0, 15*time.Second)); n == 0 || time.Now().Before(end); n++ {
+		f(n)
+	}
+	t.Logf("%d rounds", n)
+}
+
+// Close while very many timers are pending, others fall due, and goroutines start
+// and stop more: what it returns, what has run and what was stopped are all there
+// were. Afterwards nothing is left.
+func TestStress_CloseWhileAMillionArePending(t *testing.T) {
+	pending := 1_000_000
+	if raceEnabled && !stressLong() {
+		pending = 100_000
+	}
+	warm(t)
+	before := footprintNow(t)
+	rounds(t, func(round int) {
+		s := New()
+		var ran, stopped, started atomic.Int64
+		f := func() { ran.Inc() }
+		for i := range pending {
+			_, err := s.Start(time.Hour+time.Duration(i)*time.Microsecond, f)
+			require.NoError(t, err)
+		}
+		started.Add(int64(pending))
+		var adders sync.WaitGroup
+		var running sync.WaitGroup
+		for g := range 4 {
+			running.Add(1)
+			adders.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(round), uint64(g)))
+				for i := 0; ; i++ {
+					h, err := s.Start(time.Duration(rng.IntN(int(10*time.Millisecond))-1000), f)
+					if err != nil {
+						if err != ErrClosed {
+							t.Error(err)
+						}
+						return
+					}
+					started.Inc()
+					if rng.IntN(2) == 0 && h.Stop() {
+						stopped.Inc()
+					}
+					if i == 1000 {
+						running.Done()
+					}
+				}
+			})
+		}
+		running.Wait()
+		// Several at once: each pending timer is handed back by one of them.
+		handed := make(chan int)
+		for range 2 {
+			go func() {
+				ps := s.Close()
+				for i := 1; i < len(ps); i++ {
+					if ps[i].Deadline.Before(ps[i-1].Deadline) {
+						t.Error("not by deadline")
+						break
+					}
+				}
+				handed <- len(ps)
+			}()
+		}
+		handedBack := <-handed + <-handed
+		adders.Wait()
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.Empty(t, s.Close())
+		require.GreaterOrEqual(t, handedBack, pending)
+		require.Equal(t, started.Load(), ran.Load()+stopped.Load()+int64(handedBack))
+		st := s.Stats()
+		require.EqualValues(t, started.Load(), st.Started)
+		require.EqualValues(t, ran.Load(), st.Fired)
+		require.EqualValues(t, stopped.Load(), st.Stopped)
+		require.EqualValues(t, handedBack, st.HandedBack)
+		require.Zero(t, st.Pending)
+		require.Zero(t, st.Dropped)
+	})
+	backTo(t, before)
+}
+
+// Close while the pool has no room, under each of its policies, from outside and
+// from inside a callback. Nothing is lost, and what waits for room is not what
+// keeps Close from returning.
+func TestStress_CloseWhileThePoolIsFull(t *testing.T) {
+	warm(t)
+	before := footprintNow(t)
+	for _, policy := range []executor.Overload{executor.Block, executor.CallerRuns, executor.Reject} {
+		rounds(t, func(round int) {
+			pool := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(2), executor.WithQueue(10), executor.WithOverload(policy))
+			s := New(WithExecutor(pool))
+			const n = 5000
+			var ran atomic.Int64
+			hang := make(chan struct{})
+			for i := range n {
+				_, err := s.Start(time.Duration(i%10)*time.Millisecond, func() { <-hang; ran.Inc() })
+				require.NoError(t, err)
+			}
+			far := 0
+			for range n {
+				_, err := s.Start(time.Hour, func() { ran.Inc() })
+				require.NoError(t, err)
+				far++
+			}
+			// Wait until there is no room, and some are still to come.
+			for s.Stats().Fired < n/3 {
+				time.Sleep(100 * time.Microsecond)
+			}
+			begin := time.Now()
+			var handedBack int
+			if round%2 == 0 {
+				handedBack = len(s.Close())
+			} else {
+				done := make(chan int)
+				inside := New(WithExecutor(executor.NewInline()))
+				_, err := inside.Start(0, func() { done <- len(s.Close()) })
+				require.NoError(t, err)
+				handedBack = <-done
+				require.NoError(t, inside.Shutdown(context.Background()))
+			}
+			require.Less(t, time.Since(begin), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded, "it waits for callbacks, which hang")
+			cancel()
+			close(hang)
+			require.NoError(t, s.Shutdown(context.Background()))
+			require.NoError(t, pool.Shutdown(context.Background()))
+			st := s.Stats()
+			require.GreaterOrEqual(t, handedBack, far)
+			require.EqualValues(t, handedBack, st.HandedBack)
+			require.EqualValues(t, 2*n, ran.Load()+int64(st.Dropped)+int64(handedBack))
+			require.Equal(t, policy == executor.Reject, st.Dropped > 0)
+			require.Zero(t, st.Queued)
+		})
+	}
+	backTo(t, before)
+}
+
+// Callbacks start, stop and reset timers, theirs among them, and one of them
+// closes the Scheduler, while other goroutines do the same. Each timer runs, is
+// stopped or is handed back, exactly once.
+func TestStress_CallbacksStartStopResetClose(t *testing.T) {
+	warm(t)
+	before := footprintNow(t)
+	for name, e := range map[string]func() executor.Executor{
+		"default":    func() executor.Executor { return nil },
+		"inline":     func() executor.Executor { return executor.NewInline() },
+		"goroutines": func() executor.Executor { return executor.NewGoroutines() },
+		"blocking": func() executor.Executor {
+			return executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(2), executor.WithQueue(5))
+		},
+		"caller": func() executor.Executor {
+			return executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(2), executor.WithQueue(5), executor.WithOverload(executor.CallerRuns))
+		},
+	} {
+		t.Log(name)
+		rounds(t, func(round int) {
+			frenzy(t, New(WithExecutor(e()), WithWheelSize(4)), uint64(round))
+		})
+	}
+	backTo(t, before)
+}
+
+// frenzied is one timer of a frenzy.
+type frenzied struct {
+	// ends counts what has become of it: a run, a Stop that reported true, or that
+	// Close returned it.
+	ends atomic.Int32
+	h    Handle
+}
+
+func frenzy(t *testing.T, s *Scheduler, seed uint64) {
+	const limit = 30_000 // timers in all
+	var mu sync.Mutex
+	var all []*frenzied
+	var closed atomic.Bool
+	handed := make(chan []Pending, 1)
+	var act func(rng *rand.Rand)
+	begin := func(d time.Duration) {
+		mu.Lock()
+		if len(all) == limit {
+			// One of the last to start ends it all, from inside its callback, when
+			// most of the others have run.
+			mu.Unlock()
+			if !closed.Swap(true) {
+				handed <- s.Close()
+			}
+			return
+		}
+		x := &frenzied{}
+		n := uint64(len(all))
+		all = append(all, x)
+		mu.Unlock()
+		h, err := s.Start(d, func() {
+			x.ends.Inc()
+			if !closed.Load() {
+				rng := rand.New(rand.NewPCG(seed, n))
+				for range 3 {
+					act(rng)
+				}
+			}
+		})
+		if err != nil {
+			x.ends.Inc() // it never was
+			return
+		}
+		mu.Lock()
+		x.h = h
+		mu.Unlock()
+	}
+	pick := func(rng *rand.Rand) (*frenzied, Handle) {
+		mu.Lock()
+		defer mu.Unlock()
+		// A recent one, which is likely to be pending.
+		x := all[len(all)-1-rng.IntN(min(len(all), 200))]
+		return x, x.h
+	}
+	act = func(rng *rand.Rand) {
+		switch rng.IntN(8) {
+		case 0:
+			if x, h := pick(rng); h.Stop() {
+				x.ends.Inc()
+			}
+		case 1:
+			_, h := pick(rng)
+			h.Reset(time.Duration(rng.IntN(2000)-100) * time.Microsecond)
+		case 2:
+			s.Stats()
+		default:
+			begin(time.Duration(rng.IntN(1500)-100) * time.Microsecond)
+		}
+	}
+	begin(0)
+	var wg sync.WaitGroup
+	for g := range 2 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, 1e9+uint64(g)))
+			for !closed.Load() {
+				act(rng)
+				runtime.Gosched()
+			}
+		})
+	}
+	wg.Wait()
+	ps := <-handed
+	require.NoError(t, s.Shutdown(context.Background()))
+	for _, p := range ps {
+		p.Func() // ends it, as a run would
+	}
+	require.Len(t, all, limit)
+	for i, x := range all {
+		require.EqualValues(t, 1, x.ends.Load(), "timer %d", i)
+	}
+	st := s.Stats()
+	require.EqualValues(t, limit, st.Started+st.Rejected)
+	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack)
+	require.EqualValues(t, len(ps), st.HandedBack)
+	require.Zero(t, st.Dropped)
+}

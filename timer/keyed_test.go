@@ -1,0 +1,626 @@
+package timer_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// The model of a Keyed is a map of what is pending.
+func TestKeyed_Model(t *testing.T) {
+	rng := newRand(t)
+	type entry struct {
+		value int
+		due   time.Duration
+	}
+	type fired struct {
+		key, value int
+		at         time.Duration
+	}
+	for round := range 60 {
+		tick := []time.Duration{1, 10, 1000}[round%3]
+		s, clk := virtual(t, timer.WithTick(tick), timer.WithWheelSize(8), timer.WithShards(1+round%4))
+		now := func() time.Duration { return clk.Now().Sub(epoch) }
+		ceil := func(d time.Duration) time.Duration { return (d + tick - 1) / tick * tick }
+		model := map[int]entry{}
+		var got, want []fired
+		k := timer.NewKeyed(s, func(key, value int) { got = append(got, fired{key, value, now()}) })
+		expire := func(until time.Duration) {
+			for key, e := range model {
+				if e.due <= until {
+					want = append(want, fired{key, e.value, e.due})
+					delete(model, key)
+				}
+			}
+		}
+		check := func() {
+			t.Helper()
+			byTime := func(a, b fired) int {
+				if a.at != b.at {
+					return int(a.at - b.at)
+				}
+				return a.key - b.key
+			}
+			require.True(t, slices.IsSortedFunc(got, func(a, b fired) int { return int(a.at - b.at) }), "by their times")
+			slices.SortFunc(got, byTime)
+			slices.SortFunc(want, byTime)
+			require.Equal(t, want, got)
+			got, want = got[:0], want[:0]
+			require.Equal(t, len(model), k.Len())
+			require.Equal(t, len(model), s.Len())
+		}
+		// set and move take due at once to be done by the next advance, at the same
+		// time.
+		set := func(key, value int, d time.Duration) {
+			if d <= 0 {
+				want = append(want, fired{key, value, now()})
+				delete(model, key)
+			} else {
+				model[key] = entry{value, ceil(now() + d)}
+			}
+		}
+		for i := range 400 {
+			key := rng.IntN(12)
+			d := time.Duration(rng.IntN(20*int(tick)) - 2*int(tick))
+			e, pending := model[key]
+			switch rng.IntN(10) {
+			case 0, 1, 2:
+				require.NoError(t, k.Set(key, i, d))
+				set(key, i, d)
+			case 3:
+				require.Equal(t, pending, k.Move(key, d), "Move")
+				if pending {
+					set(key, e.value, d)
+				}
+			case 4:
+				v, ok := k.Remove(key)
+				require.Equal(t, pending, ok, "Remove")
+				require.Equal(t, e.value, v)
+				delete(model, key)
+			case 5, 6:
+				v, ok := k.Get(key)
+				require.Equal(t, pending, ok, "Get")
+				require.Equal(t, e.value, v)
+			case 7:
+				if rng.IntN(10) > 0 {
+					continue
+				}
+				last := time.Duration(-1)
+				n := k.Drain(func(key, value int) {
+					e, ok := model[key]
+					require.True(t, ok, "drained %d", key)
+					require.Equal(t, e.value, value)
+					require.GreaterOrEqual(t, e.due, last, "by deadline")
+					last = e.due
+					delete(model, key)
+				})
+				require.Zero(t, len(model), "drained %d", n)
+			default:
+				d := time.Duration(rng.IntN(10 * int(tick)))
+				expire(now() + d)
+				clk.Advance(d)
+				check()
+			}
+		}
+		clk.Advance(0)
+		check()
+		require.Len(t, s.Close(), len(model))
+		require.Zero(t, k.Len())
+		balanced(t, s.Stats())
+	}
+}
+
+func TestKeyed_SetReplacesValueAndDeadline(t *testing.T) {
+	s, clk := virtual(t)
+	var got []string
+	k := timer.NewKeyed(s, func(key, value string) {
+		got = append(got, fmt.Sprint(key, "=", value, " at ", clk.Now().Sub(epoch)))
+	})
+	require.NoError(t, k.Set("a", "1", time.Second))
+	require.NoError(t, k.Set("a", "2", time.Minute))
+	require.NoError(t, k.Set("b", "3", time.Minute))
+	require.NoError(t, k.Set("b", "4", time.Second))
+	require.Equal(t, 2, k.Len())
+	v, ok := k.Get("a")
+	require.True(t, ok)
+	require.Equal(t, "2", v)
+	clk.Advance(time.Hour)
+	require.Equal(t, []string{"b=4 at 1s", "a=2 at 1m0s"}, got)
+	_, ok = k.Get("a")
+	require.False(t, ok)
+	require.False(t, k.Move("a", time.Second))
+	v, ok = k.Remove("a")
+	require.False(t, ok)
+	require.Zero(t, v)
+	require.Zero(t, k.Len())
+}
+
+func TestKeyed_DueAtOnce(t *testing.T) {
+	s, clk := virtual(t)
+	var got []int
+	k := timer.NewKeyed(s, func(_ string, v int) { got = append(got, v) })
+	for i, d := range []time.Duration{0, -1, math.MinInt64} {
+		require.NoError(t, k.Set("new", 10+i, d))
+		require.NoError(t, k.Set("over", 0, time.Hour))
+		require.NoError(t, k.Set("over", 20+i, d))
+		require.NoError(t, k.Set("moved", 30+i, time.Hour))
+		require.True(t, k.Move("moved", d))
+		require.False(t, k.Move("moved", time.Hour), "it has left")
+		_, ok := k.Remove("new")
+		require.False(t, ok)
+		require.Zero(t, k.Len())
+		require.Empty(t, got, "inside Set")
+		clk.Advance(0)
+		require.Equal(t, []int{10 + i, 20 + i, 30 + i}, got)
+		got = nil
+	}
+	require.NoError(t, k.Set("far", 1, math.MaxInt64))
+	require.True(t, k.Move("far", math.MaxInt64))
+	clk.Advance(200 * 365 * 24 * time.Hour)
+	require.Empty(t, got)
+	require.Equal(t, 1, k.Len())
+	balanced(t, s.Stats())
+}
+
+func TestKeyed_FromInsideTheCallback(t *testing.T) {
+	s, clk := virtual(t)
+	n := 0
+	var k *timer.Keyed[string, int]
+	k = timer.NewKeyed(s, func(key string, v int) {
+		_, ok := k.Get(key)
+		require.False(t, ok, "it has left")
+		if n++; v > 0 {
+			require.NoError(t, k.Set(key, v-1, time.Second))
+			require.True(t, k.Move(key, 2*time.Second))
+		} else {
+			k.Drain(func(string, int) {})
+		}
+	})
+	require.NoError(t, k.Set("a", 3, time.Second))
+	clk.Advance(6 * time.Second)
+	require.Equal(t, 3, n)
+	clk.Advance(time.Second)
+	require.Equal(t, 4, n)
+	require.Zero(t, k.Len())
+}
+
+func TestKeyed_Drain(t *testing.T) {
+	s, clk := virtual(t, timer.WithShards(3))
+	k := timer.NewKeyed(s, func(int, int) { t.Error("fired") })
+	require.Zero(t, k.Drain(func(int, int) {}))
+	for i := range 100 {
+		require.NoError(t, k.Set(i, -i, time.Duration(100-i)*time.Second))
+	}
+	next := 99
+	require.Equal(t, 100, k.Drain(func(key, value int) {
+		require.Equal(t, next, key, "by deadline")
+		require.Equal(t, -key, value)
+		next--
+		_, ok := k.Get(key)
+		require.False(t, ok)
+	}))
+	require.Zero(t, k.Len())
+	require.Zero(t, s.Len())
+	clk.Advance(time.Hour)
+	balanced(t, s.Stats())
+}
+
+// What is set, moved, removed or fires before its turn comes is left alone: also
+// if the new deadline is the old one, as it is when time stands still.
+func TestKeyed_ChangesDuringADrain(t *testing.T) {
+	s, clk := virtual(t)
+	fired := map[string]int{}
+	k := timer.NewKeyed(s, func(key string, v int) { fired[key] = v })
+	for i, key := range []string{"first", "set", "same", "moved", "at once", "removed", "again", "last"} {
+		require.NoError(t, k.Set(key, i, time.Minute))
+		require.NoError(t, k.Set(key, i, time.Duration(i+1)*time.Second))
+	}
+	drained := map[string]int{}
+	require.Equal(t, 2, k.Drain(func(key string, v int) {
+		drained[key] = v
+		if key == "first" {
+			require.NoError(t, k.Set("set", 10, time.Hour))
+			require.NoError(t, k.Set("same", 11, 3*time.Second))
+			require.True(t, k.Move("moved", 4*time.Second))
+			require.True(t, k.Move("at once", 0))
+			_, ok := k.Remove("removed")
+			require.True(t, ok)
+			_, ok = k.Remove("again")
+			require.True(t, ok)
+			require.NoError(t, k.Set("again", 12, 7*time.Second))
+			require.NoError(t, k.Set("new", 13, time.Second))
+			require.NoError(t, k.Set("first", 14, time.Second))
+		}
+	}))
+	require.Equal(t, map[string]int{"first": 0, "last": 7}, drained)
+	clk.Advance(time.Hour)
+	require.Equal(t, map[string]int{"first": 14, "set": 10, "same": 11, "moved": 3, "at once": 4, "again": 12, "new": 13}, fired)
+	balanced(t, s.Stats())
+}
+
+// A Drain whose function panics loses nothing but what it had been given.
+func TestKeyed_DrainPanics(t *testing.T) {
+	s, clk := virtual(t, timer.WithShards(2))
+	fired := map[int]bool{}
+	k := timer.NewKeyed(s, func(key, _ int) { fired[key] = true })
+	for i := range 10 {
+		require.NoError(t, k.Set(i, 0, time.Duration(1+i)*time.Second))
+	}
+	require.PanicsWithValue(t, "oops", func() {
+		k.Drain(func(key, _ int) {
+			if key == 3 {
+				panic("oops")
+			}
+		})
+	})
+	require.Equal(t, 6, k.Len())
+	require.NoError(t, k.Set(0, 0, time.Second), "it is usable")
+	clk.Advance(time.Minute)
+	require.Equal(t, map[int]bool{0: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true}, fired)
+	balanced(t, s.Stats())
+}
+
+// Two drains at once take each key once.
+func TestKeyed_DrainsAtOnce(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	k := timer.NewKeyed(s, func(int, int) {})
+	var taken [5000]atomic.Int32
+	for i := range taken {
+		require.NoError(t, k.Set(i, i, time.Hour))
+	}
+	var wg sync.WaitGroup
+	var total atomic.Int64
+	for range 4 {
+		wg.Go(func() {
+			total.Add(int64(k.Drain(func(key, _ int) { taken[key].Inc() })))
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, len(taken), total.Load())
+	for i := range taken {
+		require.EqualValues(t, 1, taken[i].Load())
+	}
+}
+
+// What cannot be a key panics in its caller, and leaves all usable.
+func TestKeyed_KeysThatCannotBe(t *testing.T) {
+	s, clk := virtual(t)
+	n := 0
+	k := timer.NewKeyed(s, func(key any, v int) { n++ })
+	require.NoError(t, k.Set("good", 1, time.Second))
+	for _, bad := range []any{[]int{1}, map[int]int{}, func() {}, [1]any{[]int{}}, struct{ a any }{[]int{}}} {
+		require.Panics(t, func() { k.Set(bad, 1, time.Second) }, "%T", bad)
+		require.Panics(t, func() { k.Get(bad) }, "%T", bad)
+		require.Panics(t, func() { k.Move(bad, time.Second) }, "%T", bad)
+		require.Panics(t, func() { k.Remove(bad) }, "%T", bad)
+	}
+	// One that is not equal to itself could never be found again.
+	for _, bad := range []any{math.NaN(), float32(math.NaN()), [1]float64{math.NaN()}, struct{ f float64 }{math.NaN()}, complex(0, math.NaN())} {
+		const msg = "timer: a Keyed's key must be equal to itself"
+		require.PanicsWithValue(t, msg, func() { k.Set(bad, 1, time.Second) })
+		require.PanicsWithValue(t, msg, func() { k.Get(bad) })
+	}
+	require.NoError(t, k.Set(0.0, 1, time.Second))
+	v, ok := k.Get(math.Copysign(0, -1))
+	require.True(t, ok, "zero is equal to negative zero")
+	require.Equal(t, 1, v)
+	require.NoError(t, k.Set(nil, 1, time.Second), "nil is a key")
+	require.Equal(t, 3, k.Len())
+	clk.Advance(time.Second)
+	require.Equal(t, 3, n)
+	balanced(t, s.Stats())
+}
+
+func TestKeyed_NilFuncPanics(t *testing.T) {
+	s, _ := virtual(t)
+	require.PanicsWithValue(t, "timer: NewKeyed with a nil func", func() { timer.NewKeyed[int, int](s, nil) })
+}
+
+func TestKeyed_CallbackPanics(t *testing.T) {
+	panics := 0
+	s, clk := virtual(t, timer.WithPanicHandler(func(any, []byte) { panics++ }))
+	n := 0
+	k := timer.NewKeyed(s, func(key, _ int) {
+		if key%2 == 0 {
+			panic(key)
+		}
+		n++
+	})
+	for i := range 10 {
+		require.NoError(t, k.Set(i, i, time.Second))
+	}
+	clk.Advance(time.Second)
+	require.Equal(t, 5, n)
+	require.Equal(t, 5, panics)
+	require.Zero(t, k.Len())
+}
+
+func TestKeyed_Close(t *testing.T) {
+	s, clk := virtual(t, timer.WithShards(2))
+	got := map[string]int{}
+	k := timer.NewKeyed(s, func(key string, v int) { got[key] = v })
+	require.NoError(t, k.Set("a", 1, time.Second))
+	require.NoError(t, k.Set("b", 0, time.Hour))
+	require.NoError(t, k.Set("b", 2, time.Minute))
+	handed := s.Close()
+	require.Len(t, handed, 2)
+	require.Equal(t, epoch.Add(time.Second), handed[0].Deadline)
+	require.Equal(t, epoch.Add(time.Minute), handed[1].Deadline)
+	require.Zero(t, k.Len())
+	_, ok := k.Get("a")
+	require.False(t, ok)
+	require.False(t, k.Move("a", 0))
+	_, ok = k.Remove("a")
+	require.False(t, ok)
+	require.Zero(t, k.Drain(func(string, int) { t.Error("drained") }))
+	require.ErrorIs(t, k.Set("a", 3, time.Second), timer.ErrClosed)
+	require.ErrorIs(t, k.Set("c", 3, 0), timer.ErrClosed)
+	clk.Advance(time.Hour)
+	require.Empty(t, got)
+	handed[1].Func()
+	require.Equal(t, map[string]int{"b": 2}, got)
+	require.EqualValues(t, 2, s.Stats().Rejected)
+	balanced(t, s.Stats())
+}
+
+func TestKeyed_MaxPending(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		s, clk := virtual(t, timer.WithMaxPending(3), timer.WithShards(shards))
+		got := map[int]int{}
+		k := timer.NewKeyed(s, func(key, v int) { got[key] = v })
+		for i := range 3 {
+			require.NoError(t, k.Set(i, i, time.Second))
+		}
+		require.ErrorIs(t, k.Set(3, 3, time.Second), timer.ErrTooManyPending)
+		require.Equal(t, 3, k.Len())
+		_, ok := k.Get(3)
+		require.False(t, ok)
+		require.NoError(t, k.Set(1, 11, time.Second), "it has its place")
+		_, ok = k.Remove(0)
+		require.True(t, ok)
+		require.NoError(t, k.Set(3, 3, time.Second), "there is room")
+		clk.Advance(time.Second)
+		require.Equal(t, map[int]int{1: 11, 2: 2, 3: 3}, got)
+		for i := range 3 {
+			require.NoError(t, k.Set(i, i, time.Second))
+		}
+		require.EqualValues(t, 1, s.Stats().Rejected)
+		balanced(t, s.Stats())
+	}
+}
+
+func TestKeyed_TwoOnOneScheduler(t *testing.T) {
+	s, clk := virtual(t)
+	var got []string
+	a := timer.NewKeyed(s, func(k int, v string) { got = append(got, "a"+v) })
+	b := timer.NewKeyed(s, func(k int, v string) { got = append(got, "b"+v) })
+	require.NoError(t, a.Set(1, "1", time.Second))
+	require.NoError(t, b.Set(1, "2", 2*time.Second))
+	_, ok := a.Remove(2)
+	require.False(t, ok)
+	require.Equal(t, 1, a.Len())
+	clk.Advance(time.Minute)
+	require.Equal(t, []string{"a1", "b2"}, got)
+}
+
+func TestKeyed_AllocatesNothingOverAKey(t *testing.T) {
+	s, _ := virtual(t)
+	ints := timer.NewKeyed(s, func(int, *int) {})
+	strings := timer.NewKeyed(s, func(string, int) {})
+	structs := timer.NewKeyed(s, func([2]string, int) {})
+	v := new(int)
+	require.NoError(t, ints.Set(1, v, time.Hour))
+	require.NoError(t, strings.Set("key", 1, time.Hour))
+	require.NoError(t, structs.Set([2]string{"a", "b"}, 1, time.Hour))
+	i := time.Duration(0)
+	for name, f := range map[string]func(){
+		"Set, later":   func() { i++; ints.Set(1, v, time.Hour+i) },
+		"Set, earlier": func() { i++; ints.Set(1, v, time.Hour-i) },
+		"Set, string":  func() { strings.Set("key", 2, time.Hour) },
+		"Set, array":   func() { structs.Set([2]string{"a", "b"}, 2, time.Hour) },
+		"Move":         func() { i++; ints.Move(1, time.Hour-i) },
+		"Get":          func() { strings.Get("key") },
+	} {
+		require.Zero(t, testing.AllocsPerRun(100, f), name)
+	}
+}
+
+// Neither entries nor the maps' own memory stay after a peak.
+func TestKeyed_MemoryFallsAfterAPeak(t *testing.T) {
+	s, clk := virtual(t, timer.WithShards(2), timer.WithTick(time.Millisecond))
+	k := timer.NewKeyed(s, func(int, [4]int) {})
+	const n = 100_000
+	for round, empty := range []func(){
+		func() {
+			for i := range n {
+				_, ok := k.Remove(i)
+				require.True(t, ok)
+			}
+		},
+		func() { clk.Advance(time.Second) },
+		func() { require.Equal(t, n, k.Drain(func(int, [4]int) {})) },
+	} {
+		before := heapInUse()
+		for i := range n {
+			if k.Set(i, [4]int{}, time.Second) != nil {
+				t.Fatal("Set")
+			}
+		}
+		peak := heapInUse() - before
+		empty()
+		clk.Advance(time.Minute)
+		left := heapInUse() - before
+		require.Less(t, left, peak/20, "%d: of %d bytes at the peak", round, peak)
+		require.Zero(t, k.Len())
+	}
+	runtime.KeepAlive(k)
+}
+
+// A value is let go of when it is replaced, removed, drained, or has fired.
+func TestKeyed_ValuesAreReleased(t *testing.T) {
+	type payload [1 << 12]byte
+	s, clk := virtual(t)
+	k := timer.NewKeyed(s, func(string, *payload) {})
+	var ws []weak.Pointer[payload]
+	set := func(key string) {
+		p := new(payload)
+		ws = append(ws, weak.Make(p))
+		require.NoError(t, k.Set(key, p, time.Second))
+	}
+	for _, key := range []string{"replaced", "removed", "fired"} {
+		set(key)
+	}
+	require.NoError(t, k.Set("replaced", nil, time.Hour))
+	k.Remove("removed")
+	clk.Advance(time.Second)
+	set("drained")
+	k.Drain(func(string, *payload) {})
+	runtime.GC()
+	for i, w := range ws {
+		require.Nil(t, w.Value(), "%d", i)
+	}
+	runtime.KeepAlive(k)
+}
+
+// Sets from many goroutines while keys fall due: each value comes out at most
+// once, by firing, Remove or Drain, or was replaced by a later one; the last
+// value of a key is never lost.
+func TestKeyed_Stress(t *testing.T) {
+	s := timer.New(timer.WithTick(time.Microsecond))
+	const workers, keys, each = 4, 16, 3000
+	out := make([]atomic.Int32, each*keys) // how often a value came out
+	k := timer.NewKeyed(s, func(key, v int) {
+		if key != v%keys {
+			t.Errorf("value %d came out of key %d", v, key)
+		}
+		out[v].Inc()
+	})
+	last := make([]int, keys)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(w), 5))
+			for i := range each {
+				// One of the worker's own keys, so that it knows the last value.
+				key := w + workers*rng.IntN(keys/workers)
+				last[key] = i*keys + key
+				if err := k.Set(key, last[key], time.Duration(rng.IntN(300_000)-1000)); err != nil {
+					t.Error(err)
+				}
+				switch other := rng.IntN(keys); rng.IntN(8) {
+				case 0:
+					if v, ok := k.Remove(other); ok {
+						out[v].Inc()
+					}
+				case 1:
+					k.Move(other, time.Duration(rng.IntN(300_000)))
+				case 2:
+					k.Get(other)
+				case 3:
+					if rng.IntN(50) == 0 {
+						k.Drain(func(_, v int) { out[v].Inc() })
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Eventually(t, func() bool { return k.Len() == 0 }, time.Minute, time.Millisecond)
+	require.NoError(t, s.Shutdown(t.Context()))
+	came := 0
+	for v := range out {
+		n := out[v].Load()
+		came += int(n)
+		require.LessOrEqual(t, n, int32(1), "value %d came out %d times", v, n)
+	}
+	for key, v := range last {
+		require.EqualValues(t, 1, out[v].Load(), "the last value of key %d was lost", key)
+	}
+	require.Greater(t, came, keys)
+	balanced(t, s.Stats())
+}
+
+// All workers set the same keys: of what was set at once any may be replaced,
+// but what came out and what was replaced are all there was.
+func TestKeyed_StressSameKeys(t *testing.T) {
+	s := timer.New(timer.WithTick(time.Microsecond))
+	var fired, removed atomic.Int64
+	k := timer.NewKeyed(s, func(string, int) { fired.Inc() })
+	keys := []string{"a", "b", "c"}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(w), 6))
+			for i := range 5000 {
+				key := keys[rng.IntN(3)]
+				if rng.IntN(4) == 0 {
+					if _, ok := k.Remove(key); ok {
+						removed.Inc()
+					}
+				} else if err := k.Set(key, i, time.Duration(rng.IntN(20_000))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Eventually(t, func() bool { return k.Len() == 0 }, time.Minute, time.Millisecond)
+	require.NoError(t, s.Shutdown(t.Context()))
+	st := s.Stats()
+	require.EqualValues(t, st.Fired, fired.Load())
+	require.EqualValues(t, st.Stopped, removed.Load())
+	balanced(t, st)
+}
+
+// Close in the middle: what was set without an error fires or is handed back.
+func TestKeyed_CloseRace(t *testing.T) {
+	for range 50 {
+		s := timer.New(timer.WithTick(time.Microsecond))
+		var fired, set atomic.Int64
+		k := timer.NewKeyed(s, func(int, int) { fired.Inc() })
+		var wg sync.WaitGroup
+		for w := range 2 {
+			wg.Go(func() {
+				for i := range 500 {
+					if k.Set(w*500+i, i, time.Duration(i)*time.Microsecond) == nil {
+						set.Inc()
+					}
+				}
+			})
+		}
+		for k.Len() == 0 && set.Load() < 500 {
+			runtime.Gosched()
+		}
+		handed := len(s.Close())
+		wg.Wait()
+		require.NoError(t, s.Shutdown(t.Context()))
+		require.EqualValues(t, set.Load(), int(fired.Load())+handed)
+		require.Zero(t, k.Len())
+		balanced(t, s.Stats())
+	}
+}
+
+func TestKeyed_InABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		defer s.Close()
+		begin := time.Now()
+		got := make(chan time.Duration, 1)
+		k := timer.NewKeyed(s, func(string, int) { got <- time.Since(begin) })
+		require.NoError(t, k.Set("a", 1, time.Hour))
+		require.Equal(t, time.Hour, <-got)
+	})
+}

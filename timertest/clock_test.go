@@ -1,0 +1,259 @@
+package timertest_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timertest"
+)
+
+var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func TestNewClock_HasNoMonotonicReading(t *testing.T) {
+	now := time.Now()
+	clk := timertest.NewClock(now)
+	require.Equal(t, now.Round(0), clk.Now())
+	require.Equal(t, clk.Now(), clk.Now(), "it stands still")
+	clk.AdvanceTo(now.Add(time.Hour))
+	require.Equal(t, now.Add(time.Hour).Round(0), clk.Now())
+}
+
+func TestClock_Advance(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	var rang []time.Duration
+	ring := func() { rang = append(rang, clk.Now().Sub(epoch)) }
+	a, b, c := clk.NewAlarm(ring), clk.NewAlarm(ring), clk.NewAlarm(ring)
+	clk.NewAlarm(func() { t.Error("an alarm that was not set rang") })
+	clk.Advance(time.Hour)
+	require.Empty(t, rang, "not set")
+	a.Reset(3 * time.Second)
+	b.Reset(time.Second)
+	c.Reset(time.Hour)
+	clk.Advance(time.Second - 1)
+	require.Empty(t, rang, "early")
+	clk.Advance(1)
+	require.Equal(t, []time.Duration{time.Hour + time.Second}, rang)
+	clk.Advance(time.Minute)
+	require.Equal(t, []time.Duration{time.Hour + time.Second, time.Hour + 3*time.Second}, rang)
+	require.Equal(t, epoch.Add(time.Hour+61*time.Second), clk.Now(), "past the last alarm")
+	c.Stop()
+	c.Stop()
+	clk.Advance(24 * time.Hour)
+	require.Len(t, rang, 2, "stopped")
+	c.Reset(time.Second)
+	c.Reset(time.Minute) // in place of it
+	clk.Advance(time.Minute - 1)
+	require.Len(t, rang, 2)
+	clk.Advance(1)
+	require.Len(t, rang, 3)
+}
+
+func TestClock_AdvanceByNothing(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	n := 0
+	a := clk.NewAlarm(func() { n++ })
+	for _, d := range []time.Duration{0, -1, math.MinInt64} {
+		a.Reset(d)
+		require.Zero(t, n, "inside Reset")
+		clk.Advance(0)
+		require.Equal(t, 1, n)
+		n = 0
+	}
+	a.Reset(1)
+	clk.Advance(0)
+	require.Zero(t, n)
+}
+
+// Alarms of one moment ring in the order in which they were set.
+func TestClock_Order(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		clk := timertest.NewClock(epoch)
+		type setting struct {
+			when time.Duration
+			seq  int
+		}
+		var want, got []setting
+		current := map[int]setting{}
+		alarms := make([]clock.Alarm, 50)
+		for i := range alarms {
+			alarms[i] = clk.NewAlarm(func() {
+				require.Equal(t, epoch.Add(current[i].when), clk.Now())
+				got = append(got, current[i])
+			})
+		}
+		for seq := range 200 {
+			i := rng.IntN(len(alarms))
+			if rng.IntN(4) == 0 {
+				alarms[i].Stop()
+				delete(current, i)
+				continue
+			}
+			d := time.Duration(rng.IntN(20))
+			alarms[i].Reset(d)
+			current[i] = setting{d, seq}
+		}
+		for _, s := range current {
+			want = append(want, s)
+		}
+		slices.SortFunc(want, func(a, b setting) int {
+			if a.when != b.when {
+				return int(a.when - b.when)
+			}
+			return a.seq - b.seq
+		})
+		next, ok := clk.Next()
+		require.True(t, ok)
+		require.Equal(t, epoch.Add(want[0].when), next)
+		clk.Advance(20)
+		require.Equal(t, want, got)
+		_, ok = clk.Next()
+		require.False(t, ok)
+	}
+}
+
+// From inside the function of an alarm, all may be done but to advance.
+func TestClock_FromInside(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	var rang []time.Duration
+	var again, other clock.Alarm
+	again = clk.NewAlarm(func() {
+		if rang = append(rang, clk.Now().Sub(epoch)); len(rang) < 4 {
+			again.Reset(time.Second)
+		}
+		other.Stop()
+		next, ok := clk.Next()
+		require.Equal(t, len(rang) < 4, ok)
+		if ok {
+			require.Equal(t, clk.Now().Add(time.Second), next)
+		}
+		require.PanicsWithValue(t, "timertest: Advance while another Advance is under way", func() { clk.Advance(0) })
+		require.PanicsWithValue(t, "timertest: Advance while another Advance is under way", func() { clk.AdvanceTo(clk.Now()) })
+	})
+	other = clk.NewAlarm(func() { t.Error("it was stopped at its very moment") })
+	again.Reset(time.Second)
+	other.Reset(time.Second)
+	clk.Advance(3500 * time.Millisecond)
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, rang)
+	clk.Advance(time.Hour)
+	require.Len(t, rang, 4)
+}
+
+// What is set for the present moment inside an alarm's function rings in the same
+// Advance.
+func TestClock_SetForNowFromInside(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	n := 0
+	var a clock.Alarm
+	a = clk.NewAlarm(func() {
+		if n++; n < 100 {
+			a.Reset(0)
+		}
+	})
+	a.Reset(time.Second)
+	clk.Advance(time.Second)
+	require.Equal(t, 100, n)
+	require.Equal(t, epoch.Add(time.Second), clk.Now())
+}
+
+func TestClock_Misuse(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	require.PanicsWithValue(t, "timertest: Advance by a negative duration: -1ns", func() { clk.Advance(-1) })
+	require.PanicsWithValue(t, "timertest: AdvanceTo a time that has passed: 2029-12-31 23:59:59.999999999 +0000 UTC", func() { clk.AdvanceTo(epoch.Add(-1)) })
+	clk.AdvanceTo(epoch)
+	require.Equal(t, epoch, clk.Now())
+	clk.Advance(time.Second)
+	require.Equal(t, epoch.Add(time.Second), clk.Now(), "it is usable")
+}
+
+// A function that panics, or ends the goroutine as t.FailNow does, leaves the
+// clock at its moment, and what is due after it still to ring.
+func TestClock_PanicAndGoexit(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("oops") }, "Goexit": runtime.Goexit} {
+		clk := timertest.NewClock(epoch)
+		rang := false
+		bad, good := clk.NewAlarm(end), clk.NewAlarm(func() { rang = true })
+		bad.Reset(time.Second)
+		good.Reset(2 * time.Second)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer func() { recover() }()
+			clk.Advance(time.Hour)
+		})
+		wg.Wait()
+		require.Equal(t, epoch.Add(time.Second), clk.Now(), name)
+		require.False(t, rang)
+		clk.Advance(time.Second)
+		require.True(t, rang, name)
+	}
+}
+
+func TestClock_SetWall(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	require.Equal(t, epoch, clk.Wall())
+	rang := false
+	clk.NewAlarm(func() { rang = true }).Reset(time.Minute)
+	clk.SetWall(epoch.Add(24 * time.Hour))
+	require.Equal(t, epoch, clk.Now(), "Now does not follow")
+	require.Equal(t, epoch.Add(24*time.Hour), clk.Wall())
+	clk.Advance(time.Second)
+	require.Equal(t, epoch.Add(24*time.Hour+time.Second), clk.Wall(), "it goes on from there")
+	require.False(t, rang, "alarms do not follow")
+	clk.SetWall(epoch.Add(-time.Hour))
+	clk.Advance(59 * time.Second)
+	require.True(t, rang)
+	require.Equal(t, epoch.Add(59*time.Second-time.Hour), clk.Wall())
+}
+
+// Alarms are set and stopped from other goroutines while time advances: none is
+// early, and one that is set rings or is stopped.
+func TestClock_Race(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	var wg sync.WaitGroup
+	quit := make(chan struct{})
+	for g := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(g), 1))
+			var due time.Time
+			var mu sync.Mutex
+			a := clk.NewAlarm(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if clk.Now().Before(due) {
+					t.Error("early")
+				}
+			})
+			for {
+				select {
+				case <-quit:
+					a.Stop()
+					return
+				default:
+				}
+				d := time.Duration(rng.IntN(1000))
+				a.Stop()
+				mu.Lock()
+				due = clk.Now()
+				mu.Unlock()
+				a.Reset(d)
+				clk.Wall()
+				clk.Next()
+			}
+		})
+	}
+	for range 20_000 {
+		clk.Advance(7)
+	}
+	close(quit)
+	wg.Wait()
+	clk.Advance(time.Hour)
+	require.Equal(t, epoch.Add(140_000+time.Hour), clk.Now())
+}

@@ -1,0 +1,59 @@
+package timertest_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// A year passes in no time, and every callback has run when Advance returns.
+func Example() {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	s.AfterFunc(365*24*time.Hour, func() { fmt.Println("fired at", clk.Now().Format(time.DateTime)) })
+
+	clk.Advance(365*24*time.Hour - 1)
+	fmt.Println("pending:", s.Len())
+	clk.Advance(1)
+	fmt.Println("pending:", s.Len())
+	// Output:
+	// pending: 1
+	// fired at 2031-01-01 00:00:00
+	// pending: 0
+}
+
+// The time of day is set while the clock goes on: durations do not follow it,
+// schedules do.
+func ExampleClock_SetWall() {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	s.Every(10*time.Minute, func() { fmt.Println("ten minutes later it is", clk.Wall().Format(time.TimeOnly)) })
+
+	clk.SetWall(time.Date(2030, 1, 1, 20, 0, 0, 0, time.UTC))
+	clk.Advance(10 * time.Minute)
+	// Output:
+	// ten minutes later it is 20:10:00
+}
+
+// Next tells how far to advance to the next thing that happens.
+func ExampleClock_Next() {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Second))
+	defer s.Close()
+	for _, d := range []time.Duration{3 * time.Second, time.Minute} {
+		s.AfterFunc(d, func() { fmt.Println(d) })
+	}
+	for s.Len() > 0 {
+		next, _ := clk.Next()
+		clk.AdvanceTo(next)
+	}
+	fmt.Println(clk.Now().Format(time.TimeOnly))
+	// Output:
+	// 3s
+	// 1m0s
+	// 00:01:00
+}
