@@ -1,0 +1,263 @@
+package idle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// A Conn is a connection that is closed when it has neither read nor written for
+// a while. What waits in a Read or a Write then gets [ErrIdle]. It is made by a
+// [Listener] or by [Conns.Wrap].
+//
+// Activity is every byte that came or went: a Read that returns some, a Write or
+// a copy each time that a piece of at most 64 KiB has been taken by the
+// operating system, of a fast copy more. Waiting is none. Bytes that the peer
+// sends count when they are read.
+//
+// Deadlines are the underlying connection's, and mean what they always do. A Conn
+// has the methods of [*net.TCPConn] that others look for by asserting to an
+// interface; where the connection underneath lacks one, its error is
+// [errors.ErrUnsupported]. Reading from and writing to a Conn with [io.Copy] uses
+// sendfile and splice where that would without the Conn.
+type Conn struct {
+	under net.Conn
+	conns *Conns
+
+	entry atomic.Pointer[Entry[*Conn]] // written under mu
+	// evicted is set before the connection is closed for being idle.
+	evicted atomic.Bool
+	// writing is held over a Write, whose pieces no other Write is to split.
+	writing sync.Mutex
+
+	mu sync.Mutex
+	// All below is guarded by mu.
+
+	timeout time.Duration
+	closed  bool // by Close, or for being idle
+}
+
+// watch begins to watch the connection, unless it is closed.
+func (c *Conn) watch() error {
+	// The lock is held until the entry is stored: if it falls due meanwhile,
+	// and the eviction is refused, the next entry is stored after it.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	e, err := c.conns.monitor.Watch(c, c.timeout)
+	if err == nil {
+		c.entry.Store(e)
+	}
+	return err
+}
+
+// idled is what the Monitor calls for a connection that was found idle.
+func (c *Conn) idled(since time.Time) {
+	c.mu.Lock() // what watches is done when its lock is free: the entry is stored
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return
+	}
+	evict := true
+	defer func() {
+		if evict {
+			c.evict() // also when onIdle panics
+		}
+	}()
+	if c.conns.onIdle != nil {
+		evict = c.conns.onIdle(c, since)
+	}
+	if evict {
+		return
+	}
+	c.conns.mu.Lock()
+	c.conns.mu.n.Refused++
+	c.conns.mu.Unlock()
+	// An error means that the Conns were closed: then nothing is watched.
+	_ = c.watch()
+}
+
+// evict closes the connection for being idle, if it was not closed before.
+func (c *Conn) evict() {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	if first {
+		c.evicted.Store(true)
+	}
+	c.mu.Unlock()
+	if first {
+		c.under.Close()
+		c.conns.done(func(n *ConnsStats) { n.Evicted++ })
+	}
+}
+
+// Close closes the connection, and ends the watching at once.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	if first {
+		c.entry.Load().Stop()
+	}
+	c.mu.Unlock()
+	err := c.under.Close()
+	if first {
+		c.conns.done(func(n *ConnsStats) { n.Closed++ })
+	}
+	return c.explain("close", err)
+}
+
+// touch tells of activity.
+func (c *Conn) touch() { c.entry.Load().Touch() }
+
+// explain turns the error that came of our closing the connection into ErrIdle.
+func (c *Conn) explain(op string, err error) error {
+	if err == nil || !c.evicted.Load() || !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) {
+		return err
+	}
+	return &net.OpError{Op: op, Net: c.LocalAddr().Network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: ErrIdle}
+}
+
+// Read reads from the connection.
+func (c *Conn) Read(b []byte) (int, error) {
+	n, err := c.under.Read(b)
+	if n > 0 {
+		c.touch()
+	}
+	return n, c.explain("read", err)
+}
+
+// pieceSize is how many bytes may go before they count as activity, unless they
+// go fast.
+const pieceSize = 64 << 10
+
+// Write writes to the connection. A long Write to a slow peer counts as activity
+// while it goes on.
+func (c *Conn) Write(b []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	written := 0
+	for {
+		n, err := c.under.Write(b[written:min(written+pieceSize, len(b))])
+		written += n
+		if n > 0 {
+			c.touch()
+		}
+		if err != nil || written == len(b) {
+			return written, c.explain("write", err)
+		}
+	}
+}
+
+// SetTimeout changes how long the connection may be silent, counting from its
+// last activity: a shorter timeout may close it at once. It panics if timeout is
+// not positive.
+func (c *Conn) SetTimeout(timeout time.Duration) {
+	checkTimeout("SetTimeout", timeout)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timeout = timeout
+	c.entry.Load().SetTimeout(timeout)
+}
+
+// Since returns the time of the connection's last activity.
+func (c *Conn) Since() time.Time { return c.conns.monitor.Time(c.entry.Load().Last()) }
+
+// NetConn returns the connection underneath. What is read from it or written to
+// it directly is no activity.
+func (c *Conn) NetConn() net.Conn { return c.under }
+
+// LocalAddr returns the local address.
+func (c *Conn) LocalAddr() net.Addr { return c.under.LocalAddr() }
+
+// RemoteAddr returns the remote address.
+func (c *Conn) RemoteAddr() net.Addr { return c.under.RemoteAddr() }
+
+// SetDeadline is the underlying connection's.
+func (c *Conn) SetDeadline(t time.Time) error { return c.explain("set", c.under.SetDeadline(t)) }
+
+// SetReadDeadline is the underlying connection's.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	return c.explain("set", c.under.SetReadDeadline(t))
+}
+
+// SetWriteDeadline is the underlying connection's.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	return c.explain("set", c.under.SetWriteDeadline(t))
+}
+
+// CloseRead shuts down the reading side. The connection is still watched: what
+// is written is activity.
+func (c *Conn) CloseRead() error {
+	if u, ok := c.under.(interface{ CloseRead() error }); ok {
+		return c.explain("close", u.CloseRead())
+	}
+	return unsupported("CloseRead", c.under)
+}
+
+// CloseWrite shuts down the writing side, so that the peer reads an end of file.
+// The connection is still watched: what is read is activity.
+func (c *Conn) CloseWrite() error {
+	if u, ok := c.under.(interface{ CloseWrite() error }); ok {
+		return c.explain("close", u.CloseWrite())
+	}
+	return unsupported("CloseWrite", c.under)
+}
+
+// SyscallConn returns access to the file descriptor. A Read or Write of it that
+// was carried out is activity.
+//
+// It does not tell package os what that would need to send a file past the Conn:
+// a copy from a file goes through ReadFrom, with sendfile all the same.
+func (c *Conn) SyscallConn() (syscall.RawConn, error) {
+	sc, ok := c.under.(syscall.Conn)
+	if !ok {
+		return nil, unsupported("SyscallConn", c.under)
+	}
+	rc, err := sc.SyscallConn()
+	if err != nil {
+		return nil, c.explain("raw-control", err)
+	}
+	return rawConn{rc, c}, nil
+}
+
+func unsupported(method string, under net.Conn) error {
+	return fmt.Errorf("idle: %s on a %T: %w", method, under, errors.ErrUnsupported)
+}
+
+type rawConn struct {
+	syscall.RawConn
+	c *Conn
+}
+
+func (r rawConn) Read(f func(fd uintptr) (done bool)) error {
+	return r.c.explain("raw-read", r.RawConn.Read(r.touching(f)))
+}
+
+func (r rawConn) Write(f func(fd uintptr) (done bool)) error {
+	return r.c.explain("raw-write", r.RawConn.Write(r.touching(f)))
+}
+
+func (r rawConn) Control(f func(fd uintptr)) error {
+	return r.c.explain("raw-control", r.RawConn.Control(f))
+}
+
+func (r rawConn) touching(f func(fd uintptr) bool) func(fd uintptr) bool {
+	return func(fd uintptr) bool {
+		done := f(fd)
+		if done {
+			r.c.touch()
+		}
+		return done
+	}
+}

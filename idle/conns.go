@@ -1,0 +1,129 @@
+package idle
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// Conns closes connections that have gone silent: those that it wraps, and those
+// that its listeners accept. Make one with [NewConns]. All its methods may be
+// called from any goroutine.
+type Conns struct {
+	// Fixed by NewConns.
+
+	monitor *Monitor[*Conn]
+	timeout time.Duration
+	onIdle  func(c *Conn, since time.Time) (evict bool)
+
+	mu struct {
+		sync.Mutex
+		n ConnsStats
+		// last: no connection is added any more, and the Monitor ends when none
+		// is open. That is how those of NewListener end.
+		last bool
+	}
+}
+
+// ConnsStats are counts of connections. Wrapped = Evicted + Closed + Open, at
+// every moment.
+type ConnsStats struct {
+	// Wrapped counts the connections, wrapped or accepted.
+	Wrapped uint64
+	// Evicted counts those that were closed for being idle.
+	Evicted uint64
+	// Closed counts those that their users closed.
+	Closed uint64
+	// Open is how many have been neither.
+	Open int
+
+	// Refused counts the evictions that the callback of WithOnIdle refused.
+	Refused uint64
+}
+
+// NewConns makes a Conns that closes a connection when it has neither read nor
+// written for timeout. It panics if timeout is not positive.
+func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
+	checkTimeout("NewConns", timeout)
+	c := connsConfig{config: config{tick: DefaultTick}}
+	for _, o := range opts {
+		o.applyConns(&c)
+	}
+	cs := &Conns{timeout: timeout, onIdle: c.onIdle}
+	cs.monitor = New((*Conn).idled, monitorOption(func(m *config) { *m = c.config }))
+	return cs
+}
+
+// Wrap returns a Conn over c, which is watched from now on; c itself is not to
+// be used any more. After Close the error is [ErrClosed], and c stays as it is.
+func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
+	w := &Conn{under: c, conns: cs, timeout: cs.timeout}
+	cs.mu.Lock()
+	if cs.mu.last {
+		cs.mu.Unlock()
+		return nil, ErrClosed
+	}
+	cs.mu.n.Wrapped++
+	cs.mu.n.Open++
+	cs.mu.Unlock()
+	if err := w.watch(); err != nil {
+		cs.done(func(n *ConnsStats) { n.Wrapped-- })
+		return nil, err
+	}
+	return w, nil
+}
+
+// Listener returns a Listener over l, whose connections these are.
+func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{under: l, conns: cs} }
+
+// Stats returns the counts.
+func (cs *Conns) Stats() ConnsStats {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.mu.n
+}
+
+// Close ends the watching, and returns the connections that are open, in no
+// particular order: they stay so, and can be used as before, but will not be
+// closed for being idle. No connection is wrapped any more. Close waits for
+// nothing: see [Monitor.Close].
+func (cs *Conns) Close() []*Conn {
+	cs.mu.Lock()
+	cs.mu.last = true
+	cs.mu.Unlock()
+	return cs.monitor.Close()
+}
+
+// Shutdown ends the watching as Close does, and waits until all callbacks have
+// returned; it returns ctx's error if that ends first. The open connections are
+// kept for a call of Close to return.
+func (cs *Conns) Shutdown(ctx context.Context) error {
+	cs.mu.Lock()
+	cs.mu.last = true
+	cs.mu.Unlock()
+	return cs.monitor.Shutdown(ctx)
+}
+
+// noMore lets the Monitor end with the last connection.
+func (cs *Conns) noMore() {
+	cs.mu.Lock()
+	cs.mu.last = true
+	end := cs.mu.n.Open == 0
+	cs.mu.Unlock()
+	if end {
+		cs.monitor.Close()
+	}
+}
+
+// done takes an open connection off, and counts what became of it.
+func (cs *Conns) done(count func(*ConnsStats)) {
+	cs.mu.Lock()
+	cs.mu.n.Open--
+	count(&cs.mu.n)
+	end := cs.mu.last && cs.mu.n.Open == 0
+	cs.mu.Unlock()
+	if end {
+		cs.monitor.Close()
+	}
+}

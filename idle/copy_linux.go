@@ -1,0 +1,54 @@
+package idle
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// canSplice: package net has a fast way between sockets.
+const canSplice = true
+
+// waitReadable waits until a stream socket has something to read, or an end of
+// file, within the read deadline that it has. It returns how many bytes can be
+// read at once: zero only at the end of the stream, or with an error.
+func waitReadable(rc syscall.RawConn) (n int64, err error) {
+	var fail error
+	err = rc.Read(func(fd uintptr) (done bool) {
+		n, done, fail = readable(int(fd))
+		return done
+	})
+	if err == nil {
+		err = fail
+	}
+	return n, err
+}
+
+// readable reports how many bytes can be read; done is false if there are none
+// yet.
+func readable(fd int) (n int64, done bool, err error) {
+	var b [1]byte
+	for {
+		// The count of bytes alone does not tell an end of file from none yet.
+		k, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK)
+		switch err {
+		case nil:
+		case syscall.EINTR:
+			continue
+		case syscall.EAGAIN:
+			return 0, false, nil
+		default:
+			return 0, true, os.NewSyscallError("recvfrom", err)
+		}
+		if k == 0 {
+			return 0, true, nil
+		}
+		break
+	}
+	var count int32
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TIOCINQ, uintptr(unsafe.Pointer(&count)))
+	if errno != 0 {
+		count = 0 // one byte there is
+	}
+	return int64(max(count, 1)), true, nil
+}

@@ -1,0 +1,142 @@
+package idle
+
+import (
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/clock"
+)
+
+// manual is a clock that anybody may advance, and whose alarms do not ring.
+type manual struct{ ns atomic.Int64 }
+
+func (c *manual) Now() time.Time              { return time.Unix(0, c.ns.Load()) }
+func (c *manual) NewAlarm(func()) clock.Alarm { return silent{} }
+func (silent) Reset(time.Duration)            {}
+func (silent) Stop()                          {}
+
+type silent struct{}
+
+// contested is one watched thing over which touches, a stop and the decision to
+// evict are raced.
+type contested struct {
+	touched atomic.Int64 // the latest touch that reported true
+	evicted atomic.Int64
+	since   atomic.Int64
+	at      atomic.Int64
+	stopped atomic.Bool
+}
+
+// The decision is raced with touches millions of times, with no scheduler in
+// between: here the timers do not fire but are taken out and expired by the test,
+// over and over, as fast as others touch.
+func TestStress_TouchRacesTheDecision(t *testing.T) {
+	d := time.Second
+	if os.Getenv("TICKLESS_STRESS") == "long" {
+		d = 2 * time.Minute
+	}
+	var touches atomic.Int64
+	var rearmed, evictions, stops uint64
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		st := decisionRound(t, &touches)
+		rearmed, evictions, stops = rearmed+st.Rearmed, evictions+st.Evicted, stops+st.Stopped
+	}
+	t.Logf("%d touches, %d rearmed, %d evicted, %d stopped", touches.Load(), rearmed, evictions, stops)
+}
+
+func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
+	const things, timeout = 2000, 1000
+	clk := &manual{}
+	m := New(func(x *contested, since time.Time) {
+		x.at.Store(clk.ns.Load())
+		x.since.Store(since.UnixNano())
+		x.evicted.Inc()
+	}, WithClock(clk), WithTick(1))
+	entries := make([]*Entry[*contested], things)
+	for i := range entries {
+		e, err := m.Watch(&contested{}, timeout)
+		require.NoError(t, err)
+		e.value.touched.Store(int64(e.Last()))
+		entries[i] = e
+	}
+	// front is the thing that all are at; it moves on when that has ended.
+	var front atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { // a toucher
+			rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
+			n := int64(0)
+			for i := front.Load(); i < things; i = front.Load() {
+				e, at := entries[i], m.Now()
+				// By now another may have gone on, and the decision been made.
+				clk.ns.Add(rng.Int64N(2 * timeout))
+				if e.TouchAt(at) {
+					n++
+					for {
+						old := e.value.touched.Load()
+						if int64(at) <= old || e.value.touched.CompareAndSwap(old, int64(at)) {
+							break
+						}
+					}
+				} else {
+					front.CompareAndSwap(i, i+1)
+				}
+				if rng.IntN(2000) == 0 && e.Stop() {
+					e.value.stopped.Store(true)
+				}
+			}
+			touches.Add(n)
+		})
+	}
+	wg.Go(func() { // the expiry
+		for i := front.Load(); i < things; i = front.Load() {
+			e := entries[i]
+			st := e.period.Load().stripe
+			st.mu.Lock()
+			fired := e.timer.Stop()
+			st.mu.Unlock()
+			if fired {
+				e.expire()
+			}
+		}
+	})
+	wg.Wait()
+	st := m.Stats()
+	require.EqualValues(t, things, st.Evicted+st.Stopped)
+	for _, e := range entries {
+		x := e.value
+		if x.stopped.Load() {
+			require.Zero(t, x.evicted.Load(), "evicted after a stop")
+			continue
+		}
+		require.EqualValues(t, 1, x.evicted.Load())
+		require.EqualValues(t, e.Last(), x.since.Load())
+		require.LessOrEqual(t, x.touched.Load(), x.since.Load(), "a touch was ignored")
+		require.GreaterOrEqual(t, x.at.Load(), x.since.Load()+timeout, "early")
+	}
+	require.Empty(t, m.Close())
+	return st
+}
+
+// If Close comes between an entry's being looked at and its new timer's start,
+// the entry is handed back.
+func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
+	clk := &manual{}
+	m := New(func(int, time.Time) { t.Error("evicted") }, WithClock(clk))
+	e, err := m.Watch(1, time.Second)
+	require.NoError(t, err)
+	clk.ns.Add(int64(time.Second))
+	require.True(t, e.Touch())
+	for _, p := range m.s.Close() { // the first half of Close, as expire sees it
+		p.Func()
+	}
+	require.False(t, e.Touch())
+	require.Equal(t, []int{1}, m.Close())
+	require.EqualValues(t, 1, m.Stats().HandedBack)
+}

@@ -1,0 +1,209 @@
+package idle
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/timer"
+	"go.uber.org/atomic"
+)
+
+// An Entry is one thing that a [Monitor] watches, or has watched. All its
+// methods may be called from any goroutine.
+type Entry[T any] struct {
+	// First, so that the Monitor finds the Entry from it.
+	entry
+	value T
+}
+
+// entry is the part of an Entry that is the same for all T.
+//
+// # An entry's life
+//
+//	       touch                    stop
+//	        ┌──┐          ┌──────────────────────▶ stopped
+//	Watch   │  ▼   expire │ silent for its timeout
+//	──────▶ live ─────────┼──────────────────────▶ evicted, callback
+//	        ▲  │          │ the Monitor is closed
+//	        └──┘          └──────────────────────▶ handed back
+//	    expire, touched
+//	     meanwhile: rearm
+//
+// The state and the time of the last activity are one word. A touch replaces the
+// word of a live entry by a later one. Each arrow out of live replaces the very
+// word that it was decided on: so if a touch comes in between, the decision is
+// made anew, and if the touch comes after, it finds the entry not live and
+// reports false. There is no way back to live.
+//
+// A touch takes no lock and does not know of the timer. While the entry is
+// live there is exactly one timer for it, or one call of expire on its way;
+// expire finds out what the touches were.
+type entry struct {
+	// word is the moment of the last activity, times 4, plus the state. First,
+	// for its alignment on 32-bit machines.
+	word atomic.Uint64
+	// period is written under its stripe's lock and read anywhere.
+	period atomic.Pointer[period]
+	// timer is guarded by the stripe's lock. Once the timer has fired it names
+	// nothing.
+	timer timer.Handle
+}
+
+const (
+	live uint64 = iota
+	evicted
+	stopped
+	handedBack
+	stateMask = 3
+)
+
+func word(at Moment) uint64 { return uint64(min(max(at, 0), maxMoment)) << 2 }
+
+func moment(w uint64) Moment { return Moment(w >> 2) }
+
+// A period is a timeout and the stripe that it belongs to. Entries of one
+// timeout share it: a word each instead of two.
+type period struct {
+	stripe  *stripe
+	timeout time.Duration
+}
+
+// remaining returns how long an entry that was last touched at a moment has
+// before it is idle; zero or less if it is by now.
+func (p *period) remaining(last, now Moment) time.Duration {
+	if d := p.timeout - time.Duration(now-last); d >= 0 || now > last {
+		return d
+	}
+	return p.timeout // last lies ahead, and the sum overflows
+}
+
+// Value returns what is watched.
+func (e *Entry[T]) Value() T { return e.value }
+
+// Touch tells of activity now. It reports whether the entry is still watched: if
+// true, it will not be evicted before its timeout has passed from now. If false,
+// it was stopped or handed back, or its eviction has been decided and the
+// callback runs or will.
+func (e *Entry[T]) Touch() bool { return e.touch() }
+
+// TouchAt is Touch for callers who know the time, a reading of [Monitor.Now]. A
+// touch that is older than another changes nothing, so the moments need not
+// come in order. A moment ahead of the clock keeps the entry from eviction until
+// its timeout has passed from then.
+func (e *Entry[T]) TouchAt(at Moment) bool { return e.touchAt(at) }
+
+// Stop ends the watching. It reports true if the callback will never run because
+// of this call, and false if there was nothing to stop: the entry was stopped
+// before or handed back, or its eviction has been decided. It does not wait for
+// a callback that runs.
+func (e *Entry[T]) Stop() bool { return e.stop() }
+
+// SetTimeout changes the timeout. It counts from the last activity, so that a
+// shorter one may evict at once; it is no activity itself. It reports whether
+// the entry is still watched. A timeout that is not positive panics.
+func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
+	checkTimeout("SetTimeout", timeout)
+	return e.setTimeout(timeout)
+}
+
+// Timeout returns the timeout.
+func (e *Entry[T]) Timeout() time.Duration { return e.period.Load().timeout }
+
+// Last returns the moment of the last activity, also once the entry is no longer
+// watched.
+func (e *Entry[T]) Last() Moment { return moment(e.word.Load()) }
+
+func (e *entry) touch() bool { return e.touchAt(e.period.Load().stripe.core.now()) }
+
+func (e *entry) touchAt(at Moment) bool {
+	next := word(at)
+	for {
+		w := e.word.Load()
+		if w&stateMask != live {
+			return false
+		}
+		if next <= w || e.word.CompareAndSwap(w, next) {
+			return true
+		}
+	}
+}
+
+// leaveLocked takes a live entry to its last state, and reports false if it was
+// not live. The stripe's lock is held.
+func (e *entry) leaveLocked(state uint64) bool {
+	for {
+		w := e.word.Load()
+		if w&stateMask != live {
+			return false
+		}
+		if e.word.CompareAndSwap(w, w|state) {
+			return true
+		}
+	}
+}
+
+func (e *entry) stop() bool {
+	st := e.period.Load().stripe
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !e.leaveLocked(stopped) {
+		return false
+	}
+	// If the timer has just fired, expire waits for the lock and will find the
+	// entry stopped.
+	e.timer.Stop()
+	st.n.Stopped++
+	st.core.release()
+	return true
+}
+
+func (e *entry) setTimeout(timeout time.Duration) bool {
+	st := e.period.Load().stripe
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	old := e.period.Load()
+	w := e.word.Load()
+	if w&stateMask != live {
+		return false
+	}
+	next := st.periodLocked(timeout)
+	e.period.Store(next)
+	if timeout < old.timeout {
+		// The timer may be set too late. If it has fired, expire waits for the
+		// lock and will see to it. Were it not shorter, expire would come early
+		// enough by itself.
+		e.timer.Reset(next.remaining(moment(w), st.core.now()))
+	}
+	return true
+}
+
+// expire is what the entry's timer runs, and what Close does to an entry whose
+// timer was pending.
+func (e *entry) expire() {
+	st := e.period.Load().stripe
+	st.mu.Lock()
+	if st.core.closed.Load() {
+		st.handBackLocked(e)
+		st.mu.Unlock()
+		return
+	}
+	for {
+		// The word before the clock: of what is touched after this, the swap
+		// will know.
+		w := e.word.Load()
+		if w&stateMask != live {
+			break
+		}
+		if d := e.period.Load().remaining(moment(w), st.core.now()); d > 0 {
+			st.rearmLocked(e, d)
+			break
+		}
+		if e.word.CompareAndSwap(w, w|evicted) {
+			st.n.Evicted++
+			st.core.release()
+			st.mu.Unlock()
+			st.core.evict(e, moment(w))
+			return
+		}
+	}
+	st.mu.Unlock()
+}

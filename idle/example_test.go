@@ -1,0 +1,136 @@
+package idle_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/timertest"
+)
+
+// A lease of 30 seconds that every request renews. The clock is a virtual one, to
+// show what happens when.
+func ExampleMonitor() {
+	start := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	clk := timertest.NewClock(start)
+	m := idle.New(func(session string, since time.Time) {
+		fmt.Printf("%s: session %s has expired, its last request was at %s\n",
+			clk.Now().Format("15:04:05"), session, since.Format("15:04:05"))
+	}, idle.WithClock(clk))
+	defer m.Close()
+
+	lease, err := m.Watch("alice", 30*time.Second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	request := func() {
+		if lease.Touch() {
+			fmt.Printf("%s: a request\n", clk.Now().Format("15:04:05"))
+		} else {
+			fmt.Printf("%s: a request without a session\n", clk.Now().Format("15:04:05"))
+		}
+	}
+	for range 3 {
+		clk.Advance(20 * time.Second)
+		request()
+	}
+	clk.Advance(time.Minute)
+	request()
+	// Output:
+	// 12:00:20: a request
+	// 12:00:40: a request
+	// 12:01:00: a request
+	// 12:01:30: session alice has expired, its last request was at 12:01:00
+	// 12:02:00: a request without a session
+}
+
+// An event loop reads the clock once for all that it has to handle.
+func ExampleEntry_TouchAt() {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
+	m := idle.New(func(peer string, since time.Time) {
+		fmt.Println(peer, "is silent since", since.Format("15:04:05"))
+	}, idle.WithClock(clk))
+	defer m.Close()
+
+	peers := map[string]*idle.Entry[string]{}
+	for _, peer := range []string{"a", "b", "c"} {
+		peers[peer], _ = m.Watch(peer, 15*time.Second)
+	}
+	for _, batch := range [][]string{{"a", "b", "c"}, {"a", "c"}, {"c"}} {
+		clk.Advance(10 * time.Second)
+		now := m.Now()
+		for _, peer := range batch {
+			peers[peer].TouchAt(now)
+		}
+	}
+	fmt.Println(m.Len(), "left")
+	// Output:
+	// b is silent since 12:00:10
+	// 2 left
+}
+
+// A server whose clients send a heartbeat, a line of text. Who sends none is
+// pinged once, and then disconnected.
+func ExampleListener() {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pinged := map[*idle.Conn]bool{}
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
+	l := idle.NewListener(tcp, 30*time.Second, idle.WithClock(clk),
+		idle.WithOnIdle(func(c *idle.Conn, since time.Time) (evict bool) {
+			if pinged[c] {
+				return true
+			}
+			pinged[c] = true
+			c.SetWriteDeadline(time.Now().Add(time.Second)) // a full buffer must not hold us up
+			_, err := io.WriteString(c, "ping\n")
+			return err != nil
+		}))
+	beats := make(chan string)
+	served := make(chan error)
+	go func() {
+		c, err := l.Accept()
+		for r := bufio.NewReader(c); err == nil; {
+			var line string
+			if line, err = r.ReadString('\n'); err == nil {
+				beats <- line
+			}
+		}
+		served <- err
+	}()
+
+	client, err := net.Dial("tcp", tcp.Addr().String())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	for range 3 {
+		io.WriteString(client, "alive\n")
+		fmt.Print("server: ", <-beats)
+		clk.Advance(20 * time.Second)
+	}
+	clk.Advance(20 * time.Second) // silence
+	line, _ := bufio.NewReader(client).ReadString('\n')
+	fmt.Print("client: ", line)
+	clk.Advance(time.Minute) // and no answer
+	err = <-served
+	fmt.Println("server:", errors.Is(err, idle.ErrIdle), l.Stats().Evicted, "evicted")
+	l.Close()
+	l.Conns().Shutdown(context.Background())
+	// Output:
+	// server: alive
+	// server: alive
+	// server: alive
+	// client: ping
+	// server: true 1 evicted
+}

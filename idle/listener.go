@@ -1,0 +1,83 @@
+package idle
+
+import (
+	"net"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// A Listener closes the connections that it has accepted and that have gone
+// silent. Make one with [NewListener] or [Conns.Listener].
+type Listener struct {
+	// First, for their alignment on 32-bit machines.
+
+	accepted, failed atomic.Uint64
+
+	// Fixed.
+
+	under net.Listener
+	conns *Conns
+	own   bool // the Conns are this Listener's only
+}
+
+// ListenerStats are the counts of a Listener. The embedded ones are of all
+// connections of its Conns.
+type ListenerStats struct {
+	// Accepted counts the connections that Accept has returned.
+	Accepted uint64
+	// Failed counts the calls of Accept that returned an error.
+	Failed uint64
+	ConnsStats
+}
+
+// NewListener returns a Listener over l which closes every connection that it
+// has accepted and that has neither read nor written for timeout.
+//
+// Closing the Listener leaves its connections open, and watched, so that a
+// server can end in peace. When the last of them is closed too, nothing is left.
+func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Listener {
+	if l == nil {
+		panic("idle: NewListener with a nil listener")
+	}
+	return &Listener{under: l, conns: NewConns(timeout, opts...), own: true}
+}
+
+// Accept waits for the next connection. It is a [*Conn]. Errors are those of the
+// listener underneath.
+func (l *Listener) Accept() (net.Conn, error) {
+	under, err := l.under.Accept()
+	if err != nil {
+		l.failed.Inc()
+		return nil, err
+	}
+	c, err := l.conns.Wrap(under)
+	if err != nil {
+		// Somebody has closed the Listener since, or ended its Conns.
+		under.Close()
+		l.failed.Inc()
+		return nil, &net.OpError{Op: "accept", Net: l.Addr().Network(), Addr: l.Addr(), Err: net.ErrClosed}
+	}
+	l.accepted.Inc()
+	return c, nil
+}
+
+// Close closes the listener underneath.
+func (l *Listener) Close() error {
+	err := l.under.Close()
+	if l.own {
+		l.conns.noMore()
+	}
+	return err
+}
+
+// Addr returns the listener's address.
+func (l *Listener) Addr() net.Addr { return l.under.Addr() }
+
+// Conns returns what watches the connections.
+func (l *Listener) Conns() *Conns { return l.conns }
+
+// Stats returns the counts.
+func (l *Listener) Stats() ListenerStats {
+	return ListenerStats{Accepted: l.accepted.Load(), Failed: l.failed.Load(), ConnsStats: l.conns.Stats()}
+}

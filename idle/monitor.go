@@ -1,0 +1,223 @@
+package idle
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+	"go.uber.org/atomic"
+)
+
+// A Monitor watches things, each with a timeout of its own, and evicts those
+// that have gone silent. Make one with [New], and end it with [Monitor.Close] or
+// [Monitor.Shutdown]. All its methods may be called from any goroutine, also
+// from inside callbacks.
+//
+// It has a [timer.Scheduler] of its own, with a tick that suits it; it
+// holds no goroutine while nothing is due.
+type Monitor[T any] struct{ core }
+
+// core is the part of a Monitor that is the same for all T.
+type core struct {
+	// watched counts what is watched, if that is limited. First, for its
+	// alignment on 32-bit machines.
+	watched atomic.Int64
+
+	// Fixed by New.
+
+	max int64 // 0: no limit
+	timeline
+	s *timer.Scheduler
+	// pool is where callbacks run; nil: where expire does.
+	pool *executor.Pool
+	// callback is the user's.
+	callback func(e *entry, since time.Time)
+
+	// closed is set before the Scheduler is closed. No eviction is decided by
+	// who sees it.
+	closed  atomic.Bool
+	stripes [stripes]stripe
+
+	// leftover is what Close will hand back. A stripe's lock may be held when
+	// this one is taken.
+	leftover struct {
+		sync.Mutex
+		entries []*entry
+	}
+}
+
+// New makes a Monitor. It calls evict, on a goroutine of its own choosing, with
+// each thing that was not touched for its timeout and with the time of its last
+// activity: once, and then the thing is no longer watched. evict may block, and
+// may call everything here again, such as Watch with the same thing. New panics
+// if evict is nil.
+func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monitor[T] {
+	if evict == nil {
+		panic("idle: New with a nil func")
+	}
+	c := config{tick: DefaultTick}
+	for _, o := range opts {
+		o.applyMonitor(&c)
+	}
+	m := &Monitor[T]{}
+	m.init(&c)
+	m.callback = func(e *entry, since time.Time) { evict(entryOf[T](e).value, since) }
+	return m
+}
+
+func (c *core) init(cfg *config) {
+	c.max = int64(cfg.maxWatched)
+	c.timeline = newTimeline(cfg.clock)
+	c.s = cfg.scheduler()
+	c.pool = cfg.pool()
+	for i := range c.stripes {
+		c.stripes[i].core = c
+	}
+}
+
+// evict has the callback run for an evicted entry. No lock is held.
+func (c *core) evict(e *entry, last Moment) {
+	if c.pool == nil {
+		c.callback(e, c.time(last))
+		return
+	}
+	// It has room without bound, and Shutdown ends it after the Scheduler.
+	_ = c.pool.Submit(func() { c.callback(e, c.time(last)) })
+}
+
+// entryOf returns the Entry that an entry is part of. The timer's callback,
+// e.expire, knows only the entry: a closure over an *Entry[T] has to carry the
+// type too, which makes it 24 bytes instead of 16.
+func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) }
+
+// Watch begins to watch v, which is taken as active now. If it is not touched
+// for timeout, it is evicted: never earlier, and later by at most a tick and the
+// time to wake up. A thing that is watched twice has two independent entries.
+// The error is [ErrClosed] or [ErrTooMany]. Watch panics if timeout is not
+// positive. O(1).
+func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
+	checkTimeout("Watch", timeout)
+	e := &Entry[T]{value: v}
+	if err := m.watch(&e.entry, timeout); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (c *core) watch(e *entry, timeout time.Duration) error {
+	// rand's state is each thread's own, as no counter of ours could be.
+	st := &c.stripes[rand.Uint32()%stripes]
+	if !c.acquire() {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.n.Rejected++
+		return ErrTooMany
+	}
+	e.word.Store(word(c.now()))
+	// The lock is held over the start: if the timer fires before its handle is
+	// stored, expire waits.
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	e.period.Store(st.periodLocked(timeout))
+	if st.armLocked(e, timeout) != nil {
+		st.n.Rejected++
+		c.release()
+		return ErrClosed
+	}
+	st.n.Watched++
+	return nil
+}
+
+// acquire makes sure that one more may be watched.
+func (c *core) acquire() bool {
+	if c.max == 0 {
+		return true
+	}
+	for {
+		n := c.watched.Load()
+		if n >= c.max {
+			return false
+		}
+		if c.watched.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// release undoes an acquire.
+func (c *core) release() {
+	if c.max != 0 {
+		c.watched.Dec()
+	}
+}
+
+// Now reads the Monitor's clock, for [Entry.TouchAt].
+func (m *Monitor[T]) Now() Moment { return m.now() }
+
+// Time returns the time at a moment.
+func (m *Monitor[T]) Time(at Moment) time.Time { return m.time(at) }
+
+// Len returns how many things are watched.
+func (m *Monitor[T]) Len() int { return m.Stats().Watching }
+
+// Stats returns the Monitor's counts.
+func (m *Monitor[T]) Stats() Stats {
+	var sum Stats
+	for i := range m.stripes {
+		st := &m.stripes[i]
+		st.mu.Lock()
+		sum.add(&st.n)
+		st.mu.Unlock()
+	}
+	return sum
+}
+
+// Close ends the Monitor and returns what it had watched, in no particular
+// order: these are no longer watched, and none of them is evicted. What is to be
+// watched from now on is refused. Close waits for nothing, so that callbacks may
+// call it; the callbacks of evictions that were decided before still run.
+//
+// What was just being looked at, for having been touched or not since its timer
+// was set, is returned by another call of Close: at the latest by one after
+// Shutdown has returned nil.
+func (m *Monitor[T]) Close() []T {
+	m.shut()
+	m.leftover.Lock()
+	left := m.leftover.entries
+	m.leftover.entries = nil
+	m.leftover.Unlock()
+	if len(left) == 0 {
+		return nil
+	}
+	vs := make([]T, len(left))
+	for i, e := range left {
+		vs[i] = entryOf[T](e).value
+	}
+	return vs
+}
+
+// Shutdown ends the Monitor as Close does, and waits until all callbacks have
+// returned; it returns ctx's error if that ends first. What was watched is kept
+// for a call of Close to return. When Shutdown has returned nil, no goroutine
+// and no file descriptor of the Monitor's is left. Called from inside a callback
+// it waits for that callback too, and so for ctx to end.
+func (m *Monitor[T]) Shutdown(ctx context.Context) error {
+	m.shut()
+	if err := m.s.Shutdown(ctx); err != nil || m.pool == nil {
+		return err
+	}
+	// Nothing is submitted any more.
+	return m.pool.Shutdown(ctx)
+}
+
+// shut moves what is watched to leftover.
+func (c *core) shut() {
+	c.closed.Store(true)
+	for _, p := range c.s.Close() {
+		p.Func() // expire, which hands the entry back now
+	}
+}

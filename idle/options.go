@@ -1,0 +1,140 @@
+package idle
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+)
+
+// DefaultTick is the default of [WithTick].
+const DefaultTick = 10 * time.Millisecond
+
+// A MonitorOption changes how [New] makes a Monitor. Every [Option] is one too.
+type MonitorOption interface{ applyMonitor(*config) }
+
+// A ConnsOption changes how [NewConns] and [NewListener] make their Conns. Every
+// [Option] is one too.
+type ConnsOption interface{ applyConns(*connsConfig) }
+
+// An Option is understood by Monitors and Conns alike.
+type Option interface {
+	MonitorOption
+	ConnsOption
+}
+
+type config struct {
+	tick       time.Duration
+	clock      clock.Clock // nil: the system's
+	onPanic    func(v any, stack []byte)
+	maxWatched int // 0: no limit
+}
+
+type connsConfig struct {
+	config
+	onIdle func(c *Conn, since time.Time) (evict bool)
+}
+
+type option func(*config)
+
+func (o option) applyMonitor(c *config)    { o(c) }
+func (o option) applyConns(c *connsConfig) { o(&c.config) }
+
+type monitorOption func(*config)
+
+func (o monitorOption) applyMonitor(c *config) { o(c) }
+
+type connsOption func(*connsConfig)
+
+func (o connsOption) applyConns(c *connsConfig) { o(c) }
+
+// WithTick sets to what evictions are rounded up, and so by how much they may be
+// late. The default is [DefaultTick]. There is at most one wake-up a tick,
+// however many things are watched: a coarse tick is cheap. A tick that is not
+// positive panics.
+func WithTick(tick time.Duration) Option {
+	if tick <= 0 {
+		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, it is %v", tick))
+	}
+	return option(func(c *config) { c.tick = tick })
+}
+
+// WithClock sets the clock, such as a virtual one from package timertest. Then
+// callbacks run on the goroutine that advances the clock. The default is the
+// system's monotonic clock, or the fake clock of the testing/synctest bubble in
+// which the Monitor or the Conns are made.
+func WithClock(clk clock.Clock) Option {
+	return option(func(c *config) { c.clock = clk })
+}
+
+// WithPanicHandler sets what is told of a callback's panic, on the goroutine
+// that ran the callback: the value and the stack. The default prints both to
+// standard error. A nil f panics.
+func WithPanicHandler(f func(v any, stack []byte)) Option {
+	if f == nil {
+		panic("idle: WithPanicHandler: the func must not be nil")
+	}
+	return option(func(c *config) { c.onPanic = f })
+}
+
+// WithMaxWatched limits how many things may be watched at a time. What is
+// evicted or stopped makes room at once. The default is no limit. An n that is
+// not positive panics.
+func WithMaxWatched(n int) MonitorOption {
+	if n <= 0 {
+		panic(fmt.Sprintf("idle: WithMaxWatched: the limit must be positive, it is %d", n))
+	}
+	return monitorOption(func(c *config) { c.maxWatched = n })
+}
+
+// WithOnIdle sets what is asked before a connection is closed for having been
+// idle since a moment: false refuses, and the connection gets another period
+// from then on. It may block, to send a ping or to ask somebody, and it may use
+// and close the connection; until it returns, the connection stays open however
+// long that takes, so a write in it wants a deadline. One that panics has not
+// refused. A nil f panics.
+func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
+	if f == nil {
+		panic("idle: WithOnIdle: the func must not be nil")
+	}
+	return connsOption(func(c *connsConfig) { c.onIdle = f })
+}
+
+// scheduler makes a Monitor's Scheduler. Having been given a clock, it runs what
+// expires on its poller, which suits us: an entry that was touched meanwhile, as
+// most were, is looked at and rearmed without waking another goroutine. Callbacks
+// do not run there: see pool.
+func (c *config) scheduler() *timer.Scheduler {
+	opts := []timer.Option{timer.WithTick(c.tick)}
+	if c.clock != nil {
+		opts = append(opts, timer.WithClock(c.clock))
+	} else {
+		opts = append(opts, timer.WithClock(clock.System()), timer.WithShards(2*runtime.GOMAXPROCS(0)))
+	}
+	if c.onPanic != nil {
+		opts = append(opts, timer.WithPanicHandler(c.onPanic))
+	}
+	return timer.New(opts...)
+}
+
+// pool makes what a Monitor's callbacks run on. It is nil if the clock was given:
+// then they run where the clock is advanced.
+func (c *config) pool() *executor.Pool {
+	if c.clock != nil {
+		return nil
+	}
+	var opts []executor.PoolOption
+	if c.onPanic != nil {
+		opts = append(opts, executor.WithPanicHandler(c.onPanic))
+	}
+	return executor.NewPool(opts...)
+}
+
+func checkTimeout(where string, d time.Duration) {
+	if d <= 0 {
+		panic(fmt.Sprintf("idle: %s: the timeout must be positive, it is %v", where, d))
+	}
+}

@@ -1,0 +1,62 @@
+package idle
+
+import (
+	"sync"
+	"time"
+)
+
+// stripes is how many locks a Monitor has for everything but touches. A power of
+// two.
+const stripes = 32
+
+// A stripe guards the timers of some of a Monitor's entries, drawn at random.
+// Its lock is held while the Scheduler's are taken; no user code runs under it.
+type stripe struct {
+	core *core // fixed
+
+	mu sync.Mutex
+	// All below is guarded by mu.
+
+	// periods are some of those that are in use: a cache, in which a timeout
+	// has one place. Timeouts that fight for a place, or that are all different,
+	// cost their entries 16 bytes each.
+	periods [16]*period
+	n       Stats
+
+	_ [64]byte // keeps two stripes' locks out of one cache line
+}
+
+// periodLocked returns the period of a timeout.
+func (st *stripe) periodLocked(timeout time.Duration) *period {
+	const golden = 0x9e3779b97f4a7c15
+	p := &st.periods[uint64(timeout)*golden>>60]
+	if *p == nil || (*p).timeout != timeout {
+		*p = &period{st, timeout}
+	}
+	return *p
+}
+
+// armLocked starts the entry's timer.
+func (st *stripe) armLocked(e *entry, d time.Duration) (err error) {
+	e.timer, err = st.core.s.Start(d, e.expire)
+	return err
+}
+
+func (st *stripe) rearmLocked(e *entry, d time.Duration) {
+	if st.armLocked(e, d) != nil {
+		st.handBackLocked(e) // Close came in between
+		return
+	}
+	st.n.Rearmed++
+}
+
+// handBackLocked leaves an entry for Close to return, if it is live.
+func (st *stripe) handBackLocked(e *entry) {
+	if e.leaveLocked(handedBack) {
+		st.n.HandedBack++
+		st.core.release()
+		st.core.leftover.Lock()
+		st.core.leftover.entries = append(st.core.leftover.entries, e)
+		st.core.leftover.Unlock()
+	}
+}
