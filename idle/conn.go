@@ -79,9 +79,7 @@ func (c *Conn) idled(since time.Time) {
 	if evict {
 		return
 	}
-	c.conns.mu.Lock()
-	c.conns.mu.n.Refused++
-	c.conns.mu.Unlock()
+	c.conns.count(func(n *ConnsStats) { n.Refused++ })
 	// An error means that the Conns were closed: then nothing is watched.
 	_ = c.watch()
 }
@@ -97,7 +95,7 @@ func (c *Conn) evict() {
 	c.mu.Unlock()
 	if first {
 		c.under.Close()
-		c.conns.done(func(n *ConnsStats) { n.Evicted++ })
+		c.conns.count(func(n *ConnsStats) { n.Evicted++; n.Open-- })
 	}
 }
 
@@ -112,7 +110,7 @@ func (c *Conn) Close() error {
 	c.mu.Unlock()
 	err := c.under.Close()
 	if first {
-		c.conns.done(func(n *ConnsStats) { n.Closed++ })
+		c.conns.count(func(n *ConnsStats) { n.Closed++; n.Open-- })
 	}
 	return c.explain("close", err)
 }

@@ -20,9 +20,6 @@ type Conns struct {
 	mu struct {
 		sync.Mutex
 		n ConnsStats
-		// last: no connection is added any more, and the Monitor ends when none
-		// is open. That is how those of NewListener end.
-		last bool
 	}
 }
 
@@ -59,16 +56,10 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 // be used any more. After Close the error is [ErrClosed], and c stays as it is.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{under: c, conns: cs, timeout: cs.timeout}
-	cs.mu.Lock()
-	if cs.mu.last {
-		cs.mu.Unlock()
-		return nil, ErrClosed
-	}
-	cs.mu.n.Wrapped++
-	cs.mu.n.Open++
-	cs.mu.Unlock()
+	// Counted before, so that it is by the time that it may be evicted.
+	cs.count(func(n *ConnsStats) { n.Wrapped++; n.Open++ })
 	if err := w.watch(); err != nil {
-		cs.done(func(n *ConnsStats) { n.Wrapped-- })
+		cs.count(func(n *ConnsStats) { n.Wrapped--; n.Open-- })
 		return nil, err
 	}
 	return w, nil
@@ -87,43 +78,17 @@ func (cs *Conns) Stats() ConnsStats {
 // Close ends the watching, and returns the connections that are open, in no
 // particular order: they stay so, and can be used as before, but will not be
 // closed for being idle. No connection is wrapped any more. Close waits for
-// nothing: see [Monitor.Close].
-func (cs *Conns) Close() []*Conn {
-	cs.mu.Lock()
-	cs.mu.last = true
-	cs.mu.Unlock()
-	return cs.monitor.Close()
-}
+// nothing: see [Monitor.Close]. There is no need to call it if all connections
+// get closed: nothing is left behind then.
+func (cs *Conns) Close() []*Conn { return cs.monitor.Close() }
 
 // Shutdown ends the watching as Close does, and waits until all callbacks have
 // returned; it returns ctx's error if that ends first. The open connections are
 // kept for a call of Close to return.
-func (cs *Conns) Shutdown(ctx context.Context) error {
-	cs.mu.Lock()
-	cs.mu.last = true
-	cs.mu.Unlock()
-	return cs.monitor.Shutdown(ctx)
-}
+func (cs *Conns) Shutdown(ctx context.Context) error { return cs.monitor.Shutdown(ctx) }
 
-// noMore lets the Monitor end with the last connection.
-func (cs *Conns) noMore() {
+func (cs *Conns) count(f func(*ConnsStats)) {
 	cs.mu.Lock()
-	cs.mu.last = true
-	end := cs.mu.n.Open == 0
-	cs.mu.Unlock()
-	if end {
-		cs.monitor.Close()
-	}
-}
-
-// done takes an open connection off, and counts what became of it.
-func (cs *Conns) done(count func(*ConnsStats)) {
-	cs.mu.Lock()
-	cs.mu.n.Open--
-	count(&cs.mu.n)
-	end := cs.mu.last && cs.mu.n.Open == 0
-	cs.mu.Unlock()
-	if end {
-		cs.monitor.Close()
-	}
+	defer cs.mu.Unlock()
+	f(&cs.mu.n)
 }

@@ -54,8 +54,8 @@
 //   - Nothing is lost: watched = evicted + stopped + handed back + watching.
 //   - A callback that blocks or panics harms no other.
 //   - What was evicted or stopped is not kept alive.
-//   - After Shutdown no goroutine and no file descriptor is left, and none while
-//     nothing is due.
+//   - No goroutine while nothing is due, and none after Shutdown. No file
+//     descriptor.
 //   - A Conn reads and writes what the connection underneath does, with its
 //     errors, its deadlines and its fast ways to copy.
 //   - All of it works under a virtual clock (package timertest) and inside a

@@ -18,7 +18,6 @@ type Listener struct {
 
 	under net.Listener
 	conns *Conns
-	own   bool // the Conns are this Listener's only
 }
 
 // ListenerStats are the counts of a Listener. The embedded ones are of all
@@ -35,12 +34,12 @@ type ListenerStats struct {
 // has accepted and that has neither read nor written for timeout.
 //
 // Closing the Listener leaves its connections open, and watched, so that a
-// server can end in peace. When the last of them is closed too, nothing is left.
+// server can end in peace.
 func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Listener {
 	if l == nil {
 		panic("idle: NewListener with a nil listener")
 	}
-	return &Listener{under: l, conns: NewConns(timeout, opts...), own: true}
+	return NewConns(timeout, opts...).Listener(l)
 }
 
 // Accept waits for the next connection. It is a [*Conn]. Errors are those of the
@@ -53,7 +52,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 	c, err := l.conns.Wrap(under)
 	if err != nil {
-		// Somebody has closed the Listener since, or ended its Conns.
+		// Somebody has closed its Conns.
 		under.Close()
 		l.failed.Inc()
 		return nil, &net.OpError{Op: "accept", Net: l.Addr().Network(), Addr: l.Addr(), Err: net.ErrClosed}
@@ -63,13 +62,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // Close closes the listener underneath.
-func (l *Listener) Close() error {
-	err := l.under.Close()
-	if l.own {
-		l.conns.noMore()
-	}
-	return err
-}
+func (l *Listener) Close() error { return l.under.Close() }
 
 // Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr { return l.under.Addr() }

@@ -203,8 +203,8 @@ func (m *Monitor[T]) Close() []T {
 // Shutdown ends the Monitor as Close does, and waits until all callbacks have
 // returned; it returns ctx's error if that ends first. What was watched is kept
 // for a call of Close to return. When Shutdown has returned nil, no goroutine
-// and no file descriptor of the Monitor's is left. Called from inside a callback
-// it waits for that callback too, and so for ctx to end.
+// of the Monitor's is left. Called from inside a callback it waits for that
+// callback too, and so for ctx to end.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	m.shut()
 	if err := m.s.Shutdown(ctx); err != nil || m.pool == nil {

@@ -73,7 +73,7 @@ func rounds(t *testing.T, f func(round int)) {
 // were. Afterwards nothing is left.
 func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	pending := 1_000_000
-	if raceEnabled && !stressLong() {
+	if RaceEnabled && !stressLong() {
 		pending = 100_000
 	}
 	warm(t)

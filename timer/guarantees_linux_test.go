@@ -68,5 +68,5 @@ func TestGuarantee09_IdleProcess(t *testing.T) {
 		return u
 	}
 	run(0)
-	require.Zero(t, run(1_000_000).Wakeups)
+	require.Zero(t, run(million()).Wakeups)
 }

@@ -672,6 +672,9 @@ func modelOps(t *testing.T) int {
 		require.NoError(t, err, "TICKLESS_MODEL")
 		return n
 	}
+	if timer.RaceEnabled {
+		return 100_000
+	}
 	return 400_000
 }
 

@@ -275,11 +275,11 @@ func attempts(st [2]windowStats) (n uint64) {
 // stressAttempts is how many attempts the stress makes.
 func stressAttempts() uint64 {
 	switch {
-	case stressLong() && raceEnabled:
+	case stressLong() && RaceEnabled:
 		return 6e6
 	case stressLong():
 		return 60e6
-	case raceEnabled:
+	case RaceEnabled:
 		return 60_000
 	}
 	return 600_000
@@ -349,7 +349,7 @@ func raceVirtually(t *testing.T, seed, want uint64) [2]windowStats {
 // On the system's clock the alarm lets the poller loose.
 func raceReally(t *testing.T, seed, want uint64) (sum [2]windowStats) {
 	tick := 100 * time.Microsecond
-	if raceEnabled {
+	if RaceEnabled {
 		tick *= 10 // it takes so much longer to start a round's timers
 	}
 	executors := []executor.Executor{nil, executor.NewInline()}
