@@ -334,13 +334,16 @@ func TestConn_WhatIsNotSupportedUnderneath(t *testing.T) {
 	_, err := c.SyscallConn()
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	// Copies work without any fast way.
+	closed := make(chan struct{})
 	go func() {
+		defer close(closed)
 		io.Copy(c, bytes.NewReader([]byte("hello")))
 		c.Close()
 	}()
 	got, err := io.ReadAll(far)
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(got))
+	<-closed // the far end sees it before c is counted as closed
 	end(t, cs)
 }
 

@@ -26,7 +26,7 @@ func TestMonitor_BytesOfAWatchedThing(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figure is that of 64 bits")
 	}
-	const n = 500_000
+	const n = 100_000
 	es := make([]*idle.Entry[*int], n)
 	m := idle.New(func(*int, time.Time) {})
 	before := heap()

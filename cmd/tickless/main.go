@@ -60,7 +60,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 	root := newLoadCommand()
 	root.AddCommand(newPurgatoryCommand())
-	root.AddCommand(newIdleCommand())
 	root.SetArgs(withTwoDashes(root, args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
