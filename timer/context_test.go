@@ -897,7 +897,10 @@ func TestContext_AfterFunc(t *testing.T) {
 		require.Empty(t, ran, "after stop")
 
 		// The method itself, of a context that is done.
-		stop = ctx.(interface{ AfterFunc(func()) func() bool }).AfterFunc(f)
+		stop = ctx.(interface{ AfterFunc(func()) func() bool }).AfterFunc(func() {
+			ctx.Done() // no lock is held
+			f()
+		})
 		require.False(t, stop())
 		synctest.Wait()
 		require.Len(t, ran, 1, "on a goroutine of its own")

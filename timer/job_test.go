@@ -466,6 +466,94 @@ func TestJob_RefusedByTheExecutor(t *testing.T) {
 	}
 }
 
+// byHand is an executor whose callbacks the test runs.
+type byHand struct {
+	waiting []func()
+	refuse  bool
+}
+
+func (e *byHand) Submit(f func()) error {
+	if e.refuse {
+		return executor.ErrOverloaded
+	}
+	e.waiting = append(e.waiting, f)
+	return nil
+}
+
+func (e *byHand) SubmitBatch(fs []func()) (n int, err error) {
+	for _, f := range fs {
+		if err = e.Submit(f); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (e *byHand) Shutdown(context.Context) error { return nil }
+
+// run runs the first n that wait.
+func (e *byHand) run(n int) {
+	fs := e.waiting[:n]
+	e.waiting = e.waiting[n:]
+	for _, f := range fs {
+		f()
+	}
+}
+
+// A run that waits in the executor is not submitted again with each occurrence,
+// unless one was refused since; and then it still runs once.
+func TestJob_WaitsInTheExecutor(t *testing.T) {
+	for name, opts := range map[string][]timer.EveryOption{"skip": nil, "delay": {timer.OnMissed(timer.Delay)}, "fixed delay": {timer.FixedDelay()}} {
+		e := new(byHand)
+		s, clk := virtual(t, timer.WithExecutor(e))
+		n := 0
+		s.Every(time.Second, func() { n++ }, opts...)
+		clk.Advance(10*time.Second + 500*time.Millisecond)
+		require.Len(t, e.waiting, 1, name)
+		e.refuse = true
+		start(t, s, 0, func() {})
+		clk.Advance(0)
+		e.refuse = false
+		clk.Advance(10 * time.Second)
+		require.Len(t, e.waiting, 2, "%s: submitted once more: it might be this one that was refused", name)
+		e.run(2)
+		require.Equal(t, 1, n, name)
+		clk.Advance(time.Second)
+		require.Len(t, e.waiting, 1, name)
+		e.run(1)
+		require.Equal(t, 2, n, name)
+		balanced(t, s.Stats())
+	}
+}
+
+// Occurrences that the process could not see to while a run was under way are
+// owed too.
+func TestEvery_PauseDuringARun(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []timer.EveryOption
+		want int
+	}{
+		"skip":        {nil, 1},
+		"burst":       {[]timer.EveryOption{timer.OnMissed(timer.Burst)}, 11},
+		"delay":       {[]timer.EveryOption{timer.OnMissed(timer.Delay)}, 1},
+		"fixed delay": {[]timer.EveryOption{timer.FixedDelay()}, 1},
+	} {
+		e := new(byHand)
+		s, clk := newStoppable(t, timer.WithExecutor(e))
+		n := 0
+		s.Every(time.Second, func() { n++ }, c.opts...)
+		clk.suspend(time.Second)
+		clk.suspend(10*time.Second + 500*time.Millisecond)
+		for len(e.waiting) > 0 {
+			e.run(1)
+			clk.suspend(0)
+		}
+		require.Equal(t, c.want, n, name)
+		balanced(t, s.Stats())
+	}
+}
+
 // Refusals of others' callbacks do not make a job run twice.
 func TestJob_OthersAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -508,8 +596,8 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 		balanced(t, s.Stats())
 
 		over := s.Every(time.Second, func() { t.Error("ran") }, timer.FirstAfter(0))
-		require.False(t, over.Stop())
 		require.Zero(t, over.Next())
+		require.False(t, over.Stop())
 		require.False(t, s.Schedule(everySecond, func() { t.Error("ran") }).Stop())
 		require.EqualValues(t, 2, s.Stats().Rejected)
 	})
@@ -532,8 +620,8 @@ func TestJob_MaxPending(t *testing.T) {
 		}
 		full()
 		over := s.Every(time.Second, func() { t.Error("ran") })
-		require.False(t, over.Stop())
 		require.Zero(t, over.Next())
+		require.False(t, over.Stop())
 		require.False(t, s.Every(time.Second, func() { t.Error("ran") }, timer.FirstAfter(0)).Stop())
 		require.False(t, s.Schedule(everySecond, func() { t.Error("ran") }).Stop())
 		for range 10 {

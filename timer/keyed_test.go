@@ -402,6 +402,20 @@ func TestKeyed_MaxPending(t *testing.T) {
 	}
 }
 
+// The one place there is goes from shard to shard.
+func TestKeyed_MaxPendingAcrossShards(t *testing.T) {
+	s, _ := virtual(t, timer.WithMaxPending(1), timer.WithShards(4))
+	k := timer.NewKeyed(s, func(int, int) {})
+	for i := range 100 {
+		require.NoError(t, k.Set(i, i, time.Second))
+		require.ErrorIs(t, k.Set(i+1, i, time.Second), timer.ErrTooManyPending)
+		_, ok := k.Remove(i)
+		require.True(t, ok)
+	}
+	require.EqualValues(t, 100, s.Stats().Rejected)
+	balanced(t, s.Stats())
+}
+
 func TestKeyed_TwoOnOneScheduler(t *testing.T) {
 	s, clk := virtual(t)
 	var got []string
