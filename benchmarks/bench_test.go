@@ -9,19 +9,14 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-var makers = []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessTimer}
+var makers = benchmarks.Makers()
 
-// each runs a workload for every implementation in turn.
-func each(b *testing.B, workload func(*testing.B, benchmarks.Maker)) {
-	for _, m := range makers {
-		b.Run("impl="+m.Name, func(b *testing.B) { workload(b, m) })
-	}
-}
-
-func BenchmarkStartStop(b *testing.B) { each(b, benchmarks.StartStop) }
-func BenchmarkChurn(b *testing.B)     { each(b, benchmarks.Churn) }
-func BenchmarkHeld(b *testing.B)      { each(b, benchmarks.Held) }
-func BenchmarkExpiry(b *testing.B)    { each(b, benchmarks.Expiry) }
+func BenchmarkStartStop(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStop) }
+func BenchmarkChurn(b *testing.B)     { benchmarks.Each(b, makers, benchmarks.Churn) }
+func BenchmarkHeld(b *testing.B)      { benchmarks.Each(b, makers, benchmarks.Held) }
+func BenchmarkExpiry(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Expiry) }
+func BenchmarkLateness(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.Lateness) }
+func BenchmarkStalls(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Stalls) }
 
 // TestImpl checks that an implementation does what the workloads take for
 // granted: a fast no-op would win every benchmark.

@@ -1,6 +1,9 @@
 package benchmarks
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
 // An Impl is one implementation of timers under test. It has a fixed number
 // of slots, each of which holds at most one pending timer.
@@ -22,10 +25,47 @@ type Impl interface {
 	Close()
 }
 
+// A Flusher is an [Impl] whose Start, Stop and Reset only queue what is to be
+// done. It is timed until that is done.
+type Flusher interface {
+	// Flush returns when everything is done that was queued before.
+	Flush()
+}
+
+// flush waits until impl has done what it was asked.
+func flush(impl Impl) {
+	if f, ok := impl.(Flusher); ok {
+		f.Flush()
+	}
+}
+
+// touched returns a slice for an Impl's handles, every page of which has been
+// written: it counts for nobody, neither in the heap nor in what the process
+// has of the machine's memory.
+func touched[T any](n int) []T {
+	s := make([]T, n)
+	var zero T
+	for i := range s {
+		s[i] = zero
+	}
+	return s
+}
+
 // A Maker makes implementations of one kind.
 type Maker struct {
 	// Name appears in the benchmarks' names, as impl=Name.
 	Name string
 	// New returns an implementation with the given number of slots.
 	New func(slots int) Impl
+}
+
+// Makers returns the implementations that need nothing but the standard library
+// and this module, package time first.
+func Makers() []Maker { return []Maker{Time, Heap, Hashed, Tickless, TicklessTimer} }
+
+// Each runs a workload for every implementation in turn.
+func Each(b *testing.B, makers []Maker, workload func(*testing.B, Maker)) {
+	for _, m := range makers {
+		b.Run("impl="+m.Name, func(b *testing.B) { workload(b, m) })
+	}
 }

@@ -28,11 +28,14 @@ var mayImport = map[string][]string{
 	"internal/layout": {},
 	"timertest":       {"clock"},
 
+	"benchmarks/internal/hashedwheel": {},
+	"benchmarks/internal/heaptimer":   {},
+
 	"timingwheel": {"bucket"},
 	"timer":       belowTimer,
 
 	// What stands on the timer.
-	"benchmarks":           onTimer,
+	"benchmarks":           append(onTimer[:len(onTimer):len(onTimer)], "idle", "benchmarks/internal/hashedwheel", "benchmarks/internal/heaptimer"),
 	"idle":                 onTimer,
 	"internal/conformance": onTimer,
 	"purgatory":            onTimer,

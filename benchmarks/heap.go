@@ -1,0 +1,27 @@
+package benchmarks
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/benchmarks/internal/heaptimer"
+)
+
+// Heap is the baseline of O(log n): an indexed binary heap with one goroutine
+// and one mutex, as java.util.Timer is one with one thread. Callbacks run on
+// that goroutine.
+var Heap = Maker{Name: "heap", New: newHeap}
+
+type heap struct {
+	t       *heaptimer.Timer
+	handles []heaptimer.Handle
+}
+
+func newHeap(slots int) Impl { return &heap{heaptimer.New(), touched[heaptimer.Handle](slots)} }
+
+func (h *heap) Start(slot int, d time.Duration, f func()) { h.handles[slot] = h.t.Start(d, f) }
+
+func (h *heap) Stop(slot int) bool { return h.handles[slot].Stop() }
+
+func (h *heap) Reset(slot int, d time.Duration) bool { return h.handles[slot].Reset(d) }
+
+func (h *heap) Close() { h.t.Close() }

@@ -1,0 +1,81 @@
+package heaptimer
+
+// An entry is a timer. It is pending while it stands in the heap, and on the
+// list of free entries otherwise; its generation rises when it leaves the heap.
+// All of it is guarded by the Timer's mutex.
+type entry struct {
+	f          func()
+	next       *entry // free list
+	generation uint64
+	index      int // in the heap
+}
+
+// An item is a place in the heap.
+type item struct {
+	when int64 // nanoseconds since the Timer was made
+	*entry
+}
+
+// A minHeap has the earliest item first. The zero value is empty.
+type minHeap []item
+
+func (h *minHeap) push(it item) {
+	*h = append(*h, it)
+	h.up(len(*h)-1, it)
+}
+
+// remove takes out the item at i.
+func (h *minHeap) remove(i int) {
+	last := len(*h) - 1
+	moved := (*h)[last]
+	(*h)[last] = item{}
+	*h = (*h)[:last]
+	if i != last {
+		h.fix(i, moved)
+	}
+}
+
+// fix puts it at i or where it belongs from there.
+func (h *minHeap) fix(i int, it item) {
+	if i > 0 && it.when < (*h)[(i-1)/2].when {
+		h.up(i, it)
+	} else {
+		h.down(i, it)
+	}
+}
+
+func (h *minHeap) up(i int, it item) {
+	s := *h
+	for i > 0 {
+		parent := (i - 1) / 2
+		if s[parent].when <= it.when {
+			break
+		}
+		s[i] = s[parent]
+		s[i].index = i
+		i = parent
+	}
+	s[i] = it
+	it.index = i
+}
+
+func (h *minHeap) down(i int, it item) {
+	s := *h
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && s[child+1].when < s[child].when {
+			child++
+		}
+		if it.when <= s[child].when {
+			break
+		}
+		s[i] = s[child]
+		s[i].index = i
+		i = child
+	}
+	s[i] = it
+	it.index = i
+}
