@@ -307,7 +307,16 @@ func (m *model) checkAll() {
 	checkArena(m.tb, &m.a)
 }
 
-func TestArena_AgainstSlices(t *testing.T) {
+// Random operations against slices. TICKLESS_MODEL is the number of operations,
+// TICKLESS_SEED the seed.
+func TestArena_Model(t *testing.T) {
+	steps := 150_000
+	if env := os.Getenv("TICKLESS_MODEL"); env != "" {
+		var err error
+		if steps, err = strconv.Atoi(env); err != nil {
+			t.Fatalf("TICKLESS_MODEL: %v", err)
+		}
+	}
 	s := seed(t)
 	for run, left := range []uint64{maxGen - 1, 3, 0} {
 		m := &model{tb: t, rng: rand.New(rand.NewPCG(s, uint64(run))), entries: map[int]modelEntry{}}
@@ -316,7 +325,7 @@ func TestArena_AgainstSlices(t *testing.T) {
 		m.checkAll()
 		m.a.chunks[m.entries[m.next].index>>chunkShift].gen = maxGen - left
 		growing := true
-		for step := range 50_000 {
+		for step := range steps / 3 {
 			// The number of entries goes up and down, so that chunks fill
 			// and empty.
 			switch n := len(m.entries); {

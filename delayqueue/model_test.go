@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -208,23 +210,38 @@ func (s *slab[T]) check() error {
 	return nil
 }
 
-func TestQueue_AgainstModel(t *testing.T) {
-	for range 20 {
-		seed := rand.Uint64()
-		t.Run(fmt.Sprintf("seed=%#x", seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			steps := 2500
-			grow := r.IntN(3) == 0 // some runs hold many elements
-			runModel(t, func(n int) (int, bool) {
-				if n == 16 {
-					steps--
-					if grow && r.IntN(2) == 0 {
-						return 1, steps > 0
-					}
+// Random operations against a slice. TICKLESS_MODEL is the number of operations,
+// TICKLESS_SEED the seed.
+func TestQueue_Model(t *testing.T) {
+	total, seed := 50_000, rand.Uint64()
+	for name, set := range map[string]func(string) error{
+		"TICKLESS_MODEL": func(v string) (err error) { total, err = strconv.Atoi(v); return err },
+		"TICKLESS_SEED":  func(v string) (err error) { seed, err = strconv.ParseUint(v, 10, 64); return err },
+	} {
+		if v := os.Getenv(name); v != "" {
+			if err := set(v); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	t.Logf("TICKLESS_SEED=%d", seed)
+	const stepsPerRun = 2500
+	for run := range max(total/stepsPerRun, 1) {
+		r := rand.New(rand.NewPCG(seed, uint64(run)))
+		steps := stepsPerRun
+		grow := r.IntN(3) == 0 // some runs hold many elements
+		runModel(t, func(n int) (int, bool) {
+			if n == 16 {
+				steps--
+				if grow && r.IntN(2) == 0 {
+					return 1, steps > 0
 				}
-				return r.IntN(n), steps > 0
-			})
+			}
+			return r.IntN(n), steps > 0
 		})
+		if t.Failed() {
+			t.Fatalf("run %d", run)
+		}
 	}
 }
 

@@ -732,7 +732,7 @@ func startOf(src source, kind int) int64 {
 
 // Random operations against a slice. TICKLESS_MODEL is the number of
 // operations, TICKLESS_SEED the seed.
-func TestWheel_AgainstSlice(t *testing.T) {
+func TestWheel_Model(t *testing.T) {
 	total := 40_000
 	if env := os.Getenv("TICKLESS_MODEL"); env != "" {
 		var err error
@@ -759,18 +759,19 @@ func TestWheel_AgainstSlice(t *testing.T) {
 	const episode = 300 // operations on one wheel
 	s := seed(t)
 	cov := newCoverage()
-	for n, ops := 0, 0; ops < total || n < len(configs); n++ {
-		c := configs[n%len(configs)]
-		t.Run(fmt.Sprintf("tick=%d/size=%d/start=%d/queue=%v/episode=%d", c.tick, c.size, c.start, c.queue, n), func(t *testing.T) {
-			src := randSource{rand.New(rand.NewPCG(s, uint64(n)))}
-			m := newModel(t, src, c.tick, c.size, startOf(src, c.start), c.queue, cov)
-			for range episode {
-				m.step()
-			}
-			ops += episode
-		})
+	where := ""
+	t.Cleanup(func() {
 		if t.Failed() {
-			return
+			t.Log(where)
+		}
+	})
+	for n := 0; n*episode < total || n < len(configs); n++ {
+		c := configs[n%len(configs)]
+		where = fmt.Sprintf("in episode %d: %+v", n, c)
+		src := randSource{rand.New(rand.NewPCG(s, uint64(n)))}
+		m := newModel(t, src, c.tick, c.size, startOf(src, c.start), c.queue, cov)
+		for range episode {
+			m.step()
 		}
 	}
 
