@@ -1,0 +1,87 @@
+package redistimer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrInvalid is returned for input that can never be right: an empty key, a
+	// task that is too large, a negative delay. Nothing was sent to Redis.
+	ErrInvalid = errors.New("redistimer: invalid")
+	// ErrNotFound is returned by [Client.Get] for a key that no task has.
+	ErrNotFound = errors.New("redistimer: no such task")
+	// ErrSchema is returned by every operation if the queue was made with another
+	// number of shards, or by a version of this package that stores it otherwise.
+	ErrSchema = errors.New("redistimer: the queue was made with other settings")
+	// ErrEviction is returned by [Client.Check] and [Worker.Run] if a server may
+	// throw away tasks when its memory is full.
+	ErrEviction = errors.New("redistimer: the server evicts keys; set maxmemory-policy to noeviction")
+	// ErrNotReplicated is returned by a Schedule with [Replicated] if too few
+	// replicas have confirmed in time. The task is scheduled all the same.
+	ErrNotReplicated = errors.New("redistimer: too few replicas have confirmed")
+
+	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context that was
+	// cancelled because the worker could not prolong its lease: another worker may
+	// run the task by now.
+	ErrLeaseLost = errors.New("redistimer: the lease was lost")
+	// ErrCancelled is the cause of a handler's context that was cancelled because
+	// of [Client.Cancel].
+	ErrCancelled = errors.New("redistimer: the task was cancelled")
+	// ErrTimeout is the cause of a handler's context that was cancelled because
+	// the attempt took longer than its timeout.
+	ErrTimeout = errors.New("redistimer: the attempt took too long")
+	// ErrShutdown is the cause of a handler's context that was cancelled because
+	// the worker shuts down and has waited long enough. The task is handed back:
+	// the attempt does not count.
+	ErrShutdown = errors.New("redistimer: the worker shuts down")
+)
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// A NoRetryError is returned by a handler to make a dead letter of its task at
+// once, whatever attempts are left. [NoRetry] makes one.
+type NoRetryError struct{ Err error }
+
+// NoRetry says that the task shall not be tried again. It returns nil for nil.
+func NoRetry(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &NoRetryError{err}
+}
+
+func (e *NoRetryError) Error() string { return text(e.Err) }
+func (e *NoRetryError) Unwrap() error { return e.Err }
+
+// A RetryAfterError is returned by a handler to have its task tried again, if it
+// has attempts left, after a delay of the handler's choice instead of the
+// worker's: what a Retry-After header of HTTP asks for. [RetryAfter] makes one.
+type RetryAfterError struct {
+	Err error
+	// After is the delay; zero is at once, and what is negative counts as zero. It
+	// is used as it is, without jitter and beyond the worker's cap.
+	After time.Duration
+}
+
+// RetryAfter says that the task shall be tried again after d. It returns nil if
+// err is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &RetryAfterError{err, d}
+}
+
+func (e *RetryAfterError) Error() string { return text(e.Err) }
+func (e *RetryAfterError) Unwrap() error { return e.Err }
+
+func text(err error) string {
+	if err == nil {
+		return "(no error)"
+	}
+	return err.Error()
+}

@@ -1,0 +1,99 @@
+package redistimer
+
+import (
+	"hash/fnv"
+	"math/bits"
+	"strconv"
+)
+
+// schemaVersion is the version of what is stored in Redis. Whoever changes the
+// meaning of a key or of a field raises it.
+const schemaVersion = 1
+
+// A shard is a part of the queue, with keys of its own that share a hash tag,
+// so that they are on one node of a cluster and a script may use them all.
+type shard struct {
+	index int
+	// keys are what every script gets as KEYS, in the order of keyNames.
+	keys []string
+}
+
+// The keys of a shard. A task's id is its key, or what runID makes of it.
+//
+//	due    ZSET of ids, by when they are due, in microseconds; retries too
+//	lease  ZSET of ids that run, by when their lease ends
+//	task   HASH from ids to records: see record.go
+//	run    HASH from ids to the state of a run that has begun: see scripts/lib.lua
+//	dead   ZSET of ids that are dead letters, by when they died
+//	err    HASH from ids to the failures of a run
+//	wake   ZSET with one member or none: that a worker should look
+//	meta   HASH: schema, fence, paused, who watches, the counters
+var keyNames = [...]string{"due", "lease", "task", "run", "dead", "err", "wake", "meta"}
+
+const (
+	keyWake = 6
+	keyMeta = 7
+)
+
+func newShards(name string, n int) []*shard {
+	shards := make([]*shard, n)
+	for i := range shards {
+		tag := "{" + name + ":" + hashTag(name, i) + "}:"
+		sh := &shard{index: i, keys: make([]string, len(keyNames))}
+		for j, k := range keyNames {
+			sh.keys[j] = tag + k
+		}
+		shards[i] = sh
+	}
+	return shards
+}
+
+// hashTag returns the end of the hash tag of shard i, which is chosen so that
+// shards spread evenly over the slots of a cluster: shard i's slot is in the
+// part of all slots that begins with the bits of i in reverse order, as in the
+// sequence of van der Corput. So the first n shards are evenly spread for any n,
+// and a shard's tag does not depend on how many there are, which is how a client
+// with another number of them meets the schema and is refused.
+func hashTag(name string, i int) string {
+	part := int(bits.Reverse16(uint16(i)) >> 6) // of 1024
+	for try := 0; ; try++ {
+		end := strconv.Itoa(i)
+		if try > 0 {
+			end += "." + strconv.FormatInt(int64(try), 36)
+		}
+		if slot(name+":"+end)/(slots/maxShards) == part {
+			return end
+		}
+	}
+}
+
+// slots is the number of slots of a Redis Cluster.
+const slots = 16384
+
+// slot returns the slot of a hash tag: its CRC16 (XMODEM) modulo slots.
+func slot(tag string) int {
+	var crc uint16
+	for i := range len(tag) {
+		crc ^= uint16(tag[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc) % slots
+}
+
+// shardOf returns the shard of a task. It must never change: it says where tasks
+// are that were scheduled by others, long ago.
+func (c *Client) shardOf(id string) *shard {
+	h := fnv.New64a()
+	h.Write([]byte(keyOf(id)))
+	// Multiplying spreads the bits of FNV upwards, where the shard is taken from.
+	x := h.Sum64()
+	x ^= x >> 32
+	x *= 0x9e3779b97f4a7c15
+	return c.shards[(x>>48)&uint64(len(c.shards)-1)]
+}
