@@ -1,3 +1,27 @@
-// Package peers measures Tickless beside other timer libraries. It is a module
-// of its own so that they stay out of the core's go.mod.
+// Package peers has other timer libraries implement [benchmarks.Impl], so that
+// they run the workloads of package benchmarks beside Tickless and the
+// baselines. It is a module of its own so that they stay out of the core's
+// go.mod.
+//
+//	go test -run '^$' -bench . -count 10 | tee out.txt
+//	benchstat -col /impl out.txt
+//
+// Each library is set up to be about as precise as package time, where it lets
+// one choose: a tick of a millisecond. Those with one level of slots get 65,536
+// of them, so that a turn takes a minute and timers of some minutes have few
+// rounds to wait.
+//
+//   - RussellLuo/timingwheel is Kafka's hierarchical wheel; a lock a bucket; a
+//     goroutine a callback.
+//   - antlabs/timer is the wheel of old Linux kernels with a tick of 10 ms; a
+//     lock a slot; a goroutine a callback.
+//   - zeromicro/go-zero has one goroutine that does all work, which channels
+//     bring to it. What is removed is only marked, and stays in memory until its
+//     slot's turn comes. A goroutine a slot runs the callbacks of a tick.
+//   - xiaoxuxiansheng/timewheel is of the same kind, with string keys; a
+//     goroutine a callback.
+//
+// The last two return when their work is queued; the workloads wait for the
+// queue at the end. (Their channels have no buffer, so what waits there is at
+// most one request a caller.) Keys are made before anything is measured.
 package peers

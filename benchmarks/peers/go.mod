@@ -2,7 +2,19 @@ module github.com/tickless/tickless/benchmarks/peers
 
 go 1.25.0
 
-require github.com/tickless/tickless v0.0.0
+require (
+	github.com/RussellLuo/timingwheel v0.0.0-20220218152713-54845bda3108
+	github.com/antlabs/timer v0.1.4
+	github.com/tickless/tickless v0.0.0
+	github.com/xiaoxuxiansheng/timewheel v0.0.0-20230923134855-8f0e64b6ef3f
+)
+
+require (
+	github.com/antlabs/stl v0.0.2 // indirect
+	github.com/demdxx/gocast v1.2.0 // indirect
+	github.com/gomodule/redigo v1.8.9 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+)
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -14,7 +26,7 @@ require (
 	github.com/zeromicro/go-zero v1.10.3
 	go.opentelemetry.io/otel v1.40.0 // indirect
 	go.opentelemetry.io/otel/trace v1.40.0 // indirect
-	go.uber.org/atomic v1.12.0 // indirect
+	go.uber.org/atomic v1.12.0
 	go.uber.org/automaxprocs v1.6.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )

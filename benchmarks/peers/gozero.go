@@ -1,0 +1,54 @@
+package peers
+
+import (
+	"time"
+
+	"github.com/zeromicro/go-zero/core/collection"
+
+	"github.com/tickless/tickless/benchmarks"
+)
+
+// GoZero is the TimingWheel of github.com/zeromicro/go-zero, whose timers go by
+// key. It does not tell whether a timer was still pending.
+var GoZero = benchmarks.Maker{Name: "go-zero", New: newGoZero}
+
+type goZero struct {
+	w    *collection.TimingWheel
+	keys []any
+}
+
+func newGoZero(n int) benchmarks.Impl {
+	w, err := collection.NewTimingWheel(tick, slots, func(_, f any) { f.(func())() })
+	if err != nil {
+		panic(err)
+	}
+	g := &goZero{w, make([]any, n)}
+	for slot := range g.keys {
+		g.keys[slot] = slot
+	}
+	return g
+}
+
+func (g *goZero) Start(slot int, d time.Duration, f func()) { must(g.w.SetTimer(g.keys[slot], f, d)) }
+
+func (g *goZero) Stop(slot int) bool {
+	must(g.w.RemoveTimer(g.keys[slot]))
+	return true
+}
+
+func (g *goZero) Reset(slot int, d time.Duration) bool {
+	must(g.w.MoveTimer(g.keys[slot], d))
+	return true
+}
+
+// Flush returns when the wheel's goroutine has taken this request, and so has
+// done those before.
+func (g *goZero) Flush() { must(g.w.RemoveTimer(-1)) }
+
+func (g *goZero) Close() { g.w.Stop() }
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

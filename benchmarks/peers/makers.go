@@ -1,0 +1,32 @@
+package peers
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/benchmarks"
+)
+
+const (
+	tick  = time.Millisecond
+	slots = 1 << 16 // of wheels with one level
+)
+
+// Rivals returns the other libraries' implementations.
+func Rivals() []benchmarks.Maker {
+	return []benchmarks.Maker{RussellLuo, Antlabs, GoZero, Xiaoxuxiansheng}
+}
+
+// Makers returns all implementations: those of package benchmarks, then the
+// rivals.
+func Makers() []benchmarks.Maker { return append(benchmarks.Makers(), Rivals()...) }
+
+// touched returns a slice every page of which has been written, so that its
+// memory counts for nobody.
+func touched[T any](n int) []T {
+	s := make([]T, n)
+	var zero T
+	for i := range s {
+		s[i] = zero
+	}
+	return s
+}

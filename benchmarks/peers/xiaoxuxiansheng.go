@@ -1,0 +1,52 @@
+package peers
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/xiaoxuxiansheng/timewheel"
+
+	"github.com/tickless/tickless/benchmarks"
+)
+
+// Xiaoxuxiansheng is github.com/xiaoxuxiansheng/timewheel, whose timers go by
+// key and are due at a time of day. It does not tell whether a timer was still
+// pending, and to reset one is to add it again.
+var Xiaoxuxiansheng = benchmarks.Maker{Name: "xiaoxuxiansheng", New: newXiaoxuxiansheng}
+
+type xiaoxuxiansheng struct {
+	w         *timewheel.TimeWheel
+	keys      []string
+	callbacks []func()
+}
+
+func newXiaoxuxiansheng(n int) benchmarks.Impl {
+	x := &xiaoxuxiansheng{timewheel.NewTimeWheel(slots, tick), make([]string, n), touched[func()](n)}
+	for slot := range x.keys {
+		x.keys[slot] = strconv.Itoa(slot)
+	}
+	return x
+}
+
+func (x *xiaoxuxiansheng) Start(slot int, d time.Duration, f func()) {
+	x.callbacks[slot] = f
+	// A time that has passed can become an index below zero, at which the wheel
+	// panics.
+	x.w.AddTask(x.keys[slot], f, time.Now().Add(max(d, tick)))
+}
+
+func (x *xiaoxuxiansheng) Stop(slot int) bool {
+	x.w.RemoveTask(x.keys[slot])
+	return true
+}
+
+func (x *xiaoxuxiansheng) Reset(slot int, d time.Duration) bool {
+	x.Start(slot, d, x.callbacks[slot])
+	return true
+}
+
+// Flush returns when the wheel's goroutine has taken this request, and so has
+// done those before.
+func (x *xiaoxuxiansheng) Flush() { x.w.RemoveTask("") }
+
+func (x *xiaoxuxiansheng) Close() { x.w.Stop() }
