@@ -48,12 +48,12 @@ build: ## build every module, alone and in the workspace
 # Go's own timer tests, in internal/conformance, judge how late timers are by the
 # real clock: they run alone, not beside the other packages' tests.
 .PHONY: test
-test: deps ## run the tests of every module, shuffled; needs nothing but Go
+test: deps need-redis ## run the tests of every module, shuffled; needs Go and redis-server
 	$(call each,test,CGO_ENABLED=0 TICKLESS_CONFORMANCE=off $(GO) test -shuffle=on $(TESTFLAGS) ./...)
 	GOWORK=off CGO_ENABLED=0 $(GO) test $(TESTFLAGS) ./internal/conformance
 
 .PHONY: race
-race: need-cgo ## run the tests of every module under the race detector
+race: need-cgo need-redis ## run the tests of every module under the race detector
 	$(call each,race,TICKLESS_CONFORMANCE=off $(GO) test -race -shuffle=on $(TESTFLAGS) ./...)
 	GOWORK=off $(GO) test -race $(TESTFLAGS) ./internal/conformance
 
@@ -65,6 +65,11 @@ need-cgo:
 		echo 'make: the race detector needs cgo and a C compiler; install gcc (or clang), or run `make test`' >&2; \
 		exit 1; \
 	fi
+
+# The tests of redistimer start servers of their own.
+.PHONY: need-redis
+need-redis:
+	@./scripts/need-redis
 
 .PHONY: test32
 test32: ## run the core's tests as a 32-bit program (linux/amd64 runs them natively)
