@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -89,10 +87,7 @@ both sides get the very same ones.`,
 
 // report is what --json prints.
 type report struct {
-	Go          string        `json:"go"`
-	OS          string        `json:"os"`
-	Arch        string        `json:"arch"`
-	GOMAXPROCS  int           `json:"gomaxprocs"`
+	machine
 	Count       int           `json:"count"`
 	DurationMS  int64         `json:"duration_ms"`
 	StopRatio   float64       `json:"stop_ratio"`
@@ -144,7 +139,8 @@ func runLoad(cmd *cobra.Command, f loadFlags) error {
 			break
 		}
 		backend := newBackend(f.config.Count)
-		bar := newProgressBar(stderr, backend.Name(), f.config)
+		bar := newProgressBar(stderr, backend.Name(), int64(f.config.Count),
+			requestsOver(f.config.Count, f.config.Duration))
 		result, err := plan.Run(ctx, backend, bar.set)
 		bar.finish()
 		if err != nil {
@@ -165,16 +161,19 @@ func runLoad(cmd *cobra.Command, f loadFlags) error {
 	return nil
 }
 
+// requestsOver says how many requests a run consists of.
+func requestsOver(n int, d time.Duration) string {
+	return fmt.Sprintf("%s requests over %v", thousands(int64(n)), d)
+}
+
 func printResults(w io.Writer, f loadFlags, results []load.Result, interrupted bool) error {
 	if !f.json {
 		return printTable(w, f.config, results, interrupted)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(report{
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, GOMAXPROCS: runtime.GOMAXPROCS(0),
-		Count: f.config.Count, DurationMS: f.config.Duration.Milliseconds(), StopRatio: f.config.StopRatio,
-		DelayMinMS: float64(f.config.MinDelay) / 1e6, DelayMaxMS: float64(f.config.MaxDelay) / 1e6,
+	return printJSON(w, report{
+		machine: thisMachine(),
+		Count:   f.config.Count, DurationMS: f.config.Duration.Milliseconds(), StopRatio: f.config.StopRatio,
+		DelayMinMS: inMillis(f.config.MinDelay), DelayMaxMS: inMillis(f.config.MaxDelay),
 		TickNS: int64(f.tick), Executor: f.executor, Seed: f.config.Seed,
 		Interrupted: interrupted, Runs: results,
 	})

@@ -2,12 +2,14 @@
 //
 // Usage:
 //
-//	tickless [flags]
+//	tickless [flags]            a load of request timeouts, beside time.AfterFunc
+//	tickless purgatory [flags]  Kafka's load of delayed requests, beside a map of timers
 //
-// Without a command it puts a load of request timeouts on the library, the
-// same load on time.AfterFunc, and prints one table of both. Run
+// Each puts the same load on the library and on what it is compared with, and
+// prints one table of both. Run
 //
 //	tickless --help
+//	tickless purgatory --help
 //
 // for the flags and examples.
 //
@@ -82,6 +84,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "tickless: %v\n", err)
 		return exitFailed
 	}
+}
+
+// noArguments refuses arguments of a command that has only flags.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0])}
+	}
+	return nil
 }
 
 // withTwoDashes lets every flag be written with one dash too, as Go's own

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -66,12 +64,7 @@ cases are run: 20/60 ms, and 200/400 ms, where half of the requests time out.`,
   tickless purgatory --p50 5ms --p75 10ms       answers of other speeds
   tickless purgatory --complete check           each answer asks all that wait for a key
   tickless purgatory --json > result.json       the figures for a program to read`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("purgatory takes no arguments, not %q", args[0])}
-			}
-			return nil
-		},
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.validate(); err != nil {
 				return usageError{err}
@@ -104,10 +97,7 @@ var purgatorySides = []func() purgatorySide{
 
 // A purgatoryReport is what --json prints.
 type purgatoryReport struct {
-	Go          string               `json:"go"`
-	OS          string               `json:"os"`
-	Arch        string               `json:"arch"`
-	GOMAXPROCS  int                  `json:"gomaxprocs"`
+	machine
 	Saturate    bool                 `json:"saturate"`
 	Interrupted bool                 `json:"interrupted"`
 	Cases       []purgatoryCaseShown `json:"cases"`
@@ -146,19 +136,14 @@ func runPurgatory(cmd *cobra.Command, f purgatoryFlags) error {
 	}
 	interrupted := ctx.Err() != nil
 	if f.json {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		err := enc.Encode(purgatoryReport{
-			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, GOMAXPROCS: runtime.GOMAXPROCS(0),
-			Saturate: f.saturate, Interrupted: interrupted, Cases: shown,
-		})
+		err := printJSON(stdout, purgatoryReport{machine: thisMachine(), Saturate: f.saturate, Interrupted: interrupted, Cases: shown})
 		if err != nil {
 			return err
 		}
 	}
 	if interrupted {
 		if !f.json {
-			fmt.Fprintln(stdout, "Interrupted: this is what was done until then.")
+			fmt.Fprintln(stdout, interruptedNote)
 		}
 		return errInterrupted
 	}
@@ -178,7 +163,7 @@ func comparePurgatory(ctx context.Context, stderr io.Writer, c purgatoryConfig) 
 			break
 		}
 		side := newSide()
-		bar := newProgressBar(stderr, side.Name(), load.Config{Count: c.count(), Duration: c.Duration})
+		bar := newProgressBar(stderr, side.Name(), int64(c.count()), requestsOver(c.count(), c.Duration))
 		r, err := plan.run(ctx, side, bar.set)
 		bar.finish()
 		if err != nil {
@@ -190,18 +175,17 @@ func comparePurgatory(ctx context.Context, stderr io.Writer, c purgatoryConfig) 
 	return results, nil
 }
 
-// ownCPUScale is the part of the load that purgatoryOwnCPU runs.
-const ownCPUScale = 4
-
 // purgatoryOwnCPU returns about how much CPU time the load takes by itself, on a
-// purgatory that costs nothing; nil if that cannot be told.
+// purgatory that costs nothing; nil if that cannot be told. It runs a part of the
+// load.
 func purgatoryOwnCPU(ctx context.Context, c purgatoryConfig) (*time.Duration, error) {
-	c.Duration = max(c.Duration/ownCPUScale, time.Second/time.Duration(c.Rate))
+	scale := load.OwnCPUScale(c.Duration)
+	c.Duration = max(c.Duration/scale, time.Second/time.Duration(c.Rate))
 	r, err := newPurgatoryPlan(c).run(ctx, new(noPurgatory), nil)
 	if err != nil || r.CPU == nil || r.Interrupted {
 		return nil, err
 	}
-	cpu := *r.CPU * ownCPUScale
+	cpu := *r.CPU * scale
 	return &cpu, nil
 }
 

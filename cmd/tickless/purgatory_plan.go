@@ -86,8 +86,6 @@ func (c purgatoryConfig) MarshalJSON() ([]byte, error) {
 	}{c.Rate, inMillis(c.Duration), inMillis(c.Timeout), inMillis(c.P50), inMillis(c.P75), c.Keys, c.KeySpace, c.Complete, c.Seed})
 }
 
-func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 // The states of a request. It goes from arrived to completed once, and on to
 // expired if its timeout was the reason. Any other step is counted as wrong.
 const (

@@ -4,12 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"time"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/load"
 )
@@ -71,13 +67,6 @@ func (r purgatoryResult) MarshalJSON() ([]byte, error) {
 	of := func(l load.Lateness) late {
 		return late{inMillis(l.P50), inMillis(l.P99), inMillis(l.P999), inMillis(l.Max)}
 	}
-	optional := func(d *time.Duration) *float64 {
-		if d == nil {
-			return nil
-		}
-		v := inMillis(*d)
-		return &v
-	}
 	return json.Marshal(struct {
 		Name            string   `json:"name"`
 		Interrupted     bool     `json:"interrupted"`
@@ -111,52 +100,34 @@ func (r purgatoryResult) MarshalJSON() ([]byte, error) {
 		Arrived: r.Arrived, Completed: r.Completed, Expired: r.Expired, AnsweredTooLate: r.AnsweredTooLate,
 		Lost: r.Lost, Early: r.Early, Wrong: r.Wrong, Waiting: r.Waiting, Watched: r.Watched, Timers: r.Timers,
 		BehindMS: inMillis(r.Behind), CompletedLate: of(r.CompletedLate), ExpiredLate: of(r.ExpiredLate),
-		CPUMS: optional(r.CPU), OwnCPUMS: optional(r.OwnCPU),
+		CPUMS: optionalMillis(r.CPU), OwnCPUMS: optionalMillis(r.OwnCPU),
 		PeakHeap: r.Peak, Allocated: r.Allocated, GCCycles: r.GCCycles, GCPauseMS: inMillis(r.GCPause),
 	})
 }
 
-// purgatoryRow is one figure of every result.
-type purgatoryRow struct {
-	name   string
-	value  func(purgatoryResult) (v float64, ok bool)
-	format func(float64) string
-	// compare says whether a ratio of two such figures means anything.
-	compare bool
-}
-
-// purgatoryRows are the table's rows: what became of the requests, how late they
+// purgatoryFigures are the table's rows: what became of the requests, how late they
 // were, what it cost.
-func purgatoryRows() [][]purgatoryRow {
-	n := func(name string, get func(purgatoryResult) int64) purgatoryRow {
-		return purgatoryRow{name: name, format: whole, value: func(r purgatoryResult) (float64, bool) { return float64(get(r)), true }}
-	}
-	late := func(name string, count func(purgatoryResult) int64, get func(purgatoryResult) time.Duration) purgatoryRow {
-		return purgatoryRow{name: name, format: millis, compare: true, value: func(r purgatoryResult) (float64, bool) {
+func purgatoryFigures() [][]figure[purgatoryResult] {
+	late := func(name string, count func(purgatoryResult) int64, get func(purgatoryResult) time.Duration) figure[purgatoryResult] {
+		return figure[purgatoryResult]{name: name, format: millis, compare: true, value: func(r purgatoryResult) (float64, bool) {
 			return float64(get(r)), count(r) > 0
 		}}
 	}
 	completed := func(r purgatoryResult) int64 { return r.Completed }
 	expired := func(r purgatoryResult) int64 { return r.Expired }
-	cpu := func(r purgatoryResult) (time.Duration, bool) {
-		if r.CPU == nil {
-			return 0, false
-		}
-		return *r.CPU, true
-	}
-	return [][]purgatoryRow{
+	return [][]figure[purgatoryResult]{
 		{
 			{name: "target rate", format: perSecond, value: func(r purgatoryResult) (float64, bool) { return r.Target, true }},
 			{name: "achieved rate", format: perSecond, value: func(r purgatoryResult) (float64, bool) { return r.Achieved, true }},
-			n("completed", completed),
-			n("expired", expired),
-			n("  their answer came too late", func(r purgatoryResult) int64 { return r.AnsweredTooLate }),
-			n("lost", func(r purgatoryResult) int64 { return r.Lost }),
-			n("early", func(r purgatoryResult) int64 { return r.Early }),
-			n("twice", func(r purgatoryResult) int64 { return r.Wrong }),
-			n("still waiting", func(r purgatoryResult) int64 { return int64(r.Waiting) }),
-			n("still in lists", func(r purgatoryResult) int64 { return int64(r.Watched) }),
-			n("timers left", func(r purgatoryResult) int64 { return int64(r.Timers) }),
+			tally("completed", completed),
+			tally("expired", expired),
+			tally("  their answer came too late", func(r purgatoryResult) int64 { return r.AnsweredTooLate }),
+			tally("lost", func(r purgatoryResult) int64 { return r.Lost }),
+			tally("early", func(r purgatoryResult) int64 { return r.Early }),
+			tally("twice", func(r purgatoryResult) int64 { return r.Wrong }),
+			tally("still waiting", func(r purgatoryResult) int64 { return int64(r.Waiting) }),
+			tally("still in lists", func(r purgatoryResult) int64 { return int64(r.Watched) }),
+			tally("timers left", func(r purgatoryResult) int64 { return int64(r.Timers) }),
 		},
 		{
 			late("completion late, p50", completed, func(r purgatoryResult) time.Duration { return r.CompletedLate.P50 }),
@@ -168,25 +139,23 @@ func purgatoryRows() [][]purgatoryRow {
 		},
 		{
 			{name: "CPU time", format: seconds, compare: true, value: func(r purgatoryResult) (float64, bool) {
-				d, ok := cpu(r)
-				return float64(d), ok
+				return optional(r.CPU)
 			}},
 			{name: "CPU time less the load's own", format: seconds, compare: true, value: func(r purgatoryResult) (float64, bool) {
-				d, ok := cpu(r)
-				if !ok || r.OwnCPU == nil || r.Interrupted {
+				if r.CPU == nil || r.OwnCPU == nil || r.Interrupted {
 					return 0, false
 				}
-				return float64(max(0, d-*r.OwnCPU)), true
+				return float64(max(0, *r.CPU-*r.OwnCPU)), true
 			}},
 			{name: "procs busy", format: func(v float64) string { return fmt.Sprintf("%.2f", v) }, value: func(r purgatoryResult) (float64, bool) {
-				d, ok := cpu(r)
-				return float64(d) / float64(r.Elapsed), ok
+				cpu, ok := optional(r.CPU)
+				return cpu / float64(r.Elapsed), ok
 			}},
 			{name: "heap at its peak", format: inMegabytes, compare: true, value: func(r purgatoryResult) (float64, bool) { return float64(r.Peak), true }},
 			{name: "allocated a request", format: inBytes, compare: true, value: func(r purgatoryResult) (float64, bool) {
 				return float64(r.Allocated) / float64(r.Arrived), r.Arrived >= 1000
 			}},
-			n("GC cycles", func(r purgatoryResult) int64 { return int64(r.GCCycles) }),
+			tally("GC cycles", func(r purgatoryResult) int64 { return int64(r.GCCycles) }),
 			{name: "GC pauses", format: millis, compare: true, value: func(r purgatoryResult) (float64, bool) { return float64(r.GCPause), true }},
 		},
 	}
@@ -195,40 +164,18 @@ func purgatoryRows() [][]purgatoryRow {
 // printPurgatoryTable prints the results side by side and, where there are two
 // of one load, the ratio of the first to the second.
 func printPurgatoryTable(w io.Writer, c purgatoryConfig, results []purgatoryResult, saturated bool) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleRounded)
-	t.Style().Format.Header = text.FormatDefault
-	header, ratios := table.Row{""}, len(results) == 2 && !saturated
-	columns := []table.ColumnConfig{{Number: 1}}
-	for i, r := range results {
-		header = append(header, r.Name)
-		columns = append(columns, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	var names []string
+	for _, r := range results {
+		names = append(names, r.Name)
 	}
-	if ratios {
-		header = append(header, "ratio")
-		columns = append(columns, table.ColumnConfig{Number: len(results) + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.AppendHeader(header)
-	t.SetColumnConfigs(columns)
-	for i, group := range purgatoryRows() {
-		if i > 0 {
-			t.AppendSeparator()
-		}
-		for _, row := range group {
-			t.AppendRow(row.cells(results, ratios))
-		}
-	}
-
 	var b strings.Builder
 	what := fmt.Sprintf("%s requests/s for %v", thousands(int64(c.Rate)), c.Duration)
 	if saturated {
 		what = fmt.Sprintf("the highest rate held for %v", c.Duration)
 	}
-	fmt.Fprintf(&b, "\n%s, answered after %v (p50) and %v (p75), timeout %v, %d keys of %s, by %s\n",
-		what, c.P50, c.P75, c.Timeout, c.Keys, thousands(int64(c.KeySpace)), c.Complete)
-	fmt.Fprintf(&b, "%s %s/%s, %d procs\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
-	b.WriteString(t.Render())
-	b.WriteString("\n")
+	fmt.Fprintf(&b, "\n%s, answered after %v (p50) and %v (p75), timeout %v, %d keys of %s, by %s\n%s\n",
+		what, c.P50, c.P75, c.Timeout, c.Keys, thousands(int64(c.KeySpace)), c.Complete, thisMachine())
+	b.WriteString(renderTable(names, results, purgatoryFigures(), !saturated))
 	for _, r := range results {
 		switch {
 		case saturated && !r.held():
@@ -239,28 +186,6 @@ func printPurgatoryTable(w io.Writer, c purgatoryConfig, results []purgatoryResu
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (row purgatoryRow) cells(results []purgatoryResult, ratios bool) table.Row {
-	cells := table.Row{row.name}
-	var values []float64
-	for _, r := range results {
-		v, ok := row.value(r)
-		if !ok {
-			cells = append(cells, absent)
-			continue
-		}
-		values = append(values, v)
-		cells = append(cells, row.format(v))
-	}
-	if ratios {
-		ratio := ""
-		if row.compare && len(values) == 2 && values[1] > 0 {
-			ratio = fmt.Sprintf("%.2f", values[0]/values[1])
-		}
-		cells = append(cells, ratio)
-	}
-	return cells
 }
 
 func perSecond(v float64) string   { return thousands(int64(v)) + "/s" }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/load"
@@ -73,7 +72,7 @@ func (p *purgatoryPlan) run(ctx context.Context, side purgatorySide, progress fu
 	side.Open(r)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpuBefore, hasCPU := processCPU()
+	cpuBefore, hasCPU := load.CPUTime()
 	r.base = time.Now()
 
 	var watching sync.WaitGroup
@@ -95,7 +94,7 @@ func (p *purgatoryPlan) run(ctx context.Context, side purgatorySide, progress fu
 	err := r.generate(ctx)
 	r.waitUntilSettled(ctx)
 	elapsed := r.now()
-	cpuAfter, _ := processCPU()
+	cpuAfter, _ := load.CPUTime()
 	runtime.ReadMemStats(&after)
 	stopAnswering()
 	working.Wait()
@@ -208,18 +207,18 @@ func (r *purgatoryRun) count() purgatoryResult {
 		res.Target = float64(n) / p.arrival[n-1].Seconds()
 		res.Achieved = float64(n) / r.ended.Seconds()
 	}
-	answers, timeouts := newLateHistogram(), newLateHistogram()
+	answers, timeouts := load.NewLateHistogram(), load.NewLateHistogram()
 	for i := range p.state {
 		switch p.state[i].Load() {
 		case completed:
 			res.Completed++
-			answers.record(p.late[i])
+			answers.Record(p.late[i])
 			if p.late[i] < 0 {
 				res.Early++
 			}
 		case expired:
 			res.Expired++
-			timeouts.record(p.late[i])
+			timeouts.Record(p.late[i])
 			if p.late[i] < 0 {
 				res.Early++
 			}
@@ -228,26 +227,6 @@ func (r *purgatoryRun) count() purgatoryResult {
 			}
 		}
 	}
-	res.CompletedLate, res.ExpiredLate = answers.result(), timeouts.result()
+	res.CompletedLate, res.ExpiredLate = answers.Lateness(), timeouts.Lateness()
 	return res
-}
-
-// lateHistogram collects how late requests were.
-type lateHistogram struct {
-	h   *hdrhistogram.Histogram
-	max time.Duration
-}
-
-func newLateHistogram() *lateHistogram {
-	return &lateHistogram{h: hdrhistogram.New(1, int64(time.Hour), 3)}
-}
-
-func (l *lateHistogram) record(d time.Duration) {
-	l.max = max(l.max, d)
-	_ = l.h.RecordValue(int64(min(max(d, 0), time.Hour)))
-}
-
-func (l *lateHistogram) result() load.Lateness {
-	at := func(q float64) time.Duration { return time.Duration(l.h.ValueAtQuantile(q)) }
-	return load.Lateness{P50: at(50), P99: at(99), P999: at(99.9), Max: l.max}
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,10 +12,7 @@ import (
 )
 
 func TestPurgatory_CalledWrongly(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		want string // part of the line
-	}{
+	checkCalledWrongly(t, "purgatory", []wrongCall{
 		{[]string{"--bogus"}, "--bogus"},
 		{[]string{"now"}, `"now"`},
 		{[]string{"--rate", "0"}, "rate"},
@@ -41,37 +35,11 @@ func TestPurgatory_CalledWrongly(t *testing.T) {
 		{[]string{"--key-space", "2M"}, "key space"},
 		{[]string{"--complete", "never"}, "force or check"},
 		{[]string{"-json", "-rate=x"}, "whole number"},
-	} {
-		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
-			stdout, stderr, code := runProgram(t, append([]string{"purgatory"}, tt.args...)...)
-			if code != exitUsage {
-				t.Errorf("exit code %d, want %d", code, exitUsage)
-			}
-			if stdout != "" {
-				t.Errorf("printed %q to standard output", stdout)
-			}
-			if strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
-				t.Errorf("want one line on standard error, got %q", stderr)
-			}
-			if !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, tt.want) {
-				t.Errorf("the line does not tell of %q: %q", tt.want, stderr)
-			}
-		})
-	}
+	})
 }
 
 func TestPurgatory_Help(t *testing.T) {
-	for _, flag := range []string{"--help", "-help", "-h"} {
-		stdout, stderr, code := runProgram(t, "purgatory", flag)
-		if code != 0 || stderr != "" {
-			t.Errorf("%s: exit code %d, standard error %q", flag, code, stderr)
-		}
-		for _, want := range []string{"Examples:", "--saturate", "--json", "--p75", "time.AfterFunc"} {
-			if !strings.Contains(stdout, want) {
-				t.Errorf("%s does not mention %s", flag, want)
-			}
-		}
-	}
+	checkHelp(t, "purgatory", "--saturate", "--json", "--p75", "time.AfterFunc")
 }
 
 // parsedPurgatory is what the tests read of the JSON.
@@ -199,46 +167,36 @@ func TestPurgatory_Saturate(t *testing.T) {
 }
 
 func TestPurgatory_InterruptPrintsWhatWasDone(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a child process cannot be sent an interrupt here")
-	}
-	cmd := program("purgatory", "--json", "--rate", "2k", "--duration", "8s", "--timeout", "300ms")
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill() }()
-	waitFor(t, stderr, "tickless: 16,000 requests")
-	time.Sleep(time.Second)
-	begin := time.Now()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, stderr)
-	if err := cmd.Wait(); err == nil {
-		t.Error("an interrupted run exits with 0")
-	}
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
-	}
-	if d := time.Since(begin); d > 5*time.Second {
-		t.Errorf("it took %v to stop", d)
-	}
-	r := parsePurgatory(t, out.String())
+	stdout := interruptProgram(t, "tickless: 60,000 requests", "purgatory", "--json", "--rate", "100", "--duration", "10m", "--timeout", "300ms")
+	r := parsePurgatory(t, stdout)
 	if !r.Interrupted || len(r.Cases) != 1 || len(r.Cases[0].Runs) != 1 {
-		t.Fatalf("not the report of an interrupted first run: %s", out.Bytes())
+		t.Fatalf("not the report of an interrupted first run: %s", stdout)
 	}
 	run := r.Cases[0].Runs[0]
-	if run.Arrived == 0 || run.Arrived == 16_000 || run.Completed == 0 || *run.Waiting == 0 {
-		t.Errorf("arrived %d, completed %d, expired %d, waiting %d", run.Arrived, run.Completed, run.Expired, *run.Waiting)
-	}
-	if run.Arrived != run.Completed+run.Expired+*run.Waiting || *run.Lost != 0 {
+	if run.Arrived == 60_000 || run.Arrived != run.Completed+run.Expired+*run.Waiting || *run.Lost != 0 {
 		t.Errorf("arrived %d, completed %d, expired %d, waiting %d, lost %d", run.Arrived, run.Completed, run.Expired, *run.Waiting, *run.Lost)
+	}
+}
+
+// A run that is cut short tells what was done until then, and what was not.
+func TestPurgatoryPlan_CutShort(t *testing.T) {
+	for _, newSide := range purgatorySides {
+		side := newSide()
+		ctx, cancel := context.WithCancel(t.Context())
+		p := newPurgatoryPlan(purgatoryConfig{Rate: 2000, Duration: time.Minute, Timeout: 20 * time.Second,
+			P50: 20 * time.Millisecond, P75: 60 * time.Millisecond, Keys: 3, KeySpace: 100, Complete: "force", Seed: 1})
+		r, err := p.run(ctx, side, func(settled int64) {
+			if settled > 0 {
+				cancel()
+			}
+		})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Interrupted || r.Completed == 0 || r.Arrived != r.Completed+r.Expired+int64(r.Waiting) || r.Lost != 0 || r.Wrong != 0 {
+			t.Errorf("%s: %+v", side.Name(), r)
+		}
 	}
 }
 

@@ -5,18 +5,22 @@ import (
 	"time"
 )
 
-// aloneScale is the part of the load that [OwnCPU] runs.
-const aloneScale = 4
+// OwnCPUScale returns by how much a load is cut down to tell what CPU time it
+// takes by itself: a quarter is enough, and two seconds of a long one are.
+func OwnCPUScale(duration time.Duration) time.Duration {
+	return max(4, duration/(2*time.Second))
+}
 
 // OwnCPU returns about how much CPU time the load of c takes by itself, on
 // timers that cost nothing: pacing, reading the clock, keeping the records. ok
-// is false where the system does not tell. It runs a quarter of the load, at
-// the same rate, in about a quarter of the time.
+// is false where the system does not tell. It runs a part of the load, at
+// the same rate: see [OwnCPUScale].
 func OwnCPU(ctx context.Context, c Config) (cpu time.Duration, ok bool, err error) {
-	c.Count = max(1, c.Count/aloneScale)
-	c.Duration = max(1, c.Duration/aloneScale)
-	c.MinDelay = max(1, c.MinDelay/aloneScale)
-	c.MaxDelay = max(1, c.MaxDelay/aloneScale)
+	scale := OwnCPUScale(c.Duration)
+	c.Count = max(1, c.Count/int(scale))
+	c.Duration = max(1, c.Duration/scale)
+	c.MinDelay = max(1, c.MinDelay/scale)
+	c.MaxDelay = max(1, c.MaxDelay/scale)
 	p, err := NewPlan(c)
 	if err != nil {
 		return 0, false, err
@@ -25,7 +29,7 @@ func OwnCPU(ctx context.Context, c Config) (cpu time.Duration, ok bool, err erro
 	if err != nil || r.CPU == nil || r.Interrupted {
 		return 0, false, err
 	}
-	return *r.CPU * aloneScale, true, nil
+	return *r.CPU * scale, true, nil
 }
 
 // alone is no timer at all: what the plan leaves to time out is called at

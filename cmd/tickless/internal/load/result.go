@@ -36,12 +36,6 @@ type Result struct {
 	GCPause   time.Duration // all stops of the world together
 }
 
-// Lateness says how long after the caller's own deadline (its clock just
-// before Start, plus the delay) callbacks ran.
-type Lateness struct {
-	P50, P99, P999, Max time.Duration
-}
-
 // MarshalJSON writes durations in milliseconds and sizes in bytes, as the
 // names of the fields tell.
 func (r Result) MarshalJSON() ([]byte, error) {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/atomic"
 )
 
@@ -24,6 +23,13 @@ const patience = 3 * time.Second
 type usage struct {
 	cpu      time.Duration
 	switches int64
+}
+
+// CPUTime returns the user and system time of the process so far; ok is false
+// where the system does not tell.
+func CPUTime() (cpu time.Duration, ok bool) {
+	u, ok := readUsage()
+	return u.cpu, ok
 }
 
 // A run is a plan being carried out by one backend.
@@ -268,7 +274,7 @@ func (r *run) count() Result {
 		res.AnsweredTooLate += int64(r.workers[w].tooLate.Load())
 		res.Behind = max(res.Behind, r.workers[w].behind)
 	}
-	late := hdrhistogram.New(1, int64(time.Hour), 3)
+	late := NewLateHistogram()
 	for i := range r.plan.state {
 		if r.plan.state[i].Load() != fired {
 			continue
@@ -278,12 +284,9 @@ func (r *run) count() Result {
 			res.Early++
 			res.Earliest = max(res.Earliest, -d)
 		}
-		res.Late.Max = max(res.Late.Max, d)
-		_ = late.RecordValue(int64(min(max(d, 0), time.Hour)))
+		late.Record(d)
 	}
-	res.Late.P50 = time.Duration(late.ValueAtQuantile(50))
-	res.Late.P99 = time.Duration(late.ValueAtQuantile(99))
-	res.Late.P999 = time.Duration(late.ValueAtQuantile(99.9))
+	res.Late = late.Lateness()
 	return res
 }
 
