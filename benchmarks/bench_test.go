@@ -11,12 +11,24 @@ import (
 
 var makers = benchmarks.Makers()
 
-func BenchmarkStartStop(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStop) }
-func BenchmarkChurn(b *testing.B)     { benchmarks.Each(b, makers, benchmarks.Churn) }
-func BenchmarkHeld(b *testing.B)      { benchmarks.Each(b, makers, benchmarks.Held) }
-func BenchmarkExpiry(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Expiry) }
-func BenchmarkLateness(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.Lateness) }
-func BenchmarkStalls(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Stalls) }
+func BenchmarkStartStop(b *testing.B)      { benchmarks.Each(b, makers, benchmarks.StartStop) }
+func BenchmarkStartStopFixed(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStopFixed) }
+func BenchmarkChurn(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Churn) }
+func BenchmarkReset(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Reset) }
+func BenchmarkHeld(b *testing.B)           { benchmarks.Each(b, makers, benchmarks.Held) }
+func BenchmarkExpiry(b *testing.B)         { benchmarks.Each(b, makers, benchmarks.Expiry) }
+func BenchmarkLateness(b *testing.B)       { benchmarks.Each(b, makers, benchmarks.Lateness) }
+func BenchmarkStalls(b *testing.B)         { benchmarks.Each(b, makers, benchmarks.Stalls) }
+
+func BenchmarkIdle(b *testing.B) {
+	benchmarks.Each(b, append([]benchmarks.Maker{benchmarks.None}, makers...), benchmarks.Idle)
+}
+
+func BenchmarkHeartbeats(b *testing.B) {
+	benchmarks.Each(b, append(makers[:len(makers):len(makers)], benchmarks.Monitor), benchmarks.Heartbeats)
+}
+
+func BenchmarkWithTimeout(b *testing.B) { benchmarks.WithTimeout(b) }
 
 // TestImpl checks that an implementation does what the workloads take for
 // granted: a fast no-op would win every benchmark.

@@ -1,39 +1,20 @@
 package benchmarks
 
-import (
-	"runtime"
-	"testing"
-
-	"go.uber.org/atomic"
-)
+import "testing"
 
 // Churn stops a random one of n pending timers and starts another: what a
 // request costs that is answered after a while. On several procs each
 // goroutine has timers of its own.
 func Churn(b *testing.B, m Maker) {
-	withPending(b, m, []int{10_000, 100_000, 1_000_000}, func(b *testing.B, impl Impl, n int) {
-		p := runtime.GOMAXPROCS(0)
-		if p == 1 {
-			rng, i := xorshift(1), 0
-			for b.Loop() {
-				slot := rng.below(n)
-				impl.Stop(slot)
-				impl.Start(slot, longDelay(i), nop)
-				i++
-			}
-			return
-		}
-		var goroutines atomic.Int32
-		b.ResetTimer()
-		b.RunParallel(func(pb *testing.PB) {
-			g := int(goroutines.Inc()) - 1
-			first, own := n*g/p, n*(g+1)/p-n*g/p
-			rng, i := xorshift(g+1), 0
-			for pb.Next() {
+	sizes := choose([]int{1_000}, []int{100_000, 1_000_000}, []int{10_000, 100_000, 1_000_000, 10_000_000})
+	withPending(b, m, sizes, longDelay, func(b *testing.B, p pending) {
+		p.split(b, func(g, n int) {
+			first, own := p.share(g)
+			rng := xorshift(g + 1)
+			for i := range n {
 				slot := first + rng.below(own)
-				impl.Stop(slot)
-				impl.Start(slot, longDelay(i), nop)
-				i++
+				p.impl.Stop(slot)
+				p.impl.Start(slot, p.delay(i), nop)
 			}
 		})
 	})

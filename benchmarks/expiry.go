@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -18,32 +19,36 @@ import (
 //   - early, lost: timers, which should be none;
 //   - cpu-s: user and system time from the first deadline on.
 func Expiry(b *testing.B, m Maker) {
-	const n = 1_000_000
+	n := choose(10_000, 1_000_000, 1_000_000)
 	b.Run("n="+Size(n), func(b *testing.B) {
-		e := newExpiry(n)
-		for b.Loop() {
-			e.run(b, m)
-		}
-		b.ReportMetric(0, "ns/op") // says nothing: hidden
-		b.ReportMetric(e.last/float64(b.N), "last-ms")
-		b.ReportMetric(quantile(e.lateness, 0.5), "p50-ms")
-		b.ReportMetric(quantile(e.lateness, 0.999), "p99.9-ms")
-		b.ReportMetric(float64(e.early), "early")
-		b.ReportMetric(float64(e.lost), "lost")
-		if e.hasCPU {
-			b.ReportMetric(e.cpu.Seconds()/float64(b.N), "cpu-s")
+		for _, p := range choose([]int{2}, []int{2}, procs) {
+			b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
+				e := newExpiry(n)
+				for b.Loop() {
+					e.run(b, m)
+				}
+				b.ReportMetric(0, "ns/op") // says nothing: hidden
+				b.ReportMetric(e.last/float64(b.N), "last-ms")
+				b.ReportMetric(quantile(e.lateness, 0.5), "p50-ms")
+				b.ReportMetric(quantile(e.lateness, 0.999), "p99.9-ms")
+				b.ReportMetric(float64(e.early), "early")
+				b.ReportMetric(float64(e.lost), "lost")
+				if e.hasCPU {
+					b.ReportMetric(e.cpu.Seconds()/float64(b.N), "cpu-s")
+				}
+			})
 		}
 	})
 }
 
-const (
-	expiryLead  = 2 * time.Second // to start the timers in
-	expirySpan  = time.Second     // within which they fall due
-	expiryGrace = 5 * time.Second // without a callback, after which the rest is lost
-)
+// expiryGrace is the time without a callback after which the rest is lost.
+const expiryGrace = 5 * time.Second
 
 // expiry is the workload's records. Times count from base.
 type expiry struct {
+	lead, span time.Duration // to start the timers in; within which they fall due
+
 	base      time.Time
 	due       []time.Duration
 	ran       []time.Duration // zero until the callback has run
@@ -59,13 +64,15 @@ type expiry struct {
 
 func newExpiry(n int) *expiry {
 	e := &expiry{
+		lead:      choose(100*time.Millisecond, 2*time.Second, 2*time.Second),
+		span:      choose(10*time.Millisecond, time.Second, time.Second),
 		due:       make([]time.Duration, n),
 		ran:       make([]time.Duration, n),
 		callbacks: make([]func(), n),
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for slot, rank := range rng.Perm(n) {
-		e.due[slot] = expiryLead + expirySpan*time.Duration(rank)/time.Duration(n)
+		e.due[slot] = e.lead + e.span*time.Duration(rank)/time.Duration(n)
 		e.callbacks[slot] = func() {
 			e.ran[slot] = time.Since(e.base)
 			e.count.Inc()
@@ -95,10 +102,10 @@ func (e *expiry) run(b *testing.B, m Maker) {
 		})
 	}
 	wg.Wait()
-	if time.Since(e.base) > expiryLead {
+	if time.Since(e.base) > e.lead {
 		b.Logf("%s was still starting timers when the first fell due", m.Name)
 	}
-	time.Sleep(expiryLead - time.Since(e.base))
+	time.Sleep(e.lead - time.Since(e.base))
 
 	before, hasCPU := cpuTime()
 	e.wait()
@@ -119,7 +126,7 @@ func (e *expiry) run(b *testing.B, m Maker) {
 		e.lateness = append(e.lateness, milliseconds(late))
 		lastRan = max(lastRan, ran)
 	}
-	e.last += milliseconds(lastRan - expiryLead - expirySpan*time.Duration(n-1)/time.Duration(n))
+	e.last += milliseconds(max(0, lastRan-e.lead-e.span*time.Duration(n-1)/time.Duration(n)))
 }
 
 // wait returns when every callback has run, or when no more seem to come.
@@ -132,7 +139,7 @@ func (e *expiry) wait() {
 			return
 		}
 		if count != seen {
-			seen, quiet = count, time.Now().Add(expirySpan+expiryGrace)
+			seen, quiet = count, time.Now().Add(e.span+expiryGrace)
 		}
 		if time.Now().After(quiet) {
 			return

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -8,41 +9,54 @@ import (
 	"time"
 )
 
-// Held starts a million timers and leaves them pending. It reports
+// Held starts a million timers and leaves them pending, in a process of its own.
+// It reports
 //
-//   - ns/start: what starting one takes, on as many procs as there are;
+//   - ns/start: what starting one takes;
 //   - B/timer: the live heap bytes a pending timer, neither the caller's
 //     handle nor the callback counted;
-//   - gc-ms: how long a full collection takes with them pending and the
-//     caller's handles kept.
+//   - peak-B/timer: what the process had of the machine's memory at most
+//     (VmHWM), above what it had before, on Linux;
+//   - gc-ms: how long a full collection takes with them pending, all with the
+//     same callback and the caller's handles kept.
 func Held(b *testing.B, m Maker) {
-	const n = 1_000_000
+	n := choose(10_000, 1_000_000, 1_000_000)
 	b.Run("n="+Size(n), func(b *testing.B) {
-		var (
-			starting time.Duration
-			bytes    int64
-			fullGC   []float64
-		)
-		for b.Loop() {
-			impl := m.New(n)
-			baseline := liveHeap()
-			begin := time.Now()
-			fill(impl, n)
-			starting += time.Since(begin)
-			bytes += liveHeap() - baseline
-			for range 5 {
-				begin := time.Now()
-				runtime.GC()
-				fullGC = append(fullGC, milliseconds(time.Since(begin)))
-			}
-			impl.Close()
+		for _, p := range procs {
+			b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
+				reportProcess(b, func() map[string]float64 {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
+					return hold(m, n)
+				})
+			})
 		}
-		started := float64(b.N) * n
-		b.ReportMetric(0, "ns/op") // says nothing: hidden
-		b.ReportMetric(float64(starting.Nanoseconds())/started, "ns/start")
-		b.ReportMetric(float64(bytes)/started, "B/timer")
-		b.ReportMetric(quantile(fullGC, 0.5), "gc-ms")
 	})
+}
+
+func hold(m Maker, n int) map[string]float64 {
+	impl := m.New(n)
+	defer impl.Close()
+	baseline := liveHeap()
+	resident, _, hasMemory := processMemory()
+	begin := time.Now()
+	fill(impl, n)
+	took := time.Since(begin)
+	_, peak, _ := processMemory()
+	figures := map[string]float64{
+		"ns/start": float64(took.Nanoseconds()) / float64(n),
+		"B/timer":  float64(liveHeap()-baseline) / float64(n),
+	}
+	if hasMemory {
+		figures["peak-B/timer"] = float64(peak-resident) / float64(n)
+	}
+	var fullGC []float64
+	for range 5 {
+		begin := time.Now()
+		runtime.GC()
+		fullGC = append(fullGC, milliseconds(time.Since(begin)))
+	}
+	figures["gc-ms"] = quantile(fullGC, 0.5)
+	return figures
 }
 
 // liveHeap collects garbage and returns the bytes that the collector found

@@ -39,6 +39,24 @@ func flush(impl Impl) {
 	}
 }
 
+// A SlotStarter is an [Impl] whose callbacks are told whose they are, so that
+// one function does for all timers.
+type SlotStarter interface {
+	// StartFor is Start with a function that is called with the slot. It is the
+	// same for all slots.
+	StartFor(slot int, d time.Duration, f func(slot int))
+}
+
+// startFor starts the timer of slot, with a function of its own if impl wants
+// one.
+func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
+	if s, ok := impl.(SlotStarter); ok {
+		s.StartFor(slot, d, f)
+		return
+	}
+	impl.Start(slot, d, func() { f(slot) })
+}
+
 // touched returns a slice for an Impl's handles, every page of which has been
 // written: it counts for nobody, neither in the heap nor in what the process
 // has of the machine's memory.

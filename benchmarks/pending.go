@@ -30,48 +30,107 @@ func longDelay(i int) time.Duration { return longDelays[i&(len(longDelays)-1)] }
 
 func nop() {}
 
-// fill starts the timers of n slots, from as many goroutines as there are
-// procs.
-func fill(impl Impl, n int) {
-	var wg sync.WaitGroup
-	nprocs := runtime.GOMAXPROCS(0)
-	for g := range nprocs {
-		wg.Go(func() {
-			for slot := n * g / nprocs; slot < n*(g+1)/nprocs; slot++ {
-				impl.Start(slot, longDelay(slot), nop)
-			}
-		})
-	}
-	wg.Wait()
+// pending is an implementation with timers pending in the first n of its slots,
+// and some slots more. Goroutines, as many as there are procs, each have a share
+// of the n.
+type pending struct {
+	impl     Impl
+	n, procs int
+	delay    func(i int) time.Duration
+	filled   time.Time // when the timers were started
 }
 
-// withPending runs body as sub-benchmarks n= and p=, with n timers of impl
-// pending in the first n of its slots and some slots more.
+// freshness is how old the pending timers of a workload may get: then they are
+// started anew, so that they do not fire.
+const freshness = 10 * time.Second
+
+// withPending runs body as sub-benchmarks n= and p=, with n timers of m pending,
+// which have the delays of delay.
 //
 // The testing package may call a benchmark several times to find a b.N, and
-// it sets GOMAXPROCS before each call. So the procs are set in each call, and
-// the timers are started in the first.
-func withPending(b *testing.B, m Maker, sizes []int, body func(b *testing.B, impl Impl, n int)) {
+// for -count, and it sets GOMAXPROCS before each call. So the procs are set in
+// each call, and the timers are started in the first.
+func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pending)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {
-			for _, p := range procs {
-				var impl Impl
-				b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
-					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
-					if impl == nil {
-						impl = m.New(n + apart*(p+1))
-						fill(impl, n)
+			for _, nprocs := range procs {
+				p := pending{n: n, procs: nprocs, delay: delay}
+				b.Run(fmt.Sprintf("p=%d", nprocs), func(b *testing.B) {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(nprocs))
+					switch {
+					case p.impl == nil:
+						p.impl = m.New(n + apart*(nprocs+1))
+						p.fill()
 						runtime.GC()
+					case time.Since(p.filled) > freshness:
+						p.startAgain()
 					}
 					b.ReportAllocs()
-					body(b, impl, n)
+					body(b, p)
 				})
-				if impl != nil {
-					impl.Close()
+				if p.impl != nil {
+					p.impl.Close()
 				}
 			}
 		})
 	}
+}
+
+// share returns the slots of goroutine g.
+func (p *pending) share(g int) (first, n int) {
+	first = p.n * g / p.procs
+	return first, p.n*(g+1)/p.procs - first
+}
+
+// each calls f for each of the goroutines at once, and waits for them.
+func (p *pending) each(f func(g int)) {
+	var wg sync.WaitGroup
+	for g := 1; g < p.procs; g++ {
+		wg.Go(func() { f(g) })
+	}
+	f(0)
+	wg.Wait()
+}
+
+// fill starts the timers.
+func (p *pending) fill() {
+	p.each(func(g int) {
+		first, n := p.share(g)
+		for slot := first; slot < first+n; slot++ {
+			p.impl.Start(slot, p.delay(slot), nop)
+		}
+	})
+	flush(p.impl)
+	p.filled = time.Now()
+}
+
+// startAgain stops the timers and starts them anew.
+func (p *pending) startAgain() {
+	p.each(func(g int) {
+		first, n := p.share(g)
+		for slot := first; slot < first+n; slot++ {
+			p.impl.Stop(slot)
+			p.impl.Start(slot, p.delay(slot), nop)
+		}
+	})
+	flush(p.impl)
+	p.filled = time.Now()
+}
+
+// split has each goroutine g do n of b.N operations, and measures the time until
+// the implementation has done them all.
+func (p *pending) split(b *testing.B, body func(g, n int)) {
+	b.ResetTimer()
+	p.each(func(g int) { body(g, b.N*(g+1)/p.procs-b.N*g/p.procs) })
+	flush(p.impl)
+	b.StopTimer()
+}
+
+// fill starts the timers of n slots, from as many goroutines as there are
+// procs.
+func fill(impl Impl, n int) {
+	p := pending{impl: impl, n: n, procs: runtime.GOMAXPROCS(0), delay: longDelay}
+	p.fill()
 }
 
 // Size writes n as benchmarks' names have it: 100k, 1M.

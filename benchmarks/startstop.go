@@ -1,34 +1,35 @@
 package benchmarks
 
 import (
-	"runtime"
 	"testing"
-
-	"go.uber.org/atomic"
+	"time"
 )
 
 // StartStop starts a timer and stops it again, with n others pending: what a
-// request costs that is answered at once.
+// request costs that is answered at once. Delays are uniform from 1 to 11
+// minutes.
 func StartStop(b *testing.B, m Maker) {
-	withPending(b, m, []int{0, 100_000, 1_000_000}, func(b *testing.B, impl Impl, n int) {
-		if runtime.GOMAXPROCS(0) == 1 {
-			slot, i := n+apart, 0
-			for b.Loop() {
-				impl.Start(slot, longDelay(i), nop)
-				impl.Stop(slot)
-				i++
-			}
-			return
+	sizes := choose([]int{0, 1_000}, []int{0, 100_000, 1_000_000}, []int{0, 100_000, 1_000_000, 10_000_000})
+	withPending(b, m, sizes, longDelay, startStop)
+}
+
+// fixed is a timeout as servers have them: the same for every request.
+const fixed = 30 * time.Second
+
+// StartStopFixed is StartStop with the same delay for all, of 30 s, as the
+// requests of one purgatory have: their deadlines lie close together, so that
+// timers that are kept by deadline may all want to be in one place.
+func StartStopFixed(b *testing.B, m Maker) {
+	sizes := choose([]int{1_000}, []int{100_000}, []int{100_000, 1_000_000})
+	withPending(b, m, sizes, func(int) time.Duration { return fixed }, startStop)
+}
+
+func startStop(b *testing.B, p pending) {
+	p.split(b, func(g, n int) {
+		slot := p.n + apart*(g+1)
+		for i := range n {
+			p.impl.Start(slot, p.delay(i), nop)
+			p.impl.Stop(slot)
 		}
-		var goroutines atomic.Int32
-		b.ResetTimer()
-		b.RunParallel(func(pb *testing.PB) {
-			slot, i := n+apart*int(goroutines.Inc()), 0
-			for pb.Next() {
-				impl.Start(slot, longDelay(i), nop)
-				impl.Stop(slot)
-				i++
-			}
-		})
 	})
 }

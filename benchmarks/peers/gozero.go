@@ -18,7 +18,14 @@ type goZero struct {
 }
 
 func newGoZero(n int) benchmarks.Impl {
-	w, err := collection.NewTimingWheel(tick, slots, func(_, f any) { f.(func())() })
+	w, err := collection.NewTimingWheel(tick, slots, func(key, f any) {
+		switch f := f.(type) {
+		case func():
+			f()
+		case func(int):
+			f(key.(int))
+		}
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -30,6 +37,10 @@ func newGoZero(n int) benchmarks.Impl {
 }
 
 func (g *goZero) Start(slot int, d time.Duration, f func()) { must(g.w.SetTimer(g.keys[slot], f, d)) }
+
+func (g *goZero) StartFor(slot int, d time.Duration, f func(int)) {
+	must(g.w.SetTimer(g.keys[slot], f, d))
+}
 
 func (g *goZero) Stop(slot int) bool {
 	must(g.w.RemoveTimer(g.keys[slot]))

@@ -1,9 +1,10 @@
-//go:build !unix
-
 package benchmarks
 
 import "time"
 
 // cpuTime returns the user and system time of the process; ok is false where
 // the system does not tell.
-func cpuTime() (cpu time.Duration, ok bool) { return 0, false }
+func cpuTime() (cpu time.Duration, ok bool) {
+	cpu, _, ok = usage()
+	return cpu, ok
+}

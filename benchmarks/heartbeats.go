@@ -1,0 +1,155 @@
+package benchmarks
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// Heartbeats is a server with a hundred thousand connections that are closed when
+// they are silent for a timeout of 30 s. Each sends a heartbeat every 5 s on
+// average, which resets its timer; one in a hundred falls silent. It reports
+//
+//   - cpu-ns/beat: user and system time a heartbeat, all that the timers take
+//     included, less what the heartbeats take without any timers;
+//   - B/conn: live heap bytes a connection, with everything that its timeout
+//     needs: handle, callback and timer;
+//   - late-ms: how long after its timeout the last silent one was closed;
+//   - lost, wrong: silent connections that were not closed, and others that
+//     were.
+//
+// Under -short and in quick mode it all goes faster by a factor, ticks that can
+// be chosen too.
+func Heartbeats(b *testing.B, m Maker) {
+	n := choose(1_000, 100_000, 100_000)
+	timeout := choose(120*time.Millisecond, 1500*time.Millisecond, 30*time.Second)
+	b.Run("n="+Size(n), func(b *testing.B) {
+		heartbeatsAlone.Do(func() { heartbeatsOwn = newHeartbeats(n, timeout).run(None).perBeat })
+		var cost, bytes, late float64
+		var lost, wrong int
+		for b.Loop() {
+			r := newHeartbeats(n, timeout).run(m)
+			cost += max(0, r.perBeat-heartbeatsOwn)
+			bytes += r.bytes
+			late = max(late, r.late)
+			lost += r.lost
+			wrong += r.wrong
+		}
+		b.ReportMetric(0, "ns/op") // says nothing: hidden
+		b.ReportMetric(cost/float64(b.N), "cpu-ns/beat")
+		b.ReportMetric(bytes/float64(b.N), "B/conn")
+		b.ReportMetric(late, "late-ms")
+		b.ReportMetric(float64(lost), "lost")
+		b.ReportMetric(float64(wrong), "wrong")
+	})
+}
+
+// heartbeatsOwn is what a heartbeat takes without a timer, in nanoseconds.
+var (
+	heartbeatsAlone sync.Once
+	heartbeatsOwn   float64
+)
+
+const (
+	beatsPerTimeout = 6   // 30 s to 5 s
+	oneSilentIn     = 100 // connections
+)
+
+// heartbeats is the workload: two random orders in which the connections send
+// their heartbeats, alternately, so that two of one are up to twice the average
+// apart. Times count from base.
+type heartbeats struct {
+	timeout time.Duration
+	orders  [2][]int32
+	base    time.Time
+	last    []time.Duration // each silent connection's last heartbeat
+	closed  []atomic.Int64  // when, in nanoseconds
+}
+
+type heartbeatsResult struct {
+	perBeat, bytes, late float64
+	lost, wrong          int
+}
+
+func newHeartbeats(n int, timeout time.Duration) *heartbeats {
+	h := &heartbeats{timeout: timeout, last: make([]time.Duration, n), closed: make([]atomic.Int64, n)}
+	rng := rand.New(rand.NewPCG(9, 10))
+	for i := range h.orders {
+		h.orders[i] = make([]int32, n)
+		for j, conn := range rng.Perm(n) {
+			h.orders[i][j] = int32(conn)
+		}
+	}
+	return h
+}
+
+func (h *heartbeats) run(m Maker) heartbeatsResult {
+	n := len(h.closed)
+	before := liveHeap()
+	impl := m.New(n)
+	defer impl.Close()
+	h.base = time.Now()
+	closeConn := func(conn int) { h.closed[conn].Store(int64(time.Since(h.base))) }
+	for conn := range n {
+		startFor(impl, conn, h.timeout, closeConn)
+	}
+	flush(impl)
+	bytes := float64(liveHeap()-before) / float64(n)
+
+	// The first of all beats comes at once, so that no connection waits long for
+	// its own. Silence comes after a sixth of a timeout.
+	interval := h.timeout / beatsPerTimeout
+	begin := time.Since(h.base)
+	cpuBefore, _ := cpuTime()
+	beats := 0
+	for now := begin; now < begin+h.timeout+2*interval; now = time.Since(h.base) {
+		for due := int(float64(now-begin) / float64(interval) * float64(n)); beats < due; beats++ {
+			conn := int(h.orders[beats/n%2][beats%n])
+			if conn%oneSilentIn == 0 {
+				if beats >= n {
+					continue
+				}
+				h.last[conn] = time.Since(h.base)
+			}
+			impl.Reset(conn, h.timeout)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	flush(impl)
+	cpuAfter, _ := cpuTime()
+	r := heartbeatsResult{perBeat: float64(cpuAfter-cpuBefore) / float64(beats), bytes: bytes}
+	if m.Name == None.Name {
+		return r
+	}
+	for grace := time.Now().Add(2 * time.Second); h.open() > 0 && time.Now().Before(grace); {
+		time.Sleep(time.Millisecond)
+	}
+	r.lost = h.open()
+	for conn := range n {
+		at := time.Duration(h.closed[conn].Load())
+		switch {
+		case at == 0:
+		case conn%oneSilentIn != 0:
+			r.wrong++
+		default:
+			r.late = max(r.late, milliseconds(at-h.last[conn]-h.timeout))
+		}
+	}
+	runtime.KeepAlive(impl)
+	return r
+}
+
+// open returns how many silent connections have not been closed.
+func (h *heartbeats) open() int {
+	n := 0
+	for conn := 0; conn < len(h.closed); conn += oneSilentIn {
+		if h.closed[conn].Load() == 0 {
+			n++
+		}
+	}
+	return n
+}

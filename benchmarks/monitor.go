@@ -1,0 +1,49 @@
+package benchmarks
+
+import (
+	"context"
+	"time"
+
+	"github.com/tickless/tickless/idle"
+)
+
+// Monitor is package idle: timeouts that activity renews, and nothing else. So
+// it runs [Heartbeats] alone: its Reset is a touch, which leaves the timeout as
+// it was started with.
+var Monitor = Maker{Name: "idle.Monitor", New: newMonitor}
+
+type monitor struct {
+	m       *idle.Monitor[int]
+	closed  func(slot int)
+	entries []*idle.Entry[int]
+}
+
+func newMonitor(slots int) Impl {
+	// The tick is the default's share of the timeout.
+	tick := choose(100*time.Microsecond, idle.DefaultTick/20, idle.DefaultTick)
+	m := &monitor{entries: touched[*idle.Entry[int]](slots)}
+	m.m = idle.New(func(slot int, _ time.Time) { m.closed(slot) }, idle.WithTick(tick))
+	return m
+}
+
+func (m *monitor) StartFor(slot int, d time.Duration, f func(slot int)) {
+	m.closed = f // the same each time, from one goroutine, before any is due
+	e, err := m.m.Watch(slot, d)
+	if err != nil {
+		panic(err) // it is neither closed nor bounded
+	}
+	m.entries[slot] = e
+}
+
+func (*monitor) Start(int, time.Duration, func()) { panic("benchmarks: a Monitor has one callback") }
+
+func (m *monitor) Stop(slot int) bool { return m.entries[slot].Stop() }
+
+func (m *monitor) Reset(slot int, _ time.Duration) bool { return m.entries[slot].Touch() }
+
+func (m *monitor) Close() {
+	m.m.Close()
+	if err := m.m.Shutdown(context.Background()); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,60 @@
+package benchmarks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Reset moves pending timers: from 1-11 minutes to 20-30 (to=later), as activity
+// does with an idle timeout, or the other way round (to=earlier), in the order
+// in which they were started (order=turn) or at random. When all have been moved
+// they are, off the clock, stopped and started anew where they were.
+func Reset(b *testing.B, m Maker) {
+	sizes := choose([]int{1_000}, []int{100_000}, []int{100_000, 1_000_000})
+	far := func(i int) time.Duration { return 19*time.Minute + longDelay(i) }
+	for _, w := range []struct {
+		name     string
+		from, to func(int) time.Duration
+	}{{"later", longDelay, far}, {"earlier", far, longDelay}} {
+		for _, order := range []string{"turn", "random"} {
+			b.Run(fmt.Sprintf("to=%s/order=%s", w.name, order), func(b *testing.B) {
+				withPending(b, m, sizes, w.from, func(b *testing.B, p pending) { p.resetAll(b, order, w.to) })
+			})
+		}
+	}
+}
+
+// resetAll moves b.N timers to where the delays are to.
+func (p pending) resetAll(b *testing.B, order string, to func(int) time.Duration) {
+	slots := make([]int32, p.n)
+	for i := range slots {
+		slots[i] = int32(i)
+	}
+	if order == "random" {
+		rng := rand.New(rand.NewPCG(3, 4))
+		for g := range p.procs { // each goroutine has slots of its own
+			first, own := p.share(g)
+			rng.Shuffle(own, func(i, j int) {
+				slots[first+i], slots[first+j] = slots[first+j], slots[first+i]
+			})
+		}
+	}
+	b.ResetTimer()
+	b.StopTimer()
+	for todo := b.N; todo > 0; todo -= p.n {
+		// Of b.N timers each goroutine moves the first of its own.
+		now := min(todo, p.n)
+		p.startAgain()
+		b.StartTimer()
+		p.each(func(g int) {
+			first, own := p.share(g)
+			for i := first; i < first+own*now/p.n; i++ {
+				p.impl.Reset(int(slots[i]), to(i))
+			}
+		})
+		flush(p.impl)
+		b.StopTimer()
+	}
+}
