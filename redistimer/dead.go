@@ -24,12 +24,71 @@ type DeadLetter struct {
 // DeadLetters goes over all dead letters, shard by shard and within a shard by
 // the time of their death. It reads them in pages of 100; those that come or go
 // meanwhile may be missed, or seen twice. An error ends it.
-func (c *Client) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] { panic("to come") }
+func (c *Client) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
+	const page = 100
+	return func(yield func(DeadLetter, error) bool) {
+		for _, sh := range c.shards {
+			for after, last := "-inf", ""; ; {
+				v, err := c.one(ctx, deadScript, sh, page, after, last)
+				if err != nil {
+					yield(DeadLetter{}, err)
+					return
+				}
+				f, _ := words(v)
+				for i := 0; i+5 <= len(f); i += 5 {
+					if !yield(deadLetter(f[i:])) {
+						return
+					}
+					last, after = f[i], f[i+1]
+				}
+				if len(f) < 5*page {
+					break
+				}
+			}
+		}
+	}
+}
+
+// deadLetter takes one from the script's answer.
+func deadLetter(f []string) (DeadLetter, error) {
+	r := parseRun(f[3])
+	d := DeadLetter{
+		ID:       f[0],
+		Died:     parseTime(f[1]),
+		Due:      r.due,
+		Attempts: r.attempts,
+		Crashes:  r.crashes,
+		Failures: parseFailures(f[4]),
+	}
+	var err error
+	d.Task, _, err = decode(keyOf(f[0]), f[2])
+	if single(d.ID) {
+		d.Task.Every, d.Task.Schedule = 0, ""
+	}
+	return d, err
+}
 
 // Requeue makes a dead letter a pending task again, to run at the time w, with
 // all its attempts before it. The outcome is Moved, or Absent if there is no such
 // dead letter.
-func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) { panic("to come") }
+func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
+	if err := checkID(id); err != nil {
+		return Unknown, err
+	}
+	when, err := w.arg()
+	if err != nil {
+		return Unknown, err
+	}
+	return c.outcome(c.one(ctx, requeueScript, c.shardOf(id), id, when))
+}
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.
-func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) { panic("to come") }
+func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
+	if err := checkID(id); err != nil {
+		return Unknown, err
+	}
+	return c.outcome(c.one(ctx, purgeScript, c.shardOf(id), id))
+}
+
+// checkID lets the ids of single runs pass too.
+func checkID(id string) error { return checkKey(keyOf(id)) }

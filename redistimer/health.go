@@ -1,6 +1,15 @@
 package redistimer
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // Health is what [Client.Check] found.
 type Health struct {
@@ -27,4 +36,87 @@ type Node struct {
 // scheduled is lost when a server restarts, which is a warning; with eviction
 // tasks may vanish at any time, which is an error, [ErrEviction]. A Health is
 // returned with that error too.
-func (c *Client) Check(ctx context.Context) (Health, error) { panic("to come") }
+func (c *Client) Check(ctx context.Context) (Health, error) {
+	var h Health
+	v, err := c.one(ctx, checkScript, c.shards[0])
+	if err != nil {
+		return h, err
+	}
+	if v != c.schema {
+		return h, fmt.Errorf("redistimer: unexpected answer of a script: %v", v)
+	}
+	var mu sync.Mutex
+	look := func(ctx context.Context, node *redis.Client) error {
+		n := inspect(ctx, node)
+		mu.Lock()
+		defer mu.Unlock()
+		h.Nodes = append(h.Nodes, n)
+		return nil
+	}
+	switch r := c.redis.(type) {
+	case *redis.Client:
+		err = look(ctx, r)
+	case *redis.ClusterClient:
+		err = r.ForEachMaster(ctx, look)
+	}
+	if err != nil {
+		return h, c.explain(err)
+	}
+	slices.SortFunc(h.Nodes, func(a, b Node) int { return strings.Compare(a.Addr, b.Addr) })
+	return h, h.judge()
+}
+
+// judge writes the warnings, and returns the error that there is.
+func (h *Health) judge() error {
+	var evicting error
+	warn := func(n Node, format string, args ...any) {
+		h.Warnings = append(h.Warnings, n.Addr+": "+fmt.Sprintf(format, args...))
+	}
+	for _, n := range h.Nodes {
+		switch {
+		case n.Eviction == "":
+			warn(n, "it is not known whether the server evicts keys, since it does not answer CONFIG GET or INFO")
+		case n.Eviction == "noeviction":
+		case n.MaxMemory > 0:
+			evicting = fmt.Errorf("%w (%s has %s)", ErrEviction, n.Addr, n.Eviction)
+		default:
+			warn(n, "maxmemory-policy is %s, which will lose tasks once maxmemory is set", n.Eviction)
+		}
+		switch {
+		case n.Version == "" || n.AOF:
+		case n.RDB:
+			warn(n, "without appendonly, a crash loses what was scheduled since the last snapshot")
+		default:
+			warn(n, "without appendonly and snapshots, a restart loses every task")
+		}
+	}
+	return evicting
+}
+
+// inspect asks a server what it is like. Many servers that are run by others
+// answer only a part.
+func inspect(ctx context.Context, node *redis.Client) Node {
+	n := Node{Addr: node.Options().Addr}
+	info := make(map[string]string)
+	for line := range strings.Lines(node.Info(ctx).Val()) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[k] = v
+		}
+	}
+	n.Version = info["redis_version"]
+	n.Eviction = info["maxmemory_policy"]
+	n.MaxMemory, _ = strconv.ParseInt(info["maxmemory"], 10, 64)
+	n.AOF = info["aof_enabled"] == "1"
+	n.Replicas, _ = strconv.Atoi(info["connected_slaves"])
+	for k, v := range node.ConfigGet(ctx, "*a*").Val() {
+		switch k {
+		case "save":
+			n.RDB = v != ""
+		case "maxmemory-policy":
+			n.Eviction = v
+		case "appendfsync":
+			n.AppendFsync = v
+		}
+	}
+	return n
+}

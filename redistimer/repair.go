@@ -1,6 +1,10 @@
 package redistimer
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
 
 // A Repair is what [Client.Repair] has looked at and put right.
 type Repair struct {
@@ -15,4 +19,29 @@ type Repair struct {
 // the server keeps what it has acknowledged: it is for what a failover, a disk
 // or a person with redis-cli has left. It works in small steps beside the traffic,
 // and the context ends it. O(n).
-func (c *Client) Repair(ctx context.Context) (Repair, error) { panic("to come") }
+func (c *Client) Repair(ctx context.Context) (Repair, error) {
+	var total Repair
+	for _, sh := range c.shards {
+		// Entries without a task first, so that none of them looks like a place.
+		for _, kind := range []string{"due", "lease", "dead", "run", "err", "task"} {
+			for cursor := "0"; ; {
+				v, err := c.one(ctx, repairScript, sh, kind, cursor, 100)
+				if err != nil {
+					return total, err
+				}
+				f, ok := words(v)
+				if !ok || len(f) != 5 {
+					return total, fmt.Errorf("redistimer: unexpected answer of a script: %v", v)
+				}
+				for i, p := range []*int64{&total.Looked, &total.Requeued, &total.Doubled, &total.Orphaned} {
+					n, _ := strconv.ParseInt(f[1+i], 10, 64)
+					*p += n
+				}
+				if cursor = f[0]; cursor == "0" {
+					break
+				}
+			}
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,91 @@
+-- finish [OP ID TOKEN WHEN DUE TEXT]... takes the reports of a worker on tasks
+-- that it has run, and answers with a number for each: 1 if it was accepted, 0 if
+-- the lease with this token is no more, and nothing was done.
+--
+--   d  done. If WHEN is not empty the task repeats and is due then.
+--   r  failed; the next attempt is at WHEN. TEXT is the error.
+--   x  failed for good. If WHEN is not empty the task repeats, is due then, and the
+--      dead letter has an id of its own.
+--   b  handed back: the attempt does not count.
+--
+-- DUE is when the run was due, which is another moment than the claim said if
+-- missed runs were left out.
+local out, ids = {}, {}
+for i = 2, #ARGV, 6 do ids[#ids + 1] = ARGV[i + 1] end
+local runs = call('HMGET', run, unpack(ids))
+local leases, gone, failed = {}, {}, {}
+local done, retried, died, released, refused = 0, 0, 0, 0, 0
+
+local function one(op, id, token, at, due_, text, r)
+  local held, attempt, crashes, _, flags, next = parse(r)
+  if op == 'd' then done = done + 1 elseif op == 'b' then released = released + 1 end
+  if next ~= '-' then return follow(id, next) end
+  if flags == 'c' then return forget(id) end
+  local score = at ~= '' and when(at)
+  if op == 'd' or op == 'x' then
+    if op == 'x' then died = died + 1 end
+    if op == 'x' and score then
+      local single = id .. '\0' .. due_
+      call('HSET', task, single, call('HGET', task, id))
+      local failures = call('HGET', err, id)
+      if failures then call('HSET', err, single, failures) end
+      bury(single, attempt, crashes, due_, text)
+    elseif op == 'x' then
+      return bury(id, attempt, crashes, due_, text)
+    end
+    if not score then return forget(id) end
+    call('HDEL', run, id)
+    call('HDEL', err, id)
+  elseif op == 'r' then
+    retried = retried + 1
+    note(id, attempt, text)
+    call('HSET', run, id, state('0', attempt, crashes, due_, '-', '-'))
+  else
+    if attempt > 1 or crashes > 0 then
+      call('HSET', run, id, state('0', attempt - 1, crashes, due_, '-', '-'))
+    else
+      call('HDEL', run, id)
+      call('HDEL', err, id)
+    end
+    score = score or tonumber(due_)
+  end
+  call('ZADD', due, int(score), id)
+  watch(score)
+end
+
+local later = {}
+for i = 1, #ids do
+  local at = 6 * i - 4
+  local op, id, token, r = ARGV[at], ids[i], ARGV[at + 2], runs[i]
+  if not r or string.sub(r, 1, #token + 1) ~= token .. ' ' then
+    refused = refused + 1
+    out[i] = 0
+  else
+    leases[#leases + 1] = id
+    out[i] = 1
+    if op == 'd' and ARGV[at + 3] == '' and string.sub(r, -4) == ' - -' then
+      -- Nearly all of them.
+      gone[#gone + 1] = id
+      if string.sub(r, #token + 1, #token + 3) ~= ' 1 ' then failed[#failed + 1] = id end
+    else
+      later[#later + 1] = i
+    end
+  end
+end
+if #leases > 0 then call('ZREM', lease, unpack(leases)) end
+for _, i in ipairs(later) do
+  local at = 6 * i - 4
+  one(ARGV[at], ids[i], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i])
+end
+if #gone > 0 then
+  call('HDEL', task, unpack(gone))
+  call('HDEL', run, unpack(gone))
+  done = done + #gone
+end
+if #failed > 0 then call('HDEL', err, unpack(failed)) end
+count('done', done)
+count('retried', retried)
+count('died', died)
+count('released', released)
+count('refused', refused)
+return out

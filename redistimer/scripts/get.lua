@@ -1,0 +1,11 @@
+-- get ID answers with place, score, record, run and failures, or with nothing.
+local id = ARGV[2]
+local record = call('HGET', task, id)
+if not record then return {} end
+for i, place in ipairs({due, lease, dead}) do
+  local score = call('ZSCORE', place, id)
+  if score then
+    return {i, int(score), record, call('HGET', run, id) or '', call('HGET', err, id) or ''}
+  end
+end
+return {}

@@ -1,0 +1,9 @@
+-- pause ON, with ON 1 or 0.
+begin()
+if ARGV[2] == '1' then
+  call('HSET', meta, 'paused', 1)
+else
+  call('HDEL', meta, 'paused', 'armed', 'owner')
+  call('ZADD', wake, 0, 'w')
+end
+return 1

@@ -1,0 +1,63 @@
+-- repair KIND CURSOR N looks at about N entries of one of the shard's keys and
+-- puts right what is wrong. The answer is the next cursor, 0 at the end, and how
+-- many were looked at, requeued, doubled and orphaned.
+local kind, cursor, n = ARGV[2], ARGV[3], ARGV[4]
+local looked, requeued, doubled, orphaned = 0, 0, 0, 0
+
+local scan = (kind == 'due' or kind == 'lease' or kind == 'dead') and 'ZSCAN' or 'HSCAN'
+local keys = {due = due, lease = lease, dead = dead, task = task, run = run, err = err}
+local page = call(scan, keys[kind], cursor, 'COUNT', n)
+
+local function requeue(id)
+  call('ZADD', due, int(now), id)
+  watch(now)
+  requeued = requeued + 1
+end
+
+-- place sees that a task is in one place.
+local function place(id)
+  local d, l, x = call('ZSCORE', due, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
+  local r = call('HGET', run, id)
+  local token, attempt, crashes, at = parse(r or '')
+  local held = token and token ~= '0'
+  if r and not token then
+    call('HDEL', run, id)
+    r = nil
+  end
+  if l and not held then
+    call('ZREM', lease, id)
+    l = nil
+    if d or x then doubled = doubled + 1 end
+  end
+  if l then
+    if d then call('ZREM', due, id) end
+    if x then call('ZREM', dead, id) end
+    if d or x then doubled = doubled + 1 end
+    return
+  end
+  if held then
+    -- Whoever has this token shall not finish what others may have got.
+    r = state('0', attempt, crashes, at, '-', '-')
+    call('HSET', run, id, r)
+  end
+  if d and x then
+    call('ZREM', dead, id)
+    doubled = doubled + 1
+  end
+  if not d and not x then requeue(id) end
+  if x and not d and not r then
+    call('HSET', run, id, state('0', 0, 0, int(x), '-', '-'))
+  end
+end
+
+for i = 1, #page[2], 2 do
+  local id = page[2][i]
+  looked = looked + 1
+  if kind == 'task' then
+    place(id)
+  elseif call('HEXISTS', task, id) == 0 then
+    orphaned = orphaned + 1
+    if scan == 'ZSCAN' then call('ZREM', keys[kind], id) else call('HDEL', keys[kind], id) end
+  end
+end
+return {page[1], looked, requeued, doubled, orphaned}

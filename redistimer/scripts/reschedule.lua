@@ -1,0 +1,14 @@
+-- reschedule ID WHEN answers with an outcome.
+local absent, following, moved = 1, 5, 6
+local id, score = ARGV[2], when(ARGV[3])
+local r = call('HGET', run, id)
+if call('ZSCORE', due, id) then
+  call('ZADD', due, int(score), id)
+  watch(score)
+  return moved
+end
+if not r then return absent end
+local token, attempt, crashes, at, flags = parse(r)
+if token == '0' then return absent end
+call('HSET', run, id, state(token, attempt, crashes, at, flags, int(score)))
+return following

@@ -1,0 +1,72 @@
+-- schedule MODE [ID WHEN RECORD]... answers with an outcome for each task. The
+-- first eight bytes of a record are drawn anew for each call: a record that is
+-- there already means that this very call comes for the second time.
+begin()
+local mode = ARGV[2]
+local created, replaced, kept, following = 2, 3, 4, 5
+
+-- one schedules a task that the shard knows.
+local function one(id, score, record)
+  local old = call('HGET', task, id)
+  if old and string.sub(old, 1, 8) == string.sub(record, 1, 8) then return created end
+  local pending = tonumber(call('ZSCORE', due, id) or '')
+  local r = call('HGET', run, id)
+  if pending then
+    if mode == 'n' or mode == 'e' and score >= pending or mode == 'l' and score <= pending then
+      return kept
+    end
+    if r then
+      call('HDEL', run, id)
+      call('HDEL', err, id)
+    end
+  elseif r then
+    if mode == 'n' then return kept end
+    local token, attempt, crashes, at, flags, next = parse(r)
+    if token ~= '0' then
+      local there = tonumber(next)
+      if there and (mode == 'e' and score >= there or mode == 'l' and score <= there) then
+        return kept
+      end
+      call('HSET', task, id, record)
+      call('HSET', run, id, state(token, attempt, crashes, at, flags, int(score)))
+      return following
+    end
+    call('ZREM', dead, id)
+    call('HDEL', run, id)
+    call('HDEL', err, id)
+  end
+  call('HSET', task, id, record)
+  call('ZADD', due, int(score), id)
+  watch(score)
+  return (pending or r) and replaced or created
+end
+
+local out, ids = {}, {}
+for i = 3, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
+local places = call('ZMSCORE', due, unpack(ids))
+local runs = call('HMGET', run, unpack(ids))
+local adds, sets, fresh, first = {}, {}, {}, nil
+for i = 1, #ids do
+  local id, score = ids[i], when(ARGV[3 * i + 1])
+  if places[i] or runs[i] or fresh[id] then
+    if fresh[id] then
+      -- The same id twice in a batch: what is there so far has to be written.
+      call('ZADD', due, unpack(adds))
+      call('HSET', task, unpack(sets))
+      adds, sets, fresh = {}, {}, {}
+    end
+    out[i] = one(id, score, ARGV[3 * i + 2])
+  else
+    fresh[id] = true
+    adds[#adds + 1], adds[#adds + 2] = int(score), id
+    sets[#sets + 1], sets[#sets + 2] = id, ARGV[3 * i + 2]
+    if not first or score < first then first = score end
+    out[i] = created
+  end
+end
+if #adds > 0 then
+  call('ZADD', due, unpack(adds))
+  call('HSET', task, unpack(sets))
+end
+if first then watch(first) end
+return out
