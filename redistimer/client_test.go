@@ -14,7 +14,7 @@ func TestHashTag_SpreadsShards(t *testing.T) {
 	for n := 1; n <= 64; n *= 2 {
 		part := make(map[int]int)
 		for i := range n {
-			part[slot("q:"+hashTag("q", i))/(slots/n)]++
+			part[slot("q:"+hashTag("q", i))/(clusterSlots/n)]++
 		}
 		require.Len(t, part, n, "each of %d equal parts of the slots has one shard", n)
 	}

@@ -61,14 +61,14 @@ func hashTag(name string, i int) string {
 		if try > 0 {
 			end += "." + strconv.FormatInt(int64(try), 36)
 		}
-		if slot(name+":"+end)/(slots/maxShards) == part {
+		if slot(name+":"+end)/(clusterSlots/maxShards) == part {
 			return end
 		}
 	}
 }
 
-// slots is the number of slots of a Redis Cluster.
-const slots = 16384
+// clusterSlots is the number of slots of a Redis Cluster.
+const clusterSlots = 16384
 
 // slot returns the slot of a hash tag: its CRC16 (XMODEM) modulo slots.
 func slot(tag string) int {
@@ -83,7 +83,7 @@ func slot(tag string) int {
 			}
 		}
 	}
-	return int(crc) % slots
+	return int(crc) % clusterSlots
 }
 
 // shardOf returns the shard of a task. It must never change: it says where tasks

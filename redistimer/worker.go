@@ -2,6 +2,17 @@ package redistimer
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"math/rand/v2"
+
+	"github.com/tickless/tickless/timer"
 )
 
 // A Worker takes tasks that are due and runs their handlers. Make one with
@@ -10,26 +21,147 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
+	// id names the Worker in Redis. It has no blanks.
+	id string
+
+	// Fixed by Run.
+
+	handlers map[string]*handler
+	timers   *timer.Scheduler
+	loops    []*loop
+	ctx      context.Context // of the handlers, but for the cancelling
+
+	slots    slots
+	stopping atomic.Bool
+
+	mu      sync.Mutex
+	started bool
+	// stop is closed when Run shall end, abort when it shall not wait for handlers
+	// any more, and done when it has ended.
+	stop, abort, done   chan struct{}
+	stopOnce, abortOnce sync.Once
+
+	n struct {
+		claimed, done, failed, died, released, lost atomic.Int64
+		errors, claims, empty, wakeups              atomic.Int64
+	}
+	complained atomic.Int64 // when an error was logged, in seconds
 }
+
+var (
+	errStarted = errors.New("redistimer: Run was called before")
+	errUnsent  = errors.New("redistimer: shut down with reports that could not be sent")
+)
 
 // NewWorker returns a Worker for the client's queue. It panics if an option is
 // out of its range.
 func NewWorker(c *Client, opts ...WorkerOption) *Worker {
-	return &Worker{client: c, config: newWorkerConfig(opts)}
+	if c == nil {
+		panic("redistimer: NewWorker with a nil Client")
+	}
+	w := &Worker{
+		client:   c,
+		config:   newWorkerConfig(opts),
+		id:       strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36),
+		handlers: make(map[string]*handler),
+		stop:     make(chan struct{}),
+		abort:    make(chan struct{}),
+		done:     make(chan struct{}),
+	}
+	w.slots.init(w.config.concurrency)
+	return w
 }
 
 // Handle has the Worker run h for tasks whose Handler is name. A task whose
 // handler the worker does not know is a failed attempt: it is tried again later,
 // by another worker maybe, and becomes a dead letter in the end. Handle panics
 // if name is empty or taken, if h is nil, and after Run.
-func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {}
+func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case name == "" || h == nil:
+		panic("redistimer: Handle with no name or a nil Handler")
+	case w.handlers[name] != nil:
+		panic(fmt.Sprintf("redistimer: Handle: there is a handler %q already", name))
+	case w.started:
+		panic("redistimer: Handle after Run")
+	}
+	x := &handler{name: name, run: h, handlerConfig: w.config.handler}
+	for _, o := range opts {
+		o.applyHandler(&x.handlerConfig)
+	}
+	w.handlers[name] = x
+}
 
 // Run runs tasks until the context is cancelled or Shutdown is called, and then
 // shuts down by itself: it returns when every handler has returned, or after the
 // time of [WithShutdownTimeout], with what the handlers had handed back to the
 // queue. It returns nil, or at once an error of [Client.Check]. It may be called
 // once.
-func (w *Worker) Run(ctx context.Context) error { panic("to come") }
+func (w *Worker) Run(ctx context.Context) error {
+	w.mu.Lock()
+	if w.started {
+		w.mu.Unlock()
+		return errStarted
+	}
+	w.started = true
+	w.mu.Unlock()
+	defer close(w.done)
+
+	health, err := w.client.Check(ctx)
+	if err != nil && !(w.config.evict && errors.Is(err, ErrEviction)) {
+		return err
+	}
+	for _, warning := range health.Warnings {
+		w.client.config.log.Warn("redistimer: " + warning)
+	}
+	w.ctx = context.WithoutCancel(ctx)
+	w.timers = timer.New()
+	defer w.timers.Close()
+
+	var loops sync.WaitGroup
+	w.loops = make([]*loop, len(w.client.shards))
+	for i, sh := range w.client.shards {
+		w.loops[i] = &loop{w: w, sh: sh, signal: make(chan struct{}, 1)}
+	}
+	for _, l := range w.loops {
+		loops.Go(l.run)
+	}
+	ears := w.listen()
+
+	select {
+	case <-ctx.Done():
+		timeout := time.AfterFunc(w.config.shutdown, func() { w.abortOnce.Do(func() { close(w.abort) }) })
+		defer timeout.Stop()
+	case <-w.stop:
+	}
+
+	w.stopping.Store(true)
+	w.slots.end()
+	w.enter(stopping)
+	ears.close()
+	select {
+	case <-w.slots.idle:
+	case <-w.abort:
+		w.enter(aborting)
+		// A handler that heeds its context may have something to report.
+		select {
+		case <-w.slots.idle:
+		case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
+			w.enter(handing)
+		}
+	}
+	w.enter(closing)
+	loops.Wait()
+	return nil
+}
+
+func (w *Worker) enter(p phase) {
+	for _, l := range w.loops {
+		l.enter(p)
+	}
+}
 
 // Shutdown ends Run: no more tasks are started, and those that were claimed but
 // not started are handed back. It waits for handlers that are under way until
@@ -37,23 +169,61 @@ func (w *Worker) Run(ctx context.Context) error { panic("to come") }
 // other workers may run at once, and returns the context's error. Attempts
 // that are handed back do not count. Shutdown returns nil if every handler has
 // returned. It may be called more than once.
-func (w *Worker) Shutdown(ctx context.Context) error { panic("to come") }
+func (w *Worker) Shutdown(ctx context.Context) error {
+	w.stopOnce.Do(func() { close(w.stop) })
+	w.mu.Lock()
+	started := w.started
+	w.mu.Unlock()
+	if !started {
+		return nil
+	}
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		w.abortOnce.Do(func() { close(w.abort) })
+		<-w.done
+		return ctx.Err()
+	}
+}
+
+// complain logs an error of a command, at most one a second: when a server is
+// down every shard has them.
+func (w *Worker) complain(err error) {
+	now := time.Now().Unix()
+	if last := w.complained.Load(); last != now && w.complained.CompareAndSwap(last, now) {
+		w.client.config.log.Error("redistimer: a worker's command failed; it is tried again", "error", err)
+	}
+}
 
 // WorkerStats are the numbers of one Worker since it began to run.
 type WorkerStats struct {
-	Running   int // handlers under way
-	Claimed   int64
-	Done      int64
-	Failed    int64 // attempts that failed, those included that are tried no more
-	Died      int64
-	Released  int64
-	Lost      int64 // leases that were lost before the handler's report
-	Cancelled int64
-	Errors    int64 // commands to Redis that failed
-	Claims    int64 // claims sent
-	Empty     int64 // claims that got nothing
-	Wakeups   int64 // wake-ups for tasks that were scheduled before the next
+	Running  int   // handlers under way, and places taken for tasks that are being claimed
+	Claimed  int64 // attempts begun
+	Done     int64 // runs that ended well
+	Failed   int64 // attempts that failed, those included that are tried no more
+	Died     int64 // runs that became dead letters
+	Released int64 // attempts handed back
+	Lost     int64 // reports that were refused, since the lease was lost before
+	Errors   int64 // rounds of commands to Redis with an error
+	Claims   int64 // claims sent
+	Empty    int64 // claims that got nothing
+	Wakeups  int64 // wake-ups for tasks that were scheduled before the next
 }
 
 // Stats returns the Worker's numbers.
-func (w *Worker) Stats() WorkerStats { panic("to come") }
+func (w *Worker) Stats() WorkerStats {
+	return WorkerStats{
+		Running:  w.slots.taken(),
+		Claimed:  w.n.claimed.Load(),
+		Done:     w.n.done.Load(),
+		Failed:   w.n.failed.Load(),
+		Died:     w.n.died.Load(),
+		Released: w.n.released.Load(),
+		Lost:     w.n.lost.Load(),
+		Errors:   w.n.errors.Load(),
+		Claims:   w.n.claims.Load(),
+		Empty:    w.n.empty.Load(),
+		Wakeups:  w.n.wakeups.Load(),
+	}
+}

@@ -1,0 +1,263 @@
+package redistimer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// An attempt is a task that a loop has claimed, from the claim until the server
+// has taken the report.
+type attempt struct {
+	loop    *loop
+	task    Task
+	d       Delivery
+	handler *handler // nil: unknown
+	due     int64    // of this run, microseconds
+	token   string
+	broken  error // the record cannot be read
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// cut cancels ctx before the lease ends.
+	cut timer.Handle
+
+	// The loop's alone: when the lease was last prolonged, and its place among
+	// those that are held, the one that was prolonged longest ago first.
+	renewed    time.Time
+	prev, next *attempt
+
+	// hangs is when the lease is given up although the handler has not returned.
+	// Fixed by begin.
+	hangs time.Time
+
+	// reported is guarded by loop.mu.
+	reported bool
+}
+
+// handler is a function with its options.
+type handler struct {
+	name string
+	run  Handler
+	handlerConfig
+}
+
+// A report is what the finish script is told.
+type report struct {
+	a    *attempt
+	op   string // one of the letters of scripts/finish.lua
+	when string
+	text string
+	err  error
+}
+
+func (w *Worker) newAttempt(l *loop, id, record string, token, attempts, crashes, due int64) *attempt {
+	a := &attempt{loop: l, due: due, token: strconv.FormatInt(token, 10)}
+	var generation string
+	a.task, generation, a.broken = decode(keyOf(id), record)
+	if single(id) {
+		a.task.Every, a.task.Schedule = 0, ""
+	}
+	a.handler = w.handlers[a.task.Handler]
+	a.d = Delivery{
+		Key:     a.task.Key,
+		Handler: a.task.Handler,
+		Body:    a.task.Body,
+		Headers: a.task.Headers,
+		Attempt: int(attempts),
+		Crashes: int(crashes),
+		Token:   token,
+		id:      id,
+		gen:     generation,
+	}
+	return a
+}
+
+func (a *attempt) config() *handlerConfig {
+	if a.handler == nil {
+		return &a.loop.w.config.handler
+	}
+	return &a.handler.handlerConfig
+}
+
+// prepare finishes the Delivery, and returns a report if the attempt is over
+// before it has begun. Now is the server's.
+func (a *attempt) prepare(now int64) (early *report) {
+	defer func() {
+		if v := recover(); v != nil { // in a Schedule
+			early = a.failed(fmt.Errorf("redistimer: panic: %v", v))
+		}
+		a.d.Due = time.UnixMicro(a.due)
+	}()
+	a.d.MaxAttempts = a.task.MaxAttempts
+	if a.d.MaxAttempts == 0 {
+		a.d.MaxAttempts = a.config().attempts
+	}
+	if a.broken != nil {
+		return a.failed(NoRetry(a.broken))
+	}
+	if a.d.Attempt > a.d.MaxAttempts {
+		return a.failed(NoRetry(errors.New("redistimer: the last attempt has ended with its worker")))
+	}
+	if a.handler == nil {
+		return a.failed(fmt.Errorf("redistimer: this worker has no handler %q", a.task.Handler))
+	}
+	if a.d.Attempt == 1 {
+		switch a.task.Missed {
+		case LatestMissed:
+			if err := a.skip(now); err != nil {
+				return a.failed(err)
+			}
+		case DeadMissed:
+			if late := time.Duration(now-a.due) * time.Microsecond; late > a.task.MissedAfter {
+				return a.failed(NoRetry(fmt.Errorf("redistimer: missed: it comes %v late", late)))
+			}
+		}
+	}
+	return nil
+}
+
+// skip makes the latest run of a repeating task, of those that are due, this one.
+func (a *attempt) skip(now int64) error {
+	if a.task.Every > 0 {
+		every := a.task.Every.Microseconds()
+		a.due += max(0, now-a.due) / every * every
+		return nil
+	}
+	// A schedule that was missed for years by the second may take several claims.
+	for range 100_000 {
+		next, ok, err := a.following()
+		if err != nil || !ok || next > now {
+			return err
+		}
+		a.due = next
+	}
+	return nil
+}
+
+// following returns when the run after this one is due, or false if there is none.
+func (a *attempt) following() (int64, bool, error) {
+	switch {
+	case a.task.Every > 0:
+		return a.due + a.task.Every.Microseconds(), true, nil
+	case a.task.Schedule == "":
+		return 0, false, nil
+	}
+	s := a.loop.w.config.schedules[a.task.Schedule]
+	if s == nil {
+		return 0, false, fmt.Errorf("redistimer: this worker has no schedule %q", a.task.Schedule)
+	}
+	next := s.Next(time.UnixMicro(a.due))
+	if next.IsZero() {
+		return 0, false, nil
+	}
+	// One that does not go on would never end.
+	return max(next.UnixMicro(), a.due+1), true, nil
+}
+
+// run is an attempt's goroutine.
+func (a *attempt) run() {
+	var r *report
+	// Deferred, for a handler that ends its goroutine.
+	defer func() {
+		if r == nil {
+			r = a.failed(errors.New("redistimer: the handler ended its goroutine"))
+		}
+		a.loop.report(r)
+		a.cut.Stop()
+		a.cancel(context.Canceled)
+		a.loop.w.slots.put(1)
+	}()
+	r = a.handle()
+}
+
+// handle runs the handler and returns the report.
+func (a *attempt) handle() (r *report) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.loop.w.client.config.log.Error("redistimer: panic in a handler", "handler", a.task.Handler,
+				"key", printable(a.task.Key), "panic", v, "stack", string(debug.Stack()))
+			r = a.failed(fmt.Errorf("panic: %v", v))
+		}
+	}()
+	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
+	defer cancel()
+	err := a.handler.run(ctx, a.d)
+	if err == nil {
+		return a.done()
+	}
+	if errors.Is(context.Cause(ctx), ErrShutdown) {
+		return &report{a: a, op: "b"}
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w (%w)", err, cause) // what "context canceled" means
+	}
+	return a.failed(err)
+}
+
+func (a *attempt) timeout() time.Duration {
+	if a.task.Timeout > 0 {
+		return a.task.Timeout
+	}
+	return a.config().timeout
+}
+
+// done is the report of a run that went well.
+func (a *attempt) done() *report {
+	next, ok, err := a.following()
+	if err != nil {
+		return a.failed(err)
+	}
+	r := &report{a: a, op: "d"}
+	if ok {
+		r.when = strconv.FormatInt(next, 10)
+	}
+	return r
+}
+
+// failed is the report of an attempt that failed.
+func (a *attempt) failed(err error) *report {
+	r := &report{a: a, op: "r", text: cut(err.Error()), err: err}
+	var never *NoRetryError
+	if errors.As(err, &never) || a.d.Attempt >= a.d.MaxAttempts {
+		r.op = "x"
+		if next, ok := a.followingSafe(); ok {
+			r.when = strconv.FormatInt(next, 10)
+		}
+		return r
+	}
+	var after *RetryAfterError
+	if errors.As(err, &after) {
+		r.when, _ = After(max(0, after.After)).arg()
+		return r
+	}
+	r.when, _ = After(a.config().delay(a.d.Attempt)).arg()
+	return r
+}
+
+// followingSafe is following for a report that must be made: a schedule that
+// panics or is unknown makes the task itself the dead letter.
+func (a *attempt) followingSafe() (next int64, ok bool) {
+	defer func() {
+		if recover() != nil {
+			next, ok = 0, false
+		}
+	}()
+	next, ok, err := a.following()
+	return next, ok && err == nil
+}
+
+// delay is the time between an attempt and the next.
+func (c *handlerConfig) delay(attempt int) time.Duration {
+	limit := c.cap
+	if shift := attempt - 1; shift < 62 && c.backoff <= c.cap>>shift {
+		limit = c.backoff << shift
+	}
+	return time.Duration(rand.Int64N(int64(limit) + 1))
+}

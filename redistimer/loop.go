@@ -1,0 +1,515 @@
+package redistimer
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/tickless/tickless/timer"
+)
+
+// A loop is a Worker's part for one shard: one goroutine that does all the
+// commands there, one round after the other. A round is a pipeline of reports on
+// what was run, of leases to prolong, and of a claim. What comes while it is
+// under way waits for the next, so that the rounds grow with the load.
+type loop struct {
+	w  *Worker
+	sh *shard
+
+	// signal has an element if there may be something to do.
+	signal chan struct{}
+	// inLine is guarded by the Worker's slots.
+	inLine bool
+
+	mu      sync.Mutex
+	reports []*report // to be sent
+	claim   bool      // claim, whatever the time
+	phase   phase
+
+	// All below is the goroutine's alone.
+
+	timer   timer.Handle
+	claimAt time.Time // when to claim next
+	held    leases
+	stuck   []*report // reports that could not be sent
+	backoff time.Duration
+	retryAt time.Time // no command before it; zero after a success
+
+	// A claim without an answer is repeated with its nonce and its places.
+	nonce   string
+	places  int
+	claimed bool // it has had an answer to a claim
+	rounds  uint64
+}
+
+// A phase is how far a Worker's shutdown has come. Each includes those before.
+type phase uint8
+
+const (
+	working  phase = iota
+	stopping       // claim no more
+	aborting       // cancel the contexts of what runs
+	handing        // hand back what still runs
+	closing        // send the reports that there are, and end
+)
+
+// Times of the loops.
+const (
+	// backup is how much later than a task is due a worker looks for it that does
+	// not watch the shard, and up to as much more, so that they do not all look at
+	// once.
+	backup = 250 * time.Millisecond
+	// firstBackoff and lastBackoff bound the pauses after commands that failed.
+	firstBackoff = 20 * time.Millisecond
+	lastBackoff  = time.Second
+	// flush is how long a Worker that shuts down tries to send its reports.
+	flush = 5 * time.Second
+	// claimBatch is the largest number of tasks that a claim gets.
+	claimBatch = 100
+)
+
+// claimSoon has the loop claim. A nil loop is left alone.
+func (l *loop) claimSoon() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.claim = true
+	l.mu.Unlock()
+	l.wake()
+}
+
+func (l *loop) wake() {
+	select {
+	case l.signal <- struct{}{}:
+	default:
+	}
+}
+
+// report takes the report on an attempt, unless the attempt was handed back.
+func (l *loop) report(r *report) {
+	l.mu.Lock()
+	if !r.a.reported {
+		r.a.reported = true
+		l.reports = append(l.reports, r)
+	}
+	l.mu.Unlock()
+	l.wake()
+}
+
+// enter has the loop enter a phase.
+func (l *loop) enter(p phase) {
+	l.mu.Lock()
+	l.phase = p
+	l.mu.Unlock()
+	l.wake()
+}
+
+// run is the goroutine.
+func (l *loop) run() {
+	l.claimAt = time.Now()
+	l.wake()
+	var end time.Time // of a loop that closes
+	for range l.signal {
+		now := time.Now()
+		l.mu.Lock()
+		claim, phase := l.claim, l.phase
+		l.mu.Unlock()
+		l.abort(phase)
+		if phase == closing {
+			if end.IsZero() {
+				end = now.Add(flush)
+			}
+			if l.finishedAll() || now.After(end) {
+				l.leave()
+				return
+			}
+		}
+		if now.Before(l.retryAt) {
+			l.arm(l.retryAt.Sub(now))
+			continue
+		}
+		if phase != working {
+			// Only to know what a claim did that was not answered.
+			claim = l.nonce != ""
+		} else {
+			claim = claim || !now.Before(l.claimAt)
+		}
+		l.round(now, claim)
+		l.rearm(phase)
+	}
+}
+
+// abort does to the attempts under way what the phase asks for.
+func (l *loop) abort(p phase) {
+	if p < aborting {
+		return
+	}
+	for a := l.held.first(); a != nil; a = a.next {
+		a.cancel(ErrShutdown)
+		if p >= handing {
+			l.report(&report{a: a, op: "b"})
+		}
+	}
+}
+
+// finishedAll reports whether there is nothing left to send.
+func (l *loop) finishedAll() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.reports) == 0 && len(l.stuck) == 0 && l.nonce == ""
+}
+
+// arm has the loop run after d.
+func (l *loop) arm(d time.Duration) {
+	d = max(d, 0)
+	if !l.timer.Reset(d) {
+		l.timer, _ = l.w.timers.Start(d, l.wake)
+	}
+}
+
+// rearm sets the timer for what comes next.
+func (l *loop) rearm(p phase) {
+	if p == closing {
+		l.wake()
+		return
+	}
+	at := l.claimAt
+	if p != working {
+		at = time.Now().Add(l.w.config.safety)
+	}
+	if a := l.held.first(); a != nil {
+		if renew := a.renewed.Add(l.w.config.lease / 3); renew.Before(at) {
+			at = renew
+		}
+	}
+	if at.Before(l.retryAt) {
+		at = l.retryAt
+	}
+	l.arm(time.Until(at))
+}
+
+// round does one pipeline.
+func (l *loop) round(now time.Time, claim bool) {
+	l.mu.Lock()
+	reports := l.reports
+	l.reports = nil
+	if claim {
+		l.claim = false
+	}
+	l.mu.Unlock()
+	for _, r := range reports {
+		l.held.remove(r.a)
+	}
+	if len(l.stuck) > 0 {
+		reports = append(l.stuck, reports...)
+		l.stuck = nil
+	}
+
+	var calls []call
+	for i := 0; i < len(reports); i += maxBatch {
+		calls = append(calls, call{finishScript, l.sh, finishArgs(reports[i:min(i+maxBatch, len(reports))])})
+	}
+	finishes := len(calls)
+	renewals := l.renewals(now)
+	for i := 0; i < len(renewals); i += maxBatch {
+		some := renewals[i:min(i+maxBatch, len(renewals))]
+		args := make([]any, 0, 1+2*len(some))
+		args = append(args, l.w.config.lease.Microseconds())
+		for _, a := range some {
+			args = append(args, a.d.id, a.token)
+		}
+		calls = append(calls, call{extendScript, l.sh, args})
+	}
+	extends := len(calls)
+	if claim {
+		calls = append(calls, call{claimScript, l.sh, l.claimArgs()})
+	}
+	if len(calls) == 0 {
+		return
+	}
+
+	sent := time.Now()
+	cmds := l.w.client.run(context.Background(), calls...)
+
+	var failed error
+	for i, cmd := range cmds[:finishes] {
+		some := reports[i*maxBatch : min((i+1)*maxBatch, len(reports))]
+		if err := l.finished(some, cmd); err != nil {
+			failed = err
+			l.stuck = append(l.stuck, some...)
+		}
+	}
+	for i, cmd := range cmds[finishes:extends] {
+		some := renewals[i*maxBatch : min((i+1)*maxBatch, len(renewals))]
+		if err := l.renewed(some, cmd, sent); err != nil {
+			failed = err
+		}
+	}
+	if claim {
+		if err := l.answer(cmds[extends], sent); err != nil {
+			failed = err
+			l.claimAt = sent // as soon as commands work again
+		}
+	}
+	l.outcome(failed, now)
+}
+
+// outcome lengthens or ends the pause between commands.
+func (l *loop) outcome(err error, now time.Time) {
+	if err == nil {
+		l.backoff, l.retryAt = 0, time.Time{}
+		return
+	}
+	l.w.n.errors.Add(1)
+	l.w.complain(err)
+	l.backoff = min(max(2*l.backoff, firstBackoff), lastBackoff)
+	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
+}
+
+func finishArgs(reports []*report) []any {
+	args := make([]any, 0, 6*len(reports))
+	for _, r := range reports {
+		args = append(args, r.op, r.a.d.id, r.a.token, r.when, r.a.due, r.text)
+	}
+	return args
+}
+
+// finished takes the answer to reports.
+func (l *loop) finished(reports []*report, cmd *redis.Cmd) error {
+	v, err := cmd.Slice()
+	if err != nil {
+		return l.w.client.explain(err)
+	}
+	accepted, err := ints(v, len(reports))
+	if err != nil {
+		return err
+	}
+	n := &l.w.n
+	for i, r := range reports {
+		switch {
+		case accepted[i] == 0:
+			n.lost.Add(1)
+		case r.op == "d":
+			n.done.Add(1)
+		case r.op == "b":
+			n.released.Add(1)
+		default:
+			n.failed.Add(1)
+			if r.op == "x" {
+				n.died.Add(1)
+				l.w.client.config.log.Warn("redistimer: a task has become a dead letter", "handler", r.a.task.Handler,
+					"key", printable(r.a.task.Key), "attempt", r.a.d.Attempt, "error", r.text)
+			}
+		}
+	}
+	return nil
+}
+
+// claimArgs takes places for tasks, unless an earlier claim's answer is missing,
+// which has its places.
+func (l *loop) claimArgs() []any {
+	c := &l.w.config
+	if l.nonce == "" {
+		l.rounds++
+		l.nonce = l.w.id + "." + strconv.FormatUint(l.rounds, 36)
+		l.places = l.w.slots.take(l, claimBatch)
+	}
+	n := l.places
+	if l.w.stopping.Load() {
+		n = 0
+	}
+	force := 0
+	if !l.claimed {
+		force = 1
+	}
+	l.w.n.claims.Add(1)
+	return []any{n, c.lease.Microseconds(), l.w.id, l.nonce, c.maxCrashes, force}
+}
+
+// answer takes the answer to a claim: see scripts/claim.lua.
+func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
+	v, err := cmd.Slice()
+	if err != nil {
+		return l.w.client.explain(err)
+	}
+	const head, size = 4, 6
+	if len(v) < head || len(v)%size != head {
+		_, err := ints(v, -1)
+		return err
+	}
+	n, err := ints(v[:head], head)
+	if err != nil {
+		return err
+	}
+	own, wait, ending, now := n[0], n[1], n[2], n[3]
+	places := l.places
+	l.nonce, l.places, l.claimed = "", 0, true
+
+	got := 0
+	for v := v[head:]; len(v) > 0; v = v[size:] {
+		id, _ := v[0].(string)
+		record, _ := v[1].(string)
+		n, err := ints(v[2:size], 4)
+		if err != nil {
+			return err
+		}
+		got++
+		l.begin(l.w.newAttempt(l, id, record, n[0], n[1], n[2], n[3]), now, sent)
+	}
+	if got == 0 {
+		l.w.n.empty.Add(1)
+	}
+	l.w.n.claimed.Add(int64(got))
+	l.w.slots.put(places - got)
+
+	// What was measured in the server was measured after sent: whoever counts
+	// from there comes rather too early than too late, by less than a round trip.
+	l.claimAt = sent.Add(l.w.config.safety)
+	soon := func(us int64, more time.Duration) {
+		if us < 0 {
+			return
+		}
+		if at := sent.Add(time.Duration(us)*time.Microsecond + more); at.Before(l.claimAt) {
+			l.claimAt = at
+		}
+	}
+	switch {
+	case wait == 0 && places == 0:
+		// The slots call when there are places.
+	case own == 1 || wait == 0:
+		soon(wait, 0)
+	default:
+		soon(wait, backup+rand.N(backup))
+	}
+	soon(ending, time.Millisecond+rand.N(backup))
+	return nil
+}
+
+// begin starts an attempt whose lease was given after sent.
+func (l *loop) begin(a *attempt, now int64, sent time.Time) {
+	w := l.w
+	l.held.add(a, sent)
+	ctx, cancel := context.WithCancelCause(w.ctx)
+	a.ctx, a.cancel = ctx, cancel
+	early := a.prepare(now)
+	left := l.untilCut(sent)
+	if w.stopping.Load() || left <= 0 {
+		early = &report{a: a, op: "b"}
+	}
+	if early != nil {
+		cancel(context.Canceled)
+		l.report(early)
+		w.slots.put(1)
+		return
+	}
+	a.hangs = sent.Add(a.timeout() + w.config.lease)
+	a.cut, _ = w.timers.Start(left, func() { cancel(ErrLeaseLost) })
+	go a.run()
+}
+
+// untilCut is the time until contexts are cancelled whose leases were prolonged
+// by a command that was sent at a time: a tenth of the lease before its end.
+func (l *loop) untilCut(sent time.Time) time.Duration {
+	return time.Until(sent.Add(l.w.config.lease - l.w.config.lease/10))
+}
+
+// renewals returns the attempts whose leases are to be prolonged.
+func (l *loop) renewals(now time.Time) []*attempt {
+	var out []*attempt
+	for a := l.held.first(); a != nil && now.Sub(a.renewed) >= l.w.config.lease/3; {
+		next := a.next
+		if !a.hangs.IsZero() && now.After(a.hangs) {
+			// It does not return although its time is long up. What it holds goes to
+			// another worker as soon as the lease has run out.
+			l.held.remove(a)
+			l.w.client.config.log.Error("redistimer: a handler does not return; its lease is given up",
+				"handler", a.task.Handler, "key", printable(a.task.Key))
+		} else {
+			out = append(out, a)
+		}
+		a = next
+	}
+	return out
+}
+
+// renewed takes the answer to renewals.
+func (l *loop) renewed(attempts []*attempt, cmd *redis.Cmd, sent time.Time) error {
+	v, err := cmd.Slice()
+	if err != nil {
+		return l.w.client.explain(err)
+	}
+	n, err := ints(v, len(attempts))
+	if err != nil {
+		return err
+	}
+	for i, a := range attempts {
+		switch n[i] {
+		case 0:
+			l.held.remove(a)
+			a.cancel(ErrLeaseLost)
+			continue
+		case 2:
+			a.cancel(ErrCancelled)
+		}
+		a.cut.Reset(l.untilCut(sent))
+		l.held.remove(a)
+		l.held.add(a, sent)
+	}
+	return nil
+}
+
+// leave ends the loop, and tells the server that it does not watch the shard any
+// more. If that fails, the others notice by themselves.
+func (l *loop) leave() {
+	l.timer.Stop()
+	l.w.slots.put(l.places)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if len(l.stuck) > 0 {
+		l.w.complain(errUnsent)
+		return
+	}
+	if l.claimed {
+		c := &l.w.config
+		_, _ = l.w.client.one(ctx, claimScript, l.sh, -1, c.lease.Microseconds(), l.w.id, "-", c.maxCrashes, 0)
+	}
+}
+
+// leases are a loop's attempts under way, the one whose lease was prolonged
+// longest ago first.
+type leases struct{ head, tail *attempt }
+
+func (s *leases) first() *attempt { return s.head }
+
+func (s *leases) add(a *attempt, renewed time.Time) {
+	a.renewed = renewed
+	a.prev, a.next = s.tail, nil
+	if s.tail != nil {
+		s.tail.next = a
+	} else {
+		s.head = a
+	}
+	s.tail = a
+}
+
+// remove removes an attempt, or does nothing if it is not there.
+func (s *leases) remove(a *attempt) {
+	if a.prev == nil && s.head != a {
+		return
+	}
+	if a.prev != nil {
+		a.prev.next = a.next
+	} else {
+		s.head = a.next
+	}
+	if a.next != nil {
+		a.next.prev = a.prev
+	} else {
+		s.tail = a.prev
+	}
+	a.prev, a.next = nil, nil
+}
