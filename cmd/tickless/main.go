@@ -4,12 +4,14 @@
 //
 //	tickless [flags]            a load of request timeouts, beside time.AfterFunc
 //	tickless purgatory [flags]  Kafka's load of delayed requests, beside a map of timers
+//	tickless idle [flags]       a heartbeat server, beside SetReadDeadline and time.Timer
 //
 // Each puts the same load on the library and on what it is compared with, and
 // prints one table of both. Run
 //
 //	tickless --help
 //	tickless purgatory --help
+//	tickless idle --help
 //
 // for the flags and examples.
 //
@@ -61,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop)
 
 	root := newLoadCommand()
-	root.AddCommand(newPurgatoryCommand())
+	root.AddCommand(newPurgatoryCommand(), newIdleCommand())
 	root.SetArgs(withTwoDashes(root, args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -99,14 +99,19 @@ func checkHelp(t *testing.T, command string, wants ...string) (help string) {
 	return help
 }
 
-// interruptProgram runs the program, interrupts it once it has written want to
-// standard error, requires the exit code of that, and returns what it printed.
+// interruptProgram runs the program and interrupts it: see interrupt.
 func interruptProgram(t *testing.T, want string, args ...string) (stdout string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a child process cannot be sent an interrupt here")
 	}
-	cmd := program(args...)
+	return interrupt(t, program(args...), want, func(p *os.Process) error { return p.Signal(os.Interrupt) })
+}
+
+// interrupt starts cmd, sends it an interrupt once it has written want to
+// standard error, requires the exit code of that, and returns what it printed.
+func interrupt(t *testing.T, cmd *exec.Cmd, want string, send func(*os.Process) error) (stdout string) {
+	t.Helper()
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	stderr, err := cmd.StderrPipe()
@@ -118,7 +123,7 @@ func interruptProgram(t *testing.T, want string, args ...string) (stdout string)
 	}
 	defer func() { _ = cmd.Process.Kill() }()
 	waitFor(t, stderr, want)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := send(cmd.Process); err != nil {
 		t.Fatal(err)
 	}
 	rest, _ := io.ReadAll(stderr)

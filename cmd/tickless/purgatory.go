@@ -134,20 +134,7 @@ func runPurgatory(cmd *cobra.Command, f purgatoryFlags) error {
 			}
 		}
 	}
-	interrupted := ctx.Err() != nil
-	if f.json {
-		err := printJSON(stdout, purgatoryReport{machine: thisMachine(), Saturate: f.saturate, Interrupted: interrupted, Cases: shown})
-		if err != nil {
-			return err
-		}
-	}
-	if interrupted {
-		if !f.json {
-			fmt.Fprintln(stdout, interruptedNote)
-		}
-		return errInterrupted
-	}
-	return nil
+	return conclude(cmd, f.json, purgatoryReport{machine: thisMachine(), Saturate: f.saturate, Interrupted: ctx.Err() != nil, Cases: shown})
 }
 
 // comparePurgatory runs one load on all sides.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -189,13 +188,6 @@ func (r *purgatoryRun) watch(done <-chan struct{}, progress func(int64)) (peak i
 			return peak
 		}
 	}
-}
-
-// heapInUse returns the bytes of the heap's objects, garbage included.
-func heapInUse() int64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64())
 }
 
 // count adds up the records of the run.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"runtime"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // A machine is what the figures of a report were measured on.
@@ -25,8 +27,24 @@ func (m machine) String() string {
 	return fmt.Sprintf("%s %s/%s, %d procs", m.Go, m.OS, m.Arch, m.GOMAXPROCS)
 }
 
-// interruptedNote ends what a command prints when it was cut short.
 const interruptedNote = "Interrupted: this is what was done until then."
+
+// conclude ends a command that has printed its tables: if JSON was asked for it
+// prints the report instead, and it tells of an interruption.
+func conclude(cmd *cobra.Command, json bool, report any) error {
+	interrupted := cmd.Context().Err() != nil
+	if json {
+		if err := printJSON(cmd.OutOrStdout(), report); err != nil {
+			return err
+		}
+	} else if interrupted {
+		fmt.Fprintln(cmd.OutOrStdout(), interruptedNote)
+	}
+	if interrupted {
+		return errInterrupted
+	}
+	return nil
+}
 
 func printJSON(w io.Writer, report any) error {
 	enc := json.NewEncoder(w)
