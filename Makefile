@@ -8,7 +8,7 @@
 
 GO         ?= go
 FUZZTIME   ?= 5s
-BENCH      ?= .
+MODE       ?= quick
 BENCHTIME  ?= 1s
 BENCHCOUNT ?= 6
 TESTFLAGS  ?=
@@ -124,13 +124,24 @@ cross: ## vet the core for 32 bits, and every module for other systems
 	$(call each,vet for windows,GOOS=windows $(GO) vet ./...)
 	$(call each,vet for macOS,GOOS=darwin $(GO) vet ./...)
 
+# -short has the workloads of package benchmarks do next to nothing.
 .PHONY: bench-once
 bench-once: ## run each benchmark once, to see that it works
-	$(call each,benchmarks once,$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 15m ./...)
+	$(call each,benchmarks once,$(GO) test -short -run '^$$' -bench . -benchtime 1x -timeout 15m ./...)
 
+# With BENCH, nothing is written but the raw output of what matches it.
 .PHONY: bench
-bench: ## run the core's benchmarks that match BENCH, BENCHCOUNT times
-	GOWORK=off $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./benchmarks
+bench: ## run all workloads (MODE=quick or full): tables, plots and raw output; or those that match BENCH
+ifdef BENCH
+	cd benchmarks/peers && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 .
+else
+	GO='$(GO)' ./scripts/bench $(MODE)
+	cd benchmarks/peers && GOWORK=off $(GO) run ./report -mode $(MODE) -results ../results -readme ../../README.md
+endif
+
+.PHONY: bench-full
+bench-full: ## make bench MODE=full: the figures to quote, which takes hours
+	@$(MAKE) --no-print-directory bench MODE=full
 
 .PHONY: cover
 cover: ## write coverage.txt and print the core's coverage

@@ -1,0 +1,68 @@
+// Report makes of the raw output of the benchmarks what is read: tables, of
+// which the README has the main ones, and plots.
+//
+// Usage:
+//
+//	report -mode quick -results ../results -readme ../../README.md
+//
+// It reads MODE.txt and MODE-lateness.csv in the directory of results, and
+// writes MODE.md and plots/ there, and the part of the README between its
+// markers. `make bench` runs it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	var (
+		mode    = flag.String("mode", "quick", "the mode that the benchmarks were run in")
+		results = flag.String("results", "../results", "directory of the raw output")
+		readme  = flag.String("readme", "", "file to write the main tables to, between its markers")
+		format  = flag.String("format", "svg", "of the plots: svg or png")
+	)
+	flag.Parse()
+	if err := report(*mode, *results, *readme, *format); err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(1)
+	}
+}
+
+func report(mode, dir, readme, format string) error {
+	r, err := readResults(filepath.Join(dir, mode+".txt"))
+	if err != nil {
+		return err
+	}
+	curves, err := readCurves(filepath.Join(dir, mode+"-lateness.csv"))
+	if err != nil {
+		return err
+	}
+	plots := filepath.Join(dir, "plots")
+	if err := os.MkdirAll(plots, 0o755); err != nil {
+		return err
+	}
+	for _, c := range charts(r, curves) {
+		if err := save(c, filepath.Join(plots, c.name+"."+format), format); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	all := "# Results of `make bench`, mode " + mode + "\n\n" + tables(r, false)
+	if err := os.WriteFile(filepath.Join(dir, mode+".md"), []byte(all), 0o644); err != nil {
+		return err
+	}
+	if readme == "" {
+		return nil
+	}
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		return err
+	}
+	replaced, err := replaceBetweenMarkers(string(text), tables(r, true))
+	if err != nil {
+		return fmt.Errorf("%s: %w", readme, err)
+	}
+	return os.WriteFile(readme, []byte(replaced), 0o644)
+}

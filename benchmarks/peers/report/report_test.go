@@ -1,0 +1,133 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sample is what the benchmarks print, three measurements of a few of them.
+const sample = `date: 2026-01-02
+commit: 0123456789ab
+go: go1.26.8
+procs: 2
+mode: quick
+goos: linux
+goarch: amd64
+cpu: AMD EPYC
+BenchmarkStartStop/impl=time/n=0/p=1-2        	  205042	       300.0 ns/op	     112 B/op	       1 allocs/op
+BenchmarkStartStop/impl=time/n=0/p=1-2        	  205042	       100.0 ns/op	     112 B/op	       1 allocs/op
+BenchmarkStartStop/impl=time/n=0/p=1-2        	  205042	       200.0 ns/op	     112 B/op	       1 allocs/op
+BenchmarkStartStop/impl=time/n=1M/p=1-2       	  205042	      1400.0 ns/op	     112 B/op	       1 allocs/op
+BenchmarkStartStop/impl=tickless/n=0/p=1-2    	  205042	        50.0 ns/op	       0 B/op	       0 allocs/op
+BenchmarkStartStop/impl=tickless/n=1M/p=1-2   	  205042	        70.0 ns/op	       0 B/op	       0 allocs/op
+BenchmarkExpiry/impl=time/n=1M/p=2-2          	       1	         1.5 cpu-s	         0 early	      2000.0 last-ms	         0 lost
+BenchmarkExpiry/impl=tickless/n=1M/p=2-2      	       1	         0.5 cpu-s	         0 early	         2.5 last-ms	         0 lost
+BenchmarkIdle/impl=none/n=100k-2              	       1	         0 cpu-us/s	         0 switches/s
+BenchmarkIdle/impl=time/n=100k-2              	       1	       100 cpu-us/s	        12.5 switches/s
+BenchmarkReset/impl=time/to=later/order=turn/n=100k/p=1-2  	  970554	       109.5 ns/op	       0 B/op	       0 allocs/op
+PASS
+`
+
+const sampleCurves = `time,idle,0.000,0.1
+time,idle,0.500,0.6
+time,idle,1.000,9
+tickless,idle,0.000,-0.1
+tickless,idle,0.500,0.2
+tickless,idle,1.000,0.4
+time,idle,0.000,0.2
+time,idle,0.500,0.5
+time,idle,1.000,1.1
+`
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "quick.txt", sample)
+	write(t, dir, "quick-lateness.csv", sampleCurves)
+	readme := write(t, dir, "README.md", "before\n"+beginMarker+"\nold tables\n"+endMarker+"\nafter\n")
+	if err := report("quick", dir, readme, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"before\n" + beginMarker, endMarker + "\nafter\n",
+		"commit 0123456789ab, go1.26.8, linux/amd64, AMD EPYC, 2 procs.",
+		"| start and stop, 1M pending, 1 proc (ns) | 1,400 | **70** | 0.05 |",
+		"| start and stop, none other pending, 1 proc (ns) | 200 | **50** | 0.25 |", // the median
+		"| the last one late by, 1M pending, 2 procs (ms) | 2,000 | **2.5** | 0.0013 |",
+		"| early, 1M pending, 2 procs | 0 | 0 | |",
+		"| reset, later, in turn, 100k pending, 1 proc (ns) | **110** |",
+		"| context switches a second, 100k pending | **12.5** | 0 | |", // none is out of competition
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the README lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "old tables") {
+		t.Error("the README's old tables are still there")
+	}
+	for _, name := range []string{"startstop", "growth-startstop-p1", "expiry-late", "lateness-idle"} {
+		svg, err := os.ReadFile(filepath.Join(dir, "plots", name+".svg"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, want := range []string{"<svg", "tickless", "time"} {
+			if !strings.Contains(string(svg), want) {
+				t.Errorf("%s.svg lacks %q", name, want)
+			}
+		}
+	}
+	if err := report("quick", dir, write(t, dir, "bare.md", "no markers"), "svg"); err == nil {
+		t.Error("a README without markers was accepted")
+	}
+}
+
+func TestReadResults_Wrong(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty.txt": "", "broken.txt": "BenchmarkX/impl=time 1 many ns/op\n"} {
+		if _, err := readResults(write(t, dir, name, text)); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	if _, err := readResults(filepath.Join(dir, "missing.txt")); err == nil {
+		t.Error("a missing file was accepted")
+	}
+}
+
+func TestReadCurves_TheLastOfSeveral(t *testing.T) {
+	curves, err := readCurves(write(t, t.TempDir(), "c.csv", sampleCurves))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(curves) != 2 || len(curves[0].ms) != 3 || curves[0].ms[2] != 1.1 {
+		t.Errorf("read %v", curves)
+	}
+	if curves, err := readCurves(filepath.Join(t.TempDir(), "missing.csv")); err != nil || curves != nil {
+		t.Errorf("a missing file gave %v, %v", curves, err)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.1234: "0.123", 0.00123: "0.001", 1.5: "1.5", 12.34: "12.3", 123.4: "123",
+		1234.5: "1,234", 1234567: "1,234,567", -1.25: "-1.25", -1234: "-1,234", 100: "100", 20: "20",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A row is one measurement of all implementations.
+type row struct {
+	key   key
+	title string // with the unit
+	count bool   // a number of mishaps, which should be none: no best, no ratio
+}
+
+// A table is a group of rows.
+type table struct {
+	title, note string
+	rows        []row
+}
+
+// layout returns the tables; brief leaves out sizes that say little more than
+// those beside them.
+func layout(r *results, brief bool) []table {
+	each := func(workload, unit, title string, count bool) []row {
+		var rows []row
+		for _, p := range r.params(workload, unit) {
+			if !brief || telling(r, workload, unit, p) {
+				rows = append(rows, row{key{workload, p, unit}, describe(title, p), count})
+			}
+		}
+		return rows
+	}
+	metrics := func(workload string, units ...[2]string) []row {
+		var rows []row
+		for _, u := range units {
+			rows = append(rows, each(workload, u[0], u[1], u[0] == "early" || u[0] == "lost" || u[0] == "wrong")...)
+		}
+		return rows
+	}
+	operations := slices.Concat(
+		metrics("StartStop", [2]string{"ns/op", "start and stop, ns"}),
+		metrics("StartStopFixed", [2]string{"ns/op", "the same, one delay of 30 s for all, ns"}),
+		metrics("Churn", [2]string{"ns/op", "churn: stop a random one, start another, ns"}),
+		metrics("Reset", [2]string{"ns/op", "reset, ns"}),
+		metrics("Held", [2]string{"ns/start", "start only, ns"}),
+		metrics("StartStop", [2]string{"B/op", "start and stop, allocated bytes"}),
+	)
+	return []table{
+		{"Starting, stopping, moving", "", operations},
+		{"Memory and garbage collection", "Pending timers, without what the caller keeps of them. The peak is what the process took of the machine while they were started.", metrics("Held",
+			[2]string{"B/timer", "live heap a timer, bytes"},
+			[2]string{"peak-B/timer", "peak memory a timer, bytes"},
+			[2]string{"gc-ms", "a full collection, ms"})},
+		{"A million due within one second", "", metrics("Expiry",
+			[2]string{"last-ms", "the last one late by, ms"},
+			[2]string{"p99.9-ms", "late at p99.9, ms"},
+			[2]string{"cpu-s", "CPU time, s"},
+			[2]string{"early", "early"},
+			[2]string{"lost", "lost"})},
+		{"Lateness of a thousand timers a second", "By the caller's clock, with the machine idle or all procs computing.", metrics("Lateness",
+			[2]string{"p50-ms", "late at p50, ms"},
+			[2]string{"p99-ms", "late at p99, ms"},
+			[2]string{"max-ms", "late at most, ms"},
+			[2]string{"cpu-ms/s", "CPU time a second, ms"},
+			[2]string{"early", "early"},
+			[2]string{"lost", "lost"})},
+		{"Start and stop while a million others fall due", "The excess is the p99.99 above that of a control, which only reads the clock.", metrics("Stalls",
+			[2]string{"p50-ns", "p50, ns"},
+			[2]string{"p99.99-us", "p99.99, µs"},
+			[2]string{"control-p99.99-us", "p99.99 of the control, µs"},
+			[2]string{"excess-p99.99-us", "excess at p99.99, µs"},
+			[2]string{"max-us", "slowest, µs"},
+			[2]string{"control-max-us", "slowest of the control, µs"},
+			[2]string{"lost", "lost"})},
+		{"An idle process with timers far away", "`none` is a process without timers.", metrics("Idle",
+			[2]string{"cpu-us/s", "CPU time a second, µs"},
+			[2]string{"switches/s", "context switches a second"})},
+		{"Heartbeats of 100,000 connections", "CPU time above what the heartbeats take without timers; memory with all that a connection's timeout needs.", metrics("Heartbeats",
+			[2]string{"cpu-ns/beat", "CPU time a heartbeat, ns"},
+			[2]string{"B/conn", "live heap a connection, bytes"},
+			[2]string{"late-ms", "the last silent one closed late by, ms"},
+			[2]string{"wrong", "closed although not silent"},
+			[2]string{"lost", "silent but not closed"})},
+		{"WithTimeout and cancel", "`time` is package context.", slices.Concat(
+			metrics("WithTimeout", [2]string{"ns/op", "ns"}),
+			metrics("WithTimeout", [2]string{"allocs/op", "allocations"}))},
+	}
+}
+
+// telling reports whether a row belongs into the brief tables.
+func telling(r *results, workload, unit, params string) bool {
+	n, largest := size(param(params, "n")), 0.0
+	for _, p := range r.params(workload, unit) {
+		largest = max(largest, size(param(p, "n")))
+	}
+	switch workload {
+	case "StartStop":
+		if unit == "B/op" {
+			return n == 1e6 && param(params, "p") == "1"
+		}
+		return n == 0 || n >= 1e6
+	case "Churn":
+		return n >= 1e5
+	case "Reset":
+		return n == largest && param(params, "p") == "1"
+	case "WithTimeout":
+		return unit == "ns/op" || param(params, "p") == "1"
+	case "StartStopFixed":
+		return n == largest
+	}
+	return true
+}
+
+// describe adds what the params say to a title.
+func describe(title, params string) string {
+	said := []string{title}
+	for part := range strings.SplitSeq(params, "/") {
+		name, v, _ := strings.Cut(part, "=")
+		switch {
+		case name == "n" && v == "0":
+			said = append(said, "none other pending")
+		case name == "n":
+			said = append(said, v+" pending")
+		case name == "p" && v == "1":
+			said = append(said, "1 proc")
+		case name == "p":
+			said = append(said, v+" procs")
+		case name == "order" && v == "turn":
+			said = append(said, "in turn")
+		case name == "order":
+			said = append(said, "at random")
+		case name == "parent":
+			said = append(said, "parent "+v)
+		case v != "":
+			said = append(said, v)
+		}
+	}
+	if len(said) > 1 && strings.Contains(title, ", ") { // the unit comes last
+		i := strings.LastIndex(title, ", ")
+		said[0] = title[:i]
+		return strings.Join(said, ", ") + " (" + title[i+2:] + ")"
+	}
+	return strings.Join(said, ", ")
+}
+
+// tables writes the tables in Markdown.
+func tables(r *results, brief bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Medians, mode %s, commit %s, %s.\n", r.config["mode"], r.config["commit"], machine(r))
+	if brief {
+		b.WriteString("Lower is better everywhere; the best of a row is bold. The last column is `tickless` to `time`.\n")
+	}
+	for _, t := range layout(r, brief) {
+		t.write(&b, r)
+	}
+	return b.String()
+}
+
+// machine describes where the benchmarks ran.
+func machine(r *results) string {
+	parts := []string{r.config["go"], r.config["goos"] + "/" + r.config["goarch"], r.config["cpu"]}
+	if v := r.config["procs"]; v != "" {
+		parts = append(parts, v+" procs")
+	}
+	parts = append(parts, r.config["memory"], r.config["system"])
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" || s == "/" }), ", ")
+}
+
+func (t table) write(b *strings.Builder, r *results) {
+	var impls []string // that have figures
+	for _, impl := range r.impls {
+		if slices.ContainsFunc(t.rows, func(w row) bool { _, ok := r.median(w.key, impl); return ok }) {
+			impls = append(impls, impl)
+		}
+	}
+	if len(impls) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n**%s.**", t.title)
+	if t.note != "" {
+		b.WriteString(" " + t.note)
+	}
+	b.WriteString("\n\n| |")
+	for _, impl := range impls {
+		fmt.Fprintf(b, " %s |", impl)
+	}
+	b.WriteString(" ratio |\n|---|")
+	b.WriteString(strings.Repeat("---:|", len(impls)+1))
+	b.WriteString("\n")
+	for _, w := range t.rows {
+		best := math.Inf(1)
+		for _, impl := range impls {
+			if v, ok := r.median(w.key, impl); ok && impl != "none" {
+				best = min(best, v)
+			}
+		}
+		fmt.Fprintf(b, "| %s |", w.title)
+		for _, impl := range impls {
+			v, ok := r.median(w.key, impl)
+			switch {
+			case !ok:
+				b.WriteString(" |")
+			case !w.count && impl != "none" && number(v) == number(best):
+				fmt.Fprintf(b, " **%s** |", number(v))
+			default:
+				fmt.Fprintf(b, " %s |", number(v))
+			}
+		}
+		ours, ok1 := r.median(w.key, "tickless")
+		std, ok2 := r.median(w.key, "time")
+		if ok1 && ok2 && std > 0 && !w.count {
+			fmt.Fprintf(b, " %s |\n", ratio(ours/std))
+		} else {
+			b.WriteString(" |\n")
+		}
+	}
+}
+
+// ratio writes v with two digits after the point, or more if they would be zeros.
+func ratio(v float64) string {
+	if v > 0 && v < 0.01 {
+		return strconv.FormatFloat(v, 'f', 4, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// number writes v with three digits, or all of those before the point.
+func number(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	s := strconv.FormatFloat(v, 'f', min(digits, 3), 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	whole, fraction, point := strings.Cut(s, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if point {
+		return sign + whole + "." + fraction
+	}
+	return sign + whole
+}
+
+// The README's part that is made begins and ends with these lines.
+const (
+	beginMarker = "<!-- benchmarks: begin (make bench writes this) -->"
+	endMarker   = "<!-- benchmarks: end -->"
+)
+
+func replaceBetweenMarkers(text, with string) (string, error) {
+	before, rest, ok1 := strings.Cut(text, beginMarker)
+	_, after, ok2 := strings.Cut(rest, endMarker)
+	if !ok1 || !ok2 {
+		return "", errors.New("the markers of the benchmarks are missing")
+	}
+	return before + beginMarker + "\n\n" + with + "\n" + endMarker + after, nil
+}
