@@ -64,7 +64,7 @@ type expiry struct {
 
 func newExpiry(n int) *expiry {
 	e := &expiry{
-		lead:      choose(100*time.Millisecond, 2*time.Second, 2*time.Second),
+		lead:      choose(100*time.Millisecond, 1300*time.Millisecond, 2*time.Second),
 		span:      choose(10*time.Millisecond, time.Second, time.Second),
 		due:       make([]time.Duration, n),
 		ran:       make([]time.Duration, n),

@@ -26,7 +26,7 @@ func Lateness(b *testing.B, m Maker) {
 				lost   int
 				cpu    time.Duration
 				hasCPU bool
-				span   = choose(50*time.Millisecond, 1500*time.Millisecond, 5*time.Second)
+				span   = choose(50*time.Millisecond, time.Second, 5*time.Second)
 			)
 			for b.Loop() {
 				stop := func() {}

@@ -56,8 +56,8 @@ type stalls struct {
 // slot of several hundred thousand timers down.
 func newStalls(n int) *stalls {
 	s := &stalls{
-		lead: choose(50*time.Millisecond, 1500*time.Millisecond, 3*time.Second),
-		span: choose(50*time.Millisecond, 1500*time.Millisecond, 7*time.Second),
+		lead: choose(50*time.Millisecond, 1300*time.Millisecond, 3*time.Second),
+		span: choose(50*time.Millisecond, time.Second, 7*time.Second),
 		due:  make([]time.Duration, n),
 	}
 	rng := rand.New(rand.NewPCG(7, 8))

@@ -36,7 +36,10 @@ func newGoZero(n int) benchmarks.Impl {
 	return g
 }
 
-func (g *goZero) Start(slot int, d time.Duration, f func()) { must(g.w.SetTimer(g.keys[slot], f, d)) }
+// Start gives what is due at once the shortest delay that the wheel accepts.
+func (g *goZero) Start(slot int, d time.Duration, f func()) {
+	must(g.w.SetTimer(g.keys[slot], f, max(d, 1)))
+}
 
 func (g *goZero) StartFor(slot int, d time.Duration, f func(int)) {
 	must(g.w.SetTimer(g.keys[slot], f, d))
