@@ -5,6 +5,7 @@
 //	tickless [flags]            a load of request timeouts, beside time.AfterFunc
 //	tickless purgatory [flags]  Kafka's load of delayed requests, beside a map of timers
 //	tickless idle [flags]       a heartbeat server, beside SetReadDeadline and time.Timer
+//	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
 //
 // Each puts the same load on the library and on what it is compared with, and
 // prints one table of both. Run
@@ -12,6 +13,7 @@
 //	tickless --help
 //	tickless purgatory --help
 //	tickless idle --help
+//	tickless scale --help
 //
 // for the flags and examples.
 //
@@ -63,7 +65,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop)
 
 	root := newLoadCommand()
-	root.AddCommand(newPurgatoryCommand(), newIdleCommand())
+	root.AddCommand(newPurgatoryCommand(), newIdleCommand(), newScaleCommand())
 	root.SetArgs(withTwoDashes(root, args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -34,6 +35,7 @@ func save(c chart, path, format string) error {
 
 // charts returns all pictures that r has the figures for.
 func charts(r *results, curves []curve) []chart {
+	plot.DefaultFont.Variant = "Sans"
 	var cs []chart
 	add := func(name, title, unit string, groups ...group) {
 		if c, ok := barChart(r, name, title, unit, groups); ok {
@@ -72,7 +74,7 @@ func charts(r *results, curves []curve) []chart {
 	add("lateness", "How late timers fire, 99th percentile", "ms",
 		of("machine idle", "Lateness", "p99-ms", "load=idle"), of("all procs busy", "Lateness", "p99-ms", "load=busy"))
 	add("stalls", "The slowest start and stop while 1M others fall due", "µs",
-		of("p99.99", "Stalls", "p99.99-us"), of("slowest", "Stalls", "max-us"))
+		of("slowest", "Stalls", "max-us"), of("p99.99", "Stalls", "p99.99-us"))
 	add("idle-cpu", "100k timers pending far away: CPU time a second", "µs", of("", "Idle", "cpu-us/s"))
 	add("idle-switches", "100k timers pending far away: context switches a second", "1/s", of("", "Idle", "switches/s"))
 	add("heartbeats-cpu", "Heartbeats of 100k connections: CPU time a heartbeat", "ns", of("", "Heartbeats", "cpu-ns/beat"))
