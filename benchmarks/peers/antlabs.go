@@ -8,17 +8,20 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// Antlabs is the wheel of github.com/antlabs/timer, its default.
+// Antlabs is the wheel of github.com/antlabs/timer, its default. To reset a timer
+// is to stop it and to start another: its own Reset, marked as not stable, never
+// returns if the timer is to stay in its slot.
 var Antlabs = benchmarks.Maker{Name: "antlabs", New: newAntlabs}
 
 type antlabs struct {
-	t     timer.Timer
-	nodes []timer.TimeNoder
-	ended chan struct{}
+	t         timer.Timer
+	nodes     []timer.TimeNoder
+	callbacks []func()
+	ended     chan struct{}
 }
 
 func newAntlabs(n int) benchmarks.Impl {
-	a := &antlabs{timer.NewTimer(timer.WithTimeWheel()), touched[timer.TimeNoder](n), make(chan struct{})}
+	a := &antlabs{timer.NewTimer(timer.WithTimeWheel()), touched[timer.TimeNoder](n), touched[func()](n), make(chan struct{})}
 	go func() {
 		defer close(a.ended)
 		a.t.Run()
@@ -26,11 +29,17 @@ func newAntlabs(n int) benchmarks.Impl {
 	return a
 }
 
-func (a *antlabs) Start(slot int, d time.Duration, f func()) { a.nodes[slot] = a.t.AfterFunc(d, f) }
+func (a *antlabs) Start(slot int, d time.Duration, f func()) {
+	a.nodes[slot], a.callbacks[slot] = a.t.AfterFunc(d, f), f
+}
 
 func (a *antlabs) Stop(slot int) bool { return a.nodes[slot].Stop() }
 
-func (a *antlabs) Reset(slot int, d time.Duration) bool { return a.nodes[slot].Reset(d) }
+func (a *antlabs) Reset(slot int, d time.Duration) bool {
+	stopped := a.nodes[slot].Stop()
+	a.nodes[slot] = a.t.AfterFunc(d, a.callbacks[slot])
+	return stopped
+}
 
 func (a *antlabs) Close() {
 	a.t.Stop()
