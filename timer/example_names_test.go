@@ -131,15 +131,6 @@ func ExampleScheduler_Tick() {
 	// 12:00:01 true
 }
 
-func ExampleTick() {
-	c := timer.Tick(time.Millisecond)
-	<-c
-	<-c
-	fmt.Println("two ticks")
-	// Output:
-	// two ticks
-}
-
 func ExampleScheduler_Sleep() {
 	s := timer.New()
 	defer s.Close()
