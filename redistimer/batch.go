@@ -32,12 +32,11 @@ func (b *batch) add(item, bytes int, args ...any) {
 	last.bytes += bytes
 }
 
-// batched runs the script on all batches, one per shard, and returns what it
-// answers for each of the n items. The first chunks of all shards make one
+// batched runs the script on all batches, one per shard, returns what it answers
+// for each item, and sets their errors. The first chunks of all shards make one
 // pipeline, then the second ones, so that a shard's items keep their order.
-func (c *Client) batched(ctx context.Context, n int, batches []batch, s *script, config scheduleConfig, head ...any) ([]Outcome, error) {
-	out := make([]Outcome, n)
-	var first error
+func (c *Client) batched(ctx context.Context, errs []error, batches []batch, s *script, config scheduleConfig, head ...any) []Outcome {
+	out := make([]Outcome, len(errs))
 	for round := 0; ; round++ {
 		var calls []call
 		var chunks []chunk
@@ -53,13 +52,22 @@ func (c *Client) batched(ctx context.Context, n int, batches []batch, s *script,
 			}
 		}
 		if len(calls) == 0 {
-			return out, first
+			return out
+		}
+		if err := ctx.Err(); err != nil {
+			for i := range batches {
+				for r := round; r < len(batches[i].chunks); r++ {
+					setAll(errs, batches[i].chunks[r].items, err)
+				}
+			}
+			return out
 		}
 		var cmds []*redis.Cmd
 		if config.replicas > 0 {
-			var err error
-			if cmds, err = c.replicated(ctx, calls, config.replicas, config.wait); err != nil && first == nil {
-				first = err
+			var short []error
+			cmds, short = c.replicated(ctx, calls, config.replicas, config.wait)
+			for i, err := range short {
+				setAll(errs, chunks[i].items, err)
 			}
 		} else {
 			cmds = c.run(ctx, calls...)
@@ -67,24 +75,33 @@ func (c *Client) batched(ctx context.Context, n int, batches []batch, s *script,
 		for i, cmd := range cmds {
 			answers, err := cmd.Slice()
 			if err != nil {
-				if first == nil {
-					first = c.explain(err)
-				}
+				setAll(errs, chunks[i].items, c.explain(err))
 				continue
 			}
 			list, err := ints(answers, len(chunks[i].items))
-			if err != nil && first == nil {
-				first = err
+			if err != nil {
+				setAll(errs, chunks[i].items, err)
+				continue
 			}
 			for j, o := range list {
 				out[chunks[i].items[j]] = Outcome(o)
 			}
 		}
-		if ctx.Err() != nil && first == nil {
-			first = ctx.Err()
-		}
-		if ctx.Err() != nil {
-			return out, first
+	}
+}
+
+func setAll(errs []error, items []int, err error) {
+	for _, i := range items {
+		errs[i] = err
+	}
+}
+
+// firstOf returns the first error that there is.
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }

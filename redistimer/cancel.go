@@ -24,7 +24,9 @@ func (c *Client) CancelBatch(ctx context.Context, keys []string) ([]Outcome, err
 		}
 		batches[c.shardOf(key).index].add(i, 0, key)
 	}
-	return c.batched(ctx, len(keys), batches, cancelScript, scheduleConfig{})
+	errs := make([]error, len(keys))
+	out := c.batched(ctx, errs, batches, cancelScript, scheduleConfig{})
+	return out, firstOf(errs)
 }
 
 // Reschedule moves a pending task to another time: the outcome is Moved. If it

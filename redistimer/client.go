@@ -15,6 +15,9 @@ type Client struct {
 	config config
 	schema string
 	shards []*shard
+	// combiners are for Schedule: shard i uses the one that i modulo their number
+	// says.
+	combiners []*combiner
 }
 
 // An Item is a task and when it is due, for [Client.ScheduleBatch].
@@ -37,5 +40,13 @@ func New(client redis.UniversalClient, opts ...Option) *Client {
 	c := &Client{redis: client, config: newConfig(client, opts)}
 	c.schema = fmt.Sprintf("%d/%d", schemaVersion, c.config.shards)
 	c.shards = newShards(c.config.name, c.config.shards)
+	n := len(c.shards)
+	if _, ok := client.(*redis.Client); ok {
+		n = 1
+	}
+	c.combiners = make([]*combiner, n)
+	for i := range c.combiners {
+		c.combiners[i] = &combiner{c: c}
+	}
 	return c
 }

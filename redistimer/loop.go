@@ -346,10 +346,7 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 		return err
 	}
 	own, wait, ending, now := n[0], n[1], n[2], n[3]
-	places := l.places
-	l.nonce, l.places, l.claimed = "", 0, true
-
-	got := 0
+	var attempts []*attempt
 	for v := v[head:]; len(v) > 0; v = v[size:] {
 		id, _ := v[0].(string)
 		record, _ := v[1].(string)
@@ -357,9 +354,15 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 		if err != nil {
 			return err
 		}
-		got++
-		l.begin(l.w.newAttempt(l, id, record, n[0], n[1], n[2], n[3]), now, sent)
+		attempts = append(attempts, l.w.newAttempt(l, id, record, n[0], n[1], n[2], n[3]))
 	}
+	places := l.places
+	l.nonce, l.places, l.claimed = "", 0, true
+	for _, a := range attempts {
+		l.begin(a, now, sent)
+	}
+
+	got := len(attempts)
 	if got == 0 {
 		l.w.n.empty.Add(1)
 	}

@@ -12,17 +12,19 @@ import (
 
 // A record is a task as Redis keeps it, all but the key:
 //
-//	generation  8 bytes, drawn anew for each call of Schedule
-//	version     1 byte: recordVersion
-//	fields      1 byte: a bit for each optional field that follows
+//	generation  6 bytes, drawn anew for each call of Schedule
+//	fields      1 byte: a bit for each optional field that follows, and above
+//	            them recordVersion
 //	handler     length and bytes
 //	optional    in the order of the bits
 //	body        what is left
 //
 // Numbers and lengths are varints, durations count microseconds.
-const recordVersion = 1
-
-const generationSize = 8
+const (
+	recordVersion  = 1
+	versionShift   = 6
+	generationSize = 6
+)
 
 const (
 	hasHeaders = 1 << iota
@@ -45,8 +47,8 @@ func encode(t *Task) (string, error) {
 		return "", invalid("task %q has %d bytes with its headers, more than %d", printable(t.Key), len(t.Key)+size, MaxTask)
 	}
 	b := make([]byte, 0, size+overhead)
-	b = binary.LittleEndian.AppendUint64(b, rand.Uint64())
-	b = append(b, recordVersion, 0)
+	b = binary.LittleEndian.AppendUint64(b, rand.Uint64())[:generationSize]
+	b = append(b, recordVersion<<versionShift)
 	fields := len(b) - 1
 	b = appendString(b, t.Handler)
 	if len(t.Headers) > 0 {
@@ -93,15 +95,15 @@ var errRecord = errors.New("redistimer: a task's record is damaged")
 // decode turns a record into a task with the key, and its generation.
 func decode(key, record string) (t Task, generation string, err error) {
 	t.Key = key
-	if len(record) < generationSize+2 {
+	if len(record) < generationSize+1 {
 		return t, "", errRecord
 	}
 	generation = record[:generationSize]
-	if v := record[generationSize]; v != recordVersion {
+	fields := record[generationSize]
+	if v := fields >> versionShift; v != recordVersion {
 		return t, generation, fmt.Errorf("redistimer: a task's record has version %d, this package knows %d", v, recordVersion)
 	}
-	fields := record[generationSize+1]
-	r := reader{rest: record[generationSize+2:]}
+	r := reader{rest: record[generationSize+1:]}
 	t.Handler = r.string()
 	if fields&hasHeaders != 0 {
 		n := r.uint()

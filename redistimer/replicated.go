@@ -10,8 +10,10 @@ import (
 )
 
 // replicated runs scripts and then WAIT, each on the connection of the script,
-// for it is this connection's writes that WAIT waits for.
-func (c *Client) replicated(ctx context.Context, calls []call, replicas int, wait time.Duration) ([]*redis.Cmd, error) {
+// for it is this connection's writes that WAIT waits for. It returns a command
+// and an error for each; the error is for a script that was carried out and has
+// not been confirmed.
+func (c *Client) replicated(ctx context.Context, calls []call, replicas int, wait time.Duration) ([]*redis.Cmd, []error) {
 	cmds := make([]*redis.Cmd, len(calls))
 	// Calls by the server that has their shard.
 	nodes := make(map[*redis.Client][]int)
@@ -24,7 +26,7 @@ func (c *Client) replicated(ctx context.Context, calls []call, replicas int, wai
 		}
 		nodes[node] = append(nodes[node], i)
 	}
-	var short error
+	short := make([]error, len(calls))
 	for node, list := range nodes {
 		slow := node.WithTimeout(node.Options().ReadTimeout + wait)
 		confirmed := c.waiting(ctx, slow, calls, cmds, list, wait, replicas, "evalsha")
@@ -48,12 +50,9 @@ func (c *Client) replicated(ctx context.Context, calls []call, replicas int, wai
 			confirmed = 0
 		}
 		if confirmed < int64(replicas) {
-			short = fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, replicas)
-		}
-	}
-	for _, cmd := range cmds {
-		if err := cmd.Err(); err != nil {
-			return cmds, c.explain(err)
+			for _, i := range list {
+				short[i] = fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, replicas)
+			}
 		}
 	}
 	return cmds, short

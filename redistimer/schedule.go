@@ -12,11 +12,41 @@ import (
 // If the error is not nil the task may have been scheduled all the same, since
 // the reply may have been lost; calling Schedule again does no harm.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
-	out, err := c.ScheduleBatch(ctx, []Item{{t, w}}, opts...)
-	if len(out) == 0 {
+	config := newScheduleConfig(opts)
+	if config.replicas > 0 {
+		out, err := c.ScheduleBatch(ctx, []Item{{t, w}}, opts...)
+		if len(out) == 0 {
+			return Unknown, err
+		}
+		return out[0], err
+	}
+	when, record, err := c.prepare(&t, w)
+	if err != nil {
 		return Unknown, err
 	}
-	return out[0], err
+	shard := c.shardOf(t.Key).index
+	return c.combiners[shard%len(c.combiners)].schedule(ctx,
+		&lone{shard: shard, key: t.Key, when: when, record: record, mode: config.mode})
+}
+
+func newScheduleConfig(opts []ScheduleOption) scheduleConfig {
+	config := scheduleConfig{mode: modeUpsert}
+	for _, o := range opts {
+		o.applySchedule(&config)
+	}
+	return config
+}
+
+// prepare makes of a task what the script gets.
+func (c *Client) prepare(t *Task, w When) (when, record string, err error) {
+	if err := t.check(); err != nil {
+		return "", "", err
+	}
+	if when, err = w.arg(); err != nil {
+		return "", "", fmt.Errorf("task %q: %w", printable(t.Key), err)
+	}
+	record, err = encode(t)
+	return when, record, err
 }
 
 // ScheduleBatch schedules many tasks at the cost of few, and returns an outcome
@@ -25,27 +55,17 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 // key the later counts. If any item is invalid, none is sent. On another error
 // the outcome of tasks that may or may not have been scheduled is Unknown.
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	var config scheduleConfig
-	config.mode = modeUpsert
-	for _, o := range opts {
-		o.applySchedule(&config)
-	}
+	config := newScheduleConfig(opts)
 	batches := make([]batch, len(c.shards))
 	for i := range items {
-		it := &items[i]
-		if err := it.Task.check(); err != nil {
-			return nil, err
-		}
-		when, err := it.When.arg()
-		if err != nil {
-			return nil, fmt.Errorf("task %q: %w", printable(it.Task.Key), err)
-		}
-		record, err := encode(&it.Task)
+		t := &items[i].Task
+		when, record, err := c.prepare(t, items[i].When)
 		if err != nil {
 			return nil, err
 		}
-		b := &batches[c.shardOf(it.Task.Key).index]
-		b.add(i, len(record), it.Task.Key, when, record)
+		batches[c.shardOf(t.Key).index].add(i, len(record), t.Key, when, record)
 	}
-	return c.batched(ctx, len(items), batches, scheduleScript, config, config.mode)
+	errs := make([]error, len(items))
+	out := c.batched(ctx, errs, batches, scheduleScript, config, config.mode)
+	return out, firstOf(errs)
 }

@@ -15,7 +15,8 @@ import (
 //go:embed scripts/*.lua
 var sources embed.FS
 
-// A script is one of scripts/*.lua behind the common lib.lua.
+// A script is one of scripts/*.lua behind begin.lua, and most often with lib.lua
+// in it.
 type script struct {
 	source, sha string
 }
@@ -38,16 +39,17 @@ var (
 )
 
 func load(name string) *script {
-	var b strings.Builder
-	for _, file := range []string{"lib", name} {
-		text, err := sources.ReadFile("scripts/" + file + ".lua")
-		if err != nil {
-			panic("redistimer: " + err.Error())
-		}
-		b.Write(text)
+	text := strings.Replace(read("begin")+read(name), "--include lib.lua\n", read("lib"), 1)
+	sum := sha1.Sum([]byte(text))
+	return &script{source: text, sha: hex.EncodeToString(sum[:])}
+}
+
+func read(name string) string {
+	text, err := sources.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		panic("redistimer: " + err.Error())
 	}
-	sum := sha1.Sum([]byte(b.String()))
-	return &script{source: b.String(), sha: hex.EncodeToString(sum[:])}
+	return string(text)
 }
 
 // maxBatch is the largest number of tasks that one script is given. A server
@@ -65,9 +67,7 @@ type call struct {
 func (c *Client) command(ctx context.Context, x call, name, code string) *redis.Cmd {
 	args := make([]any, 0, 4+len(x.shard.keys)+len(x.args))
 	args = append(args, name, code, len(x.shard.keys))
-	for _, k := range x.shard.keys {
-		args = append(args, k)
-	}
+	args = append(args, x.shard.args...)
 	args = append(args, c.schema)
 	args = append(args, x.args...)
 	cmd := redis.NewCmd(ctx, args...)

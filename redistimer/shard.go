@@ -16,6 +16,7 @@ type shard struct {
 	index int
 	// keys are what every script gets as KEYS, in the order of keyNames.
 	keys []string
+	args []any // the same, as go-redis takes them
 }
 
 // The keys of a shard. A task's id is its key, or what runID makes of it.
@@ -23,7 +24,7 @@ type shard struct {
 //	due    ZSET of ids, by when they are due, in microseconds; retries too
 //	lease  ZSET of ids that run, by when their lease ends
 //	task   HASH from ids to records: see record.go
-//	run    HASH from ids to the state of a run that has begun: see scripts/lib.lua
+//	run    HASH from ids to the state of a run that has begun: see scripts/begin.lua
 //	dead   ZSET of ids that are dead letters, by when they died
 //	err    HASH from ids to the failures of a run
 //	wake   ZSET with one member or none: that a worker should look
@@ -42,6 +43,7 @@ func newShards(name string, n int) []*shard {
 		sh := &shard{index: i, keys: make([]string, len(keyNames))}
 		for j, k := range keyNames {
 			sh.keys[j] = tag + k
+			sh.args = append(sh.args, sh.keys[j])
 		}
 		shards[i] = sh
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A run is the state of a run that has begun, as scripts/lib.lua has it.
+// A run is the state of a run that has begun, as scripts/begin.lua has it.
 type run struct {
 	token    int64
 	attempts int

@@ -1,4 +1,5 @@
 -- cancel [ID]... answers with an outcome for each.
+--include lib.lua
 local absent, removed, stopping = 1, 7, 8
 local out, cancelled = {}, 0
 for i = 2, #ARGV do
@@ -10,8 +11,8 @@ for i = 2, #ARGV do
     cancelled = cancelled + 1
   else
     local r = call('HGET', run, id)
-    local token, attempt, crashes, at, flags = parse(r or '')
-    if r and token ~= '0' then
+    local token, attempt, crashes, at, flags = parse(r)
+    if token ~= '0' then
       call('HSET', run, id, state(token, attempt, crashes, at, 'c', '-'))
       out[i - 1] = stopping
       if flags ~= 'c' then cancelled = cancelled + 1 end

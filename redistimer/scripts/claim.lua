@@ -13,6 +13,7 @@
 -- and becomes the owner. Each other worker, who is told own = 0, looks a little
 -- later than the task is due, in case the owner is gone, and becomes the owner
 -- if it is. It matters for speed alone: any claim is right at any time.
+--include lib.lua
 begin()
 local n, length, worker, nonce = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local most, force = tonumber(ARGV[6]), ARGV[7] == '1'
@@ -39,8 +40,7 @@ if #expired > 0 then
   call('ZREM', lease, unpack(expired))
   local died = 0
   for i, id in ipairs(expired) do
-    local r = runs[i] or state(0, 0, 0, int(now), '-', '-')
-    local token, attempt, crashes, at, flags, next = parse(r)
+    local token, attempt, crashes, at, flags, next = parse(runs[i])
     if next ~= '-' then
       follow(id, next)
     elseif flags == 'c' then
@@ -72,8 +72,8 @@ if before == nonce then
   local runs = #ids > 0 and call('HMGET', run, unpack(ids)) or {}
   local low, high, leases = tonumber(first), tonumber(first) + tonumber(had), {}
   for i, id in ipairs(ids) do
-    local token, attempt, crashes, at = parse(runs[i] or '')
-    token = tonumber(token or '0')
+    local token, attempt, crashes, at = parse(runs[i])
+    token = tonumber(token)
     local record = token >= low and token < high and call('HGET', task, id)
     if record then
       give(id, record, token, attempt, crashes, at)

@@ -2,6 +2,7 @@
 -- of their death and, at one time, by their ids. The answer is
 --
 --   [id died record run failures]...
+--include lib.lua
 local n, after, last = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local out, offset = {}, 0
 while #out < 5 * n do

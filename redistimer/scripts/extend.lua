@@ -1,5 +1,6 @@
 -- extend LEASE [ID TOKEN]... prolongs leases, and answers with a number for each:
 -- 1 if it was, 0 if the lease is no more, 2 if it was and a cancel was asked for.
+--include lib.lua
 local deadline = int(now + tonumber(ARGV[2]))
 local out, ids = {}, {}
 for i = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end

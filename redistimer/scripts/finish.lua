@@ -10,6 +10,7 @@
 --
 -- DUE is when the run was due, which is another moment than the claim said if
 -- missed runs were left out.
+--include lib.lua
 local out, ids = {}, {}
 for i = 2, #ARGV, 6 do ids[#ids + 1] = ARGV[i + 1] end
 local runs = call('HMGET', run, unpack(ids))

@@ -1,4 +1,5 @@
 -- get ID answers with place, score, record, run and failures, or with nothing.
+--include lib.lua
 local id = ARGV[2]
 local record = call('HGET', task, id)
 if not record then return {} end

@@ -1,4 +1,5 @@
 -- pause ON, with ON 1 or 0.
+--include lib.lua
 begin()
 if ARGV[2] == '1' then
   call('HSET', meta, 'paused', 1)

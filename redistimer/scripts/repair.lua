@@ -1,6 +1,7 @@
 -- repair KIND CURSOR N looks at about N entries of one of the shard's keys and
 -- puts right what is wrong. The answer is the next cursor, 0 at the end, and how
 -- many were looked at, requeued, doubled and orphaned.
+--include lib.lua
 local kind, cursor, n = ARGV[2], ARGV[3], ARGV[4]
 local looked, requeued, doubled, orphaned = 0, 0, 0, 0
 
@@ -18,12 +19,8 @@ end
 local function place(id)
   local d, l, x = call('ZSCORE', due, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
   local r = call('HGET', run, id)
-  local token, attempt, crashes, at = parse(r or '')
-  local held = token and token ~= '0'
-  if r and not token then
-    call('HDEL', run, id)
-    r = nil
-  end
+  local token, attempt, crashes, at = parse(r)
+  local held = token ~= '0'
   if l and not held then
     call('ZREM', lease, id)
     l = nil

@@ -1,4 +1,5 @@
 -- stats answers with the shard's numbers.
+--include lib.lua
 local late = 0
 local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')
 if head[2] then late = math.max(0, now - tonumber(head[2])) end

@@ -30,6 +30,7 @@ func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster
 	for range masters * (1 + replicas) {
 		c.Servers = append(c.Servers, Start(tb, append([]string{
 			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
+			"--repl-diskless-sync-delay", "0",
 		}, args...)...))
 	}
 	if err := c.form(replicas); err != nil {
