@@ -170,7 +170,8 @@ func TestStress_CloseWhileThePoolIsFull(t *testing.T) {
 			for s.Stats().Fired < n/3 {
 				time.Sleep(100 * time.Microsecond)
 			}
-			begin := time.Now()
+			// Callbacks hang, and will until Close has returned: if it waited for one
+			// of them, so would this test.
 			var handedBack int
 			if round%2 == 0 {
 				handedBack = len(s.Close())
@@ -182,7 +183,6 @@ func TestStress_CloseWhileThePoolIsFull(t *testing.T) {
 				handedBack = <-done
 				require.NoError(t, inside.Shutdown(context.Background()))
 			}
-			require.Less(t, time.Since(begin), 10*time.Second)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 			require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded, "it waits for callbacks, which hang")
 			cancel()
