@@ -44,13 +44,13 @@ func (p pending) resetAll(b *testing.B, order string, to func(int) time.Duration
 	b.ResetTimer()
 	b.StopTimer()
 	for todo := b.N; todo > 0; todo -= p.n {
-		// Of b.N timers each goroutine moves the first of its own.
 		now := min(todo, p.n)
 		p.startAgain()
 		b.StartTimer()
 		p.each(func(g int) {
 			first, own := p.share(g)
-			for i := first; i < first+own*now/p.n; i++ {
+			own = min(own, now*(g+1)/p.procs-now*g/p.procs)
+			for i := first; i < first+own; i++ {
 				p.impl.Reset(int(slots[i]), to(i))
 			}
 		})

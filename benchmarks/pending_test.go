@@ -1,0 +1,82 @@
+package benchmarks
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+func TestPendingShare_CoversEverySlotOnce(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 1000} {
+		for nprocs := 1; nprocs <= 3; nprocs++ {
+			p := pending{n: n, procs: nprocs}
+			next := 0
+			for g := range nprocs {
+				first, own := p.share(g)
+				if first != next {
+					t.Errorf("n=%d: the share of %d of %d begins at %d, want %d", n, g, nprocs, first, next)
+				}
+				next = first + own
+			}
+			if next != n {
+				t.Errorf("n=%d: %d procs share %d slots", n, nprocs, next)
+			}
+		}
+	}
+}
+
+// counting is an Impl that counts, and does its work when it is flushed.
+type counting struct {
+	starts, stops, resets atomic.Int64
+	flushes               int
+}
+
+func (c *counting) Start(int, time.Duration, func())  { c.starts.Inc() }
+func (c *counting) Stop(int) bool                     { c.stops.Inc(); return true }
+func (c *counting) Reset(_ int, _ time.Duration) bool { c.resets.Inc(); return true }
+func (c *counting) Flush()                            { c.flushes++ }
+func (c *counting) Close()                            {}
+
+// benchmark runs f for an odd number of operations, and once before for one.
+func benchmark(t *testing.T, f func(*testing.B)) {
+	t.Helper()
+	benchtime := flag.Lookup("test.benchtime").Value
+	usual := benchtime.String()
+	if err := benchtime.Set("1237x"); err != nil {
+		t.Fatal(err)
+	}
+	testing.Benchmark(f)
+	if err := benchtime.Set(usual); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPending_DoesWhatIsMeasuredAndFlushes(t *testing.T) {
+	for nprocs := 1; nprocs <= 2; nprocs++ {
+		c := new(counting)
+		p := pending{impl: c, n: 100, procs: nprocs, delay: longDelay}
+		p.fill()
+		if got := c.starts.Load(); got != 100 || c.flushes != 1 {
+			t.Errorf("fill started %d, want 100, and flushed %d times", got, c.flushes)
+		}
+		ops := 0
+		benchmark(t, func(b *testing.B) {
+			c.starts.Store(0)
+			startStop(b, p)
+			ops = b.N
+		})
+		if got := c.starts.Load(); got != int64(ops) {
+			t.Errorf("%d procs started %d for %d operations", nprocs, got, ops)
+		}
+		benchmark(t, func(b *testing.B) {
+			c.resets.Store(0)
+			p.resetAll(b, "random", longDelay)
+			ops = b.N
+		})
+		if got := c.resets.Load(); got != int64(ops) {
+			t.Errorf("%d procs reset %d for %d operations", nprocs, got, ops)
+		}
+	}
+}
