@@ -120,7 +120,7 @@ func barChart(r *results, name, title, unit string, groups []group) (chart, bool
 	if each > 1 {
 		height += 20
 	}
-	return chart{name, pageWidth, height, func(c draw.Canvas) {
+	return chart{name, title, pageWidth, height, func(c draw.Canvas) {
 		if each == 1 {
 			p.Draw(draw.Crop(c, 4, -4, 4, -4))
 			return

@@ -10,7 +10,7 @@ import (
 
 // A chart is one picture.
 type chart struct {
-	name          string // of the file
+	name, title   string // the name is the file's
 	width, height vg.Length
 	draw          func(draw.Canvas)
 }

@@ -145,7 +145,7 @@ func linesChart(name string, p *plot.Plot, lines []namedLine) chart {
 		p.Add(l.line, l.marks)
 		legend.Add(l.impl, l.line, l.marks)
 	}
-	return chart{name, pageWidth + 40, linesHeight, func(c draw.Canvas) {
+	return chart{name, p.Title.Text, pageWidth + 40, linesHeight, func(c draw.Canvas) {
 		p.Draw(draw.Crop(c, 4, -legendWidth, 4, -4))
 		right := c
 		right.Min.X = c.Max.X - legendWidth + 6

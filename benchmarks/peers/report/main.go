@@ -31,6 +31,11 @@ func main() {
 	}
 }
 
+// What the README shows of the plots, and where it finds them.
+const plotsFromReadme = "benchmarks/results/plots"
+
+var shownInReadme = []string{"growth-startstop-p1", "lateness-idle", "expiry-late"}
+
 func report(mode, dir, readme, format string) error {
 	r, err := readResults(filepath.Join(dir, mode+".txt"))
 	if err != nil {
@@ -44,23 +49,24 @@ func report(mode, dir, readme, format string) error {
 	if err := os.MkdirAll(plots, 0o755); err != nil {
 		return err
 	}
-	for _, c := range charts(r, curves) {
+	all := charts(r, curves)
+	for _, c := range all {
 		if err := save(c, filepath.Join(plots, c.name+"."+format), format); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
-	all := "# Results of `make bench`, mode " + mode + "\n\n" + tables(r, false)
-	if err := os.WriteFile(filepath.Join(dir, mode+".md"), []byte(all), 0o644); err != nil {
+	text := "# Results of `make bench`, mode " + mode + "\n\n" + tables(r, false) + gallery(all, "plots", nil)
+	if err := os.WriteFile(filepath.Join(dir, mode+".md"), []byte(text), 0o644); err != nil {
 		return err
 	}
 	if readme == "" {
 		return nil
 	}
-	text, err := os.ReadFile(readme)
+	before, err := os.ReadFile(readme)
 	if err != nil {
 		return err
 	}
-	replaced, err := replaceBetweenMarkers(string(text), tables(r, true))
+	replaced, err := replaceBetweenMarkers(string(before), tables(r, true)+gallery(all, plotsFromReadme, shownInReadme))
 	if err != nil {
 		return fmt.Errorf("%s: %w", readme, err)
 	}

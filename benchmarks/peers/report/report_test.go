@@ -70,6 +70,7 @@ func TestReport(t *testing.T) {
 		"| the last one late by, 1M pending, 2 procs (ms) | 2,000 | **2.5** | 0.0013 |",
 		"| early, 1M pending, 2 procs | 0 | 0 | |",
 		"| reset, later, in turn, 100k pending, 1 proc (ns) | **110** |",
+		"![Start and stop a timer, 1 proc](benchmarks/results/plots/growth-startstop-p1.svg)",
 		"| context switches a second, 100k pending | **12.5** | 0 | |", // none is out of competition
 	} {
 		if !strings.Contains(string(text), want) {

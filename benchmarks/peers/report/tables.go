@@ -252,6 +252,17 @@ func number(v float64) string {
 	return sign + whole
 }
 
+// gallery shows the charts that are named, or all if none are, from a directory.
+func gallery(charts []chart, dir string, names []string) string {
+	var b strings.Builder
+	for _, c := range charts {
+		if len(names) == 0 || slices.Contains(names, c.name) {
+			fmt.Fprintf(&b, "\n![%s](%s/%s.svg)\n", c.title, dir, c.name)
+		}
+	}
+	return b.String()
+}
+
 // The README's part that is made begins and ends with these lines.
 const (
 	beginMarker = "<!-- benchmarks: begin (make bench writes this) -->"
