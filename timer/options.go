@@ -49,7 +49,10 @@ func WithWheelSize(slots int) Option {
 
 // WithShards sets the number of shards that timers are spread over, each with a
 // lock of its own. The default is twice GOMAXPROCS, or one if a clock is given.
-// New panics if it is not positive.
+// A timer is started on the shard of the proc it is started from, so more shards
+// help none of them; but a [Keyed]'s keys are spread over all shards by their
+// hash, and with many procs setting keys at once more shards mean less waiting.
+// New panics if n is not positive.
 func WithShards(n int) Option {
 	return option(func(c *config) {
 		if n <= 0 {
