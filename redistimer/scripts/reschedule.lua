@@ -1,4 +1,5 @@
 -- reschedule ID WHEN answers with an outcome.
+--include lib.lua
 local absent, following, moved = 1, 5, 6
 local id, score = ARGV[2], when(ARGV[3])
 local r = call('HGET', run, id)
