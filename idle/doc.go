@@ -30,8 +30,9 @@
 //
 // A touch moves no timer. It raises the time of the last activity, one atomic
 // word. When the timer of an entry ends and the entry was touched meanwhile, it
-// is set anew, to when the entry will be idle if nobody touches it again: once
-// in a timeout at most, however often it is touched. The state of an entry is
+// is set anew, to when the entry will be idle if nobody touches it again, or to
+// shortly before, so that many are looked at together: about once in a timeout,
+// however often it is touched. The state of an entry is
 // part of the same word, so that a touch and the decision to evict are each one
 // compare-and-swap, of which one comes first.
 //

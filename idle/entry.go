@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/tickless/tickless/timer"
@@ -74,6 +75,28 @@ func (p *period) remaining(last, now Moment) time.Duration {
 		return d
 	}
 	return p.timeout // last lies ahead, and the sum overflows
+}
+
+// looks is into how many parts a timeout is divided, at least, by the moments at
+// which its entries are looked at.
+const looks = 64
+
+// look returns in how long to look again at an entry that will be idle in d.
+//
+// While heartbeats come, all that a look finds out is that there is no hurry, and
+// the wake-up for it costs more than the look. So what was touched is looked at a
+// little early, at moments that many entries share; only if it has not been
+// touched since, the next look has to be punctual. The moments of one timeout are
+// among those of all shorter ones.
+func (p *period) look(now Moment, d time.Duration) time.Duration {
+	grain := uint64(1) << (bits.Len64(uint64(p.timeout/looks)|1) - 1)
+	if grain <= uint64(p.stripe.core.tick) {
+		return d // they share the tick as it is
+	}
+	if at := (uint64(now) + uint64(d)) &^ (grain - 1); at > uint64(now) {
+		return time.Duration(at - uint64(now))
+	}
+	return d
 }
 
 // Value returns what is watched.
@@ -193,8 +216,9 @@ func (e *entry) expire() {
 		if w&stateMask != live {
 			break
 		}
-		if d := e.period.Load().remaining(moment(w), st.core.now()); d > 0 {
-			st.rearmLocked(e, d)
+		p, now := e.period.Load(), st.core.now()
+		if d := p.remaining(moment(w), now); d > 0 {
+			st.rearmLocked(e, p.look(now, d))
 			break
 		}
 		if e.word.CompareAndSwap(w, w|evicted) {

@@ -29,7 +29,8 @@ type core struct {
 
 	// Fixed by New.
 
-	max int64 // 0: no limit
+	max  int64 // 0: no limit
+	tick time.Duration
 	timeline
 	s *timer.Scheduler
 	// pool is where callbacks run; nil: where expire does.
@@ -70,7 +71,7 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 }
 
 func (c *core) init(cfg *config) {
-	c.max = int64(cfg.maxWatched)
+	c.max, c.tick = int64(cfg.maxWatched), cfg.tick
 	c.timeline = newTimeline(cfg.clock)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()

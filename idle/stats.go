@@ -17,8 +17,8 @@ type Stats struct {
 	// Watching is what is watched now.
 	Watching int
 
-	// Rearmed counts how often a timer ended and found that its entry had been
-	// touched meanwhile: at most once in an entry's timeout.
+	// Rearmed counts how often a timer ended before its entry was idle, which had
+	// been touched meanwhile: about once in an entry's timeout.
 	Rearmed uint64
 	// Rejected counts the calls of Watch that returned an error.
 	Rejected uint64

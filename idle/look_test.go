@@ -1,0 +1,76 @@
+package idle_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/idle"
+)
+
+// Connections that send heartbeats are looked at together, a few times a second;
+// those that fall silent are evicted within their tick all the same.
+func TestMonitor_LooksAtManyTogether(t *testing.T) {
+	const n, timeout = 1000, 30 * time.Second
+	w := virtual(t)
+	es := make([]*idle.Entry[string], n)
+	for i := range es {
+		es[i] = w.watch(t, fmt.Sprint(i), timeout)
+		w.clk.Advance(7 * time.Millisecond)
+	}
+	second := 0
+	// heartbeats goes on for d, in which each has one every 5 s, at a millisecond
+	// of its own, and returns how often the clock rang.
+	heartbeats := func(d time.Duration) (rang int) {
+		for end := w.clk.Now().Add(d); w.clk.Now().Before(end); second++ {
+			for i := second % 5; i < n; i += 5 {
+				require.True(t, es[i].TouchAt(w.Now()-idle.Moment(i)*idle.Moment(time.Millisecond)))
+			}
+			next := w.clk.Now().Add(time.Second)
+			for at, ok := w.clk.Next(); ok && at.Before(next); at, ok = w.clk.Next() {
+				w.clk.AdvanceTo(at)
+				rang++
+			}
+			w.clk.AdvanceTo(next)
+		}
+		return rang
+	}
+	heartbeats(time.Minute)
+	before := w.Stats().Rearmed
+	rang := heartbeats(time.Minute)
+	looks := int(w.Stats().Rearmed - before)
+	require.Less(t, rang, 60*5, "wake-ups in a minute")
+	require.GreaterOrEqual(t, looks, 2*n)
+	require.Less(t, looks, 3*n, "each about once in its timeout")
+	require.Empty(t, w.evicted)
+
+	w.clk.Advance(time.Minute)
+	require.Len(t, w.take(), n)
+	require.Zero(t, w.Len())
+}
+
+// A look that is early on purpose finds an entry that was not touched since, and
+// the next one is punctual, whatever the tick and the timeout.
+func TestMonitor_PunctualAfterAnEarlyLook(t *testing.T) {
+	for _, timeout := range []time.Duration{7, 63, time.Microsecond, time.Second, 30*time.Second + 1, time.Hour, 9000 * time.Hour} {
+		for _, tick := range []time.Duration{1, time.Microsecond, tick, time.Second, time.Minute} {
+			w := virtual(t, idle.WithTick(tick))
+			w.clk.Advance(timeout/3 + 5) // so that the moments are no round ones
+			e := w.watch(t, "x", timeout)
+			var last time.Duration
+			for range 7 {
+				w.clk.Advance(timeout - timeout/7)
+				require.True(t, e.Touch())
+				last = w.clk.Now().Sub(epoch)
+			}
+			w.clk.Advance(timeout - 1)
+			require.Empty(t, w.evicted, "early: timeout %v, tick %v", timeout, tick)
+			w.clk.Advance(tick)
+			require.Len(t, w.evicted, 1, "late: timeout %v, tick %v", timeout, tick)
+			require.Equal(t, last, w.evicted[0].since)
+			require.LessOrEqual(t, w.Stats().Rearmed, uint64(2*7+1))
+		}
+	}
+}
