@@ -9,8 +9,8 @@ import (
 
 // Reset moves pending timers: from 1-11 minutes to 20-30 (to=later), as activity
 // does with an idle timeout, or the other way round (to=earlier), in the order
-// in which they were started (order=turn) or at random. When all have been moved
-// they are, off the clock, stopped and started anew where they were.
+// in which they were started (order=turn) or at random. Before, off the clock,
+// those that are to be moved are stopped and started where they belong.
 func Reset(b *testing.B, m Maker) {
 	sizes := choose([]int{1_000}, []int{100_000}, []int{100_000, 1_000_000})
 	far := func(i int) time.Duration { return 19*time.Minute + longDelay(i) }
@@ -27,7 +27,7 @@ func Reset(b *testing.B, m Maker) {
 }
 
 // resetAll moves b.N timers to where the delays are to.
-func (p pending) resetAll(b *testing.B, order string, to func(int) time.Duration) {
+func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duration) {
 	slots := make([]int32, p.n)
 	for i := range slots {
 		slots[i] = int32(i)
@@ -45,16 +45,25 @@ func (p pending) resetAll(b *testing.B, order string, to func(int) time.Duration
 	b.StopTimer()
 	for todo := b.N; todo > 0; todo -= p.n {
 		now := min(todo, p.n)
-		p.startAgain()
-		b.StartTimer()
-		p.each(func(g int) {
-			first, own := p.share(g)
-			own = min(own, now*(g+1)/p.procs-now*g/p.procs)
-			for i := first; i < first+own; i++ {
-				p.impl.Reset(int(slots[i]), to(i))
-			}
+		p.some(slots, now, func(slot int) {
+			p.impl.Stop(slot)
+			p.impl.Start(slot, p.delay(slot), nop)
 		})
-		flush(p.impl)
+		b.StartTimer()
+		p.some(slots, now, func(slot int) { p.impl.Reset(slot, to(slot)) })
 		b.StopTimer()
 	}
+}
+
+// some calls f for n of the slots, of which each goroutine takes the first of its
+// own.
+func (p *pending) some(slots []int32, n int, f func(slot int)) {
+	p.each(func(g int) {
+		first, own := p.share(g)
+		own = min(own, n*(g+1)/p.procs-n*g/p.procs)
+		for _, slot := range slots[first : first+own] {
+			f(int(slot))
+		}
+	})
+	flush(p.impl)
 }
