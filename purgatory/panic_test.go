@@ -30,7 +30,7 @@ func (ps *panics) option() purgatory.Option {
 }
 
 // KAFKA-17240: one operation that throws keeps the others from completing.
-func TestCheckAndComplete_PanicHarmsNoOther(t *testing.T) {
+func TestKafka17240_PanicHarmsNoOther(t *testing.T) {
 	var ps panics
 	p, s, clk := virtual(t, ps.option())
 	a := watch(t, p, new(op), time.Hour, "k", "a")

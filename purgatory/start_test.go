@@ -1,0 +1,229 @@
+package purgatory_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// The condition comes true while the operation is being put in the lists: the
+// second check sees it, and neither a list nor a timer keeps the operation.
+func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
+	p, s, clk := virtual(t)
+	o := new(op)
+	o.try = func() bool { return o.asked.Load() == 2 }
+	done, err := p.TryCompleteElseWatch(o, time.Second, "a", "b")
+	require.NoError(t, err)
+	require.True(t, done)
+	require.EqualValues(t, 1, o.completed.Load())
+	empty(t, p, s)
+	require.Zero(t, s.Stats().Started, "a timer")
+	clk.Advance(time.Hour)
+	require.Zero(t, o.expired.Load())
+}
+
+// Whoever else wants to complete the operation while it is being given waits
+// until that is over, timer and all: then nothing is left behind.
+func TestTryCompleteElseWatch_CompletedMeanwhile(t *testing.T) {
+	for name, complete := range map[string]func(*purgatory.Purgatory[string], *op){
+		"force": func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
+		"check": func(p *purgatory.Purgatory[string], o *op) {
+			o.ready.Store(true)
+			p.CheckAndComplete("b")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, s, clk := virtual(t)
+			o := new(op)
+			var wg sync.WaitGroup
+			o.try = func() bool {
+				ready := o.ready.Load()
+				if o.asked.Load() == 2 {
+					wg.Go(func() { complete(p, o) })
+					time.Sleep(5 * time.Millisecond) // it comes to the lock
+				}
+				return ready
+			}
+			watch(t, p, o, time.Second, "a", "b")
+			wg.Wait()
+			require.True(t, o.IsCompleted())
+			require.EqualValues(t, 1, o.completed.Load())
+			empty(t, p, s)
+			clk.Advance(time.Hour)
+			require.Zero(t, o.expired.Load())
+		})
+	}
+}
+
+func TestTryCompleteElseWatch_KeysGivenTwiceCountOnce(t *testing.T) {
+	p, s, _ := virtual(t)
+	o := watch(t, p, new(op), time.Hour, "a", "b", "a", "a", "b", "c")
+	require.Equal(t, 3, p.Watched())
+	require.Equal(t, 3, p.Stats().Keys)
+	before := o.asked.Load()
+	require.Zero(t, p.CheckAndComplete("a"))
+	require.Equal(t, before+1, o.asked.Load())
+	require.True(t, o.ForceComplete())
+	empty(t, p, s)
+
+	for _, n := range []int{3, 100} {
+		keys := append(append(keysUpTo(n/2), keysUpTo(n/2)...), keysUpTo(n)...)
+		given := slices.Clone(keys)
+		o = watch(t, p, new(op), time.Hour, keys...)
+		require.Equal(t, given, keys, "the caller's slice was changed")
+		require.Equal(t, n, p.Watched())
+		require.True(t, o.ForceComplete())
+		empty(t, p, s)
+	}
+}
+
+func TestTryCompleteElseWatch_WithoutKeys(t *testing.T) {
+	p, s, clk := virtual(t)
+	a := watch(t, p, new(op), time.Second)
+	b := watch(t, p, new(op), time.Hour)
+	c := watch(t, p, new(op), time.Hour)
+	require.Equal(t, 3, p.Len())
+	require.Zero(t, p.Watched())
+	clk.Advance(time.Second)
+	require.EqualValues(t, 1, a.expired.Load())
+	require.True(t, b.ForceComplete())
+	pending, err := p.Shutdown(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []purgatory.Operation[string]{c}, pending)
+	empty(t, p, s)
+}
+
+func TestTryCompleteElseWatch_TimeoutOfZeroOrLess(t *testing.T) {
+	p, s, clk := virtual(t)
+	for _, timeout := range []time.Duration{0, -1, math.MinInt64} {
+		o := watch(t, p, new(op), timeout, "a")
+		require.EqualValues(t, 2, o.asked.Load())
+		require.Zero(t, o.completed.Load(), "inside the call")
+		clk.Advance(0)
+		require.EqualValues(t, 1, o.expired.Load())
+
+		o = new(op) // complete is complete, however short the timeout
+		o.ready.Store(true)
+		done, err := p.TryCompleteElseWatch(o, timeout, "a")
+		require.NoError(t, err)
+		require.True(t, done)
+		require.Zero(t, o.expired.Load())
+	}
+	empty(t, p, s)
+}
+
+func TestTryCompleteElseWatch_TheLongestTimeout(t *testing.T) {
+	p, _, clk := virtual(t)
+	o := watch(t, p, new(op), never, "a")
+	clk.Advance(200 * 365 * 24 * time.Hour)
+	require.False(t, o.IsCompleted())
+	require.Equal(t, 1, p.Len())
+}
+
+// Never without a timeout: if there is no timer to be had, nothing is watched.
+func TestTryCompleteElseWatch_NoTimerToBeHad(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(1))
+	p := purgatory.New[string](s)
+	first := watch(t, p, new(op), time.Hour, "a")
+
+	o := new(op)
+	done, err := p.TryCompleteElseWatch(o, time.Hour, "a", "b")
+	require.ErrorIs(t, err, timer.ErrTooManyPending)
+	require.False(t, done)
+	require.Equal(t, 1, p.Len())
+	require.Equal(t, 1, p.Watched())
+	require.False(t, o.IsCompleted())
+	require.True(t, first.ForceComplete())
+	watch(t, p, o, time.Hour, "b") // there is room now
+	require.True(t, o.ForceComplete())
+	empty(t, p, s)
+
+	s.Close()
+	o = new(op)
+	done, err = p.TryCompleteElseWatch(o, time.Hour, "a", "b")
+	require.ErrorIs(t, err, timer.ErrClosed)
+	require.False(t, done)
+	require.Zero(t, o.completed.Load()+o.expired.Load())
+	empty(t, p, s)
+	o.ready.Store(true) // what needs no timer goes on
+	done, err = p.TryCompleteElseWatch(o, time.Hour, "a", "b")
+	require.NoError(t, err)
+	require.True(t, done)
+}
+
+func TestForceComplete_BeforeItWasGiven(t *testing.T) {
+	p, s, _ := virtual(t)
+	o := new(op)
+	require.False(t, o.IsCompleted())
+	require.True(t, o.ForceComplete())
+	require.True(t, o.IsCompleted())
+	require.False(t, o.ForceComplete())
+	require.Zero(t, o.completed.Load(), "nobody knows yet what to run")
+	for range 2 {
+		done, err := p.TryCompleteElseWatch(o, time.Hour, "a")
+		require.NoError(t, err)
+		require.False(t, done, "it was ForceComplete that completed it")
+		require.EqualValues(t, 1, o.completed.Load())
+		require.Zero(t, o.asked.Load())
+	}
+	empty(t, p, s)
+}
+
+func TestTryCompleteElseWatch_OperationThatWaitsPanics(t *testing.T) {
+	p, s, _ := virtual(t)
+	o := watch(t, p, new(op), time.Hour, "a")
+	require.PanicsWithValue(t, "purgatory: the operation is waiting already",
+		func() { p.TryCompleteElseWatch(o, time.Hour, "b") })
+	require.Equal(t, 1, p.Len(), "it waits on")
+	require.True(t, o.ForceComplete())
+	empty(t, p, s)
+}
+
+type floatOp struct{ purgatory.Delayed[float64] }
+
+func (*floatOp) TryComplete() bool { return false }
+func (*floatOp) OnComplete()       {}
+func (*floatOp) OnExpiration()     {}
+
+type anyOp struct{ purgatory.Delayed[any] }
+
+func (*anyOp) TryComplete() bool { return false }
+func (*anyOp) OnComplete()       {}
+func (*anyOp) OnExpiration()     {}
+
+// A key that cannot be found again, or not be hashed, is refused, and leaves
+// nothing behind in the lists of the keys before it.
+func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
+	s := timer.New(timer.WithClock(timertest.NewClock(epoch)))
+	defer s.Close()
+	fp := purgatory.New[float64](s)
+	fo := new(floatOp)
+	require.PanicsWithValue(t, "purgatory: a key that is not equal to itself could never be found again",
+		func() { fp.TryCompleteElseWatch(fo, time.Hour, 1, 2, math.NaN()) })
+	require.Zero(t, fp.Stats())
+	_, err := fp.TryCompleteElseWatch(fo, time.Hour, 1, 2)
+	require.NoError(t, err)
+	require.Zero(t, fp.CheckAndComplete(math.NaN()))
+	require.True(t, fo.ForceComplete())
+
+	ap := purgatory.New[any](s)
+	ao := new(anyOp)
+	require.Panics(t, func() { ap.TryCompleteElseWatch(ao, time.Hour, 1, "b", []int{}) })
+	require.Panics(t, func() { ap.CheckAndComplete([]int{}) })
+	require.Zero(t, ap.Stats())
+	_, err = ap.TryCompleteElseWatch(ao, time.Hour, 1, "b")
+	require.NoError(t, err)
+	require.Equal(t, 2, ap.Watched())
+	require.True(t, ao.ForceComplete())
+	require.Zero(t, s.Len())
+}
