@@ -111,6 +111,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 	require.EqualValues(t, things, st.Evicted+st.Stopped)
 	for _, e := range entries {
 		x := e.value
+		require.LessOrEqual(t, x.touched.Load(), int64(e.Last()), "a touch was undone")
 		if x.stopped.Load() {
 			require.Zero(t, x.evicted.Load(), "evicted after a stop")
 			continue

@@ -185,6 +185,7 @@ func TestEntryTouchAt_AMomentAhead(t *testing.T) {
 	for _, at := range []idle.Moment{math.MaxInt64, 1 << 62} {
 		never := w.watch(t, "never", time.Second)
 		require.True(t, never.TouchAt(at))
+		require.Greater(t, never.Last(), idle.Moment(100*365*24*time.Hour), "as far as a word reaches")
 		require.True(t, never.SetTimeout(math.MaxInt64)) // the sum overflows
 		w.clk.Advance(50 * 365 * 24 * time.Hour)
 		require.Empty(t, w.evicted)
