@@ -24,7 +24,7 @@ func Expiry(b *testing.B, m Maker) {
 		for _, p := range choose([]int{2}, []int{2}, procs) {
 			b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
-				e := newExpiry(n)
+				e := newExpiry(n, m)
 				for b.Loop() {
 					e.run(b, m)
 				}
@@ -62,9 +62,9 @@ type expiry struct {
 	hasCPU      bool
 }
 
-func newExpiry(n int) *expiry {
+func newExpiry(n int, m Maker) *expiry {
 	e := &expiry{
-		lead:      choose(100*time.Millisecond, 1300*time.Millisecond, 2*time.Second),
+		lead:      m.lead(choose(100*time.Millisecond, 1300*time.Millisecond, 2*time.Second)),
 		span:      choose(10*time.Millisecond, time.Second, time.Second),
 		due:       make([]time.Duration, n),
 		ran:       make([]time.Duration, n),

@@ -75,6 +75,16 @@ type Maker struct {
 	Name string
 	// New returns an implementation with the given number of slots.
 	New func(slots int) Impl
+	// Slow says how many times as long as others it may take to start very many
+	// timers; 0 is once. Workloads that have timers fall due wait that much
+	// longer for the first.
+	Slow int
+}
+
+// lead returns the time to start timers in before the first falls due, where
+// most implementations need no more than usual.
+func (m Maker) lead(usual time.Duration) time.Duration {
+	return usual * time.Duration(max(m.Slow, 1))
 }
 
 // Makers returns the implementations that need nothing but the standard library

@@ -10,7 +10,7 @@ import (
 
 // GoZero is the TimingWheel of github.com/zeromicro/go-zero, whose timers go by
 // key. It does not tell whether a timer was still pending.
-var GoZero = benchmarks.Maker{Name: "go-zero", New: newGoZero}
+var GoZero = benchmarks.Maker{Name: "go-zero", New: newGoZero, Slow: 4}
 
 type goZero struct {
 	w    *collection.TimingWheel
@@ -18,7 +18,7 @@ type goZero struct {
 }
 
 func newGoZero(n int) benchmarks.Impl {
-	w, err := collection.NewTimingWheel(tick, slots, func(key, f any) {
+	w, err := collection.NewTimingWheel(coarseTick, slots, func(key, f any) {
 		switch f := f.(type) {
 		case func():
 			f()

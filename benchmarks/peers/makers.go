@@ -6,9 +6,12 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
+const tick = time.Millisecond
+
+// Of the wheels with one level, which fall behind with a finer tick.
 const (
-	tick  = time.Millisecond
-	slots = 1 << 16 // of wheels with one level
+	coarseTick = 10 * time.Millisecond
+	slots      = 1 << 13
 )
 
 // Rivals returns the other libraries' implementations.

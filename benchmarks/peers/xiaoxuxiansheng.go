@@ -12,7 +12,7 @@ import (
 // Xiaoxuxiansheng is github.com/xiaoxuxiansheng/timewheel, whose timers go by
 // key and are due at a time of day. It does not tell whether a timer was still
 // pending, and to reset one is to add it again.
-var Xiaoxuxiansheng = benchmarks.Maker{Name: "xiaoxuxiansheng", New: newXiaoxuxiansheng}
+var Xiaoxuxiansheng = benchmarks.Maker{Name: "xiaoxuxiansheng", New: newXiaoxuxiansheng, Slow: 4}
 
 type xiaoxuxiansheng struct {
 	w         *timewheel.TimeWheel
@@ -21,7 +21,7 @@ type xiaoxuxiansheng struct {
 }
 
 func newXiaoxuxiansheng(n int) benchmarks.Impl {
-	x := &xiaoxuxiansheng{timewheel.NewTimeWheel(slots, tick), make([]string, n), touched[func()](n)}
+	x := &xiaoxuxiansheng{timewheel.NewTimeWheel(slots, coarseTick), make([]string, n), touched[func()](n)}
 	for slot := range x.keys {
 		x.keys[slot] = strconv.Itoa(slot)
 	}
@@ -32,7 +32,7 @@ func (x *xiaoxuxiansheng) Start(slot int, d time.Duration, f func()) {
 	x.callbacks[slot] = f
 	// A time that has passed can become an index below zero, at which the wheel
 	// panics.
-	x.w.AddTask(x.keys[slot], f, time.Now().Add(max(d, tick)))
+	x.w.AddTask(x.keys[slot], f, time.Now().Add(max(d, coarseTick)))
 }
 
 func (x *xiaoxuxiansheng) Stop(slot int) bool {
