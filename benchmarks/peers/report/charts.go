@@ -95,7 +95,7 @@ func charts(r *results, curves []curve) []chart {
 	}
 	for _, load := range []string{"idle", "busy"} {
 		title := map[string]string{"idle": "machine idle", "busy": "all procs busy"}[load]
-		if c, ok := curveChart(curves, "lateness-"+load, "How late timers fire, "+title, load); ok {
+		if c, ok := curveChart(curves, "lateness-"+load, "How late timers fire, "+title+" (at the left edge: early or at once)", load); ok {
 			cs = append(cs, c)
 		}
 	}

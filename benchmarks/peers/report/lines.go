@@ -13,7 +13,7 @@ import (
 
 const (
 	linesHeight = vg.Length(330)
-	legendWidth = vg.Length(125)
+	legendWidth = vg.Length(136)
 )
 
 // growthChart draws what an operation costs against the number of timers
@@ -74,7 +74,7 @@ const leastLate = 0.01
 
 // curveChart draws the share of timers that were late by a time at most.
 func curveChart(curves []curve, name, title, load string) (chart, bool) {
-	p := newLines(title, "late by at most, ms, logarithmic scale (at the left edge: early, or less than 0.01 ms)", "share of timers, %")
+	p := newLines(title, "late by at most, ms, logarithmic scale", "share of timers, %")
 	p.X.Scale = plot.LogScale{}
 	p.X.Tick.Marker = thousandTicks{plot.LogTicks{Prec: -1}}
 	p.Y.Min, p.Y.Max = 0, 102
@@ -145,7 +145,7 @@ func linesChart(name string, p *plot.Plot, lines []namedLine) chart {
 		p.Add(l.line, l.marks)
 		legend.Add(l.impl, l.line, l.marks)
 	}
-	return chart{name, p.Title.Text, pageWidth + 40, linesHeight, func(c draw.Canvas) {
+	return chart{name, p.Title.Text, pageWidth + 60, linesHeight, func(c draw.Canvas) {
 		p.Draw(draw.Crop(c, 4, -legendWidth, 4, -4))
 		right := c
 		right.Min.X = c.Max.X - legendWidth + 6
