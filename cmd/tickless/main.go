@@ -6,14 +6,16 @@
 //	tickless purgatory [flags]  Kafka's load of delayed requests, beside a map of timers
 //	tickless idle [flags]       a heartbeat server, beside SetReadDeadline and time.Timer
 //	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
+//	tickless redis [flags]      timers on Redis: HTTP callbacks by worker processes
 //
-// Each puts the same load on the library and on what it is compared with, and
-// prints one table of both. Run
+// Each but the last puts the same load on the library and on what it is compared
+// with, and prints one table of both. Run
 //
 //	tickless --help
 //	tickless purgatory --help
 //	tickless idle --help
 //	tickless scale --help
+//	tickless redis --help
 //
 // for the flags and examples.
 //
@@ -65,7 +67,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop)
 
 	root := newLoadCommand()
-	root.AddCommand(newPurgatoryCommand(), newIdleCommand(), newScaleCommand())
+	root.AddCommand(newPurgatoryCommand(), newIdleCommand(), newScaleCommand(), newRedisCommand())
 	root.SetArgs(withTwoDashes(root, args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
