@@ -57,8 +57,10 @@ type report struct {
 	err  error
 }
 
-func (w *Worker) newAttempt(l *loop, id, record string, token, attempts, crashes, due int64) *attempt {
-	a := &attempt{loop: l, due: due, token: strconv.FormatInt(token, 10)}
+// newAttempt makes one of what the claim script gave: before is the run without
+// it.
+func (w *Worker) newAttempt(l *loop, id, record string, token int64, before run) *attempt {
+	a := &attempt{loop: l, due: before.due.UnixMicro(), token: strconv.FormatInt(token, 10)}
 	var generation string
 	a.task, generation, a.broken = decode(keyOf(id), record)
 	if single(id) {
@@ -70,8 +72,8 @@ func (w *Worker) newAttempt(l *loop, id, record string, token, attempts, crashes
 		Handler: a.task.Handler,
 		Body:    a.task.Body,
 		Headers: a.task.Headers,
-		Attempt: int(attempts),
-		Crashes: int(crashes),
+		Attempt: before.attempts + 1,
+		Crashes: before.crashes,
 		Token:   token,
 		id:      id,
 		gen:     generation,

@@ -13,6 +13,7 @@ const maxBytes = 512 << 10
 // A batch is what goes to one shard, cut into scripts' arguments.
 type batch struct {
 	chunks []chunk
+	expect int // about how many items will come
 }
 
 type chunk struct {
@@ -21,10 +22,19 @@ type chunk struct {
 	bytes int
 }
 
+// newBatches makes one for each shard, for n items in all.
+func newBatches(shards, n int) []batch {
+	batches := make([]batch, shards)
+	for i := range batches {
+		batches[i].expect = n/shards + n/shards/8
+	}
+	return batches
+}
+
 // add adds what a script is to be told about an item.
 func (b *batch) add(item, bytes int, args ...any) {
 	if n := len(b.chunks); n == 0 || len(b.chunks[n-1].items) == maxBatch || b.chunks[n-1].bytes+bytes > maxBytes {
-		b.chunks = append(b.chunks, chunk{})
+		b.chunks = append(b.chunks, chunk{args: make([]any, 0, len(args)*min(b.expect+1, maxBatch))})
 	}
 	last := &b.chunks[len(b.chunks)-1]
 	last.args = append(last.args, args...)
@@ -73,18 +83,13 @@ func (c *Client) batched(ctx context.Context, errs []error, batches []batch, s *
 			cmds = c.run(ctx, calls...)
 		}
 		for i, cmd := range cmds {
-			answers, err := cmd.Slice()
+			list, err := digits(cmd, len(chunks[i].items))
 			if err != nil {
 				setAll(errs, chunks[i].items, c.explain(err))
 				continue
 			}
-			list, err := ints(answers, len(chunks[i].items))
-			if err != nil {
-				setAll(errs, chunks[i].items, err)
-				continue
-			}
-			for j, o := range list {
-				out[chunks[i].items[j]] = Outcome(o)
+			for j, item := range chunks[i].items {
+				out[item] = Outcome(list[j] - '0')
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func (c *Client) Cancel(ctx context.Context, key string) (Outcome, error) {
 // CancelBatch cancels many tasks at the cost of few, and returns an outcome for
 // each.
 func (c *Client) CancelBatch(ctx context.Context, keys []string) ([]Outcome, error) {
-	batches := make([]batch, len(c.shards))
+	batches := newBatches(len(c.shards), len(keys))
 	for i, key := range keys {
 		if err := checkKey(key); err != nil {
 			return nil, err

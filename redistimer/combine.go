@@ -91,7 +91,7 @@ func (b *combiner) lead(ctx context.Context) {
 }
 
 func (b *combiner) send(ctx context.Context, some []*lone) {
-	batches := make([]batch, len(b.c.shards))
+	batches := newBatches(len(b.c.shards), len(some))
 	for i, x := range some {
 		batches[x.shard].add(i, len(x.record), x.key, x.when, x.record)
 	}

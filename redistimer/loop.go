@@ -2,6 +2,7 @@ package redistimer
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -41,7 +42,10 @@ type loop struct {
 	// A claim without an answer is repeated with its nonce and its places.
 	nonce   string
 	places  int
+	full    bool // there were no more places
 	claimed bool // it has had an answer to a claim
+	// noPlace is since when a claim waits for a place; zero if none does.
+	noPlace time.Time
 	rounds  uint64
 }
 
@@ -65,10 +69,13 @@ const (
 	// firstBackoff and lastBackoff bound the pauses after commands that failed.
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
+	// patience is how long a loop waits for a place before it has other workers
+	// woken for what it cannot take.
+	patience = 10 * time.Millisecond
 	// flush is how long a Worker that shuts down tries to send its reports.
 	flush = 5 * time.Second
-	// claimBatch is the largest number of tasks that a claim gets.
-	claimBatch = 100
+	// maxClaim is the largest number of tasks that a claim gets.
+	maxClaim = 100
 )
 
 // claimSoon has the loop claim. A nil loop is left alone.
@@ -136,7 +143,7 @@ func (l *loop) run() {
 			// Only to know what a claim did that was not answered.
 			claim = l.nonce != ""
 		} else {
-			claim = claim || !now.Before(l.claimAt)
+			claim = (claim || !now.Before(l.claimAt)) && l.takePlaces(now)
 		}
 		l.round(now, claim)
 		l.rearm(phase)
@@ -253,6 +260,11 @@ func (l *loop) round(now time.Time, claim bool) {
 		if err := l.answer(cmds[extends], sent); err != nil {
 			failed = err
 			l.claimAt = sent // as soon as commands work again
+			if l.w.stopping.Load() {
+				// Whatever it got: the leases will run out.
+				l.w.slots.put(l.places)
+				l.nonce, l.places = "", 0
+			}
 		}
 	}
 	l.outcome(failed, now)
@@ -280,18 +292,14 @@ func finishArgs(reports []*report) []any {
 
 // finished takes the answer to reports.
 func (l *loop) finished(reports []*report, cmd *redis.Cmd) error {
-	v, err := cmd.Slice()
+	accepted, err := digits(cmd, len(reports))
 	if err != nil {
 		return l.w.client.explain(err)
-	}
-	accepted, err := ints(v, len(reports))
-	if err != nil {
-		return err
 	}
 	n := &l.w.n
 	for i, r := range reports {
 		switch {
-		case accepted[i] == 0:
+		case accepted[i] == '0':
 			n.lost.Add(1)
 		case r.op == "d":
 			n.done.Add(1)
@@ -309,25 +317,51 @@ func (l *loop) finished(reports []*report, cmd *redis.Cmd) error {
 	return nil
 }
 
-// claimArgs takes places for tasks, unless an earlier claim's answer is missing,
-// which has its places.
+// takePlaces takes places for a claim, and reports whether it is time for one.
+// Without a place it is, after a while, so that others get what is due.
+func (l *loop) takePlaces(now time.Time) bool {
+	if l.nonce != "" {
+		return true // an earlier claim's answer is missing, and it has its places
+	}
+	l.places, l.full = l.w.slots.take(l, l.w.claimBatch)
+	if l.places > 0 {
+		l.noPlace = time.Time{}
+		return true
+	}
+	if l.noPlace.IsZero() {
+		l.noPlace = now
+	}
+	if now.Sub(l.noPlace) < patience {
+		l.claimAt = l.noPlace.Add(patience)
+		l.mu.Lock()
+		l.claim = false
+		l.mu.Unlock()
+		return false
+	}
+	l.noPlace = time.Time{}
+	return true
+}
+
+// claimArgs are what the claim script is told.
 func (l *loop) claimArgs() []any {
 	c := &l.w.config
 	if l.nonce == "" {
 		l.rounds++
 		l.nonce = l.w.id + "." + strconv.FormatUint(l.rounds, 36)
-		l.places = l.w.slots.take(l, claimBatch)
 	}
 	n := l.places
 	if l.w.stopping.Load() {
 		n = 0
 	}
-	force := 0
-	if !l.claimed {
-		force = 1
-	}
 	l.w.n.claims.Add(1)
-	return []any{n, c.lease.Microseconds(), l.w.id, l.nonce, c.maxCrashes, force}
+	return []any{n, c.lease.Microseconds(), l.w.id, l.nonce, c.maxCrashes, bit(!l.claimed), bit(l.full)}
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // answer takes the answer to a claim: see scripts/claim.lua.
@@ -336,25 +370,37 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 	if err != nil {
 		return l.w.client.explain(err)
 	}
-	const head, size = 4, 6
-	if len(v) < head || len(v)%size != head {
-		_, err := ints(v, -1)
-		return err
+	const head, lists = 5, 4
+	if len(v) != head+lists {
+		return fmt.Errorf("redistimer: unexpected answer of a script: %v", v)
 	}
 	n, err := ints(v[:head], head)
 	if err != nil {
 		return err
 	}
-	own, wait, ending, now := n[0], n[1], n[2], n[3]
+	own, wait, ending, now, base := n[0], n[1], n[2], n[3], n[4]
+	ids, _ := v[head].([]any)
+	scores, _ := v[head+1].([]any)
+	records, _ := v[head+2].([]any)
+	runs, _ := v[head+3].([]any)
+	if len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
+		return fmt.Errorf("redistimer: unexpected answer of a script: %v", v)
+	}
 	var attempts []*attempt
-	for v := v[head:]; len(v) > 0; v = v[size:] {
-		id, _ := v[0].(string)
-		record, _ := v[1].(string)
-		n, err := ints(v[2:size], 4)
-		if err != nil {
-			return err
+	for i := range ids {
+		record, ok := records[i].(string)
+		if !ok {
+			continue
 		}
-		attempts = append(attempts, l.w.newAttempt(l, id, record, n[0], n[1], n[2], n[3]))
+		id, _ := ids[i].(string)
+		var r run
+		if s, ok := runs[i].(string); ok {
+			r = parseRun(s)
+		} else {
+			s, _ := scores[i].(string)
+			r.due = parseTime(s)
+		}
+		attempts = append(attempts, l.w.newAttempt(l, id, record, base+int64(i), r))
 	}
 	places := l.places
 	l.nonce, l.places, l.claimed = "", 0, true
@@ -441,21 +487,17 @@ func (l *loop) renewals(now time.Time) []*attempt {
 
 // renewed takes the answer to renewals.
 func (l *loop) renewed(attempts []*attempt, cmd *redis.Cmd, sent time.Time) error {
-	v, err := cmd.Slice()
+	n, err := digits(cmd, len(attempts))
 	if err != nil {
 		return l.w.client.explain(err)
 	}
-	n, err := ints(v, len(attempts))
-	if err != nil {
-		return err
-	}
 	for i, a := range attempts {
 		switch n[i] {
-		case 0:
+		case '0':
 			l.held.remove(a)
 			a.cancel(ErrLeaseLost)
 			continue
-		case 2:
+		case '2':
 			a.cancel(ErrCancelled)
 		}
 		a.cut.Reset(l.untilCut(sent))
@@ -478,7 +520,7 @@ func (l *loop) leave() {
 	}
 	if l.claimed {
 		c := &l.w.config
-		_, _ = l.w.client.one(ctx, claimScript, l.sh, -1, c.lease.Microseconds(), l.w.id, "-", c.maxCrashes, 0)
+		_, _ = l.w.client.one(ctx, claimScript, l.sh, -1, c.lease.Microseconds(), l.w.id, "-", c.maxCrashes, 0, 0)
 	}
 }
 

@@ -56,7 +56,7 @@ func (c *Client) prepare(t *Task, w When) (when, record string, err error) {
 // the outcome of tasks that may or may not have been scheduled is Unknown.
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
 	config := newScheduleConfig(opts)
-	batches := make([]batch, len(c.shards))
+	batches := newBatches(len(c.shards), len(items))
 	for i := range items {
 		t := &items[i].Task
 		when, record, err := c.prepare(t, items[i].When)

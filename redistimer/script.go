@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -147,6 +148,22 @@ func (c *Client) explain(err error) error {
 func (c *Client) one(ctx context.Context, s *script, sh *shard, args ...any) (any, error) {
 	v, err := c.run(ctx, call{s, sh, args})[0].Result()
 	return v, c.explain(err)
+}
+
+// digits takes an answer that is a digit for each of n items.
+func digits(cmd *redis.Cmd, n int) (string, error) {
+	v, err := cmd.Result()
+	if err != nil {
+		return "", err
+	}
+	s, ok := v.(string)
+	if i, isInt := v.(int64); isInt { // miniredis takes a digit for a number
+		s, ok = strconv.FormatInt(i, 10), true
+	}
+	if !ok || len(s) != n {
+		return "", fmt.Errorf("unexpected answer of a script: %v", v)
+	}
+	return s, nil
 }
 
 // ints takes an answer that consists of numbers.

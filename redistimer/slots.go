@@ -22,12 +22,13 @@ func (s *slots) init(n int) {
 	s.idle = make(chan struct{})
 }
 
-// take takes most places at most. If there is none the loop is called when there
-// is one again.
-func (s *slots) take(l *loop, most int) int {
+// take takes most places at most, and reports whether there are no more. If there
+// is none the loop is called when there is one again.
+func (s *slots) take(l *loop, most int) (n int, full bool) {
 	s.mu.Lock()
-	n := min(most, s.free)
+	n = min(most, s.free)
 	s.free -= n
+	full = s.free == 0
 	if n == 0 && !l.inLine {
 		l.inLine = true
 		s.waiting = append(s.waiting, l)
@@ -35,7 +36,7 @@ func (s *slots) take(l *loop, most int) int {
 	next := s.nextLocked()
 	s.mu.Unlock()
 	next.claimSoon()
-	return n
+	return n, full
 }
 
 // put gives places back.

@@ -2,6 +2,7 @@ package redistimer
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -91,6 +92,9 @@ func After(d time.Duration) When { return When{kind: whenAfter, after: d} }
 // once. The zero time, and years from 2200 on, are refused with [ErrInvalid].
 func At(t time.Time) When { return When{kind: whenAt, at: t} }
 
+// maxDelay keeps times below 2200, for they are exact until 2255.
+const maxDelay = 170 * 365 * 24 * time.Hour
+
 // arg is the form in which scripts take a When: microseconds, with a plus sign
 // if they count from now.
 func (w When) arg() (string, error) {
@@ -99,7 +103,10 @@ func (w When) arg() (string, error) {
 		if w.after < 0 {
 			return "", invalid("the delay %v is negative", w.after)
 		}
-		return fmt.Sprintf("+%d", (w.after+time.Microsecond-1)/time.Microsecond), nil
+		if w.after > maxDelay {
+			return "", invalid("the delay %v is out of range", w.after)
+		}
+		return "+" + strconv.FormatInt(int64((w.after+time.Microsecond-1)/time.Microsecond), 10), nil
 	case whenAt:
 		if w.at.IsZero() {
 			return "", invalid("the time to be due at is zero")
@@ -107,7 +114,7 @@ func (w When) arg() (string, error) {
 		if y := w.at.Year(); y >= 2200 || y < 1 {
 			return "", invalid("the time %v is out of range", w.at)
 		}
-		return fmt.Sprint(max(0, w.at.Add(time.Microsecond-1).UnixMicro())), nil
+		return strconv.FormatInt(max(0, w.at.Add(time.Microsecond-1).UnixMicro()), 10), nil
 	}
 	return "", invalid("no time was given: use After or At")
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"math/rand/v2"
 
 	"github.com/tickless/tickless/timer"
 )
@@ -31,8 +30,11 @@ type Worker struct {
 	loops    []*loop
 	ctx      context.Context // of the handlers, but for the cancelling
 
-	slots    slots
-	stopping atomic.Bool
+	slots slots
+	// claimBatch is how many places a loop takes for a claim: so few that one
+	// whose shard has little does not keep others from theirs.
+	claimBatch int
+	stopping   atomic.Bool
 
 	mu      sync.Mutex
 	started bool
@@ -69,6 +71,7 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 		done:     make(chan struct{}),
 	}
 	w.slots.init(w.config.concurrency)
+	w.claimBatch = min(max(2*w.config.concurrency/len(c.shards), 1), maxClaim)
 	return w
 }
 

@@ -154,6 +154,7 @@ func BenchmarkBurst(b *testing.B) {
 		}
 		b.ReportMetric(time.Since(due).Seconds(), "s")
 		b.ReportMetric(last.Seconds(), "s-handled")
+		b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"), info(b, s, "cpu", "used_cpu_user"))
 		stop()
 	})
 }

@@ -1,4 +1,4 @@
--- cancel [ID]... answers with an outcome for each.
+-- cancel [ID]... answers with a digit for each, its outcome.
 --include lib.lua
 local absent, removed, stopping = 1, 7, 8
 local out, cancelled = {}, 0
@@ -20,4 +20,4 @@ for i = 2, #ARGV do
   end
 end
 count('cancelled', cancelled)
-return out
+return table.concat(out)

@@ -1,11 +1,15 @@
--- claim N LEASE WORKER NONCE CRASHES FORCE gives the worker at most N tasks that
+-- claim N LEASE WORKER NONCE CRASHES FORCE FULL gives the worker at most N tasks that
 -- are due, for LEASE microseconds. The answer is
 --
---   own wait lease now [id record token attempt crashes due]...
+--   own wait lease now base ids scores records runs
 --
--- wait is the time until the next task is due, lease that until the next lease
+-- of which the last four are lists: the tasks, when they were due, their records
+-- and their runs as they were before. The token of the first is base, of the next
+-- base + 1, and so on; what has no record is no task. Wait is the time until the next task is due, lease that until the next lease
 -- ends, both -1 if there is none. The same NONCE again gives the same tasks, since
--- an answer may be lost; N -1 says that the worker leaves.
+-- an answer may be lost; N -1 says that the worker leaves. FULL is 1 if it has no
+-- place for more than N: then others are woken for what is left, which it would
+-- come for at once otherwise.
 --
 -- One worker watches the shard, who set its timer for the first task that is due,
 -- or will: it is the owner, and meta has the moment as armed. Whoever schedules
@@ -16,7 +20,7 @@
 --include lib.lua
 begin()
 local n, length, worker, nonce = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local most, force = tonumber(ARGV[6]), ARGV[7] == '1'
+local most, force, full = tonumber(ARGV[6]), ARGV[7] == '1', ARGV[8] == '1'
 local f = call('HMGET', meta, 'fence', 'paused', 'owner', 'b:' .. worker)
 local fence, paused, owner = tonumber(f[1] or '0'), f[2], f[3]
 local gone = 100000 -- microseconds after which an owner was not in time
@@ -27,10 +31,10 @@ if n < 0 then
     call('HDEL', meta, 'armed', 'owner')
     call('ZADD', wake, 0, 'w')
   end
-  return {0, -1, -1, now}
+  return {0, -1, -1, now, 0, {}, {}, {}, {}}
 end
 
-local out = {1, -1, -1, now}
+local out = {1, -1, -1, now, 0, {}, {}, {}, {}}
 local deadline = int(now + length)
 
 -- Leases that have run out.
@@ -58,28 +62,27 @@ if #expired > 0 then
   count('died', died)
 end
 
-local function give(id, record, token, attempt, crashes, at)
-  local k = #out
-  out[k + 1], out[k + 2], out[k + 3] = id, record, token
-  out[k + 4], out[k + 5], out[k + 6] = attempt, crashes, tonumber(at)
-end
-
 local before, first, had, ends = string.match(f[4] or '', '^(%S+) (%d+) (%d+) (%d+)$')
 if before == nonce then
   -- The answer to this claim was lost. Its tasks got their leases at one moment,
   -- by which they are found.
   local ids = call('ZRANGEBYSCORE', lease, ends, ends, 'LIMIT', 0, 1000)
   local runs = #ids > 0 and call('HMGET', run, unpack(ids)) or {}
-  local low, high, leases = tonumber(first), tonumber(first) + tonumber(had), {}
+  local low, leases, given, scores, records, before = tonumber(first), {}, {}, {}, {}, {}
+  for i = 1, tonumber(had) do
+    given[i], scores[i], records[i], before[i] = '', '0', false, false
+  end
   for i, id in ipairs(ids) do
     local token, attempt, crashes, at = parse(runs[i])
-    token = tonumber(token)
-    local record = token >= low and token < high and call('HGET', task, id)
+    local k = tonumber(token) - low + 1
+    local record = given[k] and call('HGET', task, id)
     if record then
-      give(id, record, token, attempt, crashes, at)
+      given[k], scores[k], records[k] = id, at, record
+      before[k] = state(0, attempt - 1, crashes, at, '-', '-')
       leases[#leases + 1], leases[#leases + 2] = deadline, id
     end
   end
+  out[5], out[6], out[7], out[8], out[9] = low, given, scores, records, before
   if #leases > 0 then
     call('ZADD', lease, unpack(leases))
     call('HSET', meta, 'b:' .. worker, table.concat({nonce, first, had, deadline}, ' '))
@@ -87,28 +90,31 @@ if before == nonce then
 elseif n > 0 and not paused then
   local ids = call('ZRANGEBYSCORE', due, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, n)
   if #ids > 0 then
-    local scores = {}
-    for i = 1, #ids, 2 do
-      ids[(i + 1) / 2], scores[(i + 1) / 2] = ids[i], ids[i + 1]
+    local n, scores = #ids / 2, {}
+    for i = 1, n do
+      local score = ids[2 * i]
+      -- Servers write 16 digits out, and miniredis an exponent.
+      scores[i] = #score == 16 and score or int(score)
+      ids[i] = ids[2 * i - 1]
     end
-    for i = #ids, #scores + 1, -1 do ids[i] = nil end
+    for i = 2 * n, n + 1, -1 do ids[i] = nil end
     local records = call('HMGET', task, unpack(ids))
     local runs = call('HMGET', run, unpack(ids))
     -- Tokens do not go back if the server is replaced by one that knows less.
     local base = math.max(fence + 1, now)
-    local token, leases, sets = base, {}, {}
-    for i, id in ipairs(ids) do
+    local leases, sets, k = {}, {}, 0
+    for i = 1, n do
+      local id = ids[i]
       if records[i] then
-        local attempt, crashes, at = 0, 0, int(scores[i])
+        leases[k + 1], leases[k + 2] = deadline, id
+        sets[k + 1] = id
         if runs[i] then
-          local _
-          _, attempt, crashes, at = parse(runs[i])
+          local _, attempt, crashes, at = parse(runs[i])
+          sets[k + 2] = state(int(base + i - 1), attempt + 1, crashes, at, '-', '-')
+        else
+          sets[k + 2] = int(base + i - 1) .. ' 1 0 ' .. scores[i] .. ' - -'
         end
-        give(id, records[i], token, attempt + 1, crashes, at)
-        leases[#leases + 1], leases[#leases + 2] = deadline, id
-        sets[#sets + 1] = id
-        sets[#sets + 1] = int(token) .. ' ' .. attempt + 1 .. ' ' .. crashes .. ' ' .. at .. ' - -'
-        token = token + 1
+        k = k + 2
       else
         -- An id without a task, which only damage can leave, cannot run.
         call('HDEL', run, id)
@@ -116,12 +122,13 @@ elseif n > 0 and not paused then
       end
     end
     call('ZREM', due, unpack(ids))
-    if token > base then
+    if k > 0 then
       call('ZADD', lease, unpack(leases))
       call('HSET', run, unpack(sets))
-      call('HSET', meta, 'fence', int(token - 1),
-        'b:' .. worker, table.concat({nonce, int(base), int(token - base), deadline}, ' '))
-      count('claimed', token - base)
+      call('HSET', meta, 'fence', int(base + n - 1),
+        'b:' .. worker, table.concat({nonce, int(base), n, deadline}, ' '))
+      count('claimed', k / 2)
+      out[5], out[6], out[7], out[8], out[9] = base, ids, scores, records, runs
     end
   end
 end
@@ -134,16 +141,14 @@ elseif paused then
   out[1] = 0
 else
   out[2] = math.max(0, next - now)
+  if next <= now and full then call('ZADD', wake, 0, 'w') end
   if next <= now and n == 0 then
     -- The worker has no room. Let another one have it.
     call('HDEL', meta, 'armed', 'owner')
-    call('ZADD', wake, 0, 'w')
     out[1] = 0
   elseif force or not armed or not owner or armed > next or owner == worker or armed < now - gone then
     call('HSET', meta, 'armed', int(next), 'owner', worker)
-    if next <= now then call('ZADD', wake, 0, 'w') end
   else
-    if next <= now then call('ZADD', wake, 0, 'w') end
     out[1] = 0
   end
 end

@@ -1,4 +1,4 @@
--- extend LEASE [ID TOKEN]... prolongs leases, and answers with a number for each:
+-- extend LEASE [ID TOKEN]... prolongs leases, and answers with a digit for each:
 -- 1 if it was, 0 if the lease is no more, 2 if it was and a cancel was asked for.
 --include lib.lua
 local deadline = int(now + tonumber(ARGV[2]))
@@ -17,4 +17,4 @@ for i, id in ipairs(ids) do
   end
 end
 if #leases > 0 then call('ZADD', lease, unpack(leases)) end
-return out
+return table.concat(out)

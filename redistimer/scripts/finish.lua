@@ -1,5 +1,5 @@
 -- finish [OP ID TOKEN WHEN DUE TEXT]... takes the reports of a worker on tasks
--- that it has run, and answers with a number for each: 1 if it was accepted, 0 if
+-- that it has run, and answers with a digit for each: 1 if it was accepted, 0 if
 -- the lease with this token is no more, and nothing was done.
 --
 --   d  done. If WHEN is not empty the task repeats and is due then.
@@ -14,7 +14,7 @@
 local out, ids = {}, {}
 for i = 2, #ARGV, 6 do ids[#ids + 1] = ARGV[i + 1] end
 local runs = call('HMGET', run, unpack(ids))
-local leases, gone, failed = {}, {}, {}
+local leases, gone = {}, {}
 local done, retried, died, released, refused = 0, 0, 0, 0, 0
 
 local function one(op, id, token, at, due_, text, r)
@@ -58,19 +58,18 @@ local later = {}
 for i = 1, #ids do
   local at = 6 * i - 4
   local op, id, token, r = ARGV[at], ids[i], ARGV[at + 2], runs[i]
-  if not r or string.sub(r, 1, #token + 1) ~= token .. ' ' then
+  if op == 'd' and r == token .. ' 1 0 ' .. ARGV[at + 4] .. ' - -' and ARGV[at + 3] == '' then
+    -- Nearly all of them: done at the first attempt, and nothing comes after it.
+    leases[#leases + 1] = id
+    gone[#gone + 1] = id
+    out[i] = 1
+  elseif not r or string.sub(r, 1, #token + 1) ~= token .. ' ' then
     refused = refused + 1
     out[i] = 0
   else
     leases[#leases + 1] = id
+    later[#later + 1] = i
     out[i] = 1
-    if op == 'd' and ARGV[at + 3] == '' and string.sub(r, -4) == ' - -' then
-      -- Nearly all of them.
-      gone[#gone + 1] = id
-      if string.sub(r, #token + 1, #token + 3) ~= ' 1 ' then failed[#failed + 1] = id end
-    else
-      later[#later + 1] = i
-    end
   end
 end
 if #leases > 0 then call('ZREM', lease, unpack(leases)) end
@@ -83,10 +82,9 @@ if #gone > 0 then
   call('HDEL', run, unpack(gone))
   done = done + #gone
 end
-if #failed > 0 then call('HDEL', err, unpack(failed)) end
 count('done', done)
 count('retried', retried)
 count('died', died)
 count('released', released)
 count('refused', refused)
-return out
+return table.concat(out)

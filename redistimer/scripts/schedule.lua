@@ -1,4 +1,5 @@
--- schedule MODE [ID WHEN RECORD]... answers with an outcome for each task. The
+-- schedule MODE [ID WHEN RECORD]... answers with a digit for each task, its
+-- outcome. The
 -- first six bytes of a record are drawn anew for each call: a record that is
 -- there already means that this very call comes for the second time.
 
@@ -12,7 +13,7 @@ if #ARGV == 5 and m[1] and call('HEXISTS', run, ARGV[3]) == 0 then
   if call('ZADD', due, 'NX', score, ARGV[3]) == 1 then
     call('HSET', task, ARGV[3], ARGV[5])
     if not armed or tonumber(score) < armed then call('ZADD', wake, 0, 'w') end
-    return {2}
+    return '2'
   end
 end
 
@@ -62,28 +63,37 @@ local out, ids = {}, {}
 for i = 3, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
 local places = call('ZMSCORE', due, unpack(ids))
 local runs = call('HMGET', run, unpack(ids))
-local adds, sets, fresh, first = {}, {}, {}, nil
+local adds, sets, first, fresh = {}, {}, nil, {}
+local n, byte = 0, string.byte
 for i = 1, #ids do
-  local id, score = ids[i], when(ARGV[3 * i + 1])
-  if places[i] or runs[i] or fresh[id] then
-    if fresh[id] then
-      -- The same id twice in a batch: what is there so far has to be written.
-      call('ZADD', due, unpack(adds))
-      call('HSET', task, unpack(sets))
-      adds, sets, fresh = {}, {}, {}
+  local id, at = ids[i], ARGV[3 * i + 1]
+  if not places[i] and not runs[i] and not fresh[id] then
+    local score
+    if byte(at) == 43 then
+      score = when(at)
+      at = int(score)
+    else
+      score = tonumber(at)
     end
-    out[i] = one(id, score, ARGV[3 * i + 2])
-  else
     fresh[id] = true
-    adds[#adds + 1], adds[#adds + 2] = int(score), id
-    sets[#sets + 1], sets[#sets + 2] = id, ARGV[3 * i + 2]
+    adds[n + 1], adds[n + 2] = at, id
+    sets[n + 1], sets[n + 2] = id, ARGV[3 * i + 2]
+    n = n + 2
     if not first or score < first then first = score end
     out[i] = created
+  else
+    if fresh[id] and n > 0 then
+      -- The same id again in a batch: what is there so far has to be written.
+      call('ZADD', due, unpack(adds))
+      call('HSET', task, unpack(sets))
+      adds, sets, n = {}, {}, 0
+    end
+    out[i] = one(id, when(at), ARGV[3 * i + 2])
   end
 end
-if #adds > 0 then
+if n > 0 then
   call('ZADD', due, unpack(adds))
   call('HSET', task, unpack(sets))
 end
 if first then watch(first) end
-return out
+return table.concat(out)

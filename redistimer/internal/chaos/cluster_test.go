@@ -1,0 +1,203 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer"
+	"github.com/tickless/tickless/redistimer/internal/redistest"
+)
+
+func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
+	t.Helper()
+	c := redistest.StartCluster(t, 3, 1)
+	var addrs []string
+	for _, s := range c.Servers {
+		addrs = append(addrs, s.Addr)
+	}
+	return newTrial(t, c.Client(), addrs...), c
+}
+
+// traffic schedules a task every few milliseconds, for a time, one after the
+// other in several goroutines, and returns the longest that one took.
+func (x *trial) traffic(d time.Duration) (worst func() time.Duration) {
+	var mu sync.Mutex
+	var longest time.Duration
+	var all sync.WaitGroup
+	end := time.Now().Add(d)
+	for g := range 8 {
+		all.Go(func() {
+			for i := g * 100_000; time.Now().Before(end); i++ {
+				begin := time.Now()
+				x.schedule(i, 1, now, "")
+				mu.Lock()
+				longest = max(longest, time.Since(begin))
+				mu.Unlock()
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	return func() time.Duration {
+		all.Wait()
+		return longest
+	}
+}
+
+func TestFault_ClusterMasterKilled(t *testing.T) {
+	x, c := onCluster(t)
+	x.loose = true // replication is asynchronous
+	x.start(x.order)
+	x.start(x.order)
+	worst := x.traffic(14 * time.Second)
+	time.Sleep(2 * time.Second)
+	old := c.MasterOf(context.Background(), 0)
+	old.Kill()
+	killed := time.Now()
+	x.l.mu.Lock()
+	x.l.since = killed
+	x.l.mu.Unlock()
+	x.eventually(20*time.Second, "there is a new master", func() bool {
+		m := c.MasterOf(context.Background(), 0)
+		return m != nil && m != old
+	})
+	elected := time.Since(killed)
+	schedule := worst()
+	x.drain(30 * time.Second)
+	x.l.mu.Lock()
+	late := x.l.worst
+	x.l.mu.Unlock()
+	x.note("a master of three killed with -9, node timeout 2 s; new master after %s; outage for Schedule %s, latest delivery of what was due after it %s (target 6 s)",
+		short(elected), short(schedule), short(late))
+	require.False(t, old.Alive())
+	require.LessOrEqual(t, schedule, 6*time.Second)
+	x.done(30 * time.Second)
+}
+
+// What the master has acknowledged and the replica has not got is lost with the
+// master: that is Redis Cluster. Replicated tells.
+func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
+	x, c := onCluster(t)
+	x.loose = true
+	ctx := context.Background()
+	master := c.MasterOf(ctx, 0)
+	var replica *redistest.Server
+	for i, s := range c.Servers[:3] {
+		if s == master {
+			replica = c.Servers[3+i]
+		}
+	}
+	x.schedule(0, 1000, func(int) redistimer.When { return redistimer.After(12 * time.Second) }, "")
+	time.Sleep(200 * time.Millisecond)
+	replica.Suspend()
+	x.schedule(1000, 1000, func(int) redistimer.When { return redistimer.After(12 * time.Second) }, "")
+	told := 0
+	for i := 2000; i < 2060; i++ {
+		_, err := x.c.Schedule(ctx, redistimer.Task{Key: fmt.Sprint(prefix, i), Handler: "h", Body: []byte(mark)},
+			redistimer.After(12*time.Second), redistimer.Replicated(1, 50*time.Millisecond))
+		if errors.Is(err, redistimer.ErrNotReplicated) {
+			told++
+		} else if err == nil {
+			x.acked[fmt.Sprint(prefix, i)] = true
+		}
+	}
+	require.Positive(t, told)
+	master.Kill()
+	replica.Resume()
+	x.eventually(30*time.Second, "there is a new master", func() bool {
+		m := c.MasterOf(ctx, 0)
+		return m != nil && m != master
+	})
+	x.start(x.order)
+	x.note("replica frozen, then its master killed with -9: what was scheduled between is lost; %d of 60 calls with Replicated(1) said so", told)
+	x.done(60 * time.Second)
+	require.NotEmpty(t, x.lost, "the fault has happened")
+	for _, key := range x.lost {
+		var n int
+		_, err := fmt.Sscanf(strings.TrimPrefix(key, prefix), "%d", &n)
+		require.NoError(t, err)
+		require.True(t, n >= 1000 && n < 2000, "%s was replicated", key)
+	}
+}
+
+func TestFault_ClusterFailover(t *testing.T) {
+	x, c := onCluster(t)
+	ctx := context.Background()
+	x.start(x.order)
+	x.start(x.order)
+	worst := x.traffic(6 * time.Second)
+	time.Sleep(time.Second)
+	old := c.MasterOf(ctx, 0)
+	x.l.mu.Lock()
+	x.l.since = time.Now()
+	x.l.mu.Unlock()
+	for i, s := range c.Servers[:3] {
+		if s == old {
+			r := c.Servers[3+i].Client()
+			require.NoError(t, r.ClusterFailover(ctx).Err())
+			r.Close()
+		}
+	}
+	x.eventually(20*time.Second, "there is a new master", func() bool {
+		m := c.MasterOf(ctx, 0)
+		return m != nil && m != old
+	})
+	schedule := worst()
+	x.drain(30 * time.Second)
+	x.l.mu.Lock()
+	late := x.l.worst
+	x.l.mu.Unlock()
+	x.note("CLUSTER FAILOVER; outage for Schedule %s, latest delivery %s", short(schedule), short(late))
+	x.done(30 * time.Second)
+}
+
+func TestFault_SlotMigrated(t *testing.T) {
+	x, c := onCluster(t)
+	ctx := context.Background()
+	x.start(x.order)
+	x.start(x.order)
+	x.schedule(900_000, 5000, soon(6*time.Second), "")
+	worst := x.traffic(6 * time.Second)
+	time.Sleep(time.Second)
+	from, to := c.Servers[0], c.Servers[1]
+	a, b := from.Client(), to.Client()
+	defer a.Close()
+	defer b.Close()
+	moved, keys := 0, 0
+	for _, due := range a.Keys(ctx, "*:due").Val() {
+		if moved == 3 {
+			break
+		}
+		slot := int(a.ClusterKeySlot(ctx, due).Val())
+		aid, bid := a.ClusterMyID(ctx).Val(), b.ClusterMyID(ctx).Val()
+		require.NoError(t, b.Do(ctx, "cluster", "setslot", slot, "importing", aid).Err())
+		require.NoError(t, a.Do(ctx, "cluster", "setslot", slot, "migrating", bid).Err())
+		for {
+			some := a.ClusterGetKeysInSlot(ctx, slot, 1).Val() // one by one, so that the shard is torn for a while
+			if len(some) == 0 {
+				break
+			}
+			require.NoError(t, a.Do(ctx, "migrate", "127.0.0.1", to.Port, some[0], 0, 5000).Err())
+			keys++
+			time.Sleep(20 * time.Millisecond)
+		}
+		for _, r := range []*redis.Client{b, a} {
+			require.NoError(t, r.Do(ctx, "cluster", "setslot", slot, "node", bid).Err())
+		}
+		moved++
+	}
+	schedule := worst()
+	require.Equal(t, 3, moved)
+	require.Positive(t, keys)
+	x.note("%d slots of live shards moved to another master, %d keys one by one; outage for Schedule %s; %d calls failed and were repeated", moved, keys,
+		short(schedule), x.failures)
+	x.done(60 * time.Second)
+}

@@ -1,0 +1,314 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer"
+)
+
+// mark is in the body of every task, and so in the answer to a claim, and in
+// nothing else that a server sends.
+const mark = "!mark!"
+
+// prefix is what every task's key begins with.
+const prefix = "chaos-task-"
+
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TICKLESS_CHAOS") != "long" {
+		t.Skip("takes long: make chaos runs it")
+	}
+}
+
+// A ledger is where handlers report what they were given.
+type ledger struct {
+	*httptest.Server
+	mu    sync.Mutex
+	seen  map[string]int
+	early int
+	late  []time.Duration
+	since time.Time // what is due before does not count as late
+	worst time.Duration
+	ahead time.Duration // of the clock of Redis
+	hook  func(key string, pid int)
+}
+
+func newLedger() *ledger {
+	l := &ledger{seen: make(map[string]int)}
+	l.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		due, _ := strconv.ParseInt(q.Get("due"), 10, 64)
+		pid, _ := strconv.Atoi(q.Get("pid"))
+		l.note(q.Get("key"), time.UnixMicro(due), pid)
+	}))
+	return l
+}
+
+func (l *ledger) note(key string, due time.Time, pid int) {
+	l.mu.Lock()
+	late := time.Now().Add(l.ahead).Sub(due)
+	if late < 0 {
+		l.early++
+	}
+	l.seen[key]++
+	l.late = append(l.late, late)
+	if !due.Before(l.since) {
+		l.worst = max(l.worst, late)
+	}
+	hook := l.hook
+	l.mu.Unlock()
+	if hook != nil {
+		hook(key, pid)
+	}
+}
+
+func (l *ledger) count(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seen[key]
+}
+
+func (l *ledger) total() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.seen)
+}
+
+func (l *ledger) setHook(f func(key string, pid int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hook = f
+}
+
+// A trial is one case.
+type trial struct {
+	*testing.T
+	r     redis.UniversalClient
+	c     *redistimer.Client
+	l     *ledger
+	order order // for worker processes
+	begin time.Time
+
+	mu       sync.Mutex
+	acked    map[string]bool
+	failures int // calls of ScheduleBatch with an error
+
+	procs []*proc
+	here  []func() // ends workers in this process
+	notes []string // for the report
+	dups  int
+	lost  []string
+	// loose is for faults after which a server has forgotten what it said:
+	// duplicates and losses are reported and not judged.
+	loose bool
+}
+
+var quietLog = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func newTrial(t *testing.T, r redis.UniversalClient, addrs ...string) *trial {
+	t.Helper()
+	x := &trial{T: t, r: r, c: redistimer.New(r, redistimer.WithLogger(quietLog)), l: newLedger(),
+		acked: make(map[string]bool), begin: time.Now()}
+	_, cluster := r.(*redis.ClusterClient)
+	x.order = order{Addrs: addrs, Cluster: cluster, Ledger: x.l.URL, Concurrency: 32, Lease: time.Second}
+	t.Cleanup(func() {
+		x.stop()
+		x.l.CloseClientConnections()
+		x.l.Close()
+		r.Close()
+	})
+	return x
+}
+
+// schedule schedules tasks until all are acknowledged, as a careful caller does.
+func (x *trial) schedule(from, n int, when func(i int) redistimer.When, does string) {
+	x.Helper()
+	for i := from; i < from+n; i += 1000 {
+		var items []redistimer.Item
+		for j := i; j < min(i+1000, from+n); j++ {
+			items = append(items, redistimer.Item{Task: redistimer.Task{Key: prefix + strconv.Itoa(j), Handler: "h", Body: []byte(mark + does)}, When: when(j)})
+		}
+		end := time.Now().Add(2 * time.Minute)
+		for len(items) > 0 {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			out, err := x.c.ScheduleBatch(ctx, items, redistimer.OnlyNew())
+			cancel()
+			var again []redistimer.Item
+			x.mu.Lock()
+			for k, o := range out {
+				if o == redistimer.Unknown || o == redistimer.Absent {
+					again = append(again, items[k])
+				} else {
+					x.acked[items[k].Task.Key] = true
+				}
+			}
+			if err != nil {
+				x.failures++
+			}
+			x.mu.Unlock()
+			if out == nil || time.Now().After(end) {
+				x.Error("cannot schedule: ", err)
+				return
+			}
+			if items = again; len(items) > 0 {
+				time.Sleep(50 * time.Millisecond)
+			}
+		}
+	}
+}
+
+// soon are times at random within d, from a little later than now on.
+func soon(d time.Duration) func(int) redistimer.When {
+	base := time.Now().Add(200 * time.Millisecond)
+	return func(i int) redistimer.When {
+		return redistimer.At(base.Add(time.Duration(uint64(i) * 0x9e3779b97f4a7c15 % uint64(d))))
+	}
+}
+
+func now(int) redistimer.When { return redistimer.After(0) }
+
+// work runs a worker in this process.
+func (x *trial) work(r redis.UniversalClient, h redistimer.Handler, opts ...redistimer.WorkerOption) *redistimer.Worker {
+	w := redistimer.NewWorker(redistimer.New(r, redistimer.WithLogger(quietLog)), append([]redistimer.WorkerOption{
+		redistimer.WithLease(time.Second), redistimer.WithShutdownTimeout(2 * time.Second), redistimer.WithSafetyInterval(time.Second),
+		redistimer.WithBackoff(10*time.Millisecond, 200*time.Millisecond),
+	}, opts...)...)
+	if h == nil {
+		h = func(_ context.Context, d redistimer.Delivery) error {
+			x.l.note(d.Key, d.Due, 0)
+			return nil
+		}
+	}
+	w.Handle("h", h)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	x.here = append(x.here, func() {
+		cancel()
+		if err := <-done; err != nil {
+			x.Error("a worker: ", err)
+		}
+	})
+	return w
+}
+
+func (x *trial) stop() {
+	for _, f := range x.here {
+		f()
+	}
+	x.here = nil
+	for _, p := range x.procs {
+		p.stop()
+	}
+	x.procs = nil
+}
+
+// eventually waits for what must come true.
+func (x *trial) eventually(d time.Duration, what string, f func() bool) bool {
+	x.Helper()
+	for end := time.Now().Add(d); !f(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			st, err := x.c.Stats(context.Background())
+			x.Errorf("not within %v: %s; %d of %d delivered, %+v %v", d, what, x.l.total(), len(x.acked), st, err)
+			return false
+		}
+	}
+	return true
+}
+
+// drain waits until the queue has nothing left to do.
+func (x *trial) drain(d time.Duration) {
+	x.Helper()
+	x.eventually(d, "the queue is empty", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		st, err := x.c.Stats(ctx)
+		return err == nil && st.Pending+st.Running == 0
+	})
+}
+
+// done drains the queue, ends the workers, judges and reports.
+func (x *trial) done(patience time.Duration) redistimer.Stats {
+	x.Helper()
+	x.drain(patience)
+	x.stop()
+	ctx := context.Background()
+	st, err := x.c.Stats(ctx)
+	require.NoError(x, err)
+	repair, err := x.c.Repair(ctx)
+	require.NoError(x, err)
+	dead := make(map[string]bool)
+	for d, err := range x.c.DeadLetters(ctx) {
+		require.NoError(x, err)
+		dead[d.Task.Key] = true
+	}
+	x.l.mu.Lock()
+	defer x.l.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(x.acked)) {
+		if x.l.seen[key] == 0 && !dead[key] {
+			x.lost = append(x.lost, key)
+		}
+	}
+	for _, n := range x.l.seen {
+		x.dups += n - 1
+	}
+	slices.Sort(x.l.late)
+	p := func(q float64) time.Duration {
+		if len(x.l.late) == 0 {
+			return 0
+		}
+		return x.l.late[int(q*float64(len(x.l.late)-1))]
+	}
+	broken := repair.Requeued + repair.Doubled + repair.Orphaned
+	if x.l.early > 0 {
+		x.Errorf("%d came early", x.l.early)
+	}
+	if broken > 0 {
+		x.Errorf("the invariant is broken: %+v", repair)
+	}
+	if !x.loose {
+		if len(x.lost) > 0 {
+			x.Errorf("%d acknowledged tasks are missing: %.5q", len(x.lost), x.lost)
+		}
+		if x.dups > int(st.Crashed) {
+			x.Errorf("%d duplicates, and only %d leases ran out", x.dups, st.Crashed)
+		}
+	}
+	outcome := "ok"
+	if x.Failed() {
+		outcome = "FAILED"
+	}
+	report(x.Name(), fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %v / %v | %s |",
+		strings.TrimPrefix(x.Name(), "TestFault_"), strings.Join(x.notes, "; "), len(x.acked), len(x.lost), x.dups, x.l.early,
+		st.Crashed, len(dead), broken, short(p(0.5)), short(p(1)), outcome))
+	x.Logf("%s: %+v, lost %d, duplicates %d, took %v", x.notes, st, len(x.lost), x.dups, time.Since(x.begin).Round(time.Millisecond))
+	return st
+}
+
+func short(d time.Duration) string {
+	if d < time.Second {
+		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
+}
+
+func (x *trial) note(format string, args ...any) {
+	x.notes = append(x.notes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,560 @@
+package redistimer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// The model test drives the scripts of one shard with random calls, as clients
+// and workers race with one another, crash, come back and repeat what they do
+// not know the answer of, under a clock of its own; beside them it keeps what
+// should be in Redis, and compares all of it after each step.
+// TICKLESS_MODEL sets the number of steps.
+
+type modelRun struct {
+	token             int64
+	attempt, crashes  int
+	due               int64
+	stopping, follows bool
+	next              int64
+}
+
+type modelTask struct {
+	record string
+	state  State
+	score  int64
+	run    *modelRun
+}
+
+// held is what a worker believes to hold.
+type held struct {
+	id    string
+	token int64
+	due   int64
+}
+
+type modelClaim struct {
+	worker, nonce string
+	ids           []string // what it was given, with tokens from first on
+	first         int64
+}
+
+type model struct {
+	t     *testing.T
+	rng   *rand.Rand
+	c     *Client
+	mini  *miniredis.Miniredis
+	now   int64
+	tasks map[string]*modelTask
+	// beliefs of workers, true and stale.
+	beliefs []held
+	last    map[string]*modelClaim
+	fence   int64
+	paused  bool
+	nonces  int
+	counts  map[string]int
+}
+
+const (
+	modelKeys    = 12
+	modelLease   = 1000 // microseconds
+	modelCrashes = 3
+)
+
+func TestModel_ScriptsAgainstAMap(t *testing.T) {
+	steps := 20_000
+	if s := os.Getenv("TICKLESS_MODEL"); s != "" {
+		n, err := strconv.Atoi(s)
+		require.NoError(t, err)
+		steps = n
+	}
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("TICKLESS_SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("TICKLESS_SEED=%d", seed)
+	s := miniredis.RunT(t)
+	r := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer r.Close()
+	m := &model{
+		t:      t,
+		rng:    rand.New(rand.NewPCG(seed, 0)),
+		c:      New(r, WithShards(1)),
+		mini:   s,
+		now:    time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(),
+		tasks:  make(map[string]*modelTask),
+		last:   make(map[string]*modelClaim),
+		counts: make(map[string]int),
+	}
+	for range steps {
+		m.advance(m.rng.Int64N(200))
+		m.step()
+		m.compare()
+	}
+	t.Log(m.counts)
+	for _, what := range []string{
+		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent", "repeated schedule",
+		"claimed", "repeated claim", "crashed", "poisoned", "stale", "done", "done, repeats", "retried", "died",
+		"died, repeats", "released", "followed", "stopped", "extended", "extend refused", "requeued", "purged",
+	} {
+		require.NotZero(t, m.counts[what], "%s never happened", what)
+	}
+}
+
+func (m *model) advance(d int64) {
+	m.now += d
+	m.mini.SetTime(time.UnixMicro(m.now))
+}
+
+func (m *model) key() string { return "k" + strconv.Itoa(m.rng.IntN(modelKeys)) }
+
+func (m *model) call(s *script, args ...any) any {
+	v, err := m.c.one(context.Background(), s, m.c.shards[0], args...)
+	require.NoError(m.t, err)
+	return v
+}
+
+// digits runs a script that answers with digits.
+func (m *model) digits(s *script, args ...any) string {
+	return fmt.Sprint(m.call(s, args...)) // miniredis takes a digit for a number
+}
+
+func (m *model) expect(want Outcome, v any) {
+	m.t.Helper()
+	require.Equal(m.t, want, Outcome(v.(int64)))
+	m.counts[want.String()]++
+}
+
+func (m *model) step() {
+	switch n := m.rng.IntN(100); {
+	case n < 20:
+		m.schedule()
+	case n < 25:
+		m.cancel()
+	case n < 31:
+		m.reschedule()
+	case n < 55:
+		m.claim()
+	case n < 82:
+		m.finish()
+	case n < 90:
+		m.extend()
+	case n < 93:
+		m.requeue()
+	case n < 95:
+		m.purge()
+	case n < 97:
+		// A worker forgets all it had: a crash.
+		m.beliefs = nil
+		m.last = make(map[string]*modelClaim)
+	case n < 98:
+		m.paused = !m.paused
+		on := 0
+		if m.paused {
+			on = 1
+		}
+		m.call(pauseScript, on)
+	default:
+		m.advance(3 * modelLease)
+	}
+}
+
+// when draws a time, as a script's argument and as it is.
+func (m *model) when() (string, int64) {
+	d := m.rng.Int64N(2000)
+	if m.rng.IntN(2) == 0 {
+		return fmt.Sprintf("+%d", d), m.now + d
+	}
+	at := m.now + d - 1000
+	return strconv.FormatInt(at, 10), at
+}
+
+func (m *model) schedule() {
+	mode := []string{modeUpsert, modeUpsert, modeNew, modeEarlier, modeLater}[m.rng.IntN(5)]
+	args := []any{mode}
+	var want []Outcome
+	for range 1 + m.rng.IntN(3) {
+		id := m.key()
+		arg, at := m.when()
+		record, err := encode(&Task{Key: id, Handler: "h", Body: []byte(strconv.Itoa(m.rng.Int()))})
+		require.NoError(m.t, err)
+		args = append(args, id, arg, record)
+		want = append(want, m.scheduled(mode, id, at, record))
+	}
+	answer := m.digits(scheduleScript, args...)
+	for i, v := range answer {
+		m.expect(want[i], int64(v-'0'))
+	}
+	if len(want) == 1 && want[0] != Kept && m.rng.IntN(4) == 0 {
+		// The answer was lost, and go-redis sends it again.
+		m.counts["repeated schedule"]++
+		require.Equal(m.t, "2", m.digits(scheduleScript, args...))
+	}
+}
+
+func (m *model) scheduled(mode, id string, at int64, record string) Outcome {
+	x := m.tasks[id]
+	later := func(there int64) bool {
+		return mode == modeEarlier && at >= there || mode == modeLater && at <= there
+	}
+	switch {
+	case x == nil:
+		m.tasks[id] = &modelTask{record: record, state: Pending, score: at}
+		return Created
+	case mode == modeNew:
+		return Kept
+	case x.state == Pending && later(x.score):
+		return Kept
+	case x.state == Running && x.run.follows && later(x.run.next):
+		return Kept
+	case x.state == Running:
+		x.record, x.run.follows, x.run.next = record, true, at
+		return Following
+	}
+	*x = modelTask{record: record, state: Pending, score: at}
+	return Replaced
+}
+
+func (m *model) cancel() {
+	id := m.key()
+	x := m.tasks[id]
+	want := Absent
+	switch {
+	case x == nil || x.state == Dead:
+	case x.state == Pending:
+		want = Removed
+		delete(m.tasks, id)
+	default:
+		want = Stopping
+		x.run.stopping, x.run.follows = true, false
+	}
+	m.expect(want, int64(m.digits(cancelScript, id)[0]-'0'))
+}
+
+func (m *model) reschedule() {
+	id := m.key()
+	arg, at := m.when()
+	x := m.tasks[id]
+	want := Absent
+	switch {
+	case x == nil || x.state == Dead:
+	case x.state == Pending:
+		want, x.score = Moved, at
+	default:
+		want, x.run.follows, x.run.next = Following, true, at
+	}
+	m.expect(want, m.call(rescheduleScript, id, arg))
+}
+
+// expire takes back leases, as every claim does first.
+func (m *model) expire() {
+	for id, x := range m.tasks {
+		if x.state != Running || x.score > m.now {
+			continue
+		}
+		m.counts["crashed"]++
+		switch {
+		case x.run.follows:
+			*x = modelTask{record: x.record, state: Pending, score: x.run.next}
+			m.counts["followed"]++
+		case x.run.stopping:
+			delete(m.tasks, id)
+			m.counts["stopped"]++
+		default:
+			x.run.token = 0
+			x.run.crashes++
+			x.score = m.now
+			x.state = Pending
+			if x.run.crashes >= modelCrashes {
+				x.state = Dead
+				m.counts["poisoned"]++
+			}
+		}
+	}
+}
+
+func (m *model) claim() {
+	worker := "w" + strconv.Itoa(m.rng.IntN(3))
+	n := m.rng.IntN(5)
+	before := m.last[worker]
+	again := before != nil && m.rng.IntN(4) == 0
+	nonce := "again"
+	if again {
+		nonce = before.nonce
+	} else {
+		m.nonces++
+		nonce = strconv.Itoa(m.nonces)
+	}
+	answer := m.call(claimScript, n, modelLease, worker, nonce, modelCrashes, m.rng.IntN(2), m.rng.IntN(2)).([]any)
+	m.expire()
+	base := answer[4].(int64)
+	ids, records, runs := answer[5].([]any), answer[7].([]any), answer[8].([]any)
+	var got []string
+	for i, id := range ids {
+		if records[i] != nil {
+			got = append(got, id.(string))
+		}
+	}
+
+	if again && len(before.ids) > 0 {
+		// It gets what it still holds of what it got, and no more.
+		m.counts["repeated claim"]++
+		var want []string
+		for i, id := range before.ids {
+			if x := m.tasks[id]; x != nil && x.state == Running && x.run.token == before.first+int64(i) {
+				// A lease that was prolonged since is found no more, but no worker
+				// prolongs before it knows.
+				want = append(want, id)
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		require.Equal(m.t, append([]string{}, want...), append([]string{}, got...))
+		for _, id := range want {
+			m.tasks[id].score = m.now + modelLease
+		}
+		return
+	}
+
+	var due []string
+	for id, x := range m.tasks {
+		if x.state == Pending && x.score <= m.now {
+			due = append(due, id)
+		}
+	}
+	slices.SortFunc(due, func(a, b string) int {
+		return cmp.Or(cmp.Compare(m.tasks[a].score, m.tasks[b].score), cmp.Compare(a, b))
+	})
+	due = due[:min(n, len(due))]
+	if m.paused {
+		due = nil
+	}
+	require.Equal(m.t, append([]string{}, due...), append([]string{}, got...))
+	if len(got) == 0 {
+		return
+	}
+	require.Greater(m.t, base, m.fence, "tokens grow")
+	m.last[worker] = &modelClaim{worker, nonce, got, base}
+	for i, id := range got {
+		x := m.tasks[id]
+		r := run{due: parseTime(answer[6].([]any)[i].(string))}
+		if runs[i] != nil {
+			r = parseRun(runs[i].(string))
+		}
+		if x.run == nil {
+			x.run = &modelRun{due: x.score}
+		}
+		require.Equal(m.t, run{attempts: x.run.attempt, crashes: x.run.crashes, due: time.UnixMicro(x.run.due)}, r)
+		require.Equal(m.t, x.record, records[i])
+		x.run.attempt++
+		x.run.token = base + int64(i)
+		x.state, x.score = Running, m.now+modelLease
+		m.fence = x.run.token
+		m.beliefs = append(m.beliefs, held{id, x.run.token, x.run.due})
+		m.counts["claimed"]++
+	}
+}
+
+// finish reports on some of what workers believe to hold.
+func (m *model) finish() {
+	var args []any
+	want := ""
+	for range 1 + m.rng.IntN(3) {
+		if len(m.beliefs) == 0 {
+			break
+		}
+		i := m.rng.IntN(len(m.beliefs))
+		h := m.beliefs[i]
+		if m.rng.IntN(4) > 0 { // else it is reported again, or late
+			m.beliefs = slices.Delete(m.beliefs, i, i+1)
+		}
+		for j := 1; j < len(args); j += 6 {
+			if args[j] == h.id {
+				h.id = "" // no two reports on one task in one call
+			}
+		}
+		if h.id == "" {
+			continue
+		}
+		op := []string{"d", "d", "r", "x", "b"}[m.rng.IntN(5)]
+		arg, at := "", int64(0)
+		switch {
+		case op == "r":
+			arg, at = m.when()
+		case op != "b" && m.rng.IntN(3) == 0:
+			at = m.now + m.rng.Int64N(2000) - 1000
+			arg = strconv.FormatInt(at, 10)
+		}
+		args = append(args, op, h.id, h.token, arg, h.due, "text of "+h.id)
+		if m.finished(op, h, arg != "", at) {
+			want += "1"
+		} else {
+			want += "0"
+			m.counts["stale"]++
+		}
+	}
+	if len(args) > 0 {
+		require.Equal(m.t, want, m.digits(finishScript, args...))
+	}
+}
+
+func (m *model) finished(op string, h held, again bool, at int64) bool {
+	x := m.tasks[h.id]
+	if x == nil || x.state != Running || x.run.token != h.token {
+		return false
+	}
+	r := *x.run
+	r.token = 0
+	switch {
+	case r.follows:
+		m.counts["followed"]++
+		*x = modelTask{record: x.record, state: Pending, score: r.next}
+	case r.stopping:
+		m.counts["stopped"]++
+		delete(m.tasks, h.id)
+	case op == "d" && !again:
+		m.counts["done"]++
+		delete(m.tasks, h.id)
+	case op == "d":
+		m.counts["done, repeats"]++
+		*x = modelTask{record: x.record, state: Pending, score: at}
+	case op == "r":
+		m.counts["retried"]++
+		*x = modelTask{record: x.record, state: Pending, score: at, run: &r}
+	case op == "x" && !again:
+		m.counts["died"]++
+		*x = modelTask{record: x.record, state: Dead, score: m.now, run: &r}
+	case op == "x":
+		m.counts["died, repeats"]++
+		m.tasks[runID(h.id, h.due)] = &modelTask{record: x.record, state: Dead, score: m.now, run: &r}
+		*x = modelTask{record: x.record, state: Pending, score: at}
+	case op == "b":
+		m.counts["released"]++
+		r.attempt--
+		*x = modelTask{record: x.record, state: Pending, score: h.due}
+		if r.attempt > 0 || r.crashes > 0 {
+			x.run = &r
+		}
+	}
+	return true
+}
+
+func (m *model) extend() {
+	if len(m.beliefs) == 0 {
+		return
+	}
+	h := m.beliefs[m.rng.IntN(len(m.beliefs))]
+	want := "0"
+	if x := m.tasks[h.id]; x != nil && x.state == Running && x.run.token == h.token {
+		want = "1"
+		if x.run.stopping {
+			want = "2"
+		}
+		x.score = m.now + modelLease
+		m.counts["extended"]++
+		// It knows what it got, so it does not ask again.
+		clear(m.last)
+	} else {
+		m.counts["extend refused"]++
+	}
+	require.Equal(m.t, want, m.digits(extendScript, modelLease, h.id, h.token))
+}
+
+func (m *model) dead() string {
+	var ids []string
+	for id, x := range m.tasks {
+		if x.state == Dead {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 || m.rng.IntN(4) == 0 {
+		return m.key()
+	}
+	slices.Sort(ids)
+	return ids[m.rng.IntN(len(ids))]
+}
+
+func (m *model) requeue() {
+	id := m.dead()
+	arg, at := m.when()
+	x := m.tasks[id]
+	want := Absent
+	if x != nil && x.state == Dead {
+		want = Moved
+		*x = modelTask{record: x.record, state: Pending, score: at}
+		m.counts["requeued"]++
+	}
+	m.expect(want, m.call(requeueScript, id, arg))
+}
+
+func (m *model) purge() {
+	id := m.dead()
+	x := m.tasks[id]
+	want := Absent
+	if x != nil && x.state == Dead {
+		want = Removed
+		delete(m.tasks, id)
+		m.counts["purged"]++
+	}
+	m.expect(want, m.call(purgeScript, id))
+}
+
+// compare compares all that is in Redis with the model, and so sees that every
+// task is in exactly one place.
+func (m *model) compare() {
+	want := make(map[string]map[string]string)
+	for _, k := range []string{"due", "lease", "dead", "task", "run"} {
+		want[k] = make(map[string]string)
+	}
+	places := map[State]string{Pending: "due", Running: "lease", Dead: "dead"}
+	for id, x := range m.tasks {
+		want[places[x.state]][id] = strconv.FormatInt(x.score, 10)
+		want["task"][id] = x.record
+		if r := x.run; r != nil {
+			flags, next := "-", "-"
+			if r.stopping {
+				flags = "c"
+			}
+			if r.follows {
+				next = strconv.FormatInt(r.next, 10)
+			}
+			want["run"][id] = fmt.Sprint(r.token, " ", r.attempt, " ", r.crashes, " ", r.due, " ", flags, " ", next)
+		}
+	}
+	keys := m.c.shards[0].keys
+	db := m.mini.DB(0)
+	for i, k := range []string{"due", "lease", "task", "run", "dead"} {
+		got := make(map[string]string)
+		switch k {
+		case "due", "lease", "dead":
+			scores, _ := db.SortedSet(keys[i])
+			for id, s := range scores {
+				got[id] = strconv.FormatFloat(s, 'f', 0, 64)
+			}
+		default:
+			ids, _ := db.HKeys(keys[i])
+			for _, id := range ids {
+				got[id] = db.HGet(keys[i], id)
+			}
+		}
+		require.Equal(m.t, want[k], got, k)
+	}
+	// Failures are kept of runs alone.
+	failures, _ := db.HKeys(keys[5])
+	for _, id := range failures {
+		require.Contains(m.t, want["run"], id, "err has something of no run")
+	}
+}

@@ -1,0 +1,80 @@
+package redistimer
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer/internal/redistest"
+)
+
+func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
+	ctx := context.Background()
+	r := redistest.Start(t).Client()
+	defer r.Close()
+	c := New(r)
+	key := func(id, name string) string {
+		for i, n := range keyNames {
+			if n == name {
+				return c.shardOf(id).keys[i]
+			}
+		}
+		panic(name)
+	}
+	for i := range 1000 {
+		_, err := c.Schedule(ctx, Task{Key: fmt.Sprint(i), Handler: "h"}, After(time.Hour))
+		require.NoError(t, err)
+	}
+	rep, err := c.Repair(ctx)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, rep.Looked, int64(2000))
+	rep.Looked = 0
+	require.Zero(t, rep, "nothing is wrong")
+
+	for _, id := range []string{"nowhere", "run but nowhere", "lease without run", "due and dead", "due and lease", "lease and dead"} {
+		_, err := c.Schedule(ctx, Task{Key: id, Handler: "h"}, After(time.Hour))
+		require.NoError(t, err)
+	}
+	const held = "1790000000000000 1 0 1780000000000000 - -"
+	must := func(err error) { t.Helper(); require.NoError(t, err) }
+	soon := float64(time.Now().Add(time.Hour).UnixMicro())
+	must(r.ZRem(ctx, key("nowhere", "due"), "nowhere").Err())
+	must(r.ZRem(ctx, key("run but nowhere", "due"), "run but nowhere").Err())
+	must(r.HSet(ctx, key("run but nowhere", "run"), "run but nowhere", held).Err())
+	must(r.ZRem(ctx, key("lease without run", "due"), "lease without run").Err())
+	must(r.ZAdd(ctx, key("lease without run", "lease"), redis.Z{Score: soon, Member: "lease without run"}).Err())
+	must(r.ZAdd(ctx, key("due and dead", "dead"), redis.Z{Score: soon, Member: "due and dead"}).Err())
+	must(r.ZAdd(ctx, key("due and lease", "lease"), redis.Z{Score: soon, Member: "due and lease"}).Err())
+	must(r.HSet(ctx, key("due and lease", "run"), "due and lease", held).Err())
+	must(r.ZRem(ctx, key("lease and dead", "due"), "lease and dead").Err())
+	must(r.ZAdd(ctx, key("lease and dead", "lease"), redis.Z{Score: soon, Member: "lease and dead"}).Err())
+	must(r.ZAdd(ctx, key("lease and dead", "dead"), redis.Z{Score: soon, Member: "lease and dead"}).Err())
+	must(r.HSet(ctx, key("lease and dead", "run"), "lease and dead", held).Err())
+	for _, name := range []string{"due", "lease", "dead"} {
+		must(r.ZAdd(ctx, key("orphan", name), redis.Z{Score: soon, Member: "orphan"}).Err())
+	}
+	must(r.HSet(ctx, key("orphan", "run"), "orphan", "damaged").Err())
+	must(r.HSet(ctx, key("orphan", "err"), "orphan", "damaged").Err())
+
+	rep, err = c.Repair(ctx)
+	require.NoError(t, err)
+	rep.Looked = 0
+	require.Equal(t, Repair{Requeued: 3, Doubled: 3, Orphaned: 5}, rep)
+	rep, err = c.Repair(ctx)
+	require.NoError(t, err)
+	rep.Looked = 0
+	require.Zero(t, rep, "nothing is wrong any more")
+	for id, want := range map[string]State{
+		"nowhere": Pending, "run but nowhere": Pending, "lease without run": Pending,
+		"due and dead": Pending, "due and lease": Running, "lease and dead": Running,
+	} {
+		info, err := c.Get(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, want, info.State, id)
+	}
+	_, err = c.Get(ctx, "orphan")
+	require.ErrorIs(t, err, ErrNotFound)
+}
