@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -45,25 +46,31 @@ func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duratio
 	b.StopTimer()
 	for todo := b.N; todo > 0; todo -= p.n {
 		now := min(todo, p.n)
-		p.some(slots, now, func(slot int) {
-			p.impl.Stop(slot)
-			p.impl.Start(slot, p.delay(slot), nop)
+		p.some(slots, now, func(own []int32) {
+			// In turn, or timers that are made anew would lie in memory in the
+			// order in which they are moved.
+			own = slices.Clone(own)
+			slices.Sort(own)
+			for _, slot := range own {
+				p.impl.Stop(int(slot))
+				p.impl.Start(int(slot), p.delay(int(slot)), nop)
+			}
 		})
 		b.StartTimer()
-		p.some(slots, now, func(slot int) { p.impl.Reset(slot, to(slot)) })
+		p.some(slots, now, func(own []int32) {
+			for _, slot := range own {
+				p.impl.Reset(int(slot), to(int(slot)))
+			}
+		})
 		b.StopTimer()
 	}
 }
 
-// some calls f for n of the slots, of which each goroutine takes the first of its
-// own.
-func (p *pending) some(slots []int32, n int, f func(slot int)) {
+// some calls f in each goroutine with its part of n of the slots.
+func (p *pending) some(slots []int32, n int, f func(own []int32)) {
 	p.each(func(g int) {
 		first, own := p.share(g)
-		own = min(own, n*(g+1)/p.procs-n*g/p.procs)
-		for _, slot := range slots[first : first+own] {
-			f(int(slot))
-		}
+		f(slots[first : first+min(own, n*(g+1)/p.procs-n*g/p.procs)])
 	})
 	flush(p.impl)
 }
