@@ -10,10 +10,20 @@ require (
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+)
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
+	github.com/redis/go-redis/v9 v9.22.0
+	github.com/tickless/tickless/redistimer v0.0.0
 	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )
 
 replace github.com/tickless/tickless => ../
+
+replace github.com/tickless/tickless/redistimer => ../redistimer
