@@ -13,7 +13,9 @@ import (
 type row struct {
 	key   key
 	title string // with the unit
-	count bool   // a number of mishaps, which should be none: no best, no ratio
+	// plain rows have no best and no ratio: numbers of mishaps, which should be
+	// none, and what the control took.
+	plain bool
 }
 
 // A table is a group of rows.
@@ -25,11 +27,11 @@ type table struct {
 // layout returns the tables; brief leaves out sizes that say little more than
 // those beside them.
 func layout(r *results, brief bool) []table {
-	each := func(workload, unit, title string, count bool) []row {
+	each := func(workload, unit, title string, plain bool) []row {
 		var rows []row
 		for _, p := range r.params(workload, unit) {
 			if !brief || telling(r, workload, unit, p) {
-				rows = append(rows, row{key{workload, p, unit}, describe(workload, title, p), count})
+				rows = append(rows, row{key{workload, p, unit}, describe(workload, title, p), plain})
 			}
 		}
 		return rows
@@ -37,7 +39,8 @@ func layout(r *results, brief bool) []table {
 	metrics := func(workload string, units ...[2]string) []row {
 		var rows []row
 		for _, u := range units {
-			rows = append(rows, each(workload, u[0], u[1], u[0] == "early" || u[0] == "lost" || u[0] == "wrong")...)
+			plain := u[0] == "early" || u[0] == "lost" || u[0] == "wrong" || strings.HasPrefix(u[0], "control-")
+			rows = append(rows, each(workload, u[0], u[1], plain)...)
 		}
 		return rows
 	}
@@ -209,7 +212,7 @@ func (t table) write(b *strings.Builder, r *results) {
 			switch {
 			case !ok:
 				b.WriteString(" |")
-			case !w.count && impl != "none" && number(v) == number(best):
+			case !w.plain && impl != "none" && number(v) == number(best):
 				fmt.Fprintf(b, " **%s** |", number(v))
 			default:
 				fmt.Fprintf(b, " %s |", number(v))
@@ -217,7 +220,7 @@ func (t table) write(b *strings.Builder, r *results) {
 		}
 		ours, ok1 := r.median(w.key, "tickless")
 		std, ok2 := r.median(w.key, "time")
-		if ok1 && ok2 && std > 0 && !w.count {
+		if ok1 && ok2 && std > 0 && !w.plain {
 			fmt.Fprintf(b, " %s |\n", ratio(ours/std))
 		} else {
 			b.WriteString(" |\n")
