@@ -52,7 +52,13 @@ func barChart(r *results, name, title, unit string, groups []group) (chart, bool
 			impls = append(impls, impl)
 		}
 	}
-	first := func(impl string) float64 { v, _ := r.median(groups[0].key, impl); return v }
+	first := func(impl string) float64 {
+		v, _ := r.median(groups[0].key, impl)
+		if v < 0 { // late by less than nothing: early, which is no merit
+			return math.Inf(1)
+		}
+		return v
+	}
 	slices.SortStableFunc(impls, func(a, b string) int { return cmp.Compare(first(a), first(b)) })
 
 	p := plot.New()
@@ -71,7 +77,11 @@ func barChart(r *results, name, title, unit string, groups []group) (chart, bool
 			if !ok {
 				continue
 			}
-			bars = append(bars, &bar{y: top - float64(g), value: v, label: number(v), color: barColor(impl), hatch: g == 1})
+			label := number(v)
+			if v < 0 {
+				label += ": early"
+			}
+			bars = append(bars, &bar{y: top - float64(g), value: v, label: label, color: barColor(impl), hatch: g == 1})
 			if v > 0 {
 				least = min(least, v)
 			}
