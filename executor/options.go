@@ -109,16 +109,17 @@ func newPoolConfig(opts []PoolOption) poolConfig {
 	for _, o := range opts {
 		o.applyPool(&c)
 	}
-	if c.maxWorkers == 0 {
+	if c.maxWorkers == 0 || c.maxWorkers > unbounded {
 		c.maxWorkers = unbounded
 	}
+	c.workers = min(c.workers, unbounded)
 	if c.workers == 0 {
 		c.workers = min(runtime.GOMAXPROCS(0), c.maxWorkers)
 	}
 	if c.workers > c.maxWorkers {
 		panic("executor: NewPool: WithWorkers is above WithMaxWorkers")
 	}
-	if c.queue == 0 {
+	if c.queue == 0 || c.queue > unbounded {
 		c.queue = unbounded
 	}
 	return c

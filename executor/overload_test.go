@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -233,4 +234,20 @@ func TestOverloadBlock_GrowthMakesRoom(t *testing.T) {
 		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
 	})
+}
+
+// Bounds that are larger than any number of callbacks are none.
+func TestNewPool_LargestBounds(t *testing.T) {
+	for _, opts := range [][]executor.PoolOption{
+		{executor.WithQueue(math.MaxInt)},
+		{executor.WithQueue(math.MaxInt), executor.WithOverload(executor.Reject)},
+		{executor.WithQueue(math.MaxInt - 1), executor.WithWorkers(math.MaxInt)},
+		{executor.WithQueue(1 << 29), executor.WithWorkers(1 << 29), executor.WithMaxWorkers(math.MaxInt)},
+	} {
+		p := executor.NewPool(opts...)
+		ran := make(chan bool)
+		require.NoError(t, p.Submit(func() { close(ran) }))
+		<-ran
+		require.NoError(t, p.Shutdown(t.Context()))
+	}
 }

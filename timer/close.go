@@ -61,7 +61,9 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if s.hand.way == onPoller {
 		// What is ready need not wait for the alarm, which under a virtual clock
 		// is for the caller to let ring.
-		s.poller.poll()
+		if err := s.poller.finish(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.poller.shutdown(ctx); err != nil {
 		return err

@@ -88,7 +88,8 @@ type deadlineCtx struct {
 
 	parent   context.Context
 	deadline time.Time
-	sh       *shard // nil if it never had a timer
+	above    <-chan struct{} // parent's Done, nil if that is never done
+	sh       *shard          // nil if it never had a timer
 
 	// id is guarded by sh.mu.
 	id timingwheel.ID
@@ -128,6 +129,7 @@ func (c *deadlineCtx) watchParent() {
 	if done == nil {
 		return // never
 	}
+	c.above = done
 	if c.parent.Err() != nil {
 		c.parentDone()
 		return
@@ -209,7 +211,7 @@ func (c *deadlineCtx) expire() {
 
 func (c *deadlineCtx) expireLocked(sh *shard, _ moment) func() {
 	h := &sh.s.hand
-	if h.own {
+	if h.own || h.inline {
 		return c.expire
 	}
 	// An executor that was given may refuse it, and who waits for the context would
@@ -240,11 +242,25 @@ func (c *deadlineCtx) Err() error {
 	c.mu.Lock()
 	err, watched := c.err, c.leave != nil
 	c.mu.Unlock()
-	if err == nil && watched && c.parent.Err() != nil {
+	if err == nil && watched && c.aboveDone() {
 		c.parentDone()
 		return c.Err()
 	}
 	return err
+}
+
+// aboveDone reports whether the parent is done. It calls no method of a parent
+// that is not ours: Err may be called with a lock held that those take.
+func (c *deadlineCtx) aboveDone() bool {
+	if p, ok := c.parent.(*deadlineCtx); ok {
+		return p.Err() != nil
+	}
+	select {
+	case <-c.above:
+		return true
+	default:
+		return false
+	}
 }
 
 func (c *deadlineCtx) Value(key any) any {
@@ -299,7 +315,11 @@ func (c *deadlineCtx) String() string {
 	if s, ok := c.parent.(fmt.Stringer); ok {
 		name = s.String()
 	}
-	return name + ".WithDeadline(" + c.deadline.String() + " [" + time.Until(c.deadline).String() + "])"
+	left := time.Until(c.deadline)
+	if c.sh != nil {
+		left = c.deadline.Sub(c.sh.s.clock.Now())
+	}
+	return name + ".WithDeadline(" + c.deadline.String() + " [" + left.String() + "])"
 }
 
 // causeHolder returns a context of package context's with the same cause, nil

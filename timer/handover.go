@@ -14,7 +14,9 @@ type handOver struct {
 
 	exec executor.Executor
 	own  bool // the Scheduler made the executor, and ends it
-	way  way
+	// inline: it is an *executor.Inline.
+	inline bool
+	way    way
 
 	// dropped counts the callbacks that the executor refused. Allocated alone, it
 	// is aligned on 32-bit machines too.
@@ -63,16 +65,28 @@ func (h *handOver) init(c *config) {
 			h.exec = executor.NewInline(inline...)
 		}
 	}
-	_, inline := h.exec.(*executor.Inline)
-	e, known := h.exec.(interface{ MayBlock() bool })
+	_, h.inline = h.exec.(*executor.Inline)
 	switch {
-	case inline || c.clock != nil:
+	case h.inline || c.clock != nil:
 		h.way = onPoller
-	case known && !e.MayBlock():
+	case neverBlocks(h.exec):
 		h.way = direct
 	default:
 		h.way = dispatched
 	}
+}
+
+// neverBlocks tells the executors to which callbacks may be submitted with a lock
+// held. It goes by their very types: one that embeds a Pool has its methods too,
+// but may do anything in the one that it overrides.
+func neverBlocks(e executor.Executor) bool {
+	switch e := e.(type) {
+	case *executor.Pool:
+		return !e.MayBlock()
+	case *executor.Goroutines:
+		return !e.MayBlock()
+	}
+	return false
 }
 
 // soonLocked takes the callback of a timer that was due when it was started or

@@ -74,8 +74,8 @@ func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
 
 // Set has the callback run with key and value after d from now, in place of what
 // was pending for the key. A d of zero or less is due at once; the callback
-// never runs inside Set. The error is [ErrClosed] or [ErrTooManyPending], and
-// then what was pending stays. O(1); over a key that is pending it allocates
+// never runs inside Set. The error is [ErrClosed] or, for a key that is not
+// pending, [ErrTooManyPending], whatever d; then what was pending stays. O(1); over a key that is pending it allocates
 // nothing.
 func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	now := k.s.now()
@@ -84,6 +84,7 @@ func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	sh.unlock()
 	if err == ErrTooManyPending {
 		k.s.limit.gather(k.s.shards)
+		defer k.s.limit.gathered()
 		sh.mu.Lock()
 		if err = k.setLocked(sh, p, key, value, now, d); err == ErrTooManyPending {
 			sh.n.rejected++

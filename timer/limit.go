@@ -1,6 +1,10 @@
 package timer
 
-import "sync"
+import (
+	"sync"
+
+	"go.uber.org/atomic"
+)
 
 // limit bounds the number of pending timers over all shards without a counter
 // that every start and stop would have to touch: a shard takes credits from
@@ -8,6 +12,8 @@ import "sync"
 // each that fires or stops.
 type limit struct {
 	batch int
+	// gathering counts those who look for room in all shards: see gather.
+	gathering atomic.Int32
 
 	mu sync.Mutex
 	// free are the credits that no shard has. The lock of a shard may be held
@@ -23,8 +29,12 @@ func newLimit(n, shards int) *limit {
 // none, neither in the shard nor here.
 func (l *limit) takeLocked(sh *shard) bool {
 	if sh.credit == 0 {
+		batch := l.batch
+		if l.gathering.Load() > 0 {
+			batch = 1
+		}
 		l.mu.Lock()
-		sh.credit = min(l.batch, l.free)
+		sh.credit = min(batch, l.free)
 		l.free -= sh.credit
 		l.mu.Unlock()
 		if sh.credit == 0 {
@@ -38,7 +48,9 @@ func (l *limit) takeLocked(sh *shard) bool {
 // giveLocked earns the shard n credits. It keeps up to two batches of them.
 func (l *limit) giveLocked(sh *shard, n int) {
 	sh.credit += n
-	if sh.credit > 2*l.batch {
+	if l.gathering.Load() > 0 {
+		l.giveBackLocked(sh, sh.credit)
+	} else if sh.credit > 2*l.batch {
 		l.giveBackLocked(sh, sh.credit-l.batch)
 	}
 }
@@ -51,11 +63,19 @@ func (l *limit) giveBackLocked(sh *shard, n int) {
 }
 
 // gather takes every shard's credits back, so that a start fails only if all of
-// them are spent. It is called without any lock held.
+// them are spent. It is called without any lock held, before another try to take
+// one; gathered is called after it.
+//
+// In between no shard keeps a credit that it does not spend at once: who takes or
+// gives in a shard that gather has passed holds that shard's lock after it did,
+// and so sees that it is under way. So if the try finds none, there is none.
 func (l *limit) gather(shards []*shard) {
+	l.gathering.Inc()
 	for _, sh := range shards {
 		sh.mu.Lock()
 		l.giveBackLocked(sh, sh.credit)
 		sh.mu.Unlock()
 	}
 }
+
+func (l *limit) gathered() { l.gathering.Dec() }

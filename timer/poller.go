@@ -47,6 +47,8 @@ type poller struct {
 	look atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
+	// unfinished: it was interrupted.
+	unfinished bool
 
 	wakeups, emptyWakeups uint64
 
@@ -105,7 +107,7 @@ func (p *poller) poll() {
 		p.mu.Unlock()
 		return
 	}
-	p.awake = true
+	p.awake, p.unfinished = true, false
 	p.armed = never
 	p.wakeups++
 	p.up.add(1)
@@ -117,16 +119,54 @@ func (p *poller) poll() {
 func (p *poller) run(worked bool) {
 	asleep := false
 	defer func() {
-		if !asleep {
+		switch {
+		case asleep:
+		case p.s.system:
 			// A callback that ran on this goroutine has ended it, with
 			// runtime.Goexit. Another takes over where it stopped.
 			go p.run(true)
+		default:
+			// Or it has ended the advancing of a clock, also by a panic. The next
+			// one goes on where this one stopped.
+			p.interrupted()
 		}
 	}()
 	for !asleep {
 		worked = p.work() || worked
 		asleep = p.sleep(worked)
 	}
+}
+
+// interrupted puts the poller to sleep in the middle of its work, until the clock
+// is advanced again.
+func (p *poller) interrupted() {
+	p.mu.Lock()
+	p.awake, p.unfinished = false, true
+	p.armed = p.s.now()
+	p.alarm.Reset(0)
+	p.mu.Unlock()
+	p.up.add(-1)
+}
+
+// finish works until nothing is left that is due, on goroutines of its own, or
+// returns ctx's error if that ends first.
+func (p *poller) finish(ctx context.Context) error {
+	for more := true; more; {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.poll()
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		p.mu.Lock()
+		more = p.unfinished
+		p.mu.Unlock()
+	}
+	return nil
 }
 
 // work does all that is due. It reports whether there was anything.

@@ -141,6 +141,7 @@ func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p pa
 		return timingwheel.ID{}, err
 	}
 	s.limit.gather(s.shards)
+	defer s.limit.gathered()
 	sh.mu.Lock()
 	id, err := sh.startLocked(now, d, p, tag)
 	if err == ErrTooManyPending {

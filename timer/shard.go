@@ -137,6 +137,7 @@ func (sh *shard) restartLocked(now int64, id *timingwheel.ID, d time.Duration, p
 		last := *id
 		sh.unlock()
 		sh.s.limit.gather(sh.s.shards)
+		defer sh.s.limit.gathered()
 		sh.mu.Lock()
 		// Another goroutine may have started the timer anew meanwhile: then this
 		// call came first, and what it would have started is replaced, even if that

@@ -3,7 +3,8 @@ package timer
 import "time"
 
 // Sleep pauses the calling goroutine for at least d. A d of zero or less returns
-// at once. Sleep returns early if the Scheduler is closed.
+// at once. Sleep returns early if the Scheduler is closed, unless there was no room
+// for another pending timer: then it sleeps without one of the Scheduler's.
 func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return

@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -123,12 +124,16 @@ func (l *Lateness) Mean() time.Duration {
 }
 
 // Quantile returns a duration that a share q of all durations, from 0 to 1, does
-// not exceed: zero if there are none.
+// not exceed: zero if there are none. A q outside of 0 to 1 counts as the nearer of
+// the two, one that is no number as 0.
 func (l *Lateness) Quantile(q float64) time.Duration {
-	rank := uint64(q * float64(l.total))
+	rank := uint64(1)
+	if q > 0 {
+		rank = max(rank, uint64(math.Ceil(min(q, 1)*float64(l.total))))
+	}
 	var seen uint64
 	for i, n := range l.counts {
-		if seen += n; n > 0 && seen >= max(rank, 1) {
+		if seen += n; n > 0 && seen >= rank {
 			return min(latenessLimit(i), l.max)
 		}
 	}

@@ -77,6 +77,9 @@ func (t *Timer) Stop() bool {
 // moves when f runs, and reports true, or makes f run again, and reports false;
 // then it does not wait for the earlier run. It panics on a Timer that was not
 // made by NewTimer or AfterFunc.
+//
+// A Timer that was not active is started anew, and so may be rejected, as by
+// NewTimer: then it stays stopped, and is counted in Stats.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.outside("Reset").Reset(d)

@@ -28,7 +28,8 @@ var (
 	_ clock.Wall  = (*Clock)(nil)
 )
 
-// NewClock returns a clock that stands at start.
+// NewClock returns a clock that stands at start. It can be told times within 292
+// years of that, which is what a [time.Duration] holds.
 func NewClock(start time.Time) *Clock {
 	// A monotonic reading would be the real clock's.
 	return &Clock{now: start.Round(0)}
