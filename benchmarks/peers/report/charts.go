@@ -55,11 +55,11 @@ func charts(r *results, curves []curve) []chart {
 	}
 	one, two := "1 proc", "2 procs"
 	add("startstop", "Start and stop a timer, 1M others pending", "ns",
-		of(one, "StartStop", "ns/op", "p=1"), of(two, "StartStop", "ns/op", "p=2"))
+		of(one, "StartStop", "ns/op", "n=1M", "p=1"), of(two, "StartStop", "ns/op", "n=1M", "p=2"))
 	add("startstop-fixed", "Start and stop a timer, one delay of 30 s for all", "ns",
 		of(one, "StartStopFixed", "ns/op", "p=1"), of(two, "StartStopFixed", "ns/op", "p=2"))
 	add("churn", "Stop a random one of 1M timers, start another", "ns",
-		of(one, "Churn", "ns/op", "p=1"), of(two, "Churn", "ns/op", "p=2"))
+		of(one, "Churn", "ns/op", "n=1M", "p=1"), of(two, "Churn", "ns/op", "n=1M", "p=2"))
 	add("reset-later", "Reset a pending timer to later, 1 proc", "ns",
 		of("in turn", "Reset", "ns/op", "to=later", "order=turn", "p=1"), of("at random", "Reset", "ns/op", "to=later", "order=random", "p=1"))
 	add("reset-earlier", "Reset a pending timer to earlier, 1 proc", "ns",
