@@ -2,6 +2,7 @@ package redistimer
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -14,6 +15,8 @@ type Client struct {
 	redis  redis.UniversalClient
 	config config
 	schema string
+	// known is whether shard 0 has told that the schema is this one: see run.
+	known  atomic.Bool
 	shards []*shard
 	// combiners are for Schedule: shard i uses the one that i modulo their number
 	// says.

@@ -417,7 +417,7 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 
 	// What was measured in the server was measured after sent: whoever counts
 	// from there comes rather too early than too late, by less than a round trip.
-	l.claimAt = sent.Add(l.w.config.safety)
+	l.claimAt = sent.Add(min(l.w.config.safety, l.w.config.lease))
 	soon := func(us int64, more time.Duration) {
 		if us < 0 {
 			return

@@ -14,6 +14,9 @@ import (
 // and an error for each; the error is for a script that was carried out and has
 // not been confirmed.
 func (c *Client) replicated(ctx context.Context, calls []call, replicas int, wait time.Duration) ([]*redis.Cmd, []error) {
+	if c.know(ctx) != nil {
+		return c.run(ctx, calls...), nil
+	}
 	cmds := make([]*redis.Cmd, len(calls))
 	// Calls by the server that has their shard.
 	nodes := make(map[*redis.Client][]int)

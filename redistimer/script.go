@@ -82,7 +82,33 @@ func (c *Client) command(ctx context.Context, x call, name, code string) *redis.
 // A server that does not know a script says so, in a pipeline too, which
 // go-redis leaves to its users: then the script is sent as a whole, and known
 // from then on. Nothing was carried out of a call that is sent again.
+//
+// The first time it asks shard 0, which every client of the queue has, for the
+// schema: a client with more shards than the queue would not notice in those that
+// are its alone, and what it puts there nobody would find.
 func (c *Client) run(ctx context.Context, calls ...call) []*redis.Cmd {
+	if err := c.know(ctx); err != nil {
+		cmds := make([]*redis.Cmd, len(calls))
+		for i, x := range calls {
+			cmds[i] = c.command(ctx, x, "evalsha", x.script.sha)
+			cmds[i].SetErr(err)
+		}
+		return cmds
+	}
+	return c.send(ctx, calls...)
+}
+
+// know returns an error if the queue is not known to have this schema.
+func (c *Client) know(ctx context.Context) error {
+	if c.known.Load() {
+		return nil
+	}
+	err := c.send(ctx, call{checkScript, c.shards[0], nil})[0].Err()
+	c.known.Store(err == nil)
+	return err
+}
+
+func (c *Client) send(ctx context.Context, calls ...call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, len(calls))
 	for i, x := range calls {
 		cmds[i] = c.command(ctx, x, "evalsha", x.script.sha)

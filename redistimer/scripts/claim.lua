@@ -38,7 +38,12 @@ local out = {1, -1, -1, now, 0, {}, {}, {}, {}}
 local deadline = int(now + length)
 
 -- Leases that have run out.
-local expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
+local ending = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
+local expired = {}
+if ending and ending <= now then
+  expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
+  ending = tonumber(call('ZRANGE', lease, #expired, #expired, 'WITHSCORES')[2] or '')
+end
 if #expired > 0 then
   local runs = call('HMGET', run, unpack(expired))
   call('ZREM', lease, unpack(expired))
@@ -121,7 +126,8 @@ elseif n > 0 and not paused then
         call('HDEL', err, id)
       end
     end
-    call('ZREM', due, unpack(ids))
+    -- They are the first of due: cheaper than to look each of them up.
+    call('ZREMRANGEBYRANK', due, 0, n - 1)
     if k > 0 then
       call('ZADD', lease, unpack(leases))
       call('HSET', run, unpack(sets))
@@ -152,8 +158,8 @@ else
     out[1] = 0
   end
 end
-local ending = call('ZRANGE', lease, 0, 0, 'WITHSCORES')
-if ending[2] then out[3] = math.max(0, tonumber(ending[2]) - now) end
+-- What was claimed just now ends later than a worker sleeps without looking.
+if ending then out[3] = math.max(0, ending - now) end
 
 if force then
   -- A worker's first claim in the shard clears up after those that are long gone.

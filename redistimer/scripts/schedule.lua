@@ -1,7 +1,6 @@
 -- schedule MODE [ID WHEN RECORD]... answers with a digit for each task, its
--- outcome. The
--- first six bytes of a record are drawn anew for each call: a record that is
--- there already means that this very call comes for the second time.
+-- outcome. The first six bytes of a record are drawn anew for each call: a record
+-- that is there already means that this very call comes for the second time.
 
 -- One task alone that the shard does not know is what happens most.
 if #ARGV == 5 and m[1] and call('HEXISTS', run, ARGV[3]) == 0 then

@@ -27,7 +27,13 @@ import (
 
 const childEnv = "TICKLESS_CHAOS_CHILD"
 
+// quietRedis is the logger of go-redis here: a master that was killed is no news.
+type quietRedis struct{}
+
+func (quietRedis) Printf(context.Context, string, ...any) {}
+
 func TestMain(m *testing.M) {
+	redis.SetLogger(quietRedis{})
 	if o := os.Getenv(childEnv); o != "" {
 		if err := child(o); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,21 +174,18 @@ func TestFault_OutOfMemory(t *testing.T) {
 }
 
 func TestFault_ReadOnlyReplica(t *testing.T) {
-	x, s := onServer(t)
-	master := redistest.Start(t)
+	x, _ := onServer(t)
 	ctx := context.Background()
 	x.schedule(0, 100, func(int) redistimer.When { return redistimer.After(2 * time.Second) }, "")
 	require.NoError(t, x.r.(*redis.Client).Do(ctx, "replicaof", "127.0.0.1", "1").Err())
-	_ = master
 	_, err := x.c.Schedule(ctx, redistimer.Task{Key: "k", Handler: "h"}, redistimer.After(0))
 	require.ErrorContains(t, err, "READONLY")
-	x.note("the server became a read-only replica and master again: %q", err)
+	x.note("the server became a read-only replica and master again")
 	x.start(x.order)
 	time.Sleep(3 * time.Second)
 	require.Zero(t, x.l.total())
 	require.NoError(t, x.r.(*redis.Client).Do(ctx, "replicaof", "no", "one").Err())
 	x.done(30 * time.Second)
-	_ = s
 }
 
 func TestFault_BusyScript(t *testing.T) {
@@ -220,10 +216,12 @@ func TestFault_TwoVersions(t *testing.T) {
 	x.work(x.r, nil)
 	x.schedule(0, 500, soon(2*time.Second), "")
 	wrong := redistimer.New(x.r, redistimer.WithShards(32), redistimer.WithLogger(quietLog))
-	_, err := wrong.Schedule(ctx, redistimer.Task{Key: "k", Handler: "h"}, redistimer.After(0))
-	require.ErrorIs(t, err, redistimer.ErrSchema)
+	for i := range 100 {
+		_, err := wrong.Schedule(ctx, redistimer.Task{Key: fmt.Sprint("k", i), Handler: "h"}, redistimer.After(0))
+		require.ErrorIs(t, err, redistimer.ErrSchema)
+	}
 	require.ErrorIs(t, redistimer.NewWorker(wrong).Run(ctx), redistimer.ErrSchema)
-	_, err = wrong.Check(ctx)
+	_, err := wrong.Check(ctx)
 	require.ErrorIs(t, err, redistimer.ErrSchema)
 	// A later version has taken over another queue.
 	later := redistimer.New(x.r, redistimer.WithName("later"), redistimer.WithLogger(quietLog))
@@ -278,7 +276,6 @@ func TestFault_LongDowntime(t *testing.T) {
 				float64(n)/spent.Seconds(), short(took[len(took)/2]), short(took[len(took)*99/100]), short(took[len(took)-1]))
 			x.done(time.Second)
 			require.Zero(t, x.dups)
-			require.False(t, errors.Is(ctx.Err(), context.DeadlineExceeded))
 		})
 	}
 }

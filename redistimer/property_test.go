@@ -1,0 +1,166 @@
+package redistimer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer/internal/redistest"
+)
+
+// history is what happened to one task. All of it is guarded by the mutex of the
+// test's histories.
+type history struct {
+	cancelled Outcome // what the last Cancel said, if there was one
+	endedAt   int64   // the sequence number when Cancel had returned
+	begun     []int64 // sequence numbers of the deliveries
+	done      int
+	failed    int
+}
+
+// TestProperty_CancelAndRescheduleRace has tasks cancelled and rescheduled at
+// random moments of their lives while workers claim, finish, fail and retry them
+// and a worker crashes all the time. Afterwards every task must have run if it
+// was not cancelled, and must not have begun after a Cancel that said Removed.
+func TestProperty_CancelAndRescheduleRace(t *testing.T) {
+	for name, start := range map[string]func() redis.UniversalClient{
+		"server":  func() redis.UniversalClient { return redistest.Start(t).Client() },
+		"cluster": func() redis.UniversalClient { return redistest.StartCluster(t, 3, 0).Client() },
+	} {
+		t.Run(name, func(t *testing.T) { race(t, start()) })
+	}
+}
+
+func race(t *testing.T, r redis.UniversalClient) {
+	defer r.Close()
+	const n = 2000
+	ctx := context.Background()
+	c := New(r, WithShards(8), WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	var mu sync.Mutex
+	var seq int64
+	all := make(map[string]*history, n)
+	for i := range n {
+		all[fmt.Sprint(i)] = &history{}
+	}
+
+	handle := func(ctx context.Context, d Delivery) error {
+		mu.Lock()
+		seq++
+		h := all[d.Key]
+		h.begun = append(h.begun, seq)
+		mu.Unlock()
+		if rand.IntN(4) == 0 {
+			select {
+			case <-time.After(rand.N(30 * time.Millisecond)):
+			case <-ctx.Done():
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if rand.IntN(3) == 0 {
+			h.failed++
+			return errors.New("tried again")
+		}
+		h.done++
+		return nil
+	}
+	run, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	for range 2 {
+		w := NewWorker(c, WithLease(10*time.Second), WithMaxCrashes(1000), WithMaxAttempts(1000),
+			WithBackoff(time.Millisecond, 10*time.Millisecond), WithConcurrency(50), WithSafetyInterval(100*time.Millisecond))
+		w.Handle("h", handle)
+		background.Go(func() {
+			if err := w.Run(run); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// A worker that crashes with what it has claimed, again and again.
+	var crashed int
+	background.Go(func() {
+		for i := 0; run.Err() == nil; i++ {
+			v, err := c.one(ctx, claimScript, c.shards[rand.IntN(len(c.shards))],
+				2, 50_000, fmt.Sprint("crash", i), "nonce", 1000, 0, 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			crashed += len(v.([]any)[5].([]any))
+			time.Sleep(time.Millisecond)
+		}
+	})
+
+	var clients sync.WaitGroup
+	for part := range 8 {
+		clients.Go(func() {
+			for i := part; i < n; i += 8 {
+				key := fmt.Sprint(i)
+				if _, err := c.Schedule(ctx, Task{Key: key, Handler: "h"}, After(rand.N(50*time.Millisecond))); err != nil {
+					t.Error(err)
+				}
+				other := fmt.Sprint(rand.IntN(i + 1))
+				switch rand.IntN(4) {
+				case 0:
+					out, err := c.Cancel(ctx, other)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					seq++
+					if h := all[other]; out != Absent {
+						h.cancelled, h.endedAt = out, seq
+					}
+					mu.Unlock()
+				case 1:
+					if _, err := c.Reschedule(ctx, other, After(rand.N(50*time.Millisecond))); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+	require.Eventually(t, func() bool {
+		st, err := c.Stats(ctx)
+		return err == nil && st.Pending+st.Running+st.Dead == 0
+	}, time.Minute, 20*time.Millisecond, "nothing is stuck")
+	stop()
+	background.Wait()
+
+	rep, err := c.Repair(ctx)
+	require.NoError(t, err)
+	require.Zero(t, rep, "nothing at all is left")
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, st.Crashed, int64(crashed/2), "the crashes did happen")
+	require.NotZero(t, crashed)
+
+	mu.Lock()
+	defer mu.Unlock()
+	count := make(map[Outcome]int)
+	for key, h := range all {
+		count[h.cancelled]++
+		switch h.cancelled {
+		case Unknown:
+			require.NotZero(t, h.done, "task %s was not cancelled and has not run", key)
+		case Removed:
+			for _, at := range h.begun {
+				// A handler counts itself a little after its claim, which came before
+				// the Cancel, but then that would have said Stopping.
+				require.Less(t, at, h.endedAt, "task %s has begun after it was removed", key)
+			}
+		}
+	}
+	require.NotZero(t, count[Removed])
+	require.NotZero(t, count[Stopping])
+	t.Logf("%v, crashed with %d tasks, %+v", count, crashed, st)
+}
