@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/redistimer"
-	"github.com/tickless/tickless/redistimer/internal/redistest"
 )
 
 // info returns the lines of INFO with a prefix.

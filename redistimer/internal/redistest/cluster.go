@@ -132,6 +132,7 @@ func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
 			continue
 		}
 		cl := s.Client()
+		//lint:ignore SA1019 what is to replace it needs Redis 7
 		ranges, err := cl.ClusterSlots(ctx).Result()
 		cl.Close()
 		if err != nil {
