@@ -87,6 +87,11 @@ model: ## run the model tests of the core for MODEL operations
 conformance: ## run the toolchain's own timer tests against package timer, all of them, five times
 	GOWORK=off TICKLESS_CONFORMANCE=long $(GO) test -count=1 -timeout 0 -v ./internal/conformance
 
+# The cases are in redistimer/internal/chaos; what is short runs in make test too.
+.PHONY: chaos
+chaos: need-redis ## run redistimer's fault cases, those that take minutes too, and write redistimer/FAULTS.md
+	cd redistimer && GOWORK=off TICKLESS_CHAOS=long TICKLESS_FAULTS='$(CURDIR)/redistimer/FAULTS.md' $(GO) test -count=1 -timeout 30m -v ./internal/chaos
+
 .PHONY: fuzz-smoke
 fuzz-smoke: ## run every fuzz target for FUZZTIME
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
