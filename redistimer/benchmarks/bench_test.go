@@ -29,7 +29,7 @@ type impl interface {
 	work(b *testing.B, handle func(body []byte)) (stop func())
 	// left is how many tasks are in Redis in any state.
 	left(b *testing.B) int
-	// paths: whether it knows batches.
+	// batches is whether it can schedule many at a time.
 	batches() bool
 	close()
 }
@@ -198,10 +198,21 @@ func lateness(b *testing.B, x impl) {
 // BenchmarkMemory measures what Redis needs for a task that is pending.
 func BenchmarkMemory(b *testing.B) {
 	n := scale(1_000_000)
-	each(b, func(b *testing.B, s *redistest.Server, x impl) {
+	measure := func(b *testing.B, s *redistest.Server, x impl) {
 		before := memory(b, s)
 		x.schedule(b, tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) }), 8, x.batches())
 		b.ReportMetric(float64(memory(b, s)-before)/float64(n), "bytes/task")
+	}
+	each(b, measure)
+	b.Run("impl=asynq-uuid", func(b *testing.B) {
+		for b.Loop() {
+			s := redistest.Start(b)
+			x := newAsynq(s).(*asynqImpl)
+			x.uuid = true
+			measure(b, s, x)
+			x.close()
+		}
+		b.ReportMetric(0, "ns/op")
 	})
 }
 
