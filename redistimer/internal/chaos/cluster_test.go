@@ -53,6 +53,7 @@ func (x *trial) traffic(d time.Duration) (worst func() time.Duration) {
 }
 
 func TestFault_ClusterMasterKilled(t *testing.T) {
+	long(t)
 	x, c := onCluster(t)
 	x.loose = true // replication is asynchronous
 	x.start(x.order)
@@ -85,6 +86,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 // What the master has acknowledged and the replica has not got is lost with the
 // master: that is Redis Cluster. Replicated tells.
 func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
+	long(t)
 	x, c := onCluster(t)
 	x.loose = true
 	ctx := context.Background()

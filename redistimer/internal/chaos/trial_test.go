@@ -127,7 +127,7 @@ func newTrial(t *testing.T, r redis.UniversalClient, addrs ...string) *trial {
 	x := &trial{T: t, r: r, c: redistimer.New(r, redistimer.WithLogger(quietLog)), l: newLedger(),
 		acked: make(map[string]bool), begin: time.Now()}
 	_, cluster := r.(*redis.ClusterClient)
-	x.order = order{Addrs: addrs, Cluster: cluster, Ledger: x.l.URL, Concurrency: 32, Lease: time.Second}
+	x.order = order{Addrs: addrs, Cluster: cluster, Ledger: x.l.URL, Concurrency: 32, Lease: 2 * time.Second}
 	t.Cleanup(func() {
 		x.stop()
 		x.l.CloseClientConnections()
@@ -187,7 +187,7 @@ func now(int) redistimer.When { return redistimer.After(0) }
 // work runs a worker in this process.
 func (x *trial) work(r redis.UniversalClient, h redistimer.Handler, opts ...redistimer.WorkerOption) *redistimer.Worker {
 	w := redistimer.NewWorker(redistimer.New(r, redistimer.WithLogger(quietLog)), append([]redistimer.WorkerOption{
-		redistimer.WithLease(time.Second), redistimer.WithShutdownTimeout(2 * time.Second), redistimer.WithSafetyInterval(time.Second),
+		redistimer.WithLease(5 * time.Second), redistimer.WithShutdownTimeout(2 * time.Second), redistimer.WithSafetyInterval(time.Second),
 		redistimer.WithBackoff(10*time.Millisecond, 200*time.Millisecond),
 	}, opts...)...)
 	if h == nil {
@@ -295,9 +295,9 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 	if x.Failed() {
 		outcome = "FAILED"
 	}
-	report(x.Name(), fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %v / %v | %s |",
+	require.NoError(x, report(x.Name(), fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %v / %v | %s |",
 		strings.TrimPrefix(x.Name(), "TestFault_"), strings.Join(x.notes, "; "), len(x.acked), len(x.lost), x.dups, x.l.early,
-		st.Crashed, len(dead), broken, short(p(0.5)), short(p(1)), outcome))
+		st.Crashed, len(dead), broken, short(p(0.5)), short(p(1)), outcome)))
 	x.Logf("%s: %+v, lost %d, duplicates %d, took %v", x.notes, st, len(x.lost), x.dups, time.Since(x.begin).Round(time.Millisecond))
 	return st
 }

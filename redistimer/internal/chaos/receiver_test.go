@@ -1,0 +1,122 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer"
+	"github.com/tickless/tickless/redistimer/callback"
+)
+
+// Receivers that misbehave at the first attempt, beside one host to which very
+// many tasks are due.
+func TestFault_BadReceivers(t *testing.T) {
+	const each, limit = 100, 16
+	many := 5000
+	if os.Getenv("TICKLESS_CHAOS") == "long" {
+		many = 100_000
+	}
+	x, _ := onServer(t)
+	x.loose = true // a failed attempt is no duplicate
+	var faults [4]atomic.Int64
+	var under, most, early atomic.Int64
+	var tried sync.Map
+	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("Tickless-Key")
+		last, again := tried.Swap(key, time.Now())
+		switch path := r.URL.Path; {
+		case path == "/redirect":
+			faults[3].Add(1)
+			http.Redirect(w, r, "/redirect", http.StatusFound)
+			return
+		case again:
+			if path == "/429" && time.Since(last.(time.Time)) < time.Second {
+				early.Add(1)
+			}
+			due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+			x.l.note(key, due, 0)
+			return
+		case path == "/429":
+			faults[0].Add(1)
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case path == "/slow":
+			faults[1].Add(1)
+			_, _ = io.Copy(io.Discard, r.Body) // the server notices that the caller is gone only then
+			<-r.Context().Done()
+		case path == "/reset":
+			faults[2].Add(1)
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer bad.Close()
+	good := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		n := under.Add(1)
+		defer under.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
+	}))
+	defer good.Close()
+
+	calls := callback.New(callback.WithPerHost(limit), callback.WithTimeout(300*time.Millisecond),
+		callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
+	defer calls.Close()
+	var failures atomic.Int64
+	w := x.work(x.r, func(ctx context.Context, d redistimer.Delivery) error {
+		err := calls.Handle(ctx, d)
+		var never *redistimer.NoRetryError
+		if err != nil && !errors.As(err, &never) {
+			failures.Add(1)
+		}
+		return err
+	}, redistimer.WithConcurrency(512))
+	var items []redistimer.Item
+	add := func(key, url string) {
+		task, err := callback.Request{URL: url, Body: []byte(mark)}.Task(key)
+		require.NoError(t, err)
+		task.Handler = "h"
+		items = append(items, redistimer.Item{Task: task, When: redistimer.After(time.Second)})
+	}
+	for i := range each {
+		for _, path := range []string{"/429", "/slow", "/reset", "/redirect"} {
+			add(fmt.Sprint(prefix, strings.Trim(path, "/"), i), bad.URL+path)
+		}
+	}
+	for i := range many {
+		add(fmt.Sprint(prefix, i), good.URL)
+	}
+	_, err := x.c.ScheduleBatch(context.Background(), items)
+	require.NoError(t, err)
+	for _, it := range items {
+		x.acked[it.Task.Key] = true
+	}
+	x.drain(3 * time.Minute)
+	for i := range faults {
+		require.GreaterOrEqual(t, faults[i].Load(), int64(each))
+	}
+	require.EqualValues(t, each, faults[3].Load(), "no redirect is followed")
+	require.Zero(t, early.Load(), "Retry-After is honoured")
+	require.LessOrEqual(t, most.Load(), int64(limit))
+	x.note("%d receivers each answer 429 with Retry-After, too slowly, with a reset, with a redirect to itself; %d due to one host at one moment, %d under way there at most; %d attempts failed",
+		each, many, most.Load(), failures.Load())
+	st := x.done(time.Second)
+	require.EqualValues(t, each, st.Dead, "the redirects")
+	require.Empty(t, x.lost)
+	require.Zero(t, w.Stats().Lost)
+}
