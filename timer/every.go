@@ -1,6 +1,9 @@
 package timer
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // An EveryOption changes how [Scheduler.Every] repeats.
 type EveryOption interface{ applyEvery(*every) }
@@ -20,7 +23,15 @@ func FirstAfter(d time.Duration) EveryOption { return everyOption(func(e *every)
 
 // OnMissed says what becomes of occurrences that come while a run is under way.
 // The default is [Skip]. It means nothing with [FixedDelay], which has no such.
-func OnMissed(m Missed) EveryOption { return everyOption(func(e *every) { e.missed = m }) }
+// Every panics if m is none of [Skip], [Burst] and [Delay].
+func OnMissed(m Missed) EveryOption {
+	return everyOption(func(e *every) {
+		if m > Delay {
+			panic(fmt.Sprintf("timer: OnMissed: it must be Skip, Burst or Delay, it is %d", m))
+		}
+		e.missed = m
+	})
+}
 
 // Missed is what becomes of occurrences that come while a run is under way, or
 // that the process could not see to in time. The names are those of tokio's

@@ -644,6 +644,11 @@ func TestEvery_Misuse(t *testing.T) {
 		require.PanicsWithValue(t, "timer: non-positive interval for Every", func() { s.Every(d, func() {}) })
 	}
 	require.PanicsWithValue(t, "timer: Every with a nil func", func() { s.Every(1, nil) })
+	for _, m := range []timer.Missed{timer.Delay + 1, 99, 255} {
+		require.PanicsWithValue(t, fmt.Sprintf("timer: OnMissed: it must be Skip, Burst or Delay, it is %d", m), func() {
+			s.Every(1, func() {}, timer.OnMissed(m))
+		})
+	}
 	require.PanicsWithValue(t, "timer: Schedule with a nil Schedule or func", func() { s.Schedule(nil, func() {}) })
 	require.PanicsWithValue(t, "timer: Schedule with a nil Schedule or func", func() { s.Schedule(everySecond, nil) })
 	require.Zero(t, s.Stats().Started)

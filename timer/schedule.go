@@ -16,14 +16,40 @@ type Schedule interface {
 // watch is how long a Job waits at most without looking at the wall clock.
 const watch = time.Minute
 
+// setBack is how far the wall clock may be set back without occurrences coming
+// again. Corrections by a time server are smaller.
+const setBack = time.Minute
+
 // calendar is the plan of a Job with a Schedule.
+//
+// The schedule is the user's code and so is asked without the lock, by whoever
+// has put the Job in the state running: a run, when it begins and perhaps when it
+// ends, or a look, when there is nothing to do but ask. The timer leaves out what
+// comes meanwhile, and says so in gone. The Job becomes idle in the critical
+// section that finds nothing gone or that sets the timer anew, so there is always
+// one of the two who sees to the next occurrence.
 type calendar struct {
 	schedule Schedule
 
-	// next is guarded by the Job's shard's lock: the next occurrence, by the wall
-	// clock alone.
-	next time.Time
+	// All below is guarded by the Job's shard's lock. Times are by the wall clock
+	// alone.
+
+	// next is the first occurrence after done, as the schedule has it. What comes
+	// up to done was run or left out.
+	next, done time.Time
+	// gone: there is no run of next to come any more, but the schedule has yet to
+	// say what is after it.
+	gone bool
+	// failed: it has panicked, and is to be let alone until the timer fires.
+	failed bool
 }
+
+// looking is a state that only a Job with a Schedule has: a look is submitted. An
+// occurrence that comes before it is run makes it a run: the state is submitted
+// then, and the look does nothing.
+//
+//	idle ─────▶ looking ─────▶ running ─────▶ idle
+const looking = running + 1
 
 // Schedule runs f at the times that sched gives. Occurrences that come while a
 // run is under way are left out, as are those that have passed when sched is
@@ -32,19 +58,25 @@ type calendar struct {
 // time.
 //
 // If the wall clock is set, that is noticed within a minute: the timer fires at
-// least once a minute to look, as long as the Job is pending.
+// least once a minute to look, as long as the Job is pending. Set forward, past
+// any number of occurrences, it makes one run. Set back to more than a minute
+// before the time that sched was last given, it has sched asked again, and times
+// that come again have runs again. Set back by less, as time servers do, it makes
+// no run twice: the series waits until the clock has come to the next occurrence.
 //
 // sched is asked on the calling goroutine first, and then on the executor, never
-// by two goroutines at once. If it panics there, it is asked again a minute
-// later. Schedule panics if sched or f is nil. On a closed Scheduler, or on one
-// with too many pending timers, the Job is over at once, and counted in Stats as
-// rejected. A Job counts as one pending timer until it is over.
+// by two goroutines at once. If it panics there, when a run begins, the run is
+// made all the same; the panic then goes where a panic of f's does, and sched is
+// asked again a minute later; until then [Job.Next] is the last that it gave.
+// Schedule panics if sched or f is nil. On a closed Scheduler, or on one with too
+// many pending timers, the Job is over at once, and counted in Stats as rejected.
+// A Job counts as one pending timer until it is over.
 func (s *Scheduler) Schedule(sched Schedule, f func()) *Job {
 	if sched == nil || f == nil {
 		panic("timer: Schedule with a nil Schedule or func")
 	}
 	now := s.wall()
-	c := &calendar{schedule: sched, next: sched.Next(now).Round(0)}
+	c := &calendar{schedule: sched, next: sched.Next(now).Round(0), done: now}
 	if c.next.IsZero() {
 		return &Job{f: f, plan: c, sh: s.shards[0], over: true}
 	}
@@ -61,51 +93,131 @@ func (s *Scheduler) wall() time.Time {
 }
 
 func (c *calendar) occurLocked(j *Job, at moment) (next int64, due bool) {
-	wait := c.next.Sub(j.sh.s.wall())
+	now := j.sh.s.wall()
+	// Whoever asks moves the timer. Should the executor refuse what is submitted
+	// here, this is when to try again.
+	next = deadlineAfter(at.now, watch)
+	wait := c.next.Sub(now)
 	if wait > 0 {
-		return deadlineAfter(at.now, min(wait, watch)), false
+		next = deadlineAfter(at.now, min(wait, watch))
 	}
-	// The run asks for the next time, which is the user's code, and moves the
-	// timer. Should the executor refuse it, this is when to try again.
-	return deadlineAfter(at.now, watch), j.state != running
+	c.failed = false
+	due = wait <= 0 && !c.gone
+	switch {
+	case j.state == running:
+		if due {
+			c.goneLocked() // ended sees it
+		}
+		return next, false
+	case due || j.state == submitted:
+		return next, true
+	case c.gone || c.wasSetBackLocked(now):
+		c.lookLocked(j)
+	}
+	return next, false
 }
 
-func (c *calendar) begun(j *Job) { c.ask(j) }
+// goneLocked notes that next is run now, or left out.
+func (c *calendar) goneLocked() {
+	c.gone = true
+	if c.next.After(c.done) {
+		c.done = c.next
+	}
+}
+
+// wasSetBackLocked reports whether next may not be the first occurrence any more.
+// While the clock shows a time from done to next, it is.
+func (c *calendar) wasSetBackLocked(now time.Time) bool { return c.done.Sub(now) > setBack }
+
+// lookLocked submits a look, unless there is one that the executor has not
+// refused.
+func (c *calendar) lookLocked(j *Job) {
+	h := &j.sh.s.hand
+	dropped := h.dropped.Load()
+	if j.state == looking && j.refused == dropped {
+		return
+	}
+	j.state, j.refused = looking, dropped
+	h.soonLocked(j.sh, func() { c.look(j) })
+}
+
+func (c *calendar) look(j *Job) {
+	j.sh.mu.Lock()
+	if j.state != looking || j.over {
+		j.sh.mu.Unlock()
+		return
+	}
+	j.state = running
+	j.sh.mu.Unlock()
+	c.ended(j)
+}
+
+func (c *calendar) begun(j *Job) {
+	j.sh.mu.Lock()
+	c.goneLocked()
+	j.sh.mu.Unlock()
+	asked := false
+	defer func() {
+		if !asked {
+			j.f() // the schedule has panicked; the run is due nonetheless
+		}
+	}()
+	c.ask(j, running)
+	asked = true
+}
 
 // ended asks again if the next occurrence has passed during the run.
 func (c *calendar) ended(j *Job) {
-	defer func() {
-		j.sh.mu.Lock()
+	now := j.sh.s.wall()
+	j.sh.mu.Lock()
+	// The timer may have fired since the clock was read: then it has set gone, or
+	// else it will find the Job idle.
+	if !c.next.After(now) {
+		c.goneLocked()
+	}
+	if j.over || c.failed || !c.gone && !c.wasSetBackLocked(now) {
 		j.state = idle
 		j.sh.unlock()
-	}()
-	c.ask(j)
+		return
+	}
+	j.sh.mu.Unlock()
+	c.ask(j, idle)
 }
 
-// ask gets the next occurrence, if the one that is known has passed, and sets
-// the timer for it.
-func (c *calendar) ask(j *Job) {
+// ask gets the next occurrence, sets the timer for it and puts the Job in a
+// state.
+func (c *calendar) ask(j *Job, state jobState) {
 	s := j.sh.s
 	mono, now := s.now(), s.wall()
+	from := now
 	j.sh.mu.Lock()
-	known := c.next
-	over := j.over
+	if c.done.After(now) && !c.wasSetBackLocked(now) {
+		from = c.done // the clock was set back a little: nothing comes again
+	}
 	j.sh.mu.Unlock()
-	if over || known.After(now) {
-		return
+
+	var next time.Time
+	failed := true
+	defer func() {
+		j.sh.mu.Lock()
+		defer j.sh.unlock()
+		j.state = state
+		c.done, c.gone, c.failed = from, failed, failed
+		switch {
+		case failed:
+			j.moveLocked(s.now(), watch)
+		case next.IsZero():
+			j.endLocked()
+		default:
+			c.next = next
+			j.moveLocked(mono, min(next.Sub(now), watch))
+		}
+	}()
+	next = c.schedule.Next(from).Round(0)
+	if !next.IsZero() && !next.After(from) {
+		next = from.Add(time.Second)
 	}
-	next := c.schedule.Next(now).Round(0)
-	if !next.IsZero() && !next.After(now) {
-		next = now.Add(time.Second)
-	}
-	j.sh.mu.Lock()
-	defer j.sh.unlock()
-	if next.IsZero() {
-		j.endLocked()
-		return
-	}
-	c.next = next
-	j.moveLocked(mono, min(next.Sub(now), watch))
+	failed = false
 }
 
 func (c *calendar) nextLocked(*Scheduler) time.Time { return c.next }

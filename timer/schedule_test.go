@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,69 +183,104 @@ func TestSchedule_NextPanics(t *testing.T) {
 	clk.Advance(10 * time.Second)
 	require.Equal(t, 10, runs)
 	broken = true
-	clk.Advance(10 * time.Minute)
-	require.Positive(t, panics)
-	require.LessOrEqual(t, panics, 11, "once a minute")
-	require.Equal(t, 10, runs, "the run that could not be planned")
+	clk.Advance(time.Second)
+	require.Equal(t, 11, runs, "the run that was due is made")
+	require.Equal(t, 1, panics)
+	require.Equal(t, epoch.Add(11*time.Second), j.Next(), "the last that is known")
+	clk.Advance(10*time.Minute - 1)
+	require.Equal(t, 10, panics, "it is asked again once a minute")
+	require.Equal(t, 11, runs, "no more than were due")
 	require.Equal(t, 1, s.Len(), "the series goes on")
+	clk.Advance(1)
+	require.Equal(t, 11, panics)
 	broken = false
 	clk.Advance(time.Minute)
-	require.Greater(t, runs, 10, "noticed within a minute")
-	runs = 0
+	require.Equal(t, 11, runs, "what came in between is left out")
+	require.Equal(t, clk.Now().Add(time.Second), j.Next())
 	clk.Advance(10 * time.Second)
-	require.Equal(t, 10, runs)
+	require.Equal(t, 21, runs)
+	require.Equal(t, 11, panics)
 	require.True(t, j.Stop())
 	balanced(t, s.Stats())
 }
 
-// The wall clock is set forward, past an occurrence: it is noticed within a
-// minute, and one run makes up for all that were passed over.
-func TestSchedule_WallClockSetForward(t *testing.T) {
-	s, clk := virtual(t)
-	var runs []time.Time
-	j := s.Schedule(each(time.Hour), func() { runs = append(runs, clk.Wall()) })
-	clk.Advance(10*time.Minute + 30*time.Second)
-	clk.SetWall(epoch.Add(5*time.Hour + 20*time.Minute))
-	clk.Advance(time.Minute)
-	require.Len(t, runs, 1)
-	require.WithinRange(t, runs[0], epoch.Add(5*time.Hour+20*time.Minute), epoch.Add(5*time.Hour+21*time.Minute))
-	require.Equal(t, epoch.Add(6*time.Hour), j.Next())
-	clk.Advance(39*time.Minute - 1)
-	require.Len(t, runs, 1)
-	clk.Advance(1)
-	require.Len(t, runs, 2)
-	require.Equal(t, epoch.Add(6*time.Hour), runs[1])
-
-	// Not past it: it comes sooner, to the tick.
-	clk.SetWall(epoch.Add(6*time.Hour + 58*time.Minute + 30*time.Second))
-	clk.Advance(90*time.Second - 1)
-	require.Len(t, runs, 2)
-	clk.Advance(1)
-	require.Len(t, runs, 3)
-	require.Equal(t, epoch.Add(7*time.Hour), runs[2])
+// Next panics, and what it is that is told of it: the value and where it was. The
+// run that is made all the same may panic too, or end its goroutine.
+func TestSchedule_NextPanicsAndTheRunToo(t *testing.T) {
+	for name, f := range map[string]func(){
+		"returns": func() {},
+		"recovers": func() {
+			if v := recover(); v != nil {
+				panic("recovered what is not its own")
+			}
+		},
+		"panics": func() { panic("run") },
+		"ends":   runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told []any
+				s := timer.New(timer.WithPanicHandler(func(v any, stack []byte) {
+					told = append(told, v)
+					require.Contains(t, string(stack), "brokenNext")
+				}))
+				begin := time.Now()
+				asked := 0
+				var runs []time.Duration
+				s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+					if asked++; asked == 2 {
+						brokenNext()
+					}
+					return everySecond.Next(t)
+				}), func() {
+					if runs = append(runs, time.Since(begin)); len(runs) == 1 {
+						f()
+					}
+				})
+				time.Sleep(63*time.Second + 500*time.Millisecond)
+				require.NoError(t, s.Shutdown(context.Background()))
+				require.Equal(t, seconds(1, 62, 63), runs)
+				switch name {
+				case "ends": // and so does the panic
+					require.Empty(t, told)
+				case "panics":
+					require.Equal(t, []any{"run"}, told)
+				default:
+					require.Equal(t, []any{"next"}, told)
+				}
+				balanced(t, s.Stats())
+			})
+		})
+	}
 }
 
-// Set back, the occurrence comes when the wall clock shows it, not before.
-func TestSchedule_WallClockSetBack(t *testing.T) {
-	s, clk := virtual(t)
-	var runs []time.Time
-	s.Schedule(each(time.Hour), func() { runs = append(runs, clk.Wall()) })
-	clk.Advance(59 * time.Minute)
-	clk.SetWall(epoch.Add(-2 * time.Hour))
-	clk.Advance(2*time.Hour + 59*time.Minute + 59*time.Second)
-	require.Empty(t, runs, "early, by the wall clock")
-	clk.Advance(time.Second)
-	require.Equal(t, []time.Time{epoch.Add(time.Hour)}, runs)
+func brokenNext() { panic("next") }
 
-	// A moment before it is due, when the timer has been set for it.
-	clk.SetWall(epoch.Add(2*time.Hour - 2*time.Minute))
-	clk.Advance(2*time.Minute - time.Millisecond)
-	clk.SetWall(epoch.Add(2*time.Hour - 5*time.Second))
-	clk.Advance(4999 * time.Millisecond)
-	require.Len(t, runs, 1)
-	clk.Advance(time.Millisecond)
-	require.Len(t, runs, 2)
-	require.Equal(t, epoch.Add(2*time.Hour), runs[1])
+// It panics when it is asked at the end of a run.
+func TestSchedule_NextPanicsAtTheEndOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := 0
+		s := timer.New(timer.WithPanicHandler(func(any, []byte) { panics++ }))
+		begin := time.Now()
+		var runs []time.Duration
+		asked := 0
+		s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+			if asked++; asked == 3 {
+				panic("oops")
+			}
+			return everySecond.Next(t)
+		}), func() {
+			if runs = append(runs, time.Since(begin)); len(runs) == 1 {
+				time.Sleep(2500 * time.Millisecond)
+			}
+		})
+		time.Sleep(66 * time.Second)
+		require.NoError(t, s.Shutdown(context.Background()))
+		require.Equal(t, 1, panics)
+		// At 3.5 s, and a minute later.
+		require.Equal(t, seconds(1, 64, 65), runs[:3])
+		balanced(t, s.Stats())
+	})
 }
 
 // Durations do not follow the wall clock.

@@ -1,0 +1,367 @@
+package timer_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// What a Job with a Schedule does when the wall clock is set, and when time goes
+// on while it looks.
+
+// The wall clock is set forward, past an occurrence: it is noticed within a
+// minute, and one run makes up for all that were passed over.
+func TestSchedule_WallClockSetForward(t *testing.T) {
+	s, clk := virtual(t)
+	var runs []time.Time
+	j := s.Schedule(each(time.Hour), func() { runs = append(runs, clk.Wall()) })
+	clk.Advance(10*time.Minute + 30*time.Second)
+	clk.SetWall(epoch.Add(5*time.Hour + 20*time.Minute))
+	clk.Advance(time.Minute)
+	require.Len(t, runs, 1)
+	require.WithinRange(t, runs[0], epoch.Add(5*time.Hour+20*time.Minute), epoch.Add(5*time.Hour+21*time.Minute))
+	require.Equal(t, epoch.Add(6*time.Hour), j.Next())
+	clk.Advance(39*time.Minute - 1)
+	require.Len(t, runs, 1)
+	clk.Advance(1)
+	require.Len(t, runs, 2)
+	require.Equal(t, epoch.Add(6*time.Hour), runs[1])
+
+	// Not past it: it comes sooner, to the tick.
+	clk.SetWall(epoch.Add(6*time.Hour + 58*time.Minute + 30*time.Second))
+	clk.Advance(90*time.Second - 1)
+	require.Len(t, runs, 2)
+	clk.Advance(1)
+	require.Len(t, runs, 3)
+	require.Equal(t, epoch.Add(7*time.Hour), runs[2])
+}
+
+// Set forward past millions of occurrences, once and back and forth.
+func TestSchedule_WallClockSetForwardByYears(t *testing.T) {
+	s, clk := virtual(t)
+	runs := 0
+	j := s.Schedule(everySecond, func() { runs++ })
+	clk.Advance(3 * time.Second)
+	clk.SetWall(epoch.AddDate(69, 0, 0))
+	clk.Advance(time.Second)
+	require.Equal(t, 4, runs)
+	clk.Advance(time.Minute)
+	require.Equal(t, 64, runs)
+	clk.SetWall(epoch)
+	clk.Advance(time.Second) // it is asked
+	require.Equal(t, 64, runs)
+	clk.SetWall(epoch.AddDate(69, 0, 0))
+	clk.Advance(time.Second)
+	require.Equal(t, 65, runs)
+	require.Equal(t, clk.Wall().Add(time.Second), j.Next())
+	balanced(t, s.Stats())
+}
+
+// Set back, occurrences come when the wall clock shows their times, not before,
+// and those whose times come again come again.
+func TestSchedule_WallClockSetBack(t *testing.T) {
+	s, clk := virtual(t)
+	var runs []time.Time
+	j := s.Schedule(each(time.Hour), func() { runs = append(runs, clk.Wall()) })
+	clk.Advance(59 * time.Minute)
+	clk.SetWall(epoch.Add(-2 * time.Hour))
+	clk.Advance(time.Minute)
+	require.Equal(t, epoch.Add(-time.Hour), j.Next(), "noticed within a minute")
+	clk.Advance(58*time.Minute + 59*time.Second)
+	require.Empty(t, runs, "early, by the wall clock")
+	clk.Advance(time.Second)
+	require.Equal(t, []time.Time{epoch.Add(-time.Hour)}, runs)
+	clk.Advance(2 * time.Hour)
+	require.Equal(t, []time.Time{epoch.Add(-time.Hour), epoch, epoch.Add(time.Hour)}, runs)
+
+	// A moment before it is due, when the timer has been set for it.
+	clk.SetWall(epoch.Add(2*time.Hour - 2*time.Minute))
+	clk.Advance(2*time.Minute - time.Millisecond)
+	clk.SetWall(epoch.Add(2*time.Hour - 5*time.Second))
+	clk.Advance(4999 * time.Millisecond)
+	require.Len(t, runs, 3)
+	clk.Advance(time.Millisecond)
+	require.Len(t, runs, 4)
+	require.Equal(t, epoch.Add(2*time.Hour), runs[3])
+
+	// By less than since it was asked: what is next stays so.
+	clk.Advance(50 * time.Minute)
+	clk.SetWall(epoch.Add(2*time.Hour + 5*time.Minute))
+	clk.Advance(55*time.Minute - 1)
+	require.Len(t, runs, 4)
+	clk.Advance(1)
+	require.Len(t, runs, 5)
+	require.Equal(t, epoch.Add(3*time.Hour), runs[4])
+	balanced(t, s.Stats())
+}
+
+// The clock was in 2099, and is put right.
+func TestSchedule_WallClockSetBackByYears(t *testing.T) {
+	clk := timertest.NewClock(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	runs := 0
+	j := s.Schedule(everySecond, func() { runs++ })
+	clk.Advance(3 * time.Second)
+	require.Equal(t, 3, runs)
+	right := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clk.SetWall(right)
+	clk.Advance(time.Hour)
+	require.Equal(t, right.Add(time.Hour+time.Second), j.Next())
+	require.Equal(t, 3+3600-1, runs, "all but the one at which it was noticed")
+	balanced(t, s.Stats())
+}
+
+// Set back inside a run, it is noticed when the run ends.
+func TestSchedule_WallClockSetBackDuringARun(t *testing.T) {
+	s, clk := virtual(t)
+	var runs []time.Time
+	j := s.Schedule(each(time.Hour), func() {
+		if runs = append(runs, clk.Wall()); len(runs) == 1 {
+			clk.SetWall(epoch.Add(-10 * time.Minute))
+		}
+	})
+	clk.Advance(time.Hour)
+	require.Equal(t, epoch, j.Next())
+	clk.Advance(70 * time.Minute)
+	require.Equal(t, []time.Time{epoch.Add(time.Hour), epoch, epoch.Add(time.Hour)}, runs)
+}
+
+// Set back by up to a minute, as a time server does, nothing runs twice.
+func TestSchedule_WallClockSetBackALittle(t *testing.T) {
+	for _, by := range []time.Duration{time.Millisecond, time.Second, 30 * time.Second, time.Minute} {
+		s, clk := virtual(t)
+		var runs []time.Time
+		f := func() { runs = append(runs, clk.Wall()) }
+		back := func() { clk.SetWall(clk.Wall().Add(-by)) }
+
+		// Right after a run.
+		j := s.Schedule(each(time.Hour), f)
+		clk.Advance(time.Hour)
+		back()
+		clk.Advance(time.Hour)
+		require.Equal(t, []time.Time{epoch.Add(time.Hour)}, runs, by)
+		clk.Advance(by)
+		require.Equal(t, []time.Time{epoch.Add(time.Hour), epoch.Add(2 * time.Hour)}, runs, by)
+
+		// Between the occurrence and the run.
+		_, err := s.Start(time.Hour, back) // fires first: its deadline is not moved
+		require.NoError(t, err)
+		clk.Advance(time.Hour)
+		require.Len(t, runs, 3, by)
+		require.Equal(t, epoch.Add(3*time.Hour-by), runs[2])
+		require.Equal(t, epoch.Add(4*time.Hour), j.Next(), by)
+		clk.Advance(time.Hour)
+		require.Len(t, runs, 3, by)
+		clk.Advance(by)
+		require.Len(t, runs, 4, by)
+		require.True(t, j.Stop())
+
+		// A series whose times lie closer than that waits until they have come.
+		runs = nil
+		s.Schedule(everySecond, f)
+		clk.Advance(10 * time.Second)
+		back()
+		clk.Advance(by + 10*time.Second)
+		require.Len(t, runs, 20, by)
+		for i, r := range runs {
+			require.Equal(t, runs[0].Add(time.Duration(i)*time.Second), r)
+		}
+		balanced(t, s.Stats())
+	}
+}
+
+// The executor refuses to have the schedule asked: it is tried again within a
+// minute. An occurrence that comes before it was asked is made.
+func TestSchedule_WallClockSetBackUnderABusyExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := executor.NewPool(executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Reject))
+		s, clk := virtual(t, timer.WithExecutor(pool))
+		advance := func(d time.Duration) {
+			clk.Advance(d)
+			synctest.Wait()
+		}
+		var runs []time.Time
+		asked := 0
+		j := s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+			asked++
+			return each(time.Hour).Next(t)
+		}), func() { runs = append(runs, clk.Wall()) })
+		release := make(chan struct{})
+		require.NoError(t, pool.Submit(func() { <-release }))
+		synctest.Wait()
+		require.NoError(t, pool.Submit(func() {}))
+		clk.SetWall(epoch.Add(-90 * time.Minute))
+		advance(5 * time.Minute)
+		require.EqualValues(t, 5, s.Stats().Dropped, "tried each minute")
+		require.Equal(t, epoch.Add(time.Hour), j.Next())
+		close(release)
+		synctest.Wait()
+		advance(time.Minute)
+		require.Equal(t, epoch.Add(-time.Hour), j.Next())
+		require.Equal(t, 2, asked)
+
+		// Now it is in the queue when an occurrence comes: the clock is set on.
+		release = make(chan struct{})
+		require.NoError(t, pool.Submit(func() { <-release }))
+		synctest.Wait()
+		clk.SetWall(epoch.Add(-5 * time.Hour))
+		advance(2 * time.Minute)
+		require.EqualValues(t, 5, s.Stats().Dropped)
+		clk.SetWall(epoch.Add(time.Minute))
+		advance(2 * time.Minute)
+		require.Empty(t, runs)
+		close(release)
+		synctest.Wait()
+		advance(2 * time.Minute)
+		require.Len(t, runs, 1)
+		require.Equal(t, epoch.Add(time.Hour), j.Next())
+		require.True(t, j.Stop())
+		require.NoError(t, pool.Shutdown(context.Background()))
+		balanced(t, s.Stats())
+	})
+}
+
+// Whatever is done to the wall clock, and whichever call of Next panics: nothing
+// runs twice unless the clock was set back by more than a minute, and when the
+// clock is left alone all runs are on time again within two minutes.
+func TestSchedule_WallClockModel(t *testing.T) {
+	rng := newRand(t)
+	// In whole ticks: nothing is rounded.
+	upTo := func(d time.Duration) time.Duration {
+		return time.Duration(rng.Int64N(int64(d/timer.DefaultTick))) * timer.DefaultTick
+	}
+	for range 100 {
+		s, clk := virtual(t, timer.WithPanicHandler(func(any, []byte) {}))
+		period := time.Duration(1+rng.IntN(100)) * time.Second
+		var runs []time.Time
+		var asked, last time.Time // what the schedule was given; the last occurrence
+		set := func() {
+			by := upTo(2*time.Minute) - time.Minute
+			if rng.IntN(2) == 0 {
+				by *= 1000
+			}
+			clk.SetWall(clk.Wall().Add(by))
+			if asked.Sub(clk.Wall()) > time.Minute {
+				last = time.Time{} // it may come again
+			}
+		}
+		broken := 0
+		s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+			asked = t
+			if rng.IntN(100) < broken {
+				panic("oops")
+			}
+			return each(period).Next(t)
+		}), func() {
+			now := clk.Wall()
+			this := now.Truncate(period)
+			require.True(t, last.Before(this), "twice: %v", this)
+			last = this
+			runs = append(runs, now)
+			if broken > 0 && rng.IntN(10) == 0 {
+				set()
+			}
+		})
+		for range 20 {
+			broken = 30
+			for range rng.IntN(10) {
+				if rng.IntN(3) == 0 {
+					set()
+				}
+				clk.Advance(upTo(2 * period))
+			}
+			broken = 0
+			clk.Advance(2*time.Minute + period)
+			runs = nil
+			first := each(period).Next(clk.Wall())
+			clk.Advance(10 * period)
+			require.Len(t, runs, 10, "period %v", period)
+			for i, r := range runs {
+				require.Equal(t, first.Add(time.Duration(i)*period), r, "period %v", period)
+			}
+		}
+		balanced(t, s.Stats())
+	}
+}
+
+// hookClock calls a function after some reading of the wall clock.
+type hookClock struct {
+	*timertest.Clock
+	in   int // how many readings from now
+	hook func()
+}
+
+func (c *hookClock) Wall() time.Time {
+	w := c.Clock.Wall()
+	if c.in > 0 {
+		if c.in--; c.in == 0 {
+			c.hook()
+		}
+	}
+	return w
+}
+
+// A run ends at the very moment of the next occurrence, which comes at one time
+// or another of the run's looking for it. That one may be left out, and the next
+// is kept.
+func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		during   time.Duration // how long the run takes before it ends
+		readings int           // after which the occurrence comes, or
+		asked    int           // inside the asking of this number
+		want     []time.Duration
+	}{
+		{"after it has read the clock", 0, 1, 0, seconds(1, 3, 4, 5, 6)},
+		{"another one, after it has read the clock", time.Second, 1, 0, seconds(1, 4, 5, 6)},
+		{"another one, before it asks", time.Second, 2, 0, seconds(1, 3, 4, 5, 6)},
+		{"another one, while it asks", time.Second, 0, 3, seconds(1, 3, 4, 5, 6)},
+		{"while it asks as it begins", 0, 0, 2, seconds(2, 3, 4, 5, 6)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clk := &hookClock{Clock: timertest.NewClock(epoch)}
+				clk.hook = func() { clk.Advance(time.Second) }
+				s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewGoroutines()))
+				var runs []time.Duration
+				asked := 0
+				release := make(chan struct{})
+				j := s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+					if asked++; asked == c.asked {
+						clk.hook()
+					}
+					return everySecond.Next(t)
+				}), func() {
+					if runs = append(runs, clk.Now().Sub(epoch)); len(runs) == 1 {
+						<-release
+					}
+				})
+				advance := func(d time.Duration) {
+					clk.Advance(d)
+					synctest.Wait()
+				}
+				advance(time.Second)
+				advance(c.during)
+				clk.in = c.readings
+				close(release)
+				synctest.Wait()
+				advance(0)
+				for clk.Now().Before(epoch.Add(6 * time.Second)) {
+					advance(time.Second)
+				}
+				require.Equal(t, c.want, runs)
+				require.True(t, j.Stop())
+				require.NoError(t, s.Shutdown(context.Background()))
+				balanced(t, s.Stats())
+			})
+		})
+	}
+}
