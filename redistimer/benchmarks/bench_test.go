@@ -49,9 +49,12 @@ var impls = []struct {
 	{"asynq", newAsynq},
 }
 
-// scale returns n, or a tenth of it.
+// scale returns n, or a tenth of it, or with -short a hundredth.
 func scale(n int) int {
-	if os.Getenv("TICKLESS_BENCH") == "long" {
+	switch {
+	case testing.Short():
+		return n / 100
+	case os.Getenv("TICKLESS_BENCH") == "long":
 		return n
 	}
 	return n / 10
