@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +36,7 @@ func TestFault_BadReceivers(t *testing.T) {
 	var under, most, early atomic.Int64
 	var tried sync.Map
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get("Tickless-Key")
+		key, _ := url.PathUnescape(r.Header.Get("Tickless-Key"))
 		last, again := tried.Swap(key, time.Now())
 		switch path := r.URL.Path; {
 		case path == "/redirect":
@@ -87,15 +87,15 @@ func TestFault_BadReceivers(t *testing.T) {
 		return err
 	}, redistimer.WithConcurrency(512))
 	var items []redistimer.Item
-	add := func(key, url string) {
-		task, err := callback.Request{URL: url, Body: []byte(mark)}.Task(key)
+	add := func(key, to string) {
+		task, err := callback.Request{URL: to, Body: []byte(mark)}.Task(key)
 		require.NoError(t, err)
 		task.Handler = "h"
 		items = append(items, redistimer.Item{Task: task, When: redistimer.After(time.Second)})
 	}
 	for i := range each {
 		for _, path := range []string{"/429", "/slow", "/reset", "/redirect"} {
-			add(fmt.Sprint(prefix, strings.Trim(path, "/"), i), bad.URL+path)
+			add(fmt.Sprint(prefix, "bad", path, "-", i), bad.URL+path)
 		}
 	}
 	for i := range many {
