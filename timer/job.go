@@ -36,7 +36,8 @@ type Job struct {
 // under the lock. So the series goes on even if the executor refuses a run: an
 // occurrence that finds the Job submitted, and callbacks refused since, submits
 // it once more. Of two submissions the first that comes to run finds the Job
-// submitted, and the other does nothing.
+// submitted, and the other does nothing. (A Job with a Schedule has one state
+// more: looking.)
 type jobState uint8
 
 const (
