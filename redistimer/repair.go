@@ -16,8 +16,8 @@ type Repair struct {
 
 // Repair looks at every task and sees that it is in exactly one place, pending,
 // running or dead, and puts right what is not. Nothing here needs it as long as
-// the server keeps what it has acknowledged: it is for what a failover, a disk
-// or a person with redis-cli has left. It works in small steps beside the traffic,
+// the server keeps what it has acknowledged: it is for what a failover, a server
+// that crashed while it wrote its AOF, a disk or a person with redis-cli has left. It works in small steps beside the traffic,
 // and the context ends it. O(n).
 func (c *Client) Repair(ctx context.Context) (Repair, error) {
 	var total Repair

@@ -118,6 +118,10 @@ type trial struct {
 	notes []string // for the report
 	dups  int
 	lost  []string
+	// torn is for servers that are killed again and again while they write their
+	// AOF, which can leave a task without a place: see docs/operating.md. Repair
+	// finds it, and then it must come.
+	torn bool
 	// loose is for faults after which a server has forgotten what it said:
 	// duplicates and losses are reported and not judged.
 	loose bool
@@ -261,6 +265,15 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 	require.NoError(x, err)
 	repair, err := x.c.Repair(ctx)
 	require.NoError(x, err)
+	if x.torn && repair.Requeued > 0 {
+		x.note("Repair put %d tasks into their places", repair.Requeued)
+		x.work(x.r, nil)
+		x.drain(patience)
+		x.stop()
+		again, err := x.c.Repair(ctx)
+		require.NoError(x, err)
+		require.Zero(x, again.Requeued+again.Doubled+again.Orphaned)
+	}
 	dead := make(map[string]bool)
 	for d, err := range x.c.DeadLetters(ctx) {
 		require.NoError(x, err)
@@ -274,6 +287,9 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 		}
 	}
 	allowed := int(st.Crashed)
+	if x.torn {
+		allowed += 3 // as often as it was killed
+	}
 	for key, n := range x.l.seen {
 		x.dups += n - 1
 		if n > 1 && x.twice[key] {
@@ -291,7 +307,7 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 	if x.l.early > 0 {
 		x.Errorf("%d came early", x.l.early)
 	}
-	if broken > 0 {
+	if broken > 0 && !x.torn {
 		x.Errorf("the invariant is broken: %+v", repair)
 	}
 	if !x.loose {
@@ -299,8 +315,7 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 			x.Errorf("%d acknowledged tasks are missing: %.5q", len(x.lost), x.lost)
 		}
 		if x.dups > allowed {
-			x.Errorf("%d duplicates, and only %d leases ran out, and %d came again that were scheduled twice",
-				x.dups, st.Crashed, allowed-int(st.Crashed))
+			x.Errorf("%d duplicates, and only %d leases ran out; %d are allowed", x.dups, st.Crashed, allowed)
 		}
 	}
 	outcome := "ok"
