@@ -52,11 +52,12 @@ test: deps need-redis ## run the tests of every module, shuffled; needs Go and r
 	$(call each,test,CGO_ENABLED=0 TICKLESS_CONFORMANCE=off $(GO) test -shuffle=on $(TESTFLAGS) ./...)
 	GOWORK=off CGO_ENABLED=0 $(GO) test $(TESTFLAGS) ./internal/conformance
 
-# The fault cases of redistimer are left out: their workers are processes, and the
+# -short leaves out what takes minutes and runs the same code as another test. The
+# fault cases of redistimer are left out: their workers are processes, and the
 # package's own tests run the same code.
 .PHONY: race
 race: need-cgo need-redis ## run the tests of every module under the race detector
-	$(call each,race,TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off $(GO) test -race -shuffle=on $(TESTFLAGS) ./...)
+	$(call each,race,TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off $(GO) test -race -short -shuffle=on $(TESTFLAGS) ./...)
 	GOWORK=off $(GO) test -race $(TESTFLAGS) ./internal/conformance
 
 # The race detector links against the C library (except on macOS).

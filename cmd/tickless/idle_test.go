@@ -136,6 +136,9 @@ func TestIdle_Processes(t *testing.T) {
 }
 
 func TestIdle_Table(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector: make test runs it")
+	}
 	t.Parallel()
 	stdout, stderr, code := runProgram(t, append(idleLoad, "--conns", "100", "--memory", "1k")...)
 	if code != 0 {

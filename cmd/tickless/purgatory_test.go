@@ -145,6 +145,9 @@ func TestPurgatory_Table(t *testing.T) {
 
 // From a rate that no machine holds down to one that it does.
 func TestPurgatory_Saturate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector: make test runs it")
+	}
 	stdout, stderr, code := runProgram(t, "purgatory", "--saturate", "--json", "--rate", "4M", "--duration", "50ms",
 		"--p50", "1s", "--p75", "2s", "--timeout", "1ms")
 	if code != 0 {

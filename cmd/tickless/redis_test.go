@@ -188,6 +188,9 @@ func TestRedis_RealServer(t *testing.T) {
 }
 
 func TestRedis_RealCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector: make test runs it")
+	}
 	t.Parallel()
 	// A cluster's bus is on another port, which the system chooses no better.
 	addr := startRealRedis(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t))

@@ -35,6 +35,9 @@ func TestScale_Help(t *testing.T) {
 }
 
 func TestScale_JSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector: make test runs it")
+	}
 	stdout, stderr, code := runProgram(t, "scale", "--counts", "1k,20k", "--json")
 	if code != 0 {
 		t.Fatalf("exit code %d, %s", code, stderr)
