@@ -157,6 +157,19 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			advance()
 			require.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
 
+			// Also if the Scheduler has been closed meanwhile: they had fired.
+			closed := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+			order = nil
+			start(t, closed, time.Second, interrupt)
+			start(t, closed, time.Second, func() { order = append(order, 0) })
+			advance()
+			require.Empty(t, closed.Close())
+			require.Empty(t, order)
+			advance()
+			require.Equal(t, []int{0}, order)
+			_, set := clk.Next()
+			require.False(t, set, "an alarm is left")
+
 			// Or by Shutdown.
 			order = nil
 			start(t, s, 0, runtime.Goexit)
@@ -222,5 +235,17 @@ func TestLateness_QuantileIsNotBelowTheTrueOne(t *testing.T) {
 		got, want := l.Quantile(q.q), q.want*time.Millisecond
 		require.GreaterOrEqual(t, got, want, q.q)
 		require.LessOrEqual(t, got, want+want/8, q.q)
+	}
+}
+
+// What is over is so whatever the context says.
+func TestSchedulerShutdown_NothingLeftAndAContextThatHasEnded(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		clk := timertest.NewClock(epoch)
+		for _, s := range []*timer.Scheduler{timer.New(timer.WithClock(clk)), timer.New(timer.WithExecutor(executor.NewInline()))} {
+			require.NoError(t, s.Shutdown(ended))
+		}
 	}
 }

@@ -75,8 +75,8 @@ func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
 // Set has the callback run with key and value after d from now, in place of what
 // was pending for the key. A d of zero or less is due at once; the callback
 // never runs inside Set. The error is [ErrClosed] or, for a key that is not
-// pending, [ErrTooManyPending], whatever d; then what was pending stays. O(1); over a key that is pending it allocates
-// nothing.
+// pending, [ErrTooManyPending], whatever d is; then what was pending stays. O(1);
+// over a key that is pending it allocates nothing.
 func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	now := k.s.now()
 	sh, p := k.lock(key)

@@ -35,6 +35,17 @@ func (l *latch) wait(ctx context.Context) error {
 	}
 	done := l.done
 	l.mu.Unlock()
+	return await(ctx, done)
+}
+
+// await blocks until done is closed, or returns ctx's error if it ends first. What
+// is done already is so whatever ctx says.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	default:
+	}
 	select {
 	case <-done:
 		return nil

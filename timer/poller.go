@@ -47,7 +47,7 @@ type poller struct {
 	look atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
-	// unfinished: it was interrupted.
+	// unfinished: it was interrupted, and sleeps with work at hand.
 	unfinished bool
 
 	wakeups, emptyWakeups uint64
@@ -148,25 +148,26 @@ func (p *poller) interrupted() {
 	p.up.add(-1)
 }
 
-// finish works until nothing is left that is due, on goroutines of its own, or
+// finish does what is left for a closed poller, on goroutines of its own, or
 // returns ctx's error if that ends first.
 func (p *poller) finish(ctx context.Context) error {
-	for more := true; more; {
+	for more := p.s.hand.hasReady() || p.wasInterrupted(); more; more = p.wasInterrupted() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			p.poll()
 		}()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := await(ctx, done); err != nil {
+			return err
 		}
-		p.mu.Lock()
-		more = p.unfinished
-		p.mu.Unlock()
 	}
 	return nil
+}
+
+func (p *poller) wasInterrupted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unfinished
 }
 
 // work does all that is due. It reports whether there was anything.
@@ -315,7 +316,7 @@ func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if !p.awake && !p.s.hand.hasReady() {
+	if !p.awake && !p.unfinished && !p.s.hand.hasReady() {
 		p.armed = never
 		p.alarm.Close()
 	}
@@ -326,12 +327,7 @@ func (p *poller) shutdown(ctx context.Context) error {
 	if err := p.up.wait(ctx); err != nil {
 		return err
 	}
-	select {
-	case <-p.alarm.Close():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return await(ctx, p.alarm.Close())
 }
 
 func (p *poller) stats(st *Stats) {
