@@ -24,6 +24,28 @@ func onServer(t *testing.T, args ...string) (*trial, *redistest.Server) {
 	return newTrial(t, s.Client(), s.Addr), s
 }
 
+// killsOne has tasks scheduled for the workers that were started, one of which is
+// killed meanwhile, and judges.
+func (x *trial) killsOne(kills *atomic.Int32, how string) {
+	x.Helper()
+	x.schedule(0, 2000, soon(2*time.Second), "")
+	x.eventually(20*time.Second, "the worker is killed", func() bool { return kills.Load() == 1 })
+	x.note("%s", how)
+	st := x.done(20 * time.Second)
+	require.Positive(x, st.Crashed)
+	require.LessOrEqual(x, x.dups, x.order.Concurrency)
+}
+
+// behind starts a worker whose connections go through a proxy, and another one.
+func (x *trial) behind(p *proxy, victim *atomic.Pointer[proc]) {
+	x.Helper()
+	p.serve()
+	o := x.order
+	o.Addrs = []string{p.addr()}
+	victim.Store(x.start(o))
+	x.start(x.order)
+}
+
 func TestFault_WorkerKilledInACallback(t *testing.T) {
 	x, _ := onServer(t)
 	a := x.start(x.order)
@@ -34,12 +56,7 @@ func TestFault_WorkerKilledInACallback(t *testing.T) {
 			kills.Add(1)
 		}
 	})
-	x.schedule(0, 2000, soon(2*time.Second), "")
-	x.eventually(20*time.Second, "the worker is killed", func() bool { return kills.Load() == 1 })
-	x.note("worker process killed with -9 while it waited for an answer")
-	st := x.done(20 * time.Second)
-	require.Positive(t, st.Crashed)
-	require.LessOrEqual(t, x.dups, x.order.Concurrency)
+	x.killsOne(&kills, "worker process killed with -9 while it waited for an answer")
 }
 
 func TestFault_WorkerKilledBetweenClaimAndDispatch(t *testing.T) {
@@ -54,17 +71,8 @@ func TestFault_WorkerKilledBetweenClaimAndDispatch(t *testing.T) {
 		}
 		return true
 	}
-	p.serve()
-	o := x.order
-	o.Addrs = []string{p.addr()}
-	victim.Store(x.start(o))
-	x.start(x.order)
-	x.schedule(0, 2000, soon(2*time.Second), "")
-	x.eventually(20*time.Second, "the worker is killed", func() bool { return kills.Load() == 1 })
-	x.note("worker process killed with -9 when the claim's answer was on its way")
-	st := x.done(20 * time.Second)
-	require.Positive(t, st.Crashed)
-	require.LessOrEqual(t, x.dups, x.order.Concurrency)
+	x.behind(p, &victim)
+	x.killsOne(&kills, "worker process killed with -9 when the claim's answer was on its way")
 }
 
 func TestFault_WorkerKilledBetweenAnswerAndDone(t *testing.T) {
@@ -80,18 +88,9 @@ func TestFault_WorkerKilledBetweenAnswerAndDone(t *testing.T) {
 		}
 		return true
 	}
-	p.serve()
-	o := x.order
-	o.Addrs = []string{p.addr()}
-	victim.Store(x.start(o))
-	x.start(x.order)
-	x.schedule(0, 2000, soon(2*time.Second), "")
-	x.eventually(20*time.Second, "the worker is killed", func() bool { return kills.Load() == 1 })
-	x.note("worker process killed with -9 after the 2xx, its report on the way")
-	st := x.done(20 * time.Second)
-	require.Positive(t, st.Crashed)
+	x.behind(p, &victim)
+	x.killsOne(&kills, "worker process killed with -9 after the 2xx, its report on the way")
 	require.Positive(t, x.dups, "its task had been handled")
-	require.LessOrEqual(t, x.dups, x.order.Concurrency)
 }
 
 func TestFault_Zombie(t *testing.T) {
