@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -22,10 +19,7 @@ import (
 // Connections over TCP are held by children of this process: one, or several for
 // more than one process may have open, each with a loopback address of its own.
 // A child gets an idleOrder on its standard input, and answers with idleReplies on
-// its standard output. It goes on for as long as its input stays open: that is how
-// it is told to stop, and how it knows that its parent has died. Signals would not
-// do: a terminal sends them to the children too, and the second one ends a program
-// at once.
+// its standard output.
 
 // An idleOrder is what a child is to do.
 type idleOrder struct {
@@ -44,9 +38,6 @@ type idleReply struct {
 	Sent  int64      `json:",omitempty"`
 	Tally *idleTally `json:",omitempty"`
 }
-
-// idleChildPatience is how long a child that is told to stop has for its tally.
-const idleChildPatience = time.Minute
 
 // runIdleChild is the child's part.
 func runIdleChild(cmd *cobra.Command) error {
@@ -133,30 +124,14 @@ func (f *idleChildren) run(ctx context.Context) (*idleTally, error) {
 
 // runOne runs child i, and returns its tally.
 func (f *idleChildren) runOne(ctx context.Context, i int) (*idleTally, error) {
-	self, err := os.Executable()
+	c, err := startChild(ctx, "idle")
 	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, self, "idle", "--child")
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Cancel = stdin.Close
-	cmd.WaitDelay = idleChildPatience
-	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	order := idleOrder{Config: idleOrdered(f.config.of(i)), Side: f.side, Host: i + 1}
-	err = json.NewEncoder(stdin).Encode(order)
+	err = json.NewEncoder(c.stdin).Encode(order)
 	var tally *idleTally
-	for replies := json.NewDecoder(stdout); err == nil && tally == nil; {
+	for replies := json.NewDecoder(c.stdout); err == nil && tally == nil; {
 		var r idleReply
 		if err = replies.Decode(&r); err == nil {
 			f.hear(i, r)
@@ -164,14 +139,14 @@ func (f *idleChildren) runOne(ctx context.Context, i int) (*idleTally, error) {
 		}
 	}
 	// Its end says more than what its pipes do.
-	_ = stdin.Close()
-	if waitErr := cmd.Wait(); tally == nil && waitErr != nil {
+	_ = c.stdin.Close()
+	if waitErr := c.cmd.Wait(); tally == nil && waitErr != nil {
 		err = waitErr
 	}
 	if tally != nil {
 		return tally, nil
 	}
-	return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(complaints.String()))
+	return nil, fmt.Errorf("%w: %s", err, c.complaints.String())
 }
 
 // hear takes note of what child i replies.

@@ -9,10 +9,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +22,7 @@ import (
 //
 // The workers are children of this process. Each gets a redisOrder on its standard
 // input, answers with a line when it works, and goes on for as long as its input
-// stays open: see idle_child.go for why.
+// stays open.
 
 // A redisOrder is what a worker process is told.
 type redisOrder struct {
@@ -69,61 +66,24 @@ func runRedisChild(cmd *cobra.Command) error {
 
 // A redisChild is a worker process, as the parent has it.
 type redisChild struct {
-	cmd        *exec.Cmd
-	stdin      io.Closer
-	complaints output
-	ended      chan struct{} // closed when it has ended
-}
-
-// output is what a child says on standard error, its beginning.
-type output struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.b.Len() < 4096 {
-		o.b.Write(p)
-	}
-	return len(p), nil
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	first, _, _ := strings.Cut(strings.TrimSpace(o.b.String()), "\n")
-	return first
+	*child
+	ended chan struct{} // closed when it has ended
 }
 
 // startRedisChild starts a worker process, and waits until it works.
 func startRedisChild(o redisOrder) (*redisChild, error) {
-	self, err := os.Executable()
+	started, err := startChild(context.Background(), "redis")
 	if err != nil {
 		return nil, err
 	}
-	c := &redisChild{cmd: exec.Command(self, "redis", "--child"), ended: make(chan struct{})}
-	c.cmd.Stderr = &c.complaints
-	stdin, err := c.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	c.stdin = stdin
-	stdout, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	err = json.NewEncoder(stdin).Encode(o)
+	c := &redisChild{child: started, ended: make(chan struct{})}
+	err = json.NewEncoder(c.stdin).Encode(o)
 	var answer [6]byte
 	if err == nil {
-		_, err = io.ReadFull(stdout, answer[:])
+		_, err = io.ReadFull(c.stdout, answer[:])
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, stdout)
+		_, _ = io.Copy(io.Discard, c.stdout)
 		_ = c.cmd.Wait()
 		close(c.ended)
 	}()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -136,33 +135,18 @@ func scaleOne(ctx context.Context, stderr io.Writer, side scaleSide, n int) (*sc
 		return r, nil
 	}
 	fmt.Fprintf(stderr, "%s: %s timers\n", side.name, thousands(int64(n)))
-	self, err := os.Executable()
+	c, err := startChild(ctx, "scale")
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "scale", "--child")
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
-	// Its input stays open until it is over: so it knows when its parent dies.
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	defer stdin.Close()
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	defer c.stdin.Close()
 	r := new(scaleResult)
-	err = json.NewEncoder(stdin).Encode(scaleOrder{side.name, n})
+	err = json.NewEncoder(c.stdin).Encode(scaleOrder{side.name, n})
 	if err == nil {
-		err = json.NewDecoder(stdout).Decode(r)
+		err = json.NewDecoder(c.stdout).Decode(r)
 	}
-	if waitErr := cmd.Wait(); waitErr != nil {
-		return nil, fmt.Errorf("%w: %s", waitErr, strings.TrimSpace(complaints.String()))
+	if waitErr := c.cmd.Wait(); waitErr != nil {
+		return nil, fmt.Errorf("%w: %s", waitErr, c.complaints.String())
 	}
 	return r, err
 }
