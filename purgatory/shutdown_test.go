@@ -2,6 +2,7 @@ package purgatory_test
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
 )
 
 func TestShutdown_HandsBackWhatWaits(t *testing.T) {
@@ -135,6 +137,38 @@ func TestShutdown_WaitsForCallbacks(t *testing.T) {
 	require.Empty(t, pending)
 	require.EqualValues(t, 1, o.expired.Load())
 	empty(t, p, s)
+}
+
+// A Shutdown in the middle of many expiries: each operation is handed back, or its
+// callbacks have returned by then. None is on its way between the two.
+func TestShutdown_InTheMiddleOfExpiries(t *testing.T) {
+	const rounds, each = 1500, 64
+	for range rounds {
+		clk := timertest.NewClock(epoch)
+		s := timer.New(timer.WithClock(clk))
+		p := purgatory.New[string](s)
+		ops := make([]op, each)
+		for i := range ops {
+			watch(t, p, &ops[i], time.Second, "a")
+		}
+		advanced := make(chan struct{})
+		go func() {
+			defer close(advanced)
+			clk.Advance(time.Second)
+		}()
+		for ops[each/2].expired.Load() == 0 {
+			runtime.Gosched()
+		}
+		pending, err := p.Shutdown(t.Context())
+		require.NoError(t, err)
+		over := 0
+		for i := range ops {
+			over += int(ops[i].expired.Load())
+		}
+		require.Equal(t, each, over+len(pending))
+		<-advanced
+		s.Close()
+	}
 }
 
 // From inside a callback it waits for that callback too, and so for ctx.
