@@ -62,3 +62,18 @@ type Ref struct {
 	gen   uint64
 	index Index
 }
+
+// packBits is how much of an index Pack's word has room for.
+const packBits = 64 - genBits
+
+// Pack returns r as a word and the rest. The rest is a small number, and the same
+// for a million entries that were made one after another: a caller who keeps
+// many Refs can keep the words alone, and the rest once for them all.
+func (r Ref) Pack() (word uint64, rest uint32) {
+	return r.gen<<packBits | uint64(r.index)&(1<<packBits-1), uint32(r.index) >> packBits
+}
+
+// Unpack returns the Ref that Pack was called on.
+func Unpack(word uint64, rest uint32) Ref {
+	return Ref{gen: word >> packBits, index: Index(rest<<packBits | uint32(word)&(1<<packBits-1))}
+}

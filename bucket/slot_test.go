@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
@@ -14,6 +15,22 @@ func TestSlot_Is24BytesWithoutPointers(t *testing.T) {
 
 func TestRef_IsSmall(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Ref{}), uintptr(16))
+}
+
+func TestRef_PackAndUnpack(t *testing.T) {
+	words := map[uint64]Ref{}
+	for _, gen := range []uint64{0, 1, 2, 1<<40 - 1, maxGen} {
+		for _, index := range []Index{0, 1, ChunkSize, 1<<packBits - 1, 1 << packBits, 1<<packBits + 1, math.MaxUint32} {
+			r := Ref{gen: gen, index: index}
+			word, rest := r.Pack()
+			require.Equal(t, r, Unpack(word, rest))
+			require.EqualValues(t, index>>packBits, rest)
+			if rest == 0 {
+				require.NotContains(t, words, word)
+				words[word] = r
+			}
+		}
+	}
 }
 
 // Generation, tag and place share a word and must not reach into each other.

@@ -3,6 +3,7 @@ package timer
 import (
 	"time"
 
+	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/timingwheel"
 )
 
@@ -11,21 +12,35 @@ import (
 // once its timer has fired or was stopped it does nothing; it never touches
 // another timer. The zero Handle names no timer.
 type Handle struct {
-	sh *shard
-	id timingwheel.ID
+	home *home
+	word uint64 // of the timer's id, packed
 }
+
+// home is where a timer lives, as far as many timers have it in common: its shard,
+// and the rest of its packed id. So a Handle is two words. A home is small for
+// the garbage collector's sake too, which marks objects of up to 512
+// bytes faster than others, and comes by once for every Handle that is kept:
+// BenchmarkHeld.
+type home struct {
+	sh   *shard
+	rest uint32
+}
+
+// id returns what the shard knows the timer by.
+func (h Handle) id() timingwheel.ID { return bucket.Unpack(h.word, h.home.rest) }
 
 // Stop keeps the timer from firing. It reports true if the callback will never
 // run because of this call, and false if there was nothing to stop: the timer
 // has fired, was stopped before, or was handed back by Close. It does not wait
 // for a callback that runs. O(1).
 func (h Handle) Stop() bool {
-	if h.sh == nil {
+	if h.home == nil {
 		return false
 	}
-	h.sh.mu.Lock()
-	ok := h.sh.stopLocked(h.id)
-	h.sh.unlock()
+	sh := h.home.sh
+	sh.mu.Lock()
+	ok := sh.stopLocked(h.id())
+	sh.unlock()
 	return ok
 }
 
@@ -34,12 +49,36 @@ func (h Handle) Stop() bool {
 // stopped, or was handed back by Close. O(1); moving a timer later costs less
 // than stopping it and starting another.
 func (h Handle) Reset(d time.Duration) bool {
-	if h.sh == nil {
+	if h.home == nil {
 		return false
 	}
-	now := h.sh.s.now()
-	h.sh.mu.Lock()
-	ok := h.sh.resetLocked(now, h.id, d)
-	h.sh.unlock()
+	sh := h.home.sh
+	now := sh.s.now()
+	sh.mu.Lock()
+	ok := sh.resetLocked(now, h.id(), d)
+	sh.unlock()
 	return ok
+}
+
+// handle returns the Handle of a timer of the shard.
+func (sh *shard) handle(id timingwheel.ID) Handle {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.handleLocked(id)
+}
+
+// handleLocked returns the Handle of a timer of the shard.
+func (sh *shard) handleLocked(id timingwheel.ID) Handle {
+	word, rest := id.Pack()
+	if int(rest) >= len(sh.homes) {
+		sh.addHomesLocked(rest)
+	}
+	return Handle{sh.homes[rest], word}
+}
+
+// addHomesLocked makes homes up to that of a rest.
+func (sh *shard) addHomesLocked(rest uint32) {
+	for n := len(sh.homes); n <= int(rest); n++ {
+		sh.homes = append(sh.homes, &home{sh, uint32(n)})
+	}
 }

@@ -114,13 +114,15 @@ func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
 	now := s.now()
 	sh := s.lockShard()
 	id, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
+	h := sh.handleLocked(id)
 	sh.unlock()
 	if err != nil {
 		if id, err = s.retry(sh, err, now, d, funcPayload(f), tagFunc); err != nil {
 			return Handle{}, err
 		}
+		h = sh.handle(id)
 	}
-	return Handle{sh, id}, nil
+	return h, nil
 }
 
 // start starts a timer on a shard of its choice, which becomes its home.

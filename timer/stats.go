@@ -51,13 +51,13 @@ func (s *Stats) add(n *counts) {
 	s.HandedBack += n.handedBack
 	s.Rejected += n.rejected
 	s.Cascaded += n.cascaded
-	s.Lateness.merge(&n.lateness)
+	s.Lateness.merge(n.lateness)
 }
 
 // counts is the part of Stats that a shard keeps, under its lock.
 type counts struct {
 	started, fired, stopped, handedBack, rejected, cascaded uint64
-	lateness                                                Lateness
+	lateness                                                *Lateness // apart, for it is large: see home
 }
 
 // Lateness is a histogram of durations. Its buckets are an eighth of a power of
