@@ -37,7 +37,7 @@ func requireStale(t *testing.T, a *Arena[int], stale []Ref) {
 	t.Helper()
 	for _, r := range stale {
 		if i, ok := a.Find(r); ok {
-			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen, a.at(i).gen())
+			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen, a.slot(i).gen())
 		}
 		if _, ok := a.Remove(r); ok {
 			t.Fatalf("a stale ref of generation %d removes an entry", r.gen)
@@ -136,7 +136,7 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 		requireFound(t, &a, all, live)
 		checkArena(t, &a)
 
-		var held []*slots
+		var held []*memory[int]
 		held = append(held, a.dir...)
 		freeAll(&a, all)
 		require.Equal(t, 1, a.Chunks(), "round %d: the chunks must really be given back", round)
@@ -221,8 +221,8 @@ func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
 	k := 0
-	for i := range a.dir[2] { // as after 2^44 lives
-		a.dir[2][i].live(maxGen - 1)
+	for i := range a.dir[2].slots { // as after 2^44 lives
+		a.dir[2].slots[i].live(maxGen - 1)
 		k++
 	}
 	require.Equal(t, ChunkSize, k)
@@ -271,7 +271,7 @@ func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
 		all[k], ptrs[k] = newWeak(a)
 		a.PushBack(b, all[k])
 	}
-	a.dir[1][7].live(maxGen) // to be retired, and cleared no less
+	a.dir[1].slots[7].live(maxGen) // to be retired, and cleared no less
 	runtime.GC()
 	for k := range n {
 		require.NotNil(t, ptrs[k].Value(), "entry %d is live", k)

@@ -15,8 +15,8 @@ func contents[T any](tb testing.TB, a *Arena[T], b Bucket) []T {
 	values := []T{}
 	prev := Index(b)
 	for i, ok := a.Front(b); ok; i, ok = a.Next(b, i) {
-		if a.at(i).prev != prev {
-			tb.Fatalf("entry %d points back to %d and not to %d", i, a.at(i).prev, prev)
+		if a.link(i).prev != prev {
+			tb.Fatalf("entry %d points back to %d and not to %d", i, a.link(i).prev, prev)
 		}
 		if len(values) > a.Len() {
 			tb.Fatalf("bucket %d goes in circles", b)
@@ -24,8 +24,8 @@ func contents[T any](tb testing.TB, a *Arena[T], b Bucket) []T {
 		values = append(values, a.Value(i))
 		prev = i
 	}
-	if a.at(Index(b)).prev != prev {
-		tb.Fatalf("bucket %d ends at %d, but its last entry is %d", b, a.at(Index(b)).prev, prev)
+	if a.link(Index(b)).prev != prev {
+		tb.Fatalf("bucket %d ends at %d, but its last entry is %d", b, a.link(Index(b)).prev, prev)
 	}
 	if a.Empty(b) != (len(values) == 0) {
 		tb.Fatalf("bucket %d has %d entries, and Empty says %v", b, len(values), a.Empty(b))

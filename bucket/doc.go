@@ -3,8 +3,8 @@
 //
 // An entry is a slot of a chunked slab, not an object of its own: its
 // deadline, its two links and its generation lie in memory without pointers,
-// which the garbage collector never scans, and its payload lies in a parallel
-// array. Making and freeing an entry allocates nothing once a chunk is there.
+// which the garbage collector never scans, in arrays parallel to that of the
+// payloads. Making and freeing an entry allocates nothing once a chunk is there.
 //
 // # Usage
 //
@@ -39,7 +39,7 @@
 //
 // Every operation is O(1), and so is moving a whole bucket onto another. Giving
 // a chunk back costs O(ChunkSize), paid for by the ChunkSize frees before it.
-// An entry takes 24 bytes and the size of its payload.
+// An entry takes 24 bytes and the size of its payload, and so does a bucket.
 //
 // # When not to use it
 //

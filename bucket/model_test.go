@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checkArena fails if what the slab keeps about its chunks is not what its
+// checkArena fails if what the arena keeps about its chunks is not what its
 // slots say.
 func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	tb.Helper()
@@ -41,31 +41,31 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	if a.current != 0 && !inRing[a.current] {
 		tb.Fatalf("the current chunk %d has no room", a.current)
 	}
-	live := 0
+	live, held := 0, 0
 	empty := uint32(0)
 	for n := uint32(1); int(n) < len(a.dir); n++ {
 		c := &a.chunks[n]
-		values := int(n) < len(a.values) && a.values[n] != nil
 		switch {
 		case vacant[n] != (a.dir[n] == nil):
 			tb.Fatalf("chunk %d: vacant %v, in the directory %v", n, vacant[n], a.dir[n] != nil)
 		case vacant[n]:
-			if values || inRing[n] || c.used != 0 || c.gen == 0 {
-				tb.Fatalf("vacant chunk %d: values %v, in the ring %v, %+v", n, values, inRing[n], *c)
+			if inRing[n] || c.used != 0 || c.gen == 0 {
+				tb.Fatalf("vacant chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 			}
 			continue
-		case !values: // of buckets
+		case c.gen == 0: // of buckets
 			if inRing[n] || *c != (chunk{}) {
 				tb.Fatalf("chunk %d of buckets: in the ring %v, %+v", n, inRing[n], *c)
 			}
 			continue
 		}
+		held++
 		if inRing[n] != (c.used < ChunkSize) {
 			tb.Fatalf("chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 		}
 		var free [ChunkSize]bool
 		frees := 0
-		for p := c.free; p != 0; p = uint16(a.dir[n][p-1].next) {
+		for p := c.free; p != 0; p = uint16(a.dir[n].links[p-1].next) {
 			if p > c.fresh || free[p-1] {
 				tb.Fatalf("chunk %d: slot %d cannot be free", n, p-1)
 			}
@@ -74,16 +74,16 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 		}
 		retired := 0
 		for p := range uint16(ChunkSize) {
-			s := &a.dir[n][p]
+			s, l := &a.dir[n].slots[p], &a.dir[n].links[p]
 			switch {
 			case p >= c.fresh:
-				if *s != (slot{}) {
-					tb.Fatalf("chunk %d: fresh slot %d was touched: %+v", n, p, *s)
+				if *s != (slot{}) || *l != (link{}) {
+					tb.Fatalf("chunk %d: fresh slot %d was touched: %+v %+v", n, p, *s, *l)
 				}
 			case s.gen() == 0:
 				retired++
 			}
-			if (p >= c.fresh || s.gen() == 0 || free[p]) && a.values[n][p] != zero {
+			if (p >= c.fresh || s.gen() == 0 || free[p]) && a.dir[n].values[p] != zero {
 				tb.Fatalf("chunk %d: slot %d is not live and keeps its payload", n, p)
 			}
 		}
@@ -100,6 +100,9 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	}
 	if empty != a.spare {
 		tb.Fatalf("chunk %d is empty, the spare is %d", empty, a.spare)
+	}
+	if held != a.Chunks() {
+		tb.Fatalf("%d chunks, and Chunks is %d", held, a.Chunks())
 	}
 	if live != a.Len() {
 		tb.Fatalf("%d live slots, and Len is %d", live, a.Len())

@@ -7,15 +7,16 @@ import "fmt"
 const ChunkSize = 1 << chunkShift
 
 const (
-	chunkShift = 9
+	// With a pointer for a payload a chunk of 1024 slots takes 32 kB: just too much
+	// for the allocator's size classes, and so whole pages. One of 512 would be
+	// rounded up by an eighth, for the 8 bytes of the header that comes with
+	// pointers.
+	chunkShift = 10
 	chunkMask  = ChunkSize - 1
 	maxChunks  = 1 << (32 - chunkShift)
 )
 
-// slots is the memory of a chunk's slots. It holds no pointers.
-type slots [ChunkSize]slot
-
-// chunk is what the slab knows about a chunk besides its slots.
+// chunk is what the arena knows about a chunk besides its slots.
 type chunk struct {
 	// gen is the generation that the chunk's fresh slots start with.
 	gen uint64
@@ -29,58 +30,42 @@ type chunk struct {
 	prev, next uint32
 }
 
-// slab is the arena less its payloads, so that its code exists once for all
-// payload types.
+// # Which chunk the next entry goes to
 //
-// Which chunk the next entry goes to decides both speed and memory. A slot that
-// was just freed is still in the processor's cache, so a chunk that is at least
-// half full becomes the current one when it loses an entry. One that is emptier
-// does not: were its slots refilled at once too, a thousand entries left over
-// from a million would pin every chunk for ever, each in one of its own.
-type slab struct {
-	// dir maps a chunk's number to its slots, nil while the chunk is given
-	// back. chunks runs in parallel.
-	dir    []*slots
-	chunks []chunk
-	// vacant lists the numbers of given-back chunks, for reuse.
-	vacant []uint32
-	// current is the chunk that entries are taken from; 0 if none has room.
-	current uint32
-	// spare is the one empty chunk that is kept; 0 if there is none.
-	spare uint32
-	// Buckets' sentinels come from chunks of their own, which have no payloads
-	// and are never given back: sentinel is the next unused one, up to
-	// sentinelEnd.
-	sentinel, sentinelEnd Index
-	live                  int
-}
+// That decides both speed and memory. A slot that was just freed is still in the
+// processor's cache, so a chunk that is at least half full becomes the current
+// one when it loses an entry. One that is emptier does not: were its slots
+// refilled at once too, a thousand entries left over from a million would pin
+// every chunk for ever, each in one of its own.
 
-func (a *slab) at(i Index) *slot { return &a.dir[i>>chunkShift][i&chunkMask] }
+func (a *Arena[T]) slot(i Index) *slot { return &a.dir[i>>chunkShift].slots[i&chunkMask] }
+
+func (a *Arena[T]) link(i Index) *link { return &a.dir[i>>chunkShift].links[i&chunkMask] }
 
 // init makes chunk 0, whose slots do not exist: index 0 means none.
-func (a *slab) init() {
+func (a *Arena[T]) init() {
 	a.dir = append(a.dir, nil)
 	a.chunks = append(a.chunks, chunk{})
 }
 
-// take returns a slot, live with its next generation, tag and place zero.
-// made is the number of the chunk that had to be made for it, else 0.
-func (a *slab) take() (i Index, s *slot, made uint32) {
+// take returns a slot, live with its next generation, tag and place zero, and the
+// memory of its chunk.
+func (a *Arena[T]) take() (i Index, m *memory[T]) {
 	if a.current == 0 {
-		made = a.nextChunk()
+		a.nextChunk()
 	}
 	n := a.current
 	c := &a.chunks[n]
+	m = a.dir[n]
 	pos := c.fresh
 	if c.free != 0 {
 		pos = c.free - 1
-		s = &a.dir[n][pos&chunkMask]
-		c.free = uint16(s.next)
+		c.free = uint16(m.links[pos&chunkMask].next)
+		s := &m.slots[pos&chunkMask]
 		s.live(s.gen()) // raised when it was freed
 	} else {
 		c.fresh++
-		s = &a.dir[n][pos&chunkMask]
-		s.live(c.gen)
+		m.slots[pos&chunkMask].live(c.gen)
 	}
 	a.live++
 	c.used++
@@ -90,37 +75,34 @@ func (a *slab) take() (i Index, s *slot, made uint32) {
 	} else if n == a.spare {
 		a.spare = 0
 	}
-	return Index(n)<<chunkShift | Index(pos), s, made
+	return Index(n)<<chunkShift | Index(pos), m
 }
 
-// nextChunk finds or makes a chunk with room, and makes it the current one. It
-// returns its number if it was made, else 0.
-func (a *slab) nextChunk() (made uint32) {
+// nextChunk finds or makes a chunk with room, and makes it the current one.
+func (a *Arena[T]) nextChunk() {
 	if a.dir == nil {
 		a.init()
 	}
 	if a.current = a.chunks[0].next; a.current == 0 {
-		made = a.newChunk()
-		a.current = made
+		a.current = a.newChunk()
 	}
-	return made
 }
 
-// give frees slot i, which is s. It reports the chunk that was given back, else
-// 0.
-func (a *slab) give(i Index, s *slot) (gone uint32) {
+// give frees slot i, which is in m.
+func (a *Arena[T]) give(i Index, m *memory[T]) {
 	a.live--
+	s := &m.slots[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
 		// Used up: another life would answer to a Ref of an older one. The
 		// slot counts as used for ever, and so its chunk stays.
 		s.word = 0
-		return 0
+		return
 	}
 	n := uint32(i >> chunkShift)
 	c := &a.chunks[n]
 	s.live(gen)
-	s.next = Index(c.free)
+	m.links[i&chunkMask].next = Index(c.free)
 	c.free = uint16(i&chunkMask) + 1
 	used := c.used - 1
 	c.used = used
@@ -129,16 +111,15 @@ func (a *slab) give(i Index, s *slot) (gone uint32) {
 			a.linkChunk(n)
 		}
 		a.current = n
-		return 0
+		return
 	}
 	if used == 0 {
-		return a.emptied(n)
+		a.emptied(n)
 	}
-	return 0
 }
 
 // emptied gives back chunk n, or keeps it as the spare.
-func (a *slab) emptied(n uint32) (gone uint32) {
+func (a *Arena[T]) emptied(n uint32) {
 	if a.spare == 0 {
 		// To the back of the ring: the last to be taken from.
 		a.unlinkChunk(n)
@@ -147,7 +128,7 @@ func (a *slab) emptied(n uint32) (gone uint32) {
 			a.current = a.chunks[0].next
 		}
 		a.spare = n
-		return 0
+		return
 	}
 	a.unlinkChunk(n)
 	if a.current == n {
@@ -157,22 +138,23 @@ func (a *slab) emptied(n uint32) (gone uint32) {
 	// this one, so that a Ref from now stays stale then.
 	c := &a.chunks[n]
 	high := c.gen
-	for p := range a.dir[n][:c.fresh] {
-		high = max(high, a.dir[n][p].gen())
+	for p := range a.dir[n].slots[:c.fresh] {
+		high = max(high, a.dir[n].slots[p].gen())
 	}
 	*c = chunk{gen: high}
 	a.dir[n] = nil
 	a.vacant = append(a.vacant, n)
-	return n
+	a.held--
 }
 
 // newChunk makes a chunk, in a vacant number if there is one, and links it.
-func (a *slab) newChunk() uint32 {
+func (a *Arena[T]) newChunk() uint32 {
+	a.held++
 	var n uint32
 	if last := len(a.vacant) - 1; last >= 0 {
 		n = a.vacant[last]
 		a.vacant = a.vacant[:last]
-		a.dir[n] = new(slots)
+		a.dir[n] = new(memory[T])
 	} else {
 		n = a.appendChunks(1)
 		a.chunks[n].gen = 1
@@ -182,7 +164,7 @@ func (a *slab) newChunk() uint32 {
 }
 
 // appendChunks makes k chunks with consecutive numbers and returns the first.
-func (a *slab) appendChunks(k int) uint32 {
+func (a *Arena[T]) appendChunks(k int) uint32 {
 	if a.dir == nil {
 		a.init()
 	}
@@ -191,24 +173,24 @@ func (a *slab) appendChunks(k int) uint32 {
 		panic(fmt.Sprintf("bucket: the arena is full: %d entries", a.live))
 	}
 	for range k {
-		a.dir = append(a.dir, new(slots))
+		a.dir = append(a.dir, new(memory[T]))
 		a.chunks = append(a.chunks, chunk{})
 	}
 	return uint32(n)
 }
 
 // linkChunk puts chunk n at the front of the ring of chunks with room.
-func (a *slab) linkChunk(n uint32) { a.insertChunk(n, 0) }
+func (a *Arena[T]) linkChunk(n uint32) { a.insertChunk(n, 0) }
 
 // insertChunk links chunk n behind chunk at.
-func (a *slab) insertChunk(n, at uint32) {
+func (a *Arena[T]) insertChunk(n, at uint32) {
 	next := a.chunks[at].next
 	a.chunks[n].prev, a.chunks[n].next = at, next
 	a.chunks[at].next = n
 	a.chunks[next].prev = n
 }
 
-func (a *slab) unlinkChunk(n uint32) {
+func (a *Arena[T]) unlinkChunk(n uint32) {
 	c := &a.chunks[n]
 	a.chunks[c.prev].next = c.next
 	a.chunks[c.next].prev = c.prev

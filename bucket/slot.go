@@ -19,17 +19,32 @@ package bucket
 // Index names a slot of an arena. Zero names none.
 type Index uint32
 
-// slot is the part of an entry without pointers, 24 bytes.
+// memory is a chunk's slots: 24 bytes each, and the payload. It is one object, but
+// the parts of a slot lie apart in it:
+//
+//   - The payloads come first. The garbage collector does not scan what lies behind
+//     an object's last pointer.
+//   - The links lie close to one another: an entry that leaves writes to both of its
+//     neighbours, of which it needs nothing else. BenchmarkChurn of package
+//     timingwheel is 14 percent faster than with links, deadline and word together.
+type memory[T any] struct {
+	values [ChunkSize]T // zero in a slot that is not live
+	slots  [ChunkSize]slot
+	links  [ChunkSize]link
+}
+
+// slot is what an entry has besides links and payload.
 type slot struct {
 	// deadline is the caller's. In a bucket's sentinel it is the bucket's
 	// expiration.
 	deadline int64
-	// next and prev are the neighbours in the bucket's ring. In a free slot
-	// next is the next free one of the chunk, as position+1, 0 at the end.
-	next, prev Index
 	// word packs generation, tag and place, from the top: see the constants.
 	word uint64
 }
+
+// link holds the neighbours in the bucket's ring. In a free slot next is the next
+// free one of the chunk, as position+1, 0 at the end.
+type link struct{ next, prev Index }
 
 const (
 	genBits   = 64 - tagBits - placeBits

@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSlot_Is24BytesWithoutPointers(t *testing.T) {
-	require.EqualValues(t, 24, unsafe.Sizeof(slot{}))
-	require.EqualValues(t, 24*ChunkSize, unsafe.Sizeof(slots{}))
+func TestMemory_Is24BytesASlotAndThePayload(t *testing.T) {
+	require.EqualValues(t, 24*ChunkSize, unsafe.Sizeof(memory[struct{}]{}))
+	require.EqualValues(t, (24+8)*ChunkSize, unsafe.Sizeof(memory[int64]{}))
+	require.EqualValues(t, (24+unsafe.Sizeof(uintptr(0)))*ChunkSize, unsafe.Sizeof(memory[*int]{}))
 }
 
 func TestRef_IsSmall(t *testing.T) {
