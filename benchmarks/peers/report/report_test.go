@@ -69,6 +69,8 @@ func TestReport(t *testing.T) {
 		"| start and stop, none other pending, 1 proc (ns) | 200 | **50** | 0.25 |", // the median
 		"| the last one late by, 2 procs (ms) | 2,000 | **2.5** | 0.0013 |",
 		"| early, 2 procs | 0 | 0 | |",
+		"Medians of 1 to 3 runs; of 1 for tickless.\n",
+		"Single runs.\n",
 		"| reset, later, in turn, 100k pending, 1 proc (ns) | **110** |",
 		"![Start and stop a timer, 1 proc](benchmarks/results/plots/growth-startstop-p1.svg)",
 		"| context switches a second | **12.5** | 0 | |", // none is out of competition

@@ -157,7 +157,7 @@ func describe(workload, title, params string) string {
 // tables writes the tables in Markdown.
 func tables(r *results, brief bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Medians, mode %s, commit %s, %s.\n", r.config["mode"], r.config["commit"], machine(r))
+	fmt.Fprintf(&b, "Mode %s, commit %s, %s.\n", r.config["mode"], r.config["commit"], machine(r))
 	if brief {
 		b.WriteString("Lower is better everywhere; the best of a row is bold. The last column is `tickless` to `time`.\n")
 	}
@@ -191,6 +191,7 @@ func (t table) write(b *strings.Builder, r *results) {
 	if t.note != "" {
 		b.WriteString(" " + t.note)
 	}
+	b.WriteString(" " + t.runs(r, impls))
 	b.WriteString("\n\n| |")
 	for _, impl := range impls {
 		fmt.Fprintf(b, " %s |", impl)
@@ -226,6 +227,57 @@ func (t table) write(b *strings.Builder, r *results) {
 			b.WriteString(" |\n")
 		}
 	}
+}
+
+// runs says of how many runs the table's medians are.
+func (t table) runs(r *results, impls []string) string {
+	var counts []string // in the order of impls
+	for _, impl := range impls {
+		least, most := math.MaxInt, 0
+		for _, w := range t.rows {
+			if n := len(r.samples[w.key][impl]); n > 0 {
+				least, most = min(least, n), max(most, n)
+			}
+		}
+		count := strconv.Itoa(most)
+		if least < most {
+			count = strconv.Itoa(least) + " to " + count
+		}
+		counts = append(counts, count)
+	}
+	common := ""
+	for _, c := range counts {
+		if occurrences(counts, c) > occurrences(counts, common) {
+			common = c
+		}
+	}
+	said := "Medians of " + common + " runs"
+	if common == "1" {
+		said = "Single runs"
+	}
+	for i, c := range counts {
+		if c == common || slices.Contains(counts[:i], c) {
+			continue
+		}
+		var of []string
+		for k := range impls {
+			if counts[k] == c {
+				of = append(of, impls[k])
+			}
+		}
+		said += "; of " + c + " for " + strings.Join(of, ", ")
+	}
+	return said + "."
+}
+
+func occurrences(all []string, one string) int {
+	n := 0
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
 }
 
 // ratio writes v with two digits after the point, or more if they would be zeros.
