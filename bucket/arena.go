@@ -7,8 +7,8 @@ package bucket
 // The zero Arena is empty and ready to use. An Arena must not be copied after
 // its first use.
 type Arena[T any] struct {
-	// dir maps a chunk's number to its slots, nil while the chunk is given
-	// back. chunks runs in parallel.
+	// dir maps a chunk's number to its memory, nil while the chunk is given back,
+	// and for chunk 0. chunks runs in parallel.
 	dir    []*memory[T]
 	chunks []chunk
 	// vacant lists the numbers of given-back chunks, for reuse.
@@ -28,7 +28,7 @@ type Arena[T any] struct {
 func (a *Arena[T]) New(deadline int64, v T, tag uint8) Index {
 	i, m := a.take()
 	m.values[i&chunkMask] = v
-	s := &m.slots[i&chunkMask]
+	s := &m.bodies[i&chunkMask]
 	s.deadline = deadline
 	s.setTag(tag)
 	return i
@@ -40,7 +40,7 @@ func (a *Arena[T]) New(deadline int64, v T, tag uint8) Index {
 func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, place uint32) Ref {
 	i, m := a.take()
 	m.values[i&chunkMask] = v
-	s := &m.slots[i&chunkMask]
+	s := &m.bodies[i&chunkMask]
 	gen := s.gen()
 	s.setTag(tag)
 	s.setPlace(place)
@@ -63,7 +63,7 @@ func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
 		return v, false
 	}
 	m := a.dir[n]
-	if m.slots[r.index&chunkMask].gen() != r.gen {
+	if m.bodies[r.index&chunkMask].gen() != r.gen {
 		return v, false
 	}
 	a.unlink(&m.links[r.index&chunkMask])
@@ -83,7 +83,7 @@ func (a *Arena[T]) free(i Index, m *memory[T]) T {
 func (a *Arena[T]) Value(i Index) T { return a.dir[i>>chunkShift].values[i&chunkMask] }
 
 // Ref returns the name of live entry i's present life.
-func (a *Arena[T]) Ref(i Index) Ref { return Ref{gen: a.slot(i).gen(), index: i} }
+func (a *Arena[T]) Ref(i Index) Ref { return Ref{gen: a.body(i).gen(), index: i} }
 
 // Find returns the entry that r names. It reports false if that entry was
 // freed, or if r is zero.
@@ -94,23 +94,23 @@ func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	}
 	// A Ref of this arena that names a free slot has an older generation than
 	// the slot, and a sentinel's generation is zero.
-	return r.index, a.dir[n].slots[r.index&chunkMask].gen() == r.gen
+	return r.index, a.dir[n].bodies[r.index&chunkMask].gen() == r.gen
 }
 
 // Deadline returns entry i's deadline.
-func (a *Arena[T]) Deadline(i Index) int64 { return a.slot(i).deadline }
+func (a *Arena[T]) Deadline(i Index) int64 { return a.body(i).deadline }
 
 // SetDeadline sets entry i's deadline.
-func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.slot(i).deadline = deadline }
+func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.body(i).deadline = deadline }
 
 // Tag returns the tag that entry i was made with.
-func (a *Arena[T]) Tag(i Index) uint8 { return a.slot(i).tag() }
+func (a *Arena[T]) Tag(i Index) uint8 { return a.body(i).tag() }
 
 // Place returns entry i's place, zero until it is set.
-func (a *Arena[T]) Place(i Index) uint32 { return a.slot(i).place() }
+func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }
 
 // SetPlace sets entry i's place, at most [MaxPlace].
-func (a *Arena[T]) SetPlace(i Index, place uint32) { a.slot(i).setPlace(place) }
+func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 
 // Len returns the number of live entries.
 func (a *Arena[T]) Len() int { return a.live }

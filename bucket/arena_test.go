@@ -37,7 +37,7 @@ func requireStale(t *testing.T, a *Arena[int], stale []Ref) {
 	t.Helper()
 	for _, r := range stale {
 		if i, ok := a.Find(r); ok {
-			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen, a.slot(i).gen())
+			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen, a.body(i).gen())
 		}
 		if _, ok := a.Remove(r); ok {
 			t.Fatalf("a stale ref of generation %d removes an entry", r.gen)
@@ -59,13 +59,13 @@ func TestArenaFind_NothingThere(t *testing.T) {
 	lookups := func() {
 		t.Helper()
 		for _, r := range []Ref{
-			{},                                // zero
-			{gen: 1},                          // the index that names none
-			{gen: 0, index: 1 << chunkShift},  // no generation
-			{gen: 9, index: 1 << chunkShift},  // never that old
-			{gen: 1, index: 9 << chunkShift},  // beyond the arena
-			{gen: 1, index: 1<<32 - 1},        // as far beyond as can be
-			{gen: maxGen, index: 1<<31 + 511}, // likewise
+			{},                                      // zero
+			{gen: 1},                                // the index that names none
+			{gen: 0, index: 1 << chunkShift},        // no generation
+			{gen: 9, index: 1 << chunkShift},        // never that old
+			{gen: 1, index: 9 << chunkShift},        // beyond the arena
+			{gen: 1, index: 1<<32 - 1},              // as far beyond as can be
+			{gen: maxGen, index: 1<<31 + chunkMask}, // likewise
 		} {
 			_, ok := a.Find(r)
 			require.False(t, ok, "%+v", r)
@@ -221,8 +221,8 @@ func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
 	k := 0
-	for i := range a.dir[2].slots { // as after 2^44 lives
-		a.dir[2].slots[i].live(maxGen - 1)
+	for i := range a.dir[2].bodies { // as after 2^44 lives
+		a.dir[2].bodies[i].live(maxGen - 1)
 		k++
 	}
 	require.Equal(t, ChunkSize, k)
@@ -271,7 +271,7 @@ func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
 		all[k], ptrs[k] = newWeak(a)
 		a.PushBack(b, all[k])
 	}
-	a.dir[1].slots[7].live(maxGen) // to be retired, and cleared no less
+	a.dir[1].bodies[7].live(maxGen) // to be retired, and cleared no less
 	runtime.GC()
 	for k := range n {
 		require.NotNil(t, ptrs[k].Value(), "entry %d is live", k)
@@ -402,7 +402,7 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 		a.Free(i)
 	}
 	require.Equal(t, 1, a.Chunks())
-	// What stays is the spare and the directory: 44 bytes a chunk, and what
+	// What stays is the spare and the directory: 36 bytes a chunk, and what
 	// append took in advance.
 	left := int64(heapInUse()) - int64(before)
 	require.Less(t, left, int64(512<<10))

@@ -79,7 +79,7 @@ func (a *Arena[T]) MoveAll(dst, src Bucket) {
 }
 
 // Expiration returns b's expiration, zero until it is set.
-func (a *Arena[T]) Expiration(b Bucket) int64 { return a.slot(Index(b)).deadline }
+func (a *Arena[T]) Expiration(b Bucket) int64 { return a.body(Index(b)).deadline }
 
 // SetExpiration sets b's expiration.
-func (a *Arena[T]) SetExpiration(b Bucket, expiration int64) { a.slot(Index(b)).deadline = expiration }
+func (a *Arena[T]) SetExpiration(b Bucket, expiration int64) { a.body(Index(b)).deadline = expiration }

@@ -1,10 +1,10 @@
 // Package bucket keeps pending entries in an arena and threads first-in,
 // first-out buckets through it by index.
 //
-// An entry is a slot of a chunked slab, not an object of its own: its
-// deadline, its two links and its generation lie in memory without pointers,
-// which the garbage collector never scans, in arrays parallel to that of the
-// payloads. Making and freeing an entry allocates nothing once a chunk is there.
+// An entry is a slot of a chunked slab, not an object of its own. Its deadline, its
+// two links and its generation lie in arrays behind that of the payloads, in the
+// same piece of memory, where the garbage collector does not look for pointers.
+// Making and freeing an entry allocates nothing once a chunk is there.
 //
 // # Usage
 //
@@ -39,7 +39,8 @@
 //
 // Every operation is O(1), and so is moving a whole bucket onto another. Giving
 // a chunk back costs O(ChunkSize), paid for by the ChunkSize frees before it.
-// An entry takes 24 bytes and the size of its payload, and so does a bucket.
+// An entry takes 24 bytes and the size of its payload, and so does a bucket: these
+// too are made [ChunkSize] at a time.
 //
 // # When not to use it
 //

@@ -74,10 +74,10 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 		}
 		retired := 0
 		for p := range uint16(ChunkSize) {
-			s, l := &a.dir[n].slots[p], &a.dir[n].links[p]
+			s, l := &a.dir[n].bodies[p], &a.dir[n].links[p]
 			switch {
 			case p >= c.fresh:
-				if *s != (slot{}) || *l != (link{}) {
+				if *s != (body{}) || *l != (link{}) {
 					tb.Fatalf("chunk %d: fresh slot %d was touched: %+v %+v", n, p, *s, *l)
 				}
 			case s.gen() == 0:

@@ -29,12 +29,12 @@ type Index uint32
 //     timingwheel is 14 percent faster than with links, deadline and word together.
 type memory[T any] struct {
 	values [ChunkSize]T // zero in a slot that is not live
-	slots  [ChunkSize]slot
+	bodies [ChunkSize]body
 	links  [ChunkSize]link
 }
 
-// slot is what an entry has besides links and payload.
-type slot struct {
+// body is what a slot has besides links and payload.
+type body struct {
 	// deadline is the caller's. In a bucket's sentinel it is the bucket's
 	// expiration.
 	deadline int64
@@ -63,13 +63,13 @@ const (
 	MaxPlace = placeMask
 )
 
-func (s *slot) gen() uint64    { return s.word >> genShift }
-func (s *slot) tag() uint8     { return uint8(s.word>>tagShift) & MaxTag }
-func (s *slot) place() uint32  { return uint32(s.word & placeMask) }
-func (s *slot) live(g uint64)  { s.word = g << genShift }
-func (s *slot) setTag(t uint8) { s.word |= uint64(t&MaxTag) << tagShift }
+func (s *body) gen() uint64    { return s.word >> genShift }
+func (s *body) tag() uint8     { return uint8(s.word>>tagShift) & MaxTag }
+func (s *body) place() uint32  { return uint32(s.word & placeMask) }
+func (s *body) live(g uint64)  { s.word = g << genShift }
+func (s *body) setTag(t uint8) { s.word |= uint64(t&MaxTag) << tagShift }
 
-func (s *slot) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
+func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
 
 // A Ref names one life of one slot: what a caller keeps to come back to an
 // entry. It is comparable and 16 bytes. The zero Ref names nothing.
@@ -81,9 +81,9 @@ type Ref struct {
 // packBits is how much of an index Pack's word has room for.
 const packBits = 64 - genBits
 
-// Pack returns r as a word and the rest. The rest is a small number, and the same
-// for a million entries that were made one after another: a caller who keeps
-// many Refs can keep the words alone, and the rest once for them all.
+// Pack returns r as a word and the rest, which is less than 4096, and the same for
+// all entries of 2^20 neighbouring slots: a caller who keeps many Refs can keep the
+// words alone, and the few rests once for them all.
 func (r Ref) Pack() (word uint64, rest uint32) {
 	return r.gen<<packBits | uint64(r.index)&(1<<packBits-1), uint32(r.index) >> packBits
 }

@@ -167,6 +167,9 @@ func TestShutdown_InTheMiddleOfExpiries(t *testing.T) {
 		}
 		require.Equal(t, each, over+len(pending))
 		<-advanced
+		for _, o := range pending {
+			require.Zero(t, o.(*op).expired.Load(), "handed back, and expired afterwards")
+		}
 		s.Close()
 	}
 }

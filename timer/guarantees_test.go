@@ -280,7 +280,7 @@ func TestGuarantee04_Conservation(t *testing.T) {
 // and taken anew in between. No handle of theirs reaches these.
 func TestGuarantee05_StaleHandles(t *testing.T) {
 	s, clk := virtual(t)
-	const n = 2000 // several chunks
+	const n = 5000 // several chunks
 	var stale []timer.Handle
 	for round := range 5 {
 		ran := 0

@@ -6,12 +6,17 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/bucket"
 )
 
 func TestHandle_IsTwoWords(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Handle{}), uintptr(16))
 	// See home.
 	require.LessOrEqual(t, unsafe.Sizeof(shard{}), uintptr(512))
+	if unsafe.Sizeof(uintptr(0)) == 8 {
+		require.EqualValues(t, 5*64, unsafe.Sizeof(shard{}))
+	}
 }
 
 // A Handle has not the room for every index: the upper bits are the home's.
@@ -29,7 +34,7 @@ func TestHandle_MoreThanAMillionOnOneShard(t *testing.T) {
 		known[h] = true
 	}
 	require.Len(t, known, n)
-	require.Len(t, s.shards[0].homes, 2)
+	require.Len(t, s.shards[0].moreHomes, 1)
 	for i, h := range handles {
 		if ok := h.Reset(time.Minute); !ok {
 			t.Fatalf("timer %d was not reset", i)
@@ -43,5 +48,22 @@ func TestHandle_MoreThanAMillionOnOneShard(t *testing.T) {
 	require.Zero(t, s.Len())
 	h, err := s.Start(time.Hour, f)
 	require.NoError(t, err)
-	require.NotContains(t, known, h)
+	require.False(t, known[h])
+}
+
+// Up to the last index that an arena can have, and in any order.
+func TestHandle_Homes(t *testing.T) {
+	s := New(WithShards(1))
+	defer s.Close()
+	sh := s.shards[0]
+	for _, rest := range []uint32{0, 4095, 1, 4094} {
+		id := bucket.Unpack(5<<20|7, rest)
+		h := sh.handle(id)
+		require.Equal(t, id, h.id())
+		require.Equal(t, h, sh.handle(id))
+		require.Same(t, sh, h.home.sh)
+		require.False(t, h.Stop())
+		require.False(t, h.Reset(time.Second))
+	}
+	require.Len(t, sh.moreHomes, 4095)
 }

@@ -12,8 +12,10 @@ import (
 // A shard is one timing wheel and the lock that guards it and every timer in
 // it. A timer stays with the shard that it was started on.
 type shard struct {
-	s         *Scheduler
-	index     int // in s.shards
+	s     *Scheduler
+	index int // in s.shards
+	// firstHome is the home of the timers whose packed id has the rest 0, which are
+	// nearly all.
 	firstHome home
 
 	mu sync.Mutex
@@ -33,11 +35,12 @@ type shard struct {
 	// rearmed counts the timers among those being fired that were started anew.
 	rearmed int
 	n       counts
-	// homes[rest] is the home of the timers whose packed id has that rest.
-	// The first is firstHome, which is in the cache whenever mu is.
-	homes []*home
+	// moreHomes[rest-1] is the home of those with another rest.
+	moreHomes []*home
 
-	_ [128]byte // keeps two shards' locks out of one pair of cache lines
+	// It keeps two shards' locks out of one pair of cache lines, and makes a shard
+	// five lines long, so that it begins where a line does.
+	_ [160]byte
 }
 
 const (
@@ -53,7 +56,6 @@ func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never}
 	sh.n.lateness = new(Lateness)
 	sh.firstHome = home{sh, 0}
-	sh.homes = []*home{&sh.firstHome}
 	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer))
 	return sh
 }

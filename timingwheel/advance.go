@@ -65,14 +65,14 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 // those handed out into out[:n] and reports whether more are left to look at.
 func (w *Wheel[T]) Drain(out []Expired[T]) (n int, more bool) {
 	n, _ = w.drain(out, 0, len(out))
-	return n, !w.arena.Empty(w.due)
+	return n, w.isDraining()
 }
 
 // drain looks at no more than budget entries and puts those that are due into
 // out, from n on. It returns the new n and the budget that is left.
 func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 	for ; budget > 0; budget-- {
-		i, ok := w.arena.Front(w.due)
+		i, ok := w.firstDue()
 		if !ok {
 			break
 		}
@@ -105,7 +105,7 @@ func (w *Wheel[T]) Advance(now int64, out []Expired[T]) (n int, more bool) {
 	budget := len(out)
 	for {
 		n, budget = w.drain(out, n, budget)
-		if !w.arena.Empty(w.due) {
+		if w.isDraining() {
 			return n, true
 		}
 		if !w.expireNext(t) {

@@ -34,7 +34,9 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 			f(i)
 		}
 	}
-	list(w.due, func(bucket.Index) {})
+	if len(w.levels) > 0 {
+		list(w.due, func(bucket.Index) {})
+	}
 	next, any := int64(math.MaxInt64), false
 	for n := range w.levels {
 		l := &w.levels[n]
@@ -74,7 +76,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	}
 	hint, ok := w.Next()
 	switch {
-	case !w.arena.Empty(w.due):
+	case w.isDraining():
 		if !ok || hint != w.Clock() {
 			tb.Fatalf("Next in a drain = %d, %v, the clock is %d", hint, ok, w.Clock())
 		}
@@ -218,7 +220,7 @@ func (m *wheelModel) bits(n int) int64 { return m.src.int63() >> (63 - m.src.int
 
 // deadline draws one of the kinds that matter.
 func (m *wheelModel) deadline() int64 {
-	if i, ok := m.w.arena.Front(m.w.due); ok && m.src.intn(4) == 0 {
+	if i, ok := m.w.firstDue(); ok && m.src.intn(4) == 0 {
 		// A turn after the expiration of the bucket that is being drained.
 		p := m.w.arena.Place(i)
 		turn := int64(m.size) << (uint(p>>m.w.slotBits) * m.w.slotBits)
@@ -293,7 +295,7 @@ func (m *wheelModel) add(deadline int64) {
 	if m.w.arena.Expiration(m.w.bucketOf(i)) > math.MaxInt64/m.tick {
 		m.cov.hit("tick beyond the range of times")
 	}
-	if j, ok := m.w.arena.Front(m.w.due); ok {
+	if j, ok := m.w.firstDue(); ok {
 		m.cov.hit("add in a drain")
 		if m.w.bucketOf(i) == m.w.bucketOf(j) {
 			m.cov.hit("add in a drain, to the bucket being drained")
@@ -327,7 +329,7 @@ func (m *wheelModel) someLive() (int, bool) {
 
 // inDrain reports whether entry i is in the list being drained.
 func (m *wheelModel) inDrain(i bucket.Index) bool {
-	for j, ok := m.w.arena.Front(m.w.due); ok; j, ok = m.w.arena.Next(m.w.due, j) {
+	for j, ok := m.w.firstDue(); ok; j, ok = m.w.arena.Next(m.w.due, j) {
 		if i == j {
 			return true
 		}
@@ -431,7 +433,7 @@ func (m *wheelModel) pass() {
 
 func (m *wheelModel) observe() {
 	before := m.w.clock
-	queued, draining := m.w.next, !m.w.arena.Empty(m.w.due)
+	queued, draining := m.w.next, m.w.isDraining()
 	m.w.Observe(m.now)
 	switch t := m.now / m.tick; {
 	case m.w.clock == before:
@@ -533,7 +535,7 @@ func (m *wheelModel) work(everything bool) {
 func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 	q := m.queue
 	q.now = m.now
-	draining := !m.w.arena.Empty(m.w.due)
+	draining := m.w.isDraining()
 	if !draining || m.src.intn(4) == 0 {
 		if b, ok := q.pop(); ok {
 			if m.overlapped = draining; draining {

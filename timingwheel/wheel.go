@@ -33,15 +33,19 @@ type Expired[T any] struct {
 // A Wheel keeps entries of type T until they are due. See the package comment
 // for how, and for what an ID, a tick and a time are.
 type Wheel[T any] struct {
-	arena bucket.Arena[T]
+	// What every call needs comes first, so that it is in few cache lines.
+
 	ticks ticks
 
 	// slotBits is log2 of the number of slots a level; slotMask that less one.
 	slotBits uint
 	slotMask uint32
-	// lowest[n] is the level of a deadline whose distance has n bits, or one
-	// less than it.
-	lowest [64]uint8
+
+	// due is the list of entries taken out of expired buckets and not yet
+	// handed out or placed anew. Entries are never added to it otherwise. It is
+	// made with the first level: a wheel that was never used holds no memory for
+	// entries or buckets.
+	due bucket.Bucket
 
 	// clock is the wheel's time in ticks. It moves to a bucket's expiration
 	// when the bucket expires, and on Observe as far as no queued bucket is
@@ -54,9 +58,11 @@ type Wheel[T any] struct {
 	// levels[n] is level n. Levels are made when first used and kept.
 	levels []level
 
-	// due is the list of entries taken out of expired buckets and not yet
-	// handed out or placed anew. Entries are never added to it otherwise.
-	due bucket.Bucket
+	arena bucket.Arena[T]
+
+	// lowest[n] is the level of a deadline whose distance has n bits, or one
+	// less than it.
+	lowest [64]uint8
 
 	offer func(b bucket.Bucket, expiration int64)
 
@@ -106,7 +112,6 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 		w.lowest[n] = uint8(max(n-1, 0) / int(w.slotBits))
 	}
 	w.clock = w.ticks.floor(start)
-	w.due = w.arena.NewBuckets(1)
 	return w, nil
 }
 
@@ -208,7 +213,7 @@ func (w *Wheel[T]) Observe(now int64) {
 		return
 	}
 	t := w.ticks.floor(now)
-	if t > w.clock && t < w.next && w.arena.Empty(w.due) {
+	if t > w.clock && t < w.next && !w.isDraining() {
 		w.clock = t
 		// An eighth of a turn of the lowest level may pass before a stale clock
 		// costs more than looking at the time does.
@@ -221,10 +226,24 @@ func (w *Wheel[T]) Observe(now int64) {
 // false if no bucket is queued. The bucket may turn out to hold entries that
 // only have to go down a level, or, after removals, none.
 func (w *Wheel[T]) Next() (int64, bool) {
-	if !w.arena.Empty(w.due) {
+	if w.isDraining() {
 		return w.Clock(), true
 	}
 	return w.ticks.time(w.next), w.next != math.MaxInt64 || w.anyQueued()
+}
+
+// firstDue returns the first entry in due, or false if there is none.
+func (w *Wheel[T]) firstDue() (bucket.Index, bool) {
+	if len(w.levels) == 0 {
+		return 0, false
+	}
+	return w.arena.Front(w.due)
+}
+
+// isDraining reports whether there are entries in due.
+func (w *Wheel[T]) isDraining() bool {
+	_, ok := w.firstDue()
+	return ok
 }
 
 // anyQueued tells a bucket that expires at math.MaxInt64 from none at all.
@@ -244,7 +263,9 @@ func (w *Wheel[T]) Each(f func(e Expired[T])) {
 			f(Expired[T]{w.arena.Value(i), w.arena.Deadline(i), w.arena.Tag(i)})
 		}
 	}
-	each(w.due)
+	if w.isDraining() {
+		each(w.due)
+	}
 	for n := range w.levels {
 		for s := range w.slotMask + 1 {
 			each(w.levels[n].first + bucket.Bucket(s))

@@ -251,9 +251,9 @@ func (t table) runs(r *results, impls []string) string {
 			common = c
 		}
 	}
-	said := "Medians of " + common + " runs"
+	said, others := "Medians of "+common+" runs", "; of "
 	if common == "1" {
-		said = "Single runs"
+		said, others = "Single runs", "; medians of "
 	}
 	for i, c := range counts {
 		if c == common || slices.Contains(counts[:i], c) {
@@ -265,7 +265,7 @@ func (t table) runs(r *results, impls []string) string {
 				of = append(of, impls[k])
 			}
 		}
-		said += "; of " + c + " for " + strings.Join(of, ", ")
+		said += others + c + " for " + strings.Join(of, ", ")
 	}
 	return said + "."
 }

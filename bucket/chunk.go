@@ -38,7 +38,7 @@ type chunk struct {
 // refilled at once too, a thousand entries left over from a million would pin
 // every chunk for ever, each in one of its own.
 
-func (a *Arena[T]) slot(i Index) *slot { return &a.dir[i>>chunkShift].slots[i&chunkMask] }
+func (a *Arena[T]) body(i Index) *body { return &a.dir[i>>chunkShift].bodies[i&chunkMask] }
 
 func (a *Arena[T]) link(i Index) *link { return &a.dir[i>>chunkShift].links[i&chunkMask] }
 
@@ -61,11 +61,11 @@ func (a *Arena[T]) take() (i Index, m *memory[T]) {
 	if c.free != 0 {
 		pos = c.free - 1
 		c.free = uint16(m.links[pos&chunkMask].next)
-		s := &m.slots[pos&chunkMask]
+		s := &m.bodies[pos&chunkMask]
 		s.live(s.gen()) // raised when it was freed
 	} else {
 		c.fresh++
-		m.slots[pos&chunkMask].live(c.gen)
+		m.bodies[pos&chunkMask].live(c.gen)
 	}
 	a.live++
 	c.used++
@@ -91,7 +91,7 @@ func (a *Arena[T]) nextChunk() {
 // give frees slot i, which is in m.
 func (a *Arena[T]) give(i Index, m *memory[T]) {
 	a.live--
-	s := &m.slots[i&chunkMask]
+	s := &m.bodies[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
 		// Used up: another life would answer to a Ref of an older one. The
@@ -138,8 +138,8 @@ func (a *Arena[T]) emptied(n uint32) {
 	// this one, so that a Ref from now stays stale then.
 	c := &a.chunks[n]
 	high := c.gen
-	for p := range a.dir[n].slots[:c.fresh] {
-		high = max(high, a.dir[n].slots[p].gen())
+	for p := range a.dir[n].bodies[:c.fresh] {
+		high = max(high, a.dir[n].bodies[p].gen())
 	}
 	*c = chunk{gen: high}
 	a.dir[n] = nil
@@ -149,7 +149,6 @@ func (a *Arena[T]) emptied(n uint32) {
 
 // newChunk makes a chunk, in a vacant number if there is one, and links it.
 func (a *Arena[T]) newChunk() uint32 {
-	a.held++
 	var n uint32
 	if last := len(a.vacant) - 1; last >= 0 {
 		n = a.vacant[last]
@@ -159,6 +158,7 @@ func (a *Arena[T]) newChunk() uint32 {
 		n = a.appendChunks(1)
 		a.chunks[n].gen = 1
 	}
+	a.held++
 	a.linkChunk(n)
 	return n
 }
