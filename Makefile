@@ -148,7 +148,7 @@ else
 endif
 
 .PHONY: bench-full
-bench-full: ## make bench MODE=full: the figures to quote, in an hour and a half
+bench-full: ## make bench MODE=full: the figures to quote, which takes an hour
 	@$(MAKE) --no-print-directory bench MODE=full
 
 .PHONY: cover
