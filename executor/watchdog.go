@@ -63,7 +63,8 @@ type turn struct {
 
 // surplus reports whether a worker that comes for more should rather end: the
 // processors are busy, and a base of workers has come for more before it in
-// this lap. Those that are held up never come, so they do not count: what
+// this lap. (These may have ended since, when the queue was empty, so the last base
+// of workers stays all the same.) Those that are held up never come, so they do not count: what
 // ends are the workers that stood in for others which have come back. Without
 // this, callbacks would share the processors a thousand ways for as long as
 // the queue does not run empty.
@@ -113,7 +114,7 @@ func (p *Pool) tick() {
 	w.busy = time.Since(w.at) >= watchLate
 	n := 0
 	if p.starting == 0 && waited && (stalled || !w.busy) {
-		p.limit = min(p.max, p.workers*growth)
+		p.limit = min(p.max, max(p.base, p.workers*growth))
 		n = p.startLocked()
 	}
 	w.look(p)

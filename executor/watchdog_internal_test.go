@@ -121,3 +121,36 @@ func TestWatchdog_StopsAtShutdown(t *testing.T) {
 		require.False(t, p.watch.timer.Stop(), "it was not set any more")
 	})
 }
+
+// Those that came first in a lap may have ended when the queue was empty. The last
+// workers are then no surplus, however late they come: there would be none.
+func TestPool_TheLastWorkersStay(t *testing.T) {
+	p := NewPool(WithWorkers(2))
+	ran := make(chan struct{})
+	err := p.Submit(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		// As after a late look, and after two others have come and gone.
+		p.watch.lap++
+		p.watch.busy, p.watch.comers = true, 2
+		p.queue.push(func() { close(ran) })
+		p.submitted++
+	})
+	require.NoError(t, err)
+	<-ran
+	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+// A look that finds callbacks and no worker at all starts some.
+func TestPool_TickStartsTheFirstWorker(t *testing.T) {
+	p := NewPool(WithWorkers(2))
+	ran := make(chan struct{})
+	p.mu.Lock()
+	p.queue.push(func() { close(ran) })
+	p.submitted++
+	p.watch.armed = true
+	p.watch.look(p)
+	p.mu.Unlock()
+	<-ran // the watchdog looks within milliseconds
+	require.NoError(t, p.Shutdown(t.Context()))
+}

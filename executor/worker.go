@@ -60,7 +60,7 @@ func (p *Pool) runLocked(b *batch) {
 		if b != nil {
 			p.queue.release(b)
 		}
-		if p.watch.surplus(&at, p.base) {
+		if p.watch.surplus(&at, p.base) && p.workers > p.base {
 			p.limit = max(p.base, p.workers-1)
 			break
 		}
