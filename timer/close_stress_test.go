@@ -59,6 +59,18 @@ func warm(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
+// warmGoroutines has n goroutines live at once: what the runtime needs for one it
+// keeps for the next, for ever, and counts as heap.
+func warmGoroutines(n int) {
+	var wg sync.WaitGroup
+	over := make(chan struct{})
+	for range n {
+		wg.Go(func() { <-over })
+	}
+	close(over)
+	wg.Wait()
+}
+
 // rounds calls f again and again, for a while in the long form.
 func rounds(t *testing.T, f func(round int)) {
 	n := 0
@@ -205,6 +217,7 @@ func TestStress_CloseWhileThePoolIsFull(t *testing.T) {
 // stopped or is handed back, exactly once.
 func TestStress_CallbacksStartStopResetClose(t *testing.T) {
 	warm(t)
+	warmGoroutines(frenzyLimit)
 	before := footprintNow(t)
 	for name, e := range map[string]func() executor.Executor{
 		"default":    func() executor.Executor { return nil },
@@ -225,6 +238,9 @@ func TestStress_CallbacksStartStopResetClose(t *testing.T) {
 	backTo(t, before)
 }
 
+// frenzyLimit is how many timers a frenzy starts in all.
+const frenzyLimit = 30_000
+
 // frenzied is one timer of a frenzy.
 type frenzied struct {
 	// ends counts what has become of it: a run, a Stop that reported true, or that
@@ -234,7 +250,7 @@ type frenzied struct {
 }
 
 func frenzy(t *testing.T, s *Scheduler, seed uint64) {
-	const limit = 30_000 // timers in all
+	const limit = frenzyLimit
 	var mu sync.Mutex
 	var all []*frenzied
 	var closed atomic.Bool
