@@ -63,11 +63,11 @@ type turn struct {
 
 // surplus reports whether a worker that comes for more should rather end: the
 // processors are busy, and a base of workers has come for more before it in
-// this lap. (These may have ended since, when the queue was empty, so the last base
-// of workers stays all the same.) Those that are held up never come, so they do not count: what
-// ends are the workers that stood in for others which have come back. Without
-// this, callbacks would share the processors a thousand ways for as long as
-// the queue does not run empty.
+// this lap. (These may have ended since, when the queue was empty: so the last
+// base of workers stays all the same.) Those that are held up never come, so
+// they do not count: what ends are the workers that stood in for others which
+// have come back. Without this, callbacks would share the processors a thousand
+// ways for as long as the queue does not run empty.
 func (w *watchdog) surplus(t *turn, base int) bool {
 	if t.lap != w.lap {
 		w.comers++
