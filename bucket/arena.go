@@ -20,8 +20,8 @@ type Arena[T any] struct {
 	// Buckets' sentinels come from chunks of their own, which are never given
 	// back: sentinel is the next unused one, up to sentinelEnd.
 	sentinel, sentinelEnd Index
-	// live is the number of entries, held that of chunks for them.
-	live, held int
+	// live is the number of entries.
+	live int
 }
 
 // New makes an entry that is in no bucket. tag is at most [MaxTag].
@@ -117,4 +117,12 @@ func (a *Arena[T]) Len() int { return a.live }
 
 // Chunks returns the number of chunks that memory is held for, without those
 // of buckets' sentinels.
-func (a *Arena[T]) Chunks() int { return a.held }
+func (a *Arena[T]) Chunks() int {
+	n := 0
+	for i := range a.dir {
+		if a.dir[i] != nil && a.chunks[i].gen != 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -18,7 +18,8 @@ const (
 
 // chunk is what the arena knows about a chunk besides its slots.
 type chunk struct {
-	// gen is the generation that the chunk's fresh slots start with.
+	// gen is the generation that the chunk's fresh slots start with, zero if they
+	// are buckets' sentinels.
 	gen uint64
 	// used counts live and retired slots: there is room while it is less than
 	// ChunkSize. fresh is the first slot never used.
@@ -30,14 +31,6 @@ type chunk struct {
 	prev, next uint32
 }
 
-// # Which chunk the next entry goes to
-//
-// That decides both speed and memory. A slot that was just freed is still in the
-// processor's cache, so a chunk that is at least half full becomes the current
-// one when it loses an entry. One that is emptier does not: were its slots
-// refilled at once too, a thousand entries left over from a million would pin
-// every chunk for ever, each in one of its own.
-
 func (a *Arena[T]) body(i Index) *body { return &a.dir[i>>chunkShift].bodies[i&chunkMask] }
 
 func (a *Arena[T]) link(i Index) *link { return &a.dir[i>>chunkShift].links[i&chunkMask] }
@@ -47,6 +40,14 @@ func (a *Arena[T]) init() {
 	a.dir = append(a.dir, nil)
 	a.chunks = append(a.chunks, chunk{})
 }
+
+// # Which chunk the next entry goes to
+//
+// That decides both speed and memory. A slot that was just freed is still in the
+// processor's cache, so a chunk that is at least half full becomes the current
+// one when it loses an entry. One that is emptier does not: were its slots
+// refilled at once too, a thousand entries left over from a million would pin
+// every chunk for ever, each in one of its own.
 
 // take returns a slot, live with its next generation, tag and place zero, and the
 // memory of its chunk.
@@ -144,7 +145,6 @@ func (a *Arena[T]) emptied(n uint32) {
 	*c = chunk{gen: high}
 	a.dir[n] = nil
 	a.vacant = append(a.vacant, n)
-	a.held--
 }
 
 // newChunk makes a chunk, in a vacant number if there is one, and links it.
@@ -158,7 +158,6 @@ func (a *Arena[T]) newChunk() uint32 {
 		n = a.appendChunks(1)
 		a.chunks[n].gen = 1
 	}
-	a.held++
 	a.linkChunk(n)
 	return n
 }

@@ -125,14 +125,21 @@ func (j *Job) moveLocked(now int64, d time.Duration) {
 	}
 }
 
-func (j *Job) run() {
+// enter makes a job that is in state from, and not over, running.
+func (j *Job) enter(from jobState) bool {
 	j.sh.mu.Lock()
-	if j.state != submitted || j.over {
-		j.sh.mu.Unlock()
-		return
+	defer j.sh.mu.Unlock()
+	if j.state != from || j.over {
+		return false
 	}
 	j.state = running
-	j.sh.mu.Unlock()
+	return true
+}
+
+func (j *Job) run() {
+	if !j.enter(submitted) {
+		return
+	}
 	// Deferred, for a run that panics or ends its goroutine.
 	defer j.plan.ended(j)
 	j.plan.begun(j)

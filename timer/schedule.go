@@ -142,14 +142,9 @@ func (c *calendar) lookLocked(j *Job) {
 }
 
 func (c *calendar) look(j *Job) {
-	j.sh.mu.Lock()
-	if j.state != looking || j.over {
-		j.sh.mu.Unlock()
-		return
+	if j.enter(looking) {
+		c.ended(j)
 	}
-	j.state = running
-	j.sh.mu.Unlock()
-	c.ended(j)
 }
 
 func (c *calendar) begun(j *Job) {

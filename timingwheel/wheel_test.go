@@ -725,3 +725,26 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 	}
 	require.NotZero(t, offered)
 }
+
+// A wheel that was never used can be asked everything, and holds no memory for
+// entries or buckets: a Scheduler has many shards, of which few are used.
+func TestWheel_UnusedHoldsNothing(t *testing.T) {
+	w, err := New[int](1, 256, 0)
+	require.NoError(t, err)
+	out := make([]Expired[int], 1)
+	w.Observe(1000)
+	_, ok := w.Next()
+	require.False(t, ok)
+	n, more := w.Drain(out)
+	require.Zero(t, n)
+	require.False(t, more)
+	n, more = w.Advance(2000, out)
+	require.Zero(t, n)
+	require.False(t, more)
+	w.Each(func(Expired[int]) { t.Error("an entry") })
+	w.Expire(1)
+	require.False(t, w.Discard(1))
+	require.False(t, w.Contains(ID{}))
+	require.EqualValues(t, 2000, w.Clock())
+	require.Zero(t, w.arena)
+}
