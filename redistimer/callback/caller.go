@@ -146,7 +146,9 @@ func (c *Caller) request(ctx context.Context, r Request, d redistimer.Delivery) 
 	h.Set(headerAttempt, strconv.Itoa(d.Attempt))
 	h.Set(headerDue, d.Due.UTC().Format(time.RFC3339Nano))
 	if len(c.secrets) > 0 {
-		sign(c.secrets, time.Now(), r.Method, h, r.Body)
+		if err := sign(c.secrets, time.Now(), req, r.Body); err != nil {
+			return nil, err
+		}
 	}
 	return req, nil
 }
