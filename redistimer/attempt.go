@@ -104,11 +104,11 @@ func (a *attempt) prepare(now int64) (early *report) {
 	if a.broken != nil {
 		return a.failed(NoRetry(a.broken))
 	}
+	if !a.known() {
+		return &report{a: a, op: "u", when: leaveFor(time.Duration(now-a.due) * time.Microsecond)}
+	}
 	if a.d.Attempt > a.d.MaxAttempts {
 		return a.failed(NoRetry(errors.New("redistimer: the last attempt has ended with its worker")))
-	}
-	if a.handler == nil {
-		return a.failed(fmt.Errorf("redistimer: this worker has no handler %q", a.task.Handler))
 	}
 	if a.d.Attempt == 1 {
 		switch a.task.Missed {
@@ -123,6 +123,22 @@ func (a *attempt) prepare(now int64) (early *report) {
 		}
 	}
 	return nil
+}
+
+// known reports whether the worker has all that the task names. One of another
+// version may not, while a new version is rolled out.
+func (a *attempt) known() bool {
+	return a.handler != nil && (a.task.Schedule == "" || a.loop.w.config.schedules[a.task.Schedule] != nil)
+}
+
+// leaveFor is when another worker shall look at a task that this one does not
+// know: soon at first, and the later the longer nobody has known it, so that very
+// many such tasks do not keep the workers from others.
+func leaveFor(late time.Duration) string {
+	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
+	d := min(max(late/2, soonest), latest)
+	when, _ := After(d/2 + rand.N(d/2)).arg()
+	return when
 }
 
 // skip makes the latest run of a repeating task, of those that are due, this one.
@@ -151,11 +167,7 @@ func (a *attempt) following() (int64, bool, error) {
 	case a.task.Schedule == "":
 		return 0, false, nil
 	}
-	s := a.loop.w.config.schedules[a.task.Schedule]
-	if s == nil {
-		return 0, false, fmt.Errorf("redistimer: this worker has no schedule %q", a.task.Schedule)
-	}
-	next := s.Next(time.UnixMicro(a.due))
+	next := a.loop.w.config.schedules[a.task.Schedule].Next(time.UnixMicro(a.due))
 	if next.IsZero() {
 		return 0, false, nil
 	}
@@ -227,7 +239,13 @@ func (a *attempt) done() *report {
 func (a *attempt) failed(err error) *report {
 	r := &report{a: a, op: "r", text: cut(err.Error()), err: err}
 	var never *NoRetryError
-	if errors.As(err, &never) || a.d.Attempt >= a.d.MaxAttempts {
+	var back *HandBackError
+	if !errors.As(err, &never) && errors.As(err, &back) {
+		r.op = "b"
+		r.when, _ = After(max(0, back.After)).arg()
+		return r
+	}
+	if never != nil || a.d.Attempt >= a.d.MaxAttempts {
 		r.op = "x"
 		if next, ok := a.followingSafe(); ok {
 			r.when = strconv.FormatInt(next, 10)

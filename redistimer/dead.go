@@ -8,14 +8,18 @@ import (
 
 // A DeadLetter is a run that failed for good: its attempts were used up, its
 // handler said [NoRetry], it crashed its workers too often, or it was missed. It
-// stays until it is requeued, purged or scheduled anew.
+// stays until it is requeued, purged or scheduled anew. A task that repeats has one
+// for all its runs, however many fail.
 type DeadLetter struct {
 	// ID names the dead letter in [Client.Requeue] and [Client.Purge]. It is the
-	// key, but for a run of a repeating task, which goes on without it.
-	ID       string
-	Task     Task
-	Died     time.Time
-	Due      time.Time
+	// key, but for the runs of a repeating task, which goes on without them.
+	ID   string
+	Task Task
+	Died time.Time
+	Due  time.Time
+	// Runs is how many runs have died: more than 1 for a repeating task alone, all
+	// of whose runs that died share one dead letter, which tells of the latest.
+	Runs     int
 	Attempts int
 	Crashes  int
 	Failures []Failure // the latest attempts, the oldest first
@@ -56,9 +60,13 @@ func deadLetter(f []string) (DeadLetter, error) {
 		ID:       f[0],
 		Died:     parseTime(f[1]),
 		Due:      r.due,
+		Runs:     1,
 		Attempts: r.attempts,
 		Crashes:  r.crashes,
 		Failures: parseFailures(f[4]),
+	}
+	if n := r.next.UnixMicro(); !r.next.IsZero() && n > 1 {
+		d.Runs = int(n)
 	}
 	var err error
 	d.Task, _, err = decode(keyOf(f[0]), f[2])
@@ -69,8 +77,8 @@ func deadLetter(f []string) (DeadLetter, error) {
 }
 
 // Requeue makes a dead letter a pending task again, to run at the time w, with
-// all its attempts before it. The outcome is Moved, or Absent if there is no such
-// dead letter.
+// all its attempts before it. Of a repeating task's runs it is the latest one, once.
+// The outcome is Moved, or Absent if there is no such dead letter.
 func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err

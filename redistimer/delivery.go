@@ -19,7 +19,7 @@ type Delivery struct {
 	// same Due, the next run of a repeating task another.
 	Due time.Time
 	// Attempt counts the attempts at this run from 1, those included whose worker
-	// crashed. An attempt that was handed back at shutdown does not count.
+	// crashed. An attempt that was handed back does not count.
 	Attempt int
 	// MaxAttempts is the attempt after which a failure makes a dead letter.
 	MaxAttempts int
@@ -55,8 +55,8 @@ func (d *Delivery) IdempotencyKey() string {
 
 // A Handler does what a task asks for. Returning nil ends the run. Another error
 // has it tried again later, with exponential delays, until its attempts are used
-// up and it becomes a dead letter; [NoRetry] and [RetryAfter] say otherwise. A
-// panic counts as an error.
+// up and it becomes a dead letter; [NoRetry], [RetryAfter] and [HandBack] say
+// otherwise. A panic counts as an error.
 //
 // The context is cancelled when the attempt's time is up, when the lease could
 // not be prolonged, when the task is cancelled, and when the worker has shut

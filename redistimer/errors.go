@@ -79,6 +79,28 @@ func RetryAfter(err error, d time.Duration) error {
 func (e *RetryAfterError) Error() string { return text(e.Err) }
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
+// A HandBackError is returned by a handler that cannot take a task now: what it
+// needs has no room, or the process is not the right one. The attempt does not
+// count, the task is pending again, and whichever worker comes first gets it after
+// the delay. [HandBack] makes one.
+type HandBackError struct {
+	Err error
+	// After is the delay; zero is at once, and what is negative counts as zero.
+	After time.Duration
+}
+
+// HandBack says that the task shall be taken by whoever comes after d, as if it had
+// not been tried. How often is not limited. It returns nil if err is nil.
+func HandBack(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &HandBackError{err, d}
+}
+
+func (e *HandBackError) Error() string { return text(e.Err) }
+func (e *HandBackError) Unwrap() error { return e.Err }
+
 func text(err error) string {
 	if err == nil {
 		return "(no error)"

@@ -6,11 +6,15 @@ import (
 )
 
 // A run of a repeating task that failed for good becomes a dead letter by
-// itself, while the task goes on. Its id is the task's key, a NUL, and when the
-// run was due in microseconds; it is in the same shard, which is found by the
-// key alone. Everything else has its key as its id.
+// itself, while the task goes on. The id of the dead letter is the task's key and a
+// NUL; it stands for all runs that died. When it is requeued the latest of them
+// becomes a task of its own, whose id has the time after the NUL when the run was
+// due, in microseconds. All are in the same shard, which is found by the key alone.
+// Everything else has its key as its id.
 
-func runID(key string, due int64) string { return key + "\x00" + strconv.FormatInt(due, 10) }
+func runID(key string, due int64) string { return deadID(key) + strconv.FormatInt(due, 10) }
+
+func deadID(key string) string { return key + "\x00" }
 
 func keyOf(id string) string {
 	key, _, _ := strings.Cut(id, "\x00")

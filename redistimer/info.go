@@ -84,6 +84,9 @@ type Stats struct {
 	Released  int64 // attempts handed back
 	Refused   int64 // reports of workers whose lease another had by then
 	Cancelled int64 // tasks removed by Cancel, those included that were running
+	// Unknown counts what workers have handed back, not having the handler or the
+	// schedule that the task names. If it grows and Done does not, nobody has it.
+	Unknown int64
 }
 
 // Get returns what is known of a task, or [ErrNotFound].
@@ -167,7 +170,7 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	}
 	var st Stats
 	for _, v := range answers {
-		n, err := ints(v, 14)
+		n, err := ints(v, 15)
 		if err != nil {
 			return Stats{}, err
 		}
@@ -177,7 +180,7 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 			*p += n[i]
 		}
 		for i, p := range []*int64{
-			&st.Claimed, &st.Done, &st.Retried, &st.Died, &st.Crashed, &st.Released, &st.Refused, &st.Cancelled,
+			&st.Claimed, &st.Done, &st.Retried, &st.Died, &st.Crashed, &st.Released, &st.Refused, &st.Cancelled, &st.Unknown,
 		} {
 			*p += n[6+i]
 		}

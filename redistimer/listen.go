@@ -10,13 +10,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// wakeBackup is the member of wake whose taker looks a little later, in case the
+// taker of the other is frozen or gone: see rouse in scripts/begin.lua.
+const wakeBackup = "x"
+
 // ears wait for wake-ups: for members that the scripts put into a shard's wake
 // when a task is due before the one that somebody watches for. They have
 // connections of their own, which spend their life in BZPOPMIN, and would
 // otherwise be missing in the caller's pool.
 //
-// A wake-up may get lost with the worker that took it, or with a reply. Then the
-// others look by themselves: see scripts/claim.lua.
+// A wake-up may get lost with the worker that took it, or with a reply. Then
+// another one, who took the backup, looks by itself, and all do after the safety
+// interval: see scripts/claim.lua.
 type ears struct {
 	w      *Worker
 	client redis.UniversalClient
@@ -67,7 +72,11 @@ func (e *ears) hear(loops []*loop) {
 			switch {
 			case err == nil:
 				e.w.n.wakeups.Add(1)
-				byKey[z.Key].claimSoon()
+				if l := byKey[z.Key]; z.Member == wakeBackup {
+					l.claimLater()
+				} else {
+					l.claimSoon()
+				}
 				pause = firstBackoff
 				continue
 			case errors.Is(err, redis.Nil):

@@ -28,6 +28,7 @@ type loop struct {
 	mu      sync.Mutex
 	reports []*report // to be sent
 	claim   bool      // claim, whatever the time
+	look    time.Time // claim at this time at the latest; zero if nobody has said
 	phase   phase
 
 	// All below is the goroutine's alone.
@@ -89,6 +90,20 @@ func (l *loop) claimSoon() {
 	l.wake()
 }
 
+// claimLater has the loop claim a little later, in case nobody else does.
+func (l *loop) claimLater() {
+	at := time.Now().Add(backup + rand.N(backup))
+	l.mu.Lock()
+	first := l.look.IsZero()
+	if first {
+		l.look = at
+	}
+	l.mu.Unlock()
+	if first {
+		l.wake()
+	}
+}
+
 func (l *loop) wake() {
 	select {
 	case l.signal <- struct{}{}:
@@ -124,6 +139,9 @@ func (l *loop) run() {
 		now := time.Now()
 		l.mu.Lock()
 		claim, phase := l.claim, l.phase
+		if !l.look.IsZero() && l.look.Before(l.claimAt) {
+			l.claimAt = l.look
+		}
 		l.mu.Unlock()
 		l.abort(phase)
 		if phase == closing {
@@ -205,7 +223,7 @@ func (l *loop) round(now time.Time, claim bool) {
 	reports := l.reports
 	l.reports = nil
 	if claim {
-		l.claim = false
+		l.claim, l.look = false, time.Time{}
 	}
 	l.mu.Unlock()
 	for _, r := range reports {
@@ -305,6 +323,9 @@ func (l *loop) finished(reports []*report, cmd *redis.Cmd) error {
 			n.done.Add(1)
 		case r.op == "b":
 			n.released.Add(1)
+		case r.op == "u":
+			n.unknown.Add(1)
+			l.w.unknown(r.a)
 		default:
 			n.failed.Add(1)
 			if r.op == "x" {

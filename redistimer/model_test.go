@@ -35,6 +35,7 @@ type modelTask struct {
 	state  State
 	score  int64
 	run    *modelRun
+	runs   int // of a dead letter of a task that repeats
 }
 
 // held is what a worker believes to hold.
@@ -108,7 +109,7 @@ func TestModel_ScriptsAgainstAMap(t *testing.T) {
 	for _, what := range []string{
 		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent", "repeated schedule",
 		"claimed", "repeated claim", "crashed", "poisoned", "stale", "done", "done, repeats", "retried", "died",
-		"died, repeats", "released", "followed", "stopped", "extended", "extend refused", "requeued", "purged",
+		"died, repeats", "died again", "released", "released for later", "followed", "stopped", "extended", "extend refused", "requeued", "purged",
 	} {
 		require.NotZero(t, m.counts[what], "%s never happened", what)
 	}
@@ -253,6 +254,9 @@ func (m *model) reschedule() {
 	case x == nil || x.state == Dead:
 	case x.state == Pending:
 		want, x.score = Moved, at
+		if x.run != nil && x.run.attempt == 0 && x.run.crashes == 0 {
+			x.run = nil
+		}
 	default:
 		want, x.run.follows, x.run.next = Following, true, at
 	}
@@ -389,10 +393,10 @@ func (m *model) finish() {
 		if h.id == "" {
 			continue
 		}
-		op := []string{"d", "d", "r", "x", "b"}[m.rng.IntN(5)]
+		op := []string{"d", "d", "r", "x", "b", "u"}[m.rng.IntN(6)]
 		arg, at := "", int64(0)
 		switch {
-		case op == "r":
+		case op == "r" || op == "u" || op == "b" && m.rng.IntN(3) == 0:
 			arg, at = m.when()
 		case op != "b" && m.rng.IntN(3) == 0:
 			at = m.now + m.rng.Int64N(2000) - 1000
@@ -439,13 +443,22 @@ func (m *model) finished(op string, h held, again bool, at int64) bool {
 		*x = modelTask{record: x.record, state: Dead, score: m.now, run: &r}
 	case op == "x":
 		m.counts["died, repeats"]++
-		m.tasks[runID(h.id, h.due)] = &modelTask{record: x.record, state: Dead, score: m.now, run: &r}
+		died := &modelTask{record: x.record, state: Dead, score: m.now, run: &r, runs: 1}
+		if there := m.tasks[deadID(h.id)]; there != nil {
+			died.runs += there.runs
+			m.counts["died again"]++
+		}
+		m.tasks[deadID(h.id)] = died
 		*x = modelTask{record: x.record, state: Pending, score: at}
-	case op == "b":
+	case op == "b" || op == "u":
 		m.counts["released"]++
 		r.attempt--
 		*x = modelTask{record: x.record, state: Pending, score: h.due}
-		if r.attempt > 0 || r.crashes > 0 {
+		if again {
+			x.score = at
+			m.counts["released for later"]++
+		}
+		if r.attempt > 0 || r.crashes > 0 || again {
 			x.run = &r
 		}
 	}
@@ -494,7 +507,14 @@ func (m *model) requeue() {
 	want := Absent
 	if x != nil && x.state == Dead {
 		want = Moved
-		*x = modelTask{record: x.record, state: Pending, score: at}
+		delete(m.tasks, id)
+		moved := id
+		if x.runs > 0 {
+			if moved = id + strconv.FormatInt(x.run.due, 10); m.tasks[moved] != nil {
+				moved = id + strconv.FormatInt(m.now, 10)
+			}
+		}
+		m.tasks[moved] = &modelTask{record: x.record, state: Pending, score: at}
 		m.counts["requeued"]++
 	}
 	m.expect(want, m.call(requeueScript, id, arg))
@@ -530,6 +550,9 @@ func (m *model) compare() {
 			}
 			if r.follows {
 				next = strconv.FormatInt(r.next, 10)
+			}
+			if x.runs > 0 {
+				next = strconv.Itoa(x.runs)
 			}
 			want["run"][id] = fmt.Sprint(r.token, " ", r.attempt, " ", r.crashes, " ", r.due, " ", flags, " ", next)
 		}

@@ -26,7 +26,7 @@ type shard struct {
 //	run    HASH from ids to the state of a run that has begun: see scripts/begin.lua
 //	dead   ZSET of ids that are dead letters, by when they died
 //	err    HASH from ids to the failures of a run
-//	wake   ZSET with one member or none: that a worker should look
+//	wake   ZSET with two members at most: that workers should look
 //	meta   HASH: schema, fence, paused, who watches, the counters
 var keyNames = [...]string{"due", "lease", "task", "run", "dead", "err", "wake", "meta"}
 

@@ -45,9 +45,10 @@ type Worker struct {
 
 	n struct {
 		claimed, done, failed, died, released, lost atomic.Int64
-		errors, claims, empty, wakeups              atomic.Int64
+		errors, claims, empty, wakeups, unknown     atomic.Int64
 	}
 	complained atomic.Int64 // when an error was logged, in seconds
+	puzzled    atomic.Int64 // likewise for a task that names what the Worker does not have
 }
 
 var (
@@ -75,10 +76,11 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	return w
 }
 
-// Handle has the Worker run h for tasks whose Handler is name. A task whose
-// handler the worker does not know is a failed attempt: it is tried again later,
-// by another worker maybe, and becomes a dead letter in the end. Handle panics
-// if name is empty or taken, if h is nil, and after Run.
+// Handle has the Worker run h for tasks whose Handler is name. A task whose handler
+// or schedule the Worker does not know is left to others: the Worker hands it back,
+// the attempt does not count, and whoever comes next looks at it after a tenth of a
+// second at first and half a minute at last. [Stats] counts that as Unknown. Handle
+// panics if name is empty or taken, if h is nil, and after Run.
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,10 +195,22 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 // complain logs an error of a command, at most one a second: when a server is
 // down every shard has them.
 func (w *Worker) complain(err error) {
-	now := time.Now().Unix()
-	if last := w.complained.Load(); last != now && w.complained.CompareAndSwap(last, now) {
+	if oncePerSecond(&w.complained) {
 		w.client.config.log.Error("redistimer: a worker's command failed; it is tried again", "error", err)
 	}
+}
+
+// unknown logs a task that the Worker has left to others, at most one a second.
+func (w *Worker) unknown(a *attempt) {
+	if oncePerSecond(&w.puzzled) {
+		w.client.config.log.Warn("redistimer: a task names a handler or a schedule that this worker does not have; it is left to others",
+			"handler", a.task.Handler, "schedule", a.task.Schedule, "key", printable(a.task.Key))
+	}
+}
+
+func oncePerSecond(last *atomic.Int64) bool {
+	now, before := time.Now().Unix(), last.Load()
+	return before != now && last.CompareAndSwap(before, now)
 }
 
 // WorkerStats are the numbers of one Worker since it began to run.
@@ -207,6 +221,7 @@ type WorkerStats struct {
 	Failed   int64 // attempts that failed, those included that are tried no more
 	Died     int64 // runs that became dead letters
 	Released int64 // attempts handed back
+	Unknown  int64 // attempts handed back since the Worker does not have the handler or the schedule
 	Lost     int64 // reports that were refused, since the lease was lost before
 	Errors   int64 // rounds of commands to Redis with an error
 	Claims   int64 // claims sent
@@ -223,6 +238,7 @@ func (w *Worker) Stats() WorkerStats {
 		Failed:   w.n.failed.Load(),
 		Died:     w.n.died.Load(),
 		Released: w.n.released.Load(),
+		Unknown:  w.n.unknown.Load(),
 		Lost:     w.n.lost.Load(),
 		Errors:   w.n.errors.Load(),
 		Claims:   w.n.claims.Load(),

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -515,7 +516,7 @@ func TestWorker_MissedRuns(t *testing.T) {
 		died := make(map[string]int)
 		for d, err := range c.DeadLetters(ctx) {
 			require.NoError(t, err)
-			died[d.Task.Key]++
+			died[d.Task.Key] += d.Runs
 			require.Contains(t, d.Failures[0].Error, "missed")
 			require.Zero(t, d.Task.Every, "a dead run does not repeat when it is requeued")
 		}
@@ -584,20 +585,202 @@ func TestPause_KeepsTasksBack(t *testing.T) {
 	})
 }
 
-func TestWorker_UnknownHandlerLosesNothing(t *testing.T) {
+// A rolling deploy: workers that do not have a handler yet leave its tasks to the
+// one that does, and burn no attempt.
+func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
+	onEach(t, func(t *testing.T, r redis.UniversalClient) {
+		c := redistimer.New(r, quiet)
+		const n = 100
+		ds := make(deliveries, 2*n)
+		var workers []*redistimer.Worker
+		for i := range 3 {
+			w := redistimer.NewWorker(c, redistimer.WithMaxAttempts(1))
+			w.Handle("old", ds.handle)
+			if i == 2 {
+				w = redistimer.NewWorker(c, redistimer.WithMaxAttempts(1), redistimer.WithSchedule("hourly", &times{n: 1, step: time.Hour}))
+				w.Handle("new", ds.handle)
+				w.Handle("old", ds.handle)
+				// The others see all of it first.
+				require.Eventually(t, func() bool { return workers[0].Stats().Unknown+workers[1].Stats().Unknown > n }, soon, 5*time.Millisecond)
+			}
+			start(t, w)
+			workers = append(workers, w)
+			if i > 0 {
+				continue
+			}
+			for k := range n {
+				schedule(t, c, redistimer.Task{Key: fmt.Sprint("k", k), Handler: "new", MaxAttempts: 1}, redistimer.After(0))
+			}
+			schedule(t, c, redistimer.Task{Key: "schedule", Handler: "old", Schedule: "hourly", MaxAttempts: 1}, redistimer.After(0))
+		}
+		schedule(t, c, redistimer.Task{Key: "old", Handler: "old"}, redistimer.After(0))
+		for range n + 2 {
+			require.Equal(t, 1, ds.next(t).Attempt)
+		}
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Done == n+2
+		}, soon, 5*time.Millisecond)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, st.Dead+st.Retried)
+		require.Greater(t, st.Unknown, int64(n))
+		require.Empty(t, ds)
+	})
+}
+
+// What nobody knows stays pending, is as late as it is, and runs under its own
+// idempotency key once somebody knows it.
+func TestWorker_WhatNobodyKnowsStaysPending(t *testing.T) {
 	c := onServer(t)
-	old := redistimer.NewWorker(c, redistimer.WithBackoff(10*time.Millisecond, 10*time.Millisecond), redistimer.WithMaxAttempts(1000))
+	old := redistimer.NewWorker(c)
 	start(t, old)
-	schedule(t, c, redistimer.Task{Key: "k", Handler: "new"}, redistimer.After(0))
-	require.Eventually(t, func() bool {
-		info, err := c.Get(ctx, "k")
-		return err == nil && len(info.Failures) > 1 && strings.Contains(info.Failures[0].Error, `no handler "new"`)
-	}, soon, 5*time.Millisecond)
+	due := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
+	schedule(t, c, redistimer.Task{Key: "k", Handler: "new", MaxAttempts: 1}, redistimer.At(due))
+	require.Eventually(t, func() bool { return old.Stats().Unknown > 0 }, soon, 5*time.Millisecond)
+	info := becomes(t, c, "k", redistimer.Pending)
+	require.Equal(t, due, info.Due)
+	require.True(t, info.At.After(time.Now()), "it is not looked at all the time: %v", info.At)
+	require.Zero(t, info.Attempts)
 	ds := make(deliveries, 1)
 	w := redistimer.NewWorker(c)
 	w.Handle("new", ds.handle)
 	start(t, w)
-	require.Equal(t, "k", ds.next(t).Key)
+	require.Equal(t, redistimer.Moved, func() redistimer.Outcome {
+		out, err := c.Reschedule(ctx, "k", redistimer.After(0))
+		require.NoError(t, err)
+		return out
+	}())
+	require.Equal(t, 1, ds.next(t).Attempt)
+}
+
+func TestWorker_HandBack(t *testing.T) {
+	onEach(t, func(t *testing.T, r redis.UniversalClient) {
+		c := redistimer.New(r, quiet)
+		w := redistimer.NewWorker(c)
+		ds := make(deliveries, 10)
+		w.Handle("h", func(_ context.Context, d redistimer.Delivery) error {
+			ds <- d
+			if len(ds) < 4 {
+				return fmt.Errorf("wrapped: %w", redistimer.HandBack(errors.New("no room"), 10*time.Millisecond))
+			}
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, redistimer.Task{Key: "k", MaxAttempts: 1}, redistimer.After(0))
+		gone(t, c, "k")
+		require.Len(t, ds, 4)
+		first := ds.next(t)
+		for range 3 {
+			d := ds.next(t)
+			require.Equal(t, 1, d.Attempt)
+			require.Equal(t, first.Due, d.Due)
+			require.Equal(t, first.IdempotencyKey(), d.IdempotencyKey())
+			require.Greater(t, d.Token, first.Token)
+		}
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 3, st.Released)
+		require.Zero(t, st.Retried+st.Died)
+	})
+}
+
+// A worker that is frozen takes a wake-up and does nothing about it.
+func TestWorker_ComesAlthoughAFrozenOneTookTheWakeUp(t *testing.T) {
+	onEach(t, func(t *testing.T, r redis.UniversalClient) {
+		c := redistimer.New(r, quiet, redistimer.WithShards(1))
+		_, err := c.Check(ctx)
+		require.NoError(t, err)
+		wake := strings.TrimSuffix(keysOf(t, r)[0], "meta") + "wake"
+		w := redistimer.NewWorker(c, redistimer.WithSafetyInterval(time.Hour))
+		ds := make(deliveries, 1)
+		w.Handle("h", ds.handle)
+		for i := range 3 {
+			frozen := make(chan error, 1)
+			go func() { frozen <- r.BZPopMin(ctx, time.Minute, wake).Err() }()
+			if i == 0 {
+				time.Sleep(50 * time.Millisecond) // it is the first in the line
+				start(t, w)
+				schedule(t, c, redistimer.Task{Key: "far"}, redistimer.After(time.Hour))
+				require.NoError(t, receive(t, frozen))
+				require.Eventually(t, func() bool { return w.Stats().Claims > 1 }, soon, time.Millisecond)
+				go func() { frozen <- r.BZPopMin(ctx, time.Minute, wake).Err() }()
+			}
+			time.Sleep(50 * time.Millisecond)
+			schedule(t, c, redistimer.Task{Key: fmt.Sprint("k", i)}, redistimer.After(0))
+			require.Equal(t, fmt.Sprint("k", i), ds.next(t).Key)
+			if err := r.ZAdd(ctx, wake, redis.Z{Member: "end"}).Err(); err != nil {
+				t.Error(err)
+			}
+			require.NoError(t, receive(t, frozen))
+		}
+	})
+}
+
+// A task that repeats and fails for ever has one dead letter, not one a run.
+func TestDeadLetters_OneForATaskThatRepeats(t *testing.T) {
+	onEach(t, func(t *testing.T, r redis.UniversalClient) {
+		c := redistimer.New(r, quiet)
+		w := redistimer.NewWorker(c)
+		var fail atomic.Bool
+		fail.Store(true)
+		ds := make(deliveries, 1000)
+		w.Handle("h", func(_ context.Context, d redistimer.Delivery) error {
+			if fail.Load() {
+				return redistimer.NoRetry(errors.New(d.Due.String()))
+			}
+			ds <- d
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, redistimer.Task{Key: "k", Every: time.Millisecond, Missed: redistimer.LatestMissed}, redistimer.After(0))
+		letter := func() redistimer.DeadLetter {
+			var all []redistimer.DeadLetter
+			for d, err := range c.DeadLetters(ctx) {
+				require.NoError(t, err)
+				all = append(all, d)
+			}
+			require.Len(t, all, 1)
+			return all[0]
+		}
+		require.Eventually(t, func() bool { return w.Stats().Died >= 50 }, soon, 5*time.Millisecond)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, st.Dead)
+		_, err = c.Cancel(ctx, "k")
+		require.NoError(t, err)
+		gone(t, c, "k")
+		st, err = c.Stats(ctx)
+		require.NoError(t, err)
+		d := letter()
+		require.EqualValues(t, st.Died, d.Runs)
+		require.Equal(t, "k", d.Task.Key)
+		require.Zero(t, d.Task.Every)
+		require.Len(t, d.Failures, 10)
+		require.Equal(t, d.Due.String(), d.Failures[9].Error, "it is of the latest")
+		keys := len(keysOf(t, r))
+
+		// The latest of them runs once more, and fails: it is a dead letter by itself.
+		out, err := c.Requeue(ctx, d.ID, redistimer.After(0))
+		require.NoError(t, err)
+		require.Equal(t, redistimer.Moved, out)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Dead == 1
+		}, soon, 5*time.Millisecond)
+		again := letter()
+		require.Equal(t, 1, again.Runs)
+		require.NotEqual(t, d.ID, again.ID)
+		fail.Store(false)
+		_, err = c.Requeue(ctx, again.ID, redistimer.After(0))
+		require.NoError(t, err)
+		require.Equal(t, "k", ds.next(t).Key)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Dead+st.Pending+st.Running == 0
+		}, soon, 5*time.Millisecond, "it does not repeat")
+		require.Less(t, len(keysOf(t, r)), keys, "nothing is left of it")
+	})
 }
 
 func TestWorker_Timeouts(t *testing.T) {

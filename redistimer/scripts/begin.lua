@@ -12,7 +12,8 @@
 --   crashes  how many of them ended with their lease
 --   due      when the run was to begin
 --   flags    c if a cancel was asked for while it ran, - if not
---   next     when the task, scheduled anew while it ran, is due, or -
+--   next     when the task, scheduled anew while it ran, is due, or -; of the dead
+--            letter of a repeating task how many of its runs have died
 --
 -- # A task's life
 --
@@ -38,3 +39,7 @@ if m[1] and m[1] ~= ARGV[1] then
   return redis.error_reply('TICKLESS schema ' .. m[1])
 end
 local armed = tonumber(m[2] or '')
+
+-- rouse has a worker look at the shard: the one that pops w at once, and the one
+-- that pops x a little later, in case the first is frozen and has only taken w.
+local function rouse() call('ZADD', wake, 0, 'w', 1, 'x') end

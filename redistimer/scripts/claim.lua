@@ -13,8 +13,8 @@
 --
 -- One worker watches the shard, who set its timer for the first task that is due,
 -- or will: it is the owner, and meta has the moment as armed. Whoever schedules
--- something earlier puts a member into wake, and the worker that gets it claims
--- and becomes the owner. Each other worker, who is told own = 0, looks a little
+-- something earlier puts members into wake, and the worker that gets the first of
+-- them claims and becomes the owner. Each other worker, who is told own = 0, looks a little
 -- later than the task is due, in case the owner is gone, and becomes the owner
 -- if it is. It matters for speed alone: any claim is right at any time.
 --include lib.lua
@@ -29,7 +29,7 @@ if n < 0 then
   call('HDEL', meta, 'b:' .. worker)
   if owner == worker then
     call('HDEL', meta, 'armed', 'owner')
-    call('ZADD', wake, 0, 'w')
+    rouse()
   end
   return {0, -1, -1, now, 0, {}, {}, {}, {}}
 end
@@ -147,7 +147,7 @@ elseif paused then
   out[1] = 0
 else
   out[2] = math.max(0, next - now)
-  if next <= now and full then call('ZADD', wake, 0, 'w') end
+  if next <= now and full then rouse() end
   if next <= now and n == 0 then
     -- The worker has no room. Let another one have it.
     call('HDEL', meta, 'armed', 'owner')

@@ -5,8 +5,10 @@
 --   d  done. If WHEN is not empty the task repeats and is due then.
 --   r  failed; the next attempt is at WHEN. TEXT is the error.
 --   x  failed for good. If WHEN is not empty the task repeats, is due then, and the
---      dead letter has an id of its own.
---   b  handed back: the attempt does not count.
+--      dead letter has an id of its own: one for all runs of the task that died.
+--   b  handed back: the attempt does not count. If WHEN is not empty it is due then.
+--   u  handed back likewise, since the worker does not know what it names: another
+--      one shall look.
 --
 -- DUE is when the run was due, which is another moment than the claim said if
 -- missed runs were left out.
@@ -15,22 +17,44 @@ local out, ids = {}, {}
 for i = 2, #ARGV, 6 do ids[#ids + 1] = ARGV[i + 1] end
 local runs = call('HMGET', run, unpack(ids))
 local leases, gone = {}, {}
-local done, retried, died, released, refused = 0, 0, 0, 0, 0
+local done, retried, died, released, refused, unknown = 0, 0, 0, 0, 0, 0
+
+-- buryRun makes a dead letter of a run of a task that repeats. It takes the place
+-- of the one that the task has, so that a task that fails for ever has one.
+local function buryRun(id, attempt, crashes, due_, text)
+  local single, runs = id .. '\0', 1
+  if call('ZSCORE', dead, single) then
+    local _, _, _, _, _, n = parse(call('HGET', run, single))
+    runs = (tonumber(n) or 1) + 1
+  elseif call('HEXISTS', task, single) == 1 then
+    single = single .. due_ -- only damage can have put it into another place
+  end
+  call('HSET', task, single, call('HGET', task, id))
+  local failures = call('HGET', err, id)
+  if failures then call('HSET', err, single, failures) end
+  note(single, attempt, text)
+  call('HSET', run, single, state('0', attempt, crashes, due_, '-', runs))
+  call('ZADD', dead, int(now), single)
+end
 
 local function one(op, id, token, at, due_, text, r)
   local held, attempt, crashes, _, flags, next = parse(r)
-  if op == 'd' then done = done + 1 elseif op == 'b' then released = released + 1 end
+  if op == 'd' then
+    done = done + 1
+  elseif op == 'b' then
+    released = released + 1
+  elseif op == 'u' then
+    unknown = unknown + 1
+    if armed then call('HDEL', meta, 'armed', 'owner') end
+    armed = nil
+  end
   if next ~= '-' then return follow(id, next) end
   if flags == 'c' then return forget(id) end
   local score = at ~= '' and when(at)
   if op == 'd' or op == 'x' then
     if op == 'x' then died = died + 1 end
     if op == 'x' and score then
-      local single = id .. '\0' .. due_
-      call('HSET', task, single, call('HGET', task, id))
-      local failures = call('HGET', err, id)
-      if failures then call('HSET', err, single, failures) end
-      bury(single, attempt, crashes, due_, text)
+      buryRun(id, attempt, crashes, due_, text)
     elseif op == 'x' then
       return bury(id, attempt, crashes, due_, text)
     end
@@ -42,7 +66,7 @@ local function one(op, id, token, at, due_, text, r)
     note(id, attempt, text)
     call('HSET', run, id, state('0', attempt, crashes, due_, '-', '-'))
   else
-    if attempt > 1 or crashes > 0 then
+    if attempt > 1 or crashes > 0 or score then
       call('HSET', run, id, state('0', attempt - 1, crashes, due_, '-', '-'))
     else
       call('HDEL', run, id)
@@ -87,4 +111,5 @@ count('retried', retried)
 count('died', died)
 count('released', released)
 count('refused', refused)
+count('unknown', unknown)
 return table.concat(out)

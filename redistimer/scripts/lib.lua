@@ -18,7 +18,7 @@ end
 -- set its timer: see claim.lua.
 local function watch(score)
   if not armed or score < armed then
-    call('ZADD', wake, 0, 'w')
+    rouse()
     armed = score
   end
 end

@@ -5,6 +5,6 @@ if ARGV[2] == '1' then
   call('HSET', meta, 'paused', 1)
 else
   call('HDEL', meta, 'paused', 'armed', 'owner')
-  call('ZADD', wake, 0, 'w')
+  rouse()
 end
 return 1

@@ -5,6 +5,12 @@ local id, score = ARGV[2], when(ARGV[3])
 local r = call('HGET', run, id)
 if call('ZSCORE', due, id) then
   call('ZADD', due, int(score), id)
+  local _, attempt, crashes = parse(r)
+  -- What was handed back untried is due then, and was not due before.
+  if r and attempt == 0 and crashes == 0 then
+    call('HDEL', run, id)
+    call('HDEL', err, id)
+  end
   watch(score)
   return moved
 end

@@ -11,7 +11,7 @@ if #ARGV == 5 and m[1] and call('HEXISTS', run, ARGV[3]) == 0 then
   end
   if call('ZADD', due, 'NX', score, ARGV[3]) == 1 then
     call('HSET', task, ARGV[3], ARGV[5])
-    if not armed or tonumber(score) < armed then call('ZADD', wake, 0, 'w') end
+    if not armed or tonumber(score) < armed then rouse() end
     return '2'
   end
 end

@@ -7,6 +7,6 @@ local out = {
   call('ZCARD', due), call('ZCOUNT', due, '-inf', int(now)), call('ZCARD', lease), call('ZCARD', dead), late,
 }
 local counts = call('HMGET', meta, 'paused', 'claimed', 'done', 'retried', 'died', 'crashed', 'released',
-  'refused', 'cancelled')
+  'refused', 'cancelled', 'unknown')
 for _, n in ipairs(counts) do out[#out + 1] = tonumber(n or '0') end
 return out
