@@ -136,7 +136,7 @@ func (a *attempt) known() bool {
 // many such tasks do not keep the workers from others.
 func leaveFor(late time.Duration) string {
 	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
-	d := min(max(late/2, soonest), latest)
+	d := min(max(late/4, soonest), latest)
 	when, _ := After(d/2 + rand.N(d/2)).arg()
 	return when
 }
