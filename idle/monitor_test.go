@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/idle"
 	"github.com/tickless/tickless/timertest"
 )
@@ -479,4 +480,26 @@ func TestMonitor_ManyTimeouts(t *testing.T) {
 		w.clk.AdvanceTo(epoch.Add(time.Duration(i+1) * time.Second))
 		require.Len(t, w.take(), 1)
 	}
+}
+
+// An eviction that blocks holds up no other.
+func TestWithClock_SystemIsTheDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unblock := make(chan struct{})
+		evicted := atomic.NewInt32(0)
+		m := idle.New(func(n int, _ time.Time) {
+			if n == 0 {
+				<-unblock
+			}
+			evicted.Inc()
+		}, idle.WithClock(clock.System()))
+		for n := range 10 {
+			_, err := m.Watch(n, time.Second)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 9, evicted.Load())
+		close(unblock)
+		require.NoError(t, m.Shutdown(t.Context()))
+	})
 }

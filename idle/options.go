@@ -65,8 +65,11 @@ func WithTick(tick time.Duration) Option {
 // WithClock sets the clock, such as a virtual one from package timertest. Then
 // callbacks run on the goroutine that advances the clock. The default is the
 // system's monotonic clock, or the fake clock of the testing/synctest bubble in
-// which the Monitor or the Conns are made.
+// which the Monitor or the Conns are made; to give [clock.System] is to give none.
 func WithClock(clk clock.Clock) Option {
+	if clk == clock.System() {
+		clk = nil
+	}
 	return option(func(c *config) { c.clock = clk })
 }
 
@@ -103,16 +106,20 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
+// systemClock is the system's clock in a guise that a Scheduler takes for a given
+// one.
+type systemClock struct{ clock.Clock }
+
 // scheduler makes a Monitor's Scheduler. Having been given a clock, it runs what
 // expires on its poller, which suits us: an entry that was touched meanwhile, as
 // most were, is looked at and rearmed without waking another goroutine. Callbacks
-// do not run there: see pool.
+// do not run there: see pool. Nor does it hold a goroutine while it sleeps.
 func (c *config) scheduler() *timer.Scheduler {
 	opts := []timer.Option{timer.WithTick(c.tick)}
 	if c.clock != nil {
 		opts = append(opts, timer.WithClock(c.clock))
 	} else {
-		opts = append(opts, timer.WithClock(clock.System()), timer.WithShards(2*runtime.GOMAXPROCS(0)))
+		opts = append(opts, timer.WithClock(systemClock{clock.System()}), timer.WithShards(2*runtime.GOMAXPROCS(0)))
 	}
 	if c.onPanic != nil {
 		opts = append(opts, timer.WithPanicHandler(c.onPanic))

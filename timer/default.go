@@ -14,8 +14,8 @@ var defaultScheduler = sync.OnceValue(func() *Scheduler { return New() })
 //
 // Inside a testing/synctest bubble the package-level functions use package time
 // instead of the default Scheduler, whose timers would not follow the bubble's
-// clock: they behave there just as time's. Code that runs in a bubble must not
-// use what Default returns; it makes a Scheduler of its own, in the bubble.
+// clock: they behave there just as time's. What Default returns panics in a bubble
+// when a timer is started; code that runs there makes a Scheduler of its own.
 func Default() *Scheduler { return defaultScheduler() }
 
 // outside returns the default Scheduler and the time on its clock; or nil inside
@@ -49,8 +49,22 @@ func NewTimer(d time.Duration) *Timer {
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
 }
 
-// After is [Scheduler.After] on the default Scheduler.
-func After(d time.Duration) <-chan time.Time { return NewTimer(d).C }
+// After is [time.After] itself. A timer that nobody can stop is better one of
+// package time's: in
+//
+//	for {
+//		select {
+//		case v := <-c:
+//			use(v)
+//		case <-timer.After(30 * time.Second):
+//			return errors.New("timeout")
+//		}
+//	}
+//
+// those of earlier rounds are garbage there, while a Scheduler would keep each for
+// half a minute. A [NewTimer] that the loop stops, or resets, costs less than
+// either.
+func After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // NewTicker is [Scheduler.NewTicker] on the default Scheduler.
 func NewTicker(d time.Duration) *Ticker {
@@ -63,13 +77,9 @@ func NewTicker(d time.Duration) *Ticker {
 	return s.newTicker(now, d)
 }
 
-// Tick is [Scheduler.Tick] on the default Scheduler.
-func Tick(d time.Duration) <-chan time.Time {
-	if d <= 0 {
-		return nil
-	}
-	return NewTicker(d).C
-}
+// Tick is [time.Tick] itself: a ticker that nobody can stop is garbage, as one of
+// package time's, once its channel is.
+func Tick(d time.Duration) <-chan time.Time { return time.Tick(d) }
 
 // Sleep is [Scheduler.Sleep] on the default Scheduler.
 func Sleep(d time.Duration) {

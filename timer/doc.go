@@ -21,7 +21,8 @@
 //     nothing.
 //   - [Scheduler.AfterFunc], NewTimer, NewTicker, After, Tick and Sleep are those
 //     of package time. The functions of the same names in this package use a
-//     default Scheduler: to migrate, change the import.
+//     default Scheduler, but for After and Tick, which are package time's: to
+//     migrate, change the import.
 //   - [Scheduler.WithTimeout] and [Scheduler.WithDeadline] make contexts.
 //   - [Scheduler.Every] and [Scheduler.Schedule] run a function again and again,
 //     with a period or by the wall clock.

@@ -61,9 +61,10 @@ type plan interface {
 
 // startJob starts a Job's timer to fire first after d.
 func (s *Scheduler) startJob(f func(), p plan, d time.Duration) *Job {
+	now := s.now() // it may panic, and so comes before the lock
 	j := &Job{f: f, plan: p, sh: s.lockShard()}
 	j.owner = j
-	j.sh.restartLocked(s.now(), &j.id, d, nodePayload(&j.node), tagNode)
+	j.sh.restartLocked(now, &j.id, d, nodePayload(&j.node), tagNode)
 	// If it was due at once it has fired and started itself anew.
 	j.over = !j.sh.wheel.Contains(j.id)
 	j.sh.unlock()

@@ -103,7 +103,8 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 // callbacks run on the goroutine that advances the clock and there is one shard,
 // unless other options say otherwise: the same program gives the same order
 // every time. The default is the system's monotonic clock, or the fake clock of
-// the testing/synctest bubble that New is called in.
+// the testing/synctest bubble that New is called in; to give [clock.System] is to
+// give none.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
@@ -118,6 +119,9 @@ func newConfig(opts []Option) config {
 	}
 	if _, err := timingwheel.New[struct{}](1, c.wheelSize, 0); err != nil {
 		panic(fmt.Sprintf("timer: WithWheelSize: %v", err))
+	}
+	if c.clock == clock.System() {
+		c.clock = nil
 	}
 	if c.shards == 0 {
 		c.shards = 1

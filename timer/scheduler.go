@@ -201,10 +201,26 @@ func (s *Scheduler) lockShard() *shard {
 
 // now reads the clock: nanoseconds since the epoch, never negative.
 func (s *Scheduler) now() int64 {
-	if s.system {
-		return int64(time.Since(s.epoch))
+	if !s.system {
+		return max(0, int64(s.clock.Now().Sub(s.epoch)))
 	}
-	return max(0, int64(s.clock.Now().Sub(s.epoch)))
+	now := int64(time.Since(s.epoch))
+	if now < 0 {
+		s.mustBeAtHome()
+	}
+	return now
+}
+
+// mustBeAtHome panics inside a testing/synctest bubble if the Scheduler was made
+// outside, and so sleeps by another clock: what is started in the bubble would
+// never fire. A bubble's clock begins in the year 2000 and has no monotonic
+// reading, so that the time since such a Scheduler's epoch is negative there; by
+// the system's clock it never is.
+func (s *Scheduler) mustBeAtHome() {
+	if now := time.Now(); now == now.Round(0) && s.epoch != s.epoch.Round(0) {
+		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
+			" call timer.New inside the bubble")
+	}
 }
 
 // moment reads the clock for those who need the time itself too.

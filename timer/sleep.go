@@ -3,8 +3,9 @@ package timer
 import "time"
 
 // Sleep pauses the calling goroutine for at least d. A d of zero or less returns
-// at once. Sleep returns early if the Scheduler is closed, unless there was no room
-// for another pending timer: then it sleeps without one of the Scheduler's.
+// at once. Sleep returns early if the Scheduler is closed meanwhile. If it was
+// closed before, or has too many timers pending, Sleep pauses all the same, on
+// package time or on the clock that was given by [WithClock].
 func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
@@ -12,11 +13,10 @@ func (s *Scheduler) Sleep(d time.Duration) {
 	z := &sleeper{up: make(chan struct{})}
 	z.owner = z
 	_, _, err := s.start(s.now(), d, nodePayload(&z.node), tagNode)
-	if err == ErrTooManyPending {
-		// There is no error to return, and not to sleep would be wrong.
+	if err != nil {
+		// There is no error to return. Were it not to sleep, a loop that waits
+		// between two attempts would wait no more.
 		s.clock.NewAlarm(z.abandon).Reset(d)
-	} else if err != nil {
-		return
 	}
 	<-z.up
 }

@@ -69,8 +69,22 @@ func TestSleep_ReturnsAtClose(t *testing.T) {
 		for range 9 {
 			require.Equal(t, 90*time.Minute, <-awake)
 		}
-		s.Sleep(time.Hour)
-		require.Equal(t, 90*time.Minute, time.Since(begin), "on a closed scheduler it returns at once")
+	})
+}
+
+// A loop that sleeps between two attempts does not spin when the Scheduler is
+// closed.
+func TestSleep_OnAClosedScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		s.Close()
+		begin := time.Now()
+		for i := range 3 {
+			s.Sleep(time.Hour)
+			require.Equal(t, time.Duration(i+1)*time.Hour, time.Since(begin))
+		}
+		s.Sleep(0)
+		require.Equal(t, 3*time.Hour, time.Since(begin))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -452,6 +453,26 @@ func TestStats_Lateness(t *testing.T) {
 	require.Equal(t, 200*time.Millisecond, l.Mean())
 	require.Zero(t, l.Quantile(0.5))
 	require.Equal(t, 400*time.Millisecond, l.Quantile(1))
+	require.Equal(t, 400*time.Millisecond, s.Stats().Lateness.Quantile(1), "of what is not a variable")
+}
+
+// A callback that blocks holds up no other: the clock is the one that a Scheduler
+// has anyway.
+func TestWithClock_SystemIsTheDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithClock(clock.System()))
+		unblock := make(chan struct{})
+		ran := atomic.NewInt32(0)
+		start(t, s, time.Second, func() { <-unblock })
+		for range 10 {
+			start(t, s, time.Second, func() { ran.Inc() })
+			start(t, s, time.Minute, func() { ran.Inc() })
+		}
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 20, ran.Load())
+		close(unblock)
+		require.NoError(t, s.Shutdown(t.Context()))
+	})
 }
 
 // The same where the executor runs callbacks on who submits them.

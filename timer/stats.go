@@ -110,13 +110,13 @@ func (l *Lateness) merge(o *Lateness) {
 }
 
 // Count returns the number of durations recorded.
-func (l *Lateness) Count() uint64 { return l.total }
+func (l Lateness) Count() uint64 { return l.total }
 
 // Max returns the largest duration, zero if there is none.
-func (l *Lateness) Max() time.Duration { return l.max }
+func (l Lateness) Max() time.Duration { return l.max }
 
 // Mean returns the average, zero if there is none.
-func (l *Lateness) Mean() time.Duration {
+func (l Lateness) Mean() time.Duration {
 	if l.total == 0 {
 		return 0
 	}
@@ -126,7 +126,7 @@ func (l *Lateness) Mean() time.Duration {
 // Quantile returns a duration that a share q of all durations, from 0 to 1, does
 // not exceed: zero if there are none. A q outside of 0 to 1 counts as the nearer of
 // the two, one that is no number as 0.
-func (l *Lateness) Quantile(q float64) time.Duration {
+func (l Lateness) Quantile(q float64) time.Duration {
 	rank := uint64(1)
 	if q > 0 {
 		rank = max(rank, uint64(math.Ceil(min(q, 1)*float64(l.total))))

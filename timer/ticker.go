@@ -49,8 +49,8 @@ func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 	return t
 }
 
-// Tick is NewTicker(d).C. It returns nil if d is not positive. The ticker goes
-// on as long as the Scheduler.
+// Tick is NewTicker(d).C. It returns nil if d is not positive. The Scheduler keeps
+// the ticker, and it ticks, until the Scheduler is closed.
 func (s *Scheduler) Tick(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil

@@ -51,9 +51,12 @@ func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p pay
 	return &Timer{C: c, sh: sh, p: p, tag: tag, id: id}
 }
 
-// After waits for d and then sends the current time on the channel that it
-// returns. It is NewTimer(d).C: the timer cannot be stopped. If the Scheduler is
-// closed meanwhile, or was before, nothing is ever sent.
+// After starts a timer that the Scheduler keeps until it fires, whether anybody
+// still receives or not, and which then sends the current time on the channel that
+// After returns. It is NewTimer(d).C. In a loop that mostly receives from another
+// channel use [Scheduler.NewTimer] and stop it, or the package's [After], whose
+// timers are garbage when their channels are. If the Scheduler is closed
+// meanwhile, or was before, nothing is ever sent.
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
 // Stop keeps the Timer from firing. It reports true if this call did so, and

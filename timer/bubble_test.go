@@ -1,0 +1,41 @@
+package timer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// The alarm of such a Scheduler would be the system's: it would hang.
+func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	tm, tk := s.NewTimer(time.Hour), s.NewTicker(time.Hour)
+	h := start(t, s, time.Hour, func() {})
+	k := timer.NewKeyed(s, func(string, int) {})
+	synctest.Test(t, func(t *testing.T) {
+		for name, use := range map[string]func(){
+			"Start":        func() { s.Start(time.Second, func() {}) },
+			"Handle.Reset": func() { h.Reset(time.Second) },
+			"AfterFunc":    func() { s.AfterFunc(time.Second, func() {}) },
+			"NewTimer":     func() { s.NewTimer(time.Second) },
+			"Timer.Reset":  func() { tm.Reset(time.Second) },
+			"After":        func() { s.After(time.Second) },
+			"NewTicker":    func() { s.NewTicker(time.Second) },
+			"Ticker.Reset": func() { tk.Reset(time.Second) },
+			"Tick":         func() { s.Tick(time.Second) },
+			"Sleep":        func() { s.Sleep(time.Second) },
+			"Every":        func() { s.Every(time.Second, func() {}) },
+			"Schedule":     func() { s.Schedule(everySecond, func() {}) },
+			"Keyed.Set":    func() { k.Set("a", 1, time.Second) },
+		} {
+			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+
+				" inside one: call timer.New inside the bubble", use, name)
+		}
+	})
+	require.Equal(t, 3, s.Len(), "nothing was started, and no lock is held")
+}
