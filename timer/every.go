@@ -126,7 +126,7 @@ func (e *every) ended(j *Job) {
 	}
 	if e.owed > 0 {
 		e.owed--
-		j.againLocked()
+		j.againLocked(submitted)
 	}
 }
 

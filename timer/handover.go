@@ -21,6 +21,9 @@ type handOver struct {
 	// dropped counts the callbacks that the executor refused. Allocated alone, it
 	// is aligned on 32-bit machines too.
 	dropped *atomic.Uint64
+	// jobs are the Jobs that are not over, by what they submit: whoever is
+	// refused a Job's callback tells it.
+	jobs sync.Map // payload of the callback: *Job
 	// outstanding counts the callbacks that an executor which is not our own has
 	// yet to finish. Of our own, its Shutdown knows.
 	outstanding latch
@@ -31,6 +34,9 @@ type handOver struct {
 	// ready are callbacks that wait for the poller or the dispatcher.
 	ready       []func()
 	dispatching bool
+
+	// wrapped is the poller's, for batch.
+	wrapped []func()
 }
 
 // way is how callbacks come to the executor.
@@ -95,40 +101,47 @@ func neverBlocks(e executor.Executor) bool {
 func (h *handOver) soonLocked(sh *shard, f func()) {
 	switch h.way {
 	case direct:
-		h.submitWatched(f)
+		h.submit(f)
 	case onPoller:
 		h.mu.Lock()
 		h.ready = append(h.ready, f)
 		h.mu.Unlock()
 		sh.wake = 0
 	case dispatched:
-		h.dispatch(h.watch(f))
+		h.dispatch(f)
 	}
 }
 
 // batch takes the callbacks that the poller found due, unless the poller is to
 // run them itself. fs is the caller's again on return.
 func (h *handOver) batch(fs []func()) {
-	for i, f := range fs {
-		fs[i] = h.watch(f)
-	}
 	if h.way == dispatched {
 		h.dispatch(fs...)
 		return
 	}
-	accepted, _ := h.exec.SubmitBatch(fs)
-	h.refused(fs[accepted:])
+	accepted, _ := h.exec.SubmitBatch(h.watchAll(fs))
+	clear(h.wrapped)
+	h.wrapped = h.wrapped[:0]
+	h.refused(fs[accepted:]...)
 }
 
 // submit hands one callback to the executor.
 func (h *handOver) submit(f func()) {
-	if h.exec.Submit(f) != nil {
-		h.refused([]func(){f})
+	if h.exec.Submit(h.watch(f)) != nil {
+		h.refused(f)
 	}
 }
 
-// submitWatched is submit for a callback that is not yet counted.
-func (h *handOver) submitWatched(f func()) { h.submit(h.watch(f)) }
+// watchAll is watch for many. What it returns is the poller's.
+func (h *handOver) watchAll(fs []func()) []func() {
+	if h.own {
+		return fs
+	}
+	for _, f := range fs {
+		h.wrapped = append(h.wrapped, h.watch(f))
+	}
+	return h.wrapped
+}
 
 // watch counts a callback as outstanding until it has finished, however it ends.
 func (h *handOver) watch(f func()) func() {
@@ -142,14 +155,20 @@ func (h *handOver) watch(f func()) func() {
 	}
 }
 
-// refused counts callbacks that the executor has not accepted.
-func (h *handOver) refused(fs []func()) {
+// refused counts callbacks that the executor has not accepted, and tells the Jobs
+// that they are of.
+func (h *handOver) refused(fs ...func()) {
 	if len(fs) == 0 {
 		return
 	}
 	h.dropped.Add(uint64(len(fs)))
 	if !h.own {
 		h.outstanding.add(-len(fs))
+	}
+	for _, f := range fs {
+		if j, ok := h.jobs.Load(funcPayload(f)); ok {
+			j.(*Job).refused.Store(true)
+		}
 	}
 }
 

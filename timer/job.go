@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/timingwheel"
+	"go.uber.org/atomic"
 )
 
 // A Job is a function that runs again and again: see [Scheduler.Every] and
@@ -11,9 +12,19 @@ import (
 // not end the series.
 type Job struct {
 	node
+
+	// Fixed.
+
 	f    func()
-	sh   *shard // home, fixed
+	sh   *shard // home
 	plan plan
+	// callback is what the executor gets: j.step, as one value, by which a
+	// refusal finds the Job.
+	callback func()
+
+	// refused: the executor has refused the callback that is queued. It is
+	// written without a lock, by whoever submits; all else of it is sh.mu's.
+	refused atomic.Bool
 
 	// All below is guarded by sh.mu.
 
@@ -22,9 +33,9 @@ type Job struct {
 	// over: the Job was stopped or its schedule has ended, or it never started.
 	over  bool
 	state jobState
-	// refused is how many callbacks the executor had refused when the run was
-	// submitted.
-	refused uint64
+	// queued: the callback was submitted and has not begun. There is one at
+	// most, however many occurrences come.
+	queued bool
 }
 
 // # The states of a Job
@@ -34,10 +45,9 @@ type Job struct {
 //
 // The timer does not wait for the run: it is started anew at each occurrence,
 // under the lock. So the series goes on even if the executor refuses a run: an
-// occurrence that finds the Job submitted, and callbacks refused since, submits
-// it once more. Of two submissions the first that comes to run finds the Job
-// submitted, and the other does nothing. (A Job with a Schedule has one state
-// more: looking.)
+// occurrence that finds the Job submitted, and its callback refused, submits it
+// once more. If the callback waits still, the occurrence adds nothing to the
+// executor's queue. (A Job with a Schedule has one state more: looking.)
 type jobState uint8
 
 const (
@@ -63,10 +73,14 @@ type plan interface {
 func (s *Scheduler) startJob(f func(), p plan, d time.Duration) *Job {
 	now := s.now() // it may panic, and so comes before the lock
 	j := &Job{f: f, plan: p, sh: s.lockShard()}
-	j.owner = j
+	j.owner, j.callback = j, j.step
+	// Before the start: if it is due at once, it may be refused at once.
+	s.hand.jobs.Store(funcPayload(j.callback), j)
 	j.sh.restartLocked(now, &j.id, d, nodePayload(&j.node), tagNode)
 	// If it was due at once it has fired and started itself anew.
-	j.over = !j.sh.wheel.Contains(j.id)
+	if j.over = !j.sh.wheel.Contains(j.id); j.over {
+		j.forget()
+	}
 	j.sh.unlock()
 	return j
 }
@@ -86,8 +100,12 @@ func (j *Job) endLocked() bool {
 		return false
 	}
 	j.over = true
+	j.forget()
 	return j.sh.stopLocked(j.id)
 }
+
+// forget has a refusal no longer find the Job.
+func (j *Job) forget() { j.sh.s.hand.jobs.Delete(funcPayload(j.callback)) }
 
 // Next returns the time of the next occurrence, or the zero time if the series
 // is over.
@@ -103,21 +121,30 @@ func (j *Job) Next() time.Time {
 func (j *Job) expireLocked(sh *shard, at moment) func() {
 	next, due := j.plan.occurLocked(j, at)
 	j.id = sh.rearmLocked(next, &j.node)
-	if !due || j.state == submitted && j.refused == sh.s.hand.dropped.Load() {
+	if !due {
 		return nil
 	}
-	return j.submitLocked()
+	return j.submitLocked(submitted)
 }
 
-// submitLocked returns the run for the executor.
-func (j *Job) submitLocked() func() {
-	j.state = submitted
-	j.refused = j.sh.s.hand.dropped.Load()
-	return j.run
+// submitLocked returns the callback for the executor, in whose turn the Job is to
+// be in a state; or nil if it is queued already.
+func (j *Job) submitLocked(state jobState) func() {
+	j.state = state
+	if j.queued && !j.refused.Load() {
+		return nil
+	}
+	j.queued = true
+	j.refused.Store(false)
+	return j.callback
 }
 
 // againLocked submits a run that is not an occurrence of the timer's.
-func (j *Job) againLocked() { j.sh.s.hand.soonLocked(j.sh, j.submitLocked()) }
+func (j *Job) againLocked(state jobState) {
+	if f := j.submitLocked(state); f != nil {
+		j.sh.s.hand.soonLocked(j.sh, f)
+	}
+}
 
 // moveLocked has the timer fire next after d, instead of when it would.
 func (j *Job) moveLocked(now int64, d time.Duration) {
@@ -126,26 +153,31 @@ func (j *Job) moveLocked(now int64, d time.Duration) {
 	}
 }
 
-// enter makes a job that is in state from, and not over, running.
-func (j *Job) enter(from jobState) bool {
+// begin makes a Job that is not over running, and returns the state that it was in.
+func (j *Job) begin() (from jobState, ok bool) {
 	j.sh.mu.Lock()
 	defer j.sh.mu.Unlock()
-	if j.state != from || j.over {
-		return false
+	j.queued = false
+	if j.over {
+		return idle, false
 	}
-	j.state = running
-	return true
+	from, j.state = j.state, running
+	return from, true
 }
 
-func (j *Job) run() {
-	if !j.enter(submitted) {
+// step is what the executor runs.
+func (j *Job) step() {
+	from, ok := j.begin()
+	if !ok {
 		return
 	}
 	// Deferred, for a run that panics or ends its goroutine.
 	defer j.plan.ended(j)
-	j.plan.begun(j)
-	j.f()
+	if from == submitted {
+		j.plan.begun(j)
+		j.f()
+	}
 }
 
 func (j *Job) pendingFunc() func() { return j.f }
-func (j *Job) abandon()            {}
+func (j *Job) abandon()            { j.forget() }

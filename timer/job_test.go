@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -470,10 +471,13 @@ func TestJob_RefusedByTheExecutor(t *testing.T) {
 type byHand struct {
 	waiting []func()
 	refuse  bool
+	// oneIn has it refuse one in so many, if it is not 0.
+	oneIn, seen int
 }
 
 func (e *byHand) Submit(f func()) error {
-	if e.refuse {
+	e.seen++
+	if e.refuse || e.oneIn > 0 && e.seen%e.oneIn == 0 {
 		return executor.ErrOverloaded
 	}
 	e.waiting = append(e.waiting, f)
@@ -501,8 +505,8 @@ func (e *byHand) run(n int) {
 	}
 }
 
-// A run that waits in the executor is not submitted again with each occurrence,
-// unless one was refused since; and then it still runs once.
+// A run that waits in the executor is not submitted again, however many
+// occurrences come and whatever else the executor refuses.
 func TestJob_WaitsInTheExecutor(t *testing.T) {
 	for name, opts := range map[string][]timer.EveryOption{"skip": nil, "delay": {timer.OnMissed(timer.Delay)}, "fixed delay": {timer.FixedDelay()}} {
 		e := new(byHand)
@@ -516,13 +520,63 @@ func TestJob_WaitsInTheExecutor(t *testing.T) {
 		clk.Advance(0)
 		e.refuse = false
 		clk.Advance(10 * time.Second)
-		require.Len(t, e.waiting, 2, "%s: submitted once more: it might be this one that was refused", name)
-		e.run(2)
+		require.Len(t, e.waiting, 1, "%s: it was not this one that was refused", name)
+		e.run(1)
 		require.Equal(t, 1, n, name)
 		clk.Advance(time.Second)
 		require.Len(t, e.waiting, 1, name)
 		e.run(1)
 		require.Equal(t, 2, n, name)
+		balanced(t, s.Stats())
+	}
+}
+
+// An executor that is overloaded is not given more of the same: Jobs whose
+// callbacks wait, or were refused, have one there at most.
+func TestJob_OneCallbackQueued(t *testing.T) {
+	for _, oneIn := range []int{5, 100} {
+		e := &byHand{oneIn: oneIn}
+		s, clk := virtual(t, timer.WithExecutor(e))
+		rng := newRand(t)
+		var jobs []*timer.Job
+		runs := make([]int, 72)
+		for len(jobs) < len(runs) {
+			for _, opts := range [][]timer.EveryOption{
+				nil, {timer.OnMissed(timer.Burst)}, {timer.OnMissed(timer.Delay)}, {timer.FixedDelay()}, {timer.FirstAfter(0)},
+			} {
+				i := len(jobs)
+				jobs = append(jobs, s.Every(time.Millisecond, func() { runs[i]++ }, opts...))
+			}
+			i := len(jobs)
+			jobs = append(jobs, s.Schedule(each(10*time.Millisecond), func() { runs[i]++ }))
+		}
+		for range 4000 {
+			clk.Advance(time.Millisecond)
+			require.LessOrEqual(t, len(e.waiting), len(jobs))
+			if rng.IntN(10) == 0 {
+				e.run(rng.IntN(1 + len(e.waiting)))
+			}
+			if rng.IntN(100) == 0 {
+				start(t, s, 0, func() {})
+				clk.Advance(0)
+				e.run(len(e.waiting))
+			}
+		}
+		for i, n := range runs {
+			// One with a Schedule tries again after a minute.
+			require.True(t, n > 0 || i%6 == 5, "Job %d", i)
+		}
+		clk.Advance(time.Second)
+		for _, j := range jobs {
+			require.True(t, j.Stop())
+		}
+		before := slices.Clone(runs)
+		clk.Advance(time.Minute)
+		require.LessOrEqual(t, len(e.waiting), len(jobs))
+		e.run(len(e.waiting))
+		require.Equal(t, before, runs, "stopped")
+		require.Empty(t, e.waiting)
+		require.NoError(t, s.Shutdown(t.Context()))
 		balanced(t, s.Stats())
 	}
 }

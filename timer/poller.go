@@ -242,7 +242,7 @@ func (p *poller) flush() {
 		return
 	}
 	if h := &p.s.hand; h.way == onPoller {
-		p.batch.each(h.submitWatched)
+		p.batch.each(h.submit)
 	} else {
 		h.batch(p.batch.fs)
 		clear(p.batch.fs)

@@ -46,7 +46,7 @@ type calendar struct {
 
 // looking is a state that only a Job with a Schedule has: a look is submitted. An
 // occurrence that comes before it is run makes it a run: the state is submitted
-// then, and the look does nothing.
+// then.
 //
 //	idle ─────▶ looking ─────▶ running ─────▶ idle
 const looking = running + 1
@@ -112,7 +112,7 @@ func (c *calendar) occurLocked(j *Job, at moment) (next int64, due bool) {
 	case due || j.state == submitted:
 		return next, true
 	case c.gone || c.wasSetBackLocked(now):
-		c.lookLocked(j)
+		j.againLocked(looking)
 	}
 	return next, false
 }
@@ -128,24 +128,6 @@ func (c *calendar) goneLocked() {
 // wasSetBackLocked reports whether next may not be the first occurrence any more.
 // While the clock shows a time from done to next, it is.
 func (c *calendar) wasSetBackLocked(now time.Time) bool { return c.done.Sub(now) > setBack }
-
-// lookLocked submits a look, unless there is one that the executor has not
-// refused.
-func (c *calendar) lookLocked(j *Job) {
-	h := &j.sh.s.hand
-	dropped := h.dropped.Load()
-	if j.state == looking && j.refused == dropped {
-		return
-	}
-	j.state, j.refused = looking, dropped
-	h.soonLocked(j.sh, func() { c.look(j) })
-}
-
-func (c *calendar) look(j *Job) {
-	if j.enter(looking) {
-		c.ended(j)
-	}
-}
 
 func (c *calendar) begun(j *Job) {
 	j.sh.mu.Lock()
