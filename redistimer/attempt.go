@@ -75,8 +75,11 @@ func (w *Worker) newAttempt(l *loop, id, record string, token int64, before run)
 		Attempt: before.attempts + 1,
 		Crashes: before.crashes,
 		Token:   token,
-		id:      id,
-		gen:     generation,
+
+		Concurrency: w.config.concurrency,
+
+		id:  id,
+		gen: generation,
 	}
 	return a
 }

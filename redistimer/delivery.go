@@ -30,6 +30,9 @@ type Delivery struct {
 	// token for each key and refuses what has a smaller one does not suffer from a
 	// worker that was frozen and came back.
 	Token int64
+	// Concurrency is how many handlers the worker runs at a time: for those that
+	// share out its places, with [HandBack].
+	Concurrency int
 
 	// id is what the scripts know the task by; gen tells apart the tasks that were
 	// scheduled with the same key.

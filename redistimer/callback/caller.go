@@ -60,8 +60,13 @@ func New(opts ...Option) *Caller {
 // Close closes the connections that are kept for reuse.
 func (c *Caller) Close() { c.client.CloseIdleConnections() }
 
-// Handle sends a task's request. It blocks while the host has no room, and then
-// until there is an answer or the time is up.
+// errRoom is why a task is handed back.
+var errRoom = errors.New("callback: the host has no room")
+
+// Handle sends a task's request. It blocks while the host has no room, if it does
+// not use too many of the worker's places already, and then until there is an
+// answer or the time is up. See [WithPerHost] for what becomes of a task for which
+// there is no room.
 func (c *Caller) Handle(ctx context.Context, d redistimer.Delivery) error {
 	r, err := Parse(d.Body)
 	if err != nil {
@@ -71,11 +76,13 @@ func (c *Caller) Handle(ctx context.Context, d redistimer.Delivery) error {
 	if err != nil {
 		return redistimer.NoRetry(err)
 	}
-	leave, err := c.hosts.enter(ctx, hostOf(u))
-	if err != nil {
-		return fmt.Errorf("callback: waiting for room at %s: %w", u.Host, err)
+	name := hostOf(u)
+	h, after, ok := c.hosts.enter(ctx, name, d.Concurrency)
+	if !ok {
+		return redistimer.HandBack(fmt.Errorf("%w: %s", errRoom, u.Host), after)
 	}
-	defer leave()
+	begin, answered := time.Now(), false
+	defer func() { c.hosts.leave(name, h, time.Since(begin), answered) }()
 
 	called := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, shown(u), err) }
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout, errSlow)
@@ -85,6 +92,9 @@ func (c *Caller) Handle(ctx context.Context, d redistimer.Delivery) error {
 		return redistimer.NoRetry(called(err))
 	}
 	resp, err := c.client.Do(req)
+	// What the worker itself has ended says nothing about the host.
+	answered = err == nil || errors.Is(err, ErrAddress) ||
+		ctx.Err() != nil && !errors.Is(context.Cause(ctx), redistimer.ErrTimeout)
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) { // which has the whole URL, with secrets maybe

@@ -23,6 +23,9 @@
 // decides alone: of what comes after it only the first bytes are read, to say
 // in the dead letter what the receiver said. Redirects are not followed.
 //
+// A host has a share of a worker's places: see [WithPerHost]. What exceeds it is put
+// off, so that a host that does not answer does not hold up the others.
+//
 // # What a receiver gets
 //
 // The request, and these headers:

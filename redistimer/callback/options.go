@@ -39,9 +39,13 @@ func positive[N int | int64 | time.Duration](name string, v N) {
 }
 
 // WithPerHost sets how many requests to one host, which is a name or an address
-// with a port, are under way at a time in this Caller. A task beyond that waits
-// in its place in the worker, so that the worker should have several times as
-// many. The default is [DefaultPerHost]. It panics if n is not positive.
+// with a port, are under way at a time in this Caller at most. They are fewer
+// at first, and while the host does not answer, down to one. As many tasks more may
+// wait in their places in the worker, and all together take at most half of these.
+// A task beyond that is handed back to the queue for a while, from a tenth of a
+// second to 20 s, by how quickly the host answers, and its attempt does not count:
+// so it is late, and others are not. The default is [DefaultPerHost]. It panics if
+// n is not positive.
 func WithPerHost(n int) Option {
 	positive("WithPerHost", n)
 	return option(func(c *config) { c.perHost = n })
@@ -49,8 +53,8 @@ func WithPerHost(n int) Option {
 
 // WithTimeout sets how long a request may take from its begin, when the host has
 // room for it, until its status is there. The default is [DefaultTimeout]. The
-// attempt's timeout in the worker counts too, with the time spent waiting. It
-// panics if d is not positive.
+// attempt's timeout in the worker counts too, with the time spent waiting for room.
+// It panics if d is not positive.
 func WithTimeout(d time.Duration) Option {
 	positive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })

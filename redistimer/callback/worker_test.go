@@ -2,8 +2,11 @@ package callback
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,4 +70,56 @@ func TestWorker_Calls(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, st.Done)
 	require.EqualValues(t, 1, st.Retried)
+}
+
+// A host that accepts connections and does not answer, with far more tasks than the
+// worker has places, holds up no other.
+func TestWorker_ADeadHostDoesNotHoldUpOthers(t *testing.T) {
+	const places, many = 64, 500
+	var under, most atomic.Int32
+	dead := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		n := under.Add(1)
+		defer under.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the caller is gone
+		<-r.Context().Done()
+	})
+	answered := make(chan string, many)
+	healthy := serve(t, func(_ http.ResponseWriter, r *http.Request) { answered <- r.Header.Get(headerKey) })
+
+	rc := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	defer rc.Close()
+	client := redistimer.New(rc)
+	w := redistimer.NewWorker(client, redistimer.WithConcurrency(places), redistimer.WithShutdownTimeout(0))
+	w.Handle(Name, newCaller(t).Handle) // with half a minute's patience
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	add := func(n int, url, key string) {
+		var items []redistimer.Item
+		for i := range n {
+			task, err := Request{URL: url}.Task(fmt.Sprint(key, i))
+			require.NoError(t, err)
+			items = append(items, redistimer.Item{Task: task, When: redistimer.After(0)})
+		}
+		_, err := client.ScheduleBatch(ctx, items)
+		require.NoError(t, err)
+	}
+	add(many, dead.URL, "dead")
+	go func() { done <- w.Run(ctx) }()
+	require.Eventually(t, func() bool { return w.Stats().Released >= many-places }, 30*time.Second, time.Millisecond)
+	add(100, healthy.URL, "healthy")
+	for range 100 {
+		select {
+		case <-answered:
+		case <-time.After(30 * time.Second):
+			t.Fatal("the healthy host's tasks do not come")
+		}
+	}
+	require.LessOrEqual(t, most.Load(), int32(places/2))
+	st, err := client.Stats(ctx)
+	require.NoError(t, err)
+	require.Zero(t, st.Retried+st.Died, "waiting burns no attempt")
+	cancel()
+	require.NoError(t, <-done)
 }

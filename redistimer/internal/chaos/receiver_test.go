@@ -77,11 +77,14 @@ func TestFault_BadReceivers(t *testing.T) {
 	calls := callback.New(callback.WithPerHost(limit), callback.WithTimeout(300*time.Millisecond),
 		callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
 	defer calls.Close()
-	var failures atomic.Int64
+	var failures, backs atomic.Int64
 	w := x.work(x.r, func(ctx context.Context, d redistimer.Delivery) error {
 		err := calls.Handle(ctx, d)
 		var never *redistimer.NoRetryError
-		if err != nil && !errors.As(err, &never) {
+		var back *redistimer.HandBackError
+		if errors.As(err, &back) {
+			backs.Add(1)
+		} else if err != nil && !errors.As(err, &never) {
 			failures.Add(1)
 		}
 		return err
@@ -113,8 +116,8 @@ func TestFault_BadReceivers(t *testing.T) {
 	require.EqualValues(t, each, faults[3].Load(), "no redirect is followed")
 	require.Zero(t, early.Load(), "Retry-After is honoured")
 	require.LessOrEqual(t, most.Load(), int64(limit))
-	x.note("%d receivers each answer 429 with Retry-After, too slowly, with a reset, with a redirect to itself; %d due to one host at one moment, %d under way there at most; %d attempts failed",
-		each, many, most.Load(), failures.Load())
+	x.note("%d receivers each answer 429 with Retry-After, too slowly, with a reset, with a redirect to itself; %d due to one host at one moment, %d under way there at most; %d attempts failed, %d were handed back",
+		each, many, most.Load(), failures.Load(), backs.Load())
 	st := x.done(time.Second)
 	require.EqualValues(t, each, st.Dead, "the redirects")
 	require.Empty(t, x.lost)
