@@ -19,6 +19,7 @@ import (
 
 func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
 	t.Helper()
+	started(t)
 	c := redistest.StartCluster(t, 3, 1)
 	var addrs []string
 	for _, s := range c.Servers {

@@ -6,14 +6,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +44,8 @@ func TestMain(m *testing.M) {
 		fmt.Println("left out: TICKLESS_CHAOS=off")
 		os.Exit(0)
 	}
+	flag.Parse()
+	newReport()
 	os.Exit(m.Run())
 }
 
@@ -173,67 +174,4 @@ func (p *proc) stop() {
 	case <-time.After(15 * time.Second):
 		p.kill()
 	}
-}
-
-var rows struct {
-	sync.Mutex
-	m map[string]string
-}
-
-// report writes a row at once: a later case may end the program.
-func report(name, row string) error {
-	rows.Lock()
-	defer rows.Unlock()
-	if rows.m == nil {
-		rows.m = make(map[string]string)
-	}
-	rows.m[name] = row
-	return writeReport(os.Getenv("TICKLESS_FAULTS"))
-}
-
-const (
-	tableBegin = "<!-- cases: begin (make chaos writes this) -->\n"
-	tableEnd   = "<!-- cases: end -->"
-)
-
-// writeReport puts the rows into the table of a file, in place of those that it
-// has of the same cases.
-func writeReport(path string) error {
-	if path == "" || len(rows.m) == 0 {
-		return nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	head, rest, ok := strings.Cut(string(text), tableBegin)
-	old, tail, ok2 := strings.Cut(rest, tableEnd)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no place for the table", path)
-	}
-	name := func(row string) string { return strings.TrimSpace(strings.SplitN(row, "|", 3)[1]) }
-	all := make(map[string]string)
-	for row := range strings.Lines(old) {
-		if strings.HasPrefix(row, "| ") && name(row) != "case" {
-			all[name(row)] = strings.TrimSpace(row)
-		}
-	}
-	for _, row := range rows.m {
-		all[name(row)] = row
-	}
-	var list []string
-	for _, row := range all {
-		list = append(list, row)
-	}
-	slices.Sort(list)
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nLast written %s; %s %s/%s, %d procs.\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(),
-		runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
-	b.WriteString("| case | what happened | acknowledged | lost | duplicates | early | leases that ran out | dead letters | repairs needed | late p50 / max | outcome |\n")
-	b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n")
-	for _, row := range list {
-		b.WriteString(row + "\n")
-	}
-	b.WriteString("\n")
-	return os.WriteFile(path, []byte(head+tableBegin+b.String()+tableEnd+tail), 0o644)
 }

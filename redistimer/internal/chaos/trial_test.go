@@ -118,6 +118,8 @@ type trial struct {
 	notes []string // for the report
 	dups  int
 	lost  []string
+	// numbers are the middle of the row, once done has counted.
+	numbers string
 	// torn is for servers that are killed again and again while they write their
 	// AOF, which can leave a task without a place: see docs/operating.md. Repair
 	// finds it, and then it must come.
@@ -131,10 +133,12 @@ var quietLog = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func newTrial(t *testing.T, r redis.UniversalClient, addrs ...string) *trial {
 	t.Helper()
+	started(t)
 	x := &trial{T: t, r: r, c: redistimer.New(r, redistimer.WithLogger(quietLog)), l: newLedger(),
 		acked: make(map[string]bool), begin: time.Now()}
 	_, cluster := r.(*redis.ClusterClient)
 	x.order = order{Addrs: addrs, Cluster: cluster, Ledger: x.l.URL, Concurrency: 32, Lease: 2 * time.Second}
+	describe(t, x.row)
 	t.Cleanup(func() {
 		x.stop()
 		x.l.CloseClientConnections()
@@ -255,7 +259,7 @@ func (x *trial) drain(d time.Duration) {
 	})
 }
 
-// done drains the queue, ends the workers, judges and reports.
+// done drains the queue, ends the workers, counts and judges.
 func (x *trial) done(patience time.Duration) redistimer.Stats {
 	x.Helper()
 	x.drain(patience)
@@ -318,16 +322,14 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 			x.Errorf("%d duplicates, and only %d leases ran out; %d are allowed", x.dups, st.Crashed, allowed)
 		}
 	}
-	outcome := "ok"
-	if x.Failed() {
-		outcome = "FAILED"
-	}
-	require.NoError(x, report(x.Name(), fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %v / %v | %s |",
-		strings.TrimPrefix(x.Name(), "TestFault_"), strings.Join(x.notes, "; "), len(x.acked), len(x.lost), x.dups, x.l.early,
-		st.Crashed, len(dead), broken, short(p(0.5)), short(p(1)), outcome)))
+	x.numbers = fmt.Sprintf("%d | %d | %d | %d | %d | %d | %d | %v / %v", len(x.acked), len(x.lost), x.dups, x.l.early,
+		st.Crashed, len(dead), broken, short(p(0.5)), short(p(1)))
 	x.Logf("%s: %+v, lost %d, duplicates %d, took %v", x.notes, st, len(x.lost), x.dups, time.Since(x.begin).Round(time.Millisecond))
 	return st
 }
+
+// row is the case's row of the report, as far as it has come.
+func (x *trial) row() (what, numbers string) { return strings.Join(x.notes, "; "), x.numbers }
 
 func short(d time.Duration) string {
 	if d < time.Second {

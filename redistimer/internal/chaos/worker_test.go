@@ -20,6 +20,7 @@ import (
 
 func onServer(t *testing.T, args ...string) (*trial, *redistest.Server) {
 	t.Helper()
+	started(t)
 	s := redistest.Start(t, args...)
 	return newTrial(t, s.Client(), s.Addr), s
 }
