@@ -189,7 +189,7 @@ func (a *attempt) run() {
 		a.loop.report(r)
 		a.cut.Stop()
 		a.cancel(context.Canceled)
-		a.loop.w.slots.put(1)
+		a.loop.slots.put(1)
 	}()
 	r = a.handle()
 }

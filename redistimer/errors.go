@@ -34,7 +34,7 @@ var (
 	ErrTimeout = errors.New("redistimer: the attempt took too long")
 	// ErrShutdown is the cause of a handler's context that was cancelled because
 	// the worker shuts down and has waited long enough. The task is handed back:
-	// the attempt does not count.
+	// the attempt does not count. [Worker.Run] returns it after [Worker.Shutdown].
 	ErrShutdown = errors.New("redistimer: the worker shuts down")
 )
 

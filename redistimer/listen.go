@@ -24,6 +24,7 @@ const wakeBackup = "x"
 // interval: see scripts/claim.lua.
 type ears struct {
 	w      *Worker
+	slots  *slots
 	client redis.UniversalClient
 	own    bool // close it
 	cancel context.CancelFunc
@@ -31,8 +32,8 @@ type ears struct {
 	all    sync.WaitGroup
 }
 
-func (w *Worker) listen() *ears {
-	e := &ears{w: w, client: w.client.redis}
+func (w *Worker) listen(s *slots) *ears {
+	e := &ears{w: w, slots: s, client: w.client.redis}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	switch r := w.client.redis.(type) {
 	case *redis.Client:
@@ -67,7 +68,7 @@ func (e *ears) hear(loops []*loop) {
 	e.all.Go(func() {
 		pause := firstBackoff
 		// A worker that has no room leaves wake-ups to others.
-		for e.w.slots.await() {
+		for e.slots.await() {
 			z, err := e.client.BZPopMin(e.ctx, timeout, keys...).Result()
 			switch {
 			case err == nil:

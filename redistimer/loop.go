@@ -17,8 +17,9 @@ import (
 // what was run, of leases to prolong, and of a claim. What comes while it is
 // under way waits for the next, so that the rounds grow with the load.
 type loop struct {
-	w  *Worker
-	sh *shard
+	w     *Worker
+	sh    *shard
+	slots *slots
 
 	// signal has an element if there may be something to do.
 	signal chan struct{}
@@ -280,7 +281,7 @@ func (l *loop) round(now time.Time, claim bool) {
 			l.claimAt = sent // as soon as commands work again
 			if l.w.stopping.Load() {
 				// Whatever it got: the leases will run out.
-				l.w.slots.put(l.places)
+				l.slots.put(l.places)
 				l.nonce, l.places = "", 0
 			}
 		}
@@ -344,7 +345,7 @@ func (l *loop) takePlaces(now time.Time) bool {
 	if l.nonce != "" {
 		return true // an earlier claim's answer is missing, and it has its places
 	}
-	l.places, l.full = l.w.slots.take(l, l.w.claimBatch)
+	l.places, l.full = l.slots.take(l, l.w.claimBatch)
 	if l.places > 0 {
 		l.noPlace = time.Time{}
 		return true
@@ -434,7 +435,7 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 		l.w.n.empty.Add(1)
 	}
 	l.w.n.claimed.Add(int64(got))
-	l.w.slots.put(places - got)
+	l.slots.put(places - got)
 
 	// What was measured in the server was measured after sent: whoever counts
 	// from there comes rather too early than too late, by less than a round trip.
@@ -473,7 +474,7 @@ func (l *loop) begin(a *attempt, now int64, sent time.Time) {
 	if early != nil {
 		cancel(context.Canceled)
 		l.report(early)
-		w.slots.put(1)
+		l.slots.put(1)
 		return
 	}
 	a.hangs = sent.Add(a.timeout() + w.config.lease)
@@ -532,7 +533,7 @@ func (l *loop) renewed(attempts []*attempt, cmd *redis.Cmd, sent time.Time) erro
 // more. If that fails, the others notice by themselves.
 func (l *loop) leave() {
 	l.timer.Stop()
-	l.w.slots.put(l.places)
+	l.slots.put(l.places)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if len(l.stuck) > 0 {

@@ -2,7 +2,7 @@ package redistimer
 
 import "sync"
 
-// slots are a Worker's places for handlers. A loop takes places before it claims
+// slots are a Worker's places for handlers, in one Run. A loop takes places before it claims
 // tasks, so that nothing is claimed that has to wait.
 type slots struct {
 	mu   sync.Mutex
@@ -16,10 +16,10 @@ type slots struct {
 	idle    chan struct{} // closed when all places are free and it is over
 }
 
-func (s *slots) init(n int) {
-	s.size, s.free = n, n
+func newSlots(n int) *slots {
+	s := &slots{size: n, free: n, idle: make(chan struct{})}
 	s.some.L = &s.mu
-	s.idle = make(chan struct{})
+	return s
 }
 
 // take takes most places at most, and reports whether there are no more. If there

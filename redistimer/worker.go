@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -20,28 +22,29 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
-	// id names the Worker in Redis. It has no blanks.
-	id string
-
-	// Fixed by Run.
-
-	handlers map[string]*handler
-	timers   *timer.Scheduler
-	loops    []*loop
-	ctx      context.Context // of the handlers, but for the cancelling
-
-	slots slots
 	// claimBatch is how many places a loop takes for a claim: so few that one
 	// whose shard has little does not keep others from theirs.
 	claimBatch int
-	stopping   atomic.Bool
+
+	// Fixed by the first Run.
+
+	handlers map[string]*handler
+
+	// Fixed by each Run.
+
+	// id names the Worker in Redis. It has no blanks, and is another for each Run.
+	id     string
+	timers *timer.Scheduler
+	loops  []*loop
+	ctx    context.Context // of the handlers, but for the cancelling
+
+	stopping atomic.Bool
+	slots    atomic.Pointer[slots] // nil before the first Run
 
 	mu      sync.Mutex
-	started bool
-	// stop is closed when Run shall end, abort when it shall not wait for handlers
-	// any more, and done when it has ended.
-	stop, abort, done   chan struct{}
-	stopOnce, abortOnce sync.Once
+	started bool // Run was called
+	over    bool // Shutdown was called
+	current *currentRun
 
 	n struct {
 		claimed, done, failed, died, released, lost atomic.Int64
@@ -51,8 +54,18 @@ type Worker struct {
 	puzzled    atomic.Int64 // likewise for a task that names what the Worker does not have
 }
 
+// A currentRun is a call of Run.
+type currentRun struct {
+	// stop is closed when Run shall end, abort when it shall not wait for handlers
+	// any more, and done when it has ended.
+	stop, abort, done chan struct{}
+	abortOnce         sync.Once
+}
+
+func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
+
 var (
-	errStarted = errors.New("redistimer: Run was called before")
+	errRunning = errors.New("redistimer: the Worker is running")
 	errUnsent  = errors.New("redistimer: shut down with reports that could not be sent")
 )
 
@@ -65,13 +78,8 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	w := &Worker{
 		client:   c,
 		config:   newWorkerConfig(opts),
-		id:       strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36),
 		handlers: make(map[string]*handler),
-		stop:     make(chan struct{}),
-		abort:    make(chan struct{}),
-		done:     make(chan struct{}),
 	}
-	w.slots.init(w.config.concurrency)
 	w.claimBatch = min(max(2*w.config.concurrency/len(c.shards), 1), maxClaim)
 	return w
 }
@@ -102,57 +110,74 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // Run runs tasks until the context is cancelled or Shutdown is called, and then
 // shuts down by itself: it returns when every handler has returned, or after the
 // time of [WithShutdownTimeout], with what the handlers had handed back to the
-// queue. It returns nil, or at once an error of [Client.Check]. It may be called
-// once.
+// queue. It returns nil then.
+//
+// It returns an error at once if [Client.Check] has one that does not pass by
+// itself: [ErrSchema], [ErrEviction], a password that is refused. A server that does
+// not answer, during a failover for example, is no reason to give up, neither at
+// first nor later: Run logs that and tries again.
+//
+// After Run has returned it may be called again, but not at the same time, and not
+// after Shutdown: then it returns [ErrShutdown].
 func (w *Worker) Run(ctx context.Context) error {
+	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{})}
 	w.mu.Lock()
-	if w.started {
+	switch {
+	case w.over:
 		w.mu.Unlock()
-		return errStarted
+		return ErrShutdown
+	case w.current != nil:
+		w.mu.Unlock()
+		return errRunning
 	}
-	w.started = true
+	w.started, w.current = true, r
 	w.mu.Unlock()
-	defer close(w.done)
+	defer func() {
+		w.mu.Lock()
+		w.current = nil
+		w.mu.Unlock()
+		close(r.done)
+	}()
 
-	health, err := w.client.Check(ctx)
-	if err != nil && !(w.config.evict && errors.Is(err, ErrEviction)) {
+	if ready, err := w.connect(ctx, r); !ready {
 		return err
 	}
-	for _, warning := range health.Warnings {
-		w.client.config.log.Warn("redistimer: " + warning)
-	}
+	w.id = strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36)
 	w.ctx = context.WithoutCancel(ctx)
 	w.timers = timer.New()
 	defer w.timers.Close()
+	w.stopping.Store(false)
+	slots := newSlots(w.config.concurrency)
+	w.slots.Store(slots)
 
 	var loops sync.WaitGroup
 	w.loops = make([]*loop, len(w.client.shards))
 	for i, sh := range w.client.shards {
-		w.loops[i] = &loop{w: w, sh: sh, signal: make(chan struct{}, 1)}
+		w.loops[i] = &loop{w: w, sh: sh, slots: slots, signal: make(chan struct{}, 1)}
 	}
 	for _, l := range w.loops {
 		loops.Go(l.run)
 	}
-	ears := w.listen()
+	ears := w.listen(slots)
 
 	select {
 	case <-ctx.Done():
-		timeout := time.AfterFunc(w.config.shutdown, func() { w.abortOnce.Do(func() { close(w.abort) }) })
+		timeout := time.AfterFunc(w.config.shutdown, r.dontWait)
 		defer timeout.Stop()
-	case <-w.stop:
+	case <-r.stop:
 	}
 
 	w.stopping.Store(true)
-	w.slots.end()
+	slots.end()
 	w.enter(stopping)
 	ears.close()
 	select {
-	case <-w.slots.idle:
-	case <-w.abort:
+	case <-slots.idle:
+	case <-r.abort:
 		w.enter(aborting)
 		// A handler that heeds its context may have something to report.
 		select {
-		case <-w.slots.idle:
+		case <-slots.idle:
 		case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
 			w.enter(handing)
 		}
@@ -160,6 +185,54 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.enter(closing)
 	loops.Wait()
 	return nil
+}
+
+// connect waits for servers that can be worked with. It returns false if there are
+// none, with the error that says why, or without one if the run is over before.
+func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err error) {
+	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
+		health, err := w.client.Check(ctx)
+		switch {
+		case err == nil, w.config.evict && errors.Is(err, ErrEviction):
+			for _, warning := range health.Warnings {
+				w.client.config.log.Warn("redistimer: " + warning)
+			}
+			return true, nil
+		case ctx.Err() != nil:
+			return false, nil
+		case !passes(err):
+			return false, err
+		}
+		w.complain(err)
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-r.stop:
+			return false, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// passes reports whether an error may be gone by itself before long: a connection
+// that failed, or a reply of a server that starts or changes its role.
+func passes(err error) bool {
+	if errors.Is(err, ErrSchema) || errors.Is(err, ErrEviction) {
+		return false
+	}
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return true
+	}
+	for _, prefix := range []string{
+		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS", "MISCONF",
+		"ERR max number of clients reached",
+	} {
+		if strings.HasPrefix(reply.Error(), prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *Worker) enter(p phase) {
@@ -173,21 +246,25 @@ func (w *Worker) enter(p phase) {
 // ctx is done; then it cancels their contexts and hands their tasks back, which
 // other workers may run at once, and returns the context's error. Attempts
 // that are handed back do not count. Shutdown returns nil if every handler has
-// returned. It may be called more than once.
+// returned. It may be called more than once. It is for good: Run returns
+// [ErrShutdown] afterwards.
 func (w *Worker) Shutdown(ctx context.Context) error {
-	w.stopOnce.Do(func() { close(w.stop) })
 	w.mu.Lock()
-	started := w.started
+	r := w.current
+	if r != nil && !w.over {
+		close(r.stop)
+	}
+	w.over = true
 	w.mu.Unlock()
-	if !started {
+	if r == nil {
 		return nil
 	}
 	select {
-	case <-w.done:
+	case <-r.done:
 		return nil
 	case <-ctx.Done():
-		w.abortOnce.Do(func() { close(w.abort) })
-		<-w.done
+		r.dontWait()
+		<-r.done
 		return ctx.Err()
 	}
 }
@@ -213,7 +290,7 @@ func oncePerSecond(last *atomic.Int64) bool {
 	return before != now && last.CompareAndSwap(before, now)
 }
 
-// WorkerStats are the numbers of one Worker since it began to run.
+// WorkerStats are the numbers of one Worker since it first began to run.
 type WorkerStats struct {
 	Running  int   // handlers under way, and places taken for tasks that are being claimed
 	Claimed  int64 // attempts begun
@@ -231,8 +308,12 @@ type WorkerStats struct {
 
 // Stats returns the Worker's numbers.
 func (w *Worker) Stats() WorkerStats {
+	running := 0
+	if s := w.slots.Load(); s != nil {
+		running = s.taken()
+	}
 	return WorkerStats{
-		Running:  w.slots.taken(),
+		Running:  running,
 		Claimed:  w.n.claimed.Load(),
 		Done:     w.n.done.Load(),
 		Failed:   w.n.failed.Load(),

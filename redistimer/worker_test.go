@@ -873,9 +873,9 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 		<-hang // heeds nothing
 		return nil
 	})
-	run, cancel := context.WithCancel(ctx)
+	first, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- w.Run(run) }()
+	go func() { done <- w.Run(first) }()
 	schedule(t, c, redistimer.Task{Key: "k"}, redistimer.After(0))
 	ds.next(t)
 	cancel()
@@ -883,10 +883,58 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	info, err := c.Get(ctx, "k")
 	require.NoError(t, err)
 	require.Equal(t, redistimer.Pending, info.State, "handed back, although the handler has not returned")
+
+	// Again, while a handler of before still runs. It is another place that this one
+	// gives back.
+	again, cancel := context.WithCancel(ctx)
+	go func() { done <- w.Run(again) }()
+	d := ds.next(t)
+	require.Equal(t, 1, d.Attempt)
+	require.ErrorContains(t, w.Run(ctx), "is running")
 	close(hang)
-	require.Error(t, w.Run(ctx), "twice")
+	gone(t, c, "k")
+	require.Eventually(t, func() bool { return w.Stats().Running == 0 }, soon, time.Millisecond)
+	cancel()
+	require.NoError(t, receive(t, done))
+	require.Zero(t, w.Stats().Lost)
+
 	require.NoError(t, w.Shutdown(ctx))
-	require.NoError(t, redistimer.NewWorker(c).Shutdown(ctx), "before Run")
+	require.ErrorIs(t, w.Run(ctx), redistimer.ErrShutdown)
+	w = redistimer.NewWorker(c)
+	require.NoError(t, w.Shutdown(ctx), "before Run")
+	require.ErrorIs(t, w.Run(ctx), redistimer.ErrShutdown)
+}
+
+// A server that is not there yet is waited for, as one is that goes away later.
+func TestRun_WaitsForTheServer(t *testing.T) {
+	s := redistest.Start(t)
+	r := s.Client()
+	defer r.Close()
+	s.Kill()
+	c := redistimer.New(r, quiet)
+
+	w := redistimer.NewWorker(c)
+	stop, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- w.Run(stop) }()
+	none(t, done, 100*time.Millisecond)
+	cancel()
+	require.NoError(t, receive(t, done), "its context ends the waiting")
+
+	ds := make(deliveries, 1)
+	w = redistimer.NewWorker(c)
+	w.Handle("h", ds.handle)
+	start(t, w)
+	time.Sleep(50 * time.Millisecond)
+	s.Restart()
+	schedule(t, c, redistimer.Task{Key: "k"}, redistimer.After(0))
+	require.Equal(t, "k", ds.next(t).Key)
+
+	// What does not pass by itself is an error at once.
+	require.NoError(t, r.ConfigSet(ctx, "requirepass", "secret").Err())
+	stranger := s.Client()
+	defer stranger.Close()
+	require.Error(t, redistimer.NewWorker(redistimer.New(stranger, quiet)).Run(ctx))
 }
 
 func TestCheck_SeesHowTheServerIsSetUp(t *testing.T) {
