@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -57,6 +58,7 @@ type order struct {
 	Concurrency int
 	Lease       time.Duration
 	Timeout     time.Duration
+	Safety      time.Duration
 }
 
 // child is a worker process.
@@ -71,11 +73,10 @@ func child(text string) error {
 	} else {
 		r = redis.NewClient(&redis.Options{Addr: o.Addrs[0]})
 	}
-	if o.Timeout == 0 {
-		o.Timeout = time.Minute
-	}
+	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	o.Safety = cmp.Or(o.Safety, time.Second)
 	w := redistimer.NewWorker(redistimer.New(r, redistimer.WithLogger(quietLog)), redistimer.WithConcurrency(o.Concurrency),
-		redistimer.WithLease(o.Lease), redistimer.WithSafetyInterval(time.Second), redistimer.WithTimeout(o.Timeout),
+		redistimer.WithLease(o.Lease), redistimer.WithSafetyInterval(o.Safety), redistimer.WithTimeout(o.Timeout),
 		redistimer.WithBackoff(10*time.Millisecond, 200*time.Millisecond), redistimer.WithShutdownTimeout(2*time.Second))
 	hc := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Concurrency}}
 	w.Handle("h", func(_ context.Context, d redistimer.Delivery) error {

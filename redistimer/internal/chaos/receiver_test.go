@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +23,113 @@ import (
 	"github.com/tickless/tickless/redistimer"
 	"github.com/tickless/tickless/redistimer/callback"
 )
+
+// A host that accepts calls and does not answer, beside one that does.
+func TestFault_DeadHost(t *testing.T) {
+	const places, many = 64, 500
+	x, _ := onServer(t)
+	x.loose = true // an attempt that fails is no duplicate
+	alive := make(chan struct{})
+	note := func(r *http.Request) {
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
+	}
+	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices that the caller is gone only then
+		select {
+		case <-alive:
+			note(r)
+		case <-r.Context().Done():
+		}
+	}))
+	defer dead.Close()
+	var mu sync.Mutex
+	var late []time.Duration
+	healthy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		note(r)
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		mu.Lock()
+		defer mu.Unlock()
+		late = append(late, time.Since(due))
+	}))
+	defer healthy.Close()
+	calls := callback.New(callback.WithTimeout(5*time.Second), callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
+	defer calls.Close()
+	w := x.work(x.r, calls.Handle, redistimer.WithConcurrency(places))
+	add := func(n int, key, to string, when func(int) redistimer.When) {
+		var items []redistimer.Item
+		for i := range n {
+			task, err := callback.Request{URL: to, Body: []byte(mark)}.Task(fmt.Sprint(prefix, key, i))
+			require.NoError(t, err)
+			task.Handler = "h"
+			items = append(items, redistimer.Item{Task: task, When: when(i)})
+			x.acked[task.Key] = true
+		}
+		_, err := x.c.ScheduleBatch(context.Background(), items)
+		require.NoError(t, err)
+	}
+	add(many, "dead", dead.URL, now)
+	x.eventually(30*time.Second, "the dead host has all that it may have", func() bool { return w.Stats().Released >= many-places })
+	add(many, "healthy", healthy.URL, soon(3*time.Second))
+	x.eventually(60*time.Second, "the healthy one has all of its tasks", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(late) == many
+	})
+	require.Zero(t, x.l.count(prefix+"dead0"))
+	close(alive)
+	st := x.done(2 * time.Minute)
+	slices.Sort(late)
+	x.note("%d tasks to a host that does not answer, a worker with %d places; %d tasks to another host were %s / %s late (p50 / max); the first %d came when the host was well again",
+		many, places, many, short(late[many/2]), short(late[many-1]), many)
+	require.Empty(t, x.lost)
+	require.Zero(t, st.Dead)
+}
+
+// A receiver sends on what it was sent, to another endpoint that has the same
+// secret.
+func TestFault_RequestReplayed(t *testing.T) {
+	x, _ := onServer(t)
+	secret := []byte("a secret that both share")
+	var refused, accepted atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := callback.Verify(r, callback.DefaultTolerance, secret); err != nil {
+			refused.Add(1)
+		}
+	}))
+	defer other.Close()
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := callback.Verify(r, callback.DefaultTolerance, secret)
+		if err != nil {
+			return
+		}
+		accepted.Add(1)
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
+		again, _ := http.NewRequest(r.Method, other.URL+r.RequestURI, bytes.NewReader(body))
+		again.Header = r.Header
+		if resp, err := http.DefaultClient.Do(again); err == nil {
+			resp.Body.Close()
+		}
+	}))
+	defer receiver.Close()
+	calls := callback.New(callback.WithSecrets(secret), callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
+	defer calls.Close()
+	x.work(x.r, calls.Handle)
+	const n = 100
+	for i := range n {
+		task, err := callback.Request{URL: receiver.URL + "/pay?id=" + fmt.Sprint(i), Body: []byte(mark)}.Task(fmt.Sprint(prefix, i))
+		require.NoError(t, err)
+		task.Handler = "h"
+		_, err = x.c.Schedule(context.Background(), task, redistimer.After(0))
+		require.NoError(t, err)
+		x.acked[task.Key] = true
+	}
+	x.done(30 * time.Second)
+	x.note("%d signed requests sent on to another endpoint: %d refused there", accepted.Load(), refused.Load())
+	require.EqualValues(t, n, accepted.Load())
+	require.EqualValues(t, n, refused.Load())
+}
 
 // Receivers that misbehave at the first attempt, beside one host to which very
 // many tasks are due.

@@ -129,6 +129,28 @@ func TestFault_Zombie(t *testing.T) {
 	require.Positive(t, x.dups)
 }
 
+// A worker that is frozen while it waits takes a wake-up with it. The other one would
+// look by itself after a minute only.
+func TestFault_WorkerFrozenWithAWakeUp(t *testing.T) {
+	x, _ := onServer(t)
+	o := x.order
+	o.Safety = time.Minute
+	a := x.start(o)
+	time.Sleep(500 * time.Millisecond) // it is the first in the line
+	x.start(o)
+	time.Sleep(500 * time.Millisecond)
+	for i := range 12 {
+		require.NoError(t, syscall.Kill(a.pid(), syscall.SIGSTOP))
+		x.schedule(i, 1, now, "")
+		x.eventually(20*time.Second, "the other one has it", func() bool { return x.l.total() == i+1 })
+		require.NoError(t, syscall.Kill(a.pid(), syscall.SIGCONT))
+		time.Sleep(300 * time.Millisecond) // it waits again
+	}
+	x.note("a worker process is stopped while it waits, 12 times, beside one that goes on")
+	x.done(20 * time.Second)
+	require.Zero(t, x.dups)
+}
+
 func TestFault_ClaimsAnswerLost(t *testing.T) {
 	x, s := onServer(t)
 	p := newProxy(t, s.Addr)
