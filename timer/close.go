@@ -34,6 +34,9 @@ func (s *Scheduler) Close() []Pending {
 	for _, w := range wheels {
 		ps = slices.Grow(ps, w.Len())
 		w.Each(func(e timingwheel.Expired[payload]) {
+			if e.Tag == tagContext {
+				return // it goes on
+			}
 			p := Pending{Deadline: s.at(e.Deadline)}
 			switch e.Tag {
 			case tagFunc:
@@ -68,6 +71,9 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if err := s.poller.shutdown(ctx); err != nil {
 		return err
 	}
+	if err := s.telling.wait(ctx); err != nil {
+		return err
+	}
 	return s.hand.shutdown(ctx)
 }
 
@@ -87,8 +93,12 @@ func (s *Scheduler) shut() {
 			s.leftover.Unlock()
 			sh.mu.Unlock()
 			w.Each(func(e timingwheel.Expired[payload]) {
-				if e.Tag == tagNode {
+				switch e.Tag {
+				case tagNode:
 					e.Value.node().owner.abandon()
+				case tagContext:
+					sh.movedBack()
+					e.Value.context().fallBack()
 				}
 			})
 			continue

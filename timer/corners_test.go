@@ -83,21 +83,38 @@ func (c *lockedContext) Err() error {
 	return c.err
 }
 
-// A pending context calls nothing of its parent's, as package context's does not.
-func TestContext_ErrCallsNothingOfTheParents(t *testing.T) {
+// A context calls nothing of a parent's that is neither ours nor package context's,
+// neither while that is pending nor once it is done, but on a goroutine of its own:
+// whoever asks may hold what its methods wait for.
+func TestContext_CallsNothingOfTheParents(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
 	parent := &lockedContext{Context: context.Background(), done: make(chan struct{})}
 	ctx, cancel := s.WithTimeout(parent, time.Hour)
 	defer cancel()
+	child, cancelChild := s.WithTimeout(ctx, time.Minute)
+	defer cancelChild()
+	other, cancelOther := s.WithTimeout(parent, time.Hour)
 	parent.mu.Lock()
-	require.NoError(t, ctx.Err())
 	done := ctx.Done()
+	for range 100 {
+		require.NoError(t, ctx.Err())
+		require.NoError(t, child.Err())
+	}
 	parent.err = context.Canceled
 	close(parent.done)
+	for range 100 {
+		ctx.Err()
+		ctx.Done()
+		child.Err()
+		child.Done()
+	}
+	cancelOther()
+	require.ErrorIs(t, other.Err(), context.Canceled)
 	parent.mu.Unlock()
-	require.ErrorIs(t, ctx.Err(), context.Canceled, "at once")
 	<-done
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+	<-child.Done()
 }
 
 func TestContext_StringTellsTheSchedulersTime(t *testing.T) {

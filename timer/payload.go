@@ -18,6 +18,8 @@ const (
 	tagChan
 	// tagNode: a *node, for all that has more to do.
 	tagNode
+	// tagContext: a *deadlineCtx, which the poller ends without a lock.
+	tagContext
 	// tagTime is no wheel's: it marks a Timer that is one of package time's.
 	tagTime
 )
@@ -35,6 +37,10 @@ func (p payload) channel() chan time.Time { return *(*chan time.Time)(unsafe.Poi
 func timePayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
 
 func (p payload) timeTimer() *time.Timer { return (*time.Timer)(p.p) }
+
+func ctxPayload(c *deadlineCtx) payload { return payload{unsafe.Pointer(c)} }
+
+func (p payload) context() *deadlineCtx { return (*deadlineCtx)(p.p) }
 
 func nodePayload(n *node) payload { return payload{unsafe.Pointer(n)} }
 

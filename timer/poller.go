@@ -57,6 +57,8 @@ type poller struct {
 	expired [batchSize]timingwheel.Expired[payload]
 	// batch are callbacks on their way to the executor.
 	batch line
+	// expiring are contexts whose timers have fired, to be ended without a lock.
+	expiring []*deadlineCtx
 	// draining is a shard with an expired bucket not yet worked through.
 	draining *shard
 }
@@ -207,6 +209,7 @@ func (p *poller) drain(sh *shard) (worked bool) {
 		worked = worked || n > 0 || sh.wheel.Cascaded() != before
 		sh.wake = never // the poller is awake and will see for itself
 		sh.mu.Unlock()
+		p.expireContexts()
 		p.flush()
 		if more {
 			runtime.Gosched() // to those who wait for the lock
@@ -227,13 +230,25 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 	for i := range expired {
 		e := &expired[i]
 		sh.n.lateness.record(time.Duration(at.now - e.Deadline))
-		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
+		if e.Tag == tagContext {
+			p.expiring = append(p.expiring, e.Value.context())
+		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
 			p.batch.fs = append(p.batch.fs, f)
 		}
 	}
 	sh.releaseLocked(len(expired) - sh.rearmed)
 	sh.rearmed = 0
 	clear(expired)
+}
+
+// expireContexts ends the contexts whose timers were found due. They do not wait
+// behind callbacks: nothing of the user's runs here.
+func (p *poller) expireContexts() {
+	for i, c := range p.expiring {
+		p.expiring[i] = nil
+		c.expireOnPoller()
+	}
+	p.expiring = p.expiring[:0]
 }
 
 // flush hands the batch over, or runs it.

@@ -35,6 +35,9 @@ type Scheduler struct {
 	queue  *delayqueue.Queue[dueBucket]
 	poller poller
 	hand   handOver
+	ctxs   ctxParents
+	// telling counts the goroutines that tell of contexts which have expired.
+	telling latch
 
 	// leftover is what Close will hand back.
 	leftover struct {
@@ -51,6 +54,8 @@ type Scheduler struct {
 //	  > limit.mu, hand.mu, the executor's own
 //	poller.mu  when the alarm is set for, whether the poller is awake
 //	  > delayqueue's, hand.mu
+//
+// Those of contexts come before these: see deadlineCtx.
 //
 // A lock may be taken while those further left are held, never the other way
 // round; poller.mu is not taken with a shard's lock held. No user code runs

@@ -38,7 +38,7 @@ func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Ha
 // balanced requires that nothing was lost or doubled.
 func balanced(t testing.TB, st timer.Stats) {
 	t.Helper()
-	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+uint64(st.Pending), "%+v", st)
+	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending), "%+v", st)
 }
 
 func TestSchedulerStart_FiresAtTheRoundedUpTick(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 // Stats are counts since the Scheduler was made. At every quiet moment
 //
-//	Started = Fired + Stopped + HandedBack + Pending
+//	Started = Fired + Stopped + HandedBack + FellBack + Pending
 //
 // and of the fired ones with a callback, every one has run, is running, waits in
 // the executor or in Queued, or is counted in Dropped.
@@ -23,6 +23,11 @@ type Stats struct {
 	Stopped uint64
 	// HandedBack counts the timers that were pending at Close or Shutdown.
 	HandedBack uint64
+	// FellBack counts the timers that go on outside of the Scheduler, by a timer of
+	// package time's or an alarm of the clock that was given, because the Scheduler
+	// was closed or had too many pending: when they were started, or, if they were
+	// pending, at Close.
+	FellBack uint64
 	// Pending is the number of timers waiting for their time.
 	Pending int
 
@@ -49,6 +54,7 @@ func (s *Stats) add(n *counts) {
 	s.Fired += n.fired
 	s.Stopped += n.stopped
 	s.HandedBack += n.handedBack
+	s.FellBack += n.fellBack
 	s.Rejected += n.rejected
 	s.Cascaded += n.cascaded
 	s.Lateness.merge(n.lateness)
@@ -56,8 +62,8 @@ func (s *Stats) add(n *counts) {
 
 // counts is the part of Stats that a shard keeps, under its lock.
 type counts struct {
-	started, fired, stopped, handedBack, rejected, cascaded uint64
-	lateness                                                *Lateness // apart, for it is large: see home
+	started, fired, stopped, handedBack, fellBack, rejected, cascaded uint64
+	lateness                                                          *Lateness // apart, for it is large: see home
 }
 
 // Lateness is a histogram of durations. Its buckets are an eighth of a power of

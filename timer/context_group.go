@@ -1,0 +1,209 @@
+package timer
+
+import (
+	"context"
+	"sync"
+	"unsafe"
+	"weak"
+)
+
+// ctxParents has one registration with each parent that is not ours, known by its
+// Done channel, for all contexts of ours that wait under it.
+type ctxParents struct {
+	stripes [16]ctxStripe
+}
+
+type ctxStripe struct {
+	mu sync.Mutex
+	// slots are by the address of the channel, which they do not keep alive.
+	slots map[uintptr]*ctxSlot
+	// sweepAt is how many slots there may be before those of the dead are dropped.
+	sweepAt int
+	// last is the channel of the group that was taken back last.
+	last  uintptr
+	spare *ctxGroup
+	_     [24]byte // a cache line each
+}
+
+// ctxSlot leads to a group. While nobody is in the group, what is registered with
+// the parent keeps it alive, and nothing here.
+type ctxSlot struct {
+	group *ctxGroup
+	idle  weak.Pointer[ctxGroup]
+}
+
+// ctxGroup is those contexts that wait for the same channel.
+//
+// Most parents have one child, or many at a time: so the registration is taken back
+// when the last one has left, which is of no use where children come one after the
+// other. From the second time on it stays for as long as the parent does.
+type ctxGroup struct {
+	// Fixed, also when the group is used again for another parent.
+
+	in   *ctxStripe
+	slot *ctxSlot
+	end  func() // tellAll
+
+	// Fixed while contexts are in the group.
+
+	done <-chan struct{}
+	std  context.Context // package context's whose channel it is, if it is one's
+
+	// All below is guarded by in.mu.
+
+	hooks *ctxHook
+	over  bool        // nobody can join any more
+	stop  func() bool // takes the registration back
+	stays bool
+	// kept: a context may look at std even after it has left.
+	kept bool
+}
+
+// join adds a hook to the group of a channel. If it reports true the caller is to
+// register the group, with no lock held.
+func (ps *ctxParents) join(done <-chan struct{}, std context.Context, h *ctxHook) (g *ctxGroup, register bool) {
+	key := chanAddress(done)
+	in := &ps.stripes[(key>>7^key>>13)%uintptr(len(ps.stripes))]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	slot := in.slots[key]
+	if slot != nil {
+		if g = slot.group; g == nil {
+			// It holds the channel: so if it is there, the address is not another's.
+			g = slot.idle.Value()
+			slot.group = g
+		}
+	}
+	if g == nil {
+		g, register = in.newGroupLocked(key), true
+		g.done, g.std = done, std
+	}
+	if std != nil && h.child.kind() == ctxUnderOther {
+		g.kept = true
+	}
+	g.hooks = g.hooks.push(h)
+	return g, register
+}
+
+func (in *ctxStripe) newGroupLocked(key uintptr) *ctxGroup {
+	g := in.spare
+	in.spare = nil
+	if g == nil {
+		g = &ctxGroup{in: in, slot: new(ctxSlot)}
+		g.end = g.tellAll
+	}
+	g.stays = key == in.last
+	g.slot.group = g
+	if in.slots == nil {
+		in.slots = map[uintptr]*ctxSlot{}
+	}
+	in.slots[key] = g.slot
+	if len(in.slots) > in.sweepAt {
+		for key, slot := range in.slots {
+			if slot.group == nil && slot.idle.Value() == nil {
+				delete(in.slots, key) // its parent is gone and was never done
+			}
+		}
+		in.sweepAt = 2*len(in.slots) + 16
+	}
+	return g
+}
+
+// register has the group told when parent is done, on a goroutine of its own.
+func (g *ctxGroup) register(parent context.Context) {
+	stop := context.AfterFunc(parent, g.end)
+	g.in.mu.Lock()
+	over := g.over
+	g.stop = stop
+	g.in.mu.Unlock()
+	if over {
+		stop() // all have left meanwhile
+	}
+}
+
+// remove takes a hook out, unless the group is over. If it was the last, and the
+// registration is to be taken back, it returns what does so.
+func (g *ctxGroup) remove(h *ctxHook) (takeBack func()) {
+	g.in.mu.Lock()
+	defer g.in.mu.Unlock()
+	if g.over {
+		return nil
+	}
+	if g.hooks = g.hooks.without(h); g.hooks != nil {
+		return nil
+	}
+	if g.stays && g.std != nil {
+		if g.slot.idle == (weak.Pointer[ctxGroup]{}) {
+			g.slot.idle = weak.Make(g)
+		}
+		g.slot.group = nil
+		return nil
+	}
+	g.overLocked()
+	if g.stop == nil {
+		return nil // who registers the group sees that it is over
+	}
+	return g.takeBack
+}
+
+func (g *ctxGroup) overLocked() {
+	g.over = true
+	g.slot.group = nil
+	key := chanAddress(g.done)
+	delete(g.in.slots, key)
+	g.in.last = key
+}
+
+// takeBack takes the registration of a group back that is over, and keeps the group
+// for another parent.
+func (g *ctxGroup) takeBack() {
+	if !g.stop() {
+		return // the parent is done: tellAll runs, or will
+	}
+	g.in.mu.Lock()
+	defer g.in.mu.Unlock()
+	if g.kept || g.in.spare != nil {
+		return
+	}
+	g.done, g.std, g.stop, g.over = nil, nil, nil, false
+	g.in.spare = g
+}
+
+// tellAll ends all in the group, because their parents are done. Nothing waits for
+// it to return: it may call the parents' methods.
+func (g *ctxGroup) tellAll() {
+	g.in.mu.Lock()
+	hooks := g.hooks
+	g.hooks = nil
+	if !g.over {
+		g.overLocked()
+	}
+	g.in.mu.Unlock()
+	last := g.std
+	var end ctxEnd
+	if last != nil && hooks != nil {
+		end = endOf(last, hooks.child.s)
+	}
+	for h := hooks; h != nil; {
+		next := h.cut()
+		if p := h.child.parent; g.std == nil && (last == nil || !same(p, last)) {
+			last, end = p, endOf(p, h.child.s)
+		}
+		h.child.end(h.child.judge(end))
+		h = next
+	}
+}
+
+// endOf returns how a context has ended that is not ours.
+func endOf(ctx context.Context, by *Scheduler) ctxEnd {
+	return ctxEnd{ctx.Err(), context.Cause(ctx), by.now(), by}
+}
+
+// same reports whether two contexts are the same value, of whatever type, without
+// comparing what they hold, which not all types allow.
+func same(a, b context.Context) bool {
+	return *(*[2]uintptr)(unsafe.Pointer(&a)) == *(*[2]uintptr)(unsafe.Pointer(&b))
+}
+
+// chanAddress returns a number that no other channel has while this one is there.
+func chanAddress(c <-chan struct{}) uintptr { return *(*uintptr)(unsafe.Pointer(&c)) }

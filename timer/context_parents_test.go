@@ -1,0 +1,187 @@
+package timer_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// unhashable is a context that is no key of a map and cannot be compared.
+type unhashable struct {
+	*registering
+	_ []int
+}
+
+// All contexts under a parent of another kind share one registration with it, while
+// there are any, whatever the parent's type.
+func TestContext_OneRegistrationWithAParent(t *testing.T) {
+	s, _ := virtual(t)
+	inner := newRegistering()
+	for _, parent := range []context.Context{inner, unhashable{inner, nil}, &unhashable{inner, nil}} {
+		for range 3 {
+			var cancels []context.CancelFunc
+			for range 100 {
+				_, cancel := s.WithTimeout(parent, time.Hour)
+				cancels = append(cancels, cancel)
+				require.Len(t, inner.funcs, 1)
+			}
+			_, cancel := s.WithTimeout(inner, time.Hour)
+			require.Len(t, inner.funcs, 1, "known by its Done channel")
+			cancel()
+			for i, cancel := range cancels {
+				require.Len(t, inner.funcs, 1, "%d", i)
+				cancel()
+			}
+			require.Empty(t, inner.funcs)
+		}
+	}
+}
+
+// One goroutine tells all contexts under a parent that it is done.
+func TestContext_ParentsStorm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		defer s.Close()
+		parent, cancelParent := context.WithCancelCause(context.Background())
+		const n = 10_000
+		ctxs := make([]context.Context, n)
+		for i := range ctxs {
+			ctx, cancel := s.WithTimeoutCause(parent, time.Hour, errSlow)
+			defer cancel()
+			ctx.Done()
+			ctxs[i] = ctx
+		}
+		require.Equal(t, n, s.Len())
+		before := runtime.NumGoroutine()
+		cancelParent(errParent)
+		require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
+		synctest.Wait()
+		require.Equal(t, before, runtime.NumGoroutine())
+		require.Zero(t, s.Len())
+		for _, ctx := range ctxs {
+			requireDone(t, ctx, context.Canceled, "storm")
+			require.Equal(t, errParent, context.Cause(ctx))
+		}
+	})
+}
+
+// A parent that is done is asked for its error once for all contexts under it, if
+// it is one of package context's; and each parent of another kind is asked for its
+// own, though they have a Done channel in common.
+func TestContext_ParentsWithOneChannel(t *testing.T) {
+	s, _ := virtual(t)
+	inner := newUnknown()
+	first := &failing{Context: inner, err: errParent}
+	second := &failing{Context: inner, err: errChild}
+	var ctxs []context.Context
+	for range 10 {
+		for _, parent := range []context.Context{first, second, inner} {
+			ctx, cancel := s.WithTimeout(parent, time.Hour)
+			defer cancel()
+			ctxs = append(ctxs, ctx)
+		}
+	}
+	inner.cancel()
+	for i, ctx := range ctxs {
+		<-ctx.Done()
+		require.Equal(t, []error{errParent, errChild, context.Canceled}[i%3], ctx.Err())
+	}
+}
+
+// failing is a context with an error of its own.
+type failing struct {
+	context.Context
+	err error
+}
+
+func (c *failing) Err() error {
+	if c.Context.Err() == nil {
+		return nil
+	}
+	return c.err
+}
+
+// stuck is a parent whose methods wait for a lock: a channel, by which a bubble
+// sees that they wait.
+type stuck struct {
+	context.Context
+	lock chan struct{}
+	done chan struct{}
+}
+
+func (c *stuck) Done() <-chan struct{} { return c.done }
+
+func (c *stuck) Err() error {
+	c.lock <- struct{}{}
+	<-c.lock
+	return context.Canceled
+}
+
+func (c *stuck) AfterFunc(func()) func() bool {
+	return func() bool {
+		c.lock <- struct{}{}
+		<-c.lock
+		return true
+	}
+}
+
+// What contexts call of others when they expire holds up no other timer.
+func TestContext_ExpiryWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		begin := time.Now()
+		parent := &stuck{Context: context.Background(), lock: make(chan struct{}, 1), done: make(chan struct{})}
+		ctx, cancel := s.WithTimeout(parent, time.Second)
+		defer cancel()
+		done := ctx.Done()
+		// What is registered with it runs where it may block.
+		blocked := make(chan struct{})
+		context.AfterFunc(ctx, func() { <-blocked })
+		ctx.(interface{ AfterFunc(func()) func() bool }).AfterFunc(func() { <-blocked })
+		child, cancelChild := context.WithCancel(ctx)
+		defer cancelChild()
+		ours, cancelOurs := s.WithTimeout(child, time.Hour)
+		defer cancelOurs()
+		oursDone := ours.Done()
+		var at atomic.Duration
+		start(t, s, 2*time.Second, func() { at.Store(time.Since(begin)) })
+
+		parent.lock <- struct{}{}
+		time.Sleep(3 * time.Second)
+		requireClosed(t, done)
+		require.Equal(t, context.DeadlineExceeded, ctx.Err())
+		requireClosed(t, oursDone)
+		require.Equal(t, 2*time.Second, at.Load())
+		<-parent.lock
+		close(blocked)
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
+}
+
+// Shutdown waits until all has been told of contexts that have expired.
+func TestContext_ShutdownAfterExpiry(t *testing.T) {
+	s := timer.New()
+	ctx, cancel := s.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	var children []context.Context
+	for range 10_000 {
+		child, cancelChild := context.WithCancel(ctx)
+		defer cancelChild()
+		ours, cancelOurs := s.WithTimeout(ctx, time.Hour)
+		defer cancelOurs()
+		ours.Done()
+		children = append(children, child, ours)
+	}
+	<-ctx.Done()
+	require.NoError(t, s.Shutdown(context.Background()))
+	for _, c := range children {
+		requireDone(t, c, context.DeadlineExceeded, "child")
+	}
+}

@@ -1,0 +1,312 @@
+package timer
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// deadlineCtx is a context with a deadline.
+//
+// # A context's life
+//
+//	                 arm                      finish
+//	(new) ─▶ idle ─────────▶ waiting ─▶ closing ─────────▶ canceled, exceeded, other
+//	           │                                              ▲
+//	           └──────────────────────────────────────────────┘
+//
+// Idle, nobody waits for it: it has no timer, no channel, and its parent does not
+// know of it. Whoever asks looks at the clock and at the parent. Waiting, its timer
+// is started and its parent tells it of its end. Every arrow is one critical
+// section of mu. Closing lies inside finish, between the moment at which Err is
+// fixed and the close of the channel: so whoever receives from Done sees an error,
+// and whoever sees an error finds Done closed.
+//
+// # Locks
+//
+// A context's mu is taken before that of the context that it is under, and before
+// those of shards and of ctxParents, never after: the order runs up the tree. No
+// code of others runs under any of them.
+type deadlineCtx struct {
+	// due is the deadline on the Scheduler's clock, never if the context has none
+	// of its own; once the context is done, the moment at which it ended, as far as
+	// is known. First, so that it is aligned on 32-bit machines too.
+	due atomic.Int64
+
+	// Fixed before the context is handed out.
+
+	parent   context.Context
+	s        *Scheduler
+	deadline time.Time
+
+	// more is what few contexts have: it is set once, under mu.
+	more atomic.Pointer[ctxMore]
+
+	mu sync.Mutex
+	// state changes under mu and is read without. Above it are the parent's kind,
+	// which is fixed, whether there was ever a child of ours, and how often Err had
+	// to look at the clock.
+	state atomic.Uint32
+}
+
+// ctxMore is what a context has once somebody waits for it, or if it has a cause.
+type ctxMore struct {
+	// done is a chan struct{}, nil until it is asked for. It is set under mu and
+	// read without.
+	done atomic.UnsafePointer
+
+	// From arm on fixed.
+
+	// above is the Done channel of a parent that is not ours and whose methods
+	// never wait, else nil.
+	above <-chan struct{}
+	up    *deadlineCtx // the context of ours that it is under, if any
+	group *ctxGroup    // else its group, if any
+
+	// place is this context's in the list of those that up or group tells of its
+	// end. Its links are guarded by their lock.
+	place ctxHook
+
+	// All below is guarded by mu.
+
+	timer Handle
+	alarm interface{ Stop() } // what it has fallen back to in place of timer
+	// hooks are to be told when the context is done.
+	hooks *ctxHook
+	// ends is nil for what most contexts have.
+	ends *ctxEnds
+}
+
+// ctxEnds is what a context has to say of its end, where that is not simply
+// context.Canceled or context.DeadlineExceeded.
+type ctxEnds struct {
+	timeout error // what the cause of a timeout is to be, if not nil
+	// err and cause are set when the context ends, and fixed from then on.
+	err, cause error
+}
+
+// The states, in the lower part of deadlineCtx.state.
+const (
+	ctxIdle = iota
+	ctxWaiting
+	ctxClosing
+	// From here on the context is done.
+	ctxCanceled
+	ctxExceeded
+	ctxOther // another error, in ctxEnds
+
+	ctxStateMask = 1<<8 - 1
+	ctxKindShift = 8
+	ctxKindMask  = 1<<16 - 1 - ctxStateMask
+	ctxHadChild  = 1 << 16
+	ctxLook      = 1 << 20 // one of them
+)
+
+func (c *deadlineCtx) phase() uint32 { return c.state.Load() & ctxStateMask }
+
+func (c *deadlineCtx) kind() ctxKind { return ctxKind(c.state.Load() & ctxKindMask >> ctxKindShift) }
+
+func (c *deadlineCtx) setLocked(state uint32) {
+	for old := c.state.Load(); !c.state.CompareAndSwap(old, old&^ctxStateMask|state); {
+		old = c.state.Load() // noteChild came between
+	}
+}
+
+// noteChild notes that one of ours is derived from the context.
+func (c *deadlineCtx) noteChild() {
+	for old := c.state.Load(); old&ctxHadChild == 0; old = c.state.Load() {
+		c.state.CompareAndSwap(old, old|ctxHadChild)
+	}
+}
+
+func (c *deadlineCtx) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func (c *deadlineCtx) Err() error {
+	switch state := c.phase(); state {
+	case ctxCanceled:
+		return context.Canceled
+	case ctxExceeded:
+		return context.DeadlineExceeded
+	case ctxWaiting:
+		// A parent of package context's tells of its end by way of a goroutine,
+		// which may still be on its way.
+		if m := c.more.Load(); m.above == nil || !isClosed(m.above) {
+			return nil
+		}
+	}
+	return c.lookErr()
+}
+
+// looksToArm is how often Err looks at the clock before it has the context wait, so
+// that a loop that asks Err does not pay for the clock each time.
+const looksToArm = 16
+
+// lookErr is Err where that takes more than a look at the state.
+func (c *deadlineCtx) lookErr() error {
+	if c.phase() == ctxIdle && c.state.Add(ctxLook)/ctxLook >= looksToArm {
+		c.arm()
+	} else if c.phase() <= ctxWaiting {
+		c.look(c.s.now())
+	}
+	return c.settledErr()
+}
+
+// settledErr returns the error, nil if the context is not done.
+func (c *deadlineCtx) settledErr() error {
+	phase := c.phase()
+	if phase == ctxClosing {
+		c.mu.Lock() // whoever ends it holds it until Done is closed
+		phase = c.phase()
+		c.mu.Unlock()
+	}
+	switch phase {
+	case ctxCanceled:
+		return context.Canceled
+	case ctxExceeded:
+		return context.DeadlineExceeded
+	case ctxOther:
+		return c.more.Load().ends.err
+	}
+	return nil
+}
+
+// look ends the context if its parent is done or its deadline has passed by now.
+//
+// If both are so, which of them came first cannot be told in general. If the
+// parent is ours, it can; else it counts as the parent's end, unless that is itself
+// a timeout: then a deadline that was not before this one's has passed.
+func (c *deadlineCtx) look(now int64) {
+	if end, ok := c.parentEnd(now); ok {
+		c.end(c.judge(end))
+	} else if now >= c.due.Load() {
+		c.end(c.timeout())
+	}
+}
+
+// ctxEnd is how a context ended, and when, on whose clock.
+type ctxEnd struct {
+	err, cause error
+	at         int64
+	by         *Scheduler
+}
+
+// timeout is how the context ends when its deadline passes.
+func (c *deadlineCtx) timeout() ctxEnd {
+	end := ctxEnd{context.DeadlineExceeded, context.DeadlineExceeded, c.due.Load(), c.s}
+	if m := c.more.Load(); m != nil && m.ends != nil && m.ends.timeout != nil {
+		end.cause = m.ends.timeout
+	}
+	return end
+}
+
+// judge returns how the context ended if its parent ended so. See look.
+func (c *deadlineCtx) judge(end ctxEnd) ctxEnd {
+	passed := c.due.Load() <= end.at && c.s == end.by
+	if passed && (c.kind() == ctxUnderOurs || end.err == context.DeadlineExceeded) {
+		return c.timeout()
+	}
+	return end
+}
+
+// cancel is the function that goes with the context.
+func (c *deadlineCtx) cancel() {
+	state := c.state.Load()
+	switch state & ctxStateMask {
+	case ctxIdle:
+		// What has happened before counts, though nobody has looked.
+		now := c.s.now()
+		c.look(now)
+		c.end(ctxEnd{context.Canceled, context.Canceled, now, c.s})
+	case ctxWaiting:
+		if m := c.more.Load(); m.above != nil && isClosed(m.above) {
+			c.look(c.s.now())
+		}
+		at := int64(0)
+		if state&ctxHadChild != 0 {
+			at = c.s.now() // for one that nobody waits for, to know which was first
+		}
+		c.end(ctxEnd{context.Canceled, context.Canceled, at, c.s})
+	}
+}
+
+// end makes the context done, unless it is, and tells all who wait for that.
+func (c *deadlineCtx) end(end ctxEnd) {
+	if hooks, ok := c.finish(end, false); ok {
+		tell(hooks, end)
+	}
+}
+
+// finish makes the context done, unless it is. It returns those who are to be
+// told. On the poller it runs nothing that is not ours alone.
+func (c *deadlineCtx) finish(end ctxEnd, onPoller bool) (hooks *ctxHook, ok bool) {
+	c.mu.Lock()
+	if c.phase() > ctxWaiting {
+		c.mu.Unlock()
+		return nil, false
+	}
+	state := uint32(ctxOther)
+	switch end.err {
+	case context.Canceled:
+		state = ctxCanceled
+	case context.DeadlineExceeded:
+		state = ctxExceeded
+	}
+	if state == ctxOther || end.cause != end.err && end.cause != nil {
+		c.keepLocked(end)
+	}
+	var timer Handle
+	var alarm interface{ Stop() }
+	m := c.more.Load()
+	waiting := c.phase() == ctxWaiting
+	if waiting {
+		c.setLocked(ctxClosing)
+		if done := m.doneChan(); done != nil {
+			close(done)
+		} else {
+			m.setDone(closedChan)
+		}
+		hooks, m.hooks = m.hooks, nil
+		timer, alarm = m.timer, m.alarm
+		m.timer, m.alarm = Handle{}, nil
+	}
+	c.due.Store(end.at)
+	c.setLocked(state)
+	c.mu.Unlock()
+	if waiting {
+		if alarm != nil {
+			alarm.Stop()
+		}
+		timer.Stop()
+		c.leave(m, onPoller)
+	}
+	return hooks, true
+}
+
+// keepLocked notes how the context ended.
+func (c *deadlineCtx) keepLocked(end ctxEnd) {
+	if end.cause == nil {
+		end.cause = end.err
+	}
+	m := c.more.Load()
+	if m == nil {
+		m = new(ctxMore)
+		defer c.more.Store(m)
+	}
+	if m.ends == nil {
+		m.ends = new(ctxEnds)
+	}
+	m.ends.err, m.ends.cause = end.err, end.cause
+}
+
+func (c *deadlineCtx) String() string {
+	name := reflect.TypeOf(c.parent).String()
+	if s, ok := c.parent.(fmt.Stringer); ok {
+		name = s.String()
+	}
+	left := c.deadline.Sub(c.s.clock.Now())
+	return name + ".WithDeadline(" + c.deadline.String() + " [" + left.String() + "])"
+}

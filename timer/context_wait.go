@@ -1,0 +1,222 @@
+package timer
+
+import (
+	"context"
+	"time"
+	"unsafe"
+
+	"github.com/tickless/tickless/timingwheel"
+)
+
+var closedChan = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *ctxMore) doneChan() chan struct{} {
+	p := m.done.Load()
+	return *(*chan struct{})(unsafe.Pointer(&p))
+}
+
+func (m *ctxMore) setDone(c chan struct{}) { m.done.Store(*(*unsafe.Pointer)(unsafe.Pointer(&c))) }
+
+func (c *deadlineCtx) Done() <-chan struct{} {
+	m := c.more.Load()
+	if m != nil {
+		if done := m.doneChan(); done != nil {
+			if m.above != nil && isClosed(m.above) {
+				c.Err() // closes it
+			}
+			return done
+		}
+	}
+	if m = c.arm(); m == nil {
+		return closedChan
+	}
+	c.mu.Lock()
+	done := m.doneChan()
+	if done == nil {
+		done = make(chan struct{}) // it is not over: finish sets one
+		m.setDone(done)
+	}
+	c.mu.Unlock()
+	if m.above != nil && isClosed(m.above) {
+		c.Err()
+	}
+	return done
+}
+
+// arm has the context wait, unless it does or is done. It returns nil if it was
+// done without ever having waited.
+func (c *deadlineCtx) arm() *ctxMore {
+	if c.phase() != ctxIdle {
+		return c.armed()
+	}
+	now := c.s.now()
+	if c.look(now); c.phase() != ctxIdle {
+		return c.armed()
+	}
+	up, kind := stdKinds().nearest(c.parent)
+	return c.armUnder(now, up, kind)
+}
+
+// armed returns what the context has if it waits or has waited.
+func (c *deadlineCtx) armed() *ctxMore {
+	if m := c.more.Load(); m != nil && m.place.child != nil {
+		return m
+	}
+	return nil
+}
+
+// armUnder has an idle context wait for the end of up, in which its parent's end
+// is to be seen.
+func (c *deadlineCtx) armUnder(now int64, up context.Context, kind ctxKind) *ctxMore {
+	ours, _ := up.(*deadlineCtx)
+	if ours != nil {
+		ours.arm()
+	}
+	var above <-chan struct{}
+	if kind >= ctxUnderStd {
+		above = up.Done()
+	}
+	c.mu.Lock()
+	if c.phase() != ctxIdle {
+		c.mu.Unlock()
+		return c.armed()
+	}
+	m := c.more.Load()
+	if m == nil {
+		m = new(ctxMore)
+	}
+	m.place.child = c
+	due := c.due.Load()
+	started := startNever
+	if due != never {
+		started = c.startLocked(m, now, due)
+	}
+	over, register := false, false
+	switch {
+	case ours != nil:
+		m.up = ours
+		over = !ours.addHook(&m.place)
+	case kind != ctxAlone:
+		var std context.Context
+		if kind == ctxUnderStd {
+			m.above, std = above, up
+		}
+		m.group, register = c.s.ctxs.join(above, std, &m.place)
+	}
+	c.more.Store(m)
+	c.setLocked(ctxWaiting)
+	c.mu.Unlock()
+	if register {
+		m.group.register(up)
+	}
+	switch {
+	case over:
+		if end, ok := ours.seen(now, c.s); ok {
+			c.end(c.judge(end))
+		}
+	case started == startDue:
+		c.end(c.timeout())
+	case started == startRefused:
+		c.fallBack()
+	}
+	return m
+}
+
+// What came of starting a context's timer.
+const (
+	startNever   = iota // there is none to start
+	startPending        // it is pending
+	startDue            // it is due already
+	startRefused        // the Scheduler takes no more
+)
+
+// startLocked starts the context's timer.
+func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
+	s := c.s
+	sh := s.lockShard()
+	id, err := sh.startLocked(now, time.Duration(due-now), ctxPayload(c), tagContext)
+	if err == nil && id != (timingwheel.ID{}) {
+		m.timer = sh.handleLocked(id)
+	}
+	sh.unlock()
+	if err != nil {
+		if id, err = s.retry(sh, err, now, time.Duration(due-now), ctxPayload(c), tagContext); err != nil {
+			sh.fellBack()
+			return startRefused
+		}
+		if id != (timingwheel.ID{}) {
+			m.timer = sh.handle(id)
+		}
+	}
+	if id == (timingwheel.ID{}) {
+		return startDue
+	}
+	return startPending
+}
+
+// fellBack counts a timer that was rejected as one that goes on elsewhere.
+func (sh *shard) fellBack() {
+	sh.mu.Lock()
+	sh.n.rejected--
+	sh.n.started++
+	sh.n.fellBack++
+	sh.mu.Unlock()
+}
+
+// movedBack counts a timer that was handed back as one that goes on elsewhere.
+func (sh *shard) movedBack() {
+	sh.mu.Lock()
+	sh.n.handedBack--
+	sh.n.fellBack++
+	sh.mu.Unlock()
+}
+
+// fallBack has the context's deadline come by an alarm of the clock's own, because
+// the Scheduler takes no more timers, or was closed while this one was pending.
+func (c *deadlineCtx) fallBack() {
+	alarm := c.s.clock.NewAlarm(func() { c.end(c.timeout()) })
+	c.mu.Lock()
+	over := c.phase() != ctxWaiting
+	if !over {
+		m := c.more.Load()
+		m.timer, m.alarm = Handle{}, alarm
+	}
+	c.mu.Unlock()
+	if over {
+		return
+	}
+	alarm.Reset(time.Duration(c.due.Load() - c.s.now()))
+	if c.phase() > ctxWaiting {
+		alarm.Stop() // whoever ended it may have stopped the alarm before it was set
+	}
+}
+
+// leave takes a context that is done off the list of those that its parent tells.
+func (c *deadlineCtx) leave(m *ctxMore, onPoller bool) {
+	if m.up != nil {
+		m.up.removeHook(&m.place)
+	}
+	if m.group == nil {
+		return
+	}
+	if takeBack := m.group.remove(&m.place); takeBack != nil {
+		if onPoller {
+			go takeBack() // it may wait for locks that are not ours
+		} else {
+			takeBack()
+		}
+	}
+}
