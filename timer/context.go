@@ -24,6 +24,15 @@ func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, ca
 // cancel as soon as the context is no longer needed: it releases the timer at
 // once.
 //
+// The context costs a timer, a channel and a registration with its parent only once
+// somebody waits for it: once Done is called, [context.AfterFunc] is, or a context
+// that can be cancelled is derived from it. Until then Err and cancel look at the
+// clock and at the parent, and a context that is dropped without cancel is garbage.
+// After some calls of Err it waits all the same, so that a loop does not read the
+// clock each time. Under a parent that is neither of this package nor of package
+// context, it waits from the start: its parent's methods may take locks, and are
+// never called by who asks.
+//
 // The context does all that package context promises of one of its own. Contexts
 // derived from it directly cost no goroutine each and are cancelled before cancel
 // returns. What differs is this:
@@ -31,15 +40,20 @@ func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, ca
 //   - The Done channel of a context whose parent is one of package context's closes
 //     shortly after the parent's cancel has returned. Err reports the end at once,
 //     and so does a later call of Done.
-//   - So do contexts of package context's that are derived from it.
+//   - Contexts of package context's that are derived from it follow shortly after,
+//     unless Err or Done of this one was called.
 //   - One that is derived from it through context.WithValue costs a goroutine.
+//   - If a parent of package context's ended and the deadline passed before anybody
+//     looked, which came first is not known. The parent's end counts, unless that was
+//     a timeout too.
 //
-// All contexts under the same parent that wait for something share one
-// registration with it, and one goroutine when it ends.
+// All contexts under the same parent that wait share one registration with it, and
+// one goroutine when it ends. It may stay with the parent after the last of them.
 //
 // If the Scheduler has no room for another timer, or is closed, before or while
 // the context is pending, the context goes on with a timer of package time's, or
-// of the clock that was given by [WithClock], and is counted in Stats as FellBack.
+// with an alarm of the clock that was given by [WithClock], and is counted in Stats
+// as FellBack. Close does not hand it back.
 func (s *Scheduler) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
 	return s.WithDeadlineCause(parent, deadline, nil)
 }
@@ -53,7 +67,16 @@ func (s *Scheduler) WithDeadlineCause(parent context.Context, deadline time.Time
 }
 
 // since turns a reading of the clock into a moment of now's.
-func (s *Scheduler) since(t time.Time) int64 { return max(0, int64(t.Sub(s.epoch))) }
+func (s *Scheduler) since(t time.Time) int64 {
+	now := int64(t.Sub(s.epoch))
+	if now < 0 {
+		if s.system {
+			s.mustBeAtHome()
+		}
+		return 0
+	}
+	return now
+}
 
 // withDeadline makes a context that ends at due, which its Deadline calls
 // deadline.
