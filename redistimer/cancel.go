@@ -7,26 +7,23 @@ import "context"
 // Absent if there is no such task, or it is a dead letter. A repeating task does
 // not repeat any more in either case.
 func (c *Client) Cancel(ctx context.Context, key string) (Outcome, error) {
-	out, err := c.CancelBatch(ctx, []string{key})
-	if len(out) == 0 {
+	if err := checkKey(key); err != nil {
 		return Unknown, err
 	}
-	return out[0], err
+	return c.single(ctx, cancelScript, key, key)
 }
 
 // CancelBatch cancels many tasks at the cost of few, and returns an outcome for
 // each.
 func (c *Client) CancelBatch(ctx context.Context, keys []string) ([]Outcome, error) {
-	batches := newBatches(len(c.shards), len(keys))
+	x := c.newCommand(cancelScript, c.shards, len(keys))
 	for i, key := range keys {
 		if err := checkKey(key); err != nil {
 			return nil, err
 		}
-		batches[c.shardOf(key).index].add(i, 0, key)
+		x.batches[c.shardOf(key).index].add(i, 0, key)
 	}
-	errs := make([]error, len(keys))
-	out := c.batched(ctx, errs, batches, cancelScript, scheduleConfig{})
-	return out, firstOf(errs)
+	return x.do(ctx)
 }
 
 // Reschedule moves a pending task to another time: the outcome is Moved. If it
@@ -40,14 +37,5 @@ func (c *Client) Reschedule(ctx context.Context, key string, w When) (Outcome, e
 	if err != nil {
 		return Unknown, err
 	}
-	return c.outcome(c.one(ctx, rescheduleScript, c.shardOf(key), key, when))
-}
-
-// outcome takes a script's answer that is an outcome.
-func (c *Client) outcome(v any, err error) (Outcome, error) {
-	if err != nil {
-		return Unknown, err
-	}
-	n, _ := v.(int64)
-	return Outcome(n), nil
+	return c.single(ctx, rescheduleScript, key, key, when)
 }

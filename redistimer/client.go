@@ -2,6 +2,8 @@ package redistimer
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -15,9 +17,14 @@ type Client struct {
 	redis  redis.UniversalClient
 	config config
 	schema string
-	// known is whether shard 0 has told that the schema is this one: see run.
+	// known is whether shard 0 has told that the schema is this one: see run. begun
+	// is what the clock was then.
 	known  atomic.Bool
+	begun  atomic.Pointer[reading]
 	shards []*shard
+	lanes  lanes
+	// waiting has an element for each goroutine of await.
+	waiting chan struct{}
 	// combiners are for Schedule: shard i uses the one that i modulo their number
 	// says.
 	combiners []*combiner
@@ -42,9 +49,12 @@ func New(client redis.UniversalClient, opts ...Option) *Client {
 	}
 	c := &Client{redis: client, config: newConfig(client, opts)}
 	c.schema = fmt.Sprintf("%d/%d", schemaVersion, c.config.shards)
-	c.shards = newShards(c.config.name, c.config.shards)
+	_, oneServer := client.(*redis.Client)
+	c.shards = newShards(c.config.name, c.schema, c.config.shards, oneServer)
+	c.lanes.client = strconv.FormatUint(rand.Uint64(), 36)
+	c.waiting = make(chan struct{}, maxWaiting)
 	n := len(c.shards)
-	if _, ok := client.(*redis.Client); ok {
+	if oneServer {
 		n = 1
 	}
 	c.combiners = make([]*combiner, n)

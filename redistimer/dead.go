@@ -87,7 +87,7 @@ func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error
 	if err != nil {
 		return Unknown, err
 	}
-	return c.outcome(c.one(ctx, requeueScript, c.shardOf(id), id, when))
+	return c.single(ctx, requeueScript, id, id, when)
 }
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.
@@ -95,7 +95,7 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.outcome(c.one(ctx, purgeScript, c.shardOf(id), id))
+	return c.single(ctx, purgeScript, id, id)
 }
 
 // checkID lets the ids of single runs pass too.

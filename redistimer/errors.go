@@ -1,6 +1,7 @@
 package redistimer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -22,6 +23,13 @@ var (
 	// replicas have confirmed in time. The task is scheduled all the same.
 	ErrNotReplicated = errors.New("redistimer: too few replicas have confirmed")
 
+	// ErrUnknown is what every [UnknownError] is.
+	ErrUnknown = errors.New("redistimer: it is not known whether the command was carried out")
+	// ErrBusy is returned by Schedule if very many tasks wait to be sent already,
+	// since the server does not answer, or not as fast as they come. The task is not
+	// scheduled.
+	ErrBusy = errors.New("redistimer: too many tasks wait to be scheduled")
+
 	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context that was
 	// cancelled because the worker could not prolong its lease: another worker may
 	// run the task by now.
@@ -40,6 +48,41 @@ var (
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// An UnknownError says that a command was sent and not answered: it may have been
+// carried out, or may still be. (If its context had a deadline it is not after
+// that, by the clock of Redis.) [UnknownError.Again] asks.
+type UnknownError struct {
+	Err   error // what went wrong
+	again func(context.Context) ([]Outcome, error)
+}
+
+func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + e.Err.Error() }
+func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
+
+// Again sends the same command once more, as often as it takes. If it has been
+// carried out it is not carried out again, and the outcomes are those that it had
+// then, whatever has become of the tasks meanwhile. If not, it is carried out now,
+// unless the context of its first call had a deadline, which is over: then the
+// error is [context.DeadlineExceeded], and nothing was done and will be. There is
+// one outcome for each task of the call, or none if the error is an UnknownError.
+//
+// Redis keeps the answers for a day. It may be used by several goroutines.
+func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) { return e.again(ctx) }
+
+// unansweredError is of an item of a command that was not answered.
+type unansweredError struct{ error }
+
+// unsentError is of a command that was not sent.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+func isUnsent(err error) bool {
+	var unsent *unsentError
+	return errors.As(err, &unsent)
 }
 
 // A NoRetryError is returned by a handler to make a dead letter of its task at

@@ -38,12 +38,8 @@ type Node struct {
 // returned with that error too.
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	var h Health
-	v, err := c.one(ctx, checkScript, c.shards[0])
-	if err != nil {
+	if _, err := c.one(ctx, checkScript, c.shards[0]); err != nil {
 		return h, err
-	}
-	if v != c.schema {
-		return h, fmt.Errorf("redistimer: unexpected answer of a script: %v", v)
 	}
 	var mu sync.Mutex
 	look := func(ctx context.Context, node *redis.Client) error {
@@ -53,11 +49,17 @@ func (c *Client) Check(ctx context.Context) (Health, error) {
 		h.Nodes = append(h.Nodes, n)
 		return nil
 	}
-	switch r := c.redis.(type) {
-	case *redis.Client:
-		err = look(ctx, r)
-	case *redis.ClusterClient:
-		err = r.ForEachMaster(ctx, look)
+	var err error
+	ended := c.await(ctx, func() {
+		switch r := c.redis.(type) {
+		case *redis.Client:
+			err = look(ctx, r)
+		case *redis.ClusterClient:
+			err = r.ForEachMaster(ctx, look)
+		}
+	})
+	if ended != nil {
+		return Health{}, c.explain(ended)
 	}
 	if err != nil {
 		return h, c.explain(err)

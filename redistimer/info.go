@@ -46,7 +46,7 @@ type Info struct {
 	Attempts int
 	Crashes  int
 	// Stopping: it runs and was asked to stop. Following: it runs, and will again,
-	// at Next, because it was scheduled anew meanwhile.
+	// at Next, because it was scheduled again meanwhile; Task is still what runs.
 	Stopping  bool
 	Following bool
 	Next      time.Time
@@ -105,18 +105,19 @@ func (c *Client) Get(ctx context.Context, key string) (Info, error) {
 	place, _ := strconv.Atoi(f[0])
 	r := parseRun(f[3])
 	info := Info{
-		State:     State(place),
-		At:        parseTime(f[1]),
-		Due:       r.due,
-		Attempts:  r.attempts,
-		Crashes:   r.crashes,
-		Stopping:  r.stopping,
-		Following: !r.next.IsZero(),
-		Next:      r.next,
-		Failures:  parseFailures(f[4]),
+		State:    State(place),
+		At:       parseTime(f[1]),
+		Due:      r.due,
+		Attempts: r.attempts,
+		Crashes:  r.crashes,
+		Stopping: r.stopping,
+		Failures: parseFailures(f[4]),
 	}
 	if f[3] == "" {
 		info.Due = info.At
+	}
+	if info.State == Running && !r.next.IsZero() {
+		info.Following, info.Next = true, r.next
 	}
 	info.Task, _, err = decode(key, f[2])
 	return info, err
@@ -148,7 +149,7 @@ func (c *Client) everywhere(ctx context.Context, s *script, args ...any) ([]any,
 	for some := range slices.Chunk(c.shards, 64) {
 		calls := make([]call, len(some))
 		for i, sh := range some {
-			calls[i] = call{s, sh, args}
+			calls[i] = call{script: s, shard: sh, args: args}
 		}
 		for _, cmd := range c.run(ctx, calls...) {
 			v, err := cmd.Result()
@@ -190,13 +191,16 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 
 // Pause keeps workers from starting tasks, until Resume; what is running goes on,
 // and scheduling too. O(shards).
-func (c *Client) Pause(ctx context.Context) error {
-	_, err := c.everywhere(ctx, pauseScript, 1)
-	return err
-}
+func (c *Client) Pause(ctx context.Context) error { return c.pause(ctx, 1) }
 
 // Resume ends a pause. What became due meanwhile runs at once. O(shards).
-func (c *Client) Resume(ctx context.Context) error {
-	_, err := c.everywhere(ctx, pauseScript, 0)
+func (c *Client) Resume(ctx context.Context) error { return c.pause(ctx, 0) }
+
+func (c *Client) pause(ctx context.Context, on int) error {
+	x := c.newCommand(pauseScript, c.shards, len(c.shards))
+	for i := range c.shards {
+		x.batches[i].add(i, 0, on)
+	}
+	_, err := x.do(ctx)
 	return err
 }

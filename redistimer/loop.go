@@ -37,18 +37,29 @@ type loop struct {
 	timer   timer.Handle
 	claimAt time.Time // when to claim next
 	held    leases
-	stuck   []*report // reports that could not be sent
+	stuck   []*dispatch // reports without an answer
+	senders []*dispatch // what is free to be used again, for its sender
+	made    int         // how many dispatches there are
 	backoff time.Duration
 	retryAt time.Time // no command before it; zero after a success
 
-	// A claim without an answer is repeated with its nonce and its places.
-	nonce   string
+	// A claim without an answer is repeated with its number and its places. Asking
+	// is whether there is one, and number that of the latest.
+	asking  bool
+	number  int64
 	places  int
 	full    bool // there were no more places
 	claimed bool // it has had an answer to a claim
 	// noPlace is since when a claim waits for a place; zero if none does.
 	noPlace time.Time
-	rounds  uint64
+}
+
+// A dispatch is a batch of reports. It is sent with the same number until it is
+// answered, so that what was accepted is not refused when it comes again. Those
+// under way at a time are different senders: see command.go.
+type dispatch struct {
+	header  header
+	reports []*report
 }
 
 // A phase is how far a Worker's shutdown has come. Each includes those before.
@@ -160,7 +171,7 @@ func (l *loop) run() {
 		}
 		if phase != working {
 			// Only to know what a claim did that was not answered.
-			claim = l.nonce != ""
+			claim = l.asking
 		} else {
 			claim = (claim || !now.Before(l.claimAt)) && l.takePlaces(now)
 		}
@@ -186,7 +197,7 @@ func (l *loop) abort(p phase) {
 func (l *loop) finishedAll() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) == 0 && len(l.stuck) == 0 && l.nonce == ""
+	return len(l.reports) == 0 && len(l.stuck) == 0 && !l.asking
 }
 
 // arm has the loop run after d.
@@ -230,16 +241,16 @@ func (l *loop) round(now time.Time, claim bool) {
 	for _, r := range reports {
 		l.held.remove(r.a)
 	}
-	if len(l.stuck) > 0 {
-		reports = append(l.stuck, reports...)
-		l.stuck = nil
+	dispatches := l.stuck
+	l.stuck = nil
+	for i := 0; i < len(reports); i += maxBatch {
+		dispatches = append(dispatches, l.dispatch(reports[i:min(i+maxBatch, len(reports))]))
 	}
 
 	var calls []call
-	for i := 0; i < len(reports); i += maxBatch {
-		calls = append(calls, call{finishScript, l.sh, finishArgs(reports[i:min(i+maxBatch, len(reports))])})
+	for _, d := range dispatches {
+		calls = append(calls, call{finishScript, l.sh, finishArgs(d.reports), d.header})
 	}
-	finishes := len(calls)
 	renewals := l.renewals(now)
 	for i := 0; i < len(renewals); i += maxBatch {
 		some := renewals[i:min(i+maxBatch, len(renewals))]
@@ -248,11 +259,11 @@ func (l *loop) round(now time.Time, claim bool) {
 		for _, a := range some {
 			args = append(args, a.d.id, a.token)
 		}
-		calls = append(calls, call{extendScript, l.sh, args})
+		calls = append(calls, call{script: extendScript, shard: l.sh, args: args})
 	}
 	extends := len(calls)
 	if claim {
-		calls = append(calls, call{claimScript, l.sh, l.claimArgs()})
+		calls = append(calls, l.claimCall())
 	}
 	if len(calls) == 0 {
 		return
@@ -262,14 +273,17 @@ func (l *loop) round(now time.Time, claim bool) {
 	cmds := l.w.client.run(context.Background(), calls...)
 
 	var failed error
-	for i, cmd := range cmds[:finishes] {
-		some := reports[i*maxBatch : min((i+1)*maxBatch, len(reports))]
-		if err := l.finished(some, cmd); err != nil {
+	for i, cmd := range cmds[:len(dispatches)] {
+		d := dispatches[i]
+		if err := l.finished(d.reports, cmd); err != nil {
 			failed = err
-			l.stuck = append(l.stuck, some...)
+			l.stuck = append(l.stuck, d)
+		} else {
+			d.reports = nil
+			l.senders = append(l.senders, d)
 		}
 	}
-	for i, cmd := range cmds[finishes:extends] {
+	for i, cmd := range cmds[len(dispatches):extends] {
 		some := renewals[i*maxBatch : min((i+1)*maxBatch, len(renewals))]
 		if err := l.renewed(some, cmd, sent); err != nil {
 			failed = err
@@ -282,7 +296,7 @@ func (l *loop) round(now time.Time, claim bool) {
 			if l.w.stopping.Load() {
 				// Whatever it got: the leases will run out.
 				l.slots.put(l.places)
-				l.nonce, l.places = "", 0
+				l.asking, l.places = false, 0
 			}
 		}
 	}
@@ -299,6 +313,20 @@ func (l *loop) outcome(err error, now time.Time) {
 	l.w.complain(err)
 	l.backoff = min(max(2*l.backoff, firstBackoff), lastBackoff)
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
+}
+
+// dispatch makes one of reports.
+func (l *loop) dispatch(reports []*report) *dispatch {
+	var d *dispatch
+	if n := len(l.senders); n > 0 {
+		d, l.senders = l.senders[n-1], l.senders[:n-1]
+	} else {
+		d = &dispatch{header: header{sender: l.w.sender() + "." + strconv.Itoa(l.made)}}
+		l.made++
+	}
+	d.header.number = l.w.client.next(d.header.number)
+	d.reports = reports
+	return d
 }
 
 func finishArgs(reports []*report) []any {
@@ -342,7 +370,7 @@ func (l *loop) finished(reports []*report, cmd *redis.Cmd) error {
 // takePlaces takes places for a claim, and reports whether it is time for one.
 // Without a place it is, after a while, so that others get what is due.
 func (l *loop) takePlaces(now time.Time) bool {
-	if l.nonce != "" {
+	if l.asking {
 		return true // an earlier claim's answer is missing, and it has its places
 	}
 	l.places, l.full = l.slots.take(l, l.w.claimBatch)
@@ -364,19 +392,28 @@ func (l *loop) takePlaces(now time.Time) bool {
 	return true
 }
 
-// claimArgs are what the claim script is told.
-func (l *loop) claimArgs() []any {
-	c := &l.w.config
-	if l.nonce == "" {
-		l.rounds++
-		l.nonce = l.w.id + "." + strconv.FormatUint(l.rounds, 36)
+// claimCall is the claim, or an earlier one again that was not answered.
+func (l *loop) claimCall() call {
+	if !l.asking {
+		l.number = l.w.client.next(l.number)
+		l.asking = true
 	}
 	n := l.places
 	if l.w.stopping.Load() {
 		n = 0
 	}
 	l.w.n.claims.Add(1)
-	return []any{n, c.lease.Microseconds(), l.w.id, l.nonce, c.maxCrashes, bit(!l.claimed), bit(l.full)}
+	return l.claimOf(n, bit(!l.claimed), bit(l.full))
+}
+
+func (l *loop) claimOf(n, force, full int) call {
+	c := &l.w.config
+	return call{
+		script: claimScript,
+		shard:  l.sh,
+		args:   []any{n, c.lease.Microseconds(), c.maxCrashes, force, full},
+		header: header{sender: l.w.sender(), number: l.number},
+	}
 }
 
 func bit(b bool) int {
@@ -425,7 +462,7 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 		attempts = append(attempts, l.w.newAttempt(l, id, record, base+int64(i), r))
 	}
 	places := l.places
-	l.nonce, l.places, l.claimed = "", 0, true
+	l.asking, l.places, l.claimed = false, 0, true
 	for _, a := range attempts {
 		l.begin(a, now, sent)
 	}
@@ -541,8 +578,8 @@ func (l *loop) leave() {
 		return
 	}
 	if l.claimed {
-		c := &l.w.config
-		_, _ = l.w.client.one(ctx, claimScript, l.sh, -1, c.lease.Microseconds(), l.w.id, "-", c.maxCrashes, 0, 0)
+		l.number = l.w.client.next(l.number)
+		l.w.client.run(ctx, l.claimOf(-1, 0, 0))
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 // The model test drives the scripts of one shard with random calls, as clients
 // and workers race with one another, crash, come back and repeat what they do
-// not know the answer of, under a clock of its own; beside them it keeps what
-// should be in Redis, and compares all of it after each step.
+// not know the answer of, at once or much later, under a clock of its own; beside
+// them it keeps what should be in Redis, and compares all of it after each step.
 // TICKLESS_MODEL sets the number of steps.
 
 type modelRun struct {
@@ -27,7 +27,8 @@ type modelRun struct {
 	attempt, crashes  int
 	due               int64
 	stopping, follows bool
-	next              int64
+	beside            string // the record with which it was scheduled while it ran
+	next              int64  // of what follows, or of the next attempt; zero: none
 }
 
 type modelTask struct {
@@ -46,9 +47,17 @@ type held struct {
 }
 
 type modelClaim struct {
-	worker, nonce string
-	ids           []string // what it was given, with tokens from first on
-	first         int64
+	number int64
+	ids    []string // what it was given, with tokens from first on
+	first  int64
+}
+
+// modelCommand is what a sender has sent.
+type modelCommand struct {
+	script *script
+	header header
+	args   []any
+	answer any
 }
 
 type model struct {
@@ -63,7 +72,9 @@ type model struct {
 	last    map[string]*modelClaim
 	fence   int64
 	paused  bool
-	nonces  int
+	// senders have the latest commands of each sender of commands but claims.
+	senders map[string][]modelCommand
+	number  int64
 	counts  map[string]int
 }
 
@@ -99,7 +110,11 @@ func TestModel_ScriptsAgainstAMap(t *testing.T) {
 		tasks:  make(map[string]*modelTask),
 		last:   make(map[string]*modelClaim),
 		counts: make(map[string]int),
+
+		senders: make(map[string][]modelCommand),
 	}
+	m.advance(0)
+	require.NoError(t, m.c.know(context.Background()))
 	for range steps {
 		m.advance(m.rng.Int64N(200))
 		m.step()
@@ -107,7 +122,7 @@ func TestModel_ScriptsAgainstAMap(t *testing.T) {
 	}
 	t.Log(m.counts)
 	for _, what := range []string{
-		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent", "repeated schedule",
+		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent", "repeated", "overtaken", "late", "claim overtaken",
 		"claimed", "repeated claim", "crashed", "poisoned", "stale", "done", "done, repeats", "retried", "died",
 		"died, repeats", "died again", "released", "released for later", "followed", "stopped", "extended", "extend refused", "requeued", "purged",
 	} {
@@ -122,10 +137,59 @@ func (m *model) advance(d int64) {
 
 func (m *model) key() string { return "k" + strconv.Itoa(m.rng.IntN(modelKeys)) }
 
+func (m *model) send(x modelCommand) (any, error) {
+	return m.c.run(context.Background(), call{x.script, m.c.shards[0], x.args, x.header})[0].Result()
+}
+
+// call runs a script as the next command of a sender. What comes too late is not
+// carried out.
 func (m *model) call(s *script, args ...any) any {
-	v, err := m.c.one(context.Background(), s, m.c.shards[0], args...)
+	sender := fmt.Sprint("s:", m.rng.IntN(4))
+	m.number += 1 + m.rng.Int64N(3)
+	x := modelCommand{s, header{sender: sender, number: m.number}, args, nil}
+	switch m.rng.IntN(6) {
+	case 0:
+		x.header.until = m.now - 1
+		before := m.stored()
+		_, err := m.send(x)
+		require.EqualError(m.t, err, "TICKLESS late")
+		m.counts["late"]++
+		require.Equal(m.t, before, m.stored())
+		x.header.until = m.now
+	case 1:
+		x.header.until = m.now + 100
+	}
+	v, err := m.send(x)
 	require.NoError(m.t, err)
+	x.answer = v
+	if m.rng.IntN(4) == 0 {
+		// The answer was lost, and go-redis sends it again.
+		m.repeat(x)
+	}
+	m.senders[sender] = append(m.senders[sender], x)
 	return v
+}
+
+func (m *model) repeat(x modelCommand) {
+	v, err := m.send(x)
+	require.NoError(m.t, err)
+	require.Equal(m.t, x.answer, v)
+	m.counts["repeated"]++
+}
+
+// copies sends copies of what was sent before, and its time may be over: the latest
+// of a sender has the answer that it had, and the one before is refused.
+func (m *model) copies() {
+	for _, list := range m.senders {
+		n := len(list)
+		m.repeat(list[n-1])
+		if n > 1 {
+			_, err := m.send(list[n-2])
+			require.EqualError(m.t, err, "TICKLESS stale")
+			m.counts["overtaken"]++
+		}
+		return
+	}
 }
 
 // digits runs a script that answers with digits.
@@ -135,6 +199,9 @@ func (m *model) digits(s *script, args ...any) string {
 
 func (m *model) expect(want Outcome, v any) {
 	m.t.Helper()
+	if s, ok := v.(string); ok {
+		v = int64(s[0] - '0')
+	}
 	require.Equal(m.t, want, Outcome(v.(int64)))
 	m.counts[want.String()]++
 }
@@ -155,8 +222,10 @@ func (m *model) step() {
 		m.extend()
 	case n < 93:
 		m.requeue()
-	case n < 95:
+	case n < 94:
 		m.purge()
+	case n < 95:
+		m.copies()
 	case n < 97:
 		// A worker forgets all it had: a crash.
 		m.beliefs = nil
@@ -190,19 +259,19 @@ func (m *model) schedule() {
 	for range 1 + m.rng.IntN(3) {
 		id := m.key()
 		arg, at := m.when()
-		record, err := encode(&Task{Key: id, Handler: "h", Body: []byte(strconv.Itoa(m.rng.Int()))})
+		due := digits16(at)
+		record, err := encode(&Task{Key: id, Handler: "h", Body: []byte(strconv.Itoa(m.rng.Int()))}, due)
 		require.NoError(m.t, err)
-		args = append(args, id, arg, record)
+		if arg[0] == '+' {
+			args = append(args, id, arg, record[dueSize:])
+		} else {
+			args = append(args, id, arg, record)
+		}
 		want = append(want, m.scheduled(mode, id, at, record))
 	}
 	answer := m.digits(scheduleScript, args...)
 	for i, v := range answer {
 		m.expect(want[i], int64(v-'0'))
-	}
-	if len(want) == 1 && want[0] != Kept && m.rng.IntN(4) == 0 {
-		// The answer was lost, and go-redis sends it again.
-		m.counts["repeated schedule"]++
-		require.Equal(m.t, "2", m.digits(scheduleScript, args...))
 	}
 }
 
@@ -222,7 +291,7 @@ func (m *model) scheduled(mode, id string, at int64, record string) Outcome {
 	case x.state == Running && x.run.follows && later(x.run.next):
 		return Kept
 	case x.state == Running:
-		x.record, x.run.follows, x.run.next = record, true, at
+		x.run.beside, x.run.follows, x.run.next = record, true, at
 		return Following
 	}
 	*x = modelTask{record: record, state: Pending, score: at}
@@ -240,9 +309,9 @@ func (m *model) cancel() {
 		delete(m.tasks, id)
 	default:
 		want = Stopping
-		x.run.stopping, x.run.follows = true, false
+		x.run.stopping, x.run.follows, x.run.beside, x.run.next = true, false, "", 0
 	}
-	m.expect(want, int64(m.digits(cancelScript, id)[0]-'0'))
+	m.expect(want, m.call(cancelScript, id))
 }
 
 func (m *model) reschedule() {
@@ -254,13 +323,24 @@ func (m *model) reschedule() {
 	case x == nil || x.state == Dead:
 	case x.state == Pending:
 		want, x.score = Moved, at
-		if x.run != nil && x.run.attempt == 0 && x.run.crashes == 0 {
-			x.run = nil
+		if x.run == nil || x.run.attempt == 0 && x.run.crashes == 0 {
+			x.run = &modelRun{due: at}
+		} else {
+			x.run.next = at
 		}
 	default:
 		want, x.run.follows, x.run.next = Following, true, at
 	}
 	m.expect(want, m.call(rescheduleScript, id, arg))
+}
+
+// follow is for a task that was scheduled again while it ran, and has ended.
+func (m *model) follow(x *modelTask) {
+	m.counts["followed"]++
+	if x.run.beside != "" {
+		x.record = x.run.beside
+	}
+	*x = modelTask{record: x.record, state: Pending, score: x.run.next, run: &modelRun{due: x.run.next}}
 }
 
 // expire takes back leases, as every claim does first.
@@ -272,8 +352,7 @@ func (m *model) expire() {
 		m.counts["crashed"]++
 		switch {
 		case x.run.follows:
-			*x = modelTask{record: x.record, state: Pending, score: x.run.next}
-			m.counts["followed"]++
+			m.follow(x)
 		case x.run.stopping:
 			delete(m.tasks, id)
 			m.counts["stopped"]++
@@ -291,18 +370,29 @@ func (m *model) expire() {
 }
 
 func (m *model) claim() {
-	worker := "w" + strconv.Itoa(m.rng.IntN(3))
+	worker := "s:w" + strconv.Itoa(m.rng.IntN(3))
 	n := m.rng.IntN(5)
 	before := m.last[worker]
 	again := before != nil && m.rng.IntN(4) == 0
-	nonce := "again"
+	var number int64
 	if again {
-		nonce = before.nonce
+		number = before.number
 	} else {
-		m.nonces++
-		nonce = strconv.Itoa(m.nonces)
+		m.number += 1 + m.rng.Int64N(3)
+		number = m.number
 	}
-	answer := m.call(claimScript, n, modelLease, worker, nonce, modelCrashes, m.rng.IntN(2), m.rng.IntN(2)).([]any)
+	x := modelCommand{claimScript, header{sender: worker, number: number},
+		[]any{n, modelLease, modelCrashes, m.rng.IntN(2), m.rng.IntN(2)}, nil}
+	v, err := m.send(x)
+	require.NoError(m.t, err)
+	answer := v.([]any)
+	if m.rng.IntN(10) == 0 {
+		// A copy of what the worker sent before comes now.
+		x.header.number = number - 1
+		_, err := m.send(x)
+		require.EqualError(m.t, err, "TICKLESS stale")
+		m.counts["claim overtaken"]++
+	}
 	m.expire()
 	base := answer[4].(int64)
 	ids, records, runs := answer[5].([]any), answer[7].([]any), answer[8].([]any)
@@ -310,10 +400,13 @@ func (m *model) claim() {
 	for i, id := range ids {
 		if records[i] != nil {
 			got = append(got, id.(string))
+			if again {
+				require.Equal(m.t, m.tasks[id.(string)].record, records[i], "the record that it had")
+			}
 		}
 	}
 
-	if again && len(before.ids) > 0 {
+	if again {
 		// It gets what it still holds of what it got, and no more.
 		m.counts["repeated claim"]++
 		var want []string
@@ -347,16 +440,17 @@ func (m *model) claim() {
 		due = nil
 	}
 	require.Equal(m.t, append([]string{}, due...), append([]string{}, got...))
+	m.last[worker] = &modelClaim{number, got, base}
 	if len(got) == 0 {
 		return
 	}
 	require.Greater(m.t, base, m.fence, "tokens grow")
-	m.last[worker] = &modelClaim{worker, nonce, got, base}
 	for i, id := range got {
 		x := m.tasks[id]
 		r := run{due: parseTime(answer[6].([]any)[i].(string))}
 		if runs[i] != nil {
 			r = parseRun(runs[i].(string))
+			r.next = time.Time{}
 		}
 		if x.run == nil {
 			x.run = &modelRun{due: x.score}
@@ -364,6 +458,7 @@ func (m *model) claim() {
 		require.Equal(m.t, run{attempts: x.run.attempt, crashes: x.run.crashes, due: time.UnixMicro(x.run.due)}, r)
 		require.Equal(m.t, x.record, records[i])
 		x.run.attempt++
+		x.run.next = 0
 		x.run.token = base + int64(i)
 		x.state, x.score = Running, m.now+modelLease
 		m.fence = x.run.token
@@ -424,8 +519,7 @@ func (m *model) finished(op string, h held, again bool, at int64) bool {
 	r.token = 0
 	switch {
 	case r.follows:
-		m.counts["followed"]++
-		*x = modelTask{record: x.record, state: Pending, score: r.next}
+		m.follow(x)
 	case r.stopping:
 		m.counts["stopped"]++
 		delete(m.tasks, h.id)
@@ -434,9 +528,10 @@ func (m *model) finished(op string, h held, again bool, at int64) bool {
 		delete(m.tasks, h.id)
 	case op == "d":
 		m.counts["done, repeats"]++
-		*x = modelTask{record: x.record, state: Pending, score: at}
+		*x = modelTask{record: x.record, state: Pending, score: at, run: &modelRun{due: at}}
 	case op == "r":
 		m.counts["retried"]++
+		r.next = at
 		*x = modelTask{record: x.record, state: Pending, score: at, run: &r}
 	case op == "x" && !again:
 		m.counts["died"]++
@@ -449,17 +544,14 @@ func (m *model) finished(op string, h held, again bool, at int64) bool {
 			m.counts["died again"]++
 		}
 		m.tasks[deadID(h.id)] = died
-		*x = modelTask{record: x.record, state: Pending, score: at}
+		*x = modelTask{record: x.record, state: Pending, score: at, run: &modelRun{due: at}}
 	case op == "b" || op == "u":
 		m.counts["released"]++
 		r.attempt--
-		*x = modelTask{record: x.record, state: Pending, score: h.due}
+		*x = modelTask{record: x.record, state: Pending, score: h.due, run: &r}
 		if again {
-			x.score = at
+			x.score, r.next = at, at
 			m.counts["released for later"]++
-		}
-		if r.attempt > 0 || r.crashes > 0 || again {
-			x.run = &r
 		}
 	}
 	return true
@@ -483,7 +575,9 @@ func (m *model) extend() {
 	} else {
 		m.counts["extend refused"]++
 	}
-	require.Equal(m.t, want, m.digits(extendScript, modelLease, h.id, h.token))
+	v, err := m.send(modelCommand{script: extendScript, args: []any{modelLease, h.id, h.token}})
+	require.NoError(m.t, err)
+	require.Equal(m.t, want, fmt.Sprint(v))
 }
 
 func (m *model) dead() string {
@@ -514,7 +608,7 @@ func (m *model) requeue() {
 				moved = id + strconv.FormatInt(m.now, 10)
 			}
 		}
-		m.tasks[moved] = &modelTask{record: x.record, state: Pending, score: at}
+		m.tasks[moved] = &modelTask{record: x.record, state: Pending, score: at, run: &modelRun{due: at}}
 		m.counts["requeued"]++
 	}
 	m.expect(want, m.call(requeueScript, id, arg))
@@ -544,11 +638,18 @@ func (m *model) compare() {
 		want[places[x.state]][id] = strconv.FormatInt(x.score, 10)
 		want["task"][id] = x.record
 		if r := x.run; r != nil {
-			flags, next := "-", "-"
+			flags, next := "", "-"
 			if r.stopping {
-				flags = "c"
+				flags += "c"
 			}
-			if r.follows {
+			if r.beside != "" {
+				flags += "n"
+				want["task"][id+"\x00new"] = r.beside
+			}
+			if flags == "" {
+				flags = "-"
+			}
+			if r.next != 0 {
 				next = strconv.FormatInt(r.next, 10)
 			}
 			if x.runs > 0 {
@@ -557,9 +658,22 @@ func (m *model) compare() {
 			want["run"][id] = fmt.Sprint(r.token, " ", r.attempt, " ", r.crashes, " ", r.due, " ", flags, " ", next)
 		}
 	}
+	got := m.stored()
+	for k := range want {
+		require.Equal(m.t, want[k], got[k], k)
+	}
+	// Failures are kept of runs alone.
+	for id := range got["err"] {
+		require.Contains(m.t, want["run"], id, "err has something of no run")
+	}
+}
+
+// stored returns what is in Redis.
+func (m *model) stored() map[string]map[string]string {
+	out := make(map[string]map[string]string)
 	keys := m.c.shards[0].keys
 	db := m.mini.DB(0)
-	for i, k := range []string{"due", "lease", "task", "run", "dead"} {
+	for i, k := range []string{"due", "lease", "task", "run", "dead", "err"} {
 		got := make(map[string]string)
 		switch k {
 		case "due", "lease", "dead":
@@ -573,11 +687,7 @@ func (m *model) compare() {
 				got[id] = db.HGet(keys[i], id)
 			}
 		}
-		require.Equal(m.t, want[k], got, k)
+		out[k] = got
 	}
-	// Failures are kept of runs alone.
-	failures, _ := db.HKeys(keys[5])
-	for _, id := range failures {
-		require.Contains(m.t, want["run"], id, "err has something of no run")
-	}
+	return out
 }

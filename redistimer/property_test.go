@@ -84,12 +84,15 @@ func race(t *testing.T, r redis.UniversalClient) {
 			}
 		})
 	}
+	if err := c.know(ctx); err != nil {
+		t.Fatal(err)
+	}
 	// A worker that crashes with what it has claimed, again and again.
 	var crashed int
 	background.Go(func() {
 		for i := 0; run.Err() == nil; i++ {
-			v, err := c.one(ctx, claimScript, c.shards[rand.IntN(len(c.shards))],
-				2, 50_000, fmt.Sprint("crash", i), "nonce", 1000, 0, 1)
+			v, err := c.run(ctx, call{claimScript, c.shards[rand.IntN(len(c.shards))],
+				[]any{2, 50_000, 1000, 0, 1}, header{sender: fmt.Sprint("s:crash", i), number: c.next(0)}})[0].Result()
 			if err != nil {
 				t.Error(err)
 				return

@@ -12,6 +12,7 @@ import (
 
 // A record is a task as Redis keeps it, all but the key:
 //
+//	due         16 digits: when the task was scheduled for, in microseconds
 //	generation  6 bytes, drawn anew for each call of Schedule
 //	fields      1 byte: a bit for each optional field that follows, and above
 //	            them recordVersion
@@ -21,8 +22,9 @@ import (
 //
 // Numbers and lengths are varints, durations count microseconds.
 const (
-	recordVersion  = 1
+	recordVersion  = 2
 	versionShift   = 6
+	dueSize        = 16
 	generationSize = 6
 )
 
@@ -36,9 +38,11 @@ const (
 )
 
 // overhead bounds what a record has beside names, headers and body.
-const overhead = 64
+const overhead = 64 + dueSize
 
-func encode(t *Task) (string, error) {
+// encode makes a record. Due is empty if it is the script that knows when the task
+// is due, and puts it there.
+func encode(t *Task, due string) (string, error) {
 	size := len(t.Handler) + len(t.Schedule) + len(t.Body)
 	for k, v := range t.Headers {
 		size += len(k) + len(v) + 2*binary.MaxVarintLen16
@@ -47,7 +51,8 @@ func encode(t *Task) (string, error) {
 		return "", invalid("task %q has %d bytes with its headers, more than %d", printable(t.Key), len(t.Key)+size, MaxTask)
 	}
 	b := make([]byte, 0, size+overhead)
-	b = binary.LittleEndian.AppendUint64(b, rand.Uint64())[:generationSize]
+	b = append(b, due...)
+	b = binary.LittleEndian.AppendUint64(b, rand.Uint64())[:len(due)+generationSize]
 	b = append(b, recordVersion<<versionShift)
 	fields := len(b) - 1
 	b = appendString(b, t.Handler)
@@ -95,9 +100,10 @@ var errRecord = errors.New("redistimer: a task's record is damaged")
 // decode turns a record into a task with the key, and its generation.
 func decode(key, record string) (t Task, generation string, err error) {
 	t.Key = key
-	if len(record) < generationSize+1 {
+	if len(record) < dueSize+generationSize+1 {
 		return t, "", errRecord
 	}
+	record = record[dueSize:]
 	generation = record[:generationSize]
 	fields := record[generationSize]
 	if v := fields >> versionShift; v != recordVersion {

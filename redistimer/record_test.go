@@ -14,7 +14,7 @@ func FuzzDecode(f *testing.F) {
 		{Handler: "h", MaxAttempts: 7, Timeout: time.Second, Every: time.Hour, Missed: DeadMissed, MissedAfter: time.Minute},
 		{Handler: "h", Schedule: "nightly", Missed: LatestMissed},
 	} {
-		r, err := encode(&t)
+		r, err := encode(&t, digits16(1790000000000000))
 		require.NoError(f, err)
 		f.Add(r)
 	}
@@ -24,8 +24,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.Equal(t, record[:generationSize], generation)
-		again, err := encode(&x)
+		require.Equal(t, record[dueSize:dueSize+generationSize], generation)
+		again, err := encode(&x, record[:dueSize])
 		if err != nil {
 			return // larger than a task may be
 		}

@@ -4,58 +4,52 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // replicated runs scripts and then WAIT, each on the connection of the script,
-// for it is this connection's writes that WAIT waits for. It returns a command
+// for it is this connection's writes that WAIT waits for. (A command that comes for
+// the second time writes too, for that: see scripts/once.lua.) It returns a command
 // and an error for each; the error is for a script that was carried out and has
 // not been confirmed.
 func (c *Client) replicated(ctx context.Context, calls []call, replicas int, wait time.Duration) ([]*redis.Cmd, []error) {
-	if c.know(ctx) != nil {
-		return c.run(ctx, calls...), nil
-	}
-	cmds := make([]*redis.Cmd, len(calls))
-	// Calls by the server that has their shard.
-	nodes := make(map[*redis.Client][]int)
-	for i, x := range calls {
-		node, err := c.master(ctx, x.shard)
-		if err != nil {
-			cmds[i] = c.command(ctx, x, "evalsha", x.script.sha)
-			cmds[i].SetErr(err)
-			continue
+	confirmed := make([]atomic.Int64, len(calls))
+	cmds := c.send(ctx, func(ctx context.Context, cmds []*redis.Cmd, calls []call, numbers []int) {
+		// By the server that has their shard.
+		nodes := make(map[*redis.Client][]int)
+		for j, i := range numbers {
+			node, err := c.master(ctx, calls[i].shard)
+			if err != nil {
+				cmds[j].SetErr(&unsentError{err})
+				continue
+			}
+			nodes[node] = append(nodes[node], j)
 		}
-		nodes[node] = append(nodes[node], i)
-	}
+		for node, list := range nodes {
+			n := waitFor(ctx, node, cmds, list, wait, replicas)
+			for _, j := range list {
+				confirmed[numbers[j]].Store(n)
+				if err := cmds[j].Err(); err != nil {
+					if s := err.Error(); strings.HasPrefix(s, "MOVED") || strings.HasPrefix(s, "ASK") {
+						// The shard moves to another master. The task gets there, and how
+						// many replicas have it is not known.
+						c.noticeFailure(ctx, errDisturbed)
+						cmds[j].SetErr(nil)
+						_ = c.redis.Process(ctx, cmds[j])
+						confirmed[numbers[j]].Store(0)
+					}
+					c.noticeFailure(ctx, err)
+				}
+			}
+		}
+	}, calls)
 	short := make([]error, len(calls))
-	for node, list := range nodes {
-		slow := node.WithTimeout(node.Options().ReadTimeout + wait)
-		confirmed := c.waiting(ctx, slow, calls, cmds, list, wait, replicas, "evalsha")
-		var again, moved []int
-		for _, i := range list {
-			switch err := cmds[i].Err(); {
-			case isNoScript(err):
-				again = append(again, i)
-			case err != nil && strings.HasPrefix(err.Error(), "MOVED"), err != nil && strings.HasPrefix(err.Error(), "ASK"):
-				moved = append(moved, i)
-			}
-		}
-		if len(again) > 0 {
-			confirmed = c.waiting(ctx, slow, calls, cmds, again, wait, replicas, "eval")
-		}
-		for _, i := range moved {
-			// The shard moves to another master. The task gets there, and how many
-			// replicas have it is not known.
-			c.noticeFailure(ctx, cmds[i].Err())
-			cmds[i] = c.run(ctx, calls[i])[0]
-			confirmed = 0
-		}
-		if confirmed < int64(replicas) {
-			for _, i := range list {
-				short[i] = fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, replicas)
-			}
+	for i := range short {
+		if n := confirmed[i].Load(); n < int64(replicas) {
+			short[i] = fmt.Errorf("%w: %d of %d", ErrNotReplicated, n, replicas)
 		}
 	}
 	return cmds, short
@@ -72,19 +66,12 @@ func (c *Client) master(ctx context.Context, sh *shard) (*redis.Client, error) {
 	return nil, fmt.Errorf("redistimer: Replicated needs a *redis.Client or a *redis.ClusterClient, not %T", c.redis)
 }
 
-// waiting sends the calls of list and a WAIT down one connection, sets their
-// cmds, and returns how many replicas have confirmed.
-func (c *Client) waiting(ctx context.Context, node *redis.Client, calls []call, cmds []*redis.Cmd, list []int,
-	wait time.Duration, replicas int, name string,
-) int64 {
-	pipe := node.Pipeline()
-	for _, i := range list {
-		code := calls[i].script.sha
-		if name == "eval" {
-			code = calls[i].script.source
-		}
-		cmds[i] = c.command(ctx, calls[i], name, code)
-		_ = pipe.Process(ctx, cmds[i])
+// waitFor sends the commands of list and a WAIT down one connection, and returns
+// how many replicas have confirmed.
+func waitFor(ctx context.Context, node *redis.Client, cmds []*redis.Cmd, list []int, wait time.Duration, replicas int) int64 {
+	pipe := node.WithTimeout(node.Options().ReadTimeout + wait).Pipeline()
+	for _, j := range list {
+		_ = pipe.Process(ctx, cmds[j])
 	}
 	confirmed := redis.NewIntCmd(ctx, "wait", replicas, max(1, wait.Milliseconds()))
 	_ = pipe.Process(ctx, confirmed)

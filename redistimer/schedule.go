@@ -9,8 +9,10 @@ import (
 // task already, that is replaced, unless an option says otherwise: the outcome
 // is Created, Replaced, Kept or, if the task is running, Following.
 //
-// If the error is not nil the task may have been scheduled all the same, since
-// the reply may have been lost; calling Schedule again does no harm.
+// The context ends the call, whatever the server does. If it ends before the task
+// was sent, or if the server refuses it, the task is not scheduled; if it was sent
+// and there is no answer the error is an [UnknownError], and the task may be
+// scheduled, but not after the context's deadline.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
 	config := newScheduleConfig(opts)
 	if config.replicas > 0 {
@@ -24,8 +26,8 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	if err != nil {
 		return Unknown, err
 	}
-	shard := c.shardOf(t.Key).index
-	return c.combiners[shard%len(c.combiners)].schedule(ctx,
+	shard := c.shardOf(t.Key)
+	return c.combiners[shard.index%len(c.combiners)].schedule(ctx,
 		&lone{shard: shard, key: t.Key, when: when, record: record, mode: config.mode})
 }
 
@@ -37,7 +39,8 @@ func newScheduleConfig(opts []ScheduleOption) scheduleConfig {
 	return config
 }
 
-// prepare makes of a task what the script gets.
+// prepare makes of a task what the script gets. A record begins with when the task
+// is due, in 16 digits, which the script puts there itself if it counts from now.
 func (c *Client) prepare(t *Task, w When) (when, record string, err error) {
 	if err := t.check(); err != nil {
 		return "", "", err
@@ -45,7 +48,11 @@ func (c *Client) prepare(t *Task, w When) (when, record string, err error) {
 	if when, err = w.arg(); err != nil {
 		return "", "", fmt.Errorf("task %q: %w", printable(t.Key), err)
 	}
-	record, err = encode(t)
+	due := when
+	if when[0] == '+' {
+		due = ""
+	}
+	record, err = encode(t, due)
 	return when, record, err
 }
 
@@ -53,19 +60,19 @@ func (c *Client) prepare(t *Task, w When) (when, record string, err error) {
 // for each, in their order. They are sent in scripts of at most 250 tasks, each
 // of which is carried out as a whole or not at all; of two items with the same
 // key the later counts. If any item is invalid, none is sent. On another error
-// the outcome of tasks that may or may not have been scheduled is Unknown.
+// the outcome of tasks that were not scheduled, or of which that is not known, is
+// Unknown; the error is an [UnknownError] if there are any of the second kind.
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
 	config := newScheduleConfig(opts)
-	batches := newBatches(len(c.shards), len(items))
+	x := c.newCommand(scheduleScript, c.shards, len(items), config.mode)
+	x.config = config
 	for i := range items {
 		t := &items[i].Task
 		when, record, err := c.prepare(t, items[i].When)
 		if err != nil {
 			return nil, err
 		}
-		batches[c.shardOf(t.Key).index].add(i, len(record), t.Key, when, record)
+		x.batches[c.shardOf(t.Key).index].add(i, len(record), t.Key, when, record)
 	}
-	errs := make([]error, len(items))
-	out := c.batched(ctx, errs, batches, scheduleScript, config, config.mode)
-	return out, firstOf(errs)
+	return x.do(ctx)
 }

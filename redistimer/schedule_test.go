@@ -206,8 +206,8 @@ func TestNew_AnotherNumberOfShardsIsRefused(t *testing.T) {
 		many := redistimer.New(r, redistimer.WithShards(32))
 		_, err = many.Check(ctx)
 		require.ErrorIs(t, err, redistimer.ErrSchema)
-		require.ErrorContains(t, err, "1/8")
-		require.ErrorContains(t, err, "1/32")
+		require.ErrorContains(t, err, "2/8")
+		require.ErrorContains(t, err, "2/32")
 		require.ErrorIs(t, redistimer.NewWorker(many).Run(ctx), redistimer.ErrSchema)
 
 		// Without a Check, and in shards that the queue does not have.

@@ -16,8 +16,8 @@ import (
 //go:embed scripts/*.lua
 var sources embed.FS
 
-// A script is one of scripts/*.lua behind begin.lua, and most often with lib.lua
-// in it.
+// A script is one of scripts/*.lua behind begin.lua, and most often with once.lua
+// and lib.lua in it.
 type script struct {
 	source, sha string
 }
@@ -40,7 +40,10 @@ var (
 )
 
 func load(name string) *script {
-	text := strings.Replace(read("begin")+read(name), "--include lib.lua\n", read("lib"), 1)
+	text := read("begin") + read(name)
+	for _, part := range []string{"once", "lib"} {
+		text = strings.Replace(text, "--include "+part+".lua\n", read(part), 1)
+	}
 	sum := sha1.Sum([]byte(text))
 	return &script{source: text, sha: hex.EncodeToString(sum[:])}
 }
@@ -62,26 +65,48 @@ const maxBatch = 250
 type call struct {
 	script *script
 	shard  *shard
-	args   []any // without the schema
+	args   []any // without those of the header
+	header header
+}
+
+// A header is what every script is told first, beside the schema: see
+// scripts/begin.lua. The zero header is for what changes nothing, or may be
+// carried out any number of times.
+type header struct {
+	sender string
+	number int64
+	until  int64 // microseconds by the clock of Redis; 0: no end
 }
 
 func (c *Client) command(ctx context.Context, x call, name, code string) *redis.Cmd {
-	args := make([]any, 0, 4+len(x.shard.keys)+len(x.args))
+	args := make([]any, 0, 7+len(x.shard.keys)+len(x.args))
 	args = append(args, name, code, len(x.shard.keys))
 	args = append(args, x.shard.args...)
-	args = append(args, c.schema)
+	args = append(args, *x.shard.schema.Load())
+	if h := x.header; h.sender == "" {
+		args = append(args, "-", "0", "")
+	} else if h.until == 0 {
+		args = append(args, h.sender, digits16(h.number), "")
+	} else {
+		args = append(args, h.sender, digits16(h.number), strconv.FormatInt(h.until, 10))
+	}
 	args = append(args, x.args...)
 	cmd := redis.NewCmd(ctx, args...)
 	cmd.SetFirstKeyPos(3)
 	return cmd
 }
 
+// digits16 writes a time or a number as scripts compare and cut it: in 16 digits.
+func digits16(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	if len(s) >= 16 {
+		return s
+	}
+	return "0000000000000000"[len(s):] + s
+}
+
 // run runs scripts, in one pipeline if there are several, and returns a command
 // for each with its answer or its error.
-//
-// A server that does not know a script says so, in a pipeline too, which
-// go-redis leaves to its users: then the script is sent as a whole, and known
-// from then on. Nothing was carried out of a call that is sent again.
 //
 // The first time it asks shard 0, which every client of the queue has, for the
 // schema: a client with more shards than the queue would not notice in those that
@@ -89,13 +114,12 @@ func (c *Client) command(ctx context.Context, x call, name, code string) *redis.
 func (c *Client) run(ctx context.Context, calls ...call) []*redis.Cmd {
 	if err := c.know(ctx); err != nil {
 		cmds := make([]*redis.Cmd, len(calls))
-		for i, x := range calls {
-			cmds[i] = c.command(ctx, x, "evalsha", x.script.sha)
-			cmds[i].SetErr(err)
+		for i := range cmds {
+			cmds[i] = failed(ctx, err)
 		}
 		return cmds
 	}
-	return c.send(ctx, calls...)
+	return c.send(ctx, c.pipeline, calls)
 }
 
 // know returns an error if the queue is not known to have this schema.
@@ -103,31 +127,91 @@ func (c *Client) know(ctx context.Context) error {
 	if c.known.Load() {
 		return nil
 	}
-	err := c.send(ctx, call{checkScript, c.shards[0], nil})[0].Err()
-	c.known.Store(err == nil)
-	return err
+	if err := c.check(ctx, c.shards[0]); err != nil {
+		return err
+	}
+	if r := c.shards[0].clock.Load(); r != nil {
+		c.begun.CompareAndSwap(nil, r)
+		c.known.Store(true)
+		return nil
+	}
+	return errDisturbed
 }
 
-func (c *Client) send(ctx context.Context, calls ...call) []*redis.Cmd {
+// A sender sends commands and waits for their answers. The numbers are those of
+// the calls.
+type sender func(ctx context.Context, cmds []*redis.Cmd, calls []call, numbers []int)
+
+// send runs scripts. What comes back may be that there is something to be learnt
+// first, and that nothing was done:
+//
+//   - A server that does not know a script says so, in a pipeline too, which
+//     go-redis leaves to its users: then the script is sent as a whole, and known
+//     from then on.
+//   - A shard of which the client did not know when it was made, or believed
+//     something else, says so.
+func (c *Client) send(ctx context.Context, send sender, calls []call) []*redis.Cmd {
+	const tries = 5
 	cmds := make([]*redis.Cmd, len(calls))
-	for i, x := range calls {
-		cmds[i] = c.command(ctx, x, "evalsha", x.script.sha)
+	todo := make([]int, len(calls))
+	for i := range todo {
+		todo[i] = i
 	}
-	c.process(ctx, cmds)
-	var again []*redis.Cmd
-	for i, x := range calls {
-		if isNoScript(cmds[i].Err()) {
-			cmds[i] = c.command(ctx, x, "eval", x.script.source)
-			again = append(again, cmds[i])
+	var unknown map[int]bool // scripts that the server does not know
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			for _, i := range todo {
+				cmds[i] = failed(ctx, &unsentError{err})
+			}
+			return cmds
 		}
+		some := make([]*redis.Cmd, len(todo))
+		for j, i := range todo {
+			if unknown[i] {
+				some[j] = c.command(ctx, calls[i], "eval", calls[i].script.source)
+			} else {
+				some[j] = c.command(ctx, calls[i], "evalsha", calls[i].script.sha)
+			}
+		}
+		if err := c.await(ctx, func() { send(ctx, some, calls, todo) }); err != nil {
+			for _, i := range todo {
+				cmds[i] = failed(ctx, err)
+			}
+			return cmds
+		}
+		var again []int
+		for j, i := range todo {
+			cmds[i] = some[j]
+			err := some[j].Err()
+			if err == nil || try == tries {
+				continue
+			}
+			if isNoScript(err) {
+				if unknown == nil {
+					unknown = make(map[int]bool)
+				}
+				unknown[i] = true
+				again = append(again, i)
+			} else if c.learn(calls[i].shard, err) {
+				again = append(again, i)
+			}
+		}
+		if len(again) == 0 {
+			return cmds
+		}
+		todo = again
 	}
-	if len(again) > 0 {
-		c.process(ctx, again)
-	}
-	return cmds
 }
 
-func (c *Client) process(ctx context.Context, cmds []*redis.Cmd) {
+// failed returns a command that has an error.
+func failed(ctx context.Context, err error) *redis.Cmd {
+	cmd := redis.NewCmd(ctx)
+	cmd.SetErr(err)
+	return cmd
+}
+
+// pipeline sends commands through the caller's client.
+func (c *Client) pipeline(ctx context.Context, cmds []*redis.Cmd, _ []call, _ []int) {
 	if len(cmds) == 1 {
 		_ = c.redis.Process(ctx, cmds[0])
 	} else {
@@ -144,6 +228,37 @@ func (c *Client) process(ctx context.Context, cmds []*redis.Cmd) {
 	}
 }
 
+// await calls f, and returns when f does or, with an error, when the context
+// ends: go-redis does not heed a context while it waits for an answer, unless
+// its options say so. What f does is then read by nobody any more.
+func (c *Client) await(ctx context.Context, f func()) error {
+	if ctx.Done() == nil {
+		f()
+		return nil
+	}
+	select {
+	case c.waiting <- struct{}{}:
+	case <-ctx.Done():
+		return &unsentError{ctx.Err()}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer func() { <-c.waiting }()
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// maxWaiting is how many commands of a Client may wait for a server whose callers
+// can give up, and may have given up.
+const maxWaiting = 1024
+
 // noticeFailure has a cluster's client look at who is master of what, if a
 // connection failed: by itself it asks the dead for long.
 func (c *Client) noticeFailure(ctx context.Context, err error) bool {
@@ -154,25 +269,41 @@ func (c *Client) noticeFailure(ctx context.Context, err error) bool {
 	if cluster, ok := c.redis.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}
+	for _, sh := range c.shards {
+		sh.clock.Store(nil) // there may be another server, with another clock
+	}
 	return true
 }
 
 func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }
+
+var (
+	errLate      = fmt.Errorf("redistimer: not carried out in time: %w", context.DeadlineExceeded)
+	errDisturbed = errors.New("the connection failed")
+)
 
 // explain makes the errors of the scripts those of this package.
 func (c *Client) explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	var unsent *unsentError
+	if errors.As(err, &unsent) {
+		err = unsent.err
+	}
 	if _, has, ok := strings.Cut(err.Error(), "TICKLESS schema "); ok {
+		has, _, _ = strings.Cut(has, "@")
 		return fmt.Errorf("%w: version and shards of %q are %s, this client's %s", ErrSchema, c.config.name, has, c.schema)
+	}
+	if err.Error() == "TICKLESS late" {
+		return errLate
 	}
 	return fmt.Errorf("redistimer: %w", err)
 }
 
 // one runs a script in one shard.
 func (c *Client) one(ctx context.Context, s *script, sh *shard, args ...any) (any, error) {
-	v, err := c.run(ctx, call{s, sh, args})[0].Result()
+	v, err := c.run(ctx, call{script: s, shard: sh, args: args})[0].Result()
 	return v, c.explain(err)
 }
 

@@ -3,11 +3,12 @@ package redistimer
 import (
 	"math/bits"
 	"strconv"
+	"sync/atomic"
 )
 
 // schemaVersion is the version of what is stored in Redis. Whoever changes the
 // meaning of a key or of a field raises it.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // A shard is a part of the queue, with keys of its own that share a hash tag,
 // so that they are on one node of a cluster and a script may use them all.
@@ -16,6 +17,13 @@ type shard struct {
 	// keys are what every script gets as KEYS, in the order of keyNames.
 	keys []string
 	args []any // the same, as go-redis takes them
+
+	// schema is what scripts are told first: the client's schema and, once it is
+	// known, when the shard was made.
+	schema atomic.Pointer[string]
+	// clock is the latest reading of its server's clock; nil if there is none. The
+	// shards of one server share it.
+	clock *atomic.Pointer[reading]
 }
 
 // The keys of a shard. A task's id is its key, or what runID makes of it.
@@ -27,7 +35,8 @@ type shard struct {
 //	dead   ZSET of ids that are dead letters, by when they died
 //	err    HASH from ids to the failures of a run
 //	wake   ZSET with two members at most: that workers should look
-//	meta   HASH: schema, fence, paused, who watches, the counters
+//	meta   HASH: schema, fence, paused, who watches, the counters, and the last
+//	       command of each sender: see command.go
 var keyNames = [...]string{"due", "lease", "task", "run", "dead", "err", "wake", "meta"}
 
 const (
@@ -35,7 +44,8 @@ const (
 	keyMeta = 7
 )
 
-func newShards(name string, n int) []*shard {
+func newShards(name, schema string, n int, oneClock bool) []*shard {
+	clock := new(atomic.Pointer[reading])
 	shards := make([]*shard, n)
 	for i := range shards {
 		tag := "{" + name + ":" + hashTag(name, i) + "}:"
@@ -43,6 +53,10 @@ func newShards(name string, n int) []*shard {
 		for j, k := range keyNames {
 			sh.keys[j] = tag + k
 			sh.args = append(sh.args, sh.keys[j])
+		}
+		sh.schema.Store(&schema)
+		if sh.clock = clock; !oneClock {
+			sh.clock = new(atomic.Pointer[reading])
 		}
 		shards[i] = sh
 	}

@@ -13,7 +13,7 @@ type run struct {
 	crashes  int
 	due      time.Time
 	stopping bool
-	next     time.Time // zero: nothing follows
+	next     time.Time // zero: nothing follows, and the next attempt is at due
 }
 
 func parseRun(s string) run {
@@ -26,7 +26,7 @@ func parseRun(s string) run {
 	r.attempts, _ = strconv.Atoi(f[1])
 	r.crashes, _ = strconv.Atoi(f[2])
 	r.due = parseTime(f[3])
-	r.stopping = f[4] == "c"
+	r.stopping = strings.Contains(f[4], "c")
 	if f[5] != "-" {
 		r.next = parseTime(f[5])
 	}

@@ -114,7 +114,7 @@ func (w When) arg() (string, error) {
 		if y := w.at.Year(); y >= 2200 || y < 1 {
 			return "", invalid("the time %v is out of range", w.at)
 		}
-		return strconv.FormatInt(max(0, w.at.Add(time.Microsecond-1).UnixMicro()), 10), nil
+		return digits16(max(0, w.at.Add(time.Microsecond-1).UnixMicro())), nil
 	}
 	return "", invalid("no time was given: use After or At")
 }

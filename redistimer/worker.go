@@ -84,6 +84,9 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	return w
 }
 
+// sender is the Worker's name as that of a sender of commands: see command.go.
+func (w *Worker) sender() string { return "s:" + w.id }
+
 // Handle has the Worker run h for tasks whose Handler is name. A task whose handler
 // or schedule the Worker does not know is left to others: the Worker hands it back,
 // the attempt does not count, and whoever comes next looks at it after a tenth of a

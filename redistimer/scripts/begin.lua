@@ -1,7 +1,19 @@
--- What every script begins with. KEYS are those of one shard; ARGV[1] is the
--- schema. Times are microseconds since 1970, by the clock of this server, and
+-- What every script begins with. KEYS are those of one shard. ARGV begins with
+--
+--   schema   the queue's version and number of shards, and when the shard was
+--            made, as the client knows them
+--   sender   whose command it is: a field of meta; - if the script changes nothing
+--   number   which of the sender's commands, 16 digits; numbers grow
+--   until    the moment after which it is not to be carried out, or nothing
+--
+-- Times are microseconds since 1970, by the clock of this server, and
 -- stay exact in Lua's doubles until the year 2255, but tostring would not write
 -- them out: whatever becomes a string goes through int.
+--
+-- # What is stored
+--
+-- A record, an entry of task, is 16 digits, when the task is due, and what
+-- record.go makes of the rest.
 --
 -- A run, which is an entry of the HASH of that name, is six words:
 --
@@ -11,9 +23,16 @@
 --   attempt  how many attempts have begun
 --   crashes  how many of them ended with their lease
 --   due      when the run was to begin
---   flags    c if a cancel was asked for while it ran, - if not
---   next     when the task, scheduled anew while it ran, is due, or -; of the dead
---            letter of a repeating task how many of its runs have died
+--   flags    c if a cancel was asked for while it ran; n if it was scheduled again
+--            while it ran, with the new record beside the old one, under the id
+--            and "\0new"; - if neither
+--   next     of a lease: when the task, scheduled again or rescheduled while it ran,
+--            is due, or -. Of a pending task: when the next attempt is due, or - if
+--            it is when the run was to begin. Of the dead letter of a repeating task:
+--            how many of its runs have died
+--
+-- A task that waits is due at the time in due. The run, if there is one, or else
+-- the record holds the same time, so that Repair knows it.
 --
 -- # A task's life
 --
@@ -28,17 +47,42 @@
 --
 -- A task is in exactly one of the ZSETs due, lease and dead, and has a record in
 -- task. It has a run from its first claim on, which a pending task keeps between
--- attempts, and a dead letter for ever. So a task exists if it is in due or has
--- a run.
+-- attempts and between runs, and a dead letter for ever. So a task exists if it is
+-- in due or has a run.
+--
+-- # A crash in the middle
+--
+-- A server that dies while it writes its AOF can leave the first commands of a
+-- script there, which are carried out by themselves two starts later. So a script
+-- puts a task into its new place before it takes it out of the old one, and
+-- removes a record before all else: a task that is in two places, or in none, can
+-- be told from one that is done. Nothing is deleted by rank, by a range or by
+-- count, which would hit other tasks by then. That the command was carried out is
+-- written last.
 local due, lease, task, run, dead, err, wake, meta =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local call = redis.call
 
-local m = call('HMGET', meta, 'schema', 'armed')
-if m[1] and m[1] ~= ARGV[1] then
-  return redis.error_reply('TICKLESS schema ' .. m[1])
+-- What the client knows of the shard is what is there, nearly always.
+local m = call('HMGET', meta, 'schema', 'armed', ARGV[2])
+if m[1] ~= ARGV[1] then
+  local version, born = string.match(ARGV[1], '^([^@]*)@?(.*)$')
+  if m[1] and string.match(m[1], '^[^@]*') ~= version then
+    return redis.error_reply('TICKLESS schema ' .. m[1])
+  end
+  if not m[1] and born ~= '' then
+    return redis.error_reply('TICKLESS lost')
+  end
+  -- A queue is made by whoever comes first.
+  local clock = call('TIME')
+  local now = string.format('%.0f', clock[1] * 1000000 + clock[2])
+  if not m[1] then
+    m[1] = version .. '@' .. now
+    call('HSET', meta, 'schema', m[1])
+  end
+  return redis.error_reply('TICKLESS is ' .. m[1] .. ' ' .. now)
 end
-local armed = tonumber(m[2] or '')
+local armed, last = tonumber(m[2] or ''), m[3]
 
 -- rouse has a worker look at the shard: the one that pops w at once, and the one
 -- that pops x a little later, in case the first is frozen and has only taken w.

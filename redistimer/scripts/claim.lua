@@ -1,12 +1,12 @@
--- claim N LEASE WORKER NONCE CRASHES FORCE FULL gives the worker at most N tasks that
+-- claim N LEASE CRASHES FORCE FULL gives the sender, a worker, at most N tasks that
 -- are due, for LEASE microseconds. The answer is
 --
 --   own wait lease now base ids scores records runs
 --
 -- of which the last four are lists: the tasks, when they were due, their records
 -- and their runs as they were before. The token of the first is base, of the next
--- base + 1, and so on; what has no record is no task. Wait is the time until the next task is due, lease that until the next lease
--- ends, both -1 if there is none. The same NONCE again gives the same tasks, since
+-- base + 1, and so on; what has no record is no task. Wait is the time until the
+-- next task is due, lease that until the next lease ends, both -1 if there is none. The same number again gives the same tasks, since
 -- an answer may be lost; N -1 says that the worker leaves. FULL is 1 if it has no
 -- place for more than N: then others are woken for what is left, which it would
 -- come for at once otherwise.
@@ -18,21 +18,34 @@
 -- later than the task is due, in case the owner is gone, and becomes the owner
 -- if it is. It matters for speed alone: any claim is right at any time.
 --include lib.lua
-begin()
-local n, length, worker, nonce = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local most, force, full = tonumber(ARGV[6]), ARGV[7] == '1', ARGV[8] == '1'
-local f = call('HMGET', meta, 'fence', 'paused', 'owner', 'b:' .. worker)
+permit()
+local worker, number = ARGV[2], ARGV[3]
+local n, length = tonumber(ARGV[5]), tonumber(ARGV[6])
+local most, force, full = tonumber(ARGV[7]), ARGV[8] == '1', ARGV[9] == '1'
+local f = call('HMGET', meta, 'fence', 'paused', 'owner')
 local fence, paused, owner = tonumber(f[1] or '0'), f[2], f[3]
 local gone = 100000 -- microseconds after which an owner was not in time
 
+-- Of the claim before there is kept the number, the first token, how many tokens
+-- there were, and when the leases ended.
+local before, first, had, ends = string.match(last or '', '^(%d+) (%d+) (%d+) (%d+)$')
+if before and tonumber(number) < tonumber(before) then
+  return redis.error_reply('TICKLESS stale')
+end
+local function keep(first, had, ends)
+  call('HSET', meta, worker, table.concat({number, first, had, ends}, ' '))
+end
+
 if n < 0 then
-  call('HDEL', meta, 'b:' .. worker)
   if owner == worker then
     call('HDEL', meta, 'armed', 'owner')
     rouse()
   end
+  -- What it has sent before and comes later is not carried out.
+  if before then keep(0, 0, 0) end
   return {0, -1, -1, now, 0, {}, {}, {}, {}}
 end
+sweep()
 
 local out = {1, -1, -1, now, 0, {}, {}, {}, {}}
 local deadline = int(now + length)
@@ -46,29 +59,44 @@ if ending and ending <= now then
 end
 if #expired > 0 then
   local runs = call('HMGET', run, unpack(expired))
-  call('ZREM', lease, unpack(expired))
-  local died = 0
+  local crashed, died = 0, 0
   for i, id in ipairs(expired) do
     local token, attempt, crashes, at, flags, next = parse(runs[i])
-    if next ~= '-' then
-      follow(id, next)
-    elseif flags == 'c' then
-      forget(id)
-    elseif crashes + 1 >= most then
-      bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed')
-      died = died + 1
+    if call('HEXISTS', task, id) == 0 then
+      -- Done, or cancelled, but for this entry: what a crash has left.
+      call('HDEL', run, id)
+      call('HDEL', err, id)
+    elseif call('ZSCORE', due, id) then
+      -- It was not taken out of due when it got its lease: a crash. Now it is here
+      -- alone, and waits for its time.
+    elseif token == '0' then
+      -- It has ended, but for this entry.
+      if not call('ZSCORE', dead, id) then
+        local at = place(runs[i], call('HGET', task, id))
+        call('ZADD', due, at, id)
+      end
     else
-      note(id, attempt, 'the worker crashed or lost its lease')
-      call('HSET', run, id, state('0', attempt, crashes + 1, at, '-', '-'))
-      call('ZADD', due, int(now), id)
+      crashed = crashed + 1
+      if next ~= '-' then
+        follow(id, flags, next)
+      elseif has(flags, 'c') then
+        forget(id)
+      elseif crashes + 1 >= most then
+        bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed')
+        died = died + 1
+      else
+        note(id, attempt, 'the worker crashed or lost its lease')
+        call('HSET', run, id, state('0', attempt, crashes + 1, at, '-', '-'))
+        call('ZADD', due, int(now), id)
+      end
     end
   end
-  count('crashed', #expired)
+  call('ZREM', lease, unpack(expired))
+  count('crashed', crashed)
   count('died', died)
 end
 
-local before, first, had, ends = string.match(f[4] or '', '^(%S+) (%d+) (%d+) (%d+)$')
-if before == nonce then
+if before and tonumber(before) == tonumber(number) then
   -- The answer to this claim was lost. Its tasks got their leases at one moment,
   -- by which they are found.
   local ids = call('ZRANGEBYSCORE', lease, ends, ends, 'LIMIT', 0, 1000)
@@ -90,7 +118,7 @@ if before == nonce then
   out[5], out[6], out[7], out[8], out[9] = low, given, scores, records, before
   if #leases > 0 then
     call('ZADD', lease, unpack(leases))
-    call('HSET', meta, 'b:' .. worker, table.concat({nonce, first, had, deadline}, ' '))
+    keep(first, had, deadline)
   end
 elseif n > 0 and not paused then
   local ids = call('ZRANGEBYSCORE', due, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, n)
@@ -126,18 +154,20 @@ elseif n > 0 and not paused then
         call('HDEL', err, id)
       end
     end
-    -- They are the first of due: cheaper than to look each of them up.
-    call('ZREMRANGEBYRANK', due, 0, n - 1)
     if k > 0 then
-      call('ZADD', lease, unpack(leases))
       call('HSET', run, unpack(sets))
-      call('HSET', meta, 'fence', int(base + n - 1),
-        'b:' .. worker, table.concat({nonce, int(base), n, deadline}, ' '))
+      call('ZADD', lease, unpack(leases))
+    end
+    call('ZREM', due, unpack(ids))
+    if k > 0 then
       count('claimed', k / 2)
+      call('HSET', meta, 'fence', int(base + n - 1))
+      keep(int(base), n, deadline)
       out[5], out[6], out[7], out[8], out[9] = base, ids, scores, records, runs
     end
   end
 end
+if out[5] == 0 then keep(0, 0, 0) end
 
 local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')
 local next = tonumber(head[2] or '')
@@ -160,14 +190,4 @@ else
 end
 -- What was claimed just now ends later than a worker sleeps without looking.
 if ending then out[3] = math.max(0, ending - now) end
-
-if force then
-  -- A worker's first claim in the shard clears up after those that are long gone.
-  for _, field in ipairs(call('HKEYS', meta)) do
-    if string.sub(field, 1, 2) == 'b:' then
-      local last = string.match(call('HGET', meta, field), '(%d+)$')
-      if tonumber(last or '0') < now - 3600 * 1000000 then call('HDEL', meta, field) end
-    end
-  end
-end
 return out

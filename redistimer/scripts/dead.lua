@@ -3,7 +3,18 @@
 --
 --   [id died record run failures]...
 --include lib.lua
-local n, after, last = tonumber(ARGV[2]), ARGV[3], ARGV[4]
+
+-- later compares as a ZSET does, by bytes. Lua's own comparison follows the locale
+-- of the server.
+local function later(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x > y end
+  end
+  return #a > #b
+end
+
+local n, after, last = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local out, offset = {}, 0
 while #out < 5 * n do
   local page = call('ZRANGEBYSCORE', dead, after, '+inf', 'WITHSCORES', 'LIMIT', offset, n)
@@ -11,7 +22,7 @@ while #out < 5 * n do
   offset = offset + n
   for i = 1, #page, 2 do
     local id, score = page[i], int(page[i + 1])
-    if #out < 5 * n and (score ~= after or id > last) then
+    if #out < 5 * n and (score ~= after or later(id, last)) then
       local k = #out
       out[k + 1], out[k + 2], out[k + 3] = id, score, call('HGET', task, id) or ''
       out[k + 4], out[k + 5] = call('HGET', run, id) or '', call('HGET', err, id) or ''

@@ -12,9 +12,12 @@
 --
 -- DUE is when the run was due, which is another moment than the claim said if
 -- missed runs were left out.
+--include once.lua
 --include lib.lua
+permit()
+sweep()
 local out, ids = {}, {}
-for i = 2, #ARGV, 6 do ids[#ids + 1] = ARGV[i + 1] end
+for i = 5, #ARGV, 6 do ids[#ids + 1] = ARGV[i + 1] end
 local runs = call('HMGET', run, unpack(ids))
 local leases, gone = {}, {}
 local done, retried, died, released, refused, unknown = 0, 0, 0, 0, 0, 0
@@ -29,7 +32,7 @@ local function buryRun(id, attempt, crashes, due_, text)
   elseif call('HEXISTS', task, single) == 1 then
     single = single .. due_ -- only damage can have put it into another place
   end
-  call('HSET', task, single, call('HGET', task, id))
+  call('HSET', task, single, call('HGET', task, id) or '')
   local failures = call('HGET', err, id)
   if failures then call('HSET', err, single, failures) end
   note(single, attempt, text)
@@ -48,8 +51,8 @@ local function one(op, id, token, at, due_, text, r)
     if armed then call('HDEL', meta, 'armed', 'owner') end
     armed = nil
   end
-  if next ~= '-' then return follow(id, next) end
-  if flags == 'c' then return forget(id) end
+  if next ~= '-' then return follow(id, flags, next) end
+  if has(flags, 'c') then return forget(id) end
   local score = at ~= '' and when(at)
   if op == 'd' or op == 'x' then
     if op == 'x' then died = died + 1 end
@@ -59,19 +62,14 @@ local function one(op, id, token, at, due_, text, r)
       return bury(id, attempt, crashes, due_, text)
     end
     if not score then return forget(id) end
-    call('HDEL', run, id)
-    call('HDEL', err, id)
-  elseif op == 'r' then
+    return wait(id, int(score))
+  end
+  if op == 'r' then
     retried = retried + 1
     note(id, attempt, text)
-    call('HSET', run, id, state('0', attempt, crashes, due_, '-', '-'))
+    call('HSET', run, id, state('0', attempt, crashes, due_, '-', int(score)))
   else
-    if attempt > 1 or crashes > 0 or score then
-      call('HSET', run, id, state('0', attempt - 1, crashes, due_, '-', '-'))
-    else
-      call('HDEL', run, id)
-      call('HDEL', err, id)
-    end
+    call('HSET', run, id, state('0', attempt - 1, crashes, due_, '-', score and int(score) or '-'))
     score = score or tonumber(due_)
   end
   call('ZADD', due, int(score), id)
@@ -80,7 +78,7 @@ end
 
 local later = {}
 for i = 1, #ids do
-  local at = 6 * i - 4
+  local at = 6 * i - 1
   local op, id, token, r = ARGV[at], ids[i], ARGV[at + 2], runs[i]
   if op == 'd' and r == token .. ' 1 0 ' .. ARGV[at + 4] .. ' - -' and ARGV[at + 3] == '' then
     -- Nearly all of them: done at the first attempt, and nothing comes after it.
@@ -96,20 +94,20 @@ for i = 1, #ids do
     out[i] = 1
   end
 end
-if #leases > 0 then call('ZREM', lease, unpack(leases)) end
-for _, i in ipairs(later) do
-  local at = 6 * i - 4
-  one(ARGV[at], ids[i], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i])
-end
 if #gone > 0 then
   call('HDEL', task, unpack(gone))
   call('HDEL', run, unpack(gone))
   done = done + #gone
 end
+for _, i in ipairs(later) do
+  local at = 6 * i - 1
+  one(ARGV[at], ids[i], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i])
+end
+if #leases > 0 then call('ZREM', lease, unpack(leases)) end
 count('done', done)
 count('retried', retried)
 count('died', died)
 count('released', released)
 count('refused', refused)
 count('unknown', unknown)
-return table.concat(out)
+return remember(table.concat(out))

@@ -1,6 +1,6 @@
 -- get ID answers with place, score, record, run and failures, or with nothing.
 --include lib.lua
-local id = ARGV[2]
+local id = ARGV[5]
 local record = call('HGET', task, id)
 if not record then return {} end
 for i, place in ipairs({due, lease, dead}) do

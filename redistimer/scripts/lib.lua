@@ -4,9 +4,36 @@ local now = clock[1] * 1000000 + clock[2]
 
 local function int(n) return string.format('%.0f', tonumber(n)) end
 
--- The schema is stored by whoever writes first.
-local function begin()
-  if not m[1] then call('HSET', meta, 'schema', ARGV[1]) end
+-- permit lets the script go on if the server is full: Redis refuses commands that
+-- may need memory until the script has called one that does not.
+local function permit() call('HDEL', run, '') end
+
+-- remember keeps the answer of the command, a string of digits: see once.lua.
+local function remember(answer)
+  answer = answer .. '' -- in miniredis, concatenating one number gives a number
+  local kept, n = answer, #answer
+  if n > 8 then
+    local digit = string.sub(answer, 1, 1)
+    if answer == string.rep(digit, n) then kept = '*' .. digit .. ' ' .. n end
+  end
+  call('HSET', meta, ARGV[2], ARGV[3] .. ' ' .. kept)
+  return answer
+end
+
+-- sweep looks, for each sender that the shard has not met, for some that it has not
+-- heard of for a day, and forgets them.
+local function sweep()
+  if last or call('HLEN', meta) < 100 then return end
+  local page = call('HSCAN', meta, call('HGET', meta, 'sweep') or '0', 'COUNT', 50)
+  local old = {}
+  for i = 1, #page[2], 2 do
+    if string.sub(page[2][i], 1, 2) == 's:'
+      and (tonumber(string.sub(page[2][i + 1], 1, 16)) or 0) < now - 86400 * 1000000 then
+      old[#old + 1] = page[2][i]
+    end
+  end
+  if #old > 0 then call('HDEL', meta, unpack(old)) end
+  call('HSET', meta, 'sweep', page[1])
 end
 
 local function when(s)
@@ -33,6 +60,17 @@ end
 
 local function state(token, attempt, crashes, at, flags, next)
   return table.concat({token, attempt, crashes, at, flags, next}, ' ')
+end
+
+local function has(flags, flag) return string.find(flags, flag, 1, true) end
+
+-- place returns when a task that nobody has is due, which its run or else its
+-- record says.
+local function place(r, record)
+  local token, _, _, at, _, next = parse(r)
+  if r and next ~= '-' then return next end
+  if r then return at end
+  return string.match(record or '', '^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d') or int(now)
 end
 
 local function count(what, n)
@@ -63,17 +101,26 @@ local function note(id, attempt, text)
   call('HSET', err, id, old .. attempt .. ' ' .. int(now) .. ' ' .. #text .. ':' .. text)
 end
 
--- bury makes a dead letter of a task that is in no place.
+-- bury makes a dead letter of a task.
 local function bury(id, attempt, crashes, at, text)
   note(id, attempt, text)
   call('HSET', run, id, state('0', attempt, crashes, at, '-', '-'))
   call('ZADD', dead, int(now), id)
 end
 
--- follow puts a task that was scheduled anew while it ran into its new place.
-local function follow(id, next)
-  call('HDEL', run, id)
+-- wait makes a task, of which nothing has been tried yet, due at a time.
+local function wait(id, score)
+  call('HSET', run, id, state('0', 0, 0, score, '-', '-'))
   call('HDEL', err, id)
-  call('ZADD', due, next, id)
-  watch(tonumber(next))
+  call('ZADD', due, score, id)
+  watch(tonumber(score))
+end
+
+-- follow puts a task that was scheduled anew while it ran into its new place.
+local function follow(id, flags, next)
+  local beside = id .. '\0new'
+  local record = has(flags, 'n') and call('HGET', task, beside)
+  if record then call('HSET', task, id, record) end
+  wait(id, next)
+  if record then call('HDEL', task, beside) end
 end

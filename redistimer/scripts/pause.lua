@@ -1,10 +1,12 @@
 -- pause ON, with ON 1 or 0.
+--include once.lua
 --include lib.lua
-begin()
-if ARGV[2] == '1' then
+permit()
+sweep()
+if ARGV[5] == '1' then
   call('HSET', meta, 'paused', 1)
 else
   call('HDEL', meta, 'paused', 'armed', 'owner')
   rouse()
 end
-return 1
+return remember('1')

@@ -1,6 +1,10 @@
 -- purge ID deletes a dead letter. It answers with an outcome.
+--include once.lua
 --include lib.lua
-local absent, removed = 1, 7
-if call('ZREM', dead, ARGV[2]) == 0 then return absent end
-forget(ARGV[2])
-return removed
+permit()
+sweep()
+local absent, removed = '1', '7'
+if not call('ZSCORE', dead, ARGV[5]) then return remember(absent) end
+forget(ARGV[5])
+call('ZREM', dead, ARGV[5])
+return remember(removed)

@@ -2,21 +2,15 @@
 -- puts right what is wrong. The answer is the next cursor, 0 at the end, and how
 -- many were looked at, requeued, doubled and orphaned.
 --include lib.lua
-local kind, cursor, n = ARGV[2], ARGV[3], ARGV[4]
+local kind, cursor, n = ARGV[5], ARGV[6], ARGV[7]
 local looked, requeued, doubled, orphaned = 0, 0, 0, 0
 
 local scan = (kind == 'due' or kind == 'lease' or kind == 'dead') and 'ZSCAN' or 'HSCAN'
 local keys = {due = due, lease = lease, dead = dead, task = task, run = run, err = err}
 local page = call(scan, keys[kind], cursor, 'COUNT', n)
 
-local function requeue(id)
-  call('ZADD', due, int(now), id)
-  watch(now)
-  requeued = requeued + 1
-end
-
--- place sees that a task is in one place.
-local function place(id)
+-- settle sees that a task is in one place.
+local function settle(id, record)
   local d, l, x = call('ZSCORE', due, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
   local r = call('HGET', run, id)
   local token, attempt, crashes, at = parse(r)
@@ -41,17 +35,34 @@ local function place(id)
     call('ZREM', dead, id)
     doubled = doubled + 1
   end
-  if not d and not x then requeue(id) end
+  if not d and not x then
+    local score = place(r, record)
+    call('ZADD', due, score, id)
+    watch(tonumber(score))
+    requeued = requeued + 1
+  end
   if x and not d and not r then
     call('HSET', run, id, state('0', 0, 0, int(x), '-', '-'))
   end
+end
+
+-- beside sees to a record that waits for the end of a run.
+local function beside(id, owner)
+  local token, _, _, _, flags = parse(call('HGET', run, owner))
+  if call('HEXISTS', task, owner) == 1 and token ~= '0' and has(flags, 'n') then return end
+  call('HDEL', task, id)
+  orphaned = orphaned + 1
 end
 
 for i = 1, #page[2], 2 do
   local id = page[2][i]
   looked = looked + 1
   if kind == 'task' then
-    place(id)
+    if string.sub(id, -4) == '\0new' then
+      beside(id, string.sub(id, 1, -5))
+    else
+      settle(id, page[2][i + 1])
+    end
   elseif call('HEXISTS', task, id) == 0 then
     orphaned = orphaned + 1
     if scan == 'ZSCAN' then call('ZREM', keys[kind], id) else call('HDEL', keys[kind], id) end

@@ -1,21 +1,23 @@
 -- reschedule ID WHEN answers with an outcome.
+--include once.lua
 --include lib.lua
-local absent, following, moved = 1, 5, 6
-local id, score = ARGV[2], when(ARGV[3])
+permit()
+sweep()
+local absent, following, moved = '1', '5', '6'
+local id, score = ARGV[5], when(ARGV[6])
 local r = call('HGET', run, id)
-if call('ZSCORE', due, id) then
-  call('ZADD', due, int(score), id)
-  local _, attempt, crashes = parse(r)
-  -- What was handed back untried is due then, and was not due before.
-  if r and attempt == 0 and crashes == 0 then
-    call('HDEL', run, id)
-    call('HDEL', err, id)
-  end
-  watch(score)
-  return moved
-end
-if not r then return absent end
 local token, attempt, crashes, at, flags = parse(r)
-if token == '0' then return absent end
+if call('ZSCORE', due, id) then
+  if r and (attempt > 0 or crashes > 0) then
+    call('HSET', run, id, state('0', attempt, crashes, at, '-', int(score)))
+  else
+    -- What has not been tried is due then, and was not due before.
+    call('HSET', run, id, state('0', 0, 0, int(score), '-', '-'))
+  end
+  call('ZADD', due, int(score), id)
+  watch(score)
+  return remember(moved)
+end
+if token == '0' then return remember(absent) end
 call('HSET', run, id, state(token, attempt, crashes, at, flags, int(score)))
-return following
+return remember(following)

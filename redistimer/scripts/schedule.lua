@@ -1,40 +1,36 @@
 -- schedule MODE [ID WHEN RECORD]... answers with a digit for each task, its
--- outcome. The first six bytes of a record are drawn anew for each call: a record
--- that is there already means that this very call comes for the second time.
+-- outcome. A WHEN that begins with a plus sign counts from now, and then the record
+-- has no time in front.
+--include once.lua
 
 -- One task alone that the shard does not know is what happens most.
-if #ARGV == 5 and m[1] and call('HEXISTS', run, ARGV[3]) == 0 then
-  local score = ARGV[4]
+if #ARGV == 8 and last and call('HEXISTS', run, ARGV[6]) == 0 then
+  local score, record = ARGV[7], ARGV[8]
   if string.byte(score) == 43 then -- a plus sign
     local clock = call('TIME')
-    score = string.format('%.0f', clock[1] * 1000000 + clock[2] + tonumber(string.sub(score, 2)))
+    score = string.format('%016.0f', clock[1] * 1000000 + clock[2] + tonumber(string.sub(score, 2)))
+    record = score .. record
   end
-  if call('ZADD', due, 'NX', score, ARGV[3]) == 1 then
-    call('HSET', task, ARGV[3], ARGV[5])
+  if call('HSETNX', task, ARGV[6], record) == 1 then
+    call('ZADD', due, score, ARGV[6])
     if not armed or tonumber(score) < armed then rouse() end
+    call('HSET', meta, ARGV[2], ARGV[3] .. ' 2')
     return '2'
   end
 end
 
 --include lib.lua
 
-begin()
-local mode = ARGV[2]
+local mode = ARGV[5]
 local created, replaced, kept, following = 2, 3, 4, 5
 
 -- one schedules a task that the shard knows.
 local function one(id, score, record)
-  local old = call('HGET', task, id)
-  if old and string.sub(old, 1, 6) == string.sub(record, 1, 6) then return created end
   local pending = tonumber(call('ZSCORE', due, id) or '')
   local r = call('HGET', run, id)
   if pending then
     if mode == 'n' or mode == 'e' and score >= pending or mode == 'l' and score <= pending then
       return kept
-    end
-    if r then
-      call('HDEL', run, id)
-      call('HDEL', err, id)
     end
   elseif r then
     if mode == 'n' then return kept end
@@ -44,55 +40,60 @@ local function one(id, score, record)
       if there and (mode == 'e' and score >= there or mode == 'l' and score <= there) then
         return kept
       end
-      call('HSET', task, id, record)
+      -- The record of what runs stays: the answer that gave it to a worker may be
+      -- lost, and is given again.
+      call('HSET', task, id .. '\0new', record)
+      flags = has(flags, 'c') and 'cn' or 'n'
       call('HSET', run, id, state(token, attempt, crashes, at, flags, int(score)))
       return following
     end
-    call('ZREM', dead, id)
+  end
+  call('HSET', task, id, record)
+  if r then
     call('HDEL', run, id)
     call('HDEL', err, id)
   end
-  call('HSET', task, id, record)
   call('ZADD', due, int(score), id)
+  if r and not pending then call('ZREM', dead, id) end
   watch(score)
   return (pending or r) and replaced or created
 end
 
 local out, ids = {}, {}
-for i = 3, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
+for i = 6, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
 local places = call('ZMSCORE', due, unpack(ids))
 local runs = call('HMGET', run, unpack(ids))
 local adds, sets, first, fresh = {}, {}, nil, {}
 local n, byte = 0, string.byte
+local function write()
+  call('HSET', task, unpack(sets))
+  call('ZADD', due, unpack(adds))
+  adds, sets, n = {}, {}, 0
+end
 for i = 1, #ids do
-  local id, at = ids[i], ARGV[3 * i + 1]
+  local id, at, record = ids[i], ARGV[3 * i + 4], ARGV[3 * i + 5]
+  local score
+  if byte(at) == 43 then
+    score = when(at)
+    at = string.format('%016.0f', score)
+    record = at .. record
+  else
+    score = tonumber(at)
+  end
   if not places[i] and not runs[i] and not fresh[id] then
-    local score
-    if byte(at) == 43 then
-      score = when(at)
-      at = int(score)
-    else
-      score = tonumber(at)
-    end
     fresh[id] = true
     adds[n + 1], adds[n + 2] = at, id
-    sets[n + 1], sets[n + 2] = id, ARGV[3 * i + 2]
+    sets[n + 1], sets[n + 2] = id, record
     n = n + 2
     if not first or score < first then first = score end
     out[i] = created
   else
-    if fresh[id] and n > 0 then
-      -- The same id again in a batch: what is there so far has to be written.
-      call('ZADD', due, unpack(adds))
-      call('HSET', task, unpack(sets))
-      adds, sets, n = {}, {}, 0
-    end
-    out[i] = one(id, when(at), ARGV[3 * i + 2])
+    -- The same id again in a batch: what is there so far has to be written.
+    if fresh[id] and n > 0 then write() end
+    out[i] = one(id, score, record)
   end
 end
-if n > 0 then
-  call('ZADD', due, unpack(adds))
-  call('HSET', task, unpack(sets))
-end
+if n > 0 then write() end
 if first then watch(first) end
-return table.concat(out)
+sweep()
+return remember(table.concat(out))
