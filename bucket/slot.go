@@ -88,6 +88,10 @@ func (r Ref) Pack() (word uint64, rest uint32) {
 	return r.gen<<packBits | uint64(r.index)&(1<<packBits-1), uint32(r.index) >> packBits
 }
 
+// Foreign returns the n-th of the Refs that no arena gives to an entry, for n from 1
+// to 2^44-1: names for what a caller keeps elsewhere, beside an arena's entries.
+func Foreign(n uint64) Ref { return Ref{gen: n & maxGen, index: 1} } // chunk 0 has no slots
+
 // Unpack returns the Ref that Pack was called on.
 func Unpack(word uint64, rest uint32) Ref {
 	return Ref{gen: word >> packBits, index: Index(rest<<packBits | uint32(word)&(1<<packBits-1))}

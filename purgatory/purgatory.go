@@ -127,7 +127,7 @@ func (p *Purgatory[K]) Stats() Stats {
 		sh.mu.Lock()
 		st.add(&sh.n)
 		st.Watched += sh.watched
-		st.Keys += len(sh.lists)
+		st.Keys += sh.lists.Len()
 		sh.mu.Unlock()
 	}
 	return st
@@ -147,7 +147,7 @@ func (p *Purgatory[K]) Shutdown(ctx context.Context) (pending []Operation[K], er
 		sh.mu.Lock()
 		sh.closed = true
 		ns = sh.keyless.appendLocked(ns[:0])
-		for _, l := range sh.lists {
+		for _, l := range sh.lists.All() {
 			ns = l.appendLocked(ns)
 		}
 		sh.mu.Unlock()
@@ -166,8 +166,8 @@ func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	l := sh.lists[key]
-	if l == nil {
+	l, ok := sh.lists.Get(key)
+	if !ok {
 		return nil
 	}
 	ns := p.snapshots.Get().(*[]*node[K])

@@ -1,6 +1,10 @@
 package purgatory
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/tickless/tickless/internal/hashmap"
+)
 
 // A shard holds the lists of the keys that fall to it.
 type shard[K comparable] struct {
@@ -10,9 +14,7 @@ type shard[K comparable] struct {
 	// All below is guarded by mu.
 
 	// lists has a list for each key that is watched, and for no other.
-	lists map[K]*list[K]
-	// peak is the largest number of lists since the map was made.
-	peak int
+	lists hashmap.Map[K, *list[K]]
 	// spare is a list that is not in use, nil if there is none: keys come and
 	// go, and most often with one operation.
 	spare *list[K]
@@ -51,7 +53,6 @@ type node[K comparable] struct {
 
 func (sh *shard[K]) init(p *Purgatory[K]) {
 	sh.p = p
-	sh.lists = make(map[K]*list[K])
 	sh.keyless.init(sh)
 }
 
@@ -62,8 +63,8 @@ func (l *list[K]) init(sh *shard[K]) {
 
 // listLocked returns the key's list, which it makes if there is none.
 func (sh *shard[K]) listLocked(key K) *list[K] {
-	l := sh.lists[key]
-	if l == nil {
+	l, ok := sh.lists.Get(key)
+	if !ok {
 		if l = sh.spare; l != nil {
 			sh.spare = nil
 		} else {
@@ -71,8 +72,7 @@ func (sh *shard[K]) listLocked(key K) *list[K] {
 			l.init(sh)
 		}
 		l.key = key
-		sh.lists[key] = l
-		sh.peak = max(sh.peak, len(sh.lists))
+		sh.lists.Put(key, l)
 	}
 	return l
 }
@@ -101,29 +101,11 @@ func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	}
 	sh.watched--
 	if l.n == 0 {
-		delete(sh.lists, l.key)
-		sh.shrinkLocked()
+		sh.lists.Delete(l.key)
 		var none K
 		l.key = none
 		sh.spare = l
 	}
-}
-
-// minPeak is the number of lists that a shard's map may keep room for.
-const minPeak = 64
-
-// shrinkLocked makes the map anew when it has become far too large, since maps
-// give no memory back by themselves. Between two times at least seven of eight
-// lists have gone, which pays for the copying.
-func (sh *shard[K]) shrinkLocked() {
-	if sh.peak <= minPeak || len(sh.lists) > sh.peak/8 {
-		return
-	}
-	lists := make(map[K]*list[K], len(sh.lists))
-	for key, l := range sh.lists {
-		lists[key] = l
-	}
-	sh.lists, sh.peak = lists, len(lists)
 }
 
 // appendLocked appends l's nodes.

@@ -209,7 +209,7 @@ func TestRussellLuo_AfterClose(t *testing.T) {
 	require.False(t, tm.Stop())
 	require.False(t, tm.Reset(time.Second))
 	require.EqualValues(t, 2, s.Stats().Rejected)
-	require.Nil(t, s.Close())
+	require.Nil(t, closeAll(s))
 	require.NoError(t, s.Shutdown(context.Background()))
 	require.NoError(t, s.Shutdown(context.Background()))
 	clk.Advance(time.Hour)

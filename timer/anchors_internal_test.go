@@ -41,6 +41,6 @@ func TestKafka2112_TwoThreadsMakeTheFirstOverflowWheel(t *testing.T) {
 		for _, h := range hs {
 			require.True(t, h.Stop())
 		}
-		require.Empty(t, s.Close())
+		require.Empty(t, closeAll(s))
 	}
 }

@@ -140,7 +140,7 @@ func TestNetty14081_CloseCancels(t *testing.T) {
 	for i := range 100 {
 		start(t, s, time.Duration(i+1)*time.Minute, func() { t.Error("ran after Close") })
 	}
-	ps := s.Close()
+	ps := closeAll(s)
 	require.Len(t, ps, 100)
 	for i, p := range ps {
 		require.Equal(t, epoch.Add(time.Duration(i+1)*time.Minute), p.Deadline)
@@ -266,7 +266,7 @@ func TestAkka_ConservationAtShutdown(t *testing.T) {
 			start(t, s, time.Duration(i)*5*time.Microsecond, func() { ran[i].Inc() })
 		}
 		time.Sleep(2 * time.Millisecond)
-		ps := s.Close()
+		ps := closeAll(s)
 		require.NoError(t, s.Shutdown(context.Background()))
 		for _, p := range ps {
 			p.Func() // as if it had run

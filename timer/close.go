@@ -3,6 +3,7 @@ package timer
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -18,25 +19,41 @@ type Pending struct {
 	Func func()
 }
 
-// Close ends the Scheduler and returns the timers that were pending, by
-// deadline; none of them will fire. From now on timers are not started; Stop and
-// Reset of those handed back do nothing and report false. Close waits for
-// nothing, so that callbacks may call it: callbacks of timers that have fired
-// still run. To wait for them, call [Scheduler.Shutdown], before or after.
-// Closing again returns nil. O(n log n) for n pending timers.
-func (s *Scheduler) Close() []Pending {
+// Close ends the Scheduler and returns the timers that were pending, by deadline,
+// with those that had fallen back for want of room; none of them will fire. From
+// now on timers are not started: once any start has been refused for that, by
+// whatever goroutine, none is accepted. Stop and Reset of those handed back do
+// nothing and report false. Contexts are not handed back: they go on, each by a
+// timer of package time's or an alarm of the clock that was given. Close waits for nothing, so that callbacks may call it:
+// callbacks of timers that have fired still run. To wait for them, call
+// [Scheduler.Shutdown], before or after. Closing again returns an empty sequence.
+//
+// Close itself is O(shards), and O(n) for n timers on shards that have ever had a
+// Ticker, a Job, a Sleep, a context, or a key of a Keyed. What it returns may be dropped. To
+// range over it, any number of times, takes 24 bytes a timer and O(n log n).
+func (s *Scheduler) Close() iter.Seq[Pending] {
 	s.shut()
 	s.leftover.Lock()
-	wheels := s.leftover.wheels
-	s.leftover.wheels = nil
+	left := s.leftover.left
+	s.leftover.left = nil
 	s.leftover.Unlock()
-	var ps []Pending
-	for _, w := range wheels {
-		ps = slices.Grow(ps, w.Len())
-		w.Each(func(e timingwheel.Expired[payload]) {
-			if e.Tag == tagContext {
-				return // it goes on
-			}
+	return func(yield func(Pending) bool) {
+		n := 0
+		for _, l := range left {
+			n += l.wheel.Len() + len(l.fallbacks)
+		}
+		es := make([]timingwheel.Expired[payload], 0, n)
+		for _, l := range left {
+			l.each(func(e timingwheel.Expired[payload]) {
+				if e.Tag != tagContext { // they go on
+					es = append(es, e)
+				}
+			})
+		}
+		slices.SortFunc(es, func(a, b timingwheel.Expired[payload]) int {
+			return cmp.Compare(a.Deadline, b.Deadline)
+		})
+		for _, e := range es {
 			p := Pending{Deadline: s.at(e.Deadline)}
 			switch e.Tag {
 			case tagFunc:
@@ -44,13 +61,25 @@ func (s *Scheduler) Close() []Pending {
 			case tagNode:
 				p.Func = e.Value.node().owner.pendingFunc()
 			}
-			ps = append(ps, p)
-		})
+			if !yield(p) {
+				return
+			}
+		}
 	}
-	slices.SortFunc(ps, func(a, b Pending) int {
-		return cmp.Compare(a.Deadline.Sub(s.epoch), b.Deadline.Sub(s.epoch))
-	})
-	return ps
+}
+
+// leftover is what was pending on a shard.
+type leftover struct {
+	wheel     *timingwheel.Wheel[payload]
+	fallbacks []*fallback
+}
+
+// each calls f with every timer, in no order.
+func (l *leftover) each(f func(timingwheel.Expired[payload])) {
+	l.wheel.Each(f)
+	for _, b := range l.fallbacks {
+		f(timingwheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag})
+	}
 }
 
 // Shutdown ends the Scheduler as Close does, and waits until the callbacks of
@@ -77,22 +106,14 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	return s.hand.shutdown(ctx)
 }
 
-// shut takes all pending timers out and lets no new ones in.
+// shut lets no new timers in and takes all pending ones out.
 func (s *Scheduler) shut() {
+	// All shards see this at the same time. A start that has not seen it holds its
+	// shard's lock, which comes next.
+	s.closed.Store(true)
 	for _, sh := range s.shards {
-		sh.mu.Lock()
-		if !sh.closed {
-			sh.closed = true
-			w := sh.wheel
-			// The poller may be about to drain this shard: it finds nothing.
-			sh.wheel = newWheel(&s.config)
-			sh.n.handedBack += uint64(w.Len())
-			sh.n.cascaded += w.Cascaded()
-			s.leftover.Lock()
-			s.leftover.wheels = append(s.leftover.wheels, w)
-			s.leftover.Unlock()
-			sh.mu.Unlock()
-			w.Each(func(e timingwheel.Expired[payload]) {
+		if left, hasNodes := sh.shut(); hasNodes {
+			left.each(func(e timingwheel.Expired[payload]) {
 				switch e.Tag {
 				case tagNode:
 					e.Value.node().owner.abandon()
@@ -101,10 +122,31 @@ func (s *Scheduler) shut() {
 					e.Value.context().fallBack()
 				}
 			})
-			continue
 		}
-		sh.mu.Unlock()
 	}
 	s.queue.Drain()
 	s.poller.close()
+}
+
+// shut moves what is pending to the Scheduler's leftover, unless it was before. It
+// reports whether there may be nodes among that.
+func (sh *shard) shut() (left leftover, hasNodes bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.closed {
+		return leftover{}, false
+	}
+	sh.closed = true
+	w := sh.wheel
+	left = leftover{w, sh.takeFallbacksLocked()}
+	// The poller may be about to drain this shard: it finds nothing.
+	sh.wheel = newWheel(&sh.s.config)
+	sh.n.handedBack += uint64(w.Len())
+	sh.n.cascaded += w.Cascaded()
+	if w.Len()+len(left.fallbacks) > 0 {
+		sh.s.leftover.Lock()
+		sh.s.leftover.left = append(sh.s.leftover.left, left)
+		sh.s.leftover.Unlock()
+	}
+	return left, sh.hadNodes
 }

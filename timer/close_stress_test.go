@@ -128,7 +128,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 		handed := make(chan int)
 		for range 2 {
 			go func() {
-				ps := s.Close()
+				ps := closeAll(s)
 				for i := 1; i < len(ps); i++ {
 					if ps[i].Deadline.Before(ps[i-1].Deadline) {
 						t.Error("not by deadline")
@@ -141,7 +141,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 		handedBack := <-handed + <-handed
 		adders.Wait()
 		require.NoError(t, s.Shutdown(context.Background()))
-		require.Empty(t, s.Close())
+		require.Empty(t, closeAll(s))
 		require.GreaterOrEqual(t, handedBack, pending)
 		require.Equal(t, started.Load(), ran.Load()+stopped.Load()+int64(handedBack))
 		st := s.Stats()
@@ -186,11 +186,11 @@ func TestStress_CloseWhileThePoolIsFull(t *testing.T) {
 			// of them, so would this test.
 			var handedBack int
 			if round%2 == 0 {
-				handedBack = len(s.Close())
+				handedBack = len(closeAll(s))
 			} else {
 				done := make(chan int)
 				inside := New(WithExecutor(executor.NewInline()))
-				_, err := inside.Start(0, func() { done <- len(s.Close()) })
+				_, err := inside.Start(0, func() { done <- len(closeAll(s)) })
 				require.NoError(t, err)
 				handedBack = <-done
 				require.NoError(t, inside.Shutdown(context.Background()))
@@ -263,7 +263,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 			// most of the others have run.
 			mu.Unlock()
 			if !closed.Swap(true) {
-				handed <- s.Close()
+				handed <- closeAll(s)
 			}
 			return
 		}

@@ -874,7 +874,7 @@ func TestContext_PendingAtClose(t *testing.T) {
 			defer cancelChild()
 			cancelled.Done()
 			start(t, s, time.Hour, func() {})
-			require.Len(t, s.Close(), 1, name)
+			require.Len(t, closeAll(s), 1, name)
 			require.EqualValues(t, 1, s.Stats().HandedBack, name)
 			require.EqualValues(t, 2, s.Stats().FellBack, name)
 			after, cancelAfter := s.WithTimeout(bg, time.Second)

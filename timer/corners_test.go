@@ -180,7 +180,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			start(t, closed, time.Second, interrupt)
 			start(t, closed, time.Second, func() { order = append(order, 0) })
 			advance()
-			require.Empty(t, closed.Close())
+			require.Empty(t, closeAll(closed))
 			require.Empty(t, order)
 			advance()
 			require.Equal(t, []int{0}, order)

@@ -47,7 +47,7 @@
 //   - A timer fires at most once a start. If Stop returned true the callback
 //     never runs, also when Stop races with expiry.
 //   - Nothing is lost: started = fired + stopped + pending + handed back by
-//     Close.
+//     Close + fallen back, beyond WithMaxPending, to package time.
 //   - A stale Handle never touches another timer.
 //   - Every method may be called from any goroutine and from inside callbacks.
 //   - A callback that panics or hangs harms no other timer.

@@ -68,9 +68,10 @@ type every struct {
 
 // Every runs f again and again, with the given period: the first time after one
 // period, and then at a fixed rate from there. See [EveryOption] for other ways.
-// It panics if period is not positive or f is nil. On a closed Scheduler, or on
-// one with too many pending timers, the Job is over at once, and counted in Stats
-// as rejected. A Job counts as one pending timer until it is over.
+// It panics if period is not positive or f is nil. On a closed Scheduler the Job is
+// over at once, and counted in Stats as rejected. A Job counts as one pending timer
+// until it is over; on a Scheduler with too many of these it falls back: see
+// [WithMaxPending].
 func (s *Scheduler) Every(period time.Duration, f func(), opts ...EveryOption) *Job {
 	mustBePositive("Every", period)
 	if f == nil {

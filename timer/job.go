@@ -72,13 +72,17 @@ type plan interface {
 // startJob starts a Job's timer to fire first after d.
 func (s *Scheduler) startJob(f func(), p plan, d time.Duration) *Job {
 	now := s.now() // it may panic, and so comes before the lock
-	j := &Job{f: f, plan: p, sh: s.lockShard()}
+	j := &Job{f: f, plan: p}
 	j.owner, j.callback = j, j.step
 	// Before the start: if it is due at once, it may be refused at once.
 	s.hand.jobs.Store(funcPayload(j.callback), j)
-	j.sh.restartLocked(now, &j.id, d, nodePayload(&j.node), tagNode)
+	for j.sh = s.lockShard(); !j.sh.settleLocked(d, tagNode); j.sh = s.lockShard() {
+		j.sh.unlock()
+		s.limit.gather(s.shards)
+	}
+	j.sh.placeLocked(now, &j.id, d, nodePayload(&j.node), tagNode)
 	// If it was due at once it has fired and started itself anew.
-	if j.over = !j.sh.wheel.Contains(j.id); j.over {
+	if j.over = !j.sh.containsLocked(j.id); j.over {
 		j.forget()
 	}
 	j.sh.unlock()
@@ -120,7 +124,7 @@ func (j *Job) Next() time.Time {
 
 func (j *Job) expireLocked(sh *shard, at moment) func() {
 	next, due := j.plan.occurLocked(j, at)
-	j.id = sh.rearmLocked(next, &j.node)
+	j.id = sh.rearmLocked(at.now, next, &j.node)
 	if !due {
 		return nil
 	}
@@ -148,8 +152,11 @@ func (j *Job) againLocked(state jobState) {
 
 // moveLocked has the timer fire next after d, instead of when it would.
 func (j *Job) moveLocked(now int64, d time.Duration) {
-	if !j.over {
-		j.sh.resetLocked(now, j.id, max(d, 1))
+	if j.over || j.sh.resetLocked(now, j.id, max(d, 1)) {
+		return
+	}
+	if f := j.sh.fallbackLocked(j.id); f != nil {
+		f.resetLocked(now, max(d, 1))
 	}
 }
 

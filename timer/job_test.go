@@ -634,7 +634,7 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 		c := s.Schedule(everySecond, func() {})
 		other := s.Every(time.Hour, func() { runs += 100 })
 		time.Sleep(5*time.Second + 500*time.Millisecond)
-		handed := s.Close()
+		handed := closeAll(s)
 		require.Len(t, handed, 3)
 		require.False(t, j.Stop(), "it was handed back")
 		require.False(t, c.Stop())
@@ -673,16 +673,26 @@ func TestJob_MaxPending(t *testing.T) {
 			s.Schedule(everySecond, func() { n++; full() }),
 		}
 		full()
-		over := s.Every(time.Second, func() { t.Error("ran") })
-		require.Zero(t, over.Next())
-		require.False(t, over.Stop())
-		require.False(t, s.Every(time.Second, func() { t.Error("ran") }, timer.FirstAfter(0)).Stop())
-		require.False(t, s.Schedule(everySecond, func() { t.Error("ran") }).Stop())
+		fell := 0
+		over := []*timer.Job{
+			s.Every(time.Second, func() { fell++ }),
+			s.Every(time.Second, func() { fell++ }, timer.FirstAfter(0)),
+			s.Every(time.Second, func() { fell++ }, timer.FixedDelay()),
+			s.Schedule(everySecond, func() { fell++ }),
+		}
+		require.False(t, over[0].Next().IsZero())
 		for range 10 {
 			clk.Advance(time.Second)
 			full()
 		}
 		require.Equal(t, 31, n)
+		require.Equal(t, 41, fell, "those for which there is no room run too")
+		require.EqualValues(t, 4, s.Stats().FellBack)
+		for _, j := range over {
+			require.True(t, j.Stop())
+			require.False(t, j.Stop())
+		}
+		clk.Advance(0)
 		for _, j := range js {
 			require.True(t, j.Stop())
 			start(t, s, time.Hour, func() {})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tickless/tickless/internal/hashmap"
 	"github.com/tickless/tickless/timingwheel"
 )
 
@@ -27,10 +28,7 @@ type Keyed[K comparable, V any] struct {
 
 // part is the keys of one shard.
 type part[K comparable, V any] struct {
-	entries map[K]*keyedEntry[K, V]
-	// peak is how large the map has been since it was made. Go's maps grow but
-	// do not shrink, so it is made anew when it has become much smaller.
-	peak int
+	entries hashmap.Map[K, *keyedEntry[K, V]]
 }
 
 // keyedEntry is a key with a pending timer.
@@ -82,24 +80,21 @@ func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	sh, p := k.lock(key)
 	err := k.setLocked(sh, p, key, value, now, d)
 	sh.unlock()
-	if err == ErrTooManyPending {
+	for err == errGather {
 		k.s.limit.gather(k.s.shards)
-		defer k.s.limit.gathered()
 		sh.mu.Lock()
-		if err = k.setLocked(sh, p, key, value, now, d); err == ErrTooManyPending {
-			sh.n.rejected++
-		}
+		err = k.setLocked(sh, p, key, value, now, d)
 		sh.unlock()
 	}
 	return err
 }
 
 func (k *Keyed[K, V]) setLocked(sh *shard, p *part[K, V], key K, value V, now int64, d time.Duration) error {
-	if sh.closed {
+	if k.s.closed.Load() {
 		sh.n.rejected++
 		return ErrClosed
 	}
-	if e := p.entries[key]; e != nil {
+	if e, ok := p.entries.Get(key); ok {
 		e.value = value
 		e.changes++
 		sh.resetLocked(now, e.id, d)
@@ -107,7 +102,7 @@ func (k *Keyed[K, V]) setLocked(sh *shard, p *part[K, V], key K, value V, now in
 	}
 	e := &keyedEntry[K, V]{keyed: k, sh: sh, key: key, value: value}
 	e.owner = e
-	p.put(e)
+	p.entries.Put(key, e)
 	id, err := sh.startLocked(now, d, nodePayload(&e.node), tagNode)
 	if err != nil {
 		p.remove(e)
@@ -124,8 +119,8 @@ func (k *Keyed[K, V]) Move(key K, d time.Duration) bool {
 	now := k.s.now()
 	sh, p := k.lock(key)
 	defer sh.unlock()
-	e := p.entries[key]
-	if e == nil {
+	e, ok := p.entries.Get(key)
+	if !ok {
 		return false
 	}
 	e.changes++
@@ -138,8 +133,8 @@ func (k *Keyed[K, V]) Move(key K, d time.Duration) bool {
 func (k *Keyed[K, V]) Remove(key K) (V, bool) {
 	sh, p := k.lock(key)
 	defer sh.unlock()
-	e := p.entries[key]
-	if e == nil || !sh.stopLocked(e.id) {
+	e, ok := p.entries.Get(key)
+	if !ok || !sh.stopLocked(e.id) {
 		var zero V
 		return zero, false
 	}
@@ -151,7 +146,7 @@ func (k *Keyed[K, V]) Remove(key K) (V, bool) {
 func (k *Keyed[K, V]) Get(key K) (V, bool) {
 	sh, p := k.lock(key)
 	defer sh.unlock()
-	if e := p.entries[key]; e != nil {
+	if e, ok := p.entries.Get(key); ok {
 		return e.value, true
 	}
 	var zero V
@@ -163,7 +158,7 @@ func (k *Keyed[K, V]) Len() int {
 	n := 0
 	for i := range k.parts {
 		k.s.shards[i].mu.Lock()
-		n += len(k.parts[i].entries)
+		n += k.parts[i].entries.Len()
 		k.s.shards[i].mu.Unlock()
 	}
 	return n
@@ -185,8 +180,8 @@ func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
 	for i := range k.parts {
 		sh := k.s.shards[i]
 		sh.mu.Lock()
-		turns = slices.Grow(turns, len(k.parts[i].entries))
-		for _, e := range k.parts[i].entries {
+		turns = slices.Grow(turns, k.parts[i].entries.Len())
+		for _, e := range k.parts[i].entries.All() {
 			if deadline, ok := sh.wheel.Deadline(e.id); ok {
 				turns = append(turns, turn{sh, e, deadline, e.changes})
 			}
@@ -224,28 +219,12 @@ func (e *keyedEntry[K, V]) pendingFunc() func() {
 	return func() { e.keyed.f(e.key, e.value) }
 }
 
+// abandon forgets all keys of the shard at once: all were pending, and so none is
+// any more.
 func (e *keyedEntry[K, V]) abandon() {
 	e.sh.mu.Lock()
-	e.part().remove(e)
+	e.part().entries.Clear()
 	e.sh.mu.Unlock()
 }
 
-func (p *part[K, V]) put(e *keyedEntry[K, V]) {
-	if p.entries == nil {
-		p.entries = make(map[K]*keyedEntry[K, V])
-	}
-	p.entries[e.key] = e
-	p.peak = max(p.peak, len(p.entries))
-}
-
-func (p *part[K, V]) remove(e *keyedEntry[K, V]) {
-	delete(p.entries, e.key)
-	const small = 1024
-	if n := len(p.entries); p.peak > small && n < p.peak/8 {
-		smaller := make(map[K]*keyedEntry[K, V], n)
-		for key, e := range p.entries {
-			smaller[key] = e
-		}
-		p.entries, p.peak = smaller, n
-	}
-}
+func (p *part[K, V]) remove(e *keyedEntry[K, V]) { p.entries.Delete(e.key) }

@@ -116,7 +116,7 @@ func TestKeyed_Model(t *testing.T) {
 		}
 		clk.Advance(0)
 		check()
-		require.Len(t, s.Close(), len(model))
+		require.Len(t, closeAll(s), len(model))
 		require.Zero(t, k.Len())
 		balanced(t, s.Stats())
 	}
@@ -355,7 +355,7 @@ func TestKeyed_Close(t *testing.T) {
 	require.NoError(t, k.Set("a", 1, time.Second))
 	require.NoError(t, k.Set("b", 0, time.Hour))
 	require.NoError(t, k.Set("b", 2, time.Minute))
-	handed := s.Close()
+	handed := closeAll(s)
 	require.Len(t, handed, 2)
 	require.Equal(t, epoch.Add(time.Second), handed[0].Deadline)
 	require.Equal(t, epoch.Add(time.Minute), handed[1].Deadline)
@@ -618,7 +618,7 @@ func TestKeyed_CloseRace(t *testing.T) {
 		for k.Len() == 0 && set.Load() < 500 {
 			runtime.Gosched()
 		}
-		handed := len(s.Close())
+		handed := len(closeAll(s))
 		wg.Wait()
 		require.NoError(t, s.Shutdown(t.Context()))
 		require.EqualValues(t, set.Load(), int(fired.Load())+handed)

@@ -46,10 +46,10 @@ func modelCases() []modelCase {
 		for _, size := range []int{2, 8, 256} {
 			for _, shards := range []int{1, 3} {
 				for _, start := range []time.Duration{0, 12345678912345, math.MaxInt64 - 1<<40} {
-					for kind := range 3 {
-						c := modelCase{tick: tick, size: size, shards: shards, start: start, tickers: kind == 1}
-						if kind == 2 {
-							c.limit = 20
+					for kind := range 4 {
+						c := modelCase{tick: tick, size: size, shards: shards, start: start, tickers: kind%2 == 1}
+						if kind >= 2 {
+							c.limit = 4 * shards
 						}
 						cases = append(cases, c)
 					}
@@ -73,6 +73,7 @@ type modelTimer struct {
 	deadline int64 // exact, in nanoseconds since the epoch
 	due      int64 // the moment at which the deadline's tick comes
 	atOnce   bool  // was due when it was last started: fired, if not yet run
+	fell     bool  // fell back when it was last started: due at its deadline, not at a tick
 	period   int64 // of a ticker
 	unread   int64 // the moment that is to be found in c, or none
 }
@@ -85,6 +86,8 @@ type coverage struct {
 	Saturated, AtOnce, Idle, Nested, NestedClose, Closed        int
 	Withdrawn, Received, Ticks, TicksDropped, Rejected          int
 	RejectedReset, AfterClose, HandedBack                       int
+	FellBack, FellBackFired, FellBackStopped, FellBackReset     int
+	FellBackHandedBack                                          int
 	Cascaded                                                    uint64
 }
 
@@ -108,7 +111,7 @@ type modelRun struct {
 	identified *modelTimer
 
 	pending, queued int // armed and not, or to run because it was due at once
-	n               struct{ started, fired, stopped, rejected, handedBack uint64 }
+	n               struct{ started, fired, stopped, rejected, handedBack, fellBack uint64 }
 	cover           *coverage
 }
 
@@ -181,11 +184,13 @@ func (r *modelRun) delay() time.Duration {
 }
 
 // set gives a timer its deadline, now that it was started or reset.
-func (r *modelRun) set(m *modelTimer, now int64, d time.Duration) {
-	m.deadline, m.atOnce = after(now, d), d <= 0
+func (r *modelRun) set(m *modelTimer, now int64, d time.Duration, fell bool) {
+	m.deadline, m.atOnce, m.fell = after(now, d), d <= 0, fell
 	m.due = r.dueAt(m.deadline)
 	m.armed = true
 	switch {
+	case fell:
+		m.due = m.deadline
 	case !m.atOnce:
 		r.pending++
 	case m.c != nil:
@@ -201,9 +206,11 @@ func (r *modelRun) set(m *modelTimer, now int64, d time.Duration) {
 // unset is when a timer is no longer armed.
 func (r *modelRun) unset(m *modelTimer) {
 	m.armed = false
-	if m.atOnce {
+	switch {
+	case m.fell:
+	case m.atOnce:
 		r.queued--
-	} else {
+	default:
 		r.pending--
 	}
 }
@@ -220,8 +227,7 @@ func (r *modelRun) settle(m *modelTimer, now int64) {
 }
 
 func (r *modelRun) fireChan(m *modelTimer) {
-	r.n.fired++
-	r.cover.Fired++
+	r.fired(m)
 	if m.unread == none {
 		m.unread = m.due
 	} else {
@@ -232,10 +238,24 @@ func (r *modelRun) fireChan(m *modelTimer) {
 		return
 	}
 	r.cover.Ticks++
-	r.n.started++
 	m.deadline += (m.due - m.deadline) / m.period * m.period
 	m.deadline = after(m.deadline, time.Duration(m.period))
+	if m.fell {
+		m.due = m.deadline
+		return
+	}
+	r.n.started++
 	m.due = r.dueAt(m.deadline)
+}
+
+// fired counts a timer as fired.
+func (r *modelRun) fired(m *modelTimer) {
+	if m.fell {
+		r.cover.FellBackFired++
+		return
+	}
+	r.n.fired++
+	r.cover.Fired++
 }
 
 // reached reports whether a timer's moment is now, in the middle of the
@@ -263,8 +283,7 @@ func (r *modelRun) callback(m *modelTimer) func() {
 			r.failf("a timer ran that is due at %d, deadline %d", m.due, m.deadline)
 		}
 		r.unset(m)
-		r.n.fired++
-		r.cover.Fired++
+		r.fired(m)
 		if r.rng.IntN(8) == 0 {
 			// From inside a callback, all may be done that is done outside.
 			r.cover.Nested++
@@ -338,9 +357,9 @@ func (r *modelRun) start(now int64) {
 		m.c, m.period = m.k.C, int64(d)
 	}
 	r.timers = append(r.timers, m)
-	if r.accepted(m, d, now, err) {
+	if ok, fell := r.accepted(m, d, now, err); ok {
 		r.n.started++
-		r.set(m, now, d)
+		r.set(m, now, d, fell)
 	}
 }
 
@@ -349,8 +368,8 @@ func (r *modelRun) tickerPeriod() time.Duration {
 }
 
 // accepted reports whether a timer that was started just now has to be pending,
-// or to have fired. err is what Start returned.
-func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) bool {
+// or to have fired, and whether it fell back. err is what Start returned.
+func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) (ok, fell bool) {
 	isHandle := m.t == nil && m.k == nil
 	if r.closed {
 		if isHandle && !errors.Is(err, timer.ErrClosed) {
@@ -358,13 +377,13 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 		}
 		r.n.rejected++
 		r.cover.AfterClose++
-		return false
+		return false, false
 	}
 	full := false
 	if r.c.limit > 0 && d > 0 {
 		surely := 0 // pending, whatever has become of those whose moment is now
 		for _, m := range r.timers {
-			if m.armed && !m.atOnce && m.due > now {
+			if m.armed && !m.atOnce && !m.fell && m.due > now {
 				surely++
 			}
 		}
@@ -374,25 +393,28 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 			// Some room may be taken by timers whose moment is now.
 			full = errors.Is(err, timer.ErrTooManyPending)
 		case r.nested && !full:
-			// Of the others Start is the only one to tell.
-			full = r.s.Stats().Rejected > r.n.rejected
+			full = r.s.Stats().FellBack > r.n.fellBack
 		}
 		if full && surely+r.undecided(now) < r.c.limit {
 			r.failf("refused with %d pending of %d", surely, r.c.limit)
 		}
 	}
-	if full {
-		if isHandle && !errors.Is(err, timer.ErrTooManyPending) {
+	switch {
+	case full && !isHandle:
+		r.n.fellBack++
+		r.cover.FellBack++
+		return true, true
+	case full:
+		if !errors.Is(err, timer.ErrTooManyPending) {
 			r.failf("Start with too many pending: %v", err)
 		}
 		r.n.rejected++
 		r.cover.Rejected++
-		return false
-	}
-	if err != nil {
+		return false, false
+	case err != nil:
 		r.failf("Start: %v", err)
 	}
-	return true
+	return true, false
 }
 
 // undecided counts the timers whose moment has come and that may still take up
@@ -400,7 +422,7 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 func (r *modelRun) undecided(now int64) int {
 	n := 0
 	for _, m := range r.timers {
-		if m.armed && !m.atOnce && m.due <= now {
+		if m.armed && !m.atOnce && !m.fell && m.due <= now {
 			n++
 		}
 	}
@@ -445,6 +467,10 @@ func (r *modelRun) stop(m *modelTimer, reached bool) {
 
 func (r *modelRun) stopped(m *modelTimer) {
 	r.unset(m)
+	if m.fell {
+		r.cover.FellBackStopped++
+		return
+	}
 	r.n.stopped++
 	r.cover.Stopped++
 }
@@ -476,15 +502,23 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 	old := m.deadline
 	if was {
 		r.unset(m)
-	} else {
-		if !r.accepted(m, d, now, nil) {
+	}
+	fell := false
+	if !was || m.fell {
+		// One that fell back is started again: there may be room by now.
+		var ok bool
+		if ok, fell = r.accepted(m, d, now, nil); !ok {
 			r.cover.RejectedReset++
 			return
 		}
 		r.n.started++
-		r.cover.ResetFired++
+		if was {
+			r.cover.FellBackReset++
+		} else {
+			r.cover.ResetFired++
+		}
 	}
-	r.set(m, now, d)
+	r.set(m, now, d, fell)
 	if m.deadline >= old {
 		r.cover.ResetLater++
 	} else {
@@ -571,10 +605,10 @@ func (r *modelRun) checkStats() {
 	st := r.s.Stats()
 	switch {
 	case st.Started != r.n.started, st.Stopped != r.n.stopped, st.Fired != r.n.fired+uint64(r.queued),
-		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending,
+		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending, st.FellBack != r.n.fellBack,
 		st.Queued != r.queued, st.Dropped != 0:
 		r.failf("%+v, pending %d, queued %d, but %+v", r.n, r.pending, r.queued, st)
-	case st.Started != st.Fired+st.Stopped+st.HandedBack+uint64(st.Pending):
+	case st.Started != st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending):
 		r.failf("conservation: %+v", st)
 	}
 	if st.Lateness.Count() != st.Fired || st.Lateness.Max() >= r.c.tick {
@@ -584,7 +618,7 @@ func (r *modelRun) checkStats() {
 
 // close closes the Scheduler and compares what it hands back.
 func (r *modelRun) close() {
-	ps := r.s.Close()
+	ps := closeAll(r.s)
 	if r.closed && ps != nil {
 		r.failf("a second Close handed back %d", len(ps))
 	}
@@ -639,6 +673,10 @@ func (r *modelRun) close() {
 
 func (r *modelRun) handedBack(m *modelTimer) {
 	r.unset(m)
+	if m.fell {
+		r.cover.FellBackHandedBack++
+		return
+	}
 	r.n.handedBack++
 	r.cover.HandedBack++
 }

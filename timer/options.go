@@ -81,6 +81,17 @@ func WithExecutor(e executor.Executor) Option {
 // WithMaxPending limits how many timers may be pending at a time. A timer that
 // fires or is stopped makes room at once. The default is no limit. New panics
 // if n is not positive.
+//
+// Beyond the limit Start and [Keyed.Set] return [ErrTooManyPending]. What has no
+// error to return falls back: Timers, Tickers, Jobs, Sleep and contexts go on by a
+// timer of package time's, or an alarm of the clock that was given, and are counted
+// in Stats as FellBack. Were they not started, timeouts would fail to come just
+// when the process is overloaded. So the limit bounds the memory of the Scheduler,
+// not that of the process: who wants that uses Start.
+//
+// Stop, Reset and Close do to those that fell back what they do to others. One
+// that is started again, by a Reset, is the Scheduler's again if there is room. A
+// Ticker stays outside until then, a Job as long as it lives.
 func WithMaxPending(n int) Option {
 	return option(func(c *config) {
 		if n <= 0 {

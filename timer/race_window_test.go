@@ -142,7 +142,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		// Half of them are due just when the bucket expires.
 		c.due = moment + max(0, rng.Int64N(2*spread)-spread)*r.tick
 		now := r.s.now()
-		sh, id, err := r.s.start(now, time.Duration(c.due-now), funcPayload(r.fs[i]), tagFunc)
+		sh, id, err := r.s.place(now, time.Duration(c.due-now), funcPayload(r.fs[i]), tagFunc)
 		require.NoError(r.t, err)
 		c.h = sh.handle(id)
 	}
@@ -257,7 +257,7 @@ func (r *windowRace) sum() (st [2]windowStats) {
 // finish checks that all timers are accounted for.
 func (r *windowRace) finish() {
 	require.NoError(r.t, r.s.Shutdown(context.Background()))
-	require.Empty(r.t, r.s.Close())
+	require.Empty(r.t, closeAll(r.s))
 	s := r.s.Stats()
 	require.Equal(r.t, r.rounds*uint64(len(r.all)), s.Started)
 	require.Equal(r.t, s.Started, s.Fired+s.Stopped)

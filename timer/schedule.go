@@ -68,9 +68,10 @@ const looking = running + 1
 // by two goroutines at once. If it panics there, when a run begins, the run is
 // made all the same; the panic then goes where a panic of f's does, and sched is
 // asked again a minute later; until then [Job.Next] is the last that it gave.
-// Schedule panics if sched or f is nil. On a closed Scheduler, or on one with too
-// many pending timers, the Job is over at once, and counted in Stats as rejected.
-// A Job counts as one pending timer until it is over.
+// Schedule panics if sched or f is nil. On a closed Scheduler the Job is over at
+// once, and counted in Stats as rejected. A Job counts as one pending timer until it
+// is over; on a Scheduler with too many of these it falls back: see
+// [WithMaxPending].
 func (s *Scheduler) Schedule(sched Schedule, f func()) *Job {
 	if sched == nil || f == nil {
 		panic("timer: Schedule with a nil Schedule or func")

@@ -26,6 +26,10 @@ type Scheduler struct {
 	shards []*shard
 	limit  *limit // nil: none
 
+	// closed is set once, before the shards are closed: no start is accepted after
+	// another was refused for it.
+	closed atomic.Bool
+
 	// tokens hands each P a *token, and so a shard of its own, most of the time.
 	tokens    sync.Pool
 	nextToken atomic.Uint32
@@ -42,7 +46,7 @@ type Scheduler struct {
 	// leftover is what Close will hand back.
 	leftover struct {
 		sync.Mutex
-		wheels []*timingwheel.Wheel[payload]
+		left []leftover
 	}
 }
 
@@ -51,7 +55,7 @@ type Scheduler struct {
 //	shard.mu   everything about the timers of a shard: its wheel, and the fields
 //	           of the Timers and Tickers whose home it is
 //	  > delayqueue's   inside package delayqueue
-//	  > limit.mu, hand.mu, the executor's own
+//	  > limit.mu, hand.mu, the executor's own, the clock's
 //	poller.mu  when the alarm is set for, whether the poller is awake
 //	  > delayqueue's, hand.mu
 //
@@ -130,31 +134,30 @@ func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
 	return h, nil
 }
 
-// start starts a timer on a shard of its choice, which becomes its home.
-func (s *Scheduler) start(now int64, d time.Duration, p payload, tag uint8) (*shard, timingwheel.ID, error) {
-	sh := s.lockShard()
-	id, err := sh.startLocked(now, d, p, tag)
-	sh.unlock()
-	if err != nil {
-		id, err = s.retry(sh, err, now, d, p, tag)
+// place starts a timer on a shard of its choice, which becomes its home. If there
+// is no room it falls back. The error is ErrClosed.
+func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id timingwheel.ID, err error) {
+	for {
+		sh = s.lockShard()
+		if sh.settleLocked(d, tag) {
+			err = sh.placeLocked(now, &id, d, p, tag)
+			sh.unlock()
+			return sh, id, err
+		}
+		sh.unlock()
+		s.limit.gather(s.shards)
 	}
-	return sh, id, err
 }
 
-// retry starts a timer once more if it was for want of room that it was not
-// started, now with all the room there is in all shards.
-func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (timingwheel.ID, error) {
-	if err != ErrTooManyPending {
-		return timingwheel.ID{}, err
+// retry starts a timer once more if it is not known why it was not started: for
+// want of room in all shards or just in this one.
+func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, _ error) {
+	for err == errGather {
+		s.limit.gather(s.shards)
+		sh.mu.Lock()
+		id, err = sh.startLocked(now, d, p, tag)
+		sh.unlock()
 	}
-	s.limit.gather(s.shards)
-	defer s.limit.gathered()
-	sh.mu.Lock()
-	id, err := sh.startLocked(now, d, p, tag)
-	if err == ErrTooManyPending {
-		sh.n.rejected++
-	}
-	sh.unlock()
 	return id, err
 }
 

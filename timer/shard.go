@@ -22,8 +22,10 @@ type shard struct {
 	// All below is guarded by mu.
 
 	wheel *timingwheel.Wheel[payload]
-	// closed is set once by Close. No timer is started after it.
+	// closed: Close has taken out what was pending.
 	closed bool
+	// hadNodes: the tag of some timer was tagNode or tagContext.
+	hadNodes bool
 	// wake is the earliest expiration of a bucket that was queued, as the
 	// queue's head, since the lock was taken: whoever unlocks the shard tells
 	// the poller. never if there is none; emptied if there is none and the last
@@ -35,12 +37,15 @@ type shard struct {
 	// rearmed counts the timers among those being fired that were started anew.
 	rearmed int
 	n       counts
+	// fallbacks are the timers for which there was no room; nil if there never were
+	// any.
+	fallbacks *fallbacks
 	// moreHomes[rest-1] is the home of those with another rest.
 	moreHomes []*home
 
 	// It keeps two shards' locks out of one pair of cache lines, and makes a shard
 	// five lines long, so that it begins where a line does.
-	_ [152]byte
+	_ [144]byte
 }
 
 const (
@@ -94,16 +99,24 @@ func (sh *shard) unlockAndWake() {
 
 // startLocked starts a timer. If it is due already it fires at once. The zero
 // id names no timer: that is what a timer that fired at once gets, unless it has
-// started itself anew.
+// started itself anew. The error is ErrClosed, ErrTooManyPending, or errGather.
 func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
-	if sh.closed {
+	if sh.s.closed.Load() {
 		sh.n.rejected++
 		return id, ErrClosed
 	}
 	held := 0
+	if tag >= tagNode {
+		sh.hadNodes = true
+	}
 	if d > 0 || tag == tagNode {
-		if l := sh.s.limit; l != nil && !l.takeLocked(sh) {
-			return id, ErrTooManyPending
+		if l := sh.s.limit; l != nil {
+			if err := l.takeLocked(sh); err != nil {
+				if err == ErrTooManyPending {
+					sh.n.rejected++
+				}
+				return id, err
+			}
 		}
 		held = 1
 	}
@@ -123,49 +136,21 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 
 // rearmLocked starts a node's timer anew while it expires, to fire at a moment
 // after the one that expireLocked was given. The timer keeps the room that it had
-// among the pending ones.
-func (sh *shard) rearmLocked(deadline int64, n *node) timingwheel.ID {
+// among the pending ones; if it had none it falls back again.
+func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
+	if sh.fallbacks != nil && sh.fallbacks.firing {
+		return sh.addFallbackLocked(now, deadline, nodePayload(n), tagNode)
+	}
 	id, ok := sh.wheel.AddTagged(deadline, nodePayload(n), tagNode)
 	if !ok {
-		// The moment that expireLocked was given was read under this lock, and so
-		// is not before what the wheel was last told.
-		panic("timer: a timer that is started anew is due already")
+		// Not with a clock that never goes back: the moment that expireLocked was
+		// given was read under this lock, and so is not before what the wheel was
+		// last told. With another, a panic here would leave the shard locked.
+		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, nodePayload(n), tagNode)
 	}
 	sh.n.started++
 	sh.rearmed++
 	return id
-}
-
-// restartLocked starts a timer whose home this is, and keeps its id in *id unless
-// it fired at once. If all room for
-// pending timers seems taken, it unlocks the shard to look for some elsewhere;
-// if there is none the timer is rejected.
-func (sh *shard) restartLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
-	i, err := sh.startLocked(now, d, p, tag)
-	if err == ErrTooManyPending {
-		last := *id
-		sh.unlock()
-		sh.s.limit.gather(sh.s.shards)
-		defer sh.s.limit.gathered()
-		sh.mu.Lock()
-		// Another goroutine may have started the timer anew meanwhile: then this
-		// call came first, and what it would have started is replaced, even if that
-		// other timer is gone already. If it was due at once it has left nothing but
-		// a value, and then this call comes last.
-		if *id != last {
-			return nil
-		}
-		if tag == tagChan {
-			withdraw(p.channel())
-		}
-		if i, err = sh.startLocked(now, d, p, tag); err == ErrTooManyPending {
-			sh.n.rejected++
-		}
-	}
-	if i != (timingwheel.ID{}) {
-		*id = i
-	}
-	return err
 }
 
 // removeLocked takes a timer out of the wheel before its time.
@@ -180,7 +165,7 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 // stopLocked takes a timer out. It reports false if there is none of that id.
 func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	if _, ok := sh.removeLocked(id); !ok {
-		return false
+		return sh.stopFallbackLocked(id)
 	}
 	sh.n.stopped++
 	if sh.s.limit != nil {
@@ -189,8 +174,14 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	return true
 }
 
+// containsLocked reports whether there is a timer of that id.
+func (sh *shard) containsLocked(id timingwheel.ID) bool {
+	return sh.wheel.Contains(id) || sh.fallbackLocked(id) != nil
+}
+
 // resetLocked gives a timer another deadline. It reports false if there is none
-// of that id.
+// of that id among the pending ones: one that fell back is to be stopped and
+// started again, since there may be room by now.
 func (sh *shard) resetLocked(now int64, id timingwheel.ID, d time.Duration) bool {
 	if d > 0 {
 		sh.wheel.Observe(now)

@@ -12,8 +12,7 @@ func (s *Scheduler) Sleep(d time.Duration) {
 	}
 	z := &sleeper{up: make(chan struct{})}
 	z.owner = z
-	_, _, err := s.start(s.now(), d, nodePayload(&z.node), tagNode)
-	if err != nil {
+	if _, _, err := s.place(s.now(), d, nodePayload(&z.node), tagNode); err != nil {
 		// There is no error to return. Were it not to sleep, a loop that waits
 		// between two attempts would wait no more.
 		s.clock.NewAlarm(z.abandon).Reset(d)

@@ -21,18 +21,19 @@ type Stats struct {
 	Fired uint64
 	// Stopped counts the timers that were stopped before their time came.
 	Stopped uint64
-	// HandedBack counts the timers that were pending at Close or Shutdown.
+	// HandedBack counts the timers that were pending at Close or Shutdown, without
+	// those that Close hands back although they had fallen back.
 	HandedBack uint64
 	// FellBack counts the timers that go on outside of the Scheduler, by a timer of
-	// package time's or an alarm of the clock that was given, because the Scheduler
-	// was closed or had too many pending: when they were started, or, if they were
-	// pending, at Close.
+	// package time's or an alarm of the clock that was given, because there were too
+	// many pending when they were started; and the contexts that were made after
+	// Close, or were pending then. What becomes of them is counted nowhere.
 	FellBack uint64
 	// Pending is the number of timers waiting for their time.
 	Pending int
 
-	// Rejected counts the timers that were not started, because the Scheduler
-	// was closed or had too many pending.
+	// Rejected counts the timers that were not started: because the Scheduler was
+	// closed or, of Start and of a Keyed, because it had too many pending.
 	Rejected uint64
 	// Dropped counts the callbacks of fired timers that the executor refused.
 	Dropped uint64

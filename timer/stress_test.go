@@ -104,12 +104,12 @@ func stressRound(t *testing.T, round int) {
 	}
 	time.Sleep(time.Duration(20+round%7*10) * time.Millisecond)
 	// Close races with the starts, the stops and the expiries.
-	handedBack := len(s.Close())
+	handedBack := len(closeAll(s))
 	time.Sleep(time.Millisecond)
 	close(stop)
 	wg.Wait()
 	require.NoError(t, s.Shutdown(context.Background()))
-	handedBack += len(s.Close())
+	handedBack += len(closeAll(s))
 
 	var started, runs, stopped int
 	for _, xs := range all {

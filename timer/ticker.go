@@ -31,9 +31,9 @@ type Ticker struct {
 }
 
 // NewTicker makes a Ticker that sends the current time on its channel every d,
-// the first time after d. It panics if d is not positive. On a closed Scheduler,
-// or on one with too many pending timers, the Ticker is already stopped, and
-// counted in Stats as rejected.
+// the first time after d. It panics if d is not positive. On a closed Scheduler
+// the Ticker is already stopped, and counted in Stats as rejected. On one with too
+// many pending timers it falls back: see [WithMaxPending].
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
@@ -43,10 +43,15 @@ func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 	c := make(chan time.Time, 1)
 	t := &Ticker{C: c, c: c}
 	t.owner = t
-	t.sh = s.lockShard()
-	t.startLocked(now, d)
-	t.sh.unlock()
-	return t
+	for {
+		t.sh = s.lockShard()
+		done := t.startLocked(now, d)
+		t.sh.unlock()
+		if done {
+			return t
+		}
+		s.limit.gather(s.shards)
+	}
 }
 
 // Tick is NewTicker(d).C. It returns nil if d is not positive. The Scheduler keeps
@@ -85,25 +90,42 @@ func (t *Ticker) Reset(d time.Duration) {
 		t.inner.Reset(d)
 		return
 	}
-	now := t.sh.s.now()
-	t.sh.mu.Lock()
-	withdraw(t.c)
-	t.startLocked(now, d)
-	t.sh.unlock()
+	sh := t.sh
+	now := sh.s.now()
+	for {
+		sh.mu.Lock()
+		done := t.startLocked(now, d)
+		sh.unlock()
+		if done {
+			return
+		}
+		sh.s.limit.gather(sh.s.shards)
+	}
 }
 
-// startLocked starts the ticks, or gives them another period.
-func (t *Ticker) startLocked(now int64, d time.Duration) {
-	t.period, t.next = d, deadlineAfter(now, d)
-	if !t.sh.resetLocked(now, t.id, d) {
-		t.sh.restartLocked(now, &t.id, d, nodePayload(&t.node), tagNode)
+// startLocked starts the ticks, or gives them another period, unless it reports
+// that it has done nothing. Of two Resets that race the one that comes last here
+// decides on period and phase both.
+func (t *Ticker) startLocked(now int64, d time.Duration) (done bool) {
+	pending := t.sh.wheel.Contains(t.id)
+	if !pending && !t.sh.settleLocked(d, tagNode) {
+		return false
 	}
+	withdraw(t.c)
+	t.period, t.next = d, deadlineAfter(now, d)
+	if !pending {
+		t.sh.stopFallbackLocked(t.id)
+		t.sh.placeLocked(now, &t.id, d, nodePayload(&t.node), tagNode)
+	} else {
+		t.sh.resetLocked(now, t.id, d)
+	}
+	return true
 }
 
 func (t *Ticker) expireLocked(sh *shard, at moment) func() {
 	sendTime(t.c, at.time)
 	t.next = nextInPhase(t.next, t.period, at.now)
-	t.id = sh.rearmLocked(t.next, &t.node)
+	t.id = sh.rearmLocked(at.now, t.next, &t.node)
 	return nil
 }
 

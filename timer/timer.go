@@ -31,23 +31,25 @@ type Timer struct {
 // AfterFunc waits for d and then runs f on the Scheduler's executor. The Timer
 // that it returns can be used to cancel the call with Stop; its C is nil.
 //
-// On a closed Scheduler, or on one with too many pending timers, the Timer is
-// already stopped, and counted in Stats as rejected. A nil f is accepted; the
-// panic of calling it goes to the panic handler.
+// On a closed Scheduler the Timer is already stopped, and counted in Stats as
+// rejected. On one with too many pending timers it falls back: see
+// [WithMaxPending]. A nil f is accepted; the panic of calling it goes to the panic
+// handler.
 func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
 	return s.newTimer(s.now(), d, nil, funcPayload(f), tagFunc)
 }
 
 // NewTimer makes a Timer that will send the current time on its channel after d.
-// On a closed Scheduler, or on one with too many pending timers, the Timer is
-// already stopped, and counted in Stats as rejected.
+// On a closed Scheduler the Timer is already stopped, and counted in Stats as
+// rejected. On one with too many pending timers it falls back: see
+// [WithMaxPending].
 func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 	c := make(chan time.Time, 1)
 	return s.newTimer(s.now(), d, c, chanPayload(c), tagChan)
 }
 
 func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p payload, tag uint8) *Timer {
-	sh, id, _ := s.start(now, d, p, tag)
+	sh, id, _ := s.place(now, d, p, tag)
 	return &Timer{C: c, sh: sh, p: p, tag: tag, id: id}
 }
 
@@ -81,21 +83,36 @@ func (t *Timer) Stop() bool {
 // then it does not wait for the earlier run. It panics on a Timer that was not
 // made by NewTimer or AfterFunc.
 //
-// A Timer that was not active is started anew, and so may be rejected, as by
-// NewTimer: then it stays stopped, and is counted in Stats.
+// A Timer that was not active is started again. On a closed Scheduler it stays
+// stopped, and is counted in Stats as rejected.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.outside("Reset").Reset(d)
 	}
-	now := t.sh.s.now()
-	t.sh.mu.Lock()
-	active := t.sh.resetLocked(now, t.id, d)
-	if !active {
-		active = t.withdrawLocked()
-		t.sh.restartLocked(now, &t.id, d, t.p, t.tag)
+	sh := t.sh
+	now := sh.s.now()
+	for {
+		sh.mu.Lock()
+		active, done := t.resetLocked(now, d)
+		sh.unlock()
+		if done {
+			return active
+		}
+		sh.s.limit.gather(sh.s.shards)
 	}
-	t.sh.unlock()
-	return active
+}
+
+// resetLocked is Reset, unless it reports that it has done nothing.
+func (t *Timer) resetLocked(now int64, d time.Duration) (active, done bool) {
+	if t.sh.resetLocked(now, t.id, d) {
+		return true, true
+	}
+	if !t.sh.settleLocked(d, t.tag) {
+		return false, false
+	}
+	active = t.sh.stopFallbackLocked(t.id) || t.withdrawLocked()
+	t.sh.placeLocked(now, &t.id, d, t.p, t.tag)
+	return active, true
 }
 
 // outside returns the timer of package time that t is.

@@ -20,13 +20,14 @@ const module = "github.com/tickless/tickless"
 // that a new one takes its place in the order knowingly.
 var mayImport = map[string][]string{
 	// The leaves.
-	"bucket":          {},
-	"clock":           {},
-	"delayqueue":      {"clock"},
-	"executor":        {},
-	"internal/alarm":  {"clock"},
-	"internal/layout": {},
-	"timertest":       {"clock"},
+	"bucket":           {},
+	"clock":            {},
+	"delayqueue":       {"clock"},
+	"executor":         {},
+	"internal/alarm":   {"clock"},
+	"internal/hashmap": {},
+	"internal/layout":  {},
+	"timertest":        {"clock"},
 
 	"benchmarks/internal/hashedwheel": {},
 	"benchmarks/internal/heaptimer":   {},
@@ -42,7 +43,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "timingwheel"}
+	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/hashmap", "timingwheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 )
 

@@ -62,7 +62,10 @@ func (*tickless) Fired(int) {}
 func (b *tickless) Wakeups() (uint64, bool) { return b.scheduler.Stats().Wakeups, true }
 
 func (b *tickless) Close() (int, error) {
-	pending := len(b.scheduler.Close())
+	pending := 0
+	for range b.scheduler.Close() {
+		pending++
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return pending, errors.Join(b.scheduler.Shutdown(ctx), b.executor.Shutdown(ctx))

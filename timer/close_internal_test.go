@@ -1,0 +1,85 @@
+package timer
+
+import (
+	"hash/maphash"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// closeAll closes s and returns what was pending.
+func closeAll(s *Scheduler) []Pending { return slices.Collect(s.Close()) }
+
+// Close comes to one shard after another. While it waits for one, those that it has
+// yet to come to refuse what the others do.
+func TestClose_IsMonotonic(t *testing.T) {
+	s := New(WithShards(3))
+	start := func(sh *shard) error {
+		sh.mu.Lock()
+		defer sh.unlock()
+		id, err := sh.startLocked(s.now(), time.Hour, funcPayload(func() {}), tagFunc)
+		sh.stopLocked(id)
+		return err
+	}
+	k := NewKeyed(s, func(int, int) {})
+	require.NoError(t, k.Set(keyOf(k, 2), 1, time.Hour))
+	s.shards[1].mu.Lock()
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Close() })
+	for start(s.shards[0]) == nil {
+		runtime.Gosched()
+	}
+	require.ErrorIs(t, start(s.shards[2]), ErrClosed)
+	require.ErrorIs(t, k.Set(keyOf(k, 2), 2, time.Hour), ErrClosed)
+	s.shards[1].mu.Unlock()
+	wg.Wait()
+	for _, sh := range s.shards {
+		require.ErrorIs(t, start(sh), ErrClosed)
+	}
+}
+
+// keyOf returns a key of a shard.
+func keyOf(k *Keyed[int, int], shard int) int {
+	for key := 0; ; key++ {
+		if int(maphash.Comparable(k.seed, key)%uint64(len(k.parts))) == shard {
+			return key
+		}
+	}
+}
+
+// What Close returns is collected when it is asked for, and can be asked for again.
+func TestClose_CollectsOnDemand(t *testing.T) {
+	s := New()
+	const n = 200_000
+	for i := range n {
+		_, err := s.Start(time.Duration(i+1)*time.Hour, func() {})
+		require.NoError(t, err)
+	}
+	before := allocated()
+	left := s.Close()
+	require.Less(t, allocated()-before, uint64(200_000), "bytes")
+	for range 2 {
+		var last time.Time
+		got := 0
+		for p := range left {
+			require.False(t, p.Deadline.Before(last))
+			last = p.Deadline
+			got++
+		}
+		require.Equal(t, n, got)
+	}
+	for range left {
+		break
+	}
+	require.Empty(t, closeAll(s))
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}

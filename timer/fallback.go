@@ -1,0 +1,175 @@
+package timer
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// A fallback is a timer for which there was no room among the pending ones, but
+// whose start cannot fail: a Timer, a Ticker, a Job or a Sleep. It waits for an
+// alarm of the clock's own, which on the system's is a timer of package time's, and
+// otherwise does what a pending timer does: it is of a shard, whose lock guards it,
+// and has an id, by which it is stopped and reset. It is not counted among the
+// pending ones, and leaves the shard when it fires, is stopped, or is handed back
+// by Close.
+type fallback struct {
+	sh    *shard
+	alarm clock.Alarm
+
+	// All below is guarded by sh.mu.
+
+	id       timingwheel.ID
+	deadline int64
+	p        payload
+	tag      uint8
+}
+
+// fallbacks are those of a shard.
+type fallbacks struct {
+	byID map[timingwheel.ID]*fallback
+	last uint64 // the number of the last one's id
+	// firing: one of them is being fired. A node that starts again meanwhile
+	// becomes another of them.
+	firing bool
+}
+
+// placeLocked starts a timer whose home this is, and which must be started: it
+// falls back if there is no room. It keeps the timer's id in *id unless it fired at
+// once, and perhaps started itself anew. The error is ErrClosed.
+func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
+	i, err := sh.startLocked(now, d, p, tag)
+	if err == ErrTooManyPending {
+		sh.n.rejected-- // it is not
+	}
+	// If the error is errGather there was no room a moment ago: see settleLocked.
+	if err == ErrTooManyPending || err == errGather {
+		i, err = sh.fallBackLocked(now, d, p, tag), nil
+	}
+	if i != (timingwheel.ID{}) {
+		*id = i
+	}
+	return err
+}
+
+// settleLocked makes sure that the start which follows, in the same critical
+// section, knows whether there is room. It reports false, and has changed nothing, if
+// that takes a gathering: then the caller unlocks the shard, calls gather, and does
+// all anew, since others may have come in between.
+func (sh *shard) settleLocked(d time.Duration, tag uint8) bool {
+	l := sh.s.limit
+	return l == nil || d <= 0 && tag != tagNode || sh.s.closed.Load() || l.fillLocked(sh) != errGather
+}
+
+// fallBackLocked starts a timer for which there is no room.
+func (sh *shard) fallBackLocked(now int64, d time.Duration, p payload, tag uint8) timingwheel.ID {
+	sh.n.started++
+	sh.n.fellBack++
+	if d <= 0 {
+		sh.fireFallbackLocked(p, tag)
+		return timingwheel.ID{}
+	}
+	return sh.addFallbackLocked(now, deadlineAfter(now, d), p, tag)
+}
+
+func (sh *shard) addFallbackLocked(now, deadline int64, p payload, tag uint8) timingwheel.ID {
+	fs := sh.fallbacks
+	if fs == nil {
+		fs = new(fallbacks)
+		sh.fallbacks = fs
+	}
+	if fs.byID == nil {
+		fs.byID = make(map[timingwheel.ID]*fallback)
+	}
+	fs.last++
+	f := &fallback{sh: sh, id: bucket.Foreign(fs.last), deadline: deadline, p: p, tag: tag}
+	f.alarm = sh.s.clock.NewAlarm(f.ring)
+	fs.byID[f.id] = f
+	f.alarm.Reset(time.Duration(deadline - now))
+	return f.id
+}
+
+// ring is the alarm's function. What it has to do, all of it under the lock, was
+// decided otherwise if f is no longer the shard's.
+func (f *fallback) ring() {
+	sh := f.sh
+	sh.mu.Lock()
+	defer sh.unlock()
+	if sh.fallbackLocked(f.id) != f {
+		return
+	}
+	if early := f.deadline - sh.s.now(); early > 0 {
+		f.alarm.Reset(time.Duration(early))
+		return
+	}
+	f.leaveLocked()
+	sh.fireFallbackLocked(f.p, f.tag)
+}
+
+// fallbackLocked returns the fallback of an id, or nil.
+func (sh *shard) fallbackLocked(id timingwheel.ID) *fallback {
+	if sh.fallbacks == nil {
+		return nil
+	}
+	return sh.fallbacks.byID[id]
+}
+
+func (f *fallback) leaveLocked() {
+	fs := f.sh.fallbacks
+	delete(fs.byID, f.id)
+	if len(fs.byID) == 0 {
+		fs.byID = nil // maps do not shrink
+	}
+}
+
+// resetLocked gives a fallback another deadline.
+func (f *fallback) resetLocked(now int64, d time.Duration) {
+	f.deadline = deadlineAfter(now, d)
+	f.alarm.Reset(time.Duration(f.deadline - now))
+}
+
+// stopFallbackLocked takes a fallback out. It reports false if there is none of
+// that id.
+func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
+	f := sh.fallbackLocked(id)
+	if f == nil {
+		return false
+	}
+	f.leaveLocked()
+	f.alarm.Stop()
+	return true
+}
+
+// fireFallbackLocked fires a fallback that has left.
+func (sh *shard) fireFallbackLocked(p payload, tag uint8) {
+	if sh.fallbacks == nil {
+		sh.fallbacks = new(fallbacks)
+	}
+	var at moment
+	if tag != tagFunc {
+		at = sh.s.moment()
+	}
+	sh.fallbacks.firing = true
+	f, ok := sh.expireLocked(p, tag, at)
+	sh.fallbacks.firing = false
+	if ok {
+		sh.s.hand.soonLocked(sh, f)
+	}
+}
+
+// takeFallbacksLocked returns all fallbacks, which leave the shard: none of them
+// will fire.
+func (sh *shard) takeFallbacksLocked() []*fallback {
+	if sh.fallbacks == nil {
+		return nil
+	}
+	fs := make([]*fallback, 0, len(sh.fallbacks.byID))
+	for _, f := range sh.fallbacks.byID {
+		f.alarm.Stop()
+		fs = append(fs, f)
+	}
+	sh.fallbacks.byID = nil
+	return fs
+}
