@@ -3,6 +3,8 @@ package timer
 import (
 	"context"
 	"time"
+
+	"go.uber.org/atomic"
 )
 
 // WithTimeout is [context.WithTimeout] with the Scheduler's timers: it returns
@@ -13,8 +15,7 @@ func (s *Scheduler) WithTimeout(parent context.Context, d time.Duration) (contex
 
 // WithTimeoutCause is [context.WithTimeoutCause] with the Scheduler's timers.
 func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	at := s.clock.Now()
-	now := s.since(at)
+	at, now := s.read()
 	return s.withDeadline(parent, now, deadlineAfter(now, d), at.Add(d), cause)
 }
 
@@ -61,21 +62,21 @@ func (s *Scheduler) WithDeadline(parent context.Context, deadline time.Time) (co
 // WithDeadlineCause is [context.WithDeadlineCause] with the Scheduler's timers.
 // See [Scheduler.WithDeadline].
 func (s *Scheduler) WithDeadlineCause(parent context.Context, deadline time.Time, cause error) (context.Context, context.CancelFunc) {
-	at := s.clock.Now()
-	now := s.since(at)
+	at, now := s.read()
 	return s.withDeadline(parent, now, deadlineAfter(now, deadline.Sub(at)), deadline, cause)
 }
 
-// since turns a reading of the clock into a moment of now's.
-func (s *Scheduler) since(t time.Time) int64 {
-	now := int64(t.Sub(s.epoch))
-	if now < 0 {
-		if s.system {
-			s.mustBeAtHome()
-		}
-		return 0
+// read reads the clock: the time, and the moment that now would have returned.
+func (s *Scheduler) read() (at time.Time, now int64) {
+	if !s.system {
+		at = s.clock.Now()
+		return at, max(0, int64(at.Sub(s.epoch)))
 	}
-	return now
+	at = time.Now()
+	if now = int64(at.Sub(s.epoch)); now < 0 {
+		s.mustBeAtHome()
+	}
+	return at, now
 }
 
 // withDeadline makes a context that ends at due, which its Deadline calls
@@ -84,20 +85,26 @@ func (s *Scheduler) withDeadline(parent context.Context, now, due int64, deadlin
 	if parent == nil {
 		panic("timer: cannot create a context from a nil parent")
 	}
-	c := &deadlineCtx{parent: parent, s: s, deadline: deadline}
 	if earlier, ok := parent.Deadline(); ok && earlier.Before(deadline) {
-		c.deadline, due = earlier, never // the parent's end is its own
-	} else if cause != nil {
+		deadline, due, cause = earlier, never, nil // the parent's end is its own
+	}
+	up, kind := stdKinds().nearest(parent)
+	c := &deadlineCtx{
+		due:      *atomic.NewInt64(due),
+		parent:   parent,
+		s:        s,
+		deadline: deadline,
+		state:    *atomic.NewUint32(uint32(kind) << ctxKindShift),
+	}
+	if cause != nil {
 		c.more.Store(&ctxMore{ends: &ctxEnds{timeout: cause}})
 	}
-	c.due.Store(due)
-	c.due.Store(due)
-	up, kind := stdKinds().nearest(parent)
-	c.state.Store(uint32(kind) << ctxKindShift)
-	switch {
-	case kind == ctxUnderOurs:
-		up.(*deadlineCtx).noteChild()
-	case kind == ctxUnderOther:
+	switch kind {
+	case ctxUnderOurs:
+		if p := up.(*deadlineCtx); !p.noteChild() {
+			c.look(now)
+		}
+	case ctxUnderOther:
 		// Its methods may take locks that whoever asks later holds: so it is asked
 		// now, as package context does.
 		c.watchOther(now)

@@ -43,6 +43,7 @@ type ctxGroup struct {
 	in   *ctxStripe
 	slot *ctxSlot
 	end  func() // tellAll
+	back func() // takeBack
 
 	// Fixed while contexts are in the group.
 
@@ -90,7 +91,7 @@ func (in *ctxStripe) newGroupLocked(key uintptr) *ctxGroup {
 	in.spare = nil
 	if g == nil {
 		g = &ctxGroup{in: in, slot: new(ctxSlot)}
-		g.end = g.tellAll
+		g.end, g.back = g.tellAll, g.takeBack
 	}
 	g.stays = key == in.last
 	g.slot.group = g
@@ -143,7 +144,7 @@ func (g *ctxGroup) remove(h *ctxHook) (takeBack func()) {
 	if g.stop == nil {
 		return nil // who registers the group sees that it is over
 	}
-	return g.takeBack
+	return g.back
 }
 
 func (g *ctxGroup) overLocked() {

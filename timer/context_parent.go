@@ -166,11 +166,11 @@ func (c *deadlineCtx) parentEnd(now int64) (end ctxEnd, ok bool) {
 // seen returns how the context ended, if it did by now, which is a moment of by's
 // clock.
 func (c *deadlineCtx) seen(now int64, by *Scheduler) (end ctxEnd, ok bool) {
+	if c.s != by {
+		now = c.s.now()
+	}
 	switch c.phase() {
 	case ctxIdle:
-		if c.s != by {
-			now = c.s.now()
-		}
 		c.look(now)
 	case ctxWaiting:
 		c.Err()
@@ -178,5 +178,6 @@ func (c *deadlineCtx) seen(now int64, by *Scheduler) (end ctxEnd, ok bool) {
 	if end.err = c.settledErr(); end.err == nil {
 		return end, false
 	}
-	return ctxEnd{end.err, c.causeOf(end.err), c.due.Load(), c.s}, true
+	// One that nobody waited for and that had no child does not say when it ended.
+	return ctxEnd{end.err, c.causeOf(end.err), min(c.due.Load(), now), c.s}, true
 }

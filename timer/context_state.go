@@ -22,7 +22,7 @@ import (
 // Idle, nobody waits for it: it has no timer, no channel, and its parent does not
 // know of it. Whoever asks looks at the clock and at the parent. Waiting, its timer
 // is started and its parent tells it of its end. Every arrow is one critical
-// section of mu. Closing lies inside finish, between the moment at which Err is
+// section of mu, but for cancelIdle. Closing lies inside finish, between the moment at which Err is
 // fixed and the close of the channel: so whoever receives from Done sees an error,
 // and whoever sees an error finds Done closed.
 //
@@ -47,7 +47,7 @@ type deadlineCtx struct {
 	more atomic.Pointer[ctxMore]
 
 	mu sync.Mutex
-	// state changes under mu and is read without. Above it are the parent's kind,
+	// state changes under mu, except in cancelIdle, and is read without. Above it are the parent's kind,
 	// which is fixed, whether there was ever a child of ours, and how often Err had
 	// to look at the clock.
 	state atomic.Uint32
@@ -110,35 +110,71 @@ func (c *deadlineCtx) phase() uint32 { return c.state.Load() & ctxStateMask }
 
 func (c *deadlineCtx) kind() ctxKind { return ctxKind(c.state.Load() & ctxKindMask >> ctxKindShift) }
 
-func (c *deadlineCtx) setLocked(state uint32) {
-	for old := c.state.Load(); !c.state.CompareAndSwap(old, old&^ctxStateMask|state); {
-		old = c.state.Load() // noteChild came between
+// move puts the context in a state, if it is in one up to last.
+func (c *deadlineCtx) move(last, state uint32) bool {
+	old := c.state.Load()
+	for old&ctxStateMask <= last {
+		if c.state.CompareAndSwap(old, old&^ctxStateMask|state) {
+			return true
+		}
+		old = c.state.Load() // it, or what is above it, has changed
 	}
+	return false
 }
 
-// noteChild notes that one of ours is derived from the context.
-func (c *deadlineCtx) noteChild() {
-	for old := c.state.Load(); old&ctxHadChild == 0; old = c.state.Load() {
-		c.state.CompareAndSwap(old, old|ctxHadChild)
+// cancelIdle cancels a context that nobody waits for, and that has no child to ask
+// when it ended. It is the one change of state without mu.
+func (c *deadlineCtx) cancelIdle() bool {
+	for old := c.state.Load(); old&(ctxStateMask|ctxHadChild) == ctxIdle; old = c.state.Load() {
+		if c.state.CompareAndSwap(old, old|ctxCanceled) {
+			return true
+		}
 	}
+	return false
+}
+
+// noteChild notes that one of ours is derived from the context. It reports false if
+// the context is done.
+func (c *deadlineCtx) noteChild() bool {
+	old := c.state.Load()
+	for old&ctxHadChild == 0 && !c.state.CompareAndSwap(old, old|ctxHadChild) {
+		old = c.state.Load()
+	}
+	return old&ctxStateMask <= ctxWaiting
 }
 
 func (c *deadlineCtx) Deadline() (time.Time, bool) { return c.deadline, true }
 
 func (c *deadlineCtx) Err() error {
-	switch state := c.phase(); state {
+	switch state := c.state.Load(); state & ctxStateMask {
 	case ctxCanceled:
 		return context.Canceled
 	case ctxExceeded:
 		return context.DeadlineExceeded
 	case ctxWaiting:
-		// A parent of package context's tells of its end by way of a goroutine,
-		// which may still be on its way.
-		if m := c.more.Load(); m.above == nil || !isClosed(m.above) {
+		if !c.aboveOver(ctxKind(state & ctxKindMask >> ctxKindShift)) {
 			return nil
 		}
 	}
 	return c.lookErr()
+}
+
+// aboveOver reports whether the parent of a context that waits is done. Package
+// context's tell of their end by way of a goroutine, which may still be on its way.
+func (c *deadlineCtx) aboveOver(kind ctxKind) bool {
+	switch kind {
+	case ctxUnderStd:
+		return c.parent.Err() != nil
+	case ctxUnderOurs:
+		return c.more.Load().up.Err() != nil
+	case ctxUnderOther:
+		m := c.more.Load()
+		if m.up != nil {
+			return m.up.Err() != nil
+		}
+		return m.above != nil && isClosed(m.above)
+	}
+	return false
 }
 
 // looksToArm is how often Err looks at the clock before it has the context wait, so
@@ -149,8 +185,8 @@ const looksToArm = 16
 func (c *deadlineCtx) lookErr() error {
 	if c.phase() == ctxIdle && c.state.Add(ctxLook)/ctxLook >= looksToArm {
 		c.arm()
-	} else if c.phase() <= ctxWaiting {
-		c.look(c.s.now())
+	} else if c.phase() <= ctxWaiting && !c.look(c.s.now()) {
+		return nil
 	}
 	return c.settledErr()
 }
@@ -174,17 +210,31 @@ func (c *deadlineCtx) settledErr() error {
 	return nil
 }
 
-// look ends the context if its parent is done or its deadline has passed by now.
+// look ends the context if its parent is done or its deadline has passed by now. It
+// reports whether it is so.
 //
 // If both are so, which of them came first cannot be told in general. If the
 // parent is ours, it can; else it counts as the parent's end, unless that is itself
 // a timeout: then a deadline that was not before this one's has passed.
-func (c *deadlineCtx) look(now int64) {
-	if end, ok := c.parentEnd(now); ok {
-		c.end(c.judge(end))
-	} else if now >= c.due.Load() {
-		c.end(c.timeout())
+func (c *deadlineCtx) look(now int64) bool {
+	switch c.kind() {
+	case ctxAlone:
+	case ctxUnderStd:
+		if c.parent.Err() == nil {
+			break // nearly always, and without more ado
+		}
+		fallthrough
+	default:
+		if end, ok := c.parentEnd(now); ok {
+			c.end(c.judge(end))
+			return true
+		}
 	}
+	if now >= c.due.Load() {
+		c.end(c.timeout())
+		return true
+	}
+	return false
 }
 
 // ctxEnd is how a context ended, and when, on whose clock.
@@ -219,10 +269,14 @@ func (c *deadlineCtx) cancel() {
 	case ctxIdle:
 		// What has happened before counts, though nobody has looked.
 		now := c.s.now()
-		c.look(now)
-		c.end(ctxEnd{context.Canceled, context.Canceled, now, c.s})
+		if c.look(now) {
+			return
+		}
+		if !c.cancelIdle() {
+			c.end(ctxEnd{context.Canceled, context.Canceled, now, c.s})
+		}
 	case ctxWaiting:
-		if m := c.more.Load(); m.above != nil && isClosed(m.above) {
+		if c.aboveOver(c.kind()) {
 			c.look(c.s.now())
 		}
 		at := int64(0)
@@ -244,7 +298,8 @@ func (c *deadlineCtx) end(end ctxEnd) {
 // told. On the poller it runs nothing that is not ours alone.
 func (c *deadlineCtx) finish(end ctxEnd, onPoller bool) (hooks *ctxHook, ok bool) {
 	c.mu.Lock()
-	if c.phase() > ctxWaiting {
+	waiting := c.phase() == ctxWaiting
+	if !c.move(ctxWaiting, ctxClosing) {
 		c.mu.Unlock()
 		return nil, false
 	}
@@ -261,9 +316,7 @@ func (c *deadlineCtx) finish(end ctxEnd, onPoller bool) (hooks *ctxHook, ok bool
 	var timer Handle
 	var alarm interface{ Stop() }
 	m := c.more.Load()
-	waiting := c.phase() == ctxWaiting
 	if waiting {
-		c.setLocked(ctxClosing)
 		if done := m.doneChan(); done != nil {
 			close(done)
 		} else {
@@ -274,7 +327,7 @@ func (c *deadlineCtx) finish(end ctxEnd, onPoller bool) (hooks *ctxHook, ok bool
 		m.timer, m.alarm = Handle{}, nil
 	}
 	c.due.Store(end.at)
-	c.setLocked(state)
+	c.move(ctxClosing, state)
 	c.mu.Unlock()
 	if waiting {
 		if alarm != nil {

@@ -34,9 +34,7 @@ func (c *deadlineCtx) Done() <-chan struct{} {
 	m := c.more.Load()
 	if m != nil {
 		if done := m.doneChan(); done != nil {
-			if m.above != nil && isClosed(m.above) {
-				c.Err() // closes it
-			}
+			c.Err() // closes it if the parent is done
 			return done
 		}
 	}
@@ -46,13 +44,13 @@ func (c *deadlineCtx) Done() <-chan struct{} {
 	c.mu.Lock()
 	done := m.doneChan()
 	if done == nil {
-		done = make(chan struct{}) // it is not over: finish sets one
+		if done = closedChan; c.phase() == ctxWaiting {
+			done = make(chan struct{})
+		}
 		m.setDone(done)
 	}
 	c.mu.Unlock()
-	if m.above != nil && isClosed(m.above) {
-		c.Err()
-	}
+	c.Err()
 	return done
 }
 
@@ -117,7 +115,15 @@ func (c *deadlineCtx) armUnder(now int64, up context.Context, kind ctxKind) *ctx
 		m.group, register = c.s.ctxs.join(above, std, &m.place)
 	}
 	c.more.Store(m)
-	c.setLocked(ctxWaiting)
+	if !c.move(ctxIdle, ctxWaiting) {
+		// It was cancelled meanwhile: there is nothing to wait for.
+		timer := m.timer
+		m.timer = Handle{}
+		c.mu.Unlock()
+		timer.Stop()
+		c.leave(m, false)
+		return m
+	}
 	c.mu.Unlock()
 	if register {
 		m.group.register(up)

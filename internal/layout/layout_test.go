@@ -36,10 +36,11 @@ var mayImport = map[string][]string{
 	"timer":       belowTimer,
 
 	// What stands on the timer.
-	"benchmarks":           append(onTimer[:len(onTimer):len(onTimer)], "idle", "benchmarks/internal/hashedwheel", "benchmarks/internal/heaptimer"),
-	"idle":                 onTimer,
-	"internal/conformance": onTimer,
-	"purgatory":            onTimer,
+	"benchmarks":                    append(onTimer[:len(onTimer):len(onTimer)], "idle", "benchmarks/internal/hashedwheel", "benchmarks/internal/heaptimer"),
+	"idle":                          onTimer,
+	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
+	"internal/conformance/contexts": onTimer,
+	"purgatory":                     onTimer,
 }
 
 var (

@@ -1,0 +1,139 @@
+package conformance
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/internal/conformance/contexts"
+)
+
+// TestContexts runs the toolchain's tests of package context, and its benchmarks
+// once each, with contexts of package timer's in place of those with a deadline:
+// as they are, and with a context of each kind between each of them and its parent.
+func TestContexts(t *testing.T) {
+	if os.Getenv("TICKLESS_CONFORMANCE") == "off" {
+		t.Skip("it needs the machine for itself: make test and make race run it alone")
+	}
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	src := filepath.Join(strings.TrimSpace(string(out)), "src", "context")
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for name, rewrite := range map[string]func(*testing.T, string) string{
+		"context_test.go":   rewriteLinkage,
+		"x_test.go":         rewriteContexts,
+		"afterfunc_test.go": rewriteImport,
+		"benchmark_test.go": rewriteImport,
+		"net_test.go":       rewriteImport,
+	} {
+		text, err := os.ReadFile(filepath.Join(src, name))
+		require.NoError(t, err, "the toolchain's sources are needed")
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(rewrite(t, string(text))), 0o600))
+		replace[filepath.Join(here, "contexts", "suite", name)] = file
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, text, 0o600))
+	binary := filepath.Join(dir, "suite.test")
+	args := []string{"test", "-c", "-vet=off", "-o", binary, "-overlay=" + overlay}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	log, err := exec.Command("go", append(args, "./contexts/suite")...).CombinedOutput()
+	require.NoError(t, err, "%s", log)
+
+	count := "1"
+	if os.Getenv("TICKLESS_CONFORMANCE") == "long" {
+		count = "20"
+	}
+	for _, between := range []string{"nothing", "context", "timer", "other"} {
+		t.Run("between="+between, func(t *testing.T) {
+			args := []string{"-test.v", "-test.count=" + count, "-test.timeout=60s"}
+			switch {
+			case between == "other":
+				// These are of a context that tells of its end by AfterFunc alone, a
+				// method that the one between does not have.
+				args = append(args, "-test.skip=^(TestAllocs|TestCustomContextAfterFunc.*Timeout)$")
+			case between != "nothing" || raceEnabled:
+				// What is put between allocates, and so does the race detector.
+				args = append(args, "-test.skip=^TestAllocs$")
+			default:
+				args = append(args, "-test.bench=.", "-test.benchtime=1x")
+			}
+			cmd := exec.Command(binary, args...)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), contexts.Between+"="+between)
+			log, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", log)
+			passed := regexp.MustCompile(`(?m)^--- PASS: (\w+)`).FindAllStringSubmatch(string(log), -1)
+			require.GreaterOrEqual(t, len(passed), 35, "the suite has shrunk: %s", log)
+		})
+	}
+}
+
+// rewriteImport has a test file of package context's import package contexts.
+func rewriteImport(t *testing.T, text string) string {
+	require.Regexp(t, `(?m)^\t(\. )?"context"$`, text)
+	return regexp.MustCompile(`(?m)^\t(\. )?"context"$`).ReplaceAllStringFunc(text, func(line string) string {
+		if strings.Contains(line, ".") {
+			return "\t. \"github.com/tickless/tickless/internal/conformance/contexts\""
+		}
+		return "\tcontext \"github.com/tickless/tickless/internal/conformance/contexts\""
+	})
+}
+
+// rewriteContexts leaves out what only the standard library may do, and what looks
+// into package context's own types.
+func rewriteContexts(t *testing.T, text string) string {
+	text = rewriteImport(t, text)
+	text = cut(t, text, "\t\"internal/asan\"\n", "\t\"math/rand\"")
+	text = cut(t, text, "\tif asan.Enabled {", "\tbg := Background()")
+	text = cut(t, text, "func TestCancelRemoves(", "// The following are regular tests")
+	// A context between the two has its name there.
+	require.Equal(t, 2, strings.Count(text, `"context.Background.WithDeadline("`))
+	text = strings.ReplaceAll(text, `"context.Background.WithDeadline("`, `"context.Background."`)
+	// One of package context's that is derived from a context with an AfterFunc
+	// method has no more of its name.
+	require.Contains(t, text, `fmt.Sprint(ctx), "context.Background."`)
+	text = strings.Replace(text, `fmt.Sprint(ctx), "context.Background."`, `fmt.Sprint(ctx), "context."`, 1)
+	// Done closes soon after a cancel of package context's further up, not before
+	// it has returned: this difference is documented.
+	const from = "\t\tdefault:\n\t\t\terrorf(\"ctx should be canceled\")"
+	require.Contains(t, text, from)
+	return strings.Replace(text, from, "\t\tcase <-time.After(time.Minute):\n\t\t\terrorf(\"ctx should be canceled\")", 1)
+}
+
+// rewriteLinkage leaves of the tests inside package context what can be seen from
+// outside.
+func rewriteLinkage(t *testing.T, text string) string {
+	text = strings.Replace(text, "package context\n", "package context_test\n", 1)
+	text = strings.Replace(text, "import (\n", "import (\n\t. \"github.com/tickless/tickless/internal/conformance/contexts\"\n", 1)
+	text = cut(t, text, "const veryLongDuration", "func XTestParentFinishesChild")
+	text = cut(t, text, "\t// The parent's children should contain", "\tcancel()\n\n\tpc.mu.Lock()")
+	text = cut(t, text, "\tpc.mu.Lock()", "\t// parent and children should all be finished.")
+	text = cut(t, text, "\t\tcc := child.(*cancelCtx)", "\t\tcancel()\n\n\t\tif pcok {")
+	text = cut(t, text, "\t\tif pcok {", "\t\t// child should be finished.")
+	i := strings.Index(text, "func XTestCancelRemoves(")
+	require.Positive(t, i)
+	return text[:i]
+}
+
+// cut takes out what lies between from and to.
+func cut(t *testing.T, text, from, to string) string {
+	i := strings.Index(text, from)
+	require.GreaterOrEqual(t, i, 0, "%s", from)
+	j := strings.Index(text[i:], to)
+	require.Positive(t, j, "%s", to)
+	return text[:i] + text[i+j:]
+}
