@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/timer"
 )
@@ -44,7 +45,7 @@ type twin struct {
 	ctx, std             context.Context
 	cancel, cancelStd    context.CancelCauseFunc
 	stop, stopStd        func() bool
-	ran, ranStd          int
+	ran, ranStd          *atomic.Int32
 	done                 <-chan struct{}
 	waited, afterFuncSet bool
 }
@@ -56,7 +57,7 @@ func compareTrees(t *testing.T, ops []byte) {
 	defer s.Close()
 	root, cancelRoot := context.WithCancelCause(context.Background())
 	rootStd, cancelRootStd := context.WithCancelCause(context.Background())
-	twins := []*twin{{ctx: root, std: rootStd, cancel: cancelRoot, cancelStd: cancelRootStd}}
+	twins := []*twin{{ctx: root, std: rootStd, cancel: cancelRoot, cancelStd: cancelRootStd, ran: new(atomic.Int32), ranStd: new(atomic.Int32)}}
 	defer func() {
 		for _, w := range twins {
 			if w.cancel != nil {
@@ -114,8 +115,8 @@ func compareTrees(t *testing.T, ops []byte) {
 		case 9:
 			if !w.afterFuncSet {
 				w.afterFuncSet = true
-				w.stop = context.AfterFunc(w.ctx, func() { w.ran++ })
-				w.stopStd = context.AfterFunc(w.std, func() { w.ranStd++ })
+				w.stop = context.AfterFunc(w.ctx, func() { w.ran.Inc() })
+				w.stopStd = context.AfterFunc(w.std, func() { w.ranStd.Inc() })
 			}
 		case 10:
 			if w.stop != nil {
@@ -130,16 +131,21 @@ func compareTrees(t *testing.T, ops []byte) {
 			time.Sleep(time.Duration(arg%20) * 500 * time.Millisecond)
 		}
 		if child.ctx != nil && len(twins) < 60 {
+			child.ran, child.ranStd = new(atomic.Int32), new(atomic.Int32)
 			twins = append(twins, child)
 		} else if child.cancel != nil {
 			child.cancel(nil)
 			child.cancelStd(nil)
 		}
 		synctest.Wait()
+		for _, w := range twins {
+			w.ctx.Err() // which may end it, and so have functions run
+		}
+		synctest.Wait()
 		for i, w := range twins {
 			require.Equal(t, w.std.Err(), w.ctx.Err(), "step %d: Err of %d: %v", step, i, w.ctx)
 			require.Equal(t, context.Cause(w.std), context.Cause(w.ctx), "step %d: Cause of %d: %v", step, i, w.ctx)
-			require.Equal(t, w.ranStd, w.ran, "step %d: AfterFunc of %d", step, i)
+			require.Equal(t, w.ranStd.Load(), w.ran.Load(), "step %d: AfterFunc of %d", step, i)
 			if w.waited {
 				select {
 				case <-w.done:
