@@ -20,6 +20,8 @@ type loop struct {
 	w     *Worker
 	sh    *shard
 	slots *slots
+	// gather sends the rounds, if there is one server.
+	gather *gatherer
 
 	// signal has an element if there may be something to do.
 	signal chan struct{}
@@ -269,8 +271,7 @@ func (l *loop) round(now time.Time, claim bool) {
 		return
 	}
 
-	sent := time.Now()
-	cmds := l.w.client.run(context.Background(), calls...)
+	cmds, sent := l.send(context.Background(), calls)
 
 	var failed error
 	for i, cmd := range cmds[:len(dispatches)] {
@@ -301,6 +302,15 @@ func (l *loop) round(now time.Time, claim bool) {
 		}
 	}
 	l.outcome(failed, now)
+}
+
+// send runs scripts, and returns when it began to as well.
+func (l *loop) send(ctx context.Context, calls []call) ([]*redis.Cmd, time.Time) {
+	if l.gather == nil {
+		sent := time.Now()
+		return l.w.client.run(ctx, calls...), sent
+	}
+	return l.gather.run(ctx, calls)
 }
 
 // outcome lengthens or ends the pause between commands.

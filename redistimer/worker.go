@@ -154,9 +154,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.slots.Store(slots)
 
 	var loops sync.WaitGroup
+	var gather *gatherer
+	if _, ok := w.client.redis.(*redis.Client); ok {
+		gather = &gatherer{c: w.client, timers: w.timers}
+	}
 	w.loops = make([]*loop, len(w.client.shards))
 	for i, sh := range w.client.shards {
-		w.loops[i] = &loop{w: w, sh: sh, slots: slots, signal: make(chan struct{}, 1)}
+		w.loops[i] = &loop{w: w, sh: sh, slots: slots, gather: gather, signal: make(chan struct{}, 1)}
 	}
 	for _, l := range w.loops {
 		loops.Go(l.run)

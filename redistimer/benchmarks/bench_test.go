@@ -120,6 +120,15 @@ func BenchmarkSchedule(b *testing.B) {
 			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
 		})
 	})
+	b.Run("by=one/conns=1", func(b *testing.B) {
+		n := scale(100_000)
+		each(b, func(b *testing.B, s *redistest.Server, x impl) {
+			ts := tasks(n, tomorrow)
+			begin := time.Now()
+			x.schedule(b, ts, 1, false)
+			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+		})
+	})
 	b.Run("by=one/conns=32", func(b *testing.B) {
 		n := scale(300_000)
 		each(b, func(b *testing.B, s *redistest.Server, x impl) {
@@ -196,6 +205,51 @@ func lateness(b *testing.B, x impl) {
 	b.ReportMetric(ms(99), "p99-ms")
 	b.ReportMetric(ms(100), "max-ms")
 	b.ReportMetric(float64(early)/float64(n)*100, "early-%")
+}
+
+// BenchmarkSteady has so many tasks due a second, at random times, and measures what
+// the server and the worker need for them, and how late they are.
+func BenchmarkSteady(b *testing.B) {
+	for _, rate := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
+			each(b, func(b *testing.B, s *redistest.Server, x impl) { steady(b, s, x, rate) })
+		})
+	}
+}
+
+func steady(b *testing.B, s *redistest.Server, x impl, rate int) {
+	long := span(10 * time.Second)
+	n := int(float64(rate) * long.Seconds())
+	begin := time.Now().Add(2*time.Second + time.Duration(n)*20*time.Microsecond)
+	x.schedule(b, tasks(n, func(int) time.Time { return begin.Add(rand.N(long)).Truncate(time.Microsecond) }), 8, x.batches())
+	h := hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
+	var mu sync.Mutex
+	handled, all := 0, make(chan struct{})
+	stop := x.work(b, func(body []byte) {
+		late := time.Since(dueOf(body))
+		mu.Lock()
+		defer mu.Unlock()
+		_ = h.RecordValue(max(1, late.Microseconds()))
+		if handled++; handled == n {
+			close(all)
+		}
+	})
+	time.Sleep(time.Until(begin))
+	own := ownCPU()
+	calls, _, cpu := spent(b, s)
+	<-all
+	took := time.Since(begin).Seconds()
+	ownSpent := ownCPU() - own
+	calls2, _, cpu2 := spent(b, s)
+	stop()
+	b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"), "user", info(b, s, "cpu", "used_cpu_user"), "sys", info(b, s, "cpu", "used_cpu_sys"))
+	b.ReportMetric((cpu2-cpu)/took*100, "server-cpu-%")
+	b.ReportMetric(ownSpent.Seconds()/took*100, "worker-cpu-%")
+	b.ReportMetric((calls2-calls)/float64(n), "commands/task")
+	ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
+	b.ReportMetric(ms(50), "p50-ms")
+	b.ReportMetric(ms(99), "p99-ms")
+	b.ReportMetric(ms(100), "max-ms")
 }
 
 // BenchmarkMemory measures what Redis needs for a task that is pending.
