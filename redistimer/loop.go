@@ -52,6 +52,7 @@ type loop struct {
 	places  int
 	full    bool // there were no more places
 	claimed bool // it has had an answer to a claim
+	large   bool // the last one got all that it could: the next round waits for nobody
 	// noPlace is since when a claim waits for a place; zero if none does.
 	noPlace time.Time
 }
@@ -171,15 +172,26 @@ func (l *loop) run() {
 			l.arm(l.retryAt.Sub(now))
 			continue
 		}
-		if phase != working {
-			// Only to know what a claim did that was not answered.
-			claim = l.asking
-		} else {
-			claim = (claim || !now.Before(l.claimAt)) && l.takePlaces(now)
+		if l.idle(now, phase, claim) {
+			l.rearm(phase)
+			continue
 		}
-		l.round(now, claim)
+		l.round(phase)
 		l.rearm(phase)
 	}
+}
+
+// idle reports whether there is nothing to do now.
+func (l *loop) idle(now time.Time, p phase, claim bool) bool {
+	if p == working && (claim || !now.Before(l.claimAt)) || p != working && l.asking || len(l.stuck) > 0 {
+		return false
+	}
+	if a := l.held.first(); a != nil && now.Sub(a.renewed) >= l.w.config.lease/3 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.reports) == 0
 }
 
 // abort does to the attempts under way what the phase asks for.
@@ -231,48 +243,84 @@ func (l *loop) rearm(p phase) {
 	l.arm(time.Until(at))
 }
 
-// round does one pipeline.
-func (l *loop) round(now time.Time, claim bool) {
+// round does one round: it sends what there is, and takes the answers.
+func (l *loop) round(p phase) {
+	var r round
+	build := func(now time.Time) []call {
+		r = l.build(now, p)
+		return r.calls
+	}
+	var cmds []*redis.Cmd
+	var sent time.Time
+	if l.gather != nil {
+		cmds, sent = l.gather.run(l.large, build)
+	} else {
+		sent = time.Now()
+		cmds = l.w.client.runAny(build(sent))
+	}
+	if len(cmds) > 0 {
+		l.answered(&r, cmds, sent)
+	}
+}
+
+// A round is what a loop sends at once.
+type round struct {
+	calls      []call // of the dispatches, of renewals, and of a claim
+	dispatches []*dispatch
+	renewals   []*attempt
+	extends    int // the calls up to here prolong leases, from the dispatches' on
+	claim      bool
+}
+
+// build makes a round of all that there is to do.
+func (l *loop) build(now time.Time, p phase) (r round) {
 	l.mu.Lock()
-	reports := l.reports
+	claim, reports := l.claim, l.reports
 	l.reports = nil
-	if claim {
-		l.claim, l.look = false, time.Time{}
-	}
 	l.mu.Unlock()
-	for _, r := range reports {
-		l.held.remove(r.a)
+	if p != working {
+		// Only to know what a claim did that was not answered.
+		r.claim = l.asking
+	} else {
+		r.claim = (claim || !now.Before(l.claimAt)) && l.takePlaces(now)
 	}
-	dispatches := l.stuck
+	if r.claim {
+		l.mu.Lock()
+		l.claim, l.look = false, time.Time{}
+		l.mu.Unlock()
+	}
+	for _, x := range reports {
+		l.held.remove(x.a)
+	}
+	r.dispatches = l.stuck
 	l.stuck = nil
 	for i := 0; i < len(reports); i += maxBatch {
-		dispatches = append(dispatches, l.dispatch(reports[i:min(i+maxBatch, len(reports))]))
+		r.dispatches = append(r.dispatches, l.dispatch(reports[i:min(i+maxBatch, len(reports))]))
 	}
 
-	var calls []call
-	for _, d := range dispatches {
-		calls = append(calls, call{finishScript, l.sh, finishArgs(d.reports), d.header})
+	for _, d := range r.dispatches {
+		r.calls = append(r.calls, call{finishScript, l.sh, finishArgs(d.reports), d.header})
 	}
-	renewals := l.renewals(now)
-	for i := 0; i < len(renewals); i += maxBatch {
-		some := renewals[i:min(i+maxBatch, len(renewals))]
+	r.renewals = l.renewals(now)
+	for i := 0; i < len(r.renewals); i += maxBatch {
+		some := r.renewals[i:min(i+maxBatch, len(r.renewals))]
 		args := make([]any, 0, 1+2*len(some))
 		args = append(args, l.w.config.lease.Microseconds())
 		for _, a := range some {
 			args = append(args, a.d.id, a.token)
 		}
-		calls = append(calls, call{script: extendScript, shard: l.sh, args: args})
+		r.calls = append(r.calls, call{script: extendScript, shard: l.sh, args: args})
 	}
-	extends := len(calls)
-	if claim {
-		calls = append(calls, l.claimCall())
+	r.extends = len(r.calls)
+	if r.claim {
+		r.calls = append(r.calls, l.claimCall())
 	}
-	if len(calls) == 0 {
-		return
-	}
+	return r
+}
 
-	cmds, sent := l.send(context.Background(), calls)
-
+// answered takes the answers to a round.
+func (l *loop) answered(r *round, cmds []*redis.Cmd, sent time.Time) {
+	dispatches, renewals, extends, now := r.dispatches, r.renewals, r.extends, sent
 	var failed error
 	for i, cmd := range cmds[:len(dispatches)] {
 		d := dispatches[i]
@@ -290,7 +338,7 @@ func (l *loop) round(now time.Time, claim bool) {
 			failed = err
 		}
 	}
-	if claim {
+	if r.claim {
 		if err := l.answer(cmds[extends], sent); err != nil {
 			failed = err
 			l.claimAt = sent // as soon as commands work again
@@ -302,15 +350,6 @@ func (l *loop) round(now time.Time, claim bool) {
 		}
 	}
 	l.outcome(failed, now)
-}
-
-// send runs scripts, and returns when it began to as well.
-func (l *loop) send(ctx context.Context, calls []call) ([]*redis.Cmd, time.Time) {
-	if l.gather == nil {
-		sent := time.Now()
-		return l.w.client.run(ctx, calls...), sent
-	}
-	return l.gather.run(ctx, calls)
 }
 
 // outcome lengthens or ends the pause between commands.
@@ -478,6 +517,7 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 	}
 
 	got := len(attempts)
+	l.large = got > 0 && got == places // it has more to do than fits
 	if got == 0 {
 		l.w.n.empty.Add(1)
 	}

@@ -12,7 +12,7 @@ import (
 // Defaults of the options of a [Client].
 const (
 	DefaultName          = "tickless"
-	DefaultShards        = 16
+	DefaultShards        = 4
 	DefaultClusterShards = 64
 )
 

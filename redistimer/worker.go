@@ -156,7 +156,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	var gather *gatherer
 	if _, ok := w.client.redis.(*redis.Client); ok {
-		gather = &gatherer{c: w.client, timers: w.timers}
+		gather = &gatherer{c: w.client, timers: w.timers, slack: w.config.slack}
 	}
 	w.loops = make([]*loop, len(w.client.shards))
 	for i, sh := range w.client.shards {

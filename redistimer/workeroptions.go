@@ -18,6 +18,7 @@ const (
 	DefaultTimeout         = 10 * time.Minute
 	DefaultSafetyInterval  = 5 * time.Second
 	DefaultShutdownTimeout = 30 * time.Second
+	DefaultSlack           = 4 * time.Millisecond
 )
 
 // A WorkerOption changes how [NewWorker] makes a Worker.
@@ -36,6 +37,7 @@ type workerConfig struct {
 	maxCrashes  int
 	safety      time.Duration
 	shutdown    time.Duration
+	slack       time.Duration
 	evict       bool
 	schedules   map[string]timer.Schedule
 	handler     handlerConfig
@@ -95,6 +97,17 @@ func WithMaxCrashes(n int) WorkerOption {
 func WithSafetyInterval(d time.Duration) WorkerOption {
 	positive("WithSafetyInterval", d >= 10*time.Millisecond, d)
 	return workerOption(func(c *workerConfig) { c.safety = d })
+}
+
+// WithSlack sets how much later than they could the Worker's commands are sent at
+// most, to go together with others, if the last ones were sent less than d ago. It
+// makes tasks late by as much, and saves about half of the processor's time, of the
+// server and of the Worker, from some hundred tasks a second on. Zero sends each at
+// once. It is for one server: in a Redis Cluster commands are sent at once. The
+// default is [DefaultSlack]. It panics if d is negative or more than a second.
+func WithSlack(d time.Duration) WorkerOption {
+	positive("WithSlack", d >= 0 && d <= time.Second, d)
+	return workerOption(func(c *workerConfig) { c.slack = d })
 }
 
 // WithShutdownTimeout sets how long Run waits for its handlers when its context
@@ -158,6 +171,7 @@ func newWorkerConfig(opts []WorkerOption) workerConfig {
 		maxCrashes:  DefaultMaxCrashes,
 		safety:      DefaultSafetyInterval,
 		shutdown:    DefaultShutdownTimeout,
+		slack:       DefaultSlack,
 		handler: handlerConfig{
 			attempts: DefaultMaxAttempts,
 			backoff:  DefaultBackoff,
