@@ -23,9 +23,13 @@ func newSlots(n int) *slots {
 }
 
 // take takes most places at most, and reports whether there are no more. If there
-// is none the loop is called when there is one again.
+// is none the loop is called when there is one again, unless it is over.
 func (s *slots) take(l *loop, most int) (n int, full bool) {
 	s.mu.Lock()
+	if s.over { // since the loop looked
+		s.mu.Unlock()
+		return 0, true
+	}
 	n = min(most, s.free)
 	s.free -= n
 	full = s.free == 0
