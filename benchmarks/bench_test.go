@@ -28,6 +28,17 @@ func BenchmarkHeartbeats(b *testing.B) {
 	benchmarks.Each(b, append(makers[:len(makers):len(makers)], benchmarks.Monitor), benchmarks.Heartbeats)
 }
 
+func BenchmarkBusyBurst(b *testing.B) { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
+func BenchmarkBusyRate(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.BusyRate) }
+func BenchmarkBusyCrowd(b *testing.B) { benchmarks.Each(b, makers, benchmarks.BusyCrowd) }
+func BenchmarkBusyQueue(b *testing.B) {
+	benchmarks.Each(b, makers[:1:1], benchmarks.BusyQueue)
+	benchmarks.Each(b, makers[3:4], benchmarks.BusyQueue)
+}
+func BenchmarkBusyContext(b *testing.B) { benchmarks.BusyContext(b) }
+func BenchmarkBusyMoves(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyMoves) }
+func BenchmarkMoves(b *testing.B)       { benchmarks.Each(b, makers, benchmarks.IdleMoves) }
+
 func BenchmarkWithTimeout(b *testing.B) { benchmarks.WithTimeout(b) }
 
 // TestImpl checks that an implementation does what the workloads take for

@@ -72,6 +72,9 @@ type scattered struct {
 	ran  []atomic.Int64 // nanoseconds; zero until the callback has run
 	todo atomic.Int32
 	done chan struct{}
+
+	grace   time.Duration // after which a callback counts as lost; 0: scatterGrace
+	started func()        // is called when all timers have been started, if not nil
 }
 
 func newScattered(n int, span time.Duration) *scattered {
@@ -99,13 +102,20 @@ func (s *scattered) run(m Maker) {
 			}
 		})
 	}
+	if s.started != nil {
+		s.started()
+	}
+	grace := scatterGrace
+	if s.grace > 0 {
+		grace = s.grace
+	}
 	var last time.Duration
 	for _, due := range s.due {
 		last = max(last, due)
 	}
 	select {
 	case <-s.done:
-	case <-time.After(last + scatterGrace):
+	case <-time.After(last + grace):
 	}
 }
 

@@ -25,19 +25,20 @@ import (
 func Stalls(b *testing.B, m Maker) {
 	n := choose(10_000, 1_000_000, 1_000_000)
 	b.Run("n="+Size(n), func(b *testing.B) {
-		s := newStalls(n, m)
-		for b.Loop() {
+		onProcs(b, func() map[string]float64 {
+			s := newStalls(n, m)
 			s.run(b, m)
-		}
-		worst, control := s.ops.quantile(0.9999), s.control.quantile(0.9999)
-		b.ReportMetric(0, "ns/op") // says nothing: hidden
-		b.ReportMetric(float64(s.ops.quantile(0.5).Nanoseconds()), "p50-ns")
-		b.ReportMetric(microseconds(worst), "p99.99-us")
-		b.ReportMetric(microseconds(control), "control-p99.99-us")
-		b.ReportMetric(microseconds(max(0, worst-control)), "excess-p99.99-us")
-		b.ReportMetric(microseconds(s.ops.max), "max-us")
-		b.ReportMetric(microseconds(s.control.max), "control-max-us")
-		b.ReportMetric(float64(s.lost), "lost")
+			worst, control := s.ops.quantile(0.9999), s.control.quantile(0.9999)
+			return map[string]float64{
+				"p50-ns":            float64(s.ops.quantile(0.5).Nanoseconds()),
+				"p99.99-us":         microseconds(worst),
+				"control-p99.99-us": microseconds(control),
+				"excess-p99.99-us":  microseconds(max(0, worst-control)),
+				"max-us":            microseconds(s.ops.max),
+				"control-max-us":    microseconds(s.control.max),
+				"lost":              float64(s.lost),
+			}
+		})
 	})
 }
 

@@ -1,0 +1,295 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// The workloads of this file put timers beside goroutines that compute, which is
+// where a server's timers are. Each implementation runs in a process of its own.
+
+// onProcs runs work on each of the numbers of procs, each time in a process of
+// its own.
+func onProcs(b *testing.B, work func() map[string]float64) {
+	for _, p := range choose([]int{2}, procs, procs) {
+		b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
+			reportProcess(b, func() map[string]float64 {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
+				return work()
+			})
+		})
+	}
+}
+
+// beside runs a workload beside so many computing goroutines.
+func beside(b *testing.B, busy []int, work func(busy int) map[string]float64) {
+	for _, busy := range busy {
+		b.Run(fmt.Sprintf("busy=%d", busy), func(b *testing.B) {
+			onProcs(b, func() map[string]float64 { return work(busy) })
+		})
+	}
+}
+
+// BusyBurst has 100,000 timers fall due at one moment beside goroutines that
+// compute. It reports last-ms, how late the last callback ran, p50-ms, and lost.
+func BusyBurst(b *testing.B, m Maker) {
+	n := choose(1000, 100_000, 100_000)
+	b.Run("n="+Size(n), func(b *testing.B) {
+		beside(b, choose([]int{2}, []int{0, 2, 4, 16}, []int{0, 2, 4, 16}), func(busy int) map[string]float64 {
+			lead := m.lead(choose(100*time.Millisecond, time.Second, time.Second))
+			l := &scattered{due: make([]time.Duration, n), ran: make([]atomic.Int64, n), done: make(chan struct{}), grace: busyGrace}
+			l.todo.Store(int32(n))
+			for i := range l.due {
+				l.due[i] = lead
+			}
+			var stop func()
+			l.started = func() { stop = keepBusy(busy) }
+			l.run(m)
+			stop()
+			late, lost := l.lateness()
+			if lost > 0 {
+				late = append(late, milliseconds(busyGrace))
+			}
+			return map[string]float64{"last-ms": quantile(late, 1), "p50-ms": quantile(late, 0.5), "lost": float64(lost)}
+		})
+	})
+}
+
+// busyGrace is how long after the last deadline a callback counts as lost.
+const busyGrace = 60 * time.Second
+
+// BusyRate has a thousand timers a second fall due, at random, beside goroutines
+// that compute. It reports p50-ms, p99-ms and max-ms, how late they ran, early
+// and lost.
+func BusyRate(b *testing.B, m Maker) {
+	beside(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
+		stop := keepBusy(busy)
+		defer stop()
+		return rate(m)
+	})
+}
+
+// BusyCrowd is BusyRate beside a thousand goroutines that compute for two
+// milliseconds and then let others run: the run queues are long, and what has to
+// wait at their end waits for a second.
+func BusyCrowd(b *testing.B, m Maker) {
+	onProcs(b, func() map[string]float64 {
+		stop := keepCrowded(choose(10, 1000, 1000), 2*time.Millisecond)
+		defer stop()
+		return rate(m)
+	})
+}
+
+// rate measures a thousand timers a second.
+func rate(m Maker) map[string]float64 {
+	span := choose(50*time.Millisecond, 2*time.Second, 5*time.Second)
+	l := newScattered(max(10, int(span/time.Millisecond)), span)
+	l.grace = busyGrace
+	l.run(m)
+	late, lost := l.lateness()
+	if lost > 0 {
+		late = append(late, milliseconds(busyGrace))
+	}
+	return map[string]float64{
+		"p50-ms": quantile(late, 0.5), "p99-ms": quantile(late, 0.99), "max-ms": quantile(late, 1),
+		"early": float64(countEarly(late)), "lost": float64(lost),
+	}
+}
+
+// crossing is when, on a wheel with a tick of 100 µs and 256 slots, the third
+// level sends down its second slot.
+const crossing = 256 * 256 * 100 * time.Microsecond
+
+// BusyMoves is [IdleMoves] with 200,000 timers beside four computing goroutines.
+func BusyMoves(b *testing.B, m Maker) { movesOf(b, m, 200_000, 4) }
+
+// IdleMoves starts a timer of 5 ms every millisecond or so, while n others, which are
+// due seconds later, move down a level of the wheels of those who have some. It
+// reports worst-ms, p99-ms, early and lost of the probes.
+func IdleMoves(b *testing.B, m Maker) {
+	for _, n := range choose([]int{1000}, []int{1_000_000, 5_000_000}, []int{1_000_000, 5_000_000, 10_000_000}) {
+		movesOf(b, m, n, 0)
+	}
+}
+
+func movesOf(b *testing.B, m Maker, n, busy int) {
+	n = choose(1000, n, n)
+	b.Run("n="+Size(n), func(b *testing.B) {
+		beside(b, []int{busy}, func(busy int) map[string]float64 { return moves(m, n, busy) })
+	})
+}
+
+func moves(m Maker, n, busy int) map[string]float64 {
+	const probe, every = 5 * time.Millisecond, time.Millisecond
+	window := choose(100*time.Millisecond, 2*time.Second, 2*time.Second)
+	probes := int(window / every)
+	impl := m.New(n + probes)
+	defer impl.Close()
+
+	base := time.Now()
+	start := choose(100*time.Millisecond, crossing-window/4, crossing-window/4)
+	far := start + window + 2*time.Second // none of them fires
+	var wg sync.WaitGroup
+	nprocs := runtime.GOMAXPROCS(0)
+	for g := range nprocs {
+		wg.Go(func() {
+			for slot := g; slot < n; slot += nprocs {
+				impl.Start(slot, far-time.Since(base)+time.Duration(slot%(1<<14))*150*time.Microsecond, nop)
+			}
+		})
+	}
+	wg.Wait()
+	flush(impl)
+	runtime.GC()
+	if late := time.Since(base) - start; late > 0 && m.Name == Tickless.Name {
+		panic(fmt.Sprintf("benchmarks: %d timers took %v longer to start than there was time", n, late))
+	}
+	time.Sleep(start - time.Since(base))
+
+	defer keepBusy(busy)()
+	due, ran := make([]time.Duration, probes), make([]atomic.Int64, probes)
+	var left sync.WaitGroup
+	left.Add(probes)
+	started := 0
+	for begin := time.Now(); started < probes && time.Since(begin) < 10*window; started++ {
+		i := started
+		due[i] = time.Since(base) + probe
+		impl.Start(n+i, probe, func() {
+			ran[i].Store(int64(time.Since(base)))
+			left.Done()
+		})
+		time.Sleep(every)
+	}
+	left.Add(started - probes)
+	l := &scattered{due: due[:started], ran: ran[:started]}
+	done := make(chan struct{})
+	go func() { left.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(busyGrace):
+	}
+	late, lost := l.lateness()
+	if lost > 0 {
+		late = append(late, milliseconds(busyGrace))
+	}
+	return map[string]float64{
+		"worst-ms": quantile(late, 1), "p99-ms": quantile(late, 0.99),
+		"early": float64(countEarly(late)), "lost": float64(lost),
+	}
+}
+
+// BusyQueue has 3,000 callbacks fall due at once that compute for two
+// milliseconds each, and then, one after another, timers that do nothing. It
+// reports p50-ms and worst-ms, how late these ran, and lost.
+func BusyQueue(b *testing.B, m Maker) {
+	onProcs(b, func() map[string]float64 {
+		n, probes := choose(30, 3000, 3000), 20
+		impl := m.New(n + probes)
+		defer impl.Close()
+		return behind(n, probes, func(slot int, d time.Duration, f func()) { impl.Start(slot, d, f) })
+	})
+}
+
+// BusyContext is BusyQueue with contexts in place of the timers that do nothing:
+// how late a goroutine is that waits for Done. impl=time is package context.
+func BusyContext(b *testing.B) {
+	for _, m := range []Maker{Time, Tickless} {
+		b.Run("impl="+m.Name, func(b *testing.B) {
+			onProcs(b, func() map[string]float64 {
+				n, probes := choose(30, 3000, 3000), 20
+				impl := m.New(n)
+				defer impl.Close()
+				with := context.WithTimeout
+				if t, ok := impl.(*tickless); ok {
+					with = t.s.WithTimeout
+				}
+				return behind(n, probes, func(slot int, d time.Duration, f func()) {
+					if slot < n {
+						impl.Start(slot, d, f)
+						return
+					}
+					ctx, cancel := with(context.Background(), d)
+					go func() {
+						defer cancel()
+						<-ctx.Done()
+						f()
+					}()
+				})
+			})
+		})
+	}
+}
+
+// behind starts n callbacks of two milliseconds each for one moment, and then
+// probes, 10 ms apart.
+func behind(n, probes int, start func(slot int, d time.Duration, f func())) map[string]float64 {
+	const work, lead, probe, apart = 2 * time.Millisecond, 50 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond
+	l := &scattered{due: make([]time.Duration, probes), ran: make([]atomic.Int64, probes)}
+	base := time.Now()
+	var all sync.WaitGroup
+	for slot := range n {
+		all.Add(1)
+		start(slot, lead-time.Since(base), func() { compute(work); all.Done() })
+	}
+	time.Sleep(lead + apart - time.Since(base))
+	for i := range probes {
+		l.due[i] = time.Since(base) + probe
+		all.Add(1)
+		start(n+i, probe, func() {
+			l.ran[i].Store(int64(time.Since(base)))
+			all.Done()
+		})
+		time.Sleep(apart)
+	}
+	all.Wait()
+	late, lost := l.lateness()
+	return map[string]float64{"p50-ms": quantile(late, 0.5), "worst-ms": quantile(late, 1), "lost": float64(lost)}
+}
+
+// compute uses a proc for about d. It goes by its own work, not by the clock: two
+// that share a proc take twice as long.
+func compute(d time.Duration) {
+	rng := xorshift(1)
+	for range int(d.Microseconds()) * computeRounds() {
+		rng.below(2)
+	}
+}
+
+// computeRounds is how many numbers xorshift draws in a microsecond here.
+var computeRounds = sync.OnceValue(func() int {
+	rounds := 0
+	rng := xorshift(1)
+	for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
+		for range 1000 {
+			rng.below(2)
+		}
+		rounds++
+	}
+	return max(1, rounds*1000/20_000)
+})
+
+// keepCrowded runs n goroutines that compute for d at a time and then let others
+// run, until stop is called.
+func keepCrowded(n int, d time.Duration) (stop func()) {
+	var quit atomic.Bool
+	var wg sync.WaitGroup
+	computeRounds()
+	for range n {
+		wg.Go(func() {
+			for !quit.Load() {
+				compute(d)
+				runtime.Gosched()
+			}
+		})
+	}
+	return func() {
+		quit.Store(true)
+		wg.Wait()
+	}
+}
