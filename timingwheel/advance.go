@@ -8,13 +8,17 @@ import "github.com/tickless/tickless/bucket"
 // with [WithQueue], once the time has reached the bucket's expiration. A bucket
 // that is not queued is left alone.
 //
-// Buckets are to be expired in the order of their expirations, each drained
-// before the next. Where that is not kept, as when an earlier bucket is queued
-// between the taking of a later one from the queue and its expiry, ticks may come
-// out of order and Next may be too early; nothing is early, lost or twice.
+// Buckets are to be expired in the order of their expirations. If each is drained
+// before the next is expired, ticks come in order. An owner who would rather not
+// have what is due wait for a large bucket of a higher level expires the next one
+// all the same: then an entry that was still to be placed again may come after
+// those of later ticks. Where the order of expirations is not kept, as when an
+// earlier bucket is queued between the taking of a later one from the queue and its
+// expiry, ticks may come out of order and Next may be too early. Nothing is early,
+// lost or twice in either case.
 //
-// The whole list moves at once, in O(1), and nothing is ever added to the list
-// it moves to other than by Expire: an entry that is placed anew cannot land in
+// The whole list moves at once, in O(1), to a list that the level has for it, to
+// which nothing but Expire ever adds: an entry that is placed again cannot land in
 // the list that is being drained.
 func (w *Wheel[T]) Expire(b bucket.Bucket) {
 	if n, slot, ok := w.slotOf(b); ok {
@@ -55,14 +59,15 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 	l.clearQueued(slot)
 	b := l.first + bucket.Bucket(slot)
 	w.clock = max(w.clock, w.arena.Expiration(b))
-	w.arena.MoveAll(w.due, b)
+	w.arena.MoveAll(l.due, b)
 	w.findNext()
 }
 
-// Drain works through the entries of expired buckets: it hands out those that
-// are due at the wheel's clock and places the others anew. It looks at no more
-// than len(out) entries, so that a lock around it is never held for long, puts
-// those handed out into out[:n] and reports whether more are left to look at.
+// Drain works through the entries of expired buckets, those of the lowest level
+// first: it hands out those that are due at the wheel's clock and places the others
+// again. It looks at no more than len(out) entries, so that a lock around it is
+// never held for long, puts those handed out into out[:n] and reports whether more
+// are left to look at; [Wheel.Draining] says of which level.
 func (w *Wheel[T]) Drain(out []Expired[T]) (n int, more bool) {
 	n, _ = w.drain(out, 0, len(out))
 	return n, w.isDraining()
@@ -71,21 +76,24 @@ func (w *Wheel[T]) Drain(out []Expired[T]) (n int, more bool) {
 // drain looks at no more than budget entries and puts those that are due into
 // out, from n on. It returns the new n and the budget that is left.
 func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
-	for ; budget > 0; budget-- {
-		i, ok := w.firstDue()
-		if !ok {
-			break
+	for level := range w.levels {
+		due := w.levels[level].due
+		for ; budget > 0; budget-- {
+			i, ok := w.arena.Front(due)
+			if !ok {
+				break
+			}
+			w.arena.Unlink(i)
+			deadline := w.arena.Deadline(i)
+			if t := w.ticks.ceil(deadline); t > w.clock {
+				w.cascaded++
+				w.place(i, t)
+				continue
+			}
+			tag := w.arena.Tag(i)
+			out[n] = Expired[T]{w.arena.Free(i), deadline, tag}
+			n++
 		}
-		w.arena.Unlink(i)
-		deadline := w.arena.Deadline(i)
-		if t := w.ticks.ceil(deadline); t > w.clock {
-			w.cascaded++
-			w.place(i, t)
-			continue
-		}
-		tag := w.arena.Tag(i)
-		out[n] = Expired[T]{w.arena.Free(i), deadline, tag}
-		n++
 	}
 	return n, budget
 }

@@ -464,12 +464,55 @@ func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 	require.False(t, q.twice)
 }
 
+// What is due does not wait for entries of higher levels that are to be placed
+// again, however many these are.
+func TestWheelDrain_LowestLevelFirst(t *testing.T) {
+	q := queueModel{}
+	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
+	for k := range 100 {
+		add(t, w, 18, 1000+k) // level 2, expires at 16
+	}
+	q.now = 16
+	b, ok := q.pop()
+	require.True(t, ok)
+	w.Expire(b)
+	out := make([]Expired[int], 10)
+	n, more := w.Drain(out)
+	require.Zero(t, n)
+	require.True(t, more)
+	level, ok := w.Draining()
+	require.True(t, ok)
+	require.Equal(t, 2, level)
+
+	// 17 comes, and with it an entry of level 0; then those of 18 that are in place.
+	add(t, w, 17, 17)
+	q.now = 17
+	b, _ = q.pop()
+	w.Expire(b)
+	level, _ = w.Draining()
+	require.Zero(t, level)
+	n, _ = w.Drain(out[:1])
+	require.Equal(t, []int{17}, values(out[:n]))
+	level, _ = w.Draining()
+	require.Equal(t, 2, level)
+	checkWheel(t, w)
+
+	q.now = 18
+	got := values(q.poll(w, 10))
+	slices.Sort(got)
+	require.Len(t, got, 100)
+	require.Equal(t, 1099, got[99])
+	_, ok = w.Draining()
+	require.False(t, ok)
+	checkWheel(t, w)
+}
+
 func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	q := queueModel{now: 3}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
 	id := add(t, w, 2, 1)
 	b := w.bucketOf(mustFind(t, w, id))
-	for _, other := range []bucket.Bucket{0, w.due, b - 1, b + 1, b + 100, math.MaxUint32} {
+	for _, other := range []bucket.Bucket{0, w.levels[0].due, b - 1, b + 1, b + 100, math.MaxUint32} {
 		w.Expire(other)
 		require.EqualValues(t, 0, w.Clock())
 		checkWheel(t, w)
@@ -492,7 +535,7 @@ func TestWheelDiscard(t *testing.T) {
 	second := add(t, w, 20, 2)
 	add(t, w, 70, 3) // level 1, expires at 40
 	b := w.bucketOf(mustFind(t, w, first))
-	for _, other := range []bucket.Bucket{0, w.due, b + 1, math.MaxUint32} {
+	for _, other := range []bucket.Bucket{0, w.levels[0].due, b + 1, math.MaxUint32} {
 		require.False(t, w.Discard(other), "it is not queued")
 	}
 	require.False(t, w.Discard(b), "two entries")

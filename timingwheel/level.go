@@ -18,6 +18,9 @@ import (
 // goes to a higher level.)
 type level struct {
 	first bucket.Bucket
+	// due is the list of entries taken out of expired buckets of the level and not
+	// yet handed out or placed again. Nothing else is ever added to it.
+	due bucket.Bucket
 	// queued has a bit for each bucket.
 	queued []uint64
 }

@@ -34,8 +34,12 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 			f(i)
 		}
 	}
-	if len(w.levels) > 0 {
-		list(w.due, func(bucket.Index) {})
+	for n := range w.levels {
+		list(w.levels[n].due, func(i bucket.Index) {
+			if level := int(w.arena.Place(i) >> w.slotBits); level != n {
+				tb.Fatalf("an entry of level %d waits to be drained at level %d", level, n)
+			}
+		})
 	}
 	next, any := int64(math.MaxInt64), false
 	for n := range w.levels {
@@ -220,7 +224,7 @@ func (m *wheelModel) bits(n int) int64 { return m.src.int63() >> (63 - m.src.int
 
 // deadline draws one of the kinds that matter.
 func (m *wheelModel) deadline() int64 {
-	if i, ok := m.w.firstDue(); ok && m.src.intn(4) == 0 {
+	if i, ok := m.firstDue(); ok && m.src.intn(4) == 0 {
 		// A turn after the expiration of the bucket that is being drained.
 		p := m.w.arena.Place(i)
 		turn := int64(m.size) << (uint(p>>m.w.slotBits) * m.w.slotBits)
@@ -295,7 +299,7 @@ func (m *wheelModel) add(deadline int64) {
 	if m.w.arena.Expiration(m.w.bucketOf(i)) > math.MaxInt64/m.tick {
 		m.cov.hit("tick beyond the range of times")
 	}
-	if j, ok := m.w.firstDue(); ok {
+	if j, ok := m.firstDue(); ok {
 		m.cov.hit("add in a drain")
 		if m.w.bucketOf(i) == m.w.bucketOf(j) {
 			m.cov.hit("add in a drain, to the bucket being drained")
@@ -327,11 +331,23 @@ func (m *wheelModel) someLive() (int, bool) {
 	return m.live[m.src.intn(len(m.live))], true
 }
 
-// inDrain reports whether entry i is in the list being drained.
+// firstDue returns the entry that is drained next, if any.
+func (m *wheelModel) firstDue() (bucket.Index, bool) {
+	level, ok := m.w.Draining()
+	if !ok {
+		return 0, false
+	}
+	return m.w.arena.Front(m.w.levels[level].due)
+}
+
+// inDrain reports whether entry i is in a list being drained.
 func (m *wheelModel) inDrain(i bucket.Index) bool {
-	for j, ok := m.w.firstDue(); ok; j, ok = m.w.arena.Next(m.w.due, j) {
-		if i == j {
-			return true
+	for n := range m.w.levels {
+		due := m.w.levels[n].due
+		for j, ok := m.w.arena.Front(due); ok; j, ok = m.w.arena.Next(due, j) {
+			if i == j {
+				return true
+			}
 		}
 	}
 	return false
@@ -548,7 +564,20 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 			return 0, true
 		}
 	}
+	level, _ := m.w.Draining()
+	above := -1
+	for up := level + 1; up < len(m.w.levels); up++ {
+		if due := m.w.levels[up].due; !m.w.arena.Empty(due) {
+			i, _ := m.w.arena.Front(due)
+			above = int(i)
+			m.cov.hit("two levels in a drain")
+			break
+		}
+	}
 	n, more = m.w.Drain(out)
+	if now, ok := m.w.Draining(); ok && above >= 0 && now == level && !m.inDrain(bucket.Index(above)) {
+		m.tb.Fatalf("an entry of a higher level went before those of level %d", level)
+	}
 	return n, more || len(q.heap) > 0 && q.heap[0].expiration <= q.now
 }
 
@@ -785,7 +814,7 @@ func TestWheel_Model(t *testing.T) {
 		"relinking move", "move to what is due", "stale ID", "idle spell",
 		"observe that moves the clock", "observe that must not move the clock",
 		"handed out", "cascade", "unfinished batch", "empty batch", "empty bucket expired",
-		"bucket expired in a drain", "due entry taken", "bucket discarded", "chunk given back",
+		"bucket expired in a drain", "two levels in a drain", "due entry taken", "bucket discarded", "chunk given back",
 	} {
 		if cov.events[event] == 0 {
 			t.Errorf("this never happened: %s", event)

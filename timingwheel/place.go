@@ -59,12 +59,11 @@ func (w *Wheel[T]) addLevels(n uint) {
 }
 
 func (w *Wheel[T]) addLevel() {
-	if len(w.levels) == 0 {
-		w.due = w.arena.NewBuckets(1)
-	}
 	size := int(w.slotMask) + 1
+	first := w.arena.NewBuckets(size + 1)
 	w.levels = append(w.levels, level{
-		first:  w.arena.NewBuckets(size),
+		first:  first,
+		due:    first + bucket.Bucket(size),
 		queued: make([]uint64, (size+63)/64),
 	})
 }

@@ -41,12 +41,6 @@ type Wheel[T any] struct {
 	slotBits uint
 	slotMask uint32
 
-	// due is the list of entries taken out of expired buckets and not yet
-	// handed out or placed anew. Entries are never added to it otherwise. It is
-	// made with the first level: a wheel that was never used holds no memory for
-	// entries or buckets.
-	due bucket.Bucket
-
 	// clock is the wheel's time in ticks. It moves to a bucket's expiration
 	// when the bucket expires, and on Observe as far as no queued bucket is
 	// passed: so it never goes stale, however long the wheel was idle.
@@ -55,7 +49,8 @@ type Wheel[T any] struct {
 	observe int64
 	// next is the first expiration of a queued bucket, math.MaxInt64 if none.
 	next int64
-	// levels[n] is level n. Levels are made when first used and kept.
+	// levels[n] is level n. Levels are made when first used and kept: a wheel that
+	// was never used holds no memory for entries or buckets.
 	levels []level
 
 	arena bucket.Arena[T]
@@ -232,17 +227,21 @@ func (w *Wheel[T]) Next() (int64, bool) {
 	return w.ticks.time(w.next), w.next != math.MaxInt64 || w.anyQueued()
 }
 
-// firstDue returns the first entry in due, or false if there is none.
-func (w *Wheel[T]) firstDue() (bucket.Index, bool) {
-	if len(w.levels) == 0 {
-		return 0, false
+// Draining returns the lowest level whose expired entries are not all worked
+// through, or false if all are. At level 0 they are due; at a higher level they are
+// to be placed again, lower down. Drain takes those of the lowest level first.
+func (w *Wheel[T]) Draining() (level int, ok bool) {
+	for n := range w.levels {
+		if !w.arena.Empty(w.levels[n].due) {
+			return n, true
+		}
 	}
-	return w.arena.Front(w.due)
+	return 0, false
 }
 
-// isDraining reports whether there are entries in due.
+// isDraining reports whether any level has entries to be drained.
 func (w *Wheel[T]) isDraining() bool {
-	_, ok := w.firstDue()
+	_, ok := w.Draining()
 	return ok
 }
 
@@ -263,10 +262,8 @@ func (w *Wheel[T]) Each(f func(e Expired[T])) {
 			f(Expired[T]{w.arena.Value(i), w.arena.Deadline(i), w.arena.Tag(i)})
 		}
 	}
-	if w.isDraining() {
-		each(w.due)
-	}
 	for n := range w.levels {
+		each(w.levels[n].due)
 		for s := range w.slotMask + 1 {
 			each(w.levels[n].first + bucket.Bucket(s))
 		}
