@@ -14,7 +14,8 @@ import (
 // take one callback at a time, in the order of submission, and end as soon as
 // nothing waits: an idle pool has no goroutine. While callbacks wait, a
 // watchdog looks every millisecond whether they wait for workers that are
-// held up, and multiplies the workers if so; see tick.
+// held up, and multiplies the workers if so; see tick. A goroutine that finds
+// work in small pieces runs it by itself: see [Pool.Share].
 //
 // It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
 // that block get a goroutine each, with a delay of a few milliseconds.
@@ -32,15 +33,18 @@ type Pool struct {
 	mu sync.Mutex
 	// Guarded by mu.
 	queue     queue
+	shares    shares
 	room      sync.Cond // there may be room for one of the waiting submitters
 	submitted uint64
 	rejected  uint64
 	callerRan uint64
 	workers   int // started and not ended; the peak is the most there have been
 	peak      int
-	starting  int // of workers, those that have not taken their first callback
-	limit     int // submitters start workers up to here: see tick and retireLocked
-	callers   int // submitters that run a callback themselves
+	starting  int    // of workers, those that have not taken their first callback
+	limit     int    // submitters start workers up to here: see tick and retireLocked
+	callers   int    // submitters that run a callback themselves
+	sharing   int    // goroutines that run a Share
+	shared    uint64 // callbacks of Shares that were never in the queue
 	watch     watchdog
 	closed    bool
 	finished  bool
@@ -135,10 +139,10 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 
 // finishLocked is called where any part of its condition may have come true.
 func (p *Pool) finishLocked() {
-	if p.closed && !p.finished && p.workers == 0 && p.callers == 0 && p.queue.len() == 0 {
+	if p.closed && !p.finished && p.workers == 0 && p.callers == 0 && p.sharing == 0 && p.queue.len() == 0 {
 		p.finished = true
 		p.watch.stop()
-		p.queue = queue{}
+		p.queue, p.shares = queue{}, shares{}
 		close(p.done)
 	}
 }
@@ -148,8 +152,8 @@ func (p *Pool) finishLocked() {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	queued := p.queue.len()
-	running := p.workers - p.starting + p.callers
+	queued := p.queue.len() + p.shares.left()
+	running := p.workers - p.starting + p.callers + p.sharing
 	return Stats{
 		Submitted:   p.submitted,
 		Run:         p.submitted - uint64(queued+running),
@@ -158,7 +162,7 @@ func (p *Pool) Stats() Stats {
 		CallerRan:   p.callerRan,
 		Queued:      queued,
 		Running:     running,
-		Workers:     p.workers,
+		Workers:     p.workers + p.sharing,
 		PeakWorkers: p.peak,
 	}
 }

@@ -11,6 +11,10 @@ const (
 	// rounds a millisecond's sleep up to two.
 	watchLate = 3 * watchEvery
 
+	// slowCallback is how long a callback takes, on the average of all that ended
+	// since the last look, from which on more workers are worth what they cost.
+	slowCallback = 100 * time.Microsecond
+
 	// growth multiplies the workers: a thousand callbacks that block for
 	// ever are all running after four looks from a base of two.
 	growth = 8
@@ -26,9 +30,11 @@ type watchdog struct {
 	run    uint64 // callbacks that had ended
 
 	// A lap is the time between two looks. busy is whether the last look came
-	// late; comers, how many workers have come for more in this lap.
+	// late; slow, whether callbacks took long; comers, how many workers have come
+	// for more in this lap.
 	lap    uint
 	busy   bool
+	slow   bool
 	comers int
 }
 
@@ -62,7 +68,7 @@ type turn struct {
 }
 
 // surplus reports whether a worker that comes for more should rather end: the
-// processors are busy, and a base of workers has come for more before it in
+// processors are busy, callbacks are short, and a base of workers has come for more before it in
 // this lap. (These may have ended since, when the queue was empty: so the last
 // base of workers stays all the same.) Those that are held up never come, so
 // they do not count: what ends are the workers that stood in for others which
@@ -73,7 +79,7 @@ func (w *watchdog) surplus(t *turn, base int) bool {
 		w.comers++
 		*t = turn{w.lap, w.comers}
 	}
-	return w.busy && t.place > base
+	return w.busy && !w.slow && t.place > base
 }
 
 func (w *watchdog) stop() {
@@ -84,39 +90,43 @@ func (w *watchdog) stop() {
 // progressLocked returns how many callbacks have been put in the queue, and
 // how many have ended of all.
 func (p *Pool) progressLocked() (queued, run uint64) {
-	busy := p.queue.len() + p.workers - p.starting + p.callers
-	return p.submitted - p.callerRan, p.submitted - uint64(busy)
+	busy := p.queue.len() + p.shares.left() + p.workers - p.starting + p.callers + p.sharing
+	return p.submitted - p.callerRan - p.shared, p.submitted - uint64(busy)
 }
 
-// tick is the watchdog's look. It multiplies the workers if
+// tick is the watchdog's look. It takes over what is left of Shares that last, and
+// multiplies the workers if
 //
 //   - a callback that was waiting at the last look still waits, and
 //   - all workers started before have got to run, and
-//   - no callback has ended since, or this look comes in time.
+//   - callbacks take long, or this look comes in time.
 //
-// Callbacks that use the processors rather than block keep new workers from
-// getting to run and looks from coming in time, so they are left to the
-// workers that there are. And growth stops at one worker for each callback
-// that waits, so what it costs at most is what a goroutine for each callback
-// would have.
+// Short callbacks on processors that others keep busy are left to the workers that
+// there are: they are soon done with, and more workers only cost more. Where
+// callbacks take long, those behind them must not wait for all of them, be it that
+// they block or that they compute: then Go's scheduler shares the processors among
+// them, as it does among the goroutines of time.AfterFunc. Growth stops at one
+// worker for each callback that waits, so what it costs at most is what a goroutine
+// for each callback would have.
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch
-	waiting := p.queue.len()
-	if waiting == 0 || !w.armed {
-		w.armed, w.busy = false, false
+	if !w.armed || !p.waitingLocked() {
+		w.armed, w.busy, w.slow = false, false, false
 		p.mu.Unlock()
 		return
 	}
+	adopted := p.adoptLocked()
+	waiting := p.queue.len()
 	queued, run := p.progressLocked()
-	waited := queued-uint64(waiting) < w.queued
-	stalled := run == w.run
-	w.busy = time.Since(w.at) >= watchLate
-	n := 0
-	if p.starting == 0 && waited && (stalled || !w.busy) {
+	waited := adopted || waiting > 0 && queued-uint64(waiting) < w.queued
+	elapsed := time.Since(w.at)
+	w.busy = elapsed >= watchLate
+	w.slow = run-w.run < uint64(elapsed/slowCallback)
+	if p.starting == 0 && waited && (w.slow || !w.busy) {
 		p.limit = min(p.max, max(p.base, p.workers*growth))
-		n = p.startLocked()
 	}
+	n := p.startLocked()
 	w.look(p)
 	p.mu.Unlock()
 	p.spawn(n)

@@ -57,7 +57,7 @@ func TestPool_SurplusEndsUnderALastingBacklog(t *testing.T) {
 		for looks := 0; p.Stats().Workers > 2; looks++ {
 			require.Less(t, looks, 10)
 			p.mu.Lock()
-			p.watch.at = time.Now().Add(-time.Second)
+			p.watch.at = time.Now().Add(-watchLate)
 			p.mu.Unlock()
 			for range 256 {
 				step <- struct{}{}

@@ -1,0 +1,196 @@
+package executor
+
+import "go.uber.org/atomic"
+
+// A Share is callbacks that the goroutine which submitted them will run itself.
+type Share struct {
+	p     *Pool
+	first func()
+	rest  *share // nil if there is no more
+}
+
+// Share hands fs over as SubmitBatch does, but to be run by the calling goroutine,
+// which must soon call the Share's Run: so nobody has to be woken for callbacks that
+// are short. The slice is the caller's again on return. It is for who finds work in
+// small pieces and has a goroutine for it, such as the poller of a scheduler.
+//
+// The callbacks do not wait behind those in the queue. If one of them lasts, the
+// watchdog puts those behind it into the queue, so that they wait for milliseconds
+// at most. On a pool with [WithMaxWorkers] or [WithQueue] Share is SubmitBatch, and
+// Run does nothing. After Shutdown it accepts nothing.
+func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
+	if p.bound != unbounded || p.max != unbounded {
+		accepted, err = p.SubmitBatch(fs)
+		return Share{}, accepted, err
+	}
+	if len(fs) == 0 {
+		return Share{}, 0, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		p.rejected += uint64(len(fs))
+		return Share{}, 0, ErrShutdown
+	}
+	s = Share{p: p, first: fs[0]}
+	p.submitted += uint64(len(fs))
+	p.shared += uint64(len(fs))
+	p.sharing++
+	p.peak = max(p.peak, p.workers+p.sharing)
+	if len(fs) > 1 {
+		s.rest = p.shares.add(fs[1:], p.watch.lap)
+		p.watch.arm(p)
+	}
+	return s, len(fs), nil
+}
+
+// Run runs the callbacks. What they panic with is recovered, as on a worker. If one
+// panics or ends the goroutine, by runtime.Goexit, another goroutine runs those
+// behind it. A Share that Pool.Share returned must be run exactly once; the zero
+// Share does nothing.
+func (s Share) Run() {
+	if s.p != nil {
+		s.p.runShare(s.first, s.rest)
+	}
+}
+
+// runShare runs first and what is left of a share, which may be nil; and then what
+// waits in the queue, if a worker may be started for it.
+func (p *Pool) runShare(first func(), s *share) {
+	ended := false
+	defer func() {
+		if !ended {
+			go p.runShare(nop, s)
+		}
+	}()
+	defer p.catch()
+	first()
+	if s != nil {
+		for f, ok := s.take(); ok; f, ok = s.take() {
+			f()
+		}
+	}
+	p.mu.Lock()
+	p.sharing--
+	if s != nil {
+		p.shares.remove(s)
+	}
+	switch {
+	case p.queue.len() > p.starting && p.workers < p.limit:
+		p.workers++
+		ended = true
+		p.runLocked(nil)
+		return
+	case p.watch.armed && !p.waitingLocked():
+		p.watch.stop()
+	}
+	p.finishLocked()
+	p.mu.Unlock()
+	ended = true
+}
+
+func nop() {}
+
+// waitingLocked reports whether any callback waits.
+func (p *Pool) waitingLocked() bool { return p.queue.len() > 0 || p.shares.left() > 0 }
+
+// share is a Share's callbacks but for the first.
+//
+// Its goroutine takes from it without the lock, one at a time; the watchdog takes
+// all that are left, with it. Only the goroutine removes it.
+type share struct {
+	next  atomic.Int32 // the callback to take next; runs past the end
+	funcs []func()
+	lap   uint // the watchdog's, when it was made
+	index int  // in shares.all
+}
+
+// take claims the next callback and clears its slot.
+func (s *share) take() (f func(), ok bool) {
+	i := int(s.next.Inc() - 1)
+	if i >= len(s.funcs) {
+		return nil, false
+	}
+	f = s.funcs[i]
+	s.funcs[i] = nil
+	return f, true
+}
+
+// left returns how many callbacks wait in the share.
+func (s *share) left() int { return max(0, len(s.funcs)-int(s.next.Load())) }
+
+// takeAll claims all that are left. The caller clears the slots.
+func (s *share) takeAll() []func() {
+	const end = 1 << 30 // far from where take would wrap
+	i := min(int(s.next.Swap(end)), len(s.funcs))
+	return s.funcs[i:]
+}
+
+// shares are those whose goroutine runs, with some spare ones. The pool's lock
+// guards them.
+type shares struct {
+	all   []*share
+	spare []*share
+}
+
+// maxSpareShares bounds the shares kept for reuse, maxSpareFuncs their memory.
+const (
+	maxSpareShares = 8
+	maxSpareFuncs  = 4 * batchSize
+)
+
+func (ss *shares) add(fs []func(), lap uint) *share {
+	var s *share
+	if last := len(ss.spare) - 1; last >= 0 {
+		s = ss.spare[last]
+		ss.spare = ss.spare[:last]
+	} else {
+		s = new(share)
+	}
+	s.funcs = append(s.funcs[:0], fs...)
+	s.lap = lap
+	s.next.Store(0)
+	s.index = len(ss.all)
+	ss.all = append(ss.all, s)
+	return s
+}
+
+// remove forgets a share of which nothing is left.
+func (ss *shares) remove(s *share) {
+	last := len(ss.all) - 1
+	ss.all[s.index] = ss.all[last]
+	ss.all[s.index].index = s.index
+	ss.all[last] = nil
+	ss.all = ss.all[:last]
+	if len(ss.spare) < maxSpareShares && cap(s.funcs) <= maxSpareFuncs {
+		ss.spare = append(ss.spare, s)
+	}
+}
+
+// left returns how many callbacks wait in all shares.
+func (ss *shares) left() int {
+	n := 0
+	for _, s := range ss.all {
+		n += s.left()
+	}
+	return n
+}
+
+// adoptLocked puts into the queue what is left of shares that were made before the
+// watchdog's last look, and reports whether there was anything: a callback lasts, or
+// its goroutine does not get to run.
+func (p *Pool) adoptLocked() bool {
+	adopted := false
+	for _, s := range p.shares.all {
+		if s.lap == p.watch.lap {
+			continue
+		}
+		if fs := s.takeAll(); len(fs) > 0 {
+			p.queue.pushAll(fs)
+			p.shared -= uint64(len(fs))
+			clear(fs)
+			adopted = true
+		}
+	}
+	return adopted
+}
