@@ -2,11 +2,12 @@
 // sleeps by: as exact as the platform allows.
 //
 // Package time's timers are late by up to a millisecond in an idle process on
-// Linux, where the runtime sleeps in whole milliseconds. A timerfd is exact
-// there, but is late when every P is busy, because the runtime then looks at
-// descriptors only every ten milliseconds or so. So on Linux both are set, and
-// whichever comes first rings. Elsewhere, where the time is fake, and where no
-// descriptor is to be had, it is package time's timer alone.
+// Linux, where the runtime sleeps in whole milliseconds. A timerfd is exact there,
+// but late when every proc is busy: what a descriptor wakes goes to the end of the
+// run queue, where a timer's function goes to its front. So on Linux both are set
+// while rings are rare, and whichever comes first rings; beyond that, it is package
+// time's timer alone. So it is elsewhere, where the time is fake, and while no
+// descriptor is to be had.
 package alarm
 
 import (

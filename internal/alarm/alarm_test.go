@@ -79,7 +79,7 @@ func TestAlarm_ClosedFromItsOwnFunction(t *testing.T) {
 func TestAlarm_ClosedWhileItsGoroutineBegins(t *testing.T) {
 	for range 5000 {
 		a := New(func() {})
-		a.Reset(time.Hour)
+		a.Reset(time.Second)
 		runtime.Gosched()
 		<-a.Close()
 	}
@@ -154,13 +154,13 @@ func descriptors(t *testing.T) int {
 
 func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	warm := New(func() {}) // the runtime's network poller has descriptors too
-	warm.Reset(time.Hour)
+	warm.Reset(time.Second)
 	<-warm.Close()
 	before, goroutines := descriptors(t), runtime.NumGoroutine()
 	var as []Alarm
 	for range 100 {
 		a := New(func() {})
-		a.Reset(time.Hour)
+		a.Reset(time.Second)
 		as = append(as, a)
 	}
 	require.Equal(t, before+100, descriptors(t))
@@ -179,4 +179,35 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond)
 	}
+	// For a moment that is far away they are not needed, and given back.
+	a := New(func() {})
+	defer a.Close()
+	a.Reset(time.Hour)
+	require.Equal(t, before, descriptors(t))
+	a.Reset(time.Second)
+	require.Equal(t, before+1, descriptors(t))
+	a.Reset(time.Hour)
+	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A function that does not return keeps nobody from being called.
+func TestAlarm_HeldUpInItsFunction(t *testing.T) {
+	const calls = 20
+	release := make(chan struct{})
+	called := make(chan bool)
+	a := New(func() { called <- true; <-release })
+	for range calls {
+		a.Reset(100 * time.Microsecond)
+		<-called
+	}
+	done := a.Close()
+	select {
+	case <-done:
+		t.Fatal("closed while its function runs")
+	default:
+	}
+	close(release)
+	<-done
 }

@@ -2,12 +2,14 @@ package alarm
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
-// With no descriptor to be had, package time's timer alone does it.
+// While there is no descriptor to be had, package time's timer alone does it; and
+// once there is one again, it is used.
 func TestAlarm_NoDescriptors(t *testing.T) {
 	var old unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
@@ -16,11 +18,19 @@ func TestAlarm_NoDescriptors(t *testing.T) {
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &old)
 	rang := make(chan bool)
-	a := New(func() { rang <- true })
+	a := New(func() { rang <- true }).(*system)
+	exact := func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.exact && a.fd.isOpen()
+	}
 	for range 3 {
-		a.Reset(0)
+		a.Reset(time.Millisecond)
+		require.False(t, exact())
 		<-rang
 	}
-	require.NotNil(t, a.(*double).fallback)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old))
+	a.Reset(time.Second)
+	require.True(t, exact())
 	<-a.Close()
 }
