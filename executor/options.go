@@ -1,6 +1,10 @@
 package executor
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/tickless/tickless/internal/callback"
+)
 
 // An Option sets up any executor of this package.
 type Option interface {
@@ -21,6 +25,7 @@ type poolConfig struct {
 	maxWorkers int // 0: unbounded
 	queue      int // 0: unbounded
 	overload   Overload
+	onLook     callback.Func
 }
 
 type option func(*config)
@@ -94,6 +99,16 @@ func WithOverload(policy Overload) PoolOption {
 		panic("executor: WithOverload: unknown policy")
 	}
 	return poolOption(func(c *poolConfig) { c.overload = policy })
+}
+
+// OnLook has f called after each look of a pool's watchdog, on the watchdog's
+// goroutine and without a lock. It is for this module's other packages.
+//
+// The watchdog's goroutine and that of a scheduler's alarm compete for the place in
+// front of a proc's run queue: if their timers go off together, the one that loses
+// waits at the end. So each does what is left to do for the other.
+func OnLook(f callback.Func) PoolOption {
+	return poolOption(func(c *poolConfig) { c.onLook = f })
 }
 
 func newConfig(opts []Option) config {

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/internal/callback"
 )
 
 // A Pool runs callbacks on few goroutines while they are short, and on as
@@ -28,6 +30,7 @@ type Pool struct {
 
 	base, max, bound int
 	overload         Overload
+	onLook           callback.Func
 	start            func() // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
@@ -63,6 +66,7 @@ func NewPool(opts ...PoolOption) *Pool {
 		max:      c.maxWorkers,
 		bound:    c.queue,
 		overload: c.overload,
+		onLook:   c.onLook,
 		limit:    c.workers,
 		done:     make(chan struct{}),
 	}

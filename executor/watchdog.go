@@ -130,4 +130,7 @@ func (p *Pool) tick() {
 	w.look(p)
 	p.mu.Unlock()
 	p.spawn(n)
+	if p.onLook != nil {
+		p.onLook()
+	}
 }

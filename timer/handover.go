@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/internal/callback"
 	"go.uber.org/atomic"
 )
 
@@ -13,7 +14,8 @@ type handOver struct {
 	// Fixed by init.
 
 	exec executor.Executor
-	own  bool // the Scheduler made the executor, and ends it
+	own  bool           // the Scheduler made the executor, and ends it
+	pool *executor.Pool // the executor, if callbacks go to it directly
 	// inline: it is an *executor.Inline.
 	inline bool
 	way    way
@@ -55,11 +57,12 @@ const (
 	dispatched
 )
 
-func (h *handOver) init(c *config) {
+// init makes the executor, unless c has one. onLook is called by its watchdog.
+func (h *handOver) init(c *config, onLook callback.Func) {
 	h.dropped = atomic.NewUint64(0)
 	if h.exec = c.executor; h.exec == nil {
 		h.own = true
-		var pool []executor.PoolOption
+		pool := []executor.PoolOption{executor.OnLook(onLook)}
 		var inline []executor.Option
 		if c.onPanic != nil {
 			handler := executor.WithPanicHandler(c.onPanic)
@@ -77,6 +80,7 @@ func (h *handOver) init(c *config) {
 		h.way = onPoller
 	case neverBlocks(h.exec):
 		h.way = direct
+		h.pool, _ = h.exec.(*executor.Pool)
 	default:
 		h.way = dispatched
 	}
@@ -123,6 +127,21 @@ func (h *handOver) batch(fs []func()) {
 	clear(h.wrapped)
 	h.wrapped = h.wrapped[:0]
 	h.refused(fs[accepted:]...)
+}
+
+// share takes callbacks that the poller found due and that the goroutine which is
+// the poller now will run itself, if the executor is a pool. fs is the caller's
+// again on return.
+func (h *handOver) share(fs []func()) executor.Share {
+	if h.pool == nil {
+		h.batch(fs)
+		return executor.Share{}
+	}
+	s, accepted, _ := h.pool.Share(h.watchAll(fs))
+	clear(h.wrapped)
+	h.wrapped = h.wrapped[:0]
+	h.refused(fs[accepted:]...)
+	return s
 }
 
 // submit hands one callback to the executor.

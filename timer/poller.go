@@ -2,19 +2,32 @@ package timer
 
 import (
 	"context"
-	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// batchSize bounds how many timers are expired or cascaded in one hold of a
-// shard's lock, and so how long a start or a stop can wait for it.
-const batchSize = 256
+const (
+	// batchSize bounds how many timers are expired or cascaded in one hold of a
+	// shard's lock, and so how long a start or a stop can wait for it.
+	batchSize = 256
+	// shareSize is how many callbacks the poller collects before it wakes others to
+	// run them. Fewer it runs itself, once it is the poller no more.
+	shareSize = 4 * batchSize
+	// turn is how long the poller works at a stretch, if that is what it takes: less
+	// than the 10 ms after which Go's scheduler sends a goroutine to the end of the
+	// global run queue, and the poller's role with it. Then it leaves the procs to
+	// others for rest: on one that computes, until that is sent to the end of the
+	// queue.
+	turn = 8 * time.Millisecond
+	rest = 100 * time.Microsecond
+)
 
 // poller expires buckets when they are due, and sleeps in between, until the
 // first one is. It is not a goroutine but what the alarm runs: while nothing is
@@ -59,8 +72,9 @@ type poller struct {
 	batch line
 	// expiring are contexts whose timers have fired, to be ended without a lock.
 	expiring []*deadlineCtx
-	// draining is a shard with an expired bucket not yet worked through.
-	draining *shard
+	// due are shards with expired timers that are to be fired, moves others with
+	// timers that are only to be moved down: see work.
+	due, moves shardList
 }
 
 func (p *poller) init(s *Scheduler) {
@@ -117,7 +131,18 @@ func (p *poller) poll() {
 	p.run(false)
 }
 
-// run works until nothing is due, then falls asleep.
+// pollOverdue does what the alarm's function does, if that is late.
+func (p *poller) pollOverdue() {
+	p.mu.Lock()
+	overdue := !p.awake && p.armed <= p.s.now()
+	p.mu.Unlock()
+	if overdue {
+		p.poll()
+	}
+}
+
+// run works until nothing is due, or for a turn, then falls asleep. What it has
+// fired last it runs itself after that, when another goroutine may be the poller.
 func (p *poller) run(worked bool) {
 	asleep := false
 	defer func() {
@@ -133,10 +158,13 @@ func (p *poller) run(worked bool) {
 			p.interrupted()
 		}
 	}()
+	var share executor.Share
 	for !asleep {
-		worked = p.work() || worked
-		asleep = p.sleep(worked)
+		didWork, pause := p.work()
+		worked = worked || didWork
+		share, asleep = p.sleep(worked, pause)
 	}
+	share.Run()
 }
 
 // interrupted puts the poller to sleep in the middle of its work, until the clock
@@ -172,50 +200,131 @@ func (p *poller) wasInterrupted() bool {
 	return p.unfinished
 }
 
-// work does all that is due. It reports whether there was anything.
-func (p *poller) work() (worked bool) {
-	p.flush() // what a run that ended in the middle has left
-	if p.draining != nil {
-		p.drain(p.draining)
+// # What comes before what
+//
+// Timers that are due come before those that only move down a level, whatever their
+// shards: a bucket of an upper level may hold a million. So work goes round and
+// takes, each time,
+//
+//  1. every bucket that has become due, in the order of the queue, with the first
+//     batch of its timers: so the buckets of upper levels that are small, which are
+//     nearly all, are worked through in their order;
+//  2. or else a batch from a shard that has more timers to be fired;
+//  3. or else a batch from a shard that has more timers to be moved.
+//
+// A batch is one hold of the shard's lock, and the shards take turns. A timer that
+// falls due before it is moved fires when its turn to be moved comes: then it may
+// come after timers of later ticks. Where callbacks run on the poller, as under a
+// virtual clock, each bucket is worked through before the next is taken, and ticks
+// come in order without exception.
+//
+// # Who waits for whom
+//
+// The poller's goroutine is one of many that want a proc. It comes to run at once,
+// for the alarm's timer puts it in front of its proc's run queue, which is where
+// goroutines that a channel or a lock has readied go, too. It must not leave that
+// place by itself: runtime.Gosched sends it to the end of the global queue, where
+// beside n computing goroutines on p procs it waits for n/p times ten milliseconds;
+// and so does running for longer than ten. Therefore:
+//
+//   - It never yields. After a turn it sets the alarm for a moment later and ends,
+//     and so does it, at once, if there are callbacks to be run and only moves to be
+//     done: the alarm's next ring goes on with these.
+//   - It wakes nobody for a few callbacks. It runs them itself, but gives its role
+//     away first, with the alarm set: if one of them lasts, the next ring is on
+//     another goroutine.
+//   - On one proc, starts and stops wait for the poller for a turn at most, and the
+//     poller waits for them for as long as they compute without a pause, which is ten
+//     milliseconds. On more, they wait for a batch in one shard, and not even that if
+//     the next shard's lock is free: see lockShard.
+//   - On many procs there is still one poller. It fires about five million timers a
+//     second; what it hands over is run by as many procs as there are.
+
+// A shardList is shards that wait for their turn. A shard is in it once.
+type shardList []*shard
+
+func (l *shardList) push(sh *shard) {
+	if !slices.Contains(*l, sh) {
+		*l = append(*l, sh)
 	}
-	for {
-		if p.s.hand.way == onPoller {
+}
+
+// pop takes the shard that has waited longest, or returns nil.
+func (l *shardList) pop() *shard {
+	if len(*l) == 0 {
+		return nil
+	}
+	sh := (*l)[0]
+	*l = slices.Delete(*l, 0, 1)
+	return sh
+}
+
+// work does what is due. It reports whether there was anything, and after how long
+// it is to go on if it has stopped before the end; negative if it has not.
+func (p *poller) work() (worked bool, pause time.Duration) {
+	serial := p.s.hand.way == onPoller
+	if serial {
+		p.flush() // what a run that ended in the middle has left
+	}
+	for begin := p.s.now(); ; {
+		if serial {
 			p.batch.fs = p.s.hand.takeReady(p.batch.fs)
 			worked = worked || len(p.batch.fs) > 0
 			p.flush()
 		}
-		due, ok := p.s.queue.Poll()
-		if !ok {
-			return worked
+		for {
+			if serial && p.backlog() {
+				break // one bucket after another
+			}
+			b, ok := p.s.queue.Poll()
+			if !ok {
+				break
+			}
+			worked = p.drain(b.sh, &b) || worked
 		}
-		sh := due.sh
-		sh.mu.Lock()
-		sh.wheel.Expire(due.b)
-		sh.mu.Unlock()
-		worked = p.drain(sh) || worked
+		sh := p.due.pop()
+		if sh == nil {
+			if len(p.moves) > 0 && len(p.batch.fs) > 0 {
+				return worked, 0
+			}
+			if sh = p.moves.pop(); sh == nil {
+				return worked, -1
+			}
+		}
+		worked = p.drain(sh, nil) || worked
+		if !serial && p.backlog() && p.s.now()-begin > int64(turn) {
+			return worked, rest
+		}
 	}
 }
 
-// drain works through a shard's expired timers, in batches. It reports whether
-// there were any.
-func (p *poller) drain(sh *shard) (worked bool) {
-	p.draining = sh
-	for more := true; more; {
-		sh.mu.Lock()
-		before := sh.wheel.Cascaded()
-		var n int
-		n, more = sh.wheel.Drain(p.expired[:])
-		p.fireLocked(sh, p.expired[:n])
-		worked = worked || n > 0 || sh.wheel.Cascaded() != before
-		sh.wake = never // the poller is awake and will see for itself
-		sh.mu.Unlock()
-		p.expireContexts()
-		p.flush()
-		if more {
-			runtime.Gosched() // to those who wait for the lock
-		}
+// backlog reports whether any shard has expired timers that are not worked through.
+func (p *poller) backlog() bool { return len(p.due)+len(p.moves) > 0 }
+
+// drain works through a batch of a shard's expired timers, after those of bucket b,
+// if it is not nil, have joined them. It reports whether there were any.
+func (p *poller) drain(sh *shard, b *dueBucket) (worked bool) {
+	sh.mu.Lock()
+	if b != nil {
+		sh.wheel.Expire(b.b)
 	}
-	p.draining = nil
+	before := sh.wheel.Cascaded()
+	n, _ := sh.wheel.Drain(p.expired[:])
+	p.fireLocked(sh, p.expired[:n])
+	worked = n > 0 || sh.wheel.Cascaded() != before
+	level, more := sh.wheel.Draining()
+	sh.wake = never // the poller is awake and will see for itself
+	sh.mu.Unlock()
+	p.expireContexts()
+	switch {
+	case more && level == 0:
+		p.due.push(sh)
+	case more:
+		p.moves.push(sh)
+	}
+	if len(p.batch.fs) >= shareSize || p.s.hand.way == onPoller {
+		p.flush()
+	}
 	return worked
 }
 
@@ -265,14 +374,18 @@ func (p *poller) flush() {
 	}
 }
 
-// sleep sets the alarm for what comes next, or reports false if something is due
-// by now.
-func (p *poller) sleep(worked bool) bool {
+// sleep sets the alarm for what comes next, or for after pause if there is more to
+// do then, or reports false if something is due by now. It returns what is left in
+// the batch, for the caller to run once it is asleep.
+func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, ok bool) {
+	if pause < 0 {
+		p.mu.Lock()
+		p.look.Store(false)
+		p.mu.Unlock()
+		p.discardEmpty()
+	}
 	p.mu.Lock()
-	p.look.Store(false)
-	p.mu.Unlock()
-	p.discardEmpty()
-	p.mu.Lock()
+	defer p.mu.Unlock()
 	next := int64(never)
 	if p.s.hand.way == onPoller && p.s.hand.hasReady() {
 		next = 0
@@ -280,9 +393,16 @@ func (p *poller) sleep(worked bool) bool {
 		next = due.expiration
 	}
 	now := p.s.now()
-	if next <= now {
-		p.mu.Unlock()
-		return false
+	switch {
+	case pause >= 0:
+		next = max(now, min(next, now+int64(pause)))
+	case next <= now:
+		return share, false
+	}
+	if len(p.batch.fs) > 0 {
+		share = p.s.hand.share(p.batch.fs)
+		clear(p.batch.fs)
+		p.batch.fs = p.batch.fs[:0]
 	}
 	if next != never {
 		if p.look.Load() {
@@ -299,9 +419,8 @@ func (p *poller) sleep(worked bool) bool {
 	if !worked {
 		p.emptyWakeups++
 	}
-	p.mu.Unlock()
 	p.up.add(-1)
-	return true
+	return share, true
 }
 
 // discardEmpty takes buckets without timers off the queue's head, so that the

@@ -106,7 +106,7 @@ func New(opts ...Option) *Scheduler {
 		s.limit = newLimit(c.maxPending, c.shards)
 	}
 	s.tokens.New = func() any { return &token{s.shards[int(s.nextToken.Inc())%c.shards]} }
-	s.hand.init(&c)
+	s.hand.init(&c, s.poller.pollOverdue)
 	s.poller.init(s)
 	return s
 }
