@@ -112,6 +112,53 @@ func TestWatchdog_LateButStalled(t *testing.T) {
 	})
 }
 
+// Where processors are busy with callbacks that take long, a few of which have ended,
+// the others must not wait for all of them; where callbacks are short, they do not
+// wait long.
+func TestWatchdog_LateAndSlow(t *testing.T) {
+	for name, c := range map[string]struct{ ended, workers int }{
+		"long":  {99, 2 * growth},
+		"short": {101, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := NewPool(WithWorkers(2))
+				step := make(chan struct{})
+				_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-step }}, 1000))
+				require.NoError(t, err)
+				synctest.Wait()
+				for range c.ended {
+					step <- struct{}{}
+				}
+				synctest.Wait()
+				p.mu.Lock()
+				p.watch.at = time.Now().Add(-100 * slowCallback)
+				p.mu.Unlock()
+				p.tick()
+				require.Equal(t, c.workers, p.Stats().Workers)
+				close(step)
+				require.NoError(t, p.Shutdown(t.Context()))
+			})
+		})
+	}
+}
+
+// After each look the watchdog does for others what they ask it to.
+func TestWatchdog_OnLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		p := NewPool(WithWorkers(1), OnLook(func() { looks++ }))
+		release := make(chan struct{})
+		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 10))
+		require.NoError(t, err)
+		time.Sleep(watchEvery + 1)
+		synctest.Wait()
+		require.Equal(t, 1, looks)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
 func TestWatchdog_StopsAtShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(WithWorkers(1))

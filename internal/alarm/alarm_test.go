@@ -89,8 +89,8 @@ func TestAlarm_GoexitInItsFunction(t *testing.T) {
 	rang := make(chan bool)
 	a := New(func() { rang <- true; runtime.Goexit() })
 	defer a.Close()
-	for range 3 {
-		a.Reset(time.Millisecond)
+	for i := range 3 * burst { // by the descriptor, and by the timer
+		a.Reset(time.Duration(i%3) * 100 * time.Microsecond)
 		<-rang
 	}
 }

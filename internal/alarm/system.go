@@ -162,6 +162,7 @@ func (a *system) restLocked(now time.Time, d time.Duration) {
 // tick is the timer's function.
 func (a *system) tick() {
 	a.mu.Lock()
+	defer a.mu.Unlock() // f may end this goroutine
 	now := time.Now()
 	switch {
 	case a.closed:
@@ -181,7 +182,6 @@ func (a *system) tick() {
 		}
 		a.armLocked(now)
 	}
-	a.mu.Unlock()
 }
 
 // ringLocked calls f, without the lock.

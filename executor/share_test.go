@@ -1,0 +1,221 @@
+package executor_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+)
+
+func share(t *testing.T, p *executor.Pool, fs ...func()) executor.Share {
+	t.Helper()
+	s, accepted, err := p.Share(fs)
+	require.NoError(t, err)
+	require.Equal(t, len(fs), accepted)
+	return s
+}
+
+// goroutine names the calling goroutine.
+func goroutine() string {
+	var buf [64]byte
+	line := buf[:runtime.Stack(buf[:], false)]
+	return string(line[:slices.Index(line, ' ')+8])
+}
+
+// Callbacks that are short run where they were found, in their order, and nobody is
+// woken for them.
+func TestShare_RunsWhereItWasFound(t *testing.T) {
+	p := executor.NewPool(executor.WithWorkers(2))
+	var order []int
+	fs := make([]func(), 1000)
+	for i := range fs {
+		fs[i] = func() { order = append(order, i) }
+	}
+	s := share(t, p, fs...)
+	clear(fs) // the caller's again
+	st := p.Stats()
+	conserve(t, st, 1000)
+	require.Equal(t, 1, st.Running, "the first counts as running from when it is handed over")
+	require.Equal(t, 999, st.Queued)
+	s.Run()
+	require.True(t, slices.IsSorted(order))
+	require.Len(t, order, 1000)
+	st = p.Stats()
+	require.Equal(t, uint64(1000), st.Run)
+	require.Equal(t, 1, st.PeakWorkers)
+	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+// A callback that blocks holds up those behind it for a look of the watchdog's or
+// two.
+func TestShare_OneThatBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2))
+		release := make(chan struct{})
+		began := time.Now()
+		var ran atomic.Int32
+		fs := []func(){func() { ran.Inc() }, func() { <-release }}
+		fs = append(fs, slices.Repeat([]func(){func() { ran.Inc() }}, 500)...)
+		s := share(t, p, fs...)
+		go s.Run()
+		synctest.Wait()
+		require.EqualValues(t, 1, ran.Load())
+		conserve(t, p.Stats(), 502)
+		for ran.Load() < 501 {
+			time.Sleep(100 * time.Microsecond)
+			synctest.Wait()
+		}
+		require.LessOrEqual(t, time.Since(began), 2*time.Millisecond)
+		require.Equal(t, 1, p.Stats().Running)
+		close(release)
+		synctest.Wait()
+		require.Zero(t, p.Stats().Workers)
+		conserve(t, p.Stats(), 502)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// A share does not wait behind the queue, however long that is.
+func TestShare_AheadOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(1))
+		release := blockers(t, p, 100)
+		synctest.Wait()
+		ran := false
+		share(t, p, func() { ran = true }).Run()
+		require.True(t, ran)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// When it has run its share, the goroutine stands in for a worker, if there may be
+// more of them.
+func TestShare_GoesOnAsAWorker(t *testing.T) {
+	p := executor.NewPool(executor.WithWorkers(1))
+	entered, hold := make(chan struct{}), make(chan struct{})
+	require.NoError(t, p.Submit(func() { close(entered); <-hold }))
+	<-entered
+	var where string
+	s := share(t, p, func() {
+		require.NoError(t, p.Submit(func() { where = goroutine() }))
+		close(hold)
+		for p.Stats().Workers > 1 && p.Stats().Queued > 0 {
+			runtime.Gosched()
+		}
+	})
+	s.Run()
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.NotEmpty(t, where)
+}
+
+func TestShare_PanicsAndGoexit(t *testing.T) {
+	var panics []any
+	var mu sync.Mutex
+	p := executor.NewPool(executor.WithPanicHandler(func(v any, _ []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		panics = append(panics, v)
+	}))
+	var ran atomic.Int32
+	fs := []func(){}
+	for i := range 30 {
+		switch i % 3 {
+		case 0:
+			fs = append(fs, func() { ran.Inc(); panic(i) })
+		case 1:
+			fs = append(fs, func() { ran.Inc(); runtime.Goexit() })
+		default:
+			fs = append(fs, func() { ran.Inc() })
+		}
+	}
+	fs = append(fs, nil)
+	s := share(t, p, fs...)
+	s.Run() // returns: the first panics, and what is behind it goes on elsewhere
+	single := make(chan struct{})
+	go func() {
+		defer close(single)
+		share(t, p, func() { runtime.Goexit() }).Run()
+	}()
+	<-single
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.EqualValues(t, 30, ran.Load())
+	require.Len(t, panics, 11)
+	st := p.Stats()
+	require.Equal(t, uint64(32), st.Run)
+	require.Equal(t, uint64(11), st.Panicked)
+	require.Zero(t, st.Workers)
+}
+
+func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
+	p := executor.NewPool()
+	share(t, p).Run()
+	executor.Share{}.Run()
+	s := share(t, p, func() {})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "a share is still to be run")
+	_, accepted, err := p.Share([]func(){func() {}, func() {}})
+	require.ErrorIs(t, err, executor.ErrShutdown)
+	require.Zero(t, accepted)
+	require.EqualValues(t, 2, p.Stats().Rejected)
+	s.Run()
+	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+// A pool with bounds keeps them.
+func TestShare_OnABoundedPool(t *testing.T) {
+	p := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1), executor.WithQueue(2), executor.WithOverload(executor.Reject))
+	release := make(chan struct{})
+	require.NoError(t, p.Submit(func() { <-release }))
+	s, accepted, err := p.Share(slices.Repeat([]func(){func() {}}, 5))
+	require.ErrorIs(t, err, executor.ErrOverloaded)
+	require.LessOrEqual(t, accepted, 3)
+	s.Run()
+	close(release)
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.LessOrEqual(t, p.Stats().PeakWorkers, 1)
+}
+
+// Shares, submissions and looks at once: everything runs once.
+func TestStress_Shares(t *testing.T) {
+	const goroutines, rounds, size = 4, 300, 20
+	p := executor.NewPool(executor.WithWorkers(2))
+	var ran atomic.Int64
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range rounds {
+				fs := make([]func(), 1+(g+i)%size)
+				for k := range fs {
+					fs[k] = func() {
+						if (i+k)%50 == 0 {
+							time.Sleep(2 * time.Millisecond)
+						}
+						ran.Inc()
+					}
+				}
+				if i%3 == 0 {
+					_, err := p.SubmitBatch(fs)
+					require.NoError(t, err)
+					continue
+				}
+				share(t, p, fs...).Run()
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, p.Shutdown(t.Context()))
+	st := p.Stats()
+	require.EqualValues(t, st.Submitted, ran.Load())
+	require.Equal(t, st.Submitted, st.Run)
+	require.Zero(t, st.Queued+st.Running+st.Workers)
+}

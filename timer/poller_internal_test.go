@@ -1,0 +1,330 @@
+package timer
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timertest"
+)
+
+// startOn starts a timer on a shard of the caller's choice.
+func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
+	t.Helper()
+	now := sh.s.now()
+	sh.mu.Lock()
+	_, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
+	sh.unlock()
+	require.NoError(t, err)
+}
+
+// crossing is when the third level of a wheel sends its second slot down.
+const crossing = DefaultWheelSize * DefaultWheelSize * DefaultTick
+
+// fillFar starts n timers on a shard that the third level sends down at crossing.
+func fillFar(t testing.TB, sh *shard, n int) {
+	for i := range n {
+		startOn(t, sh, crossing+time.Second+time.Duration(i)*time.Microsecond, func() {})
+	}
+}
+
+// manual returns a Scheduler on a clock whose poller works only when it is told to,
+// and then as it does on the system's clock.
+func manual(shards int) (*Scheduler, *timertest.Clock) {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := New(WithClock(clk), WithShards(shards))
+	s.hand.way = direct
+	s.poller.awake = true
+	return s, clk
+}
+
+// What is due does not wait for what is only to be moved, in whatever shard that is.
+func TestPoller_DueBeforeMoves(t *testing.T) {
+	const far, shards = 20_000, 4
+	s, clk := manual(shards)
+	for _, sh := range s.shards[:2] {
+		fillFar(t, sh, far)
+	}
+	clk.Advance(crossing - 10*time.Millisecond)
+	// The probes fall due at the moment at which the others begin to move, in a
+	// shard of those and in one beside; more than a batch.
+	const probes = 2 * (batchSize + 100)
+	for i := range probes {
+		startOn(t, s.shards[1+i%2], 10*time.Millisecond, func() {})
+	}
+	clk.Advance(10 * time.Millisecond)
+	p := &s.poller
+	worked, pause := p.work()
+	require.True(t, worked)
+	require.Len(t, p.batch.fs, probes, "all that are due")
+	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "a batch or two of each bucket at most")
+	require.Zero(t, pause, "to run them comes before the moves")
+	require.True(t, p.backlog())
+
+	p.batch.fs = nil
+	startOn(t, s.shards[3], time.Millisecond, func() {})
+	clk.Advance(time.Millisecond)
+	_, pause = p.work()
+	require.Len(t, p.batch.fs, 1, "another falls due meanwhile")
+	require.Zero(t, pause)
+	require.LessOrEqual(t, s.Stats().Cascaded, uint64(5*batchSize))
+
+	p.batch.fs = nil
+	_, pause = p.work()
+	require.Negative(t, pause)
+	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
+}
+
+// One hold of a shard's lock takes a batch, and the shards take turns.
+func TestPoller_BatchesAndTurns(t *testing.T) {
+	s, clk := manual(3)
+	for _, sh := range s.shards[:2] {
+		fillFar(t, sh, 3*batchSize)
+	}
+	clk.Advance(crossing - time.Millisecond)
+	for range 3 * batchSize {
+		startOn(t, s.shards[2], time.Millisecond, func() {})
+	}
+	p := &s.poller
+	clk.Advance(time.Millisecond)
+	cascaded := func() (n [3]uint64) {
+		for i, sh := range s.shards {
+			n[i] = sh.wheel.Cascaded()
+		}
+		return n
+	}
+	var taken int
+	for b, ok := s.queue.Poll(); ok; b, ok = s.queue.Poll() {
+		before := cascaded()
+		p.drain(b.sh, &b)
+		n := cascaded()
+		moved := n[0] + n[1] - before[0] - before[1]
+		if b.sh.index == 2 {
+			require.Zero(t, moved)
+			require.Len(t, p.batch.fs, batchSize)
+		} else {
+			require.EqualValues(t, batchSize, moved)
+		}
+		taken++
+	}
+	require.Equal(t, 3, taken)
+	indices := func(l shardList) (is []int) {
+		for _, sh := range l {
+			is = append(is, sh.index)
+		}
+		return is
+	}
+	require.Equal(t, []int{2}, indices(p.due), "the shard whose timers are due")
+	require.ElementsMatch(t, []int{0, 1}, indices(p.moves), "those whose timers only move")
+	for range 2 {
+		order := indices(p.moves)
+		require.True(t, p.drain(p.moves.pop(), nil))
+		require.True(t, p.drain(p.moves.pop(), nil))
+		if len(p.moves) > 0 {
+			require.Equal(t, order, indices(p.moves))
+		}
+	}
+	require.Empty(t, p.moves)
+	require.True(t, p.drain(p.due.pop(), nil))
+	require.True(t, p.drain(p.due.pop(), nil))
+	require.False(t, p.backlog())
+	require.Len(t, p.batch.fs, 3*batchSize)
+}
+
+// creeping is a clock that moves on each time that it is read.
+type creeping struct {
+	clock.Clock
+	now  time.Time
+	step time.Duration
+}
+
+func (c *creeping) Now() time.Time {
+	c.now = c.now.Add(c.step)
+	return c.now
+}
+
+// The poller works for a turn at most, and then lets others have the proc; it does
+// not stop for anything else, and gives the role away if there are callbacks to run
+// and nothing but moves to do.
+func TestPoller_WorksForATurn(t *testing.T) {
+	for _, step := range []time.Duration{0, 100 * time.Microsecond} {
+		clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
+		s := New(WithClock(clk), WithShards(1))
+		fillFar(t, s.shards[0], 1000*batchSize)
+		p := &s.poller
+		p.awake = true
+		s.hand.way = direct
+		clk.now = clk.now.Add(crossing)
+		clk.step = step
+		began := clk.now
+		worked, pause := p.work()
+		require.True(t, worked)
+		moved := s.shards[0].wheel.Cascaded()
+		if step == 0 {
+			require.Negative(t, pause)
+			require.False(t, p.backlog())
+			require.EqualValues(t, 1000*batchSize, moved)
+		} else {
+			require.Equal(t, rest, pause)
+			require.True(t, p.backlog())
+			require.Less(t, clk.now.Sub(began), turn+10*step)
+			require.Less(t, turn, 10*time.Millisecond)
+
+			// A callback, and moves: the callback comes first.
+			clk.step = 0
+			p.batch.fs = append(p.batch.fs, func() {})
+			worked, pause = p.work()
+			require.False(t, worked)
+			require.Zero(t, pause)
+			require.Equal(t, moved, s.shards[0].wheel.Cascaded())
+		}
+	}
+}
+
+// Who was the poller runs the callbacks, and has given its role away before.
+func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		var awake []bool
+		release := make(chan struct{})
+		sh := s.shards[0]
+		for range 3 {
+			startOn(t, sh, time.Millisecond, func() {
+				s.poller.mu.Lock()
+				awake = append(awake, s.poller.awake)
+				s.poller.mu.Unlock()
+				<-release
+			})
+		}
+		var ran atomic.Duration
+		startOn(t, sh, 2*time.Millisecond, func() { ran.Store(time.Since(s.epoch)) })
+		time.Sleep(time.Second)
+		close(release)
+		s.poller.mu.Lock()
+		require.False(t, awake[0], "on the goroutine that was the poller")
+		s.poller.mu.Unlock()
+		require.Equal(t, 2*time.Millisecond, ran.Load(), "the others block, and it does not wait for them")
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
+}
+
+// If the alarm's goroutine does not get to run, who of ours does takes its place.
+func TestPoller_OverdueIsTakenOver(t *testing.T) {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := New(WithClock(clk))
+	ran := 0
+	startOn(t, s.shards[0], time.Second, func() { ran++ })
+	s.poller.pollOverdue()
+	require.Zero(t, s.Stats().Wakeups, "it is not due")
+	s.poller.alarm.Stop() // and so does not ring
+	clk.Advance(time.Second)
+	require.Zero(t, ran)
+	s.poller.pollOverdue()
+	require.Equal(t, 1, ran)
+	s.poller.pollOverdue()
+	require.EqualValues(t, 1, s.Stats().Wakeups)
+	s.Close()
+}
+
+// Timers due at once, of which some panic, some end their goroutine and some never
+// return, while others move: all of the rest run, and nothing is lost at the end.
+func TestPoller_FaultsInABurst(t *testing.T) {
+	const n = 3 * shareSize
+	var panics atomic.Int32
+	s := New(WithTick(10*time.Microsecond), WithWheelSize(16), WithPanicHandler(func(any, []byte) { panics.Inc() }))
+	var ran, ended atomic.Int32
+	hang := make(chan struct{})
+	at := time.Now().Add(60 * time.Millisecond)
+	for i := range n {
+		_, err := s.Start(time.Until(at), func() {
+			ran.Inc()
+			switch i % 10 {
+			case 0:
+				panic(i)
+			case 1:
+				runtime.Goexit()
+			case 2:
+				<-hang
+			}
+			ended.Inc()
+		})
+		require.NoError(t, err)
+		_, err = s.Start(time.Until(at)+time.Duration(i)*20*time.Microsecond, func() { ran.Inc(); ended.Inc() })
+		require.NoError(t, err)
+	}
+	want := int32(2 * n)
+	for ran.Load() < want {
+		time.Sleep(time.Millisecond) // none waits for those that hang
+	}
+	close(hang)
+	require.NoError(t, s.Shutdown(context.Background()))
+	st := s.Stats()
+	require.EqualValues(t, want, ran.Load())
+	require.EqualValues(t, (n+9)/10, panics.Load())
+	require.EqualValues(t, want, st.Fired)
+	require.Zero(t, st.Dropped+uint64(st.Pending))
+}
+
+// Close and Shutdown in the middle of a cascade: what has not fired is handed back.
+func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
+	n := 100_000
+	for round := range 6 {
+		s := New(WithTick(10*time.Microsecond), WithWheelSize(16))
+		// The fourth level sends a slot down every 41 ms, which holds them all.
+		next := (time.Since(s.epoch)/(40960*time.Microsecond) + 3) * (40960 * time.Microsecond)
+		var ran atomic.Int64
+		for i := range n {
+			due := next + time.Duration(i)*400*time.Nanosecond
+			_, err := s.Start(due-time.Since(s.epoch), func() { ran.Inc() })
+			require.NoError(t, err)
+		}
+		for before := s.Stats().Cascaded; s.Stats().Cascaded < before+uint64(n/10); {
+			runtime.Gosched()
+		}
+		if round%2 == 0 {
+			require.NoError(t, s.Shutdown(context.Background()))
+		}
+		handedBack := 0
+		for range s.Close() {
+			handedBack++
+		}
+		require.NoError(t, s.Shutdown(context.Background()))
+		st := s.Stats()
+		require.EqualValues(t, n, st.Started)
+		require.Equal(t, st.Started, st.Fired+st.HandedBack)
+		require.EqualValues(t, st.HandedBack, handedBack)
+		require.EqualValues(t, st.Fired, ran.Load())
+	}
+}
+
+// The number of procs changes while timers fire.
+func TestPoller_ProcsChange(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	const n = 20_000
+	s := New()
+	var ran, early atomic.Int32
+	begin := time.Now()
+	for i := range n {
+		d := time.Duration(i) * 5 * time.Microsecond
+		due := time.Since(begin) + d
+		_, err := s.Start(d, func() {
+			if time.Since(begin) < due {
+				early.Inc()
+			}
+			ran.Inc()
+		})
+		require.NoError(t, err)
+	}
+	for procs := 1; ran.Load() < n; procs = procs%5 + 1 {
+		runtime.GOMAXPROCS(procs)
+		time.Sleep(time.Millisecond)
+	}
+	require.Zero(t, early.Load())
+	require.NoError(t, s.Shutdown(context.Background()))
+}
