@@ -41,9 +41,16 @@
 // # Guarantees
 //
 //   - Never early: at any tick, level and load.
-//   - Late by at most one tick, and the time to wake up and to queue. On Linux the
-//     wake-ups are exact but limited: 64 in a row, then one in 500 µs, so that timers
-//     due close to one another do not cost a wake-up each.
+//   - Late by at most one tick, and the time to wake up. That is a tenth of a
+//     millisecond on an idle Linux machine while wake-ups are rare (64 in a row, then
+//     one in 2 ms), and what package time's timers take elsewhere and beyond that:
+//     up to a millisecond while procs are idle. On busy procs it is no more than
+//     theirs: until a proc passes through Go's scheduler, at most every 10 ms while
+//     goroutines compute. A timer that is due waits neither for timers that only
+//     move down a level, beyond 256 of a shard, nor for callbacks of earlier timers,
+//     beyond a few milliseconds, be it that those block or that they compute. A
+//     timer that moves down a level in the company of very many may have to wait for
+//     these, for 0.1 µs each.
 //   - A timer fires at most once a start. If Stop returned true the callback
 //     never runs, also when Stop races with expiry.
 //   - Nothing is lost: started = fired + stopped + pending + handed back by
@@ -61,10 +68,12 @@
 //
 // # Order
 //
-// Timers fire in the order of their ticks. Within a tick, timers of one shard
-// that came the same way through the wheel fire first in, first out; of others
-// nothing is promised. The callbacks then run concurrently, except under a
-// virtual clock, where they run one by one in that order.
+// Timers of one shard fire in the order of their ticks, but for one that is due while
+// it waits to be moved down a level together with very many others: it does not hold
+// up those of later ticks. Within a tick, timers of one shard that came the same way
+// through the wheel fire first in, first out; of others nothing is promised. The
+// callbacks then run concurrently. Under a virtual clock the order of ticks holds
+// without exception, and callbacks run one by one in that order.
 //
 // # Concurrency
 //

@@ -20,14 +20,15 @@ const module = "github.com/tickless/tickless"
 // that a new one takes its place in the order knowingly.
 var mayImport = map[string][]string{
 	// The leaves.
-	"bucket":           {},
-	"clock":            {},
-	"delayqueue":       {"clock"},
-	"executor":         {},
-	"internal/alarm":   {"clock"},
-	"internal/hashmap": {},
-	"internal/layout":  {},
-	"timertest":        {"clock"},
+	"bucket":            {},
+	"clock":             {},
+	"delayqueue":        {"clock"},
+	"executor":          {"internal/callback"},
+	"internal/alarm":    {"clock"},
+	"internal/callback": {},
+	"internal/hashmap":  {},
+	"internal/layout":   {},
+	"timertest":         {"clock"},
 
 	"benchmarks/internal/hashedwheel": {},
 	"benchmarks/internal/heaptimer":   {},
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/hashmap", "timingwheel"}
+	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/callback", "internal/hashmap", "timingwheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 )
 
