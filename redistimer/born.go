@@ -1,6 +1,8 @@
 package redistimer
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +49,51 @@ func (c *Client) learn(sh *shard, err error) bool {
 
 // lost reports that a server does not have any more what it had.
 func (c *Client) lost(sh *shard, had string) {
-	c.config.log.Error("redistimer: the server has lost the tasks of a shard: it was emptied, or started again without its data",
-		"queue", c.config.name, "shard", sh.index)
+	_, born, _ := strings.Cut(had, "@")
+	c.warn(fmt.Errorf("%w: shard %d of %q, which was made at %v, was emptied, or its server started again without its data",
+		ErrLost, sh.index, c.config.name, parseTime(born).UTC()))
+}
+
+// watchInterval is how often a Client that is used looks whether the servers throw
+// keys away.
+const watchInterval = time.Minute
+
+// watch looks, once in a while, whether the servers throw keys away: somebody may
+// have changed their settings. Who looks does not wait.
+func (c *Client) watch() {
+	now := time.Now().UnixNano()
+	last := c.watched.Load()
+	if now-last < int64(watchInterval) || !c.watched.CompareAndSwap(last, now) {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		nodes, err := c.inspectAll(ctx)
+		if err != nil {
+			return // who uses the client sees it too
+		}
+		for i := range nodes {
+			c.judge(&nodes[i])
+		}
+	}()
+}
+
+// judge reports a server that throws keys away, or has done so since the last look.
+func (c *Client) judge(n *Node) {
+	v, looked := c.evicted.Swap(n.Addr, n.Evicted)
+	if n.evicts() {
+		c.warn(fmt.Errorf("%w (%s has %s)", ErrEviction, n.Addr, n.Eviction))
+	}
+	if looked && n.Evicted > v.(int64) {
+		c.warn(fmt.Errorf("%w: %s has thrown away %d keys, which may have been of this queue", ErrLost, n.Addr, n.Evicted-v.(int64)))
+	}
+}
+
+// warn reports what no caller is told.
+func (c *Client) warn(err error) {
+	c.config.log.Error(err.Error())
+	if f := c.config.onLoss; f != nil {
+		f(err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +26,10 @@ type Client struct {
 	lanes  lanes
 	// waiting has an element for each goroutine of await.
 	waiting chan struct{}
+	// watched is when the servers were looked at last, in nanoseconds, and evicted
+	// how many keys each had thrown away by then.
+	watched atomic.Int64
+	evicted sync.Map
 	// combiners are for Schedule: shard i uses the one that i modulo their number
 	// says.
 	combiners []*combiner

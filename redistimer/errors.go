@@ -19,6 +19,10 @@ var (
 	// ErrEviction is returned by [Client.Check] and [Worker.Run] if a server may
 	// throw away tasks when its memory is full.
 	ErrEviction = errors.New("redistimer: the server evicts keys; set maxmemory-policy to noeviction")
+	// ErrLost is what a handler of [WithLossHandler] is told if a server has lost
+	// tasks: it was emptied, or started again without its data, or has thrown keys
+	// away.
+	ErrLost = errors.New("redistimer: the server has lost tasks")
 	// ErrNotReplicated is returned by a Schedule with [Replicated] if too few
 	// replicas have confirmed in time. The task is scheduled all the same.
 	ErrNotReplicated = errors.New("redistimer: too few replicas have confirmed")

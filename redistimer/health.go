@@ -27,7 +27,8 @@ type Node struct {
 	Eviction    string // maxmemory-policy
 	AOF         bool
 	AppendFsync string
-	RDB         bool // it saves snapshots by itself
+	RDB         bool  // it saves snapshots by itself
+	Evicted     int64 // keys that it has thrown away since it was started
 	Replicas    int
 }
 
@@ -38,34 +39,43 @@ type Node struct {
 // returned with that error too.
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	var h Health
-	if _, err := c.one(ctx, checkScript, c.shards[0]); err != nil {
+	_, err := c.one(ctx, checkScript, c.shards[0])
+	if err != nil {
 		return h, err
 	}
+	if h.Nodes, err = c.inspectAll(ctx); err != nil {
+		return h, c.explain(err)
+	}
+	return h, h.judge()
+}
+
+// inspectAll asks all servers that hold the queue what they are like.
+func (c *Client) inspectAll(ctx context.Context) ([]Node, error) {
 	var mu sync.Mutex
+	var nodes []Node
 	look := func(ctx context.Context, node *redis.Client) error {
 		n := inspect(ctx, node)
 		mu.Lock()
 		defer mu.Unlock()
-		h.Nodes = append(h.Nodes, n)
+		nodes = append(nodes, n)
 		return nil
 	}
 	var err error
-	ended := c.await(ctx, func() {
+	if ended := c.await(ctx, func() {
 		switch r := c.redis.(type) {
 		case *redis.Client:
 			err = look(ctx, r)
 		case *redis.ClusterClient:
 			err = r.ForEachMaster(ctx, look)
 		}
-	})
-	if ended != nil {
-		return Health{}, c.explain(ended)
+	}); ended != nil {
+		return nil, ended
 	}
 	if err != nil {
-		return h, c.explain(err)
+		return nil, err
 	}
-	slices.SortFunc(h.Nodes, func(a, b Node) int { return strings.Compare(a.Addr, b.Addr) })
-	return h, h.judge()
+	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Addr, b.Addr) })
+	return nodes, nil
 }
 
 // judge writes the warnings, and returns the error that there is.
@@ -79,7 +89,7 @@ func (h *Health) judge() error {
 		case n.Eviction == "":
 			warn(n, "it is not known whether the server evicts keys, since it does not answer CONFIG GET or INFO")
 		case n.Eviction == "noeviction":
-		case n.MaxMemory > 0:
+		case n.evicts():
 			evicting = fmt.Errorf("%w (%s has %s)", ErrEviction, n.Addr, n.Eviction)
 		default:
 			warn(n, "maxmemory-policy is %s, which will lose tasks once maxmemory is set", n.Eviction)
@@ -93,6 +103,11 @@ func (h *Health) judge() error {
 		}
 	}
 	return evicting
+}
+
+// evicts reports whether the server throws keys away when its memory is full.
+func (n *Node) evicts() bool {
+	return n.MaxMemory > 0 && n.Eviction != "" && n.Eviction != "noeviction"
 }
 
 // inspect asks a server what it is like. Many servers that are run by others
@@ -109,6 +124,7 @@ func inspect(ctx context.Context, node *redis.Client) Node {
 	n.Eviction = info["maxmemory_policy"]
 	n.MaxMemory, _ = strconv.ParseInt(info["maxmemory"], 10, 64)
 	n.AOF = info["aof_enabled"] == "1"
+	n.Evicted, _ = strconv.ParseInt(info["evicted_keys"], 10, 64)
 	n.Replicas, _ = strconv.Atoi(info["connected_slaves"])
 	for k, v := range node.ConfigGet(ctx, "*a*").Val() {
 		switch k {

@@ -95,6 +95,7 @@ func (e *ears) hear(loops []*loop) {
 				c.ReloadState(e.ctx)
 			}
 			e.w.complain(e.w.client.explain(err))
+			e.w.doubt()
 			select {
 			case <-e.ctx.Done():
 				return

@@ -74,6 +74,7 @@ const (
 	aborting       // cancel the contexts of what runs
 	handing        // hand back what still runs
 	closing        // send the reports that there are, and end
+	abandoned      // end
 )
 
 // Times of the loops.
@@ -158,6 +159,9 @@ func (l *loop) run() {
 			l.claimAt = l.look
 		}
 		l.mu.Unlock()
+		if phase == abandoned {
+			return
+		}
 		l.abort(phase)
 		if phase == closing {
 			if end.IsZero() {
@@ -360,6 +364,7 @@ func (l *loop) outcome(err error, now time.Time) {
 	}
 	l.w.n.errors.Add(1)
 	l.w.complain(err)
+	l.w.doubt()
 	l.backoff = min(max(2*l.backoff, firstBackoff), lastBackoff)
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
 }

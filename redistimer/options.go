@@ -26,6 +26,7 @@ type config struct {
 	name   string
 	shards int // 0: by the kind of client
 	log    *slog.Logger
+	onLoss func(error)
 }
 
 type option func(*config)
@@ -64,6 +65,19 @@ func WithLogger(l *slog.Logger) Option {
 		panic("redistimer: WithLogger with a nil Logger")
 	}
 	return option(func(c *config) { c.log = l })
+}
+
+// WithLossHandler has the Client call f when it notices that a server has lost tasks,
+// with [ErrLost], or may throw them away, with [ErrEviction]: when it first uses the
+// queue, with the first command after the loss to each shard, and once a minute while
+// it is used. What it calls f for is logged too. F must not block: the call that has
+// noticed waits for it. What was lost cannot be named; who can schedules it again.
+// It panics if f is nil.
+func WithLossHandler(f func(err error)) Option {
+	if f == nil {
+		panic("redistimer: WithLossHandler with a nil function")
+	}
+	return option(func(c *config) { c.onLoss = f })
 }
 
 func newConfig(client redis.UniversalClient, opts []Option) config {

@@ -37,6 +37,7 @@ var (
 	requeueScript    = load("requeue")
 	purgeScript      = load("purge")
 	repairScript     = load("repair")
+	checkedScript    = load("checked")
 )
 
 func load(name string) *script {
@@ -125,6 +126,7 @@ func (c *Client) run(ctx context.Context, calls ...call) []*redis.Cmd {
 // know returns an error if the queue is not known to have this schema.
 func (c *Client) know(ctx context.Context) error {
 	if c.known.Load() {
+		c.watch()
 		return nil
 	}
 	if err := c.check(ctx, c.shards[0]); err != nil {
@@ -133,6 +135,7 @@ func (c *Client) know(ctx context.Context) error {
 	if r := c.shards[0].clock.Load(); r != nil {
 		c.begun.CompareAndSwap(nil, r)
 		c.known.Store(true)
+		c.watch()
 		return nil
 	}
 	return errDisturbed

@@ -46,10 +46,16 @@ type Worker struct {
 	over    bool // Shutdown was called
 	current *currentRun
 
+	// remains is closed when nothing is left of the Run before; nil if nothing was.
+	// It is of the Run that there is.
+	remains chan struct{}
+
 	n struct {
 		claimed, done, failed, died, released, lost atomic.Int64
 		errors, claims, empty, wakeups, unknown     atomic.Int64
 	}
+	// doubts has an element if the servers are to be asked who they are.
+	doubts     chan struct{}
 	complained atomic.Int64 // when an error was logged, in seconds
 	puzzled    atomic.Int64 // likewise for a task that names what the Worker does not have
 }
@@ -63,6 +69,10 @@ type currentRun struct {
 }
 
 func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
+
+// lastReports is how long Run waits for commands under way when it is not to wait for
+// handlers any more.
+const lastReports = time.Second
 
 var (
 	errRunning = errors.New("redistimer: the Worker is running")
@@ -79,6 +89,7 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 		client:   c,
 		config:   newWorkerConfig(opts),
 		handlers: make(map[string]*handler),
+		doubts:   make(chan struct{}, 1),
 	}
 	w.claimBatch = min(max(2*w.config.concurrency/len(c.shards), 1), maxClaim)
 	return w
@@ -142,6 +153,16 @@ func (w *Worker) Run(ctx context.Context) error {
 		close(r.done)
 	}()
 
+	if w.remains != nil {
+		select {
+		case <-w.remains:
+			w.remains = nil
+		case <-ctx.Done():
+			return nil
+		case <-r.stop:
+			return nil
+		}
+	}
 	if ready, err := w.connect(ctx, r); !ready {
 		return err
 	}
@@ -166,6 +187,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		loops.Go(l.run)
 	}
 	ears := w.listen(slots)
+	careful, endCare := context.WithCancel(w.ctx)
+	defer endCare()
+	loops.Go(func() { w.care(careful) })
 
 	select {
 	case <-ctx.Done():
@@ -177,7 +201,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.stopping.Store(true)
 	slots.end()
 	w.enter(stopping)
-	ears.close()
+	endCare()
+	loops.Go(ears.close)
 	select {
 	case <-slots.idle:
 	case <-r.abort:
@@ -190,7 +215,23 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	w.enter(closing)
-	loops.Wait()
+	closed := make(chan struct{})
+	go func() {
+		loops.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-r.abort:
+		select {
+		case <-closed:
+		case <-time.After(lastReports):
+			// The server does not answer, and go-redis waits for it. The leases run out.
+			w.enter(abandoned)
+			w.remains = closed
+			w.complain(errUnsent)
+		}
+	}
 	return nil
 }
 

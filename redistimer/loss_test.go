@@ -1,0 +1,153 @@
+package redistimer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer/internal/redistest"
+)
+
+func told(t *testing.T, losses <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-losses:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing was reported")
+		return nil
+	}
+}
+
+func lossHandler(losses chan error) Option {
+	return WithLossHandler(func(err error) {
+		select {
+		case losses <- err:
+		default:
+		}
+	})
+}
+
+func TestLoss_OfAllDataIsReportedToWhoOnlySchedules(t *testing.T) {
+	ctx := context.Background()
+	for name, lose := range map[string]func(t *testing.T, s *redistest.Server, r *redis.Client){
+		"FLUSHALL": func(t *testing.T, s *redistest.Server, r *redis.Client) {
+			require.NoError(t, r.FlushAll(ctx).Err())
+		},
+		"restart without data": func(t *testing.T, s *redistest.Server, r *redis.Client) {
+			s.Kill()
+			s.Restart()
+		},
+		"somebody else comes first": func(t *testing.T, s *redistest.Server, r *redis.Client) {
+			require.NoError(t, r.FlushAll(ctx).Err())
+			_, err := New(r, WithShards(1), silent).Schedule(ctx, Task{Key: "other", Handler: "h"}, After(time.Hour))
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			r := s.Client()
+			defer r.Close()
+			losses := make(chan error, 10)
+			c := New(r, WithShards(1), silent, lossHandler(losses))
+			for i := range 10 {
+				_, err := c.Schedule(ctx, Task{Key: fmt.Sprint(i), Handler: "h"}, After(time.Hour))
+				require.NoError(t, err)
+			}
+			require.Empty(t, losses)
+			lose(t, s, r)
+			out, err := c.Schedule(ctx, Task{Key: "new", Handler: "h"}, After(time.Hour))
+			require.NoError(t, err)
+			require.Equal(t, Created, out)
+			require.ErrorIs(t, told(t, losses), ErrLost)
+			_, err = c.Schedule(ctx, Task{Key: "newer", Handler: "h"}, After(time.Hour))
+			require.NoError(t, err)
+			require.Empty(t, losses, "once")
+		})
+	}
+}
+
+func TestLoss_EvictionIsReportedToWhoOnlySchedules(t *testing.T) {
+	ctx := context.Background()
+	r := redistest.Start(t, "--maxmemory", "8mb", "--maxmemory-policy", "allkeys-random").Client()
+	defer r.Close()
+	losses := make(chan error, 10)
+	c := New(r, WithShards(8), silent, lossHandler(losses))
+	again := func() { c.watched.Store(0) } // a minute later
+	body := make([]byte, 1000)
+	schedule := func(i int) {
+		_, err := c.Schedule(ctx, Task{Key: fmt.Sprint(i), Handler: "h", Body: body}, After(time.Hour))
+		require.NoError(t, err)
+	}
+	schedule(0)
+	require.ErrorIs(t, told(t, losses), ErrEviction, "at the first use")
+	for i := range 20_000 {
+		schedule(i)
+	}
+	again()
+	schedule(0)
+	for err := told(t, losses); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "thrown away"); {
+		err = told(t, losses)
+	}
+}
+
+// A server with noeviction that is full refuses what may need memory. Long tasks must
+// not lose their leases for that, and what runs must end.
+func TestWorker_OnAServerThatIsFull(t *testing.T) {
+	ctx := context.Background()
+	r := redistest.Start(t, "--maxmemory-policy", "noeviction").Client()
+	defer r.Close()
+	c := New(r, WithShards(2), silent)
+	const n, lease = 50, 600 * time.Millisecond
+	w := NewWorker(c, WithLease(lease), WithMaxCrashes(1))
+	begun, failed := make(chan string, 2*n), make(chan error, n)
+	w.Handle("h", func(ctx context.Context, d Delivery) error {
+		begun <- d.Key
+		if d.Attempt == 1 && d.Key[0] == 'r' {
+			return errors.New("once more")
+		}
+		select {
+		case <-ctx.Done():
+			failed <- context.Cause(ctx)
+			return ctx.Err()
+		case <-time.After(4 * lease):
+			return nil
+		}
+	}, WithBackoff(0, 0))
+	for i := range n {
+		_, err := c.Schedule(ctx, Task{Key: fmt.Sprint(string("rk"[i%2]), i), Handler: "h"}, After(0))
+		require.NoError(t, err)
+	}
+	for i := range 4 {
+		_, err := c.Schedule(ctx, Task{Key: fmt.Sprint("tomorrow", i), Handler: "h"}, After(24*time.Hour))
+		require.NoError(t, err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	<-begun
+	require.NoError(t, r.ConfigSet(ctx, "maxmemory", "1").Err())
+	_, err := c.Schedule(ctx, Task{Key: "refused", Handler: "h"}, After(0))
+	require.ErrorContains(t, err, "OOM")
+	require.NotErrorIs(t, err, ErrUnknown)
+	require.Eventually(t, func() bool {
+		st, err := c.Stats(ctx)
+		return err == nil && st.Done == n
+	}, time.Minute, 20*time.Millisecond)
+	out, err := c.Cancel(ctx, "tomorrow0")
+	require.NoError(t, err)
+	require.Equal(t, Removed, out)
+	out, err = c.Reschedule(ctx, "tomorrow1", After(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, Moved, out)
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.Zero(t, st.Crashed+st.Died+st.Refused)
+	require.Empty(t, failed)
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-done)
+}
