@@ -69,12 +69,12 @@ type dispatch struct {
 type phase uint8
 
 const (
-	working  phase = iota
-	stopping       // claim no more
-	aborting       // cancel the contexts of what runs
-	handing        // hand back what still runs
-	closing        // send the reports that there are, and end
-	abandoned      // end
+	working   phase = iota
+	stopping        // claim no more
+	aborting        // cancel the contexts of what runs
+	handing         // hand back what still runs
+	closing         // send the reports that there are, and end
+	abandoned       // end
 )
 
 // Times of the loops.

@@ -1,6 +1,7 @@
 package redistimer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,30 +66,40 @@ func dump(t *testing.T, c *Client) map[string]string {
 type crasher struct {
 	t      *testing.T
 	c      *Client
+	n      int           // of a claim; zero is 100
+	lease  time.Duration // zero is an hour
 	number int64
+}
+
+func (w *crasher) send(s *script, sender string, args ...any) *redis.Cmd {
+	require.NoError(w.t, w.c.know(context.Background()))
+	w.number = w.c.next(w.number)
+	cmd := w.c.run(context.Background(), call{s, w.c.shards[0], args, header{sender: sender, number: w.number}})[0]
+	require.NoError(w.t, cmd.Err())
+	return cmd
 }
 
 // claim claims what is due, and returns the ids with their tokens.
 func (w *crasher) claim() map[string]int64 {
-	require.NoError(w.t, w.c.know(context.Background()))
-	w.number = w.c.next(w.number)
-	v, err := w.c.run(context.Background(), call{claimScript, w.c.shards[0], []any{100, 3_600_000_000, 3, 0, 0},
-		header{sender: "s:crasher", number: w.number}})[0].Slice()
+	v, err := w.send(claimScript, "s:crasher", cmp.Or(w.n, 100), cmp.Or(w.lease, time.Hour).Microseconds(), 3, 0, 0).Slice()
 	require.NoError(w.t, err)
 	out := make(map[string]int64)
 	for i, id := range v[5].([]any) {
-		out[id.(string)] = v[4].(int64) + int64(i)
+		if v[7].([]any)[i] != nil {
+			out[id.(string)] = v[4].(int64) + int64(i)
+		}
 	}
 	return out
+}
+
+func (w *crasher) report(op, id string, token int64, when string) {
+	w.send(finishScript, "s:crasher.f", op, id, token, when, 1, "text")
 }
 
 // finish reports on all that it claims.
 func (w *crasher) finish(op string) {
 	for id, token := range w.claim() {
-		w.number = w.c.next(w.number)
-		_, err := w.c.run(context.Background(), call{finishScript, w.c.shards[0], []any{op, id, token, "", 1, "text"},
-			header{sender: "s:crasher.f", number: w.number}})[0].Result()
-		require.NoError(w.t, err)
+		w.report(op, id, token, "")
 	}
 }
 
