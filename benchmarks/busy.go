@@ -113,7 +113,7 @@ func BusyMoves(b *testing.B, m Maker) { movesOf(b, m, 200_000, 4) }
 // due seconds later, move down a level of the wheels of those who have some. It
 // reports worst-ms, p99-ms, early and lost of the probes.
 func IdleMoves(b *testing.B, m Maker) {
-	for _, n := range choose([]int{1000}, []int{1_000_000, 5_000_000}, []int{1_000_000, 5_000_000, 10_000_000}) {
+	for _, n := range choose([]int{1000}, []int{1_000_000, 5_000_000, 10_000_000}, []int{1_000_000, 5_000_000, 10_000_000}) {
 		movesOf(b, m, n, 0)
 	}
 }

@@ -17,6 +17,14 @@ func BenchmarkExpiry(b *testing.B)         { benchmarks.Each(b, makers, benchmar
 func BenchmarkLateness(b *testing.B)       { benchmarks.Each(b, makers, benchmarks.Lateness) }
 func BenchmarkStalls(b *testing.B)         { benchmarks.Each(b, makers, benchmarks.Stalls) }
 
+func BenchmarkBusyBurst(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
+func BenchmarkBusyRate(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.BusyRate) }
+func BenchmarkBusyCrowd(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyCrowd) }
+func BenchmarkBusyMoves(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyMoves) }
+func BenchmarkIdleMoves(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.IdleMoves) }
+func BenchmarkBusyQueue(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyQueue) }
+func BenchmarkBusyContext(b *testing.B) { benchmarks.BusyContext(b) }
+
 func BenchmarkIdle(b *testing.B) {
 	benchmarks.Each(b, append([]benchmarks.Maker{benchmarks.None}, makers...), benchmarks.Idle)
 }

@@ -74,7 +74,11 @@ func charts(r *results, curves []curve) []chart {
 	add("lateness", "How late timers fire, 99th percentile", "ms",
 		of("machine idle", "Lateness", "p99-ms", "load=idle"), of("all procs busy", "Lateness", "p99-ms", "load=busy"))
 	add("stalls", "The slowest start and stop while 1M others fall due", "µs",
-		of("slowest", "Stalls", "max-us"), of("p99.99", "Stalls", "p99.99-us"))
+		of("slowest", "Stalls", "max-us", "p=2"), of("p99.99", "Stalls", "p99.99-us", "p=2"))
+	add("busy-burst", "100k timers due at once beside 4 computing goroutines: how late the last one ran", "ms",
+		of(one, "BusyBurst", "last-ms", "busy=4", "p=1"), of(two, "BusyBurst", "last-ms", "busy=4", "p=2"))
+	add("busy-rate", "1,000 timers a second beside 16 computing goroutines: late at p99", "ms",
+		of(one, "BusyRate", "p99-ms", "busy=16", "p=1"), of(two, "BusyRate", "p99-ms", "busy=16", "p=2"))
 	add("idle-cpu", "100k timers pending far away: CPU time a second", "µs", of("", "Idle", "cpu-us/s"))
 	add("idle-switches", "100k timers pending far away: context switches a second", "1/s", of("", "Idle", "switches/s"))
 	add("heartbeats-cpu", "Heartbeats of 100k connections: CPU time a heartbeat", "ns", of("", "Heartbeats", "cpu-ns/beat"))

@@ -11,8 +11,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -34,7 +36,13 @@ func main() {
 // What the README shows of the plots, and where it finds them.
 const plotsFromReadme = "benchmarks/results/plots"
 
-var shownInReadme = []string{"growth-startstop-p1", "lateness-idle", "expiry-late"}
+var (
+	shownInReadme = []string{"growth-startstop-p1", "lateness-idle", "expiry-late"}
+	shownOfBusy   = []string{"busy-burst"}
+)
+
+// busyMode has tables of its own, between markers of its own in the README.
+const busyMode = "busy"
 
 func report(mode, dir, readme, format string) error {
 	r, err := readResults(filepath.Join(dir, mode+".txt"))
@@ -42,7 +50,7 @@ func report(mode, dir, readme, format string) error {
 		return err
 	}
 	curves, err := readCurves(filepath.Join(dir, mode+"-lateness.csv"))
-	if err != nil {
+	if err != nil && !(mode == busyMode && errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
 	plots := filepath.Join(dir, "plots")
@@ -66,7 +74,11 @@ func report(mode, dir, readme, format string) error {
 	if err != nil {
 		return err
 	}
-	replaced, err := replaceBetweenMarkers(string(before), tables(r, true)+gallery(all, plotsFromReadme, shownInReadme))
+	shown := shownInReadme
+	if mode == busyMode {
+		shown = shownOfBusy
+	}
+	replaced, err := replaceBetweenMarkers(string(before), mode, tables(r, true)+gallery(all, plotsFromReadme, shown))
 	if err != nil {
 		return fmt.Errorf("%s: %w", readme, err)
 	}

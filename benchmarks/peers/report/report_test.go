@@ -56,6 +56,7 @@ func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "quick.txt", sample)
 	write(t, dir, "quick-lateness.csv", sampleCurves)
+	beginMarker, endMarker := markers("full")
 	readme := write(t, dir, "README.md", "before\n"+beginMarker+"\nold tables\n"+endMarker+"\nafter\n")
 	if err := report("quick", dir, readme, "svg"); err != nil {
 		t.Fatal(err)

@@ -79,6 +79,33 @@ func layout(r *results, brief bool) []table {
 			[2]string{"max-us", "slowest, µs"},
 			[2]string{"control-max-us", "slowest of the control, µs"},
 			[2]string{"lost", "lost"})},
+		{"100,000 timers due at one moment, beside goroutines that compute", "", metrics("BusyBurst",
+			[2]string{"last-ms", "the last one late by, ms"},
+			[2]string{"lost", "lost"})},
+		{"A thousand timers a second, beside goroutines that compute", "", metrics("BusyRate",
+			[2]string{"p50-ms", "late at p50, ms"},
+			[2]string{"p99-ms", "late at p99, ms"},
+			[2]string{"max-ms", "late at most, ms"},
+			[2]string{"early", "early"},
+			[2]string{"lost", "lost"})},
+		{"The same, beside a thousand goroutines that compute for 2 ms at a time", "", metrics("BusyCrowd",
+			[2]string{"p50-ms", "late at p50, ms"},
+			[2]string{"p99-ms", "late at p99, ms"},
+			[2]string{"max-ms", "late at most, ms"},
+			[2]string{"lost", "lost"})},
+		{"Behind 3,000 callbacks of 2 ms each", "A timer that does nothing, and a goroutine that waits for a context's end (`time` is package context).", slices.Concat(
+			metrics("BusyQueue",
+				[2]string{"p50-ms", "a timer, late at p50, ms"},
+				[2]string{"worst-ms", "a timer, late at most, ms"}),
+			metrics("BusyContext",
+				[2]string{"p50-ms", "a context, late at p50, ms"},
+				[2]string{"worst-ms", "a context, late at most, ms"}))},
+		{"Timers of 5 ms while others move down a level of the wheel", "200,000 others beside four computing goroutines; and more on an idle machine.", slices.Concat(
+			metrics("BusyMoves",
+				[2]string{"p99-ms", "busy, late at p99, ms"},
+				[2]string{"worst-ms", "busy, late at most, ms"}),
+			metrics("IdleMoves",
+				[2]string{"worst-ms", "idle, late at most, ms"}))},
 		{"An idle process with timers far away", "`none` is a process without timers.", metrics("Idle",
 			[2]string{"cpu-us/s", "CPU time a second, µs"},
 			[2]string{"switches/s", "context switches a second"})},
@@ -114,12 +141,16 @@ func telling(r *results, workload, unit, params string) bool {
 		return unit == "ns/op" || param(params, "p") == "1"
 	case "StartStopFixed":
 		return n == largest
+	case "BusyBurst", "BusyRate":
+		return param(params, "busy") != "2"
+	case "BusyCrowd":
+		return unit != "p50-ms"
 	}
 	return true
 }
 
 // differ are the workloads of which the number of timers differs between rows.
-var differ = []string{"StartStop", "StartStopFixed", "Churn", "Reset"}
+var differ = []string{"StartStop", "StartStopFixed", "Churn", "Reset", "IdleMoves"}
 
 // describe adds what the params of a workload say to a title.
 func describe(workload, title, params string) string {
@@ -127,6 +158,9 @@ func describe(workload, title, params string) string {
 	for part := range strings.SplitSeq(params, "/") {
 		name, v, _ := strings.Cut(part, "=")
 		switch {
+		case name == "busy" && (v == "0" || workload == "BusyMoves"):
+		case name == "busy":
+			said = append(said, v+" computing")
 		case name == "n" && !slices.Contains(differ, workload):
 		case name == "n" && v == "0":
 			said = append(said, "none other pending")
@@ -323,13 +357,16 @@ func gallery(charts []chart, dir string, names []string) string {
 	return b.String()
 }
 
-// The README's part that is made begins and ends with these lines.
-const (
-	beginMarker = "<!-- benchmarks: begin (make bench writes this) -->"
-	endMarker   = "<!-- benchmarks: end -->"
-)
+// markers returns the lines between which the README's part for a mode is made.
+func markers(mode string) (begin, end string) {
+	if mode == busyMode {
+		return "<!-- busy: begin (make bench MODE=busy writes this) -->", "<!-- busy: end -->"
+	}
+	return "<!-- benchmarks: begin (make bench writes this) -->", "<!-- benchmarks: end -->"
+}
 
-func replaceBetweenMarkers(text, with string) (string, error) {
+func replaceBetweenMarkers(text, mode, with string) (string, error) {
+	beginMarker, endMarker := markers(mode)
 	before, rest, ok1 := strings.Cut(text, beginMarker)
 	_, after, ok2 := strings.Cut(rest, endMarker)
 	if !ok1 || !ok2 {
