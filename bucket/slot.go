@@ -48,7 +48,7 @@ type link struct{ next, prev Index }
 
 const (
 	genBits   = 64 - tagBits - placeBits
-	tagBits   = 2
+	tagBits   = 3
 	placeBits = 18
 
 	genShift = tagBits + placeBits
@@ -81,15 +81,15 @@ type Ref struct {
 // packBits is how much of an index Pack's word has room for.
 const packBits = 64 - genBits
 
-// Pack returns r as a word and the rest, which is less than 4096, and the same for
-// all entries of 2^20 neighbouring slots: a caller who keeps many Refs can keep the
+// Pack returns r as a word and the rest, which is less than 2048, and the same for
+// all entries of 2^21 neighbouring slots: a caller who keeps many Refs can keep the
 // words alone, and the few rests once for them all.
 func (r Ref) Pack() (word uint64, rest uint32) {
 	return r.gen<<packBits | uint64(r.index)&(1<<packBits-1), uint32(r.index) >> packBits
 }
 
 // Foreign returns the n-th of the Refs that no arena gives to an entry, for n from 1
-// to 2^44-1: names for what a caller keeps elsewhere, beside an arena's entries.
+// to 2^43-1: names for what a caller keeps elsewhere, beside an arena's entries.
 func Foreign(n uint64) Ref { return Ref{gen: n & maxGen, index: 1} } // chunk 0 has no slots
 
 // Unpack returns the Ref that Pack was called on.

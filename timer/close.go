@@ -58,6 +58,8 @@ func (s *Scheduler) Close() iter.Seq[Pending] {
 			switch e.Tag {
 			case tagFunc:
 				p.Func = e.Value.fn()
+			case tagArg:
+				p.Func = e.Value.argFunc()
 			case tagNode:
 				p.Func = e.Value.node().owner.pendingFunc()
 			}

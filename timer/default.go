@@ -33,7 +33,7 @@ func outside() (*Scheduler, int64) {
 func AfterFunc(d time.Duration, f func()) *Timer {
 	s, now := outside()
 	if s == nil {
-		return &Timer{p: timePayload(time.AfterFunc(d, f)), tag: tagTime}
+		return &Timer{p: timePayload(time.AfterFunc(d, f))}
 	}
 	return s.newTimer(now, d, nil, funcPayload(f), tagFunc)
 }
@@ -43,7 +43,7 @@ func NewTimer(d time.Duration) *Timer {
 	s, now := outside()
 	if s == nil {
 		t := time.NewTimer(d)
-		return &Timer{C: t.C, p: timePayload(t), tag: tagTime}
+		return &Timer{C: t.C, p: timePayload(t)}
 	}
 	c := make(chan time.Time, 1)
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)

@@ -23,7 +23,13 @@
 //     of package time. The functions of the same names in this package use a
 //     default Scheduler, but for After and Tick, which are package time's: to
 //     migrate, change the import.
-//   - [Scheduler.WithTimeout] and [Scheduler.WithDeadline] make contexts.
+//   - [Init] makes a [Timer] that is a field of your own type, and whose function
+//     takes that as its argument: for a connection's timeout, which is started and
+//     stopped again and again. It allocates nothing and needs no closure.
+//   - [Scheduler.WithTimeout] and [Scheduler.WithDeadline] make contexts. They cost
+//     no timer until somebody waits for them.
+//   - [Deadline] is what a SetReadDeadline method needs: a moment that is set again
+//     and again, and a channel that is closed when it has passed.
 //   - [Scheduler.Every] and [Scheduler.Schedule] run a function again and again,
 //     with a period or by the wall clock.
 //   - [NewKeyed] keeps one timer a key: set, move, remove, drain.

@@ -20,8 +20,8 @@ func TestHandle_IsTwoWords(t *testing.T) {
 }
 
 // A Handle has not the room for every index: the upper bits are the home's.
-func TestHandle_MoreThanAMillionOnOneShard(t *testing.T) {
-	const n = 1<<20 + 1<<10
+func TestHandle_MoreThanTwoMillionOnOneShard(t *testing.T) {
+	const n = 1<<21 + 1<<10
 	s := New(WithShards(1))
 	defer s.Close()
 	f := func() {}
@@ -56,8 +56,8 @@ func TestHandle_Homes(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
 	sh := s.shards[0]
-	for _, rest := range []uint32{0, 4095, 1, 4094} {
-		id := bucket.Unpack(5<<20|7, rest)
+	for _, rest := range []uint32{0, 2047, 1, 2046} {
+		id := bucket.Unpack(5<<21|7, rest)
 		h := sh.handle(id)
 		require.Equal(t, id, h.id())
 		require.Equal(t, h, sh.handle(id))
@@ -65,5 +65,5 @@ func TestHandle_Homes(t *testing.T) {
 		require.False(t, h.Stop())
 		require.False(t, h.Reset(time.Second))
 	}
-	require.Len(t, sh.moreHomes, 4095)
+	require.Len(t, sh.moreHomes, 2047)
 }

@@ -20,8 +20,8 @@ const (
 	tagNode
 	// tagContext: a *deadlineCtx, which the poller ends without a lock.
 	tagContext
-	// tagTime is no wheel's: it marks a Timer that is one of package time's.
-	tagTime
+	// tagArg: a *Timer of Init's, whose function takes an argument.
+	tagArg
 )
 
 func funcPayload(f func()) payload { return payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))} }
@@ -37,6 +37,15 @@ func (p payload) channel() chan time.Time { return *(*chan time.Time)(unsafe.Poi
 func timePayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
 
 func (p payload) timeTimer() *time.Timer { return (*time.Timer)(p.p) }
+
+func argPayload(t *Timer) payload { return payload{unsafe.Pointer(t)} }
+
+// argFunc returns the function of a Timer of Init's with its argument.
+func (p payload) argFunc() func() {
+	t := (*Timer)(p.p)
+	f, arg := *(*func(unsafe.Pointer))(unsafe.Pointer(&t.p.p)), t.arg
+	return func() { f(arg) }
+}
 
 func ctxPayload(c *deadlineCtx) payload { return payload{unsafe.Pointer(c)} }
 

@@ -230,6 +230,8 @@ func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok boo
 	case tagChan:
 		sendTime(p.channel(), at.time)
 		return nil, false
+	case tagArg:
+		return p.argFunc(), true
 	case tagContext:
 		return nil, false // it is for whoever unlocks the shard
 	default:

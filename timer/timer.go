@@ -2,6 +2,7 @@ package timer
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/tickless/tickless/timingwheel"
 )
@@ -20,9 +21,11 @@ type Timer struct {
 	// sh is the home shard, fixed when the Timer is made. It is nil for one of
 	// package time's, and for the zero Timer.
 	sh *shard
-	// p and tag are what the Timer is started with, fixed when it is made.
-	p   payload
-	tag uint8
+	// p is what the Timer is started with, fixed when it is made: of one of Init's
+	// the function, of one of package time's that.
+	p payload
+	// arg is the function's argument, only of one of Init's.
+	arg unsafe.Pointer
 	// id is guarded by sh.mu. It is the last start's; once that has fired or
 	// was stopped it names nothing.
 	id timingwheel.ID
@@ -50,7 +53,7 @@ func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 
 func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p payload, tag uint8) *Timer {
 	sh, id, _ := s.place(now, d, p, tag)
-	return &Timer{C: c, sh: sh, p: p, tag: tag, id: id}
+	return &Timer{C: c, sh: sh, p: p, id: id}
 }
 
 // After starts a timer that the Scheduler keeps until it fires, whether anybody
@@ -107,17 +110,35 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active, done bool) {
 	if t.sh.resetLocked(now, t.id, d) {
 		return true, true
 	}
-	if !t.sh.settleLocked(d, t.tag) {
+	if !t.sh.settleLocked(d, t.tag()) {
 		return false, false
 	}
 	active = t.sh.stopFallbackLocked(t.id) || t.withdrawLocked()
-	t.sh.placeLocked(now, &t.id, d, t.p, t.tag)
+	t.sh.placeLocked(now, &t.id, d, t.payload(), t.tag())
 	return active, true
+}
+
+// tag says what the Timer is started with.
+func (t *Timer) tag() uint8 {
+	switch {
+	case t.C != nil:
+		return tagChan
+	case t.arg != nil:
+		return tagArg
+	}
+	return tagFunc
+}
+
+func (t *Timer) payload() payload {
+	if t.arg != nil {
+		return argPayload(t)
+	}
+	return t.p
 }
 
 // outside returns the timer of package time that t is.
 func (t *Timer) outside(method string) *time.Timer {
-	if t.tag != tagTime {
+	if t.p == (payload{}) {
 		panic("timer: " + method + " called on uninitialized Timer")
 	}
 	return t.p.timeTimer()
@@ -126,7 +147,7 @@ func (t *Timer) outside(method string) *time.Timer {
 // withdrawLocked takes back a value that was sent and not received. The shard's
 // lock keeps another from being sent meanwhile.
 func (t *Timer) withdrawLocked() bool {
-	return t.tag == tagChan && withdraw(t.p.channel())
+	return t.C != nil && withdraw(t.p.channel())
 }
 
 // withdraw takes back a value that was sent and not received.

@@ -1,0 +1,225 @@
+package timer
+
+import (
+	"os"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// A Deadline is a moment that can be set again and again, and waited for: what a
+// type needs that has a SetDeadline method, as [net.Conn] has it. Embed it, call
+// Init, and let SetReadDeadline call Set, and whatever blocks select on Done:
+//
+//	select {
+//	case b := <-c.in:
+//		return copy(p, b), nil
+//	case <-c.readDeadline.Done():
+//		return 0, c.readDeadline.Err()
+//	}
+//
+// While nobody waits, setting it allocates nothing and starts no timer: Done does. A
+// timer that is pending is not moved when the deadline is set later, but when it
+// fires. Set, Done and Err may be called from several goroutines at a time, and cost
+// no goroutine. A Deadline must not be copied after Init. One that has been waited
+// for is garbage only once its timer has fired.
+//
+// A deadline that is pending when its Scheduler is closed, or set after, passes all
+// the same, by an alarm of the Scheduler's clock.
+type Deadline struct {
+	node
+	// sh is the home shard, fixed by Init.
+	sh *shard
+
+	// All below is guarded by sh.mu.
+
+	// due is when the deadline passes, never if there is none.
+	due int64
+	// done is what Done has returned last, nil if it was closed, or never asked for.
+	done chan struct{}
+	// over: the deadline has passed, and done was closed if there was one.
+	over bool
+	// armed is what the timer or the alarm is pending for, never if neither is.
+	armed int64
+	id    timingwheel.ID
+	alarm clock.Alarm // in place of the timer, once the Scheduler is closed
+}
+
+// Init makes of d a Deadline of s's that is not set. Init must not be called on a
+// Deadline that was used.
+func (d *Deadline) Init(s *Scheduler) {
+	d.owner = d
+	d.sh = s.lockShard()
+	d.due, d.armed = never, never
+	d.sh.mu.Unlock()
+}
+
+// Set makes t the deadline, in place of the one before. The zero time means none. If
+// t has passed, Done's channel is closed at once, and Err tells. If an earlier
+// deadline has passed, Done makes a new channel, and Err returns nil until t.
+func (d *Deadline) Set(t time.Time) {
+	if d.sh == nil {
+		panic("timer: Set called on a Deadline without Init")
+	}
+	due := int64(never)
+	if !t.IsZero() {
+		due = d.sh.s.momentOf(t)
+	}
+	for {
+		d.sh.mu.Lock()
+		d.due = due
+		if d.over {
+			d.over, d.done = false, nil
+		}
+		// Whoever may be waiting already has a timer that fires too late, or none.
+		settled := d.done == nil || due >= d.armed || d.armLocked(d.sh.s.now())
+		d.sh.unlock()
+		if settled {
+			return
+		}
+		d.sh.s.limit.gather(d.sh.s.shards)
+	}
+}
+
+// Done returns a channel that is closed when the deadline has passed. The channel
+// stays the same while the deadline is set to other moments, until it has passed.
+func (d *Deadline) Done() <-chan struct{} {
+	if d.sh == nil {
+		panic("timer: Done called on a Deadline without Init")
+	}
+	for {
+		d.sh.mu.Lock()
+		settled := true
+		if d.done == nil && !d.over {
+			d.done = make(chan struct{})
+		}
+		if !d.over && d.due < d.armed {
+			settled = d.armLocked(d.sh.s.now())
+		}
+		done := d.done
+		if done == nil {
+			done = closedChan
+		}
+		d.sh.unlock()
+		if settled {
+			return done
+		}
+		d.sh.s.limit.gather(d.sh.s.shards)
+	}
+}
+
+// Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and else nil.
+func (d *Deadline) Err() error {
+	if d.sh == nil {
+		panic("timer: Err called on a Deadline without Init")
+	}
+	d.sh.mu.Lock()
+	if !d.over && d.due != never && d.sh.s.now() >= d.due {
+		d.passLocked()
+	}
+	over := d.over
+	d.sh.mu.Unlock()
+	if over {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// passLocked notes that the deadline has passed.
+func (d *Deadline) passLocked() {
+	d.over = true
+	if d.done != nil {
+		close(d.done)
+	}
+}
+
+// armLocked has the deadline pass at due, which is before what the timer is pending
+// for. It reports false, and has done nothing, if all shards must be asked for room
+// first.
+func (d *Deadline) armLocked(now int64) bool {
+	if now >= d.due {
+		d.passLocked() // the timer, if it is pending, finds nothing to do
+		return true
+	}
+	wait := time.Duration(d.due - now)
+	before := d.armed
+	d.armed = d.due // unless it fires at once
+	if before != never && d.sh.resetLocked(now, d.id, wait) {
+		return true
+	}
+	if !d.sh.settleLocked(wait, tagNode) {
+		d.armed = before
+		return false
+	}
+	d.sh.stopFallbackLocked(d.id)
+	if d.sh.placeLocked(now, &d.id, wait, nodePayload(&d.node), tagNode) != nil {
+		d.alarmLocked(now)
+	}
+	return true
+}
+
+// alarmLocked has an alarm of the clock's ring at due.
+func (d *Deadline) alarmLocked(now int64) {
+	if d.alarm == nil {
+		d.alarm = d.sh.s.clock.NewAlarm(d.ring)
+	}
+	d.armed = d.due
+	d.alarm.Reset(time.Duration(d.due - now))
+}
+
+// ring is the alarm's function.
+func (d *Deadline) ring() {
+	d.sh.mu.Lock()
+	defer d.sh.unlock()
+	now := d.sh.s.now()
+	if now < d.armed {
+		return // it was set again just as it rang
+	}
+	if d.firedLocked(now) {
+		d.alarmLocked(now)
+	}
+}
+
+// firedLocked is what is done when the timer has fired. It reports whether the
+// deadline is later.
+func (d *Deadline) firedLocked(now int64) (later bool) {
+	d.armed = never
+	switch {
+	case d.over || d.due == never:
+		return false
+	case now < d.due:
+		return true
+	}
+	d.passLocked()
+	return false
+}
+
+func (d *Deadline) expireLocked(sh *shard, at moment) func() {
+	if d.firedLocked(at.now) {
+		d.armed = d.due
+		d.id = sh.rearmLocked(at.now, d.due, &d.node)
+	}
+	return nil
+}
+
+func (d *Deadline) pendingFunc() func() { return nil }
+
+// abandon has the deadline go on: the Scheduler was closed.
+func (d *Deadline) abandon() {
+	d.sh.mu.Lock()
+	defer d.sh.unlock()
+	if d.armed != never && !d.over && d.due != never {
+		d.alarmLocked(d.sh.s.now())
+	}
+}
+
+// momentOf turns a time into a moment of now's, without reading the clock if it can.
+func (s *Scheduler) momentOf(t time.Time) int64 {
+	if s.system && t == t.Round(0) {
+		// It is by the wall clock, which may have been set since the epoch.
+		at, now := s.read()
+		return deadlineAfter(now, t.Sub(at))
+	}
+	return max(0, int64(t.Sub(s.epoch)))
+}
