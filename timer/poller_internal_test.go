@@ -12,6 +12,7 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/timertest"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // startOn starts a timer on a shard of the caller's choice.
@@ -39,6 +40,9 @@ func fillFar(t testing.TB, sh *shard, n int) {
 func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithShards(shards))
+	for _, sh := range s.shards {
+		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // in phase
+	}
 	s.hand.way = direct
 	s.poller.awake = true
 	return s, clk
@@ -79,6 +83,28 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	_, pause = p.work()
 	require.Negative(t, pause)
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
+}
+
+// The shards do not send down what is far away at the same moment, and none of them
+// takes a wake-up for that at a moment that the others have no use for.
+func TestShard_Phases(t *testing.T) {
+	for _, c := range []struct{ size, shards int }{{256, 16}, {256, 1}, {2, 16}, {4, 3}, {256, 512}} {
+		s := New(WithClock(timertest.NewClock(time.Unix(0, 0))), WithShards(c.shards), WithWheelSize(c.size))
+		large := DefaultTick * time.Duration(c.size*c.size) // a slot of the third level
+		small := DefaultTick * time.Duration(c.size)        // one of the second
+		moments := map[time.Duration]bool{}
+		for _, sh := range s.shards {
+			startOn(t, sh, 2*large, func() {})
+			next, ok := sh.wheel.Next()
+			require.True(t, ok)
+			at := time.Duration(next)
+			require.Zero(t, at%small, "with the slots of the second level")
+			require.LessOrEqual(t, at, 2*large)
+			moments[at%large] = true
+		}
+		require.Len(t, moments, min(c.shards, c.size), "size %d, %d shards", c.size, c.shards)
+		s.Close()
+	}
 }
 
 // One hold of a shard's lock takes a batch, and the shards take turns.

@@ -61,8 +61,16 @@ func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never}
 	sh.n.lateness = new(Lateness)
 	sh.firstHome = home{sh, 0}
-	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer))
+	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer), timingwheel.WithPhase(shardPhase(&s.config, index)))
 	return sh
+}
+
+// shardPhase keeps the shards from sending down the large slots of the third level and
+// above at the same moment: it spreads them over the second level's slots, so that
+// the wake-ups that this takes are those of the second level anyway.
+func shardPhase(c *config, index int) int64 {
+	size := int64(c.wheelSize)
+	return size * int64(index) / int64(c.shards) * size
 }
 
 func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload] {

@@ -126,7 +126,7 @@ func BenchmarkAdvance(b *testing.B) {
 // BenchmarkTicks compares the conversion of a time into ticks by a
 // multiplication with that by a division.
 func BenchmarkTicks(b *testing.B) {
-	k := newTicks(benchTick)
+	k := newTicks(benchTick, 0)
 	unit := k.unit
 	for _, impl := range []struct {
 		name string

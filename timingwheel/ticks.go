@@ -14,20 +14,30 @@ type ticks struct {
 	unit  int64
 	magic uint64
 	shift uint
+	// phase is the number of the tick at time 0.
+	phase int64
 }
 
-func newTicks(unit int64) ticks {
+func newTicks(unit, phase int64) ticks {
 	l := uint(bits.Len64(uint64(unit - 1)))
 	if l == 0 {
-		return ticks{unit: 1}
+		return ticks{unit: 1, phase: phase}
 	}
 	// 2^(63+l)/unit, whose high word 2^(l-1) is less than unit.
 	q, _ := bits.Div64(1<<(l-1), 0, uint64(unit))
-	return ticks{unit: unit, magic: q + 1, shift: l - 1}
+	return ticks{unit: unit, magic: q + 1, shift: l - 1, phase: phase}
 }
 
-// floor returns the last tick that is not after time n, n >= 0.
+// floor returns the last tick that is not after time n, n >= 0. It saturates.
 func (t ticks) floor(n int64) int64 {
+	if tick := t.whole(n) + t.phase; tick >= 0 {
+		return tick
+	}
+	return math.MaxInt64
+}
+
+// whole returns how many whole ticks are in n, n >= 0.
+func (t ticks) whole(n int64) int64 {
 	if t.magic == 0 {
 		return n
 	}
@@ -36,17 +46,24 @@ func (t ticks) floor(n int64) int64 {
 }
 
 // ceil returns the first tick that is not before time n. A negative time counts
-// as 0.
+// as 0. It saturates.
 func (t ticks) ceil(n int64) int64 {
 	if n <= 0 {
-		return 0
+		return t.phase
 	}
-	return t.floor(n-1) + 1
+	if tick := t.whole(n-1) + 1 + t.phase; tick >= 0 {
+		return tick
+	}
+	return math.MaxInt64
 }
 
-// time returns the time of a tick, or math.MaxInt64 if that is beyond it.
+// time returns the time of a tick, which is not before time 0, or math.MaxInt64 if
+// that is beyond it.
 func (t ticks) time(tick int64) int64 {
-	hi, lo := bits.Mul64(uint64(tick), uint64(t.unit))
+	if tick == math.MaxInt64 {
+		return math.MaxInt64
+	}
+	hi, lo := bits.Mul64(uint64(tick-t.phase), uint64(t.unit))
 	if hi != 0 || lo > math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -12,7 +12,9 @@ func TestTicks_AgainstDivision(t *testing.T) {
 		units = append(units, rand.Int64N(1<<rand.IntN(63))+1)
 	}
 	for _, u := range units {
-		k := newTicks(u)
+		k := newTicks(u, 0)
+		phase := rand.Int64N(MaxPhase + 1)
+		moved := newTicks(u, phase)
 		ns := []int64{0, 1, u - 1, u, math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 / u * u, math.MaxInt64/u*u - 1}
 		for range 200 {
 			ns = append(ns, rand.Int64N(1<<rand.IntN(63)), rand.Int64())
@@ -27,6 +29,17 @@ func TestTicks_AgainstDivision(t *testing.T) {
 			}
 			if got := k.ceil(n); got != want {
 				t.Fatalf("ceil(%d) by %d = %d, want %d", n, u, got, want)
+			}
+			if got, want := moved.floor(n), satAdd(n/u, phase); got != want {
+				t.Fatalf("floor(%d) by %d with phase %d = %d, want %d", n, u, phase, got, want)
+			}
+			if got, want := moved.ceil(n), satAdd(want, phase); got != want {
+				t.Fatalf("ceil(%d) by %d with phase %d = %d, want %d", n, u, phase, got, want)
+			}
+			if tick := n / u; tick <= math.MaxInt64-phase-1 {
+				if got, want := moved.time(tick+phase), k.time(tick); got != want {
+					t.Fatalf("time of tick %d by %d with phase %d = %d, want %d", tick, u, phase, got, want)
+				}
 			}
 		}
 	}

@@ -12,6 +12,9 @@ import (
 // MaxSize is the largest number of slots a level can have.
 const MaxSize = 1 << 15
 
+// MaxPhase is the largest phase a wheel can have, in ticks.
+const MaxPhase = 1 << 40
+
 // Errors of [New].
 var (
 	ErrTick  = errors.New("timingwheel: the tick must be positive")
@@ -69,6 +72,18 @@ type Option func(*options)
 
 type options struct {
 	offer func(b bucket.Bucket, expiration int64)
+	phase int64
+}
+
+// WithPhase has the slots of upper levels begin earlier by so many ticks. Ticks
+// themselves stay where they are. Of several wheels that one goroutine advances,
+// those of different phases do not send their entries down at the same moment. The
+// default is 0; New panics unless it is from 0 to [MaxPhase].
+func WithPhase(ticks int64) Option {
+	if ticks < 0 || ticks > MaxPhase {
+		panic(fmt.Sprintf("timingwheel: WithPhase: the phase must be from 0 to %d ticks, it is %d", int64(MaxPhase), ticks))
+	}
+	return func(o *options) { o.phase = ticks }
 }
 
 // WithQueue has the wheel offer each bucket to a queue exactly when it becomes
@@ -97,7 +112,7 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 		opt(&o)
 	}
 	w := &Wheel[T]{
-		ticks:    newTicks(tick),
+		ticks:    newTicks(tick, o.phase),
 		slotBits: uint(bits.TrailingZeros(uint(size))),
 		slotMask: uint32(size - 1),
 		next:     math.MaxInt64,

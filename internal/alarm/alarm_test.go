@@ -192,6 +192,31 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// If the timer's goroutine does not get to run, that of a backup does.
+func TestAlarm_Backups(t *testing.T) {
+	rang := make(chan bool)
+	a := newSystem(func() { rang <- true })
+	defer a.Close()
+	for i := range a.backups {
+		a.mu.Lock()
+		a.coarse = time.Now().Add(time.Hour) // no descriptor
+		a.mu.Unlock()
+		a.Reset(time.Millisecond)
+		a.mu.Lock()
+		require.False(t, a.exact)
+		a.timer.Stop()
+		for _, b := range a.backups[:i] {
+			b.Stop()
+		}
+		a.mu.Unlock()
+		<-rang
+	}
+	a.Reset(time.Hour)
+	for _, b := range a.backups {
+		require.False(t, b.Stop(), "a moment that is far away has none")
+	}
+}
+
 // A function that does not return keeps nobody from being called.
 func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 	const calls = 20
