@@ -1,0 +1,20 @@
+// Package httptimeout gives each request of a net/http server or client its
+// deadline from a Scheduler.
+//
+// # Usage
+//
+//	s := timer.New()
+//	srv := &http.Server{Handler: httptimeout.Handler(s, 30*time.Second, mux)}
+//	client := &http.Client{Transport: httptimeout.Transport(s, 10*time.Second, nil)}
+//
+// # Guarantees
+//
+// A request's context is done once its deadline has passed, never before, and no
+// later than the slack allows, if there is any; or when the context that the request
+// came with is. The deadline costs no timer while nobody waits for it.
+//
+// # When not to use it
+//
+// [http.TimeoutHandler] also answers the client with an error when the time is up,
+// and buffers the response to do so. Handler leaves what to answer to the handler.
+package httptimeout

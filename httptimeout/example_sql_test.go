@@ -1,0 +1,40 @@
+package httptimeout_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// A query with a deadline: package sql waits for the context while the query runs,
+// and so has a timer started. A query that finds its row in a cache would cost none.
+func Example_databaseSQL() {
+	s := timer.New()
+	defer s.Close()
+	db := sql.OpenDB(slowDatabase{})
+	defer db.Close()
+
+	ctx, cancel := s.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	_, err := db.ExecContext(ctx, "VACUUM")
+	fmt.Println(err)
+	// Output: context deadline exceeded
+}
+
+// slowDatabase is a driver whose statements take until their context ends.
+type slowDatabase struct{}
+
+func (d slowDatabase) Connect(context.Context) (driver.Conn, error) { return d, nil }
+func (d slowDatabase) Driver() driver.Driver                        { return nil }
+func (d slowDatabase) Prepare(string) (driver.Stmt, error)          { return nil, driver.ErrBadConn }
+func (d slowDatabase) Begin() (driver.Tx, error)                    { return nil, driver.ErrBadConn }
+func (d slowDatabase) Close() error                                 { return nil }
+
+func (d slowDatabase) ExecContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Result, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}

@@ -1,0 +1,122 @@
+package httptimeout
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// An Option changes what [Handler] and [Transport] return.
+type Option interface{ apply(*config) }
+
+type config struct{ slack time.Duration }
+
+type option func(*config)
+
+func (f option) apply(c *config) { f(c) }
+
+// WithSlack allows deadlines to be up to d later than asked for. They are then
+// multiples of d by the wall clock, so that requests that begin at about the same
+// time have the same deadline and share a wake-up. The default is none. Handler and
+// Transport panic if d is negative.
+func WithSlack(d time.Duration) Option {
+	return option(func(c *config) { c.slack = d })
+}
+
+func newConfig(timeout time.Duration, opts []Option) (c config) {
+	for _, o := range opts {
+		o.apply(&c)
+	}
+	if timeout <= 0 {
+		panic(fmt.Sprintf("httptimeout: the timeout must be positive, got %v", timeout))
+	}
+	if c.slack < 0 {
+		panic(fmt.Sprintf("httptimeout: WithSlack: the slack must not be negative, got %v", c.slack))
+	}
+	return c
+}
+
+// withTimeout makes a request's context.
+func (c config) withTimeout(s *timer.Scheduler, parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if c.slack > 0 {
+		now := time.Now()
+		if past := now.Add(d).UnixNano() % int64(c.slack); past > 0 {
+			d += c.slack - time.Duration(past)
+		}
+	}
+	return s.WithTimeout(parent, d)
+}
+
+// Handler returns a handler that calls h with requests whose contexts are done
+// after timeout, and when h has returned. It panics if timeout is not positive.
+func Handler(s *timer.Scheduler, timeout time.Duration, h http.Handler, opts ...Option) http.Handler {
+	c := newConfig(timeout, opts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := c.withTimeout(s, r.Context(), timeout)
+		defer cancel()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// Transport returns a RoundTripper that has base, or [http.DefaultTransport] if that
+// is nil, make requests whose contexts are done after timeout. That includes reading
+// the response's body. It panics if timeout is not positive.
+func Transport(s *timer.Scheduler, timeout time.Duration, base http.RoundTripper, opts ...Option) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &transport{s: s, timeout: timeout, base: base, config: newConfig(timeout, opts)}
+}
+
+type transport struct {
+	s       *timer.Scheduler
+	timeout time.Duration
+	base    http.RoundTripper
+	config  config
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := t.config.withTimeout(t.s, r.Context(), t.timeout)
+	resp, err := t.base.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	b := &body{ReadCloser: resp.Body, cancel: cancel}
+	if w, ok := resp.Body.(io.Writer); ok {
+		// What a connection was upgraded to can be written to.
+		resp.Body = struct {
+			*body
+			io.Writer
+		}{b, w}
+	} else {
+		resp.Body = b
+	}
+	return resp, nil
+}
+
+// body ends its request's context once it has been read or closed.
+type body struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+	once   sync.Once
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.once.Do(b.cancel)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.once.Do(b.cancel)
+	return err
+}

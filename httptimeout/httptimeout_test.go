@@ -1,0 +1,135 @@
+package httptimeout_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/httptimeout"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+func Example() {
+	s := timer.New()
+	defer s.Close()
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, ok := r.Context().Deadline()
+		fmt.Fprint(w, "a deadline: ", ok)
+	})
+	srv := httptest.NewServer(httptimeout.Handler(s, 30*time.Second, hello))
+	defer srv.Close()
+	client := &http.Client{Transport: httptimeout.Transport(s, 10*time.Second, nil)}
+	resp, err := client.Get(srv.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	io.Copy(fmtWriter{}, resp.Body)
+	// Output: a deadline: true
+}
+
+type fmtWriter struct{}
+
+func (fmtWriter) Write(p []byte) (int, error) { return fmt.Print(string(p)) }
+
+func TestHandler_EndsTheRequestsContext(t *testing.T) {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	var after context.Context
+	h := httptimeout.Handler(s, time.Second, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		after = r.Context()
+		require.Zero(t, s.Len(), "nobody waits")
+		done := r.Context().Done()
+		clk.Advance(time.Second - 1)
+		require.NoError(t, r.Context().Err())
+		if r.URL.Path == "/slow" {
+			clk.Advance(timer.DefaultTick)
+			<-done
+			require.ErrorIs(t, r.Context().Err(), context.DeadlineExceeded)
+		}
+	}))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	require.ErrorIs(t, after.Err(), context.Canceled, "the handler has returned")
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/slow", nil))
+	require.ErrorIs(t, after.Err(), context.DeadlineExceeded)
+	require.Zero(t, s.Len())
+}
+
+// stub answers every request, and keeps it.
+type stub struct {
+	req  *http.Request
+	err  error
+	body io.ReadCloser
+}
+
+func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.req = r; s.err != nil {
+		return nil, s.err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: s.body, Request: r}, nil
+}
+
+func TestTransport_EndsWithTheBody(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	base := &stub{err: io.ErrUnexpectedEOF}
+	tr := httptimeout.Transport(s, time.Minute, base)
+	req := httptest.NewRequest(http.MethodGet, "/", nil)
+	_, err := tr.RoundTrip(req)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.ErrorIs(t, base.req.Context().Err(), context.Canceled)
+	for _, end := range []func(io.ReadCloser){
+		func(b io.ReadCloser) { b.Close() },
+		func(b io.ReadCloser) { io.ReadAll(b) },
+	} {
+		rec := httptest.NewRecorder()
+		rec.WriteString("hello")
+		base.err, base.body = nil, rec.Result().Body
+		resp, err := tr.RoundTrip(req)
+		require.NoError(t, err)
+		require.NoError(t, base.req.Context().Err(), "the body is yet to be read")
+		_, hasDeadline := base.req.Context().Deadline()
+		require.True(t, hasDeadline)
+		end(resp.Body)
+		require.ErrorIs(t, base.req.Context().Err(), context.Canceled)
+	}
+	require.Zero(t, s.Len())
+	require.NoError(t, req.Context().Err())
+}
+
+// With slack, deadlines are never earlier, at most that much later, and few.
+func TestWithSlack_DeadlinesMeet(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	const timeout, slack = time.Minute, 10 * time.Second
+	seen := map[int64]bool{}
+	h := httptimeout.Handler(s, timeout, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		d, _ := r.Context().Deadline()
+		left := time.Until(d)
+		require.Greater(t, left, timeout-time.Second)
+		require.LessOrEqual(t, left, timeout+slack)
+		seen[d.Round(time.Second).Unix()] = true
+	}), httptimeout.WithSlack(slack))
+	for range 100 {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	}
+	require.LessOrEqual(t, len(seen), 2)
+}
+
+func TestNew_Panics(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	require.PanicsWithValue(t, "httptimeout: the timeout must be positive, got 0s", func() { httptimeout.Handler(s, 0, nil) })
+	require.PanicsWithValue(t, "httptimeout: WithSlack: the slack must not be negative, got -1s", func() {
+		httptimeout.Transport(s, 1, nil, httptimeout.WithSlack(-time.Second))
+	})
+}
