@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -214,7 +215,49 @@ func failed(ctx context.Context, err error) *redis.Cmd {
 }
 
 // pipeline sends commands through the caller's client.
+//
+// A cluster's master that was frozen answers what had come meanwhile, before it
+// learns that another one has taken its place: what it says it has done is lost. So
+// a late answer does not count. The commands are sent once more, to whoever is the
+// master then, which does no harm: see command.go.
 func (c *Client) pipeline(ctx context.Context, cmds []*redis.Cmd, _ []call, _ []int) {
+	cluster, ok := c.redis.(*redis.ClusterClient)
+	begin := time.Now()
+	c.exec(ctx, cmds)
+	if !ok || time.Since(begin) < lateAnswer {
+		return
+	}
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+		// It is not known whether the answers are worth anything.
+		for _, cmd := range cmds {
+			cmd.SetErr(errDisturbed)
+		}
+		return
+	}
+	cluster.ReloadState(ctx)
+	again := make([]*redis.Cmd, len(cmds))
+	for i, cmd := range cmds {
+		again[i] = redis.NewCmd(ctx, cmd.Args()...)
+		again[i].SetFirstKeyPos(3)
+	}
+	c.exec(ctx, again)
+	for i, cmd := range again {
+		cmds[i].SetVal(cmd.Val())
+		cmds[i].SetErr(cmd.Err())
+	}
+}
+
+const (
+	// lateAnswer is how long an answer of a cluster takes that does not count. No
+	// master is replaced that was silent for less: that takes cluster-node-timeout.
+	lateAnswer = time.Second
+	// settle is how long a master that comes back takes to learn that it is none.
+	settle = 200 * time.Millisecond
+)
+
+func (c *Client) exec(ctx context.Context, cmds []*redis.Cmd) {
 	if len(cmds) == 1 {
 		_ = c.redis.Process(ctx, cmds[0])
 	} else {

@@ -135,6 +135,54 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	}
 }
 
+// A master that is frozen for longer than the node timeout, and comes back: before it
+// learns that another has taken its place it acknowledges what is lost then.
+func TestFault_ClusterMasterFrozen(t *testing.T) {
+	for _, how := range []string{"Plain", "MinReplicas", "Replicated"} {
+		t.Run(how, func(t *testing.T) {
+			long(t)
+			x, c := onCluster(t)
+			ctx := context.Background()
+			x.loose = true // replication is asynchronous
+			switch how {
+			case "MinReplicas":
+				for _, s := range c.Servers {
+					r := s.Client()
+					require.NoError(t, r.ConfigSet(ctx, "min-replicas-to-write", "1").Err())
+					require.NoError(t, r.ConfigSet(ctx, "min-replicas-max-lag", "1").Err())
+					r.Close()
+				}
+			case "Replicated":
+				x.opts = []redistimer.ScheduleOption{redistimer.Replicated(1, time.Second)}
+			}
+			x.start(x.order)
+			x.start(x.order)
+			worst := x.traffic(24 * time.Second)
+			time.Sleep(time.Second)
+			changed := 0
+			for _, d := range []time.Duration{2500 * time.Millisecond, 4 * time.Second, 5 * time.Second} {
+				old := c.MasterOf(ctx, 0)
+				old.Suspend()
+				time.Sleep(d)
+				old.Resume()
+				time.Sleep(2 * time.Second)
+				x.eventually(20*time.Second, "there is a master", func() bool { return c.MasterOf(ctx, 0) != nil })
+				if c.MasterOf(ctx, 0) != old {
+					changed++
+				}
+			}
+			schedule := worst()
+			x.done(60 * time.Second)
+			x.note("the master of one shard in three stopped for 2.5, 4 and 5 s, node timeout 2 s; %d times another took its place; outage for Schedule %s; %d calls failed and were repeated",
+				changed, short(schedule), x.failures)
+			require.Positive(t, changed)
+			if how == "Replicated" {
+				require.Empty(t, x.lost)
+			}
+		})
+	}
+}
+
 // offset returns how far a server's replication has come.
 func offset(s *redistest.Server, field string) string {
 	r := s.Client()

@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -104,6 +105,7 @@ type trial struct {
 	c     *redistimer.Client
 	l     *ledger
 	order order // for worker processes
+	opts  []redistimer.ScheduleOption
 	begin time.Time
 
 	mu       sync.Mutex
@@ -164,12 +166,12 @@ func (x *trial) schedule(from, n int, when func(i int) redistimer.When, does str
 		end := time.Now().Add(2 * time.Minute)
 		for len(items) > 0 {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			out, err := x.c.ScheduleBatch(ctx, items, redistimer.OnlyNew())
+			out, err := x.c.ScheduleBatch(ctx, items, append(x.opts, redistimer.OnlyNew())...)
 			cancel()
 			var again []redistimer.Item
 			x.mu.Lock()
 			for k, o := range out {
-				if o == redistimer.Unknown || o == redistimer.Absent {
+				if o == redistimer.Unknown || o == redistimer.Absent || errors.Is(err, redistimer.ErrNotReplicated) {
 					again = append(again, items[k])
 					if x.twice == nil {
 						x.twice = make(map[string]bool)
