@@ -322,6 +322,54 @@ func TestDeadLetters_ListRequeuePurge(t *testing.T) {
 	})
 }
 
+func TestDeadLetters_ManyAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r redis.UniversalClient) {
+		c := redistimer.New(r, quiet)
+		w := redistimer.NewWorker(c)
+		// What fails at once, again and again, does not keep a requeueing going.
+		w.Handle("h", func(_ context.Context, d redistimer.Delivery) error { return redistimer.NoRetry(errors.New("no")) })
+		start(t, w)
+		const n = 300
+		for i := range n {
+			schedule(t, c, redistimer.Task{Key: fmt.Sprint(i), Body: []byte{byte(i % 3)}}, redistimer.After(0))
+		}
+		dead := func(n int64) {
+			t.Helper()
+			require.Eventually(t, func() bool {
+				st, err := c.Stats(ctx)
+				return err == nil && st.Dead == n && st.Pending+st.Running == 0
+			}, soon, 5*time.Millisecond)
+		}
+		dead(n)
+		of := func(b byte) func(redistimer.DeadLetter) bool {
+			return func(d redistimer.DeadLetter) bool { return d.Task.Body[0] == b }
+		}
+		time.Sleep(time.Millisecond) // what died at this very microsecond is left
+		moved, err := c.RequeueDead(ctx, redistimer.After(time.Hour), of(0))
+		require.NoError(t, err)
+		require.Equal(t, n/3, moved)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, n/3, st.Pending)
+		removed, err := c.PurgeDead(ctx, of(1))
+		require.NoError(t, err)
+		require.Equal(t, n/3, removed)
+		moved, err = c.RequeueDead(ctx, redistimer.After(0), nil)
+		require.NoError(t, err)
+		require.Equal(t, n/3, moved)
+		require.Eventually(t, func() bool { return w.Stats().Died == n+n/3 }, soon, 5*time.Millisecond)
+		removed, err = c.PurgeDead(ctx, nil)
+		require.NoError(t, err)
+		require.LessOrEqual(t, removed, n/3)
+		stopped, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err = c.PurgeDead(stopped, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = c.RequeueDead(ctx, redistimer.When{}, nil)
+		require.ErrorIs(t, err, redistimer.ErrInvalid)
+	})
+}
+
 func TestWorker_ProlongsItsLeases(t *testing.T) {
 	c := onServer(t)
 	const lease = 300 * time.Millisecond
