@@ -60,6 +60,6 @@ func TestFault_RepeatingTaskFails(t *testing.T) {
 	require.EqualValues(t, 1, st.Dead)
 	for d, err := range x.c.DeadLetters(ctx) {
 		require.NoError(t, err)
-		require.EqualValues(t, w.Stats().Died, d.Runs)
+		require.EqualValues(t, st.Died, d.Runs)
 	}
 }
