@@ -161,8 +161,17 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 		}
 		some = append(some, x)
 	}
-	b.queue = some
-	b.busy = 1
+	require.Eventually(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.busy == 0
+	}, time.Minute, time.Millisecond)
+	b.mu.Lock()
+	b.queue, b.busy = some, 1
+	for _, x := range some {
+		b.bytes += len(x.record)
+	}
+	b.mu.Unlock()
 	b.lead(ctx)
 	for i, x := range some {
 		<-x.done
