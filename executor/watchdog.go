@@ -18,6 +18,10 @@ const (
 	// growth multiplies the workers: a thousand callbacks that block for
 	// ever are all running after four looks from a base of two.
 	growth = 8
+
+	// leap is how many workers are started at once where the processors are busy. The
+	// next look may be long in coming: it waits for a processor, as they do.
+	leap = 4096
 )
 
 // A watchdog remembers what it last saw. Guarded by the pool's lock.
@@ -95,11 +99,13 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 }
 
 // tick is the watchdog's look. It takes over what is left of Shares that last, and
-// multiplies the workers if
+// starts more workers if
 //
 //   - a callback that was waiting at the last look still waits, and
 //   - all workers started before have got to run, and
-//   - callbacks take long, or this look comes in time.
+//   - this look comes in time: then it multiplies them; or
+//   - it comes late, and callbacks take long: then it starts one for each callback
+//     that waits.
 //
 // Short callbacks on processors that others keep busy are left to the workers that
 // there are: they are soon done with, and more workers only cost more. Where
@@ -123,8 +129,13 @@ func (p *Pool) tick() {
 	elapsed := time.Since(w.at)
 	w.busy = elapsed >= watchLate
 	w.slow = run-w.run < uint64(elapsed/slowCallback)
-	if p.starting == 0 && waited && (w.slow || !w.busy) {
-		p.limit = min(p.max, max(p.base, p.workers*growth))
+	if p.starting == 0 && waited {
+		switch {
+		case w.slow && w.busy:
+			p.limit = min(p.max, max(p.base, p.workers+min(waiting, leap)))
+		case !w.busy:
+			p.limit = min(p.max, max(p.base, p.workers*growth))
+		}
 	}
 	n := p.startLocked()
 	w.look(p)

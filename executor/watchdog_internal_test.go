@@ -106,7 +106,7 @@ func TestWatchdog_LateButStalled(t *testing.T) {
 		p.watch.at = time.Now().Add(-time.Second)
 		p.mu.Unlock()
 		p.tick()
-		require.Equal(t, 2*growth, p.Stats().Workers)
+		require.Equal(t, 100, p.Stats().Workers)
 		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
 	})
@@ -117,7 +117,7 @@ func TestWatchdog_LateButStalled(t *testing.T) {
 // wait long.
 func TestWatchdog_LateAndSlow(t *testing.T) {
 	for name, c := range map[string]struct{ ended, workers int }{
-		"long":  {99, 2 * growth},
+		"long":  {99, 901},
 		"short": {101, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

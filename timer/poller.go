@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/timingwheel"
@@ -272,41 +273,52 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 			worked = worked || len(p.batch.fs) > 0
 			p.flush()
 		}
-		for {
-			if serial && p.backlog() {
-				break // one bucket after another
-			}
-			b, ok := p.s.queue.Poll()
-			if !ok {
-				break
-			}
-			worked = p.drain(b.sh, &b) || worked
+		sh, b, queued := p.next(serial)
+		switch {
+		case sh == nil && len(p.moves) == 0:
+			return worked, -1
+		case sh == nil && len(p.batch.fs) > 0:
+			return worked, 0
+		case sh == nil:
+			sh = p.moves.pop()
 		}
-		sh := p.due.pop()
-		if sh == nil {
-			if len(p.moves) > 0 && len(p.batch.fs) > 0 {
-				return worked, 0
-			}
-			if sh = p.moves.pop(); sh == nil {
-				return worked, -1
-			}
-		}
-		worked = p.drain(sh, nil) || worked
-		if !serial && p.backlog() && p.s.now()-begin > int64(turn) {
+		worked = p.drain(sh, b, queued) || worked
+		if now := p.s.now(); !serial && now-begin > int64(turn) && (p.backlog() || p.isDue(now)) {
 			return worked, rest
 		}
 	}
+}
+
+// next returns the next shard that has something due, nil if there is none; and its
+// bucket, if one is yet to be expired.
+func (p *poller) next(serial bool) (sh *shard, b bucket.Bucket, queued bool) {
+	if serial && p.backlog() { // one bucket after another
+		if sh = p.due.pop(); sh == nil {
+			sh = p.moves.pop()
+		}
+		return sh, 0, false
+	}
+	if due, ok := p.s.queue.Poll(); ok {
+		return due.sh, due.b, true
+	}
+	return p.due.pop(), 0, false
+}
+
+// isDue reports whether the first bucket in the queue is due.
+func (p *poller) isDue(now int64) bool {
+	b, _, ok := p.s.queue.Peek()
+	return ok && b.expiration <= now
 }
 
 // backlog reports whether any shard has expired timers that are not worked through.
 func (p *poller) backlog() bool { return len(p.due)+len(p.moves) > 0 }
 
 // drain works through a batch of a shard's expired timers, after those of bucket b,
-// if it is not nil, have joined them. It reports whether there were any.
-func (p *poller) drain(sh *shard, b *dueBucket) (worked bool) {
+// if it is queued, have joined them. It reports whether there were any.
+func (p *poller) drain(sh *shard, b bucket.Bucket, queued bool) (worked bool) {
 	sh.mu.Lock()
-	if b != nil {
-		sh.wheel.Expire(b.b)
+	if queued {
+		sh.wheel.Expire(b)
 	}
 	before := sh.wheel.Cascaded()
 	n, _ := sh.wheel.Drain(p.expired[:])
@@ -395,7 +407,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	now := p.s.now()
 	switch {
 	case pause >= 0:
-		next = max(now, min(next, now+int64(pause)))
+		next = now + int64(pause)
 	case next <= now:
 		return share, false
 	}

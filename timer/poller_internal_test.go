@@ -128,7 +128,7 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 	var taken int
 	for b, ok := s.queue.Poll(); ok; b, ok = s.queue.Poll() {
 		before := cascaded()
-		p.drain(b.sh, &b)
+		p.drain(b.sh, b.b, true)
 		n := cascaded()
 		moved := n[0] + n[1] - before[0] - before[1]
 		if b.sh.index == 2 {
@@ -150,15 +150,15 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 	require.ElementsMatch(t, []int{0, 1}, indices(p.moves), "those whose timers only move")
 	for range 2 {
 		order := indices(p.moves)
-		require.True(t, p.drain(p.moves.pop(), nil))
-		require.True(t, p.drain(p.moves.pop(), nil))
+		require.True(t, p.drain(p.moves.pop(), 0, false))
+		require.True(t, p.drain(p.moves.pop(), 0, false))
 		if len(p.moves) > 0 {
 			require.Equal(t, order, indices(p.moves))
 		}
 	}
 	require.Empty(t, p.moves)
-	require.True(t, p.drain(p.due.pop(), nil))
-	require.True(t, p.drain(p.due.pop(), nil))
+	require.True(t, p.drain(p.due.pop(), 0, false))
+	require.True(t, p.drain(p.due.pop(), 0, false))
 	require.False(t, p.backlog())
 	require.Len(t, p.batch.fs, 3*batchSize)
 }
@@ -211,6 +211,31 @@ func TestPoller_WorksForATurn(t *testing.T) {
 			require.Equal(t, moved, s.shards[0].wheel.Cascaded())
 		}
 	}
+}
+
+// So it does if it is many small buckets that are due.
+func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
+	clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
+	s := New(WithClock(clk), WithShards(1))
+	p := &s.poller
+	p.awake = true
+	s.hand.way = direct
+	const n = 200
+	for i := range n {
+		startOn(t, s.shards[0], time.Duration(i+1)*DefaultTick, func() {})
+	}
+	clk.now = clk.now.Add(time.Second)
+	clk.step = 100 * time.Microsecond
+	_, pause := p.work()
+	require.Equal(t, rest, pause)
+	require.False(t, p.backlog())
+	fired := s.Stats().Fired
+	require.Less(t, fired, uint64(n))
+	require.NotZero(t, fired)
+	clk.step = 0
+	_, pause = p.work()
+	require.Negative(t, pause)
+	require.EqualValues(t, n, s.Stats().Fired)
 }
 
 // Who was the poller runs the callbacks, and has given its role away before.
