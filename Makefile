@@ -139,7 +139,7 @@ bench-once: ## run each benchmark once, to see that it works
 
 # With BENCH, nothing is written but the raw output of what matches it.
 .PHONY: bench
-bench: ## run all workloads (MODE=quick or full): tables, plots and raw output; or those that match BENCH
+bench: ## run all workloads (MODE=quick or full; busy: beside computation): tables, plots and raw output; or those that match BENCH
 ifdef BENCH
 	cd benchmarks/peers && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 .
 else

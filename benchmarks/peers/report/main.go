@@ -17,6 +17,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 func main() {
@@ -58,6 +60,9 @@ func report(mode, dir, readme, format string) error {
 		return err
 	}
 	all := charts(r, curves)
+	if mode == busyMode {
+		all = slices.DeleteFunc(all, func(c chart) bool { return !strings.HasPrefix(c.name, "busy-") })
+	}
 	for _, c := range all {
 		if err := save(c, filepath.Join(plots, c.name+"."+format), format); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
