@@ -6,7 +6,9 @@ type Overload int
 
 const (
 	// Block makes the submitter wait until there is room, or until Shutdown,
-	// which releases it with [ErrShutdown].
+	// which releases it with [ErrShutdown]. Where the submitter is a scheduler's
+	// goroutine, the wait ends there: package timer's WithMaxPending brings it to
+	// those who start timers.
 	//
 	// A callback that submits to its own pool may wait for itself: with
 	// bounded workers all of which do so, for ever.

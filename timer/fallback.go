@@ -60,7 +60,7 @@ func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p p
 // all anew, since others may have come in between.
 func (sh *shard) settleLocked(d time.Duration, tag uint8) bool {
 	l := sh.s.limit
-	return l == nil || d <= 0 && tag != tagNode || sh.s.closed.Load() || l.fillLocked(sh) != errGather
+	return l == nil || !sh.takesRoom(d, tag) || sh.s.closed.Load() || l.fillLocked(sh) != errGather
 }
 
 // fallBackLocked starts a timer for which there is no room.

@@ -36,6 +36,7 @@ type handOver struct {
 	// ready are callbacks that wait for the poller or the dispatcher.
 	ready       []func()
 	dispatching bool
+	backlog     backlog
 
 	// wrapped is the poller's, for batch.
 	wrapped []func()
@@ -112,6 +113,7 @@ func (h *handOver) soonLocked(sh *shard, f func()) {
 		h.mu.Unlock()
 		sh.wake = 0
 	case dispatched:
+		h.keepLocked(1, 0)
 		h.dispatch(f)
 	}
 }
@@ -235,7 +237,7 @@ func (h *handOver) runDispatcher(left *line) {
 		h.dispatcher.add(-1)
 	}()
 	for {
-		left.each(h.submit)
+		left.each(h.submitWaiting)
 		h.mu.Lock()
 		if len(h.ready) == 0 {
 			// Under the lock that dispatch adds under: nothing is added
@@ -287,5 +289,8 @@ func (h *handOver) stats(st *Stats) {
 	st.Dropped = h.dropped.Load()
 	h.mu.Lock()
 	st.Queued = len(h.ready)
+	if h.way == dispatched {
+		st.Queued = h.backlog.waiting
+	}
 	h.mu.Unlock()
 }

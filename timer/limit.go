@@ -94,6 +94,11 @@ func (l *limit) giveLocked(sh *shard, n int) {
 
 func (l *limit) giveBackLocked(sh *shard, n int) {
 	sh.credit -= n
+	l.give(n)
+}
+
+// give adds to the free credits.
+func (l *limit) give(n int) {
 	l.mu.Lock()
 	l.free += n
 	if l.supply.Load() == scarce && l.free >= l.enough {

@@ -73,14 +73,17 @@ func WithShards(n int) Option {
 // its own panic handler applies. One that may block its submitter, or that is
 // not of package executor, is fed by a goroutine of the Scheduler's that
 // lives while something is to be handed over, so that it never holds up other
-// timers' expiry.
+// timers' expiry. What an executor that blocks its submitter puts off waits before
+// that goroutine, without bound, and is counted in Stats as Queued. With
+// [WithMaxPending] it is felt by who starts timers: a timer keeps its room until its
+// callback is handed over, also one that was due at once.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
 }
 
 // WithMaxPending limits how many timers may be pending at a time. A timer that
-// fires or is stopped makes room at once. The default is no limit. New panics
-// if n is not positive.
+// fires or is stopped makes room at once, but see [WithExecutor] for executors that
+// may block. The default is no limit. New panics if n is not positive.
 //
 // Beyond the limit Start and [Keyed.Set] return [ErrTooManyPending]. What has no
 // error to return falls back: Timers, Tickers, Jobs, Sleep and contexts go on by a

@@ -347,6 +347,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 		return
 	}
 	at := p.s.moment()
+	before := len(p.batch.fs)
 	sh.n.fired += uint64(len(expired))
 	for i := range expired {
 		e := &expired[i]
@@ -357,8 +358,8 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 			p.batch.fs = append(p.batch.fs, f)
 		}
 	}
-	sh.releaseLocked(len(expired) - sh.rearmed)
-	sh.rearmed = 0
+	callbacks := len(p.batch.fs) - before
+	sh.releaseFiredLocked(len(expired), callbacks, callbacks)
 	clear(expired)
 }
 

@@ -107,6 +107,9 @@ func New(opts ...Option) *Scheduler {
 	}
 	s.tokens.New = func() any { return &token{s.shards[int(s.nextToken.Inc())%c.shards]} }
 	s.hand.init(&c, s.poller.pollOverdue)
+	if s.hand.way == dispatched {
+		s.hand.backlog.limit = s.limit
+	}
 	s.poller.init(s)
 	return s
 }

@@ -117,7 +117,7 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 	if tag >= tagNode {
 		sh.hadNodes = true
 	}
-	if d > 0 || tag == tagNode {
+	if sh.takesRoom(d, tag) {
 		if l := sh.s.limit; l != nil {
 			if err := l.takeLocked(sh); err != nil {
 				if err == ErrTooManyPending {
@@ -140,6 +140,12 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 	}
 	sh.fireLocked(p, tag, held)
 	return id, nil
+}
+
+// takesRoom reports whether a timer needs room among the pending ones: not if it is
+// due at once, unless it will start itself again, or its callback keeps room.
+func (sh *shard) takesRoom(d time.Duration, tag uint8) bool {
+	return d > 0 || tag == tagNode || tag == tagFunc && sh.s.hand.backlog.limit != nil
 }
 
 // rearmLocked starts a node's timer anew while it expires, to fire at a moment
@@ -222,11 +228,28 @@ func (sh *shard) fireLocked(p payload, tag uint8, held int) {
 	if tag != tagFunc {
 		at = sh.s.moment()
 	}
+	callbacks := 0
 	if f, ok := sh.expireLocked(p, tag, at); ok {
 		sh.s.hand.soonLocked(sh, f)
+		callbacks = 1
 	}
-	sh.releaseLocked(held - sh.rearmed)
+	sh.releaseFiredLocked(held, callbacks, 0)
+}
+
+// releaseFiredLocked releases the room that timers which have fired had, but for
+// what those keep that have started again, and callbacks that wait for the
+// dispatcher. waiting are those of the callbacks that are yet to be counted as such.
+func (sh *shard) releaseFiredLocked(held, callbacks, waiting int) {
+	held -= sh.rearmed
 	sh.rearmed = 0
+	if h := &sh.s.hand; h.backlog.limit != nil {
+		keep := min(held, callbacks)
+		h.keepLocked(waiting, keep)
+		held -= keep
+	} else if h.way == dispatched && waiting > 0 {
+		h.keepLocked(waiting, 0)
+	}
+	sh.releaseLocked(held)
 }
 
 // expireLocked does for a fired timer what is done under the lock, and returns
