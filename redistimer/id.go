@@ -1,9 +1,6 @@
 package redistimer
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // A run of a repeating task that failed for good becomes a dead letter by
 // itself, while the task goes on. The id of the dead letter is the task's key and a
@@ -11,8 +8,6 @@ import (
 // becomes a task of its own, whose id has the time after the NUL when the run was
 // due, in microseconds. All are in the same shard, which is found by the key alone.
 // Everything else has its key as its id.
-
-func runID(key string, due int64) string { return deadID(key) + strconv.FormatInt(due, 10) }
 
 func deadID(key string) string { return key + "\x00" }
 

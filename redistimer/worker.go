@@ -169,7 +169,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.id = strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36)
 	w.ctx = context.WithoutCancel(ctx)
 	w.timers = timer.New()
-	defer w.timers.Close()
+	defer func() { w.timers.Close() }() // what it returns is not needed
 	w.stopping.Store(false)
 	slots := newSlots(w.config.concurrency)
 	w.slots.Store(slots)
