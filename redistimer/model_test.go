@@ -490,7 +490,15 @@ func (m *model) finish() {
 		}
 		op := []string{"d", "d", "r", "x", "b", "u"}[m.rng.IntN(6)]
 		arg, at := "", int64(0)
+		// A run that dies while the dead letter of another is there would be rare.
+		again := m.tasks[deadID(h.id)] != nil && m.rng.IntN(2) == 0
+		if again {
+			op = "x"
+		}
 		switch {
+		case again:
+			at = m.now
+			arg = strconv.FormatInt(at, 10)
 		case op == "r" || op == "u" || op == "b" && m.rng.IntN(3) == 0:
 			arg, at = m.when()
 		case op != "b" && m.rng.IntN(3) == 0:
