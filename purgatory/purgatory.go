@@ -140,6 +140,10 @@ func (p *Purgatory[K]) Stats() Stats {
 // it returns is the same. Called from inside such a callback it waits for ctx to
 // end. Shutting down again returns no operations.
 func (p *Purgatory[K]) Shutdown(ctx context.Context) (pending []Operation[K], err error) {
+	// An expiry that is under way has the operation's lock, which take waits for, and
+	// counts itself in expiring before the operation leaves the first of its lists. So
+	// an operation is in a list still, and then take finds out whose it is, or its
+	// expiry is counted by the time that the last shard was looked at.
 	p.closed.Store(true)
 	var ns []*node[K]
 	for i := range p.shards {

@@ -57,6 +57,13 @@ const (
 	emptied = never - 1
 )
 
+// maxPerShard is how many timers a shard takes, 137 GB of them. The wheel has room
+// for 2^32, less what its buckets take, which is less than 2^20 with any size and
+// tick, and panics beyond that: under the shard's lock, which would never be free
+// again for a caller who recovers. A timer that starts itself again takes the place
+// that it just left. A test makes it less.
+var maxPerShard uint64 = 1<<32 - 1<<20
+
 func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never}
 	sh.n.lateness = new(Lateness)
@@ -127,6 +134,11 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 			}
 		}
 		held = 1
+	}
+	if uint64(sh.wheel.Len()) >= maxPerShard {
+		sh.releaseLocked(held)
+		sh.n.rejected++
+		return id, ErrTooManyPending
 	}
 	sh.n.started++
 	if d > 0 {

@@ -1,0 +1,37 @@
+package executor_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+)
+
+// A worker goes from one callback to the next without passing through the runtime's
+// scheduler, which stops it when its time slice is over: on a single proc, others run
+// while callbacks never end.
+func TestPool_OthersRunBetweenCallbacks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := executor.NewPool()
+	over, runs := atomic.NewBool(false), atomic.NewInt64(0)
+	var again func()
+	again = func() {
+		if runs.Inc(); !over.Load() {
+			_ = p.Submit(again) // there is always one more in the queue
+		}
+	}
+	for range 1000 {
+		require.NoError(t, p.Submit(again))
+	}
+	for range 10 {
+		for before := runs.Load(); runs.Load() == before; {
+			runtime.Gosched()
+		}
+	}
+	over.Store(true)
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.Greater(t, runs.Load(), int64(1000))
+}
