@@ -134,7 +134,7 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	require.NoError(t, err)
 	clk.ns.Add(int64(time.Second))
 	require.True(t, e.Touch())
-	for p := range m.s.Close() { // the first half of Close, as expire sees it
+	for p := range m.s.Close().All() { // the first half of Close, as expire sees it
 		p.Func()
 	}
 	require.False(t, e.Touch())

@@ -218,7 +218,7 @@ func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 // shut moves what is watched to leftover.
 func (c *core) shut() {
 	c.closed.Store(true)
-	for p := range c.s.Close() {
+	for p := range c.s.Close().All() {
 		p.Func() // expire, which hands the entry back now
 	}
 }

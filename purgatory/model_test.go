@@ -315,7 +315,7 @@ func (r *modelRun) finish() {
 	}
 	require.Zero(r.t, r.s.Len())
 	r.clk.Advance(time.Hour) // fires nothing
-	require.Empty(r.t, slices.Collect(r.s.Close()))
+	require.Empty(r.t, slices.Collect(r.s.Close().All()))
 }
 
 func TestPurgatory_Model(t *testing.T) {

@@ -166,7 +166,7 @@ func stressRound(t *testing.T, round int) {
 	close(stop)
 	wg.Wait()
 	require.NoError(t, s.Shutdown(context.Background()))
-	require.Empty(t, slices.Collect(s.Close()), "timers of operations that were handed back")
+	require.Empty(t, slices.Collect(s.Close().All()), "timers of operations that were handed back")
 	for _, o := range pending {
 		o.(*stressed).handed.Inc()
 	}

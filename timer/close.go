@@ -19,32 +19,46 @@ type Pending struct {
 	Func func()
 }
 
-// Close ends the Scheduler and returns the timers that were pending, by deadline,
-// with those that had fallen back for want of room; none of them will fire. From
-// now on timers are not started: once any start has been refused for that, by
-// whatever goroutine, none is accepted. Stop and Reset of those handed back do
-// nothing and report false. Contexts are not handed back: they go on, each by a
-// timer of package time's or an alarm of the clock that was given. Close waits for nothing, so that callbacks may call it:
-// callbacks of timers that have fired still run. To wait for them, call
-// [Scheduler.Shutdown], before or after. Closing again returns an empty sequence.
+// Close ends the Scheduler and returns the timers that were pending, with those
+// that had fallen back for want of room; none of them will fire. From now on timers
+// are not started: once any start has been refused for that, by whatever goroutine,
+// none is accepted. Stop and Reset of those handed back do nothing and report false.
+// Contexts are not handed back: they go on, each by a timer of package time's or an
+// alarm of the clock that was given. Close waits for nothing, so that callbacks may
+// call it: callbacks of timers that have fired still run. To wait for them, call
+// [Scheduler.Shutdown], before or after. Closing again returns no timers.
 //
-// Close itself is O(shards), and O(n) for n timers on shards that have ever had a
-// Ticker, a Job, a Sleep, a context, or a key of a Keyed. What it returns may be dropped. To
-// range over it, any number of times, takes 24 bytes a timer and O(n log n).
-func (s *Scheduler) Close() iter.Seq[Pending] {
+// O(shards), and O(n) for n timers on shards that have ever had a Ticker, a Job, a
+// Sleep, a context, or a key of a Keyed. Nothing is collected before it is asked for:
+// the result may be dropped.
+func (s *Scheduler) Close() Leftover {
 	s.shut()
 	s.leftover.Lock()
-	left := s.leftover.left
+	defer s.leftover.Unlock()
+	l := Leftover{s, s.leftover.left}
 	s.leftover.left = nil
-	s.leftover.Unlock()
+	return l
+}
+
+// A Leftover is the timers that a Scheduler handed back when it was closed. It
+// keeps them, and what their callbacks refer to, reachable. The zero Leftover has
+// none.
+type Leftover struct {
+	s    *Scheduler
+	left []leftover
+}
+
+// All returns the timers, by deadline. It can be called any number of times. Ranging
+// over what it returns takes 24 bytes a timer and O(n log n).
+func (l Leftover) All() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		n := 0
-		for _, l := range left {
-			n += l.wheel.Len() + len(l.fallbacks)
+		for _, sh := range l.left {
+			n += sh.wheel.Len() + len(sh.fallbacks)
 		}
 		es := make([]timingwheel.Expired[payload], 0, n)
-		for _, l := range left {
-			l.each(func(e timingwheel.Expired[payload]) {
+		for _, sh := range l.left {
+			sh.each(func(e timingwheel.Expired[payload]) {
 				if e.Tag != tagContext { // they go on
 					es = append(es, e)
 				}
@@ -54,20 +68,24 @@ func (s *Scheduler) Close() iter.Seq[Pending] {
 			return cmp.Compare(a.Deadline, b.Deadline)
 		})
 		for _, e := range es {
-			p := Pending{Deadline: s.at(e.Deadline)}
-			switch e.Tag {
-			case tagFunc:
-				p.Func = e.Value.fn()
-			case tagArg:
-				p.Func = e.Value.argFunc()
-			case tagNode:
-				p.Func = e.Value.node().owner.pendingFunc()
-			}
-			if !yield(p) {
+			if !yield(l.s.pendingOf(e)) {
 				return
 			}
 		}
 	}
+}
+
+func (s *Scheduler) pendingOf(e timingwheel.Expired[payload]) Pending {
+	p := Pending{Deadline: s.at(e.Deadline)}
+	switch e.Tag {
+	case tagFunc:
+		p.Func = e.Value.fn()
+	case tagArg:
+		p.Func = e.Value.argFunc()
+	case tagNode:
+		p.Func = e.Value.node().owner.pendingFunc()
+	}
+	return p
 }
 
 // leftover is what was pending on a shard.

@@ -12,7 +12,7 @@ import (
 )
 
 // closeAll closes s and returns what was pending.
-func closeAll(s *Scheduler) []Pending { return slices.Collect(s.Close()) }
+func closeAll(s *Scheduler) []Pending { return slices.Collect(s.Close().All()) }
 
 // Close comes to one shard after another. While it waits for one, those that it has
 // yet to come to refuse what the others do.
@@ -60,7 +60,7 @@ func TestClose_CollectsOnDemand(t *testing.T) {
 		require.NoError(t, err)
 	}
 	before := allocated()
-	left := s.Close()
+	left := s.Close().All()
 	require.Less(t, allocated()-before, uint64(1_000_000), "bytes: a Pending each would be ten times that")
 	for range 2 {
 		var last time.Time

@@ -294,7 +294,7 @@ func ExampleScheduler_Close() {
 	s := timer.New(timer.WithClock(clk))
 	s.AfterFunc(time.Hour, func() { fmt.Println("flushed") })
 
-	for p := range s.Close() {
+	for p := range s.Close().All() {
 		fmt.Println("due at", p.Deadline.Format(time.TimeOnly))
 		p.Func()
 	}

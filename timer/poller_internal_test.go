@@ -342,7 +342,7 @@ func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
 			require.NoError(t, s.Shutdown(context.Background()))
 		}
 		handedBack := 0
-		for range s.Close() {
+		for range s.Close().All() {
 			handedBack++
 		}
 		require.NoError(t, s.Shutdown(context.Background()))

@@ -121,7 +121,7 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 		return id, ErrClosed
 	}
 	held := 0
-	if tag >= tagNode {
+	if tag == tagNode || tag == tagContext {
 		sh.hadNodes = true
 	}
 	if sh.takesRoom(d, tag) {
@@ -157,7 +157,7 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 // takesRoom reports whether a timer needs room among the pending ones: not if it is
 // due at once, unless it will start itself again, or its callback keeps room.
 func (sh *shard) takesRoom(d time.Duration, tag uint8) bool {
-	return d > 0 || tag == tagNode || tag == tagFunc && sh.s.hand.backlog.limit != nil
+	return d > 0 || tag == tagNode || (tag == tagFunc || tag == tagArg) && sh.s.hand.backlog.limit != nil
 }
 
 // rearmLocked starts a node's timer anew while it expires, to fire at a moment

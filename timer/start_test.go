@@ -37,7 +37,7 @@ func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Ha
 }
 
 // closeAll closes s and returns what was pending.
-func closeAll(s *timer.Scheduler) []timer.Pending { return slices.Collect(s.Close()) }
+func closeAll(s *timer.Scheduler) []timer.Pending { return slices.Collect(s.Close().All()) }
 
 // balanced requires that nothing was lost or doubled.
 func balanced(t testing.TB, st timer.Stats) {

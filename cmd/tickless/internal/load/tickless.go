@@ -63,7 +63,7 @@ func (b *tickless) Wakeups() (uint64, bool) { return b.scheduler.Stats().Wakeups
 
 func (b *tickless) Close() (int, error) {
 	pending := 0
-	for range b.scheduler.Close() {
+	for range b.scheduler.Close().All() {
 		pending++
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
