@@ -788,6 +788,20 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 	nothingLeft("the default Scheduler")
 }
 
+// A Scheduler that was closed is garbage, however far away what it waited for was.
+func TestGuarantee11_ClosedIsGarbage(t *testing.T) {
+	s := timer.New()
+	start(t, s, time.Hour, func() {})
+	p := weak.Make(s)
+	s.Close()
+	s = nil
+	for tries := 0; p.Value() != nil; tries++ {
+		require.Less(t, tries, 1000, "it is still reachable")
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // everything uses all that a Scheduler has and requires exact moments.
 func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait func(time.Duration)) {
 	begin := now()
