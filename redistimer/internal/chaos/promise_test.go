@@ -124,7 +124,7 @@ func TestFault_ServerEmptied(t *testing.T) {
 	x.run(w)
 	x.schedule(0, 1000, func(int) redistimer.When { return redistimer.After(time.Hour) }, "")
 	require.NoError(t, x.r.FlushAll(context.Background()).Err())
-	x.eventually(30*time.Second, "the loss is logged", func() bool { return strings.Contains(log.String(), "has lost the tasks") })
+	x.eventually(30*time.Second, "the loss is logged", func() bool { return strings.Contains(log.String(), redistimer.ErrLost.Error()) })
 	x.schedule(1000, 1000, soon(time.Second), "")
 	x.done(30 * time.Second)
 	x.note("FLUSHALL with 1000 tasks pending: a worker logs the loss, and what is scheduled afterwards is run")
