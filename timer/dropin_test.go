@@ -423,3 +423,28 @@ func TestTimer_CloseRace(t *testing.T) {
 		balanced(t, st)
 	}
 }
+
+// C is a field that anybody may write to, as Go's own tests do. What the Timer does
+// is not told by it.
+func TestTimer_CIsTheUsersToChange(t *testing.T) {
+	s, clk := virtual(t)
+	n := 0
+	f := s.AfterFunc(time.Second, func() { n++ })
+	f.C = make(chan time.Time)
+	for range 3 {
+		clk.Advance(time.Second)
+		require.False(t, f.Reset(time.Second))
+	}
+	require.True(t, f.Stop())
+	require.Equal(t, 3, n)
+	tm := s.NewTimer(time.Second)
+	c := tm.C
+	for _, own := range []<-chan time.Time{nil, make(chan time.Time, 1)} {
+		tm.C = own
+		clk.Advance(time.Second)
+		require.Len(t, c, 1)
+		require.True(t, tm.Reset(time.Second), "withdrawn")
+		require.Empty(t, c)
+	}
+	require.True(t, tm.Stop())
+}

@@ -26,5 +26,5 @@ func Init[T any](t *Timer, s *Scheduler, f func(*T), arg *T) {
 	sh.mu.Unlock()
 	// What a pointer points to is nothing to its caller: a func(*T) is called as a
 	// func(unsafe.Pointer).
-	*t = Timer{sh: sh, p: payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))}, arg: unsafe.Pointer(arg)}
+	*t = Timer{sh: sh, p: payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))}, arg: unsafe.Pointer(arg), tag: tagArg}
 }

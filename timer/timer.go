@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/timingwheel"
 )
 
@@ -26,9 +27,13 @@ type Timer struct {
 	p payload
 	// arg is the function's argument, only of one of Init's.
 	arg unsafe.Pointer
-	// id is guarded by sh.mu. It is the last start's; once that has fired or
-	// was stopped it names nothing.
-	id timingwheel.ID
+	// word and rest are the last start's id, packed, and guarded by sh.mu; once that
+	// has fired or was stopped it names nothing.
+	word uint64
+	rest uint32
+	// tag says what p is, fixed when the Timer is made. C, which is the user's to
+	// change, does not.
+	tag uint8
 }
 
 // AfterFunc waits for d and then runs f on the Scheduler's executor. The Timer
@@ -53,7 +58,9 @@ func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 
 func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p payload, tag uint8) *Timer {
 	sh, id, _ := s.place(now, d, p, tag)
-	return &Timer{C: c, sh: sh, p: p, id: id}
+	t := &Timer{C: c, sh: sh, p: p, tag: tag}
+	t.word, t.rest = id.Pack()
+	return t
 }
 
 // After starts a timer that the Scheduler keeps until it fires, whether anybody
@@ -74,7 +81,7 @@ func (t *Timer) Stop() bool {
 		return t.outside("Stop").Stop()
 	}
 	t.sh.mu.Lock()
-	ok := t.sh.stopLocked(t.id) || t.withdrawLocked()
+	ok := t.sh.stopLocked(t.idLocked()) || t.withdrawLocked()
 	t.sh.unlock()
 	return ok
 }
@@ -107,30 +114,24 @@ func (t *Timer) Reset(d time.Duration) bool {
 
 // resetLocked is Reset, unless it reports that it has done nothing.
 func (t *Timer) resetLocked(now int64, d time.Duration) (active, done bool) {
-	if t.sh.resetLocked(now, t.id, d) {
+	id := t.idLocked()
+	if t.sh.resetLocked(now, id, d) {
 		return true, true
 	}
-	if !t.sh.settleLocked(d, t.tag()) {
+	if !t.sh.settleLocked(d, t.tag) {
 		return false, false
 	}
-	active = t.sh.stopFallbackLocked(t.id) || t.withdrawLocked()
-	t.sh.placeLocked(now, &t.id, d, t.payload(), t.tag())
+	active = t.sh.stopFallbackLocked(id) || t.withdrawLocked()
+	t.sh.placeLocked(now, &id, d, t.payload(), t.tag)
+	t.word, t.rest = id.Pack()
 	return active, true
 }
 
-// tag says what the Timer is started with.
-func (t *Timer) tag() uint8 {
-	switch {
-	case t.C != nil:
-		return tagChan
-	case t.arg != nil:
-		return tagArg
-	}
-	return tagFunc
-}
+// idLocked returns what the shard knows the Timer by.
+func (t *Timer) idLocked() timingwheel.ID { return bucket.Unpack(t.word, t.rest) }
 
 func (t *Timer) payload() payload {
-	if t.arg != nil {
+	if t.tag == tagArg {
 		return argPayload(t)
 	}
 	return t.p
@@ -147,7 +148,7 @@ func (t *Timer) outside(method string) *time.Timer {
 // withdrawLocked takes back a value that was sent and not received. The shard's
 // lock keeps another from being sent meanwhile.
 func (t *Timer) withdrawLocked() bool {
-	return t.C != nil && withdraw(t.p.channel())
+	return t.tag == tagChan && withdraw(t.p.channel())
 }
 
 // withdraw takes back a value that was sent and not received.
