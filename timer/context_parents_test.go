@@ -63,7 +63,7 @@ func TestContext_ParentsStorm(t *testing.T) {
 		cancelParent(errParent)
 		require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
 		synctest.Wait()
-		require.Equal(t, before, runtime.NumGoroutine())
+		require.LessOrEqual(t, runtime.NumGoroutine(), before) // others of before may have ended
 		require.Zero(t, s.Len())
 		for _, ctx := range ctxs {
 			requireDone(t, ctx, context.Canceled, "storm")
