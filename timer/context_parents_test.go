@@ -61,9 +61,13 @@ func TestContext_ParentsStorm(t *testing.T) {
 		require.Equal(t, n, s.Len())
 		before := runtime.NumGoroutine()
 		cancelParent(errParent)
-		require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
+		require.Less(t, runtime.NumGoroutine(), before+n/100, "not a goroutine for each")
 		synctest.Wait()
-		require.LessOrEqual(t, runtime.NumGoroutine(), before) // others of before may have ended
+		// Goroutines of other tests, outside the bubble, come and go.
+		for tries := 0; runtime.NumGoroutine() > before; tries++ {
+			require.Less(t, tries, 100_000)
+			runtime.Gosched()
+		}
 		require.Zero(t, s.Len())
 		for _, ctx := range ctxs {
 			requireDone(t, ctx, context.Canceled, "storm")
