@@ -77,7 +77,8 @@ func TestContexts(t *testing.T) {
 			log, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", log)
 			passed := regexp.MustCompile(`(?m)^--- PASS: (\w+)`).FindAllStringSubmatch(string(log), -1)
-			require.GreaterOrEqual(t, len(passed), 35, "the suite has shrunk: %s", log)
+			// 37 in Go 1.26, of which three are skipped above.
+			require.GreaterOrEqual(t, len(passed), 34, "the suite has shrunk: %s", log)
 		})
 	}
 }
