@@ -20,8 +20,8 @@ func BenchmarkStalls(b *testing.B)         { benchmarks.Each(b, makers, benchmar
 func BenchmarkBusyBurst(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
 func BenchmarkBusyRate(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.BusyRate) }
 func BenchmarkBusyCrowd(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyCrowd) }
-func BenchmarkBusyMoves(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyMoves) }
-func BenchmarkIdleMoves(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.IdleMoves) }
+func BenchmarkBusyMoves(b *testing.B)   { benchmarks.Each(b, benchmarks.Makers(), benchmarks.BusyMoves) }
+func BenchmarkIdleMoves(b *testing.B)   { benchmarks.Each(b, benchmarks.Makers(), benchmarks.IdleMoves) }
 func BenchmarkBusyContext(b *testing.B) { benchmarks.BusyContext(b) }
 
 // The others run callbacks one after another, or lose some.
