@@ -36,12 +36,14 @@ type redisRun struct {
 
 	seen      []atomic.Uint32 // how often, by the task's number
 	delivered atomic.Int64
-	refused   atomic.Int64 // calls with a wrong signature
-	mu        sync.Mutex
-	late      *load.LateHistogram
-	early     int64
-	first     time.Time
-	last      time.Time
+	// handling counts the requests that are being handled.
+	handling atomic.Int64
+	refused  atomic.Int64 // calls with a wrong signature
+	mu       sync.Mutex
+	late     *load.LateHistogram
+	early    int64
+	first    time.Time
+	last     time.Time
 }
 
 // A redisResult is what came of a run.
@@ -190,11 +192,13 @@ func (r *redisRun) receive(w http.ResponseWriter, req *http.Request) {
 		r.mu.Unlock()
 		r.delivered.Inc()
 	}
+	r.handling.Inc()
 	time.Sleep(r.config.Handling)
+	r.handling.Dec()
 }
 
 // await waits until every task is delivered and acknowledged, and kills a worker
-// meanwhile.
+// meanwhile, as soon as half of the time is over and some worker has something in hand.
 func (r *redisRun) await(ctx context.Context, base time.Time, children []*redisChild, res *redisResult) error {
 	killAt := base.Add(r.config.Duration / 2)
 	end := base.Add(r.config.Duration + r.config.Patience)
@@ -210,7 +214,8 @@ func (r *redisRun) await(ctx context.Context, base time.Time, children []*redisC
 				return fmt.Errorf("a worker process has ended by itself: %s: %s", child.cmd.ProcessState, child.complaints.String())
 			default:
 			}
-			if i == 0 && r.config.Kill && res.Killed == 0 && time.Now().After(killAt) {
+			if i == 0 && r.config.Kill && res.Killed == 0 && time.Now().After(killAt) &&
+				(r.handling.Load() > 0 || r.config.Handling == 0 || r.delivered.Load() == res.Scheduled) {
 				res.Pid = child.cmd.Process.Pid
 				child.kill()
 				children[0] = nil

@@ -104,9 +104,10 @@ func checkRedis(t *testing.T, r parsedRedis, tasks, killed int64) {
 
 func TestRedis_KillsAWorkerAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	// The worker has something in hand: more is due than both can take.
-	r := runRedisProgram(t, "--tasks", "200", "--duration", "2s", "--handling", "500ms", "--concurrency", "10", "--workers", "2")
-	checkRedis(t, r, 200, 1)
+	// The worker has something in hand: there is no other, and more is due than it can
+	// take.
+	r := runRedisProgram(t, "--tasks", "60", "--duration", "2s", "--handling", "500ms", "--concurrency", "10", "--workers", "1")
+	checkRedis(t, r, 60, 1)
 	if r.Result.TakenOver == 0 || r.Result.Duplicated == 0 {
 		t.Errorf("the killed worker had nothing in hand: %+v", r.Result)
 	}
