@@ -25,107 +25,26 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/callbacks"
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/tickless/internal/heartbeat"
+	"github.com/tickless/tickless/cmd/tickless/internal/kafka"
+	"github.com/tickless/tickless/cmd/tickless/internal/requests"
+	"github.com/tickless/tickless/cmd/tickless/internal/scale"
 )
-
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // 128 + SIGINT, as shells have it
-)
-
-// errInterrupted is returned by a command that was cut short by a signal and
-// has printed what it had.
-var errInterrupted = errors.New("interrupted")
-
-// A usageError is a mistake in how the program was called.
-type usageError struct{ err error }
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run carries out the program and returns its exit code.
-func run(args []string, stdout, stderr io.Writer) int {
-	// The first signal asks for an orderly end. After it the signals have
-	// their usual effect again, so that a second one ends the program at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-
-	root := newLoadCommand()
-	root.AddCommand(newPurgatoryCommand(), newIdleCommand(), newScaleCommand(), newRedisCommand())
-	root.SetArgs(withTwoDashes(root, args))
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	root.SilenceErrors = true
-	root.SilenceUsage = true
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-
-	err := root.ExecuteContext(ctx)
-	var usage usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, errInterrupted):
-		return exitInterrupted
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "tickless: %v; see tickless --help\n", err)
-		return exitUsage
-	default:
-		fmt.Fprintf(stderr, "tickless: %v\n", err)
-		return exitFailed
-	}
-}
-
-// noArguments refuses arguments of a command that has only flags.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0])}
-	}
-	return nil
-}
-
-// withTwoDashes lets every flag be written with one dash too, as Go's own
-// tools have them: -json for --json.
-func withTwoDashes(root *cobra.Command, args []string) []string {
-	known := map[string]bool{"help": true}
-	var learn func(*cobra.Command)
-	learn = func(c *cobra.Command) {
-		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
-		for _, sub := range c.Commands() {
-			learn(sub)
-		}
-	}
-	learn(root)
-
-	out := make([]string, len(args))
-	for i, arg := range args {
-		out[i] = arg
-		if arg == "--" {
-			copy(out[i:], args[i:])
-			break
-		}
-		if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") {
-			name, _, _ := strings.Cut(arg[1:], "=")
-			if known[name] {
-				out[i] = "-" + arg
-			}
-		}
-	}
-	return out
+// newCommand returns the program's command, which is also what runs when no
+// subcommand is named.
+func newCommand() *cobra.Command {
+	root := requests.NewCommand()
+	root.AddCommand(kafka.NewCommand(), heartbeat.NewCommand(), scale.NewCommand(), callbacks.NewCommand())
+	return root
 }

@@ -3,12 +3,15 @@ package layout
 import (
 	"bytes"
 	"encoding/json"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -68,7 +71,29 @@ var onlyInTests = []string{"github.com/stretchr/testify", "go.uber.org/goleak"}
 // listed is what this test reads of `go list -json`.
 type listed struct {
 	ImportPath string
+	Dir        string
+	GoFiles    []string // without tests
 	Deps       []string
+}
+
+// imports returns what the package imports itself. It reads the source, so that
+// nothing has to be downloaded that the core does not need.
+func (p listed) imports(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range f.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 func TestLayout_ImportsRunOneWay(t *testing.T) {
@@ -83,6 +108,36 @@ func TestLayout_ImportsRunOneWay(t *testing.T) {
 			below, ours := strings.CutPrefix(dep, module+"/")
 			if ours && !slices.Contains(allowed, below) {
 				t.Errorf("%s imports %s, which does not stand below it", name, below)
+			}
+		}
+	}
+}
+
+// commandShares lists what the parts of cmd/tickless have in common, and what each
+// of these may import of the others. All other packages under its internal folder
+// are demonstrations. They may import what is listed here, and nothing of one
+// another.
+var commandShares = map[string][]string{
+	"child":   {},
+	"cli":     {},
+	"clitest": {"cli"},
+	"measure": {},
+}
+
+func TestLayout_CommandImportsRunOneWay(t *testing.T) {
+	const inside = module + "/cmd/tickless/internal/"
+	for _, p := range packages(t, "cmd/tickless", "-find", "-json=ImportPath,Dir,GoFiles") {
+		name, below := strings.CutPrefix(p.ImportPath, inside)
+		if !below {
+			continue // the program itself, which may import all of them
+		}
+		allowed, shared := commandShares[name]
+		if !shared {
+			allowed = slices.Collect(maps.Keys(commandShares))
+		}
+		for _, imported := range p.imports(t) {
+			if other, ours := strings.CutPrefix(imported, inside); ours && !slices.Contains(allowed, other) {
+				t.Errorf("cmd/tickless/internal/%s imports %s, which does not stand below it", name, other)
 			}
 		}
 	}
@@ -116,7 +171,7 @@ func TestLayout_CoreRequiresOnlyAllowedModules(t *testing.T) {
 			Indirect bool
 		}
 	}
-	if err := json.Unmarshal(run(t, "mod", "edit", "-json"), &mod); err != nil {
+	if err := json.Unmarshal(run(t, ".", "mod", "edit", "-json"), &mod); err != nil {
 		t.Fatal(err)
 	}
 	if mod.Go != "1.25" && !strings.HasPrefix(mod.Go, "1.25.") {
@@ -132,7 +187,15 @@ func TestLayout_CoreRequiresOnlyAllowedModules(t *testing.T) {
 // corePackages lists the packages of the core module, without their tests.
 func corePackages(t *testing.T) []listed {
 	t.Helper()
-	dec := json.NewDecoder(bytes.NewReader(run(t, "list", "-json=ImportPath,Deps", "./...")))
+	return packages(t, ".", "-json=ImportPath,Deps")
+}
+
+// packages lists the packages of the module in a directory of the repository, with
+// what the flags ask for.
+func packages(t *testing.T, dir string, flags ...string) []listed {
+	t.Helper()
+	args := append(append([]string{"list"}, flags...), "./...")
+	dec := json.NewDecoder(bytes.NewReader(run(t, dir, args...)))
 	var packages []listed
 	for {
 		var p listed
@@ -149,16 +212,16 @@ func corePackages(t *testing.T) []listed {
 	return packages
 }
 
-// run runs the go command at the module's root, outside the workspace, and
-// returns what it printed.
-func run(t *testing.T, args ...string) []byte {
+// run runs the go command in a directory of the repository, outside the workspace,
+// and returns what it printed.
+func run(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
-	root, err := filepath.Abs("../..")
+	abs, err := filepath.Abs(filepath.Join("../..", dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", args...)
-	cmd.Dir = root
+	cmd.Dir = abs
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A Count is a flag's value that may be written as 10k, 1.5M or 1_000_000.
+type Count int
+
+// String returns c with its zeros written as k or M.
+func (c *Count) String() string {
+	n := int(*c)
+	switch {
+	case n != 0 && n%1_000_000 == 0:
+		return strconv.Itoa(n/1_000_000) + "M"
+	case n != 0 && n%1_000 == 0:
+		return strconv.Itoa(n/1_000) + "k"
+	}
+	return strconv.Itoa(n)
+}
+
+// Set parses s.
+func (c *Count) Set(s string) error {
+	digits, scale := strings.ReplaceAll(s, "_", ""), 1.0
+	switch {
+	case strings.HasSuffix(digits, "k"), strings.HasSuffix(digits, "K"):
+		digits, scale = digits[:len(digits)-1], 1e3
+	case strings.HasSuffix(digits, "M"):
+		digits, scale = digits[:len(digits)-1], 1e6
+	}
+	v, err := strconv.ParseFloat(digits, 64)
+	v *= scale
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 {
+		return errors.New("not a whole number such as 5000, 10k or 1M")
+	}
+	*c = Count(v)
+	return nil
+}
+
+// Type names the value in the help.
+func (*Count) Type() string { return "number" }

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// The program's exit codes.
+const (
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitInterrupted = 130 // 128 + SIGINT, as shells have it
+)
+
+// ErrInterrupted is returned by a command that was cut short by a signal and
+// has printed what it had.
+var ErrInterrupted = errors.New("interrupted")
+
+// A UsageError is a mistake in how the program was called.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+// NoArguments refuses arguments of a command that has only flags.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return UsageError{fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0])}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Run carries out the program and returns its exit code.
+func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	// The first signal asks for an orderly end. After it the signals have
+	// their usual effect again, so that a second one ends the program at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	root.SetArgs(withTwoDashes(root, args))
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError{err} })
+
+	err := root.ExecuteContext(ctx)
+	var usage UsageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrInterrupted):
+		return ExitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "tickless: %v; see tickless --help\n", err)
+		return ExitUsage
+	default:
+		fmt.Fprintf(stderr, "tickless: %v\n", err)
+		return ExitFailed
+	}
+}
+
+// withTwoDashes lets every flag be written with one dash too, as Go's own
+// tools have them: -json for --json.
+func withTwoDashes(root *cobra.Command, args []string) []string {
+	known := map[string]bool{"help": true}
+	var learn func(*cobra.Command)
+	learn = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		for _, sub := range c.Commands() {
+			learn(sub)
+		}
+	}
+	learn(root)
+
+	out := make([]string, len(args))
+	for i, arg := range args {
+		out[i] = arg
+		if arg == "--" {
+			copy(out[i:], args[i:])
+			break
+		}
+		if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") {
+			name, _, _ := strings.Cut(arg[1:], "=")
+			if known[name] {
+				out[i] = "-" + arg
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,26 @@
+package measure
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// AvailableMemory returns how much memory the system says can be had without
+// swapping; ok is false where it does not tell.
+func AvailableMemory() (bytes int64, ok bool) {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if rest, found := strings.CutPrefix(lines.Text(), "MemAvailable:"); found {
+			var kib int64
+			n, _ := fmt.Sscanf(rest, "%d kB", &kib)
+			return kib << 10, n == 1
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,85 @@
+package requests
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+)
+
+// How many timers are held to weigh them: as many as the load has, within
+// what gives a steady figure and takes less than a second.
+const (
+	minHeld = 100_000
+	maxHeld = 1_000_000
+)
+
+// flags are the flags of the load.
+type flags struct {
+	config   Config
+	tick     time.Duration
+	executor string
+	json     bool
+}
+
+func (f *flags) validate() error {
+	if err := f.config.Validate(); err != nil {
+		return err
+	}
+	if f.tick < 0 || f.tick > time.Hour {
+		return fmt.Errorf("the tick must lie between 1ns and 1h, not %v", f.tick)
+	}
+	if !slices.Contains(Executors, f.executor) {
+		return fmt.Errorf("the executor must be one of %s, not %q", strings.Join(Executors, ", "), f.executor)
+	}
+	return nil
+}
+
+// NewCommand returns the command that runs when none is named.
+func NewCommand() *cobra.Command {
+	f := flags{config: Config{Count: 1_000_000}}
+	cmd := &cobra.Command{
+		Use:   "tickless [flags]",
+		Short: "Puts the same load of request timeouts on Tickless and on time.AfterFunc",
+		Long: `Puts a load of request timeouts on Tickless, then the same load on
+time.AfterFunc, and prints one table of both.
+
+Requests arrive at a steady rate. Each starts a timer with its timeout. Most
+are answered in time, which stops the timer; the others time out, which runs
+the timer's callback. Delays, answers and their moments are drawn before, and
+both sides get the very same ones.`,
+		Example: `  tickless                                    a million requests over 3 seconds
+  tickless --count 100k --duration 1s         a small load
+  tickless --stop-ratio 0 --delay-min 1s      every request times out
+  tickless --tick 10ms --executor goroutine   another tick, a goroutine a callback
+  tickless --json > result.json               the figures for a program to read`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UsageError{Err: fmt.Errorf("unknown command %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.validate(); err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return runAll(cmd, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var((*cli.Count)(&f.config.Count), "count", "requests; 10k and 1M are understood")
+	flags.DurationVar(&f.config.Duration, "duration", 3*time.Second, "over which they arrive")
+	flags.Float64Var(&f.config.StopRatio, "stop-ratio", 0.9, "share that is answered in time, 0 to 1")
+	flags.DurationVar(&f.config.MinDelay, "delay-min", 100*time.Millisecond, "shortest timeout")
+	flags.DurationVar(&f.config.MaxDelay, "delay-max", 2*time.Second, "longest timeout")
+	flags.DurationVar(&f.tick, "tick", 0, "tick of the scheduler (default: the library's own)")
+	flags.StringVar(&f.executor, "executor", Executors[0], "where its callbacks run: "+strings.Join(Executors, ", "))
+	flags.Uint64Var(&f.config.Seed, "seed", 1, "draws the delays and the answers")
+	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
+	return cmd
+}

@@ -1,0 +1,99 @@
+package requests
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+)
+
+// report is what --json prints.
+type report struct {
+	cli.Machine
+	Count       int      `json:"count"`
+	DurationMS  int64    `json:"duration_ms"`
+	StopRatio   float64  `json:"stop_ratio"`
+	DelayMinMS  float64  `json:"delay_min_ms"`
+	DelayMaxMS  float64  `json:"delay_max_ms"`
+	TickNS      int64    `json:"tick_ns"` // 0 is the library's own
+	Executor    string   `json:"executor"`
+	Seed        uint64   `json:"seed"`
+	Interrupted bool     `json:"interrupted"`
+	Runs        []Result `json:"runs"`
+}
+
+// runAll weighs both sides, runs the load on each in turn, and prints the
+// results.
+func runAll(cmd *cobra.Command, f flags) error {
+	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	// A side is made when its turn comes and forgotten after it, so that none
+	// pays for another's memory.
+	sides := []func(n int) Backend{
+		func(n int) Backend { return NewTickless(n, f.tick, f.executor) },
+		NewTime,
+	}
+	// Weighing comes before the plan is drawn, while the heap holds nothing
+	// else that would make a collection longer.
+	held := make([]*Held, len(sides))
+	n := min(max(f.config.Count, minHeld), maxHeld)
+	fmt.Fprintf(stderr, "first %s pending timers are weighed, then the load takes about %v a side\n",
+		cli.Thousands(int64(n)), f.config.Duration+f.config.MaxDelay)
+	for i, newBackend := range sides {
+		h, err := Weigh(ctx, newBackend(n), n)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if err == nil {
+			held[i] = &h
+		}
+	}
+	own, hasOwn, err := OwnCPU(ctx, f.config)
+	if err != nil {
+		return err
+	}
+	plan, err := NewPlan(f.config)
+	if err != nil {
+		return err
+	}
+	var results []Result
+	for i, newBackend := range sides {
+		if i > 0 && ctx.Err() != nil {
+			break
+		}
+		backend := newBackend(f.config.Count)
+		bar := cli.NewBar(stderr, backend.Name(), int64(f.config.Count),
+			cli.RequestsOver(f.config.Count, f.config.Duration))
+		result, err := plan.Run(ctx, backend, bar.Set)
+		bar.Finish()
+		if err != nil {
+			return err
+		}
+		result.Held = held[i]
+		if hasOwn {
+			result.OwnCPU = &own
+		}
+		results = append(results, result)
+	}
+	if err := printReport(stdout, f, results, ctx.Err() != nil); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return cli.ErrInterrupted
+	}
+	return nil
+}
+
+func printReport(w io.Writer, f flags, results []Result, interrupted bool) error {
+	if !f.json {
+		return printTable(w, f.config, results, interrupted)
+	}
+	return cli.PrintJSON(w, report{
+		Machine: cli.ThisMachine(),
+		Count:   f.config.Count, DurationMS: f.config.Duration.Milliseconds(), StopRatio: f.config.StopRatio,
+		DelayMinMS: cli.InMillis(f.config.MinDelay), DelayMaxMS: cli.InMillis(f.config.MaxDelay),
+		TickNS: int64(f.tick), Executor: f.executor, Seed: f.config.Seed,
+		Interrupted: interrupted, Runs: results,
+	})
+}

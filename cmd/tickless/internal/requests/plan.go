@@ -1,0 +1,154 @@
+package requests
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// MaxCount is the largest number of requests in a plan: a request is known by
+// an int32, and a hundred million need about 10 GB.
+const MaxCount = 100_000_000
+
+// Config says what the load is.
+type Config struct {
+	Count     int           // requests, 1 to MaxCount
+	Duration  time.Duration // over which the requests arrive at a steady rate
+	StopRatio float64       // share of requests answered before their timeout, 0 to 1
+	MinDelay  time.Duration // the timeouts are uniform between these two
+	MaxDelay  time.Duration
+	Seed      uint64 // the same seed draws the same plan
+}
+
+// maxSpan bounds durations and delays, so that sums of them cannot overflow.
+const maxSpan = 24 * time.Hour
+
+// Validate returns what is wrong with c in one line, or nil.
+func (c Config) Validate() error {
+	switch {
+	case c.Count < 1 || c.Count > MaxCount:
+		return fmt.Errorf("the count must lie between 1 and %d, not %d", MaxCount, c.Count)
+	case c.Duration <= 0 || c.Duration > maxSpan:
+		return fmt.Errorf("the duration must be positive and at most %v, not %v", maxSpan, c.Duration)
+	case math.IsNaN(c.StopRatio) || c.StopRatio < 0 || c.StopRatio > 1:
+		return fmt.Errorf("the stop ratio must lie between 0 and 1, not %v", c.StopRatio)
+	case c.MinDelay <= 0:
+		return fmt.Errorf("the shortest delay must be positive, not %v", c.MinDelay)
+	case c.MaxDelay > maxSpan:
+		return fmt.Errorf("the longest delay must be at most %v, not %v", maxSpan, c.MaxDelay)
+	case c.MinDelay > c.MaxDelay:
+		return fmt.Errorf("the shortest delay (%v) must not exceed the longest (%v)", c.MinDelay, c.MaxDelay)
+	}
+	return nil
+}
+
+// The states of a request. It leaves pending once: to stopped when Stop
+// returned true, to fired when its callback ran. Any other step is a broken
+// promise of the backend and is counted in Result.Wrong.
+const (
+	pending uint32 = iota
+	stopped
+	fired
+)
+
+// A Plan is a load drawn in advance: which request arrives when, with which
+// timeout, and when it is answered.
+//
+// The slices are indexed by request. They are separate slices, rather than
+// one of structs, so that the starting side and the callbacks write to
+// different cache lines.
+type Plan struct {
+	cfg    Config
+	delays []time.Duration
+	// answerAt is when a request is answered, counted from the run's begin;
+	// never when it is left to time out.
+	answerAt []time.Duration
+	workers  []worker
+
+	due   []time.Duration // written just before Start, read by the callback
+	late  []time.Duration // written by the callback that took state to fired
+	state []atomic.Uint32
+	fire  []func() // the callbacks, made in advance
+
+	// run is the run under way, to which the callbacks belong; nil when there
+	// is none, so that a plan keeps no backend alive.
+	run atomic.Pointer[run]
+}
+
+// A worker sends the requests of which it owns every len(workers)th.
+type worker struct {
+	first   int
+	answers []int32 // its answered requests, in the order of their answers
+}
+
+const never = time.Duration(math.MaxInt64)
+
+var errNoMemory = errors.New("too many requests for this machine's addresses")
+
+// NewPlan draws the load that c describes. It needs about 100 bytes a
+// request.
+func NewPlan(c Config) (*Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if math.MaxInt == math.MaxInt32 && c.Count > MaxCount/10 {
+		return nil, errNoMemory
+	}
+	p := &Plan{
+		cfg:      c,
+		delays:   make([]time.Duration, c.Count),
+		answerAt: make([]time.Duration, c.Count),
+		workers:  make([]worker, runtime.GOMAXPROCS(0)),
+		due:      make([]time.Duration, c.Count),
+		late:     make([]time.Duration, c.Count),
+		state:    make([]atomic.Uint32, c.Count),
+		fire:     make([]func(), c.Count),
+	}
+	rng := rand.New(rand.NewPCG(c.Seed, 0))
+	for i := range p.delays {
+		p.delays[i] = c.MinDelay + time.Duration(rng.Int64N(int64(c.MaxDelay-c.MinDelay)+1))
+		p.answerAt[i] = never
+		if rng.Float64() < c.StopRatio {
+			// Not in the last tenth: a busy machine may answer a little late,
+			// and the request was to be answered in time.
+			p.answerAt[i] = p.arrival(i) + time.Duration(float64(p.delays[i])*0.9*rng.Float64())
+		}
+		p.fire[i] = func() { p.fired(i) }
+	}
+	for w := range p.workers {
+		p.workers[w].first = w
+		answers := make([]int32, 0, c.Count/len(p.workers)+1)
+		for i := w; i < c.Count; i += len(p.workers) {
+			if p.answerAt[i] != never {
+				answers = append(answers, int32(i))
+			}
+		}
+		slices.SortFunc(answers, func(i, j int32) int { return cmp.Compare(p.answerAt[i], p.answerAt[j]) })
+		p.workers[w].answers = answers
+	}
+	return p, nil
+}
+
+// Config returns what the plan was drawn from.
+func (p *Plan) Config() Config { return p.cfg }
+
+// arrival returns when request i arrives, counted from the run's begin.
+func (p *Plan) arrival(i int) time.Duration {
+	return time.Duration(float64(p.cfg.Duration) * float64(i) / float64(p.cfg.Count))
+}
+
+// reset makes the records ready for another run.
+func (p *Plan) reset() {
+	clear(p.due)
+	clear(p.late)
+	for i := range p.state {
+		p.state[i].Store(pending)
+	}
+}

@@ -1,0 +1,282 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/measure"
+)
+
+// pace is how long a worker sleeps when it has caught up with the plan. What
+// falls due meanwhile is sent in one batch.
+const pace = time.Millisecond
+
+// patience is how long a run waits, once everything is due, for something
+// more to fire before it calls the rest lost.
+const patience = 3 * time.Second
+
+// A run is a plan being carried out by one backend.
+type run struct {
+	plan    *Plan
+	backend Backend
+	base    time.Time // set once, before the first request
+
+	workers []tally
+	firings atomic.Int32
+	wrong   atomic.Int32
+}
+
+// A tally is what one worker has done. It is written by that worker alone,
+// after each batch, and lies apart from its neighbours.
+type tally struct {
+	// 32 bits hold MaxCount, and need no alignment on 32-bit machines.
+	started atomic.Int32
+	stopped atomic.Int32
+	tooLate atomic.Int32
+	behind  time.Duration // read when the worker has ended
+	err     error         // likewise
+	_       [64]byte
+}
+
+func (r *run) now() time.Duration { return time.Since(r.base) }
+
+// fired is the callback of request i. One that comes when no run is under way
+// any more belongs to a timer that was counted as lost.
+func (p *Plan) fired(i int) {
+	r := p.run.Load()
+	if r == nil {
+		return
+	}
+	now := r.now()
+	if p.state[i].CompareAndSwap(pending, fired) {
+		p.late[i] = now - p.due[i]
+	} else {
+		r.wrong.Inc() // a second time, or after Stop returned true
+	}
+	r.backend.Fired(i)
+	r.firings.Inc()
+}
+
+// settled returns how many requests were started, and how many of them have
+// been stopped or have fired.
+func (r *run) settled() (started, settled int64) {
+	settled = int64(r.firings.Load())
+	for w := range r.workers {
+		settled += int64(r.workers[w].stopped.Load())
+	}
+	for w := range r.workers {
+		started += int64(r.workers[w].started.Load())
+	}
+	return started, settled
+}
+
+// Run puts the plan on b, which must be fresh, and returns what came of it.
+// It takes about as long as the plan's duration and longest delay together.
+// When ctx ends it stops sending and answering, closes b and returns what was
+// done until then.
+//
+// A progress that is not nil is called several times a second with the number
+// of requests that have been stopped or have fired.
+func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64)) (Result, error) {
+	p.reset()
+	runtime.GC() // so that the garbage of what came before is not collected in the run
+	if err := b.Open(); err != nil {
+		return Result{}, err
+	}
+	r := &run{plan: p, backend: b, workers: make([]tally, len(p.workers))}
+	p.run.Store(r)
+	defer p.run.Store(nil)
+
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	usageBefore, hasUsage := measure.ReadUsage()
+	r.base = time.Now()
+
+	done := make(chan struct{})
+	var watching sync.WaitGroup
+	if progress != nil {
+		watching.Go(func() { r.watch(done, progress) })
+	}
+
+	var working sync.WaitGroup
+	for w := range r.workers {
+		working.Go(func() { r.work(ctx, w) })
+	}
+	working.Wait()
+	r.waitUntilSettled(ctx)
+
+	elapsed := r.now()
+	usageAfter, _ := measure.ReadUsage()
+	runtime.ReadMemStats(&after)
+	close(done)
+	watching.Wait()
+
+	wakeups, hasWakeups := b.Wakeups()
+	left, err := b.Close()
+	for w := range r.workers {
+		err = errors.Join(err, r.workers[w].err)
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", b.Name(), err)
+	}
+	r.waitForStragglers(int64(left))
+
+	res := r.count()
+	res.Name = b.Name()
+	res.Interrupted = ctx.Err() != nil
+	res.Elapsed = elapsed
+	res.Pending = int64(left)
+	res.Lost = res.Started - res.Stopped - res.Fired - res.Pending
+	if hasUsage {
+		res.CPU = ptr(usageAfter.CPU - usageBefore.CPU)
+		res.ContextSwitches = ptr(usageAfter.Switches - usageBefore.Switches)
+	}
+	if hasWakeups {
+		res.Wakeups = ptr(wakeups)
+	}
+	res.GCCycles = after.NumGC - before.NumGC
+	res.GCPause = time.Duration(after.PauseTotalNs - before.PauseTotalNs)
+	res.Allocated = int64(after.TotalAlloc - before.TotalAlloc)
+	return res, nil
+}
+
+// work sends and answers the requests of worker w, each at its moment by the
+// plan or, when it has fallen behind, as soon after as it can.
+func (r *run) work(ctx context.Context, w int) {
+	var (
+		p       = r.plan
+		mine    = p.workers[w]
+		out     = &r.workers[w]
+		request = mine.first
+		answer  int
+		started int32
+		stops   int32
+		tooLate int32
+	)
+	for request < p.cfg.Count || answer < len(mine.answers) {
+		if ctx.Err() != nil {
+			return
+		}
+		now := r.now()
+		for {
+			sendAt, answerAt := never, never
+			if request < p.cfg.Count {
+				sendAt = p.arrival(request)
+			}
+			if answer < len(mine.answers) {
+				answerAt = p.answerAt[mine.answers[answer]]
+			}
+			if min(sendAt, answerAt) > now {
+				break
+			}
+			if sendAt <= answerAt {
+				d := p.delays[request]
+				begin := r.now()
+				out.behind = max(out.behind, begin-sendAt)
+				p.due[request] = begin + d
+				if err := r.backend.Start(request, d, p.fire[request]); err != nil {
+					out.err = err
+					return
+				}
+				started++
+				request += len(p.workers)
+				continue
+			}
+			i := int(mine.answers[answer])
+			answer++
+			if !r.backend.Stop(i) {
+				tooLate++
+				continue
+			}
+			stops++
+			if p.state[i].Swap(stopped) != pending {
+				r.wrong.Inc() // it had fired, and yet Stop returned true
+			}
+		}
+		out.started.Store(started)
+		out.stopped.Store(stops)
+		out.tooLate.Store(tooLate)
+		time.Sleep(pace)
+	}
+}
+
+// waitUntilSettled returns when every started request has been stopped or has
+// fired, or when no more of them seem to come.
+func (r *run) waitUntilSettled(ctx context.Context) {
+	last := int64(-1)
+	quiet := r.now() + r.plan.cfg.MaxDelay + patience
+	for ctx.Err() == nil {
+		started, settled := r.settled()
+		if settled >= started {
+			return
+		}
+		now := r.now()
+		if settled != last {
+			last, quiet = settled, max(quiet, now+patience)
+		}
+		if now > quiet {
+			return
+		}
+		time.Sleep(pace)
+	}
+}
+
+// waitForStragglers waits a little for callbacks that were on their way when
+// the backend was closed.
+func (r *run) waitForStragglers(left int64) {
+	for deadline := r.now() + time.Second; r.now() < deadline; time.Sleep(pace) {
+		if started, settled := r.settled(); settled+left >= started {
+			return
+		}
+	}
+}
+
+// watch calls progress until done is closed.
+func (r *run) watch(done <-chan struct{}, progress func(int64)) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_, settled := r.settled()
+			progress(settled)
+		case <-done:
+			_, settled := r.settled()
+			progress(settled)
+			return
+		}
+	}
+}
+
+// count adds up the records of the run.
+func (r *run) count() Result {
+	res := Result{Fired: int64(r.firings.Load()), Wrong: int64(r.wrong.Load())}
+	for w := range r.workers {
+		res.Started += int64(r.workers[w].started.Load())
+		res.Stopped += int64(r.workers[w].stopped.Load())
+		res.AnsweredTooLate += int64(r.workers[w].tooLate.Load())
+		res.Behind = max(res.Behind, r.workers[w].behind)
+	}
+	late := measure.NewLateHistogram()
+	for i := range r.plan.state {
+		if r.plan.state[i].Load() != fired {
+			continue
+		}
+		d := r.plan.late[i]
+		if d < 0 {
+			res.Early++
+			res.Earliest = max(res.Earliest, -d)
+		}
+		late.Record(d)
+	}
+	res.Late = late.Lateness()
+	return res
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,185 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+)
+
+func config() Config {
+	return Config{Count: 2000, Duration: 100 * time.Millisecond, StopRatio: 0.5,
+		MinDelay: 10 * time.Millisecond, MaxDelay: 50 * time.Millisecond, Seed: 7}
+}
+
+// A faulty backend breaks its promises, so as to show that the measurement
+// would notice.
+type faulty struct {
+	Backend
+	start func(i int, d time.Duration, f func()) (time.Duration, func())
+	stop  func(i int, ok bool) bool
+	err   error
+}
+
+func (b faulty) Start(i int, d time.Duration, f func()) error {
+	if b.err != nil {
+		return b.err
+	}
+	if b.start != nil {
+		d, f = b.start(i, d, f)
+	}
+	return b.Backend.Start(i, d, f)
+}
+
+func (b faulty) Stop(i int) bool {
+	ok := b.Backend.Stop(i)
+	if b.stop != nil {
+		return b.stop(i, ok)
+	}
+	return ok
+}
+
+func runFaulty(t *testing.T, b faulty) (Result, error) {
+	t.Helper()
+	p, err := NewPlan(config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Run(t.Context(), b, nil)
+}
+
+func TestRun_NoticesLostTimers(t *testing.T) {
+	p, err := NewPlan(config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unanswered := slices.Index(p.answerAt, never)
+	r, err := p.Run(t.Context(), faulty{Backend: NewTime(2000),
+		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
+			if i == unanswered {
+				f = func() {}
+			}
+			return d, f
+		}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Lost != 1 {
+		t.Errorf("lost %d, want 1", r.Lost)
+	}
+}
+
+func TestRun_NoticesEarlyTimers(t *testing.T) {
+	r, err := runFaulty(t, faulty{Backend: NewTime(2000),
+		start: func(_ int, d time.Duration, f func()) (time.Duration, func()) { return d - 8*time.Millisecond, f }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Early == 0 || r.Earliest <= 0 {
+		t.Errorf("early %d, the earliest by %v", r.Early, r.Earliest)
+	}
+}
+
+func TestRun_NoticesTimersThatFireTwice(t *testing.T) {
+	r, err := runFaulty(t, faulty{Backend: NewTime(2000),
+		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
+			return d, func() {
+				f()
+				if i%10 == 0 {
+					f()
+				}
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Wrong == 0 {
+		t.Error("nobody noticed")
+	}
+}
+
+func TestRun_NoticesTimersThatFireAfterStop(t *testing.T) {
+	r, err := runFaulty(t, faulty{Backend: deaf{NewTime(2000)}, stop: func(int, bool) bool { return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Wrong == 0 {
+		t.Error("nobody noticed")
+	}
+}
+
+// deaf is a backend whose Stop does nothing.
+type deaf struct{ Backend }
+
+func (deaf) Stop(int) bool { return false }
+
+func TestRun_ReturnsErrorsOfStart(t *testing.T) {
+	want := errors.New("no room")
+	if _, err := runFaulty(t, faulty{Backend: NewTime(2000), err: want}); !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+func TestRun_SameLoadForEveryBackend(t *testing.T) {
+	p, err := NewPlan(config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []Backend{NewTickless(2000, 0, "pool"), NewTime(2000), NewTickless(2000, time.Millisecond, "inline")} {
+		last := int64(-1)
+		r, err := p.Run(t.Context(), b, func(n int64) { last = n })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Started != 2000 || r.Fired+r.Stopped != 2000 || r.Lost != 0 || r.Early != 0 || r.Wrong != 0 || r.Interrupted {
+			t.Errorf("%s: %+v", b.Name(), r)
+		}
+		if last != 2000 {
+			t.Errorf("%s: progress ended at %d", b.Name(), last)
+		}
+	}
+}
+
+func TestRun_Interrupted(t *testing.T) {
+	c := config()
+	c.Duration = time.Minute
+	c.Count = 100_000
+	p, err := NewPlan(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []Backend{NewTickless(c.Count, 0, "goroutine"), NewTime(c.Count)} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := p.Run(ctx, b, func(settled int64) {
+			if settled > 0 {
+				cancel()
+			}
+		})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Interrupted || r.Lost != 0 || r.Started == 0 || r.Started != r.Fired+r.Stopped+r.Pending {
+			t.Errorf("%s: %+v", b.Name(), r)
+		}
+	}
+}
+
+func TestWeigh(t *testing.T) {
+	for _, b := range []Backend{NewTickless(50_000, 0, "pool"), NewTime(50_000)} {
+		// What the tests before have left takes more than one collection to go:
+		// its finalizers and pools come first.
+		for range 3 {
+			runtime.GC()
+		}
+		h, err := Weigh(t.Context(), b, 50_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Timers != 50_000 || h.BytesPerTimer() < 16 || h.BytesPerTimer() > 500 || h.FullGC <= 0 {
+			t.Errorf("%s: %+v", b.Name(), h)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package requests
+
+import (
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// NewTime returns a backend for n requests on time.AfterFunc.
+func NewTime(n int) Backend {
+	return &stdTime{timers: make([]atomic.Pointer[time.Timer], n)}
+}
+
+// stdTime lets go of a timer as soon as it has fired or been stopped, as a
+// program that counts its bytes would. The pointers are atomic because the
+// callback lets go of a timer that Close may be looking at.
+type stdTime struct {
+	timers []atomic.Pointer[time.Timer]
+}
+
+func (*stdTime) Name() string { return "time.AfterFunc" }
+
+func (*stdTime) Open() error { return nil }
+
+func (b *stdTime) Start(i int, d time.Duration, f func()) error {
+	b.timers[i].Store(time.AfterFunc(d, f))
+	return nil
+}
+
+func (b *stdTime) Stop(i int) bool {
+	t := b.timers[i].Load()
+	if t == nil {
+		return false
+	}
+	b.timers[i].Store(nil)
+	return t.Stop()
+}
+
+func (b *stdTime) Fired(i int) { b.timers[i].Store(nil) }
+
+func (*stdTime) Wakeups() (uint64, bool) { return 0, false }
+
+func (b *stdTime) Close() (int, error) {
+	pending := 0
+	for i := range b.timers {
+		if b.Stop(i) {
+			pending++
+		}
+	}
+	return pending, nil
+}

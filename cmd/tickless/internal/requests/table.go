@@ -1,0 +1,122 @@
+package requests
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/tickless/internal/measure"
+)
+
+// printTable prints the results side by side and, where there are two, the
+// ratio of the first to the second.
+func printTable(w io.Writer, c Config, results []Result, interrupted bool) error {
+	var names []string
+	for _, r := range results {
+		names = append(names, r.Name)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s requests over %v, timeouts of %v to %v, %s answered in time\n%s\n",
+		cli.Thousands(int64(c.Count)), c.Duration, c.MinDelay, c.MaxDelay, cli.Percent(c.StopRatio), cli.ThisMachine())
+	b.WriteString(cli.RenderTable(names, results, figures(results), true))
+	for _, note := range notes(results, interrupted) {
+		fmt.Fprintf(&b, "%s\n", note)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// figures are the table's rows: what became of the timers, how late
+// they were, what it cost.
+func figures(results []Result) [][]cli.Figure[Result] {
+	counts := []cli.Figure[Result]{
+		cli.Tally("started", func(r Result) int64 { return r.Started }),
+		cli.Tally("stopped in time", func(r Result) int64 { return r.Stopped }),
+		cli.Tally("fired", func(r Result) int64 { return r.Fired }),
+	}
+	for _, r := range results {
+		if r.Interrupted {
+			counts = append(counts, cli.Tally("still pending", func(r Result) int64 { return r.Pending }))
+			break
+		}
+	}
+	counts = append(counts,
+		cli.Tally("lost", func(r Result) int64 { return r.Lost }),
+		cli.Tally("early", func(r Result) int64 { return r.Early }),
+		cli.Tally("twice or after Stop", func(r Result) int64 { return r.Wrong }),
+	)
+	return [][]cli.Figure[Result]{
+		counts,
+		{
+			{Name: "late, p50", Value: lateness(func(l measure.Lateness) time.Duration { return l.P50 }), Format: cli.Millis, Compare: true},
+			{Name: "late, p99", Value: lateness(func(l measure.Lateness) time.Duration { return l.P99 }), Format: cli.Millis, Compare: true},
+			{Name: "late, max", Value: lateness(func(l measure.Lateness) time.Duration { return l.Max }), Format: cli.Millis, Compare: true},
+		},
+		{
+			{Name: "CPU time", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
+				return cli.Optional(r.CPU)
+			}},
+			{Name: "CPU time less the load's own", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
+				if r.CPU == nil || r.OwnCPU == nil || r.Interrupted {
+					return 0, false
+				}
+				return float64(max(0, *r.CPU-*r.OwnCPU)), true
+			}},
+			{Name: "live heap a pending timer", Format: cli.Bytes, Compare: true, Value: func(r Result) (float64, bool) {
+				if r.Held == nil {
+					return 0, false
+				}
+				return r.Held.BytesPerTimer(), true
+			}},
+			{Name: "allocated a start", Format: cli.Bytes, Compare: true, Value: func(r Result) (float64, bool) {
+				return float64(r.Allocated) / float64(r.Started), r.Started >= 1000
+			}},
+			cli.Tally("GC cycles in the load", func(r Result) int64 { return int64(r.GCCycles) }),
+			{Name: heldName(results), Format: cli.Millis, Compare: true, Value: func(r Result) (float64, bool) {
+				if r.Held == nil {
+					return 0, false
+				}
+				return float64(r.Held.FullGC), true
+			}},
+			{Name: "wake-ups", Format: cli.Whole, Value: func(r Result) (float64, bool) {
+				return cli.Optional(r.Wakeups)
+			}},
+			{Name: "context switches", Format: cli.Whole, Compare: true, Value: func(r Result) (float64, bool) {
+				return cli.Optional(r.ContextSwitches)
+			}},
+		},
+	}
+}
+
+// heldName names the row that tells how long a collection takes.
+func heldName(results []Result) string {
+	for _, r := range results {
+		if r.Held != nil {
+			return "full GC, " + cli.Thousands(int64(r.Held.Timers)) + " pending"
+		}
+	}
+	return "full GC"
+}
+
+// notes returns what the reader of the table should know besides.
+func notes(results []Result, interrupted bool) []string {
+	ns := []string{"Lateness is by the caller's clock. Context switches include the load's own."}
+	for _, r := range results {
+		if r.Behind > 100*time.Millisecond {
+			ns = append(ns, fmt.Sprintf("%s: the load ran up to %s behind its plan; this machine is too busy for it.", r.Name, cli.Millis(float64(r.Behind))))
+		}
+		if r.Early > 0 {
+			ns = append(ns, fmt.Sprintf("%s: the earliest fired %s before its time.", r.Name, cli.Millis(float64(r.Earliest))))
+		}
+	}
+	if interrupted {
+		ns = append(ns, "Interrupted: the table shows what was done until then.")
+	}
+	return ns
+}
+
+func lateness(get func(measure.Lateness) time.Duration) func(Result) (float64, bool) {
+	return func(r Result) (float64, bool) { return float64(get(r.Late)), r.Fired > 0 }
+}

@@ -1,0 +1,72 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+)
+
+// Executors names the executors that NewTickless knows, its default first.
+var Executors = []string{"pool", "goroutine", "inline"}
+
+// NewTickless returns a backend for n requests on a timer.Scheduler of the
+// given tick (zero means the scheduler's own) and executor.
+func NewTickless(n int, tick time.Duration, exec string) Backend {
+	return &tickless{tick: tick, exec: exec, handles: make([]timer.Handle, n)}
+}
+
+type tickless struct {
+	tick    time.Duration
+	exec    string
+	handles []timer.Handle
+
+	executor  executor.Executor
+	scheduler *timer.Scheduler
+}
+
+func (*tickless) Name() string { return "tickless" }
+
+func (b *tickless) Open() error {
+	switch b.exec {
+	case "pool":
+		b.executor = executor.NewPool()
+	case "goroutine":
+		b.executor = executor.NewGoroutines()
+	case "inline":
+		b.executor = executor.NewInline()
+	default:
+		return fmt.Errorf("no executor is named %q", b.exec)
+	}
+	opts := []timer.Option{timer.WithExecutor(b.executor)}
+	if b.tick != 0 {
+		opts = append(opts, timer.WithTick(b.tick))
+	}
+	b.scheduler = timer.New(opts...)
+	return nil
+}
+
+func (b *tickless) Start(i int, d time.Duration, f func()) error {
+	h, err := b.scheduler.Start(d, f)
+	b.handles[i] = h
+	return err
+}
+
+func (b *tickless) Stop(i int) bool { return b.handles[i].Stop() }
+
+func (*tickless) Fired(int) {}
+
+func (b *tickless) Wakeups() (uint64, bool) { return b.scheduler.Stats().Wakeups, true }
+
+func (b *tickless) Close() (int, error) {
+	pending := 0
+	for range b.scheduler.Close().All() {
+		pending++
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return pending, errors.Join(b.scheduler.Shutdown(ctx), b.executor.Shutdown(ctx))
+}

@@ -1,0 +1,148 @@
+package scale
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
+	"github.com/tickless/tickless/cmd/tickless/internal/measure"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
+
+func TestScale_CalledWrongly(t *testing.T) {
+	clitest.CheckCalledWrongly(t, "scale", []clitest.WrongCall{
+		{Args: []string{"--bogus"}, Want: "--bogus"},
+		{Args: []string{"1M"}, Want: `"1M"`},
+		{Args: []string{"--counts", "0"}, Want: "between 1 and"},
+		{Args: []string{"--counts", "-5"}, Want: "between 1 and"},
+		{Args: []string{"--counts", "1001M"}, Want: "1000000000"},
+		{Args: []string{"--counts", "1k,,2k"}, Want: "whole number"},
+		{Args: []string{"--counts", "many"}, Want: "whole number"},
+		{Args: []string{"--counts", "2k,1k"}, Want: "go up"},
+		{Args: []string{"--time=maybe"}, Want: "maybe"},
+		{Args: []string{"--child"}, Want: "by hand"},
+	})
+}
+
+func TestScale_Help(t *testing.T) {
+	help := clitest.CheckHelp(t, "scale", "--counts", "--json", "1M,10M,100M", "memory")
+	if strings.Contains(help, "--child") {
+		t.Error("the help shows a flag that is not for use by hand")
+	}
+}
+
+func TestScale_JSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector: make test runs it")
+	}
+	stdout, stderr, code := clitest.Run(t, "scale", "--counts", "1k,20k", "--json")
+	if code != 0 {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	var r report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v in\n%s", err, stdout)
+	}
+	if r.Interrupted || len(r.Sides) != 2 || r.Go != runtime.Version() {
+		t.Fatalf("read %+v", r)
+	}
+	for _, side := range r.Sides {
+		if len(side.Runs) != 2 {
+			t.Fatalf("%s ran %d times", side.Name, len(side.Runs))
+		}
+		for i, n := range []int{1_000, 20_000} {
+			run := side.Runs[i]
+			if run.Count != n || run.Insert <= 0 || run.FullGC <= 0 || run.EmptyStartStop <= 0 || run.StartStop <= 0 || run.Churn <= 0 {
+				t.Errorf("%s: %+v", side.Name, run)
+			}
+		}
+		if a := side.Runs[1].HeapBytes / 20_000; a < 16 || a > 300 {
+			t.Errorf("%s: %d bytes a timer", side.Name, a)
+		}
+	}
+}
+
+func TestScale_Table(t *testing.T) {
+	stdout, stderr, code := clitest.Run(t, "scale", "-counts", "1k", "-time=false")
+	if code != 0 {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	for _, want := range []string{"Pending timers: tickless", "1,000", "live heap", "full GC", "churn", runtime.Version()} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the table lacks %q:\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "time.AfterFunc") {
+		t.Error("time.AfterFunc ran all the same")
+	}
+}
+
+func TestScale_TooLittleMemory(t *testing.T) {
+	if _, ok := measure.AvailableMemory(); !ok {
+		t.Skip("the system does not tell how much memory there is")
+	}
+	var stderr bytes.Buffer
+	greedy := side{name: "greedy", bytes: 1 << 50}
+	r, err := runOne(context.Background(), &stderr, greedy, 1000)
+	if err != nil || r.Skipped == "" || r.Count != 1000 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if line := stderr.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "greedy needs about") {
+		t.Errorf("standard error has %q", line)
+	}
+	var table strings.Builder
+	if err := printTable(&table, &sideRuns{"greedy", []*result{r}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(table.String(), "Skipped: greedy needs") {
+		t.Errorf("the table does not tell:\n%s", table.String())
+	}
+}
+
+func TestScale_Interrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to send to another process")
+	}
+	cmd := clitest.Program("scale", "--counts", "1k,20M", "--time=false", "--json")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The second line is that of the larger number.
+	read := make([]byte, 4096)
+	said := ""
+	for strings.Count(said, "\n") < 2 {
+		n, err := stderr.Read(read)
+		if said += string(read[:n]); err != nil {
+			t.Fatalf("%v after %q", err, said)
+		}
+	}
+	time.Sleep(50 * time.Millisecond)
+	_ = cmd.Process.Signal(os.Interrupt)
+	_, _ = io.Copy(io.Discard, stderr)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
+		t.Errorf("exit code %d, want %d", code, cli.ExitInterrupted)
+	}
+	var r report
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in\n%s", err, stdout.String())
+	}
+	if !r.Interrupted || len(r.Sides) != 1 || len(r.Sides[0].Runs) != 1 {
+		t.Errorf("the report is %+v", r)
+	}
+}

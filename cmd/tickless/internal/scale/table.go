@@ -1,0 +1,66 @@
+package scale
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+)
+
+// printTable prints one side's results, a column a number of timers.
+func printTable(w io.Writer, runs *sideRuns) error {
+	var names []string
+	for _, r := range runs.Runs {
+		names = append(names, cli.Thousands(int64(r.Count)))
+	}
+	first := runs.Runs[0]
+	// A figure is one of those that were measured.
+	row := func(name string, format func(float64) string, get func(*result) float64) cli.Figure[*result] {
+		return cli.Figure[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
+			return get(r), r.Skipped == ""
+		}}
+	}
+	a := func(get func(*result) float64) func(*result) float64 {
+		return func(r *result) float64 { return get(r) / float64(r.Count) }
+	}
+	insert := func(r *result) float64 { return float64(r.Insert) }
+	heap := func(r *result) float64 { return float64(r.HeapBytes) }
+	total := func(r *result) float64 { return float64(r.TotalBytes) }
+	groups := [][]cli.Figure[*result]{
+		{
+			row("started in", cli.Seconds, insert),
+			row("a timer", cli.Nanos, a(insert)),
+		},
+		{
+			row("live heap", cli.Gibibytes, heap),
+			row("a timer", tenths, a(heap)),
+			row("memory of the process", cli.Gibibytes, total),
+			row("a timer", tenths, a(total)),
+			row("full GC", cli.Millis, func(r *result) float64 { return float64(r.FullGC) }),
+		},
+		{
+			row("start and stop, none pending", cli.Nanos, func(r *result) float64 { return r.EmptyStartStop }),
+			row("start and stop, all pending", cli.Nanos, func(r *result) float64 { return r.StartStop }),
+			row("times as much", factor, func(r *result) float64 { return r.StartStop / r.EmptyStartStop }),
+			row("churn", cli.Nanos, func(r *result) float64 { return r.Churn }),
+		},
+	}
+	if first.Skipped == "" && len(runs.Runs) > 1 {
+		groups[2] = append(groups[2], row("times that of the first column", factor,
+			func(r *result) float64 { return r.Churn / first.Churn }))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nPending timers: %s\n%s\n", runs.Name, cli.ThisMachine())
+	b.WriteString(cli.RenderTable(names, runs.Runs, groups, false))
+	for _, r := range runs.Runs {
+		if r.Skipped != "" {
+			fmt.Fprintf(&b, "Skipped: %s.\n", r.Skipped)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func factor(v float64) string { return fmt.Sprintf("%.2f", v) }
+func tenths(v float64) string { return fmt.Sprintf("%.1f B", v) }

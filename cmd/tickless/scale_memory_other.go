@@ -1,7 +1,0 @@
-//go:build !linux
-
-package main
-
-// availableMemory returns how much memory the system says can be had without
-// swapping; ok is false where it does not tell.
-func availableMemory() (bytes int64, ok bool) { return 0, false }
