@@ -141,10 +141,10 @@ bench-once: ## run each benchmark once, to see that it works
 .PHONY: bench
 bench: ## run all workloads (MODE=quick or full; busy: beside computation): tables, plots and raw output; or those that match BENCH
 ifdef BENCH
-	cd benchmarks/peers && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 .
+	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else
 	GO='$(GO)' ./scripts/bench $(MODE)
-	cd benchmarks/peers && GOWORK=off $(GO) run ./report -mode $(MODE) -results ../results -readme ../../README.md
+	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme ../README.md
 endif
 
 .PHONY: bench-full

@@ -1,12 +1,12 @@
-// Package benchmarks holds the workloads by which implementations of timers
-// are compared, and the implementations that need nothing but the standard
-// library and this module. Rivals from elsewhere implement [Impl] in a module
-// of their own and run the very same workloads.
+// Package benchmarks holds the workloads by which implementations of timers are
+// compared: package time, two textbook designs, and Tickless. Package peers adds
+// other libraries, which run the very same workloads, and has the Benchmark
+// functions. The module stands beside the core, whose users need none of it.
 //
 // # Usage
 //
-//	go test -run '^$' -bench . ./benchmarks
-//	go test -run '^$' -bench 'Churn/impl=(time|tickless)/n=1M' -count 10 ./benchmarks > out.txt
+//	go test -run '^$' -bench . ./peers
+//	go test -run '^$' -bench 'Churn/impl=(time|tickless)/n=1M' -count 10 ./peers > out.txt
 //	benchstat -col /impl out.txt
 //
 // The part of a name such as Churn/impl=tickless/n=1M/p=2 says how many timers

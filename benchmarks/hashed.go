@@ -20,7 +20,7 @@ type hashed struct {
 
 func newHashed(slots int) Impl {
 	w := hashedwheel.New(hashedwheel.Config{Tick: time.Millisecond, Slots: 1 << 16})
-	return &hashed{w, touched[hashedwheel.Handle](slots)}
+	return &hashed{w, Touched[hashedwheel.Handle](slots)}
 }
 
 func (h *hashed) Start(slot int, d time.Duration, f func()) {

@@ -16,7 +16,7 @@ type heap struct {
 	handles []heaptimer.Handle
 }
 
-func newHeap(slots int) Impl { return &heap{heaptimer.New(), touched[heaptimer.Handle](slots)} }
+func newHeap(slots int) Impl { return &heap{heaptimer.New(), Touched[heaptimer.Handle](slots)} }
 
 func (h *heap) Start(slot int, d time.Duration, f func()) { h.handles[slot] = h.t.Start(d, f) }
 

@@ -19,7 +19,7 @@ type Impl interface {
 	Stop(slot int) bool
 	// Reset makes the timer of slot, which is pending, call its callback
 	// after d from now instead. It reports false if the timer was no longer
-	// pending; whether it is started anew then is up to the implementation.
+	// pending; whether it is started again is up to the implementation.
 	Reset(slot int, d time.Duration) bool
 	// Close stops every timer and ends what the implementation has running.
 	Close()
@@ -57,10 +57,10 @@ func startFor(impl Impl, slot int, d time.Duration, f func(slot int)) {
 	impl.Start(slot, d, func() { f(slot) })
 }
 
-// touched returns a slice for an Impl's handles, every page of which has been
+// Touched returns a slice for an Impl's handles, every page of which has been
 // written: it counts for nobody, neither in the heap nor in what the process
 // has of the machine's memory.
-func touched[T any](n int) []T {
+func Touched[T any](n int) []T {
 	s := make([]T, n)
 	var zero T
 	for i := range s {

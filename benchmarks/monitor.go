@@ -21,7 +21,7 @@ type monitor struct {
 func newMonitor(slots int) Impl {
 	// The tick is the default's share of the timeout.
 	tick := choose(100*time.Microsecond, idle.DefaultTick/20, idle.DefaultTick)
-	m := &monitor{entries: touched[*idle.Entry[int]](slots)}
+	m := &monitor{entries: Touched[*idle.Entry[int]](slots)}
 	m.m = idle.New(func(slot int, _ time.Time) { m.closed(slot) }, idle.WithTick(tick))
 	return m
 }

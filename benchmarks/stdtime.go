@@ -9,7 +9,7 @@ type stdTime struct {
 	timers []*time.Timer
 }
 
-func newStdTime(slots int) Impl { return &stdTime{timers: touched[*time.Timer](slots)} }
+func newStdTime(slots int) Impl { return &stdTime{timers: Touched[*time.Timer](slots)} }
 
 func (s *stdTime) Start(slot int, d time.Duration, f func()) {
 	s.timers[slot] = time.AfterFunc(d, f)

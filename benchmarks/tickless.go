@@ -16,7 +16,7 @@ type tickless struct {
 }
 
 func newTickless(slots int) Impl {
-	return &tickless{timer.New(), touched[timer.Handle](slots)}
+	return &tickless{timer.New(), Touched[timer.Handle](slots)}
 }
 
 func (t *tickless) Start(slot int, d time.Duration, f func()) {
@@ -43,7 +43,7 @@ type ticklessTimer struct {
 }
 
 func newTicklessTimer(slots int) Impl {
-	return &ticklessTimer{timer.New(), touched[*timer.Timer](slots)}
+	return &ticklessTimer{timer.New(), Touched[*timer.Timer](slots)}
 }
 
 func (t *ticklessTimer) Start(slot int, d time.Duration, f func()) {

@@ -21,7 +21,7 @@ type antlabs struct {
 }
 
 func newAntlabs(n int) benchmarks.Impl {
-	a := &antlabs{timer.NewTimer(timer.WithTimeWheel()), touched[timer.TimeNoder](n), touched[func()](n), make(chan struct{})}
+	a := &antlabs{timer.NewTimer(timer.WithTimeWheel()), benchmarks.Touched[timer.TimeNoder](n), benchmarks.Touched[func()](n), make(chan struct{})}
 	go func() {
 		defer close(a.ended)
 		a.t.Run()

@@ -1,7 +1,6 @@
 // Package peers has other timer libraries implement [benchmarks.Impl], so that
 // they run the workloads of package benchmarks beside Tickless and the
-// baselines. It is a module of its own so that they stay out of the core's
-// go.mod.
+// baselines.
 //
 //	go test -run '^$' -bench . -count 10 | tee out.txt
 //	benchstat -col /impl out.txt

@@ -22,14 +22,3 @@ func Rivals() []benchmarks.Maker {
 // Makers returns all implementations: those of package benchmarks, then the
 // rivals.
 func Makers() []benchmarks.Maker { return append(benchmarks.Makers(), Rivals()...) }
-
-// touched returns a slice every page of which has been written, so that its
-// memory counts for nobody.
-func touched[T any](n int) []T {
-	s := make([]T, n)
-	var zero T
-	for i := range s {
-		s[i] = zero
-	}
-	return s
-}

@@ -21,7 +21,7 @@ type russellLuo struct {
 func newRussellLuo(n int) benchmarks.Impl {
 	w := timingwheel.NewTimingWheel(tick, 256)
 	w.Start()
-	return &russellLuo{w, touched[*timingwheel.Timer](n), touched[func()](n)}
+	return &russellLuo{w, benchmarks.Touched[*timingwheel.Timer](n), benchmarks.Touched[func()](n)}
 }
 
 func (r *russellLuo) Start(slot int, d time.Duration, f func()) {

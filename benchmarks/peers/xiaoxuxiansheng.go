@@ -21,7 +21,7 @@ type xiaoxuxiansheng struct {
 }
 
 func newXiaoxuxiansheng(n int) benchmarks.Impl {
-	x := &xiaoxuxiansheng{timewheel.NewTimeWheel(slots, coarseTick), make([]string, n), touched[func()](n)}
+	x := &xiaoxuxiansheng{timewheel.NewTimeWheel(slots, coarseTick), make([]string, n), benchmarks.Touched[func()](n)}
 	for slot := range x.keys {
 		x.keys[slot] = strconv.Itoa(slot)
 	}

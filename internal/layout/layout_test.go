@@ -3,15 +3,12 @@ package layout
 import (
 	"bytes"
 	"encoding/json"
-	"go/parser"
-	"go/token"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -33,14 +30,10 @@ var mayImport = map[string][]string{
 	"internal/layout":   {},
 	"timertest":         {"clock"},
 
-	"benchmarks/internal/hashedwheel": {},
-	"benchmarks/internal/heaptimer":   {},
-
 	"timingwheel": {"bucket"},
 	"timer":       belowTimer,
 
 	// What stands on the timer.
-	"benchmarks":                    append(onTimer[:len(onTimer):len(onTimer)], "idle", "benchmarks/internal/hashedwheel", "benchmarks/internal/heaptimer"),
 	"httptimeout":                   onTimer,
 	"idle":                          onTimer,
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
@@ -76,26 +69,6 @@ type listed struct {
 	Deps       []string
 }
 
-// imports returns what the package imports itself. It reads the source, so that
-// nothing has to be downloaded that the core does not need.
-func (p listed) imports(t *testing.T) (paths []string) {
-	t.Helper()
-	for _, name := range p.GoFiles {
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, spec := range f.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
 func TestLayout_ImportsRunOneWay(t *testing.T) {
 	for _, p := range corePackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
@@ -113,36 +86,6 @@ func TestLayout_ImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// commandShares lists what the parts of cmd/tickless have in common, and what each
-// of these may import of the others. All other packages under its internal folder
-// are demonstrations. They may import what is listed here, and nothing of one
-// another.
-var commandShares = map[string][]string{
-	"child":   {},
-	"cli":     {},
-	"clitest": {"cli"},
-	"measure": {},
-}
-
-func TestLayout_CommandImportsRunOneWay(t *testing.T) {
-	const inside = module + "/cmd/tickless/internal/"
-	for _, p := range packages(t, "cmd/tickless", "-find", "-json=ImportPath,Dir,GoFiles") {
-		name, below := strings.CutPrefix(p.ImportPath, inside)
-		if !below {
-			continue // the program itself, which may import all of them
-		}
-		allowed, shared := commandShares[name]
-		if !shared {
-			allowed = slices.Collect(maps.Keys(commandShares))
-		}
-		for _, imported := range p.imports(t) {
-			if other, ours := strings.CutPrefix(imported, inside); ours && !slices.Contains(allowed, other) {
-				t.Errorf("cmd/tickless/internal/%s imports %s, which does not stand below it", name, other)
-			}
-		}
-	}
-}
-
 // TestLayout_CoreStaysLight keeps out of users' programs what a timer has no
 // use for. What idle evicts are connections, so it may know of package net.
 func TestLayout_CoreStaysLight(t *testing.T) {
@@ -150,8 +93,7 @@ func TestLayout_CoreStaysLight(t *testing.T) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		for _, dep := range p.Deps {
 			heavy := dep == "net/http" || strings.Contains(dep, "redis") || dep == "net" && name != "idle"
-			// Package testing, which the benchmarks import, may reach what it likes.
-			if heavy && name != "benchmarks" && name != "httptimeout" {
+			if heavy && name != "httptimeout" {
 				t.Errorf("%s imports %s", name, dep)
 			}
 			for _, m := range onlyInTests {

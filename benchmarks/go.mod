@@ -1,4 +1,4 @@
-module github.com/tickless/tickless/benchmarks/peers
+module github.com/tickless/tickless/benchmarks
 
 go 1.25.0
 
@@ -42,4 +42,4 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 )
 
-replace github.com/tickless/tickless => ../../
+replace github.com/tickless/tickless => ..

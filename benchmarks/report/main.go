@@ -3,7 +3,7 @@
 //
 // Usage:
 //
-//	report -mode quick -results ../results -readme ../../README.md
+//	report -mode quick -results results -readme ../README.md
 //
 // It reads MODE.txt and MODE-lateness.csv in the directory of results, and
 // writes MODE.md and plots/ there, and the part of the README between its
@@ -24,7 +24,7 @@ import (
 func main() {
 	var (
 		mode    = flag.String("mode", "quick", "the mode that the benchmarks were run in")
-		results = flag.String("results", "../results", "directory of the raw output")
+		results = flag.String("results", "results", "directory of the raw output")
 		readme  = flag.String("readme", "", "file to write the main tables to, between its markers")
 		format  = flag.String("format", "svg", "of the plots: svg or png")
 	)

@@ -1,0 +1,111 @@
+package layout
+
+import (
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The modules beside the core have import lines of their own. Those of the core are
+// in layout_test.go.
+
+// commandShares lists what the parts of cmd/tickless have in common, and what each
+// of these may import of the others. All other packages under its internal folder
+// are demonstrations. They may import what is listed here, and nothing of one
+// another.
+var commandShares = map[string][]string{
+	"child":   {},
+	"cli":     {},
+	"clitest": {"cli"},
+	"measure": {},
+}
+
+func TestLayout_CommandImportsRunOneWay(t *testing.T) {
+	for name, imports := range importsWithin(t, "cmd/tickless") {
+		part, below := strings.CutPrefix(name, "internal/")
+		if !below {
+			continue // the program itself, which may import all of them
+		}
+		allowed, shared := commandShares[part]
+		if !shared {
+			allowed = slices.Collect(maps.Keys(commandShares))
+		}
+		for _, imported := range imports {
+			if !slices.Contains(allowed, strings.TrimPrefix(imported, "internal/")) {
+				t.Errorf("cmd/tickless/%s imports %s, which does not stand below it", name, imported)
+			}
+		}
+	}
+}
+
+// benchmarksMayImport says the same of the module of benchmarks; "." is its root.
+var benchmarksMayImport = map[string][]string{
+	"internal/hashedwheel": {},
+	"internal/heaptimer":   {},
+	"report":               {},
+	".":                    {"internal/hashedwheel", "internal/heaptimer"},
+	"peers":                {"."},
+}
+
+func TestLayout_BenchmarksImportsRunOneWay(t *testing.T) {
+	for name, imports := range importsWithin(t, "benchmarks") {
+		allowed, known := benchmarksMayImport[name]
+		if !known {
+			t.Errorf("benchmarks/%s has no place in the import order: add it to benchmarksMayImport", name)
+		}
+		for _, imported := range imports {
+			if !slices.Contains(allowed, imported) {
+				t.Errorf("benchmarks/%s imports %s, which does not stand below it", name, imported)
+			}
+		}
+	}
+}
+
+// importsWithin returns what each package of a module imports of that module,
+// without tests. All names are folders of the module, "." its root.
+func importsWithin(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	root := module + "/" + dir
+	folder := func(path string) (name string, ours bool) {
+		if path == root {
+			return ".", true
+		}
+		return strings.CutPrefix(path, root+"/")
+	}
+	all := make(map[string][]string)
+	for _, p := range packages(t, dir, "-find", "-json=ImportPath,Dir,GoFiles") {
+		name, _ := folder(p.ImportPath)
+		all[name] = nil
+		for _, path := range p.imports(t) {
+			if imported, ours := folder(path); ours {
+				all[name] = append(all[name], imported)
+			}
+		}
+	}
+	return all
+}
+
+// imports returns what the package imports itself. It reads the source, so that
+// nothing has to be downloaded that the core does not need.
+func (p listed) imports(t *testing.T) (paths []string) {
+	t.Helper()
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range f.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
