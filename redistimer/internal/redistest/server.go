@@ -66,8 +66,8 @@ func program(tb testing.TB) string {
 	if err == nil {
 		return path
 	}
-	const hint = "this test needs the program redis-server (6.2 or later): run scripts/need-redis from the " +
-		"repository's root, which installs it or says how to, or set REDIS_SERVER to its path"
+	const hint = "this test needs the program redis-server (6.2 or later): scripts/need-redis in the " +
+		"repository's root says how to install it; or set REDIS_SERVER to its path"
 	if testing.Short() {
 		tb.Skip(hint)
 	}
