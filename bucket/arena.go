@@ -1,8 +1,8 @@
 package bucket
 
 // An Arena holds entries, each with a deadline, a payload of type T, a small
-// tag and a place, and the buckets that are threaded through them. Deadline,
-// tag and place are the caller's to use: the arena only keeps them.
+// tag, a grain and a place, and the buckets that are threaded through them.
+// Deadline, tag, grain and place are the caller's to use: the arena only keeps them.
 //
 // The zero Arena is empty and ready to use. An Arena must not be copied after
 // its first use.
@@ -34,16 +34,15 @@ func (a *Arena[T]) New(deadline int64, v T, tag uint8) Index {
 	return i
 }
 
-// NewIn makes an entry at the end of bucket b. tag is at most [MaxTag], place at
-// most [MaxPlace]. It does what New, SetPlace and PushBack do, but looks the slot
-// up only once: BenchmarkStartStop.
-func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, place uint32) Ref {
+// NewIn makes an entry at the end of bucket b. tag is at most [MaxTag], grain at most
+// [MaxGrain], place at most [MaxPlace]. It does what New, SetGrain, SetPlace and
+// PushBack do, but looks the slot up only once: BenchmarkStartStop.
+func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, place uint32) Ref {
 	i, m := a.take()
 	m.values[i&chunkMask] = v
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen()
-	s.setTag(tag)
-	s.setPlace(place)
+	s.word |= uint64(grain&MaxGrain)<<grainShift | uint64(tag&MaxTag)<<tagShift | uint64(place)&placeMask
 	s.deadline = deadline
 	a.pushBack(b, i, &m.links[i&chunkMask])
 	return Ref{gen: gen, index: i}
@@ -105,6 +104,12 @@ func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.body(i).deadline = d
 
 // Tag returns the tag that entry i was made with.
 func (a *Arena[T]) Tag(i Index) uint8 { return a.body(i).tag() }
+
+// Grain returns entry i's grain, zero until it is set.
+func (a *Arena[T]) Grain(i Index) uint { return a.body(i).grain() }
+
+// SetGrain sets entry i's grain, at most [MaxGrain].
+func (a *Arena[T]) SetGrain(i Index, grain uint) { a.body(i).setGrain(grain) }
 
 // Place returns entry i's place, zero until it is set.
 func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }

@@ -360,7 +360,7 @@ func TestArena_AllocatesNothingInSteadyState(t *testing.T) {
 			k := rng.IntN(n)
 			if k%2 == 0 {
 				a.Remove(a.Ref(all[k]))
-				r := a.NewIn(b, 0, k, 1, 1)
+				r := a.NewIn(b, 0, k, 1, 0, 1)
 				all[k], _ = a.Find(r)
 				continue
 			}

@@ -1,7 +1,7 @@
 package bucket
 
 // A Bucket names a first-in, first-out list of entries in an arena, and keeps
-// one number for its owner: the expiration.
+// two numbers for its owner: the expiration and the load.
 //
 // It is a ring through a sentinel slot, so that an entry can be unlinked
 // without knowing which bucket it is in, and so that a whole bucket moves in
@@ -83,3 +83,9 @@ func (a *Arena[T]) Expiration(b Bucket) int64 { return a.body(Index(b)).deadline
 
 // SetExpiration sets b's expiration.
 func (a *Arena[T]) SetExpiration(b Bucket, expiration int64) { a.body(Index(b)).deadline = expiration }
+
+// Load returns b's load, zero until it is set.
+func (a *Arena[T]) Load(b Bucket) uint32 { return a.body(Index(b)).place() }
+
+// SetLoad sets b's load, at most [MaxPlace].
+func (a *Arena[T]) SetLoad(b Bucket, load uint32) { a.body(Index(b)).setPlace(load) }

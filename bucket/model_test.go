@@ -155,10 +155,12 @@ func (m *model) add() {
 	if direct {
 		b := m.someBucket()
 		place := uint32(m.rng.IntN(MaxPlace + 1))
-		e.ref = m.a.NewIn(m.buckets[b], e.deadline, m.next, e.tag, place)
+		grain := uint(m.rng.IntN(MaxGrain + 1))
+		e.ref = m.a.NewIn(m.buckets[b], e.deadline, m.next, e.tag, grain, place)
 		e.index, _ = m.a.Find(e.ref)
-		if m.a.Place(e.index) != place {
-			m.tb.Fatalf("entry %d was made with place %d, and has %d", e.index, place, m.a.Place(e.index))
+		if m.a.Place(e.index) != place || m.a.Grain(e.index) != grain {
+			m.tb.Fatalf("entry %d was made with place %d and grain %d, and has %d and %d", e.index,
+				place, grain, m.a.Place(e.index), m.a.Grain(e.index))
 		}
 		m.lists[b] = append(m.lists[b], m.next)
 		m.check(b)

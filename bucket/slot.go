@@ -38,7 +38,8 @@ type body struct {
 	// deadline is the caller's. In a bucket's sentinel it is the bucket's
 	// expiration.
 	deadline int64
-	// word packs generation, tag and place, from the top: see the constants.
+	// word packs generation, grain, tag and place, from the top: see the constants.
+	// In a bucket's sentinel the place is the bucket's load.
 	word uint64
 }
 
@@ -47,27 +48,38 @@ type body struct {
 type link struct{ next, prev Index }
 
 const (
-	genBits   = 64 - tagBits - placeBits
+	genBits   = 64 - grainBits - tagBits - placeBits
+	grainBits = 5
 	tagBits   = 3
 	placeBits = 18
 
-	genShift = tagBits + placeBits
-	tagShift = placeBits
+	genShift   = grainBits + tagBits + placeBits
+	grainShift = tagBits + placeBits
+	tagShift   = placeBits
 
 	maxGen    = 1<<genBits - 1
+	grainMask = MaxGrain << grainShift
 	placeMask = 1<<placeBits - 1
 
 	// MaxTag is the largest tag an entry can carry.
 	MaxTag = 1<<tagBits - 1
-	// MaxPlace is the largest place an entry can carry.
+	// MaxGrain is the largest grain an entry can carry.
+	MaxGrain = 1<<grainBits - 1
+	// MaxPlace is the largest place an entry can carry, and the largest load of a
+	// bucket.
 	MaxPlace = placeMask
 )
 
 func (s *body) gen() uint64    { return s.word >> genShift }
 func (s *body) tag() uint8     { return uint8(s.word>>tagShift) & MaxTag }
 func (s *body) place() uint32  { return uint32(s.word & placeMask) }
+func (s *body) grain() uint    { return uint(s.word>>grainShift) & MaxGrain }
 func (s *body) live(g uint64)  { s.word = g << genShift }
 func (s *body) setTag(t uint8) { s.word |= uint64(t&MaxTag) << tagShift }
+
+func (s *body) setGrain(g uint) {
+	s.word = s.word&^grainMask | uint64(g&MaxGrain)<<grainShift
+}
 
 func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
 
@@ -81,15 +93,15 @@ type Ref struct {
 // packBits is how much of an index Pack's word has room for.
 const packBits = 64 - genBits
 
-// Pack returns r as a word and the rest, which is less than 2048, and the same for
-// all entries of 2^21 neighbouring slots: a caller who keeps many Refs can keep the
+// Pack returns r as a word and the rest, which is less than 64, and the same for
+// all entries of 2^26 neighbouring slots: a caller who keeps many Refs can keep the
 // words alone, and the few rests once for them all.
 func (r Ref) Pack() (word uint64, rest uint32) {
 	return r.gen<<packBits | uint64(r.index)&(1<<packBits-1), uint32(r.index) >> packBits
 }
 
 // Foreign returns the n-th of the Refs that no arena gives to an entry, for n from 1
-// to 2^43-1: names for what a caller keeps elsewhere, beside an arena's entries.
+// to 2^38-1: names for what a caller keeps elsewhere, beside an arena's entries.
 func Foreign(n uint64) Ref { return Ref{gen: n & maxGen, index: 1} } // chunk 0 has no slots
 
 // Unpack returns the Ref that Pack was called on.

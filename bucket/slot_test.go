@@ -20,13 +20,13 @@ func TestRef_IsSmall(t *testing.T) {
 }
 
 func TestRef_PackAndUnpack(t *testing.T) {
-	for _, gen := range []uint64{0, 1, 2, 1<<40 - 1, maxGen} {
+	for _, gen := range []uint64{0, 1, 2, 1<<37 - 1, maxGen} {
 		for _, index := range []Index{0, 1, ChunkSize, 1<<packBits - 1, 1 << packBits, 1<<packBits + 1, math.MaxUint32} {
 			r := Ref{gen: gen, index: index}
 			word, rest := r.Pack()
 			require.Equal(t, r, Unpack(word, rest))
 			require.EqualValues(t, index>>packBits, rest)
-			require.Less(t, rest, uint32(4096))
+			require.Less(t, rest, uint32(64))
 		}
 	}
 	word, rest := Ref{}.Pack()
@@ -34,19 +34,24 @@ func TestRef_PackAndUnpack(t *testing.T) {
 	require.Zero(t, rest)
 }
 
-// Generation, tag and place share a word and must not reach into each other.
+// Generation, grain, tag and place share a word and must not reach into each other.
 func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
-	require.GreaterOrEqual(t, genBits, 40, "a Ref must stay stale for long enough")
-	for _, gen := range []uint64{1, 2, 1<<40 - 1, maxGen} {
+	require.GreaterOrEqual(t, genBits, 38, "a slot must not be used up soon")
+	for _, gen := range []uint64{1, 2, 1<<37 - 1, maxGen} {
 		for tag := range uint8(MaxTag + 1) {
 			for _, place := range []uint32{0, 1, MaxPlace - 1, MaxPlace} {
 				var s body
 				s.live(gen)
 				require.Zero(t, s.tag())
 				require.Zero(t, s.place())
+				require.Zero(t, s.grain())
+				grain := uint(place) & MaxGrain
 				s.setTag(tag)
 				s.setPlace(MaxPlace) // what was there before must not show through
+				s.setGrain(MaxGrain)
 				s.setPlace(place)
+				s.setGrain(grain)
+				require.Equal(t, grain, s.grain())
 				require.Equal(t, gen, s.gen())
 				require.Equal(t, tag, s.tag())
 				require.Equal(t, place, s.place())

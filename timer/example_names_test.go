@@ -42,12 +42,13 @@ func ExampleWithWheelSize() {
 		clk := timertest.NewClock(noon)
 		s := timer.New(timer.WithClock(clk), timer.WithTick(time.Millisecond), timer.WithWheelSize(slots))
 		s.Start(3500*time.Millisecond, func() {})
+		s.Start(3550*time.Millisecond, func() {})
 		clk.Advance(time.Minute)
 		fmt.Println(slots, "slots, moved down:", s.Stats().Cascaded)
 		s.Close()
 	}
 	// Output:
-	// 16 slots, moved down: 2
+	// 16 slots, moved down: 1
 	// 4096 slots, moved down: 0
 }
 

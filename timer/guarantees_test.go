@@ -742,7 +742,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 		s := timer.New(timer.WithExecutor(e()))
 		start(t, s, time.Hour, func() {})
 		nothingLeft(name + ": what is due is far away")
-		start(t, s, time.Second, func() {})
+		start(t, s, 900*time.Millisecond, func() {})
 		isSet()
 		require.Len(t, closeAll(s), 2)
 		nothingLeft(name + ": closed while the alarm is set")
@@ -774,7 +774,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 		s = timer.New(timer.WithExecutor(e()))
 		var hs []timer.Handle
 		for i := range 100 {
-			hs = append(hs, start(t, s, time.Second+time.Duration(i)*time.Minute, func() {}))
+			hs = append(hs, start(t, s, 900*time.Millisecond+time.Duration(i)*time.Minute, func() {}))
 		}
 		isSet()
 		for i, h := range hs {
@@ -786,7 +786,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 		}
 		// Long before their time would have come.
 		nothingLeft(name + ": all were stopped or reset")
-		start(t, s, time.Second, func() {})
+		start(t, s, 900*time.Millisecond, func() {})
 		s.Close()
 		nothingLeft(name + ": closed then")
 	}

@@ -49,14 +49,29 @@ func (h Handle) Stop() bool {
 // zero or less. It reports false, and does nothing, if the timer has fired, was
 // stopped, or was handed back by Close. O(1); moving a timer later costs less
 // than stopping it and starting another.
+//
+// The timer's slack is then the Scheduler's: see [WithSlack].
 func (h Handle) Reset(d time.Duration) bool {
 	if h.home == nil {
 		return false
 	}
+	return h.reset(d, h.home.sh.s.config.slack.of(d))
+}
+
+// ResetWithin is Reset for a timer that may fire as late as slack after d: see
+// [WithSlack]. A slack of zero or less is none, whatever the Scheduler's is.
+func (h Handle) ResetWithin(d, slack time.Duration) bool {
+	if h.home == nil {
+		return false
+	}
+	return h.reset(d, slack)
+}
+
+func (h Handle) reset(d, slack time.Duration) bool {
 	sh := h.home.sh
 	now := sh.s.now()
 	sh.mu.Lock()
-	ok := sh.resetLocked(now, h.id(), d)
+	ok := sh.resetWithinLocked(now, h.id(), d, slack)
 	sh.unlock()
 	return ok
 }

@@ -34,7 +34,6 @@ func TestHandle_MoreThanTwoMillionOnOneShard(t *testing.T) {
 		known[h] = true
 	}
 	require.Len(t, known, n)
-	require.Len(t, s.shards[0].moreHomes, 1)
 	for i, h := range handles {
 		if ok := h.Reset(time.Minute); !ok {
 			t.Fatalf("timer %d was not reset", i)
@@ -56,8 +55,8 @@ func TestHandle_Homes(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
 	sh := s.shards[0]
-	for _, rest := range []uint32{0, 2047, 1, 2046} {
-		id := bucket.Unpack(5<<21|7, rest)
+	for _, rest := range []uint32{0, 63, 1, 62} {
+		id := bucket.Unpack(5<<26|7, rest)
 		h := sh.handle(id)
 		require.Equal(t, id, h.id())
 		require.Equal(t, h, sh.handle(id))
@@ -65,5 +64,5 @@ func TestHandle_Homes(t *testing.T) {
 		require.False(t, h.Stop())
 		require.False(t, h.Reset(time.Second))
 	}
-	require.Len(t, sh.moreHomes, 2047)
+	require.Len(t, sh.moreHomes, 63)
 }

@@ -32,6 +32,21 @@ type config struct {
 	maxPending int // 0: no limit
 	onPanic    func(v any, stack []byte)
 	clock      clock.Clock // nil: the system's
+	slack      slack
+}
+
+// slack is how late timers may fire: a share of their delays, from least to most.
+type slack struct {
+	share       float64
+	least, most time.Duration // most 0: none
+}
+
+// of returns the slack of a timer with delay d.
+func (s *slack) of(d time.Duration) time.Duration {
+	if s.most == 0 {
+		return 0
+	}
+	return min(max(time.Duration(s.share*float64(d)), s.least), s.most)
 }
 
 type option func(*config)
@@ -43,6 +58,38 @@ func (f option) apply(c *config) { f(c) }
 // tick is not positive.
 func WithTick(tick time.Duration) Option {
 	return option(func(c *config) { c.tick = tick })
+}
+
+// WithSlack lets timers fire later than their deadlines, to fire together with
+// others: by up to a share of their delay, but at least by least and at most by most.
+// A timer never fires early, and is due at the latest at the end of that window. The
+// default is no slack.
+//
+// The moment that is chosen in the window is the multiple of the largest power of two,
+// in ticks from a moment that all Schedulers of the process have in common. So
+// timers whose windows overlap share wake-ups, whoever started them, and most of the
+// CPU that a timer costs is that of its wake-up. This is what the slack of Linux's
+// timers and the leeway of libdispatch's are for. Give it where nobody minds: a
+// request's timeout of 30 s need not be kept to a tenth of a millisecond, a retry
+// after a second may come 10 ms later.
+//
+//	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
+//
+// It holds for all timers of the Scheduler: contexts, those of a Keyed, and tickers
+// and Jobs too, of which each tick may be late by that much, though the next is not
+// later for it. [Scheduler.StartWithin] and [Handle.ResetWithin] have a slack of their
+// own. What tells of a deadline tells the one that was asked for. Order within a
+// shard is that of the chosen moments, and lateness in Stats counts from these.
+//
+// New panics unless share is from 0 to 1 and 0 <= least <= most.
+func WithSlack(share float64, least, most time.Duration) Option {
+	return option(func(c *config) {
+		if !(share >= 0 && share <= 1) || least < 0 || most < least {
+			panic(fmt.Sprintf("timer: WithSlack: the share must be from 0 to 1, and 0 <= least <= most, they are %v, %v and %v",
+				share, least, most))
+		}
+		c.slack = slack{share, least, most}
+	})
 }
 
 // WithWheelSize sets the number of slots in each level of the timing wheel. The

@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/atomic"
 
-	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/timingwheel"
@@ -291,17 +290,17 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 
 // next returns the next shard that has something due, nil if there is none; and its
 // bucket, if one is yet to be expired.
-func (p *poller) next(serial bool) (sh *shard, b bucket.Bucket, queued bool) {
+func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
 	if serial && p.backlog() { // one bucket after another
 		if sh = p.due.pop(); sh == nil {
 			sh = p.moves.pop()
 		}
-		return sh, 0, false
+		return sh, b, false
 	}
-	if due, ok := p.s.queue.Poll(); ok {
-		return due.sh, due.b, true
+	if b, ok = p.s.queue.Poll(); ok {
+		return b.sh, b, true
 	}
-	return p.due.pop(), 0, false
+	return p.due.pop(), b, false
 }
 
 // isDue reports whether the first bucket in the queue is due.
@@ -315,10 +314,10 @@ func (p *poller) backlog() bool { return len(p.due)+len(p.moves) > 0 }
 
 // drain works through a batch of a shard's expired timers, after those of bucket b,
 // if it is queued, have joined them. It reports whether there were any.
-func (p *poller) drain(sh *shard, b bucket.Bucket, queued bool) (worked bool) {
+func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	sh.mu.Lock()
 	if queued {
-		sh.wheel.Expire(b)
+		sh.wheel.Expire(b.b, b.expiration)
 	}
 	before := sh.wheel.Cascaded()
 	n, _ := sh.wheel.Drain(p.expired[:])
@@ -351,7 +350,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 	sh.n.fired += uint64(len(expired))
 	for i := range expired {
 		e := &expired[i]
-		sh.n.lateness.record(time.Duration(at.now - e.Deadline))
+		sh.n.lateness.record(time.Duration(at.now - e.Due))
 		if e.Tag == tagContext {
 			p.expiring = append(p.expiring, e.Value.context())
 		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {

@@ -79,6 +79,10 @@ type Scheduler struct {
 // happens, whoever races; a bucket's expiry alone changes nothing for its
 // timers, who can be stopped and reset until the drain has reached them.
 
+// processEpoch is the epoch of all Schedulers on the system's clock: their ticks, and
+// so the moments to which slack rounds, are the same.
+var processEpoch = time.Now()
+
 // dueBucket is what waits in the delay queue.
 type dueBucket struct {
 	sh         *shard
@@ -97,6 +101,9 @@ func New(opts ...Option) *Scheduler {
 		s.clock = clock.System()
 	}
 	s.epoch = s.clock.Now()
+	if s.system && s.epoch != s.epoch.Round(0) { // not in a synctest bubble
+		s.epoch = processEpoch
+	}
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
 	s.shards = make([]*shard, c.shards)
 	for i := range s.shards {
@@ -120,16 +127,26 @@ func New(opts ...Option) *Scheduler {
 // and then f never runs. Start panics if f is nil. O(1), and it allocates
 // nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
+	return s.start(d, s.config.slack.of(d), f)
+}
+
+// StartWithin is Start for a timer that may fire as late as slack after d: see
+// [WithSlack]. A slack of zero or less is none, whatever the Scheduler's is.
+func (s *Scheduler) StartWithin(d, slack time.Duration, f func()) (Handle, error) {
+	return s.start(d, slack, f)
+}
+
+func (s *Scheduler) start(d, slack time.Duration, f func()) (Handle, error) {
 	if f == nil {
 		panic("timer: Start with a nil func")
 	}
 	now := s.now()
 	sh := s.lockShard()
-	id, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
+	id, err := sh.startWithinLocked(now, d, slack, funcPayload(f), tagFunc)
 	h := sh.handleLocked(id)
 	sh.unlock()
 	if err != nil {
-		if id, err = s.retry(sh, err, now, d, funcPayload(f), tagFunc); err != nil {
+		if id, err = s.retryWithin(sh, err, now, d, slack, funcPayload(f), tagFunc); err != nil {
 			return Handle{}, err
 		}
 		h = sh.handle(id)
@@ -154,11 +171,15 @@ func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh 
 
 // retry starts a timer once more if it is not known why it was not started: for
 // want of room in all shards or just in this one.
-func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, _ error) {
+func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (timingwheel.ID, error) {
+	return s.retryWithin(sh, err, now, d, s.config.slack.of(d), p, tag)
+}
+
+func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, _ error) {
 	for err == errGather {
 		s.limit.gather(s.shards)
 		sh.mu.Lock()
-		id, err = sh.startLocked(now, d, p, tag)
+		id, err = sh.startWithinLocked(now, d, slack, p, tag)
 		sh.unlock()
 	}
 	return id, err

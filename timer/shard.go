@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/timingwheel"
 )
 
@@ -42,10 +43,13 @@ type shard struct {
 	fallbacks *fallbacks
 	// moreHomes[rest-1] is the home of those with another rest.
 	moreHomes []*home
+	// tickets are those of queued buckets of upper levels, by place/ticketPage and
+	// place%ticketPage: what is queued for one may have to be replaced.
+	tickets []*[ticketPage]delayqueue.Ticket
 
 	// It keeps two shards' locks out of one pair of cache lines, and makes a shard
 	// five lines long, so that it begins where a line does.
-	_ [144]byte
+	_ [120]byte
 }
 
 const (
@@ -88,12 +92,37 @@ func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload]
 	return w
 }
 
-// offer queues a bucket. The wheel calls it with the shard's lock held.
-func (sh *shard) offer(b bucket.Bucket, expiration int64) {
-	_, head := sh.s.queue.Offer(dueBucket{sh, b, expiration}, sh.s.at(expiration))
+// ticketPage is how many tickets are made at a time.
+const ticketPage = 32
+
+// offer queues a bucket, in place of what is queued for it, if anything. The wheel
+// calls it with the shard's lock held.
+func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
+	q := sh.s.queue
+	var ticket *delayqueue.Ticket
+	if place >= uint32(sh.s.config.wheelSize) { // others are offered once
+		ticket = sh.ticket(place)
+		q.Remove(*ticket)
+	}
+	t, head := q.Offer(dueBucket{sh, b, expiration}, sh.s.at(expiration))
+	if ticket != nil {
+		*ticket = t
+	}
 	if head {
 		sh.wake = min(sh.wake, expiration)
 	}
+}
+
+// ticket returns where the ticket of a bucket of an upper level is kept.
+func (sh *shard) ticket(place uint32) *delayqueue.Ticket {
+	page := int(place / ticketPage)
+	for page >= len(sh.tickets) {
+		sh.tickets = append(sh.tickets, nil)
+	}
+	if sh.tickets[page] == nil {
+		sh.tickets[page] = new([ticketPage]delayqueue.Ticket)
+	}
+	return &sh.tickets[page][place%ticketPage]
 }
 
 // unlock releases the shard and then tells the poller what it has to know.
@@ -116,6 +145,11 @@ func (sh *shard) unlockAndWake() {
 // id names no timer: that is what a timer that fired at once gets, unless it has
 // started itself anew. The error is ErrClosed, ErrTooManyPending, or errGather.
 func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
+	return sh.startWithinLocked(now, d, sh.s.config.slack.of(d), p, tag)
+}
+
+// startWithinLocked is startLocked with a slack of the timer's own.
+func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
 		sh.n.rejected++
 		return id, ErrClosed
@@ -146,7 +180,7 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 		// It is due all the same if another goroutine has read a later time and
 		// moved the wheel past this deadline, while this one was on its way to
 		// the lock.
-		if id, ok := sh.wheel.AddTagged(deadlineAfter(now, d), p, tag); ok {
+		if id, ok := sh.wheel.AddWithin(deadlineAfter(now, d), int64(slack), p, tag); ok {
 			return id, nil
 		}
 	}
@@ -167,7 +201,8 @@ func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
 	if sh.fallbacks != nil && sh.fallbacks.firing {
 		return sh.addFallbackLocked(now, deadline, nodePayload(n), tagNode)
 	}
-	id, ok := sh.wheel.AddTagged(deadline, nodePayload(n), tagNode)
+	slack := sh.s.config.slack.of(time.Duration(deadline - now))
+	id, ok := sh.wheel.AddWithin(deadline, int64(slack), nodePayload(n), tagNode)
 	if !ok {
 		// Not with a clock that never goes back: the moment that expireLocked was
 		// given was read under this lock, and so is not before what the wheel was
@@ -209,9 +244,14 @@ func (sh *shard) containsLocked(id timingwheel.ID) bool {
 // of that id among the pending ones: one that fell back is to be stopped and
 // started again, since there may be room by now.
 func (sh *shard) resetLocked(now int64, id timingwheel.ID, d time.Duration) bool {
+	return sh.resetWithinLocked(now, id, d, sh.s.config.slack.of(d))
+}
+
+// resetWithinLocked is resetLocked with a slack of the timer's own.
+func (sh *shard) resetWithinLocked(now int64, id timingwheel.ID, d, slack time.Duration) bool {
 	if d > 0 {
 		sh.wheel.Observe(now)
-		if sh.wheel.Move(id, deadlineAfter(now, d)) {
+		if sh.wheel.MoveWithin(id, deadlineAfter(now, d), int64(slack)) {
 			return true
 		}
 	}

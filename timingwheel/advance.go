@@ -5,8 +5,9 @@ import "github.com/tickless/tickless/bucket"
 // Expire takes a queued bucket's entries out to be drained, and frees the
 // bucket to be queued anew: who adds to it afterwards is offered with it again.
 // It moves the wheel's clock to the bucket's expiration. It is for wheels made
-// with [WithQueue], once the time has reached the bucket's expiration. A bucket
-// that is not queued is left alone.
+// with [WithQueue]: once the time has reached an expiration with which a bucket was
+// offered, that is by. A bucket that is not queued, or is queued again to expire
+// after by, is left alone.
 //
 // Buckets are to be expired in the order of their expirations. If each is drained
 // before the next is expired, ticks come in order. An owner who would rather not
@@ -20,8 +21,8 @@ import "github.com/tickless/tickless/bucket"
 // The whole list moves at once, in O(1), to a list that the level has for it, to
 // which nothing but Expire ever adds: an entry that is placed again cannot land in
 // the list that is being drained.
-func (w *Wheel[T]) Expire(b bucket.Bucket) {
-	if n, slot, ok := w.slotOf(b); ok {
+func (w *Wheel[T]) Expire(b bucket.Bucket, by int64) {
+	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= by {
 		w.expire(n, slot)
 	}
 }
@@ -84,18 +85,28 @@ func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 				break
 			}
 			w.arena.Unlink(i)
-			deadline := w.arena.Deadline(i)
-			if t := w.ticks.ceil(deadline); t > w.clock {
+			if t := w.tickOf(i); t > w.clock {
 				w.cascaded++
 				w.place(i, t)
 				continue
 			}
-			tag := w.arena.Tag(i)
-			out[n] = Expired[T]{w.arena.Free(i), deadline, tag}
+			e := w.expired(i)
+			e.Value = w.arena.Free(i)
+			out[n] = e
 			n++
 		}
 	}
 	return n, budget
+}
+
+// expired returns entry i as it is handed out, but for its value.
+func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
+	e := Expired[T]{Deadline: w.arena.Deadline(i), Tag: w.arena.Tag(i)}
+	e.Due = e.Deadline
+	if w.arena.Grain(i) > 0 {
+		e.Due = w.ticks.time(w.tickOf(i))
+	}
+	return e
 }
 
 // Advance moves the wheel to the time now, of which a negative one counts as 0, and

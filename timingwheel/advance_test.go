@@ -20,7 +20,12 @@ type queueModel struct {
 	heap   bucketHeap
 	set    map[bucket.Bucket]int64 // what is in the heap
 	offers int
-	twice  bool // a bucket was offered that was queued already
+	// again counts the buckets that were offered although they were queued already.
+	// wrong: one was that may not be, as those of the lowest level, or not with an
+	// earlier expiration.
+	again int
+	wrong bool
+	size  uint32 // of a level; 0: none may be offered again
 }
 
 type queued struct {
@@ -41,10 +46,12 @@ func (h *bucketHeap) Pop() any {
 	return x
 }
 
-func (q *queueModel) offer(b bucket.Bucket, expiration int64) {
+func (q *queueModel) offer(b bucket.Bucket, place uint32, expiration int64) {
 	q.offers++
-	if _, ok := q.set[b]; ok {
-		q.twice = true
+	if before, ok := q.set[b]; ok {
+		q.again++
+		q.wrong = q.wrong || q.size == 0 || place < q.size || expiration >= before
+		heap.Remove(&q.heap, slices.IndexFunc(q.heap, func(x queued) bool { return x.b == b }))
 	}
 	if q.set == nil {
 		q.set = map[bucket.Bucket]int64{}
@@ -54,13 +61,13 @@ func (q *queueModel) offer(b bucket.Bucket, expiration int64) {
 }
 
 // pop takes the first bucket that is due.
-func (q *queueModel) pop() (bucket.Bucket, bool) {
+func (q *queueModel) pop() (queued, bool) {
 	if len(q.heap) == 0 || q.heap[0].expiration > q.now {
-		return 0, false
+		return queued{}, false
 	}
-	b := heap.Pop(&q.heap).(queued).b
-	delete(q.set, b)
-	return b, true
+	x := heap.Pop(&q.heap).(queued)
+	delete(q.set, x.b)
+	return x, true
 }
 
 // poll does what a poller does at q.now, in batches.
@@ -73,11 +80,11 @@ func (q *queueModel) poll(w *Wheel[int], batch int) []Expired[int] {
 			n, more = w.Drain(out)
 			all = append(all, out[:n]...)
 		}
-		b, ok := q.pop()
+		x, ok := q.pop()
 		if !ok {
 			return all
 		}
-		w.Expire(b)
+		w.Expire(x.b, x.expiration)
 	}
 }
 
@@ -232,7 +239,7 @@ func TestWheelAdvance_BoundedBatches(t *testing.T) {
 				q.now = 256
 				b, ok := q.pop()
 				require.True(t, ok)
-				w.Expire(b)
+				w.Expire(b.b, b.expiration)
 			}
 			calls := 0
 			for more := true; more; calls++ {
@@ -256,7 +263,7 @@ func TestWheelAdvance_BoundedBatches(t *testing.T) {
 		w := newWheel[int](t, 1, 256, 0, WithQueue(q.offer))
 		add(t, w, 1, 1)
 		b, _ := q.pop()
-		w.Expire(b)
+		w.Expire(b.b, b.expiration)
 		n, more := w.Drain(nil)
 		require.Zero(t, n)
 		require.True(t, more)
@@ -282,7 +289,7 @@ func TestWheelRemove_DuringADrain(t *testing.T) {
 			drain := func() (int, bool) { return w.Advance(2, out) }
 			if queue {
 				b, _ := q.pop()
-				w.Expire(b)
+				w.Expire(b.b, b.expiration)
 				drain = func() (int, bool) { return w.Drain(out) }
 			}
 			n, more := drain()
@@ -336,21 +343,21 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	add(t, w, 3, 30)
 	require.Equal(t, 2, q.offers)
 	b2, _ := q.pop()
-	w.Expire(b2)
+	w.Expire(b2.b, b2.expiration)
 	out := make([]Expired[int], 1)
 	n, more := w.Drain(out)
 	require.Equal(t, []int{20}, values(out[:n]))
 	require.True(t, more)
 	b3, _ := q.pop()
-	w.Expire(b3)
+	w.Expire(b3.b, b3.expiration)
 
 	for k := range 3 {
 		id := add(t, w, 6, 60+k)
-		require.Equal(t, b2, w.bucketOf(mustFind(t, w, id)))
+		require.Equal(t, b2.b, w.bucketOf(mustFind(t, w, id)))
 		require.Equal(t, 3, q.offers, "offered with the first, and only then")
 	}
-	require.False(t, q.twice)
-	require.Equal(t, queued{b2, 6}, q.heap[0])
+	require.False(t, q.wrong)
+	require.Equal(t, queued{b2.b, 6}, q.heap[0])
 	require.Equal(t, []int{21, 30}, values(q.poll(w, 1)), "and nothing of 6")
 	q.now = 5
 	require.Empty(t, q.poll(w, 1))
@@ -425,10 +432,10 @@ func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 	require.Equal(t, []int{1}, values(q.poll(w, 8)))
 }
 
-// WithQueue offers a bucket exactly when it becomes queued, with the time at
-// which it expires.
+// WithQueue offers a bucket when it becomes queued, with the time at which its first
+// entry is due, and again when that becomes earlier.
 func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
-	q := queueModel{}
+	q := queueModel{size: 4}
 	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
 	step := func(deadline int64, offers int, expiration int64) {
 		t.Helper()
@@ -436,46 +443,51 @@ func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 		require.Equal(t, offers, q.offers, "deadline %d", deadline)
 		b := w.bucketOf(mustFind(t, w, id))
 		require.Equal(t, expiration, q.set[b], "deadline %d", deadline)
-		require.False(t, q.twice)
+		require.False(t, q.wrong)
 	}
 	step(15, 1, 20)
 	step(20, 1, 20)
 	step(30, 2, 30)
-	step(65, 3, 40) // tick 7; level 1 has 40 to 79
-	step(41, 3, 40)
-	step(170, 4, 160) // level 2
+	step(65, 3, 70) // level 1 has 40 to 79
+	step(66, 3, 70)
+	step(41, 4, 50)   // due earlier
+	step(170, 5, 170) // level 2
 	_, ok := w.Add(0, 0)
 	require.False(t, ok)
-	require.Equal(t, 4, q.offers, "what is due is not offered")
+	require.Equal(t, 5, q.offers, "what is due is not offered")
 
 	q.now = 19
 	require.Empty(t, q.poll(w, 1))
 	q.now = 30
 	require.Equal(t, []int{15, 20, 30}, values(q.poll(w, 1)))
-	require.Equal(t, 4, q.offers)
-	q.now = 40
+	require.Equal(t, 5, q.offers)
+	q.now = 49
 	require.Empty(t, q.poll(w, 1))
-	require.Equal(t, 6, q.offers, "65 and 41 went down, to 70 and 50")
+	require.Equal(t, 5, q.offers)
+	q.now = 50
+	require.Equal(t, []int{41}, values(q.poll(w, 1)))
+	require.Equal(t, 6, q.offers, "65 and 66 went down")
 	q.now = 79
-	require.Equal(t, []int{41, 65}, values(q.poll(w, 1)))
+	require.Equal(t, []int{65, 66}, values(q.poll(w, 1)))
 	q.now = 1000
 	require.Equal(t, []int{170}, values(q.poll(w, 1)))
+	require.EqualValues(t, 2, w.Cascaded())
 	require.Empty(t, q.heap)
-	require.False(t, q.twice)
+	require.False(t, q.wrong)
 }
 
 // What is due does not wait for entries of higher levels that are to be placed
 // again, however many these are.
 func TestWheelDrain_LowestLevelFirst(t *testing.T) {
-	q := queueModel{}
+	q := queueModel{size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
-	for k := range 100 {
-		add(t, w, 18, 1000+k) // level 2, expires at 16
+	for k := range many {
+		add(t, w, 18, 1000+k) // level 2, expires at 16 since there are many
 	}
 	q.now = 16
 	b, ok := q.pop()
 	require.True(t, ok)
-	w.Expire(b)
+	w.Expire(b.b, b.expiration)
 	out := make([]Expired[int], 10)
 	n, more := w.Drain(out)
 	require.Zero(t, n)
@@ -488,7 +500,7 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	add(t, w, 17, 17)
 	q.now = 17
 	b, _ = q.pop()
-	w.Expire(b)
+	w.Expire(b.b, b.expiration)
 	level, _ = w.Draining()
 	require.Zero(t, level)
 	n, _ = w.Drain(out[:1])
@@ -500,8 +512,8 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	q.now = 18
 	got := values(q.poll(w, 10))
 	slices.Sort(got)
-	require.Len(t, got, 100)
-	require.Equal(t, 1099, got[99])
+	require.Len(t, got, many)
+	require.Equal(t, 1000+many-1, got[many-1])
 	_, ok = w.Draining()
 	require.False(t, ok)
 	checkWheel(t, w)
@@ -513,18 +525,70 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	id := add(t, w, 2, 1)
 	b := w.bucketOf(mustFind(t, w, id))
 	for _, other := range []bucket.Bucket{0, w.levels[0].due, b - 1, b + 1, b + 100, math.MaxUint32} {
-		w.Expire(other)
+		w.Expire(other, math.MaxInt64)
 		require.EqualValues(t, 0, w.Clock())
 		checkWheel(t, w)
 	}
-	w.Expire(b)
+	w.Expire(b, 1)
+	require.EqualValues(t, 0, w.Clock(), "it expires later")
+	w.Expire(b, 2)
 	require.EqualValues(t, 2, w.Clock())
-	w.Expire(b)
+	w.Expire(b, 2)
 	checkWheel(t, w)
 	out := make([]Expired[int], 4)
 	n, more := w.Drain(out)
 	require.Equal(t, []int{1}, values(out[:n]))
 	require.False(t, more)
+}
+
+// A bucket that was taken from the queue, and then offered again before the wheel heard
+// of it, leaves a second place in the queue. When that comes up the bucket may be
+// queued for later: then it must not expire, and take the clock along.
+func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
+	q := queueModel{now: 30, size: 4}
+	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
+	add(t, w, 30, 30) // level 2, in the slot of 16
+	taken, ok := q.pop()
+	require.True(t, ok)
+	add(t, w, 29, 29)
+	require.Equal(t, []queued{{taken.b, 29}}, []queued(q.heap), "it is offered again")
+	w.Expire(taken.b, taken.expiration)
+	out := make([]Expired[int], 9)
+	n, _ := w.Drain(out)
+	require.Equal(t, []int{29}, values(out[:n]))
+
+	second, ok := q.pop()
+	require.True(t, ok)
+	require.Equal(t, taken.b, second.b)
+	require.Equal(t, []int{30}, values(q.poll(w, 9)))
+	q.now = 32
+	w.Observe(q.now)
+	id := add(t, w, 17+64, 81) // the same bucket, a turn later
+	require.Equal(t, taken.b, w.bucketOf(mustFind(t, w, id)))
+	w.Expire(second.b, second.expiration)
+	require.EqualValues(t, 32, w.Clock())
+	require.Empty(t, q.poll(w, 9))
+	checkWheel(t, w)
+	q.now = 81
+	require.Equal(t, []int{81}, values(q.poll(w, 9)))
+}
+
+// A bucket that gets many entries expires when its slot begins, one with fewer when
+// the first is due.
+func TestWheel_ABucketWithManyEntriesExpiresWhenItsSlotBegins(t *testing.T) {
+	w := newWheel[int](t, 1, 256, 0)
+	for k := range 2 * many {
+		add(t, w, 511, k)
+		next, _ := w.Next()
+		if k < many-1 {
+			require.EqualValues(t, 511, next)
+		} else {
+			require.EqualValues(t, 256, next)
+		}
+	}
+	require.Empty(t, advance(w, 256))
+	require.EqualValues(t, 2*many, w.Cascaded())
+	require.Len(t, advance(w, 511), 2*many)
 }
 
 // Discard frees what removals have emptied, and only that.
@@ -533,7 +597,7 @@ func TestWheelDiscard(t *testing.T) {
 	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
 	first := add(t, w, 20, 1)
 	second := add(t, w, 20, 2)
-	add(t, w, 70, 3) // level 1, expires at 40
+	add(t, w, 70, 3) // level 1
 	b := w.bucketOf(mustFind(t, w, first))
 	for _, other := range []bucket.Bucket{0, w.levels[0].due, b + 1, math.MaxUint32} {
 		require.False(t, w.Discard(other), "it is not queued")
@@ -544,12 +608,12 @@ func TestWheelDiscard(t *testing.T) {
 	w.Remove(second)
 	require.True(t, w.Discard(b))
 	require.False(t, w.Discard(b), "not queued any more")
-	w.Expire(b) // nor can it expire, and take the clock along
+	w.Expire(b, 20) // nor can it expire, and take the clock along
 	require.EqualValues(t, 0, w.Clock())
 	checkWheel(t, w)
 	next, ok := w.Next()
 	require.True(t, ok)
-	require.EqualValues(t, 40, next)
+	require.EqualValues(t, 70, next)
 
 	// Nothing stands in the clock's way now, and the bucket can be used for
 	// another time: it is offered anew.
@@ -580,7 +644,7 @@ func TestWheelDiscard(t *testing.T) {
 func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	for _, coarseFirst := range []bool{false, true} {
 		for d := int64(5); d < 70; d++ {
-			q := queueModel{}
+			q := queueModel{size: 4}
 			w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
 			add(t, w, 4, 40)
 			add(t, w, 6, 60) // with it in the level-1 bucket of 4
@@ -594,7 +658,7 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 			if coarseFirst {
 				first, second = second, first
 			}
-			w.Expire(first)
+			w.Expire(first, 4)
 			out := make([]Expired[int], 10)
 			n, _ := w.Drain(out)
 			got := values(out[:n])
@@ -604,7 +668,7 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 			w.Observe(1000)
 			require.EqualValues(t, 4, w.Clock(), "Observe does not pass the bucket that is still queued")
 			checkWheel(t, w)
-			w.Expire(second)
+			w.Expire(second, 4)
 			n, more := w.Drain(out)
 			require.False(t, more)
 			got = append(got, values(out[:n])...)
@@ -625,7 +689,7 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 	for _, size := range []int{2, 4, 8, 256} {
 		rng := rand.New(rand.NewPCG(9, uint64(size)))
-		q := queueModel{}
+		q := queueModel{size: uint32(size)}
 		w := newWheel[int](t, 1, size, 0, WithQueue(q.offer))
 		deadlines := map[int]int64{}
 		out := make([]Expired[int], 3)
@@ -657,7 +721,7 @@ func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 				if rng.IntN(3) == 0 { // in between
 					addAt(w.clock + 1 + rng.Int64N(max(1, q.now-w.clock)))
 				}
-				w.Expire(b)
+				w.Expire(b.b, b.expiration)
 				drain()
 			}
 			if len(deadlines) != w.Len() {
@@ -672,6 +736,6 @@ func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 				}
 			}
 		}
-		require.False(t, q.twice)
+		require.False(t, q.wrong)
 	}
 }

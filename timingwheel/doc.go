@@ -23,11 +23,13 @@
 //
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as the whole of
 // level n. A deadline goes to the lowest level whose span, counted from that
-// level's own clock, holds it. When a slot's time comes, its entries are due if
-// it is a slot of level 0, and otherwise are placed anew, lower down.
+// level's own clock, holds it. A slot expires when the first of its entries is due.
+// Those that are not due then are placed again, lower down. So an entry that has to go
+// down costs its owner no wake-up of its own; only a slot of 256 entries or more
+// expires when it begins, since moving them takes a while.
 //
 // A worked example, with tick 1 and four slots a level, at time 0. A slot is
-// written with the time at which it expires.
+// written with the time at which it begins.
 //
 //	level 0   [1] [2] [3]            one tick each
 //	level 1   [4] [8] [12]           four ticks each: made when 4..15 is first added
@@ -36,15 +38,15 @@
 //	add 2     level 0, slot 2: 2-0 < 4
 //	add 7     level 1, slot 4: 7/4 - 0/4 = 1 < 4, but 7-0 is not < 4
 //	add 21    level 2, slot 16
+//	add 23    likewise
 //
 //	tick 1    nothing; the next expiry is 2
 //	tick 2    2 is due
-//	tick 3    nothing; the next expiry is 4, which is a slot of level 1
-//	tick 4    slot 4 of level 1 expires: 7 goes down to level 0, slot 7
-//	tick 7    7 is due
-//	tick 16   slot 16 of level 2 expires: 21 goes down to level 1, slot 20
-//	tick 20   slot 20 of level 1 expires: 21 goes down to level 0, slot 21
-//	tick 21   21 is due
+//	tick 3    nothing; the next expiry is 7
+//	tick 7    slot 4 of level 1 expires: 7 is due
+//	tick 16   nothing; the next expiry is 21
+//	tick 21   slot 16 of level 2 expires: 21 is due, 23 goes down to level 0, slot 23
+//	tick 23   23 is due
 //
 // The scheme is scheme 7 of George Varghese and Tony Lauck, "Hashed and
 // Hierarchical Timing Wheels" (1987), in the form that Apache Kafka gave it:
@@ -59,6 +61,8 @@
 //     less than one tick, if the wheel is advanced whenever [Wheel.Next] says so.
 //   - Ticks come in order; within one tick, entries that took the same way down
 //     come first in, first out.
+//   - An entry with slack ([Wheel.AddWithin]) is handed out for the tick in its window
+//     that it shares with most others, and so never early either.
 //   - Next is never later than the first entry that is due.
 //   - A deadline of math.MaxInt64 is legal. Arithmetic saturates and never wraps.
 //   - An [ID] finds its entry until that was handed out or removed, and nothing

@@ -51,19 +51,23 @@ func ExampleWheel_Add() {
 
 // A queue outside sorts the buckets of many wheels.
 func ExampleWithQueue() {
-	var queue []bucket.Bucket // in place of one that sorts
+	type queued struct {
+		b          bucket.Bucket
+		expiration int64
+	}
+	var queue []queued // in place of one that sorts, and replaces what is offered again
 	w, _ := timingwheel.New[string](1, 256, 0, timingwheel.WithQueue(
-		func(b bucket.Bucket, expiration int64) {
+		func(b bucket.Bucket, _ uint32, expiration int64) {
 			fmt.Println("queued until", expiration)
-			queue = append(queue, b)
+			queue = append(queue, queued{b, expiration})
 		}))
 	w.Add(5, "a")
 	w.Add(5, "b") // the bucket is queued already
 	w.Add(8, "c")
 
 	var due [64]timingwheel.Expired[string]
-	for _, b := range queue {
-		w.Expire(b)
+	for _, q := range queue {
+		w.Expire(q.b, q.expiration)
 		for more := true; more; {
 			var n int
 			n, more = w.Drain(due[:])

@@ -9,13 +9,15 @@ import (
 // level is one wheel of the hierarchy: a ring of size buckets.
 //
 // A bucket is queued from the moment its first entry is placed in it until it
-// expires, even if all its entries leave before; its expiration never changes
-// meanwhile. The queued buckets of level n all expire after the level's clock
-// and less than a turn after it, so that a slot stands for one expiration.
-// (One exception: a bucket whose expiration the clock has just reached, because
-// another bucket with the same one was expired first. Nothing can be placed in
-// it any more: what is due then goes to no bucket, and what is due a turn later
-// goes to a higher level.)
+// expires, even if all its entries leave before. It expires when the first of its
+// entries is due, or earlier, and never before the first tick of its slot: see reach.
+// Its expiration only moves earlier meanwhile.
+//
+// The clock never passes the expiration of a queued bucket. So the slots of those of
+// level n lie from the one that the clock is in to less than a turn after it, and a
+// slot stands for one stretch of time. Nothing is placed in the slot that the clock
+// is in: what is due in it goes to a lower level, and what is due a turn later to a
+// higher one.
 type level struct {
 	first bucket.Bucket
 	// due is the list of entries taken out of expired buckets of the level and not

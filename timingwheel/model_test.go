@@ -56,12 +56,12 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 				}
 				b := l.first + bucket.Bucket(slot)
 				e := w.arena.Expiration(b)
-				if e < w.clock || e>>s<<s != e || uint32(e>>s)&w.slotMask != slot || e>>s-w.clock>>s > int64(w.slotMask) {
+				if e < w.clock || uint32(e>>s)&w.slotMask != slot || e>>s-w.clock>>s > int64(w.slotMask) {
 					tb.Fatalf("level %d, slot %d: the expiration is %d, the clock %d", n, slot, e, w.clock)
 				}
 				next, any = min(next, e), true
 				list(b, func(i bucket.Index) {
-					if t := w.ticks.ceil(w.arena.Deadline(i)); t < e {
+					if t := w.tickOf(i); t < e {
 						tb.Fatalf("level %d, slot %d: an entry of tick %d, but the bucket expires at %d", n, slot, t, e)
 					}
 					if w.bucketOf(i) != b {
@@ -166,6 +166,7 @@ type wheelModel struct {
 type modelEntry struct {
 	id       ID
 	deadline int64
+	tick     int64 // at which it is due
 	tag      uint8
 	pos      int // in live, -1 if not there
 }
@@ -174,7 +175,7 @@ func newModel(tb testing.TB, src source, tick int64, size int, start int64, queu
 	m := &wheelModel{tb: tb, src: src, tick: tick, size: size, cov: cov, now: start, settled: start}
 	var opts []Option
 	if queue {
-		m.queue = &queueModel{now: start}
+		m.queue = &queueModel{now: start, size: uint32(size)}
 		opts = append(opts, WithQueue(m.queue.offer))
 	}
 	var err error
@@ -195,6 +196,38 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 		t++
 	}
 	return t
+}
+
+// tickOf is the tick of a deadline with slack: the first in the window that the largest
+// power of two divides.
+func (m *wheelModel) tickOf(deadline, slack int64) int64 {
+	first := m.ceil(deadline)
+	if deadline <= 0 || slack <= 0 {
+		return first
+	}
+	last := uint64(satAdd(deadline, slack) / m.tick)
+	for p := uint64(1) << bucket.MaxGrain; p > 1; p >>= 1 {
+		if t := (uint64(first) + p - 1) / p * p; t <= last {
+			return int64(t)
+		}
+	}
+	return first
+}
+
+// slack draws one: none, little, or much.
+func (m *wheelModel) slack() int64 {
+	switch m.src.intn(6) {
+	case 0:
+		return m.bits(63)
+	case 1:
+		return satMul(int64(m.src.intn(2*m.size)), m.tick)
+	case 2:
+		return m.src.int63() % (2 * min(m.tick, 1<<60))
+	case 3:
+		return -1
+	default:
+		return 0
+	}
 }
 
 // due reports whether an entry of tick t has to be out at time now.
@@ -265,7 +298,7 @@ func (m *wheelModel) deadline() int64 {
 
 func (m *wheelModel) placed(i bucket.Index) {
 	// Without Advance the clock may lag behind, and takes what is due.
-	if t := m.ceil(m.w.arena.Deadline(i)); m.queue != nil && m.due(t, m.settled) {
+	if t := m.w.tickOf(i); m.queue != nil && m.due(t, m.settled) {
 		m.settled = satMul(t, m.tick) - 1
 		m.cov.hit("due entry taken")
 	}
@@ -280,8 +313,22 @@ func (m *wheelModel) placed(i bucket.Index) {
 
 func (m *wheelModel) add(deadline int64) {
 	tag := uint8(m.src.intn(bucket.MaxTag + 1))
-	id, ok := m.w.AddTagged(deadline, len(m.entries), tag)
-	if want := m.ceil(deadline) > m.w.clock; ok != want {
+	slack := m.slack()
+	var id ID
+	var ok bool
+	if slack == 0 {
+		id, ok = m.w.AddTagged(deadline, len(m.entries), tag)
+	} else {
+		id, ok = m.w.AddWithin(deadline, slack, len(m.entries), tag)
+	}
+	tick := m.tickOf(deadline, slack)
+	if slack > m.tick && deadline > 0 && m.ceil(deadline) < tick {
+		m.cov.hit("add that waits for others")
+		if tick > satAdd(deadline, slack)/m.tick {
+			m.tb.Fatalf("tick %d is beyond the window of %d and %d", tick, deadline, slack)
+		}
+	}
+	if want := tick > m.w.clock; ok != want {
 		m.tb.Fatalf("Add(%d) = %v at the clock %d", deadline, ok, m.w.clock)
 	}
 	if !ok {
@@ -305,7 +352,7 @@ func (m *wheelModel) add(deadline int64) {
 			m.cov.hit("add in a drain, to the bucket being drained")
 		}
 	}
-	m.entries = append(m.entries, modelEntry{id, deadline, tag, len(m.live)})
+	m.entries = append(m.entries, modelEntry{id, deadline, tick, tag, len(m.live)})
 	m.live = append(m.live, len(m.entries)-1)
 }
 
@@ -376,12 +423,17 @@ func (m *wheelModel) move() {
 	e := &m.entries[v]
 	i, _ := m.w.arena.Find(e.id)
 	deadline := m.deadline()
-	t := m.ceil(deadline)
+	slack := m.slack()
+	t := m.tickOf(deadline, slack)
 	drain := m.inDrain(i)
 	b := m.w.bucketOf(i)
 	lazy := t >= m.w.arena.Expiration(b)
 	clock := m.w.clock
-	if got, want := m.w.Move(e.id, deadline), t > clock; got != want {
+	move := func(id ID, deadline int64) bool { return m.w.MoveWithin(id, deadline, slack) }
+	if slack == 0 {
+		move = m.w.Move
+	}
+	if got, want := move(e.id, deadline), t > clock; got != want {
 		m.tb.Fatalf("Move to %d = %v at the clock %d", deadline, got, clock)
 	} else if !got {
 		m.cov.hit("move to what is due")
@@ -401,7 +453,7 @@ func (m *wheelModel) move() {
 		m.tb.Fatalf("a move to %d: to be lazy %v, in the drain before %v and after %v", deadline, lazy, drain, m.inDrain(i))
 	}
 	m.placed(i)
-	e.deadline = deadline
+	e.deadline, e.tick = deadline, t
 }
 
 func (m *wheelModel) useStale() {
@@ -476,7 +528,10 @@ func (m *wheelModel) handedOut(out []Expired[int]) {
 		if x.Deadline != e.deadline || x.Tag != e.tag {
 			m.tb.Fatalf("entry %d comes out as %+v, want %+v", x.Value, x, e)
 		}
-		t := m.ceil(e.deadline)
+		t := e.tick
+		if due := satMul(t, m.tick); x.Due != e.deadline && x.Due != due || t != m.ceil(e.deadline) && x.Due != due {
+			m.tb.Fatalf("entry %d of tick %d and deadline %d was due at %d", x.Value, t, e.deadline, x.Due)
+		}
 		if e.deadline > m.now || t > m.w.clock || !m.due(t, m.now) {
 			m.tb.Fatalf("entry %d is early: %d at %d", x.Value, e.deadline, m.now)
 		}
@@ -553,14 +608,14 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 	q.now = m.now
 	draining := m.w.isDraining()
 	if !draining || m.src.intn(4) == 0 {
-		if b, ok := q.pop(); ok {
+		if x, ok := q.pop(); ok {
 			if m.overlapped = draining; draining {
 				m.cov.hit("bucket expired in a drain")
 			}
-			if m.w.arena.Empty(b) {
+			if m.w.arena.Empty(x.b) {
 				m.cov.hit("empty bucket expired")
 			}
-			m.w.Expire(b)
+			m.w.Expire(x.b, x.expiration)
 			return 0, true
 		}
 	}
@@ -698,7 +753,10 @@ func (m *wheelModel) check() {
 		if !ok || w.arena.Value(i) != v || w.arena.Tag(i) != e.tag || w.arena.Deadline(i) != e.deadline {
 			m.tb.Fatalf("entry %d, %+v, is not in the wheel as it should be", v, *e)
 		}
-		if m.due(m.ceil(e.deadline), m.settled) {
+		if i, _ := w.arena.Find(e.id); w.tickOf(i) != e.tick {
+			m.tb.Fatalf("entry %d is due at tick %d, want %d", v, w.tickOf(i), e.tick)
+		}
+		if m.due(e.tick, m.settled) {
 			m.tb.Fatalf("entry %d of %d did not come out at %d", v, e.deadline, m.settled)
 		}
 	}
@@ -707,9 +765,11 @@ func (m *wheelModel) check() {
 	}
 	m.clock = w.clock
 	if q := m.queue; q != nil {
-		if q.twice {
-			m.tb.Fatal("a bucket was offered twice")
+		if q.wrong {
+			m.tb.Fatal("a bucket was offered again that should not be")
 		}
+		m.cov.events["bucket offered again"] += q.again
+		q.again = 0
 		n := 0
 		for k := range w.levels {
 			l := &w.levels[k]
@@ -810,6 +870,7 @@ func TestWheel_Model(t *testing.T) {
 	for _, event := range []string{
 		"add that is due", "add for ever", "tick beyond the range of times",
 		"add in a drain", "add in a drain, to the bucket being drained",
+		"add that waits for others", "bucket offered again",
 		"remove in a drain", "move in a drain", "lazy move", "lazy move to an earlier deadline",
 		"relinking move", "move to what is due", "stale ID", "idle spell",
 		"observe that moves the clock", "observe that must not move the clock",

@@ -24,9 +24,9 @@ func TestWheelMove(t *testing.T) {
 		{"for ever", math.MaxInt64, true, false, 2, 32},
 		{"a little later", 43, true, false, 2, 32},
 		{"to the same", 42, true, false, 2, 32},
-		{"earlier, and not before the bucket expires", 41, true, false, 2, 32},
-		{"to the bucket's expiration", 32, true, false, 2, 32},
-		{"before the bucket expires", 31, true, true, 1, 28},
+		{"before the bucket expires, in its slot", 41, true, true, 2, 32},
+		{"to the beginning of its slot", 32, true, true, 2, 32},
+		{"before that", 31, true, true, 1, 28},
 		{"much earlier", 17, true, true, 0, 17},
 		{"to now", 16, false, false, 2, 32},
 		{"to the past", 3, false, false, 2, 32},
@@ -35,7 +35,7 @@ func TestWheelMove(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			offers := 0
 			w := newWheel[int](t, 1, 4, 16)
-			w.offer = func(bucket.Bucket, int64) { offers++ }
+			w.offer = func(bucket.Bucket, uint32, int64) { offers++ }
 			id := add(t, w, 42, 1)
 			level, expiration := where(t, w, id)
 			require.Equal(t, 2, level)
@@ -84,7 +84,7 @@ func TestWheelMove_Stale(t *testing.T) {
 // its entry, and its bucket wakes the poller once, not once for each.
 func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 	offers := 0
-	w := newWheel[int](t, 1, 256, 0, WithQueue(func(bucket.Bucket, int64) { offers++ }))
+	w := newWheel[int](t, 1, 256, 0, WithQueue(func(bucket.Bucket, uint32, int64) { offers++ }))
 	id := add(t, w, 100, 1)
 	for d := int64(101); d < 100_000; d++ {
 		require.True(t, w.Move(id, d))
@@ -96,13 +96,14 @@ func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 // A deadline at the very moment at which the bucket expires is late enough.
 func TestWheelMove_ToTheBucketsExpiration(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 16)
+	add(t, w, 41, 0)
 	id := add(t, w, 42, 1)
-	w.Observe(30) // from here 32 belongs to level 0
-	require.True(t, w.Move(id, 32))
-	level, expiration := where(t, w, id)
+	w.Observe(40) // from here 41 belongs to level 0
+	require.True(t, w.Move(id, 41))
+	level, begin := where(t, w, id)
 	require.Equal(t, 2, level)
-	require.EqualValues(t, 32, expiration)
-	require.Equal(t, []int{1}, advance(w, 32))
+	require.EqualValues(t, 32, begin)
+	require.Equal(t, []int{0, 1}, advance(w, 41))
 	require.Zero(t, w.Cascaded(), "it came straight out")
 }
 
@@ -160,7 +161,7 @@ func TestWheelMove_DuringADrain(t *testing.T) {
 							n, more = w.Advance(17, out[:])
 						} else if n, more = w.Drain(out[:]); !more && n == 0 {
 							if b, ok := q.pop(); ok {
-								w.Expire(b)
+								w.Expire(b.b, b.expiration)
 								more = true
 							}
 						}
@@ -206,15 +207,15 @@ func TestWheelMove_DuringADrain_BucketQueuedAnew(t *testing.T) {
 		moved := add(t, w, 2, 21)
 		add(t, w, 3, 30)
 		b2, _ := q.pop()
-		w.Expire(b2)
+		w.Expire(b2.b, b2.expiration)
 		b3, _ := q.pop()
-		w.Expire(b3) // the clock is at 3, three entries are to be drained
+		w.Expire(b3.b, b3.expiration) // the clock is at 3, three entries are to be drained
 		again := add(t, w, 6, 60)
 		level, expiration := where(t, w, again)
 		require.Equal(t, 0, level)
 		require.EqualValues(t, 6, expiration)
-		require.Equal(t, b2, w.bucketOf(mustFind(t, w, again)), "the bucket that had expired at 2")
-		require.Equal(t, b2, w.bucketOf(mustFind(t, w, moved)))
+		require.Equal(t, b2.b, w.bucketOf(mustFind(t, w, again)), "the bucket that had expired at 2")
+		require.Equal(t, b2.b, w.bucketOf(mustFind(t, w, moved)))
 
 		require.True(t, w.Move(moved, to))
 		checkWheel(t, w)

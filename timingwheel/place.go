@@ -28,19 +28,47 @@ func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	l := &w.levels[n]
 	slot := uint32(t>>s) & w.slotMask
 	b = l.first + bucket.Bucket(slot)
+	place = uint32(n)<<w.slotBits | slot
 	if !l.isQueued(slot) {
-		w.enqueue(l, slot, b, t>>s<<s)
+		l.setQueued(slot)
+		w.arena.SetLoad(b, 1)
+		w.setExpiration(b, place, t)
+	} else if n > 0 {
+		w.reach(b, place, t, t>>s<<s)
 	}
-	return b, uint32(n)<<w.slotBits | slot
+	return b, place
 }
 
-// enqueue queues a bucket.
-func (w *Wheel[T]) enqueue(l *level, slot uint32, b bucket.Bucket, expiration int64) {
-	l.setQueued(slot)
+// many is how many entries a bucket may get before it is thought to be large: then
+// moving them, one by one, takes so long that it has to begin before the first of
+// them is due, and is worth a wake-up.
+const many = 256
+
+// reach has a queued bucket of an upper level expire no later than at tick t, when an
+// entry that is about to be placed in it is due; and when its slot begins, at tick
+// begin, if there are many. So buckets with few entries, which are nearly all, expire
+// when something is due and not before, and cost no wake-up of their own.
+func (w *Wheel[T]) reach(b bucket.Bucket, place uint32, t, begin int64) {
+	expiration := w.arena.Expiration(b)
+	if expiration == begin {
+		return
+	}
+	load := w.arena.Load(b) + 1
+	w.arena.SetLoad(b, load)
+	if load >= many {
+		t = begin
+	}
+	if t < expiration {
+		w.setExpiration(b, place, t)
+	}
+}
+
+// setExpiration sets when a queued bucket expires, and offers it.
+func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64) {
 	w.arena.SetExpiration(b, expiration)
 	w.next = min(w.next, expiration)
 	if w.offer != nil {
-		w.offer(b, w.ticks.time(expiration))
+		w.offer(b, place, w.ticks.time(expiration))
 	}
 }
 

@@ -3,6 +3,8 @@ package timingwheel
 import (
 	"math"
 	"math/bits"
+
+	"github.com/tickless/tickless/bucket"
 )
 
 // ticks converts times into whole ticks by a multiplication instead of a
@@ -47,14 +49,37 @@ func (t ticks) whole(n int64) int64 {
 
 // ceil returns the first tick that is not before time n. A negative time counts
 // as 0. It saturates.
-func (t ticks) ceil(n int64) int64 {
+func (t ticks) ceil(n int64) int64 { return t.ceilTo(n, 0) }
+
+// ceilTo returns the first tick that is not before time n and is a multiple of
+// 2^grain, counted from time 0.
+func (t ticks) ceilTo(n int64, grain uint) int64 {
 	if n <= 0 {
 		return t.phase
 	}
-	if tick := t.whole(n-1) + 1 + t.phase; tick >= 0 {
+	mask := uint64(1)<<(grain&63) - 1
+	tick := int64((uint64(t.whole(n-1))+1+mask)&^mask) + t.phase
+	if tick >= 0 {
 		return tick
 	}
 	return math.MaxInt64
+}
+
+// within returns the grain of a window: log2 of the largest power of two of which a
+// multiple, in ticks from time 0, lies from time n to slack after it. It is 0 if no
+// tick does. The first such multiple is ceilTo(n, grain).
+func (t ticks) within(n, slack int64) (grain uint) {
+	if slack <= 0 || n <= 0 {
+		return 0
+	}
+	first, last := t.whole(n-1)+1, t.whole(n+min(slack, math.MaxInt64-n))
+	if last <= first {
+		return 0
+	}
+	// In the highest bit in which they differ, last has a one and first-1 a zero: so
+	// last with all lower bits cleared is after first-1, and no multiple of a larger
+	// power lies in between.
+	return min(uint(bits.Len64(uint64((first-1)^last))-1), bucket.MaxGrain)
 }
 
 // time returns the time of a tick, which is not before time 0, or math.MaxInt64 if

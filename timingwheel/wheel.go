@@ -30,7 +30,10 @@ type ID = bucket.Ref
 type Expired[T any] struct {
 	Value    T
 	Deadline int64 // as given to Add or Move, not rounded
-	Tag      uint8 // as given to AddTagged
+	// Due is the moment in its window at which the entry was to be handed out. It is
+	// Deadline for one without slack.
+	Due int64
+	Tag uint8 // as given to AddTagged
 }
 
 // A Wheel keeps entries of type T until they are due. See the package comment
@@ -50,7 +53,8 @@ type Wheel[T any] struct {
 	clock int64
 	// observe is the time from which on Observe moves the clock again.
 	observe int64
-	// next is the first expiration of a queued bucket, math.MaxInt64 if none.
+	// next is the first expiration of a queued bucket, math.MaxInt64 if none. The clock
+	// is not after it.
 	next int64
 	// levels[n] is level n. Levels are made when first used and kept: a wheel that
 	// was never used holds no memory for entries or buckets.
@@ -62,7 +66,7 @@ type Wheel[T any] struct {
 	// less than it.
 	lowest [64]uint8
 
-	offer func(b bucket.Bucket, expiration int64)
+	offer func(b bucket.Bucket, place uint32, expiration int64)
 
 	cascaded uint64
 }
@@ -71,7 +75,7 @@ type Wheel[T any] struct {
 type Option func(*options)
 
 type options struct {
-	offer func(b bucket.Bucket, expiration int64)
+	offer func(b bucket.Bucket, place uint32, expiration int64)
 	phase int64
 }
 
@@ -86,12 +90,15 @@ func WithPhase(ticks int64) Option {
 	return func(o *options) { o.phase = ticks }
 }
 
-// WithQueue has the wheel offer each bucket to a queue exactly when it becomes
-// queued: when its first entry is placed in it after it was made or has
-// expired. Whoever owns the queue then calls [Wheel.Expire] for the buckets, in
-// the order of their expirations, and [Wheel.Drain], in place of
+// WithQueue has the wheel offer each bucket to a queue when it becomes queued: when
+// its first entry is placed in it after it was made or has expired. The bucket
+// expires when that entry is due. When one that is due earlier is placed in it, or so
+// many that moving them takes a while, it is offered again, with an earlier
+// expiration in place of the one before; a bucket of the lowest level, whose places
+// are less than the wheel's size, never is. Whoever owns the queue then calls [Wheel.Expire] for
+// the buckets, in the order of their expirations, and [Wheel.Drain], in place of
 // [Wheel.Advance]. offer must not call the wheel.
-func WithQueue(offer func(b bucket.Bucket, expiration int64)) Option {
+func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
 	return func(o *options) { o.offer = offer }
 }
 
@@ -150,12 +157,22 @@ func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) { return w.AddTagged(dead
 
 // AddTagged is Add with a tag, at most [bucket.MaxTag], that comes back with v.
 func (w *Wheel[T]) AddTagged(deadline int64, v T, tag uint8) (ID, bool) {
-	t := w.ticks.ceil(deadline)
+	return w.AddWithin(deadline, 0, v, tag)
+}
+
+// AddWithin is AddTagged for an entry that may be handed out as late as slack after
+// its deadline. It is due at the tick from deadline to deadline+slack that is a
+// multiple of the largest power of two, counted from time 0: so entries whose windows
+// overlap are due at few moments. (Linux's timers with slack and libdispatch's with
+// leeway do so.) Without a tick in the window it is as without slack.
+func (w *Wheel[T]) AddWithin(deadline, slack int64, v T, tag uint8) (ID, bool) {
+	grain := w.ticks.within(deadline, slack)
+	t := w.ticks.ceilTo(deadline, grain)
 	if t <= w.clock {
 		return ID{}, false
 	}
 	b, place := w.find(t)
-	return w.arena.NewIn(b, deadline, v, tag, place), true
+	return w.arena.NewIn(b, deadline, v, tag, grain, place), true
 }
 
 // Remove takes an entry out and returns its payload. It reports false if the
@@ -169,16 +186,24 @@ func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 // An entry whose new deadline is not before its bucket expires stays where it
 // is; it is placed anew when the bucket expires. So moving a deadline later,
 // again and again, touches only the entry itself.
-func (w *Wheel[T]) Move(id ID, deadline int64) bool {
+//
+// The entry has no slack afterwards.
+func (w *Wheel[T]) Move(id ID, deadline int64) bool { return w.MoveWithin(id, deadline, 0) }
+
+// MoveWithin is Move for an entry that may be handed out as late as slack after its
+// new deadline: see [Wheel.AddWithin].
+func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	i, ok := w.arena.Find(id)
 	if !ok {
 		return false
 	}
-	t := w.ticks.ceil(deadline)
+	grain := w.ticks.within(deadline, slack)
+	t := w.ticks.ceilTo(deadline, grain)
 	if t <= w.clock {
 		return false
 	}
 	w.arena.SetDeadline(i, deadline)
+	w.arena.SetGrain(i, grain)
 	// An entry in the list of due entries still has the place that it had
 	// before its bucket expired. That bucket has expired, so that t is after its
 	// expiration, or it is queued anew, and then either branch is right too: the
@@ -188,6 +213,11 @@ func (w *Wheel[T]) Move(id ID, deadline int64) bool {
 		w.place(i, t)
 	}
 	return true
+}
+
+// tickOf returns the tick at which entry i is due.
+func (w *Wheel[T]) tickOf(i bucket.Index) int64 {
+	return w.ticks.ceilTo(w.arena.Deadline(i), w.arena.Grain(i))
 }
 
 // Contains reports whether id names an entry of the wheel.
@@ -274,7 +304,9 @@ func (w *Wheel[T]) anyQueued() bool {
 func (w *Wheel[T]) Each(f func(e Expired[T])) {
 	each := func(b bucket.Bucket) {
 		for i, ok := w.arena.Front(b); ok; i, ok = w.arena.Next(b, i) {
-			f(Expired[T]{w.arena.Value(i), w.arena.Deadline(i), w.arena.Tag(i)})
+			e := w.expired(i)
+			e.Value = w.arena.Value(i)
+			f(e)
 		}
 	}
 	for n := range w.levels {

@@ -1,0 +1,194 @@
+package timer_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// advanceTo lets every moment until end be seen, as far as something is due at it.
+func advanceTo(clk *timertest.Clock, end time.Time) {
+	for clk.Now().Before(end) {
+		clk.Advance(min(100*time.Microsecond, end.Sub(clk.Now())))
+	}
+}
+
+// A timer fires in its window: not early, and not after its end.
+func TestSlack_FiresInItsWindow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	s, clk := virtual(t, timer.WithSlack(0.1, time.Millisecond, 20*time.Millisecond), timer.WithShards(4))
+	begin := clk.Now()
+	late, own := 0, 0
+	for range 2000 {
+		d := time.Duration(rng.Int64N(int64(500 * time.Millisecond)))
+		slack := min(max(d/10, time.Millisecond), 20*time.Millisecond)
+		check := func() {
+			at := clk.Now().Sub(begin)
+			require.GreaterOrEqual(t, at, d)
+			require.LessOrEqual(t, at, d+slack+timer.DefaultTick)
+			if at > d+timer.DefaultTick {
+				late++
+			}
+		}
+		if rng.IntN(2) == 0 {
+			start(t, s, d, check)
+			continue
+		}
+		own++
+		slack = time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
+		h, err := s.StartWithin(d, slack, check)
+		require.NoError(t, err)
+		if rng.IntN(2) == 0 && d > 0 {
+			d = time.Duration(1 + rng.Int64N(int64(500*time.Millisecond)))
+			require.True(t, h.ResetWithin(d, slack))
+		}
+	}
+	advanceTo(clk, begin.Add(600*time.Millisecond))
+	require.Zero(t, s.Len())
+	require.Greater(t, late, 1000, "most of them have waited for others")
+	require.LessOrEqual(t, s.Stats().Lateness.Max(), timer.DefaultTick, "counted from the moment that was chosen")
+}
+
+// Timers whose windows overlap share a wake-up, on whatever shard they are.
+func TestSlack_SharesWakeups(t *testing.T) {
+	for _, shards := range []int{1, 16} {
+		s, clk := virtual(t, timer.WithSlack(0.01, 0, time.Second), timer.WithShards(shards))
+		keyed := timer.NewKeyed(s, func(int, int) {}) // on all shards
+		begin := clk.Now()
+		for i := range 1000 {
+			require.NoError(t, keyed.Set(i, i, time.Second+time.Duration(i)*time.Millisecond))
+		}
+		advanceTo(clk, begin.Add(3*time.Second))
+		require.Zero(t, s.Len())
+		// Each window of 10 to 20 ms holds a multiple of 6.4 ms.
+		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1010*10/64+2))
+	}
+}
+
+// A slack of the timer's own goes before the Scheduler's, also if it is none.
+func TestSlack_OfTheTimersOwn(t *testing.T) {
+	s, clk := virtual(t, timer.WithSlack(1, time.Second, time.Second))
+	begin := clk.Now()
+	var at time.Duration
+	fired := func() { at = clk.Now().Sub(begin) }
+	for _, c := range []struct {
+		start func() (timer.Handle, error)
+		exact bool
+	}{
+		{func() (timer.Handle, error) { return s.StartWithin(300*time.Microsecond, 0, fired) }, true},
+		{func() (timer.Handle, error) { return s.StartWithin(300*time.Microsecond, -1, fired) }, true},
+		{func() (timer.Handle, error) { return s.Start(300*time.Microsecond, fired) }, false},
+		{func() (timer.Handle, error) {
+			h, err := s.Start(time.Minute, fired)
+			require.True(t, h.ResetWithin(300*time.Microsecond, 0))
+			return h, err
+		}, true},
+		{func() (timer.Handle, error) {
+			h, err := s.StartWithin(time.Minute, 0, fired)
+			require.True(t, h.Reset(300*time.Microsecond))
+			return h, err
+		}, false},
+	} {
+		begin = clk.Now()
+		_, err := c.start()
+		require.NoError(t, err)
+		advanceTo(clk, begin.Add(1100*time.Millisecond))
+		require.Zero(t, s.Len())
+		require.Equal(t, c.exact, at == 300*time.Microsecond, "%v", at)
+		require.LessOrEqual(t, at, time.Second+300*time.Microsecond)
+	}
+	require.False(t, timer.Handle{}.ResetWithin(0, 0))
+}
+
+// Each tick of a ticker may be late, but its phase stays.
+func TestSlack_OfATicker(t *testing.T) {
+	s, clk := virtual(t, timer.WithSlack(0.5, 0, time.Second))
+	tick := s.NewTicker(10 * time.Millisecond)
+	begin := clk.Now()
+	for n := time.Duration(1); n <= 100; n++ {
+		advanceTo(clk, begin.Add(n*10*time.Millisecond+5*time.Millisecond))
+		select {
+		case at := <-tick.C:
+			require.GreaterOrEqual(t, at.Sub(begin), n*10*time.Millisecond)
+		default:
+			t.Fatalf("tick %d did not come", n)
+		}
+	}
+	tick.Stop()
+}
+
+// What tells of a deadline tells the one that was asked for.
+func TestSlack_LeavesDeadlinesAlone(t *testing.T) {
+	s, clk := virtual(t, timer.WithSlack(1, time.Hour, time.Hour))
+	deadline := clk.Now().Add(90*time.Minute + 12345)
+	start(t, s, deadline.Sub(clk.Now()), func() {})
+	ctx, cancel := s.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	got, ok := ctx.Deadline()
+	require.True(t, ok)
+	require.True(t, deadline.Equal(got))
+	for p := range s.Close().All() {
+		require.True(t, deadline.Equal(p.Deadline))
+	}
+}
+
+func TestWithSlack_RefusesBadArguments(t *testing.T) {
+	nan := 0.0
+	nan /= nan
+	for _, o := range []func() timer.Option{
+		func() timer.Option { return timer.WithSlack(-0.1, 0, 1) },
+		func() timer.Option { return timer.WithSlack(1.1, 0, 1) },
+		func() timer.Option { return timer.WithSlack(nan, 0, 1) },
+		func() timer.Option { return timer.WithSlack(0, -1, 1) },
+		func() timer.Option { return timer.WithSlack(0, 2, 1) },
+	} {
+		require.Panics(t, func() { timer.New(o()) })
+	}
+	timer.New(timer.WithSlack(0, 0, 0)).Close() // none
+}
+
+// The poller sleeps until something is due, also where timers have to move down a
+// level on their way.
+func TestPoller_NoWakeupForAMove(t *testing.T) {
+	s, clk := virtual(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 200
+	for range n {
+		start(t, s, 1+time.Duration(rng.Int64N(int64(time.Hour))), func() {})
+	}
+	clk.Advance(time.Hour + time.Second)
+	st := s.Stats()
+	require.EqualValues(t, n, st.Fired)
+	require.LessOrEqual(t, st.Wakeups, uint64(n))
+	require.Zero(t, st.EmptyWakeups)
+	require.LessOrEqual(t, st.Lateness.Max(), timer.DefaultTick)
+}
+
+// Where the poller sleeps for a bucket whose slot has begun long ago, a timer that is
+// due before that bucket's first one still comes in time.
+func TestPoller_ATimerBeforeTheFirstOfABucketWhoseSlotHasBegun(t *testing.T) {
+	slot := 256 * 256 * timer.DefaultTick // of the third level
+	s, clk := virtual(t)
+	begin := clk.Now()
+	fired := map[string]time.Duration{}
+	fire := func(name string) func() { return func() { fired[name] = clk.Now().Sub(begin) } }
+	late := 2*slot + 5*time.Second
+	start(t, s, late, fire("late"))
+	clk.Advance(2*slot + 100*time.Millisecond)
+	require.Zero(t, s.Stats().Wakeups)
+	start(t, s, time.Second, fire("soon"))
+	start(t, s, time.Millisecond, fire("at once"))
+	clk.Advance(10 * time.Second)
+	require.Equal(t, map[string]time.Duration{
+		"at once": 2*slot + 101*time.Millisecond,
+		"soon":    2*slot + 1100*time.Millisecond,
+		"late":    late,
+	}, fired)
+	require.EqualValues(t, 3, s.Stats().Wakeups)
+}
