@@ -144,7 +144,7 @@ ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else
 	GO='$(GO)' ./scripts/bench $(MODE)
-	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme ../README.md
+	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme README.md -front ../README.md
 endif
 
 .PHONY: bench-full

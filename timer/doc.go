@@ -46,30 +46,36 @@
 //
 // # Guarantees
 //
-//   - Never early: at any tick, level and load.
-//   - Late by at most one tick, and the time to wake up. That is a tenth of a
-//     millisecond on an idle Linux machine while wake-ups are rare (64 in a row, then
-//     one in 2 ms), and what package time's timers take elsewhere and beyond that:
-//     up to a millisecond while procs are idle. On busy procs it is no more than
-//     theirs: until a proc passes through Go's scheduler, at most every 10 ms while
-//     goroutines compute. A timer that is due waits neither for timers that only
-//     move down a level, beyond 256 of a shard, nor for callbacks of earlier timers,
-//     beyond a few milliseconds, be it that those block or that they compute. A
-//     timer that moves down a level in the company of very many may have to wait for
-//     these, for 0.1 µs each.
-//   - A timer fires at most once a start. If Stop returned true the callback
-//     never runs, also when Stop races with expiry.
-//   - Nothing is lost: started = fired + stopped + pending + handed back by
-//     Close + fallen back, beyond WithMaxPending, to package time.
-//   - A stale Handle never touches another timer.
-//   - Every method may be called from any goroutine and from inside callbacks.
-//   - A callback that panics or hangs harms no other timer.
-//   - What fired or was stopped is not kept alive, and memory falls after a peak.
-//   - No wake-ups without work, but for one for a bucket whose timers were all
-//     stopped or moved later after the poller had gone to sleep on it.
-//   - Changes of the wall clock do not matter.
-//   - After Shutdown no goroutine and no file descriptor is left.
-//   - All of it works under a virtual clock (package timertest) and inside a
+//  1. Never early: at any tick, level and load.
+//  2. Late by at most one tick, and the time to wake up. That is a tenth of a
+//     millisecond on an idle Linux machine while wake-ups are rare (64 in a row,
+//     then one in 2 ms), and what package time's timers take elsewhere and beyond
+//     that: up to a millisecond while procs are idle. On busy procs it is no more
+//     than theirs: until a proc passes through Go's scheduler, at most every 10 ms
+//     while goroutines compute. A timer that is due waits neither for timers that
+//     only move down a level, beyond 256 of a shard, nor for callbacks of earlier
+//     timers, beyond a few milliseconds, be it that those block or that they
+//     compute. A timer that moves down a level in the company of very many may have
+//     to wait for these, for 0.1 µs each.
+//  3. A timer fires at most once a start. If Stop returned true the callback never
+//     runs, also when Stop races with expiry.
+//  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +
+//     fallen back, beyond WithMaxPending, to package time. Of those that fired,
+//     every callback runs, waits in the executor, or was refused by it and is
+//     counted.
+//  5. A stale Handle never touches another timer, also after its memory was given
+//     back and used again.
+//  6. Every method may be called from any goroutine and from inside callbacks.
+//  7. A callback that panics or hangs harms no other timer.
+//  8. What fired or was stopped is not kept alive, and memory falls after a peak.
+//  9. No wake-ups without work: an idle Scheduler with a million timers uses no CPU.
+//     One wake-up may come for a bucket whose timers were all stopped or moved later
+//     after the poller had gone to sleep on it.
+//  10. Changes of the wall clock do not matter.
+//  11. After Close no goroutine and no file descriptor is left once the callbacks
+//     have ended, for which Shutdown waits. Nor is there one while nothing is
+//     pending.
+//  12. All of it works under a virtual clock (package timertest) and inside a
 //     testing/synctest bubble.
 //
 // # Order

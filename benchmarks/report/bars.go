@@ -90,6 +90,9 @@ func barChart(r *results, name, title, unit string, groups []group) (chart, bool
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Length = 0
+	for _, t := range ticks {
+		p.Y.Padding = max(p.Y.Padding, 5+wider(textStyle(11).Width(t.Label)))
+	}
 	p.Y.LineStyle.Width = 0
 	p.Y.Tick.Label.Font.Size = 11
 	p.Y.Min, p.Y.Max = 0.4, float64(len(impls)*(each+1))+0.8
@@ -143,7 +146,7 @@ func barChart(r *results, name, title, unit string, groups []group) (chart, bool
 // side draws the legend's entries side by side along the bottom of c.
 func side(_ plot.Legend, groups []group, c draw.Canvas) {
 	style := textStyle(11)
-	x := c.Min.X + 110
+	x := c.Min.X + 130
 	for g, gr := range groups {
 		box := c
 		box.Min.X, box.Max.X = x, x+24
@@ -151,7 +154,7 @@ func side(_ plot.Legend, groups []group, c draw.Canvas) {
 		(&bar{color: theirs, hatch: g == 1}).Thumbnail(&box)
 		style.YAlign = draw.YBottom
 		c.FillText(style, vg.Point{X: x + 30, Y: c.Min.Y + 2}, gr.label)
-		x += 30 + style.Width(gr.label) + 24
+		x += 30 + style.Width(gr.label) + wider(style.Width(gr.label)) + 24
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 
 const (
 	linesHeight = vg.Length(330)
-	legendWidth = vg.Length(136)
+	legendWidth = vg.Length(156)
+	linesWidth  = pageWidth + 80
 )
 
 // growthChart draws what an operation costs against the number of timers
@@ -62,11 +63,15 @@ func growthChart(r *results, name, title, workload, procs string) (chart, bool) 
 	}
 	p.Y.Min, p.Y.Max = least/1.3, most*1.3
 	p.Y.Tick.Marker = thousandTicks{halfDecades{}}
-	// The legend has the order of the lines' right ends.
-	slices.SortStableFunc(lines, func(a, b namedLine) int {
-		return cmp.Compare(b.line.XYs[len(b.line.XYs)-1].Y, a.line.XYs[len(a.line.XYs)-1].Y)
-	})
-	return linesChart(name, p, lines), true
+	slices.SortStableFunc(lines, func(a, b namedLine) int { return cmp.Compare(b.end().Y, a.end().Y) })
+	for _, l := range lines {
+		p.Add(l.line, l.marks)
+	}
+	return chart{name, title, linesWidth, linesHeight, func(c draw.Canvas) {
+		left := draw.Crop(c, 4, -legendWidth, 4, -4)
+		p.Draw(left)
+		nameEnds(c, p.DataCanvas(left), p, lines)
+	}}, true
 }
 
 // leastLate is where the axis of lateness begins, in milliseconds.
@@ -134,6 +139,40 @@ func newNamedLine(impl string, pts plotter.XYs, every int) namedLine {
 	return namedLine{impl, line, marks}
 }
 
+// end returns the line's last point.
+func (l namedLine) end() plotter.XY { return l.line.XYs[len(l.line.XYs)-1] }
+
+// nameEnds writes the names of the lines to the right of the data, each as high as
+// its line ends or, where names would overlap, a little higher or lower. The lines
+// are in the order of their ends, from the top.
+func nameEnds(c, data draw.Canvas, p *plot.Plot, lines []namedLine) {
+	const apart = vg.Length(15)
+	toX, toY := p.Transforms(&data)
+	at := make([]vg.Length, len(lines))
+	for i, l := range lines {
+		at[i] = toY(l.end().Y)
+		if i > 0 {
+			at[i] = min(at[i], at[i-1]-apart)
+		}
+	}
+	// What was pushed out at the bottom pushes the others up again.
+	lowest := data.Min.Y + 4
+	for i := len(lines) - 1; i >= 0 && at[i] < lowest; i-- {
+		at[i] = lowest
+		lowest += apart
+	}
+	style := textStyle(11)
+	style.YAlign = draw.YCenter
+	for i, l := range lines {
+		end := l.end()
+		from := vg.Point{X: toX(end.X), Y: toY(end.Y)}
+		name := vg.Point{X: data.Max.X + 14, Y: at[i]}
+		c.StrokeLine2(draw.LineStyle{Color: leader, Width: 0.6}, from.X+5, from.Y, name.X-3, name.Y)
+		c.DrawGlyph(l.marks.GlyphStyle, vg.Point{X: name.X + 4, Y: name.Y})
+		c.FillText(style, vg.Point{X: name.X + 14, Y: name.Y}, l.impl)
+	}
+}
+
 // linesChart draws p with the lines, and the legend to its right.
 func linesChart(name string, p *plot.Plot, lines []namedLine) chart {
 	legend := plot.NewLegend()
@@ -145,7 +184,7 @@ func linesChart(name string, p *plot.Plot, lines []namedLine) chart {
 		p.Add(l.line, l.marks)
 		legend.Add(l.impl, l.line, l.marks)
 	}
-	return chart{name, p.Title.Text, pageWidth + 60, linesHeight, func(c draw.Canvas) {
+	return chart{name, p.Title.Text, linesWidth, linesHeight, func(c draw.Canvas) {
 		p.Draw(draw.Crop(c, 4, -legendWidth, 4, -4))
 		right := c
 		right.Min.X = c.Max.X - legendWidth + 6

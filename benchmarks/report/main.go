@@ -1,13 +1,13 @@
-// Report makes of the raw output of the benchmarks what is read: tables, of
-// which the README has the main ones, and plots.
+// Report turns the raw output of the benchmarks into tables and plots.
 //
 // Usage:
 //
-//	report -mode quick -results results -readme ../README.md
+//	report -mode quick -results results -readme README.md -front ../README.md
 //
-// It reads MODE.txt and MODE-lateness.csv in the directory of results, and
-// writes MODE.md and plots/ there, and the part of the README between its
-// markers. `make bench` runs it.
+// It reads MODE.txt and MODE-lateness.csv in the directory of results. It writes
+// MODE.md and plots/ there, the main tables into the README, and the few figures
+// that decide into the front page, each between its markers. Those few come from
+// full.txt and busy.txt, whatever the mode. `make bench` runs it.
 package main
 
 import (
@@ -26,17 +26,18 @@ func main() {
 		mode    = flag.String("mode", "quick", "the mode that the benchmarks were run in")
 		results = flag.String("results", "results", "directory of the raw output")
 		readme  = flag.String("readme", "", "file to write the main tables to, between its markers")
+		page    = flag.String("front", "", "file to write the headlines to, between its markers")
 		format  = flag.String("format", "svg", "of the plots: svg or png")
 	)
 	flag.Parse()
-	if err := report(*mode, *results, *readme, *format); err != nil {
+	if err := report(*mode, *results, *readme, *page, *format); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
 // What the README shows of the plots, and where it finds them.
-const plotsFromReadme = "benchmarks/results/plots"
+const plotsFromReadme = "results/plots"
 
 var (
 	shownInReadme = []string{"growth-startstop-p1", "lateness-idle", "expiry-late"}
@@ -46,7 +47,7 @@ var (
 // busyMode has tables of its own, between markers of its own in the README.
 const busyMode = "busy"
 
-func report(mode, dir, readme, format string) error {
+func report(mode, dir, readme, page, format string) error {
 	r, err := readResults(filepath.Join(dir, mode+".txt"))
 	if err != nil {
 		return err
@@ -72,20 +73,22 @@ func report(mode, dir, readme, format string) error {
 	if err := os.WriteFile(filepath.Join(dir, mode+".md"), []byte(text), 0o644); err != nil {
 		return err
 	}
-	if readme == "" {
-		return nil
-	}
-	before, err := os.ReadFile(readme)
-	if err != nil {
-		return err
-	}
 	shown := shownInReadme
 	if mode == busyMode {
 		shown = shownOfBusy
 	}
-	replaced, err := replaceBetweenMarkers(string(before), mode, tables(r, true)+gallery(all, plotsFromReadme, shown))
-	if err != nil {
-		return fmt.Errorf("%s: %w", readme, err)
+	if readme != "" {
+		begin, end := markers(mode)
+		if err := rewrite(readme, begin, end, tables(r, true)+gallery(all, plotsFromReadme, shown)); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(readme, []byte(replaced), 0o644)
+	if page == "" {
+		return nil
+	}
+	figures, err := front(dir)
+	if err != nil {
+		return err
+	}
+	return rewrite(page, frontBegin, frontEnd, figures)
 }

@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 	write(t, dir, "quick-lateness.csv", sampleCurves)
 	beginMarker, endMarker := markers("full")
 	readme := write(t, dir, "README.md", "before\n"+beginMarker+"\nold tables\n"+endMarker+"\nafter\n")
-	if err := report("quick", dir, readme, "svg"); err != nil {
+	if err := report("quick", dir, readme, "", "svg"); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(readme)
@@ -76,7 +76,7 @@ func TestReport(t *testing.T) {
 		"Single runs.\n",
 		"Single runs; medians of 3 for tickless.\n",
 		"| reset, later, in turn, 100k pending, 1 proc (ns) | **110** |",
-		"![Start and stop a timer, 1 proc](benchmarks/results/plots/growth-startstop-p1.svg)",
+		"![Start and stop a timer, 1 proc](results/plots/growth-startstop-p1.svg)",
 		"| context switches a second | **12.5** | 0 | |", // none is out of competition
 	} {
 		if !strings.Contains(string(text), want) {
@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 			}
 		}
 	}
-	if err := report("quick", dir, write(t, dir, "bare.md", "no markers"), "svg"); err == nil {
+	if err := report("quick", dir, write(t, dir, "bare.md", "no markers"), "", "svg"); err == nil {
 		t.Error("a README without markers was accepted")
 	}
 }

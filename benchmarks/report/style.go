@@ -43,6 +43,7 @@ var (
 	theirs = color.RGBA{170, 170, 170, 255}
 	ink    = color.RGBA{40, 40, 40, 255}
 	grid   = color.RGBA{225, 225, 225, 255}
+	leader = color.RGBA{160, 160, 160, 255}
 )
 
 func barColor(impl string) color.RGBA {

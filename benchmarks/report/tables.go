@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -355,22 +354,4 @@ func gallery(charts []chart, dir string, names []string) string {
 		}
 	}
 	return b.String()
-}
-
-// markers returns the lines between which the README's part for a mode is made.
-func markers(mode string) (begin, end string) {
-	if mode == busyMode {
-		return "<!-- busy: begin (make bench MODE=busy writes this) -->", "<!-- busy: end -->"
-	}
-	return "<!-- benchmarks: begin (make bench writes this) -->", "<!-- benchmarks: end -->"
-}
-
-func replaceBetweenMarkers(text, mode, with string) (string, error) {
-	beginMarker, endMarker := markers(mode)
-	before, rest, ok1 := strings.Cut(text, beginMarker)
-	_, after, ok2 := strings.Cut(rest, endMarker)
-	if !ok1 || !ok2 {
-		return "", errors.New("the markers of the benchmarks are missing")
-	}
-	return before + beginMarker + "\n\n" + with + "\n" + endMarker + after, nil
 }

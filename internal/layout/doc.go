@@ -1,4 +1,4 @@
-// Package layout holds no code, only a test: that the module's packages
-// import one another in one direction, and that the core stands on few
-// modules. The order is drawn in the README.
+// Package layout holds tests only. They check that the packages of each module
+// import one another in one direction, that the core needs few modules, and that
+// the pages say what the code says. docs/architecture.md draws the order.
 package layout

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// A headline is a row of the table in the repository's README. The table has what
+// decides whether to use this module, and that includes what package time does
+// better.
+type headline struct {
+	mode  string
+	key   key
+	title string // with the unit
+}
+
+var headlines = []headline{
+	{"full", key{"StartStop", "n=1M/p=1", "ns/op"}, "start and stop a timer, 1M others pending (ns)"},
+	{"full", key{"Held", "n=1M/p=1", "B/timer"}, "live heap a pending timer (bytes)"},
+	{"full", key{"Held", "n=1M/p=1", "gc-ms"}, "a full garbage collection, 1M pending (ms)"},
+	{"busy", key{"BusyBurst", "n=100k/busy=4/p=2", "last-ms"}, "100k due at once beside 4 computing goroutines: the last one late by (ms)"},
+	{"full", key{"Reset", "to=earlier/order=random/n=1M/p=1", "ns/op"}, "reset a random one of 1M to earlier (ns)"},
+	{"full", key{"Lateness", "load=idle", "cpu-ms/s"}, "CPU time a second while 1,000 a second fire on an idle machine (ms)"},
+}
+
+// front returns the table of headlines from the results in dir.
+func front(dir string) (string, error) {
+	var b strings.Builder
+	read := make(map[string]*results)
+	b.WriteString("| lower is better | `time` | tickless | ratio | workload |\n|---|---:|---:|---:|---|\n")
+	for _, h := range headlines {
+		r := read[h.mode]
+		if r == nil {
+			var err error
+			if r, err = readResults(filepath.Join(dir, h.mode+".txt")); err != nil {
+				return "", err
+			}
+			read[h.mode] = r
+		}
+		std, ok1 := r.median(h.key, "time")
+		ours, ok2 := r.median(h.key, "tickless")
+		if !ok1 || !ok2 {
+			return "", fmt.Errorf("%s.txt has no figures for %v", h.mode, h.key)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", h.title,
+			emphasize(std, std < ours), emphasize(ours, ours < std), ratio(ours/std), h.key.workload)
+	}
+	fmt.Fprintf(&b, "\nMedians of full.txt and busy.txt in benchmarks/results, which name their commits: %s.\n", machine(read["full"]))
+	return b.String(), nil
+}
+
+func emphasize(v float64, best bool) string {
+	if best {
+		return "**" + number(v) + "**"
+	}
+	return number(v)
+}
