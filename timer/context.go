@@ -99,19 +99,27 @@ func (s *Scheduler) withDeadline(parent context.Context, now, due int64, deadlin
 	if cause != nil {
 		c.more.Store(&ctxMore{ends: &ctxEnds{timeout: cause}})
 	}
-	switch kind {
-	case ctxUnderOurs:
-		if p := up.(*deadlineCtx); !p.noteChild() {
-			c.look(now)
-		}
-	case ctxUnderOther:
+	if kind == ctxUnderOther {
 		// Its methods may take locks that whoever asks later holds: so it is asked
 		// now, as package context does.
 		c.watchOther(now)
 		return c, c.cancel
 	}
+	lives := kind != ctxUnderOurs || up.(*deadlineCtx).noteChild()
 	if due <= now {
+		c.endAtOnce(now)
+	} else if !lives {
 		c.look(now)
 	}
 	return c, c.cancel
+}
+
+// endAtOnce ends a context whose deadline had passed when it was made. If its parent
+// was done by then, that came first.
+func (c *deadlineCtx) endAtOnce(now int64) {
+	end, ok := c.parentEnd(now)
+	if !ok {
+		end = c.timeout()
+	}
+	c.end(end)
 }

@@ -60,11 +60,16 @@ type ctxGroup struct {
 	kept bool
 }
 
+// stripe returns the one of a channel, by its address.
+func (ps *ctxParents) stripe(key uintptr) *ctxStripe {
+	return &ps.stripes[(key>>7^key>>13)%uintptr(len(ps.stripes))]
+}
+
 // join adds a hook to the group of a channel. If it reports true the caller is to
 // register the group, with no lock held.
 func (ps *ctxParents) join(done <-chan struct{}, std context.Context, h *ctxHook) (g *ctxGroup, register bool) {
 	key := chanAddress(done)
-	in := &ps.stripes[(key>>7^key>>13)%uintptr(len(ps.stripes))]
+	in := ps.stripe(key)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	slot := in.slots[key]
@@ -195,9 +200,14 @@ func (g *ctxGroup) tellAll() {
 	}
 }
 
-// endOf returns how a context has ended that is not ours.
+// endOf returns how a context has ended that is not ours. One whose Done is closed
+// and that has no error counts as cancelled.
 func endOf(ctx context.Context, by *Scheduler) ctxEnd {
-	return ctxEnd{ctx.Err(), context.Cause(ctx), by.now(), by}
+	err := ctx.Err()
+	if err == nil {
+		err = context.Canceled
+	}
+	return ctxEnd{err, context.Cause(ctx), by.now(), by}
 }
 
 // same reports whether two contexts are the same value, of whatever type, without

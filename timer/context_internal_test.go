@@ -2,6 +2,8 @@ package timer
 
 import (
 	"context"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,4 +92,68 @@ func TestContext_KindsOfParents(t *testing.T) {
 	}
 	require.NotNil(t, k.causeKey)
 	require.NotZero(t, k.cancelFunc)
+}
+
+// A context that is cancelled while it starts to wait leaves the group that it has
+// just made registered, if another has joined that meanwhile.
+func TestContext_CancelledWhileItStartsToWait(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		s := New(WithShards(1))
+		parent, cancelParent := context.WithTimeout(context.Background(), time.Hour)
+		first, cancelFirst := s.WithTimeout(parent, time.Minute)
+		second, cancelSecond := s.WithTimeout(parent, 2*time.Hour) // it needs no timer
+		sh := s.shards[0]
+		key := chanAddress(parent.Done())
+		stripe := s.ctxs.stripe(key)
+
+		sh.mu.Lock()
+		stripe.mu.Lock()
+		armed := make(chan struct{})
+		go func() {
+			first.(*deadlineCtx).arm()
+			close(armed)
+		}()
+		await := func(locked *sync.Mutex, ok func() bool) {
+			locked.Lock()
+			for !ok() {
+				locked.Unlock()
+				runtime.Gosched()
+				locked.Lock()
+			}
+		}
+		// It holds its lock, and is about to start its timer.
+		for first.(*deadlineCtx).mu.TryLock() {
+			first.(*deadlineCtx).mu.Unlock()
+			runtime.Gosched()
+		}
+		cancelFirst()
+		sh.mu.Unlock()
+		await(&sh.mu, func() bool { return sh.wheel.Len() == 1 })
+		// It is about to join a group, and then to stop its timer.
+		stripe.mu.Unlock()
+		await(&stripe.mu, func() bool { return stripe.slots[key] != nil })
+		stripe.mu.Unlock()
+		var done <-chan struct{}
+		if !alone {
+			done = second.Done()
+		}
+		sh.mu.Unlock()
+		<-armed
+		stripe.mu.Lock()
+		if slot := stripe.slots[key]; alone {
+			require.Nil(t, slot)
+		} else {
+			require.NotNil(t, slot.group.stop, "nobody tells the other one")
+		}
+		stripe.mu.Unlock()
+		cancelParent()
+		if !alone {
+			<-done
+		}
+		require.Equal(t, context.Canceled, first.Err())
+		require.Equal(t, context.Canceled, second.Err())
+		cancelSecond()
+		require.Zero(t, s.Len())
+		s.Close()
+	}
 }

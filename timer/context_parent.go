@@ -116,7 +116,7 @@ func (c *deadlineCtx) watchOther(now int64) {
 	case done == nil:
 		c.state.Store(uint32(ctxAlone) << ctxKindShift)
 	case isClosed(done):
-		c.end(ctxEnd{c.parent.Err(), context.Cause(c.parent), now, c.s})
+		c.end(endOf(c.parent, c.s))
 	case c.due.Load() > now:
 		// It may be around one of the other kinds, and leave its Done as it is.
 		k := stdKinds()
@@ -147,6 +147,9 @@ func (c *deadlineCtx) parentEnd(now int64) (end ctxEnd, ok bool) {
 		return up.(*deadlineCtx).seen(now, c.s)
 	case ctxUnderStd:
 		if err := c.parent.Err(); err != nil {
+			if c.phase() == ctxIdle && err != context.DeadlineExceeded {
+				now = 0 // it is not known when: before everything else, by the rule
+			}
 			return ctxEnd{err, context.Cause(c.parent), now, c.s}, true
 		}
 	case ctxUnderOther:

@@ -121,6 +121,9 @@ func (c *deadlineCtx) armUnder(now int64, up context.Context, kind ctxKind) *ctx
 		m.timer = Handle{}
 		c.mu.Unlock()
 		timer.Stop()
+		if register {
+			m.group.register(up) // others may have joined the group already
+		}
 		c.leave(m, false)
 		return m
 	}
