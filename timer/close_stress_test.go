@@ -85,7 +85,7 @@ func rounds(t *testing.T, f func(round int)) {
 // were. Afterwards nothing is left.
 func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 	pending := 1_000_000
-	if RaceEnabled && !stressLong() {
+	if RaceEnabled && !StressLong() {
 		pending = 100_000
 	}
 	warm(t)

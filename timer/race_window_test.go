@@ -275,9 +275,9 @@ func attempts(st [2]windowStats) (n uint64) {
 // stressAttempts is how many attempts the stress makes.
 func stressAttempts() uint64 {
 	switch {
-	case stressLong() && RaceEnabled:
+	case StressLong() && RaceEnabled:
 		return 6e6
-	case stressLong():
+	case StressLong():
 		return 60e6
 	case RaceEnabled:
 		return 60_000
@@ -314,7 +314,7 @@ func TestStress_RaceWindows(t *testing.T) {
 		for what, o := range map[string]outcomes{"Stop": w.stops, "Stop in the middle of the drain": w.middle} {
 			require.NotZero(t, o.yes, "%v: %s", windowKind(k), what)
 			require.NotZero(t, o.no, "%v: %s", windowKind(k), what)
-			if stressLong() && runtime.GOMAXPROCS(0) > 1 {
+			if StressLong() && runtime.GOMAXPROCS(0) > 1 {
 				require.LessOrEqual(t, o.total()/10, min(o.yes, o.no), "%v: %s", windowKind(k), what)
 			}
 		}

@@ -29,12 +29,12 @@ func (x *stressed) run() {
 	x.runs.Inc()
 }
 
-// stressLong says that the stress tests are to go on for minutes.
-func stressLong() bool { return os.Getenv("TICKLESS_STRESS") == "long" }
+// StressLong says that the stress tests are to go on for minutes.
+func StressLong() bool { return os.Getenv("TICKLESS_STRESS") == "long" }
 
 // stressFor is how long a stress goes on: short, or in the long form long.
 func stressFor(short, long time.Duration) time.Duration {
-	if stressLong() {
+	if StressLong() {
 		return long
 	}
 	return short
