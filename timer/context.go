@@ -97,7 +97,9 @@ func (s *Scheduler) withDeadline(parent context.Context, now, due int64, deadlin
 		state:    *atomic.NewUint32(uint32(kind) << ctxKindShift),
 	}
 	if cause != nil {
-		c.more.Store(&ctxMore{ends: &ctxEnds{timeout: cause}})
+		m := new(ctxMore)
+		m.ends.Store(&ctxEnds{timeout: cause})
+		c.more.Store(m)
 	}
 	if kind == ctxUnderOther {
 		// Its methods may take locks that whoever asks later holds: so it is asked

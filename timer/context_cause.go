@@ -26,7 +26,7 @@ func (c *deadlineCtx) causeHolder() any {
 		return nil
 	}
 	cause := c.causeOf(err)
-	if m := c.more.Load(); m == nil || m.ends == nil {
+	if c.ends() == nil {
 		return nil
 	}
 	holder, cancel := context.WithCancelCause(context.Background())
@@ -36,8 +36,8 @@ func (c *deadlineCtx) causeHolder() any {
 
 // causeOf returns the cause of a context that has ended with err.
 func (c *deadlineCtx) causeOf(err error) error {
-	if m := c.more.Load(); m != nil && m.ends != nil && m.ends.cause != nil {
-		return m.ends.cause
+	if ends := c.ends(); ends != nil && ends.cause != nil {
+		return ends.cause
 	}
 	return err
 }

@@ -58,6 +58,9 @@ type ctxMore struct {
 	// done is a chan struct{}, nil until it is asked for. It is set under mu and
 	// read without.
 	done atomic.UnsafePointer
+	// ends is nil for what most contexts have. It is set once, before the context is
+	// handed out or under mu, and read without.
+	ends atomic.Pointer[ctxEnds]
 
 	// From arm on fixed.
 
@@ -77,8 +80,6 @@ type ctxMore struct {
 	alarm interface{ Stop() } // what it has fallen back to in place of timer
 	// hooks are to be told when the context is done.
 	hooks *ctxHook
-	// ends is nil for what most contexts have.
-	ends *ctxEnds
 }
 
 // ctxEnds is what a context has to say of its end, where that is not simply
@@ -205,7 +206,7 @@ func (c *deadlineCtx) settledErr() error {
 	case ctxExceeded:
 		return context.DeadlineExceeded
 	case ctxOther:
-		return c.more.Load().ends.err
+		return c.more.Load().ends.Load().err
 	}
 	return nil
 }
@@ -247,8 +248,8 @@ type ctxEnd struct {
 // timeout is how the context ends when its deadline passes.
 func (c *deadlineCtx) timeout() ctxEnd {
 	end := ctxEnd{context.DeadlineExceeded, context.DeadlineExceeded, c.due.Load(), c.s}
-	if m := c.more.Load(); m != nil && m.ends != nil && m.ends.timeout != nil {
-		end.cause = m.ends.timeout
+	if ends := c.ends(); ends != nil && ends.timeout != nil {
+		end.cause = ends.timeout
 	}
 	return end
 }
@@ -349,10 +350,20 @@ func (c *deadlineCtx) keepLocked(end ctxEnd) {
 		m = new(ctxMore)
 		defer c.more.Store(m)
 	}
-	if m.ends == nil {
-		m.ends = new(ctxEnds)
+	ends := m.ends.Load()
+	if ends == nil {
+		ends = new(ctxEnds)
+		defer m.ends.Store(ends)
 	}
-	m.ends.err, m.ends.cause = end.err, end.cause
+	ends.err, ends.cause = end.err, end.cause
+}
+
+// ends returns what the context has to say of its end, nil if that is nothing.
+func (c *deadlineCtx) ends() *ctxEnds {
+	if m := c.more.Load(); m != nil {
+		return m.ends.Load()
+	}
+	return nil
 }
 
 func (c *deadlineCtx) String() string {
