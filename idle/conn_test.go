@@ -53,7 +53,7 @@ func idleError(t testing.TB, op string, err error) {
 func TestConn_ClosedWhenSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		cs := idle.NewConns(30 * time.Second)
+		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
 		c, far := pipe(t, cs)
 		n, err := c.Read(make([]byte, 1))
 		require.Equal(t, 30*time.Second, time.Since(start))
@@ -73,7 +73,7 @@ func TestConn_ClosedWhenSilent(t *testing.T) {
 func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		cs := idle.NewConns(30 * time.Second)
+		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
 		c, far := pipe(t, cs)
 		go func() { // an echo that takes its time
 			buf := make([]byte, 10)
@@ -107,7 +107,7 @@ func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 // something, and none when it takes nothing.
 func TestConnWrite_ToASlowPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cs := idle.NewConns(30 * time.Second)
+		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
 		c, far := pipe(t, cs)
 		data := make([]byte, 1<<20)
 		for i := range data {
@@ -142,7 +142,7 @@ func TestConnWrite_ToASlowPeer(t *testing.T) {
 
 func TestConnClose_EndsTheWatchingAtOnce(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
+	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
 		t.Error("asked about a closed connection")
 		return true
 	}))
@@ -166,7 +166,7 @@ func TestConn_EvictionRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var asked []time.Duration
-		cs := idle.NewConns(30*time.Second, idle.WithOnIdle(func(c *idle.Conn, since time.Time) bool {
+		cs := idle.NewConns(30*time.Second, idle.WithSlack(0), idle.WithOnIdle(func(c *idle.Conn, since time.Time) bool {
 			require.Equal(t, since, c.Since())
 			asked = append(asked, time.Since(start))
 			switch len(asked) {
@@ -200,7 +200,7 @@ func TestConn_EvictionRefused(t *testing.T) {
 func TestConn_CallbackMayClose(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		clk := timertest.NewClock(epoch)
-		cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
+		cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlack(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
 			require.NoError(t, c.Close())
 			return !refuse
 		}))
@@ -224,7 +224,7 @@ func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := map[*idle.Conn]bool{}
-		cs := idle.NewConns(30*time.Second, idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
+		cs := idle.NewConns(30*time.Second, idle.WithSlack(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
 			mu.Lock()
 			asked[c] = true
 			mu.Unlock()
@@ -262,7 +262,7 @@ func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 func TestConn_CallbackThatPanicsHasNotRefused(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	var got any
-	cs := idle.NewConns(time.Second, idle.WithClock(clk),
+	cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlack(0),
 		idle.WithOnIdle(func(*idle.Conn, time.Time) bool { panic("oops") }),
 		idle.WithPanicHandler(func(v any, _ []byte) { got = v }))
 	c, far := pipe(t, cs)
@@ -277,7 +277,7 @@ func TestConn_CallbackThatPanicsHasNotRefused(t *testing.T) {
 func TestConn_UsersDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		cs := idle.NewConns(30 * time.Second)
+		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
 		c, far := pipe(t, cs)
 		for range 2 {
 			// One that passes is no activity and closes nothing.
@@ -311,7 +311,7 @@ func TestConnSetTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		refused := false
-		cs := idle.NewConns(30*time.Second, idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
+		cs := idle.NewConns(30*time.Second, idle.WithSlack(0), idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
 			refused = !refused
 			return !refused
 		}))
@@ -349,7 +349,7 @@ func TestConn_WhatIsNotSupportedUnderneath(t *testing.T) {
 
 func TestConns_AfterClose(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(time.Second, idle.WithClock(clk))
+	cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlack(0))
 	c, far := pipe(t, cs)
 	require.Equal(t, []*idle.Conn{c}, cs.Close())
 	near2, far2 := net.Pipe()

@@ -43,7 +43,7 @@ type ConnsStats struct {
 // written for timeout. It panics if timeout is not positive.
 func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	checkTimeout("NewConns", timeout)
-	c := connsConfig{config: config{tick: DefaultTick}}
+	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack}}
 	for _, o := range opts {
 		o.applyConns(&c)
 	}

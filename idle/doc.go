@@ -47,7 +47,8 @@
 //
 //   - Never early: nothing is evicted before its timeout has passed since the
 //     last touch that reported true.
-//   - Late by at most a tick, and the time to wake up and to start the callback.
+//   - Late by at most a tick, a hundredth of the timeout ([WithSlack]), and the time
+//     to wake up and to start the callback.
 //   - A thing is evicted at most once for each time that it is watched. If Stop
 //     returned true, it is not.
 //   - An eviction, once decided, is not undone: from then on Touch reports

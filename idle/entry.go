@@ -194,7 +194,7 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 		// The timer may be set too late. If it has fired, expire waits for the
 		// lock and will see to it. Were it not shorter, expire would come early
 		// enough by itself.
-		e.timer.Reset(next.remaining(moment(w), st.core.now()))
+		e.timer.ResetWithin(next.remaining(moment(w), st.core.now()), st.core.slackOf(next))
 	}
 	return true
 }

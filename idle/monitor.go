@@ -31,6 +31,8 @@ type core struct {
 
 	max  int64 // 0: no limit
 	tick time.Duration
+	// slack is the share of its timeout by which an eviction may come later.
+	slack float64
 	timeline
 	s *timer.Scheduler
 	// pool is where callbacks run; nil: where expire does.
@@ -60,7 +62,7 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 	if evict == nil {
 		panic("idle: New with a nil func")
 	}
-	c := config{tick: DefaultTick}
+	c := config{tick: DefaultTick, slack: DefaultSlack}
 	for _, o := range opts {
 		o.applyMonitor(&c)
 	}
@@ -71,7 +73,7 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 }
 
 func (c *core) init(cfg *config) {
-	c.max, c.tick = int64(cfg.maxWatched), cfg.tick
+	c.max, c.tick, c.slack = int64(cfg.maxWatched), cfg.tick, cfg.slack
 	c.timeline = newTimeline(cfg.clock)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()
@@ -96,8 +98,8 @@ func (c *core) evict(e *entry, last Moment) {
 func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) }
 
 // Watch begins to watch v, which is taken as active now. If it is not touched
-// for timeout, it is evicted: never earlier, and later by at most a tick and the
-// time to wake up. A thing that is watched twice has two independent entries.
+// for timeout, it is evicted: never earlier, and later by at most a tick, the slack
+// (see [WithSlack]) and the time to wake up. A thing that is watched twice has two independent entries.
 // The error is [ErrClosed] or [ErrTooMany]. Watch panics if timeout is not
 // positive. O(1).
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {

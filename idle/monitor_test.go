@@ -42,7 +42,7 @@ func virtual(t testing.TB, opts ...idle.MonitorOption) *watched {
 		if w.then != nil {
 			w.then(v)
 		}
-	}, append([]idle.MonitorOption{idle.WithClock(w.clk)}, opts...)...)
+	}, append([]idle.MonitorOption{idle.WithClock(w.clk), idle.WithSlack(0)}, opts...)...)
 	t.Cleanup(func() {
 		balanced(t, w.Stats())
 		require.NoError(t, w.Shutdown(context.Background()))
@@ -445,7 +445,7 @@ func TestMonitor_InABubble(t *testing.T) {
 			at[v] = time.Since(start)
 			mu.Unlock()
 			time.Sleep(time.Hour)
-		})
+		}, idle.WithSlack(0))
 		for i := range 100 {
 			e, err := m.Watch(i, time.Duration(i+1)*time.Second)
 			require.NoError(t, err)
@@ -502,4 +502,38 @@ func TestWithClock_SystemIsTheDefault(t *testing.T) {
 		close(unblock)
 		require.NoError(t, m.Shutdown(t.Context()))
 	})
+}
+
+// Evictions may wait for one another, by a share of their timeouts: then they come
+// with few wake-ups, and still none comes early.
+func TestWithSlack(t *testing.T) {
+	for _, c := range []struct {
+		opts  []idle.MonitorOption
+		slack time.Duration
+		most  int // moments at which any is evicted
+	}{
+		{nil, 300 * time.Millisecond, 11},
+		{[]idle.MonitorOption{idle.WithSlack(0.1)}, 3 * time.Second, 2},
+		{[]idle.MonitorOption{idle.WithSlack(0)}, 0, 100},
+	} {
+		clk := timertest.NewClock(epoch)
+		moments := map[time.Time]bool{}
+		m := idle.New(func(begin time.Time, since time.Time) {
+			require.Equal(t, begin, since)
+			late := clk.Now().Sub(since) - 30*time.Second
+			require.GreaterOrEqual(t, late, time.Duration(0))
+			require.LessOrEqual(t, late, c.slack+idle.DefaultTick)
+			moments[clk.Now()] = true
+		}, append(c.opts, idle.WithClock(clk))...)
+		for range 100 {
+			_, err := m.Watch(clk.Now(), 30*time.Second)
+			require.NoError(t, err)
+			clk.Advance(10 * time.Millisecond)
+		}
+		clk.Advance(time.Minute)
+		require.Zero(t, m.Len())
+		require.LessOrEqual(t, len(moments), c.most)
+	}
+	require.Panics(t, func() { idle.WithSlack(1.1) })
+	require.Panics(t, func() { idle.WithSlack(-0.1) })
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// DefaultTick is the default of [WithTick].
-const DefaultTick = 10 * time.Millisecond
+// Defaults of the options.
+const (
+	DefaultTick  = 10 * time.Millisecond
+	DefaultSlack = 0.01
+)
 
 // A MonitorOption changes how [New] makes a Monitor. Every [Option] is one too.
 type MonitorOption interface{ applyMonitor(*config) }
@@ -28,6 +31,7 @@ type Option interface {
 
 type config struct {
 	tick       time.Duration
+	slack      float64
 	clock      clock.Clock // nil: the system's
 	onPanic    func(v any, stack []byte)
 	maxWatched int // 0: no limit
@@ -60,6 +64,17 @@ func WithTick(tick time.Duration) Option {
 		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, it is %v", tick))
 	}
 	return option(func(c *config) { c.tick = tick })
+}
+
+// WithSlack sets by what share of its timeout an eviction may come later than it had
+// to, so that many come with one wake-up: see [timer.WithSlack]. The default is
+// [DefaultSlack], 0.3 s of a timeout of 30 s. With 0, evictions are late by no more
+// than a tick. WithSlack panics unless share is from 0 to 1.
+func WithSlack(share float64) Option {
+	if !(share >= 0 && share <= 1) {
+		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, it is %v", share))
+	}
+	return option(func(c *config) { c.slack = share })
 }
 
 // WithClock sets the clock, such as a virtual one from package timertest. Then

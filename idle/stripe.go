@@ -38,9 +38,12 @@ func (st *stripe) periodLocked(timeout time.Duration) *period {
 
 // armLocked starts the entry's timer.
 func (st *stripe) armLocked(e *entry, d time.Duration) (err error) {
-	e.timer, err = st.core.s.Start(d, e.expire)
+	e.timer, err = st.core.s.StartWithin(d, st.core.slackOf(e.period.Load()), e.expire)
 	return err
 }
+
+// slackOf returns how late an eviction may be for its slack.
+func (c *core) slackOf(p *period) time.Duration { return time.Duration(c.slack * float64(p.timeout)) }
 
 func (st *stripe) rearmLocked(e *entry, d time.Duration) {
 	if st.armLocked(e, d) != nil {
