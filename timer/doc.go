@@ -18,7 +18,8 @@
 // What there is besides, each on a Scheduler:
 //
 //   - [Scheduler.Start] with its [Handle] is the cheapest timer; it allocates
-//     nothing.
+//     nothing. With [Scheduler.StartWithin] it may wait for others, and costs less
+//     still.
 //   - [Scheduler.AfterFunc], NewTimer, NewTicker, After, Tick and Sleep are those
 //     of package time. The functions of the same names in this package use a
 //     default Scheduler, but for After and Tick, which are package time's: to
@@ -47,7 +48,8 @@
 // # Guarantees
 //
 //  1. Never early: at any tick, level and load.
-//  2. Late by at most one tick, and the time to wake up. That is a tenth of a
+//  2. Late by at most one tick, and the time to wake up; and by the slack that was
+//     asked for, if any was ([WithSlack]). The time to wake up is a tenth of a
 //     millisecond on an idle Linux machine while wake-ups are rare (64 in a row,
 //     then one in 2 ms), and what package time's timers take elsewhere and beyond
 //     that: up to a millisecond while procs are idle. On busy procs it is no more
@@ -69,8 +71,9 @@
 //  7. A callback that panics or hangs harms no other timer.
 //  8. What fired or was stopped is not kept alive, and memory falls after a peak.
 //  9. No wake-ups without work: an idle Scheduler with a million timers uses no CPU.
-//     One wake-up may come for a bucket whose timers were all stopped or moved later
-//     after the poller had gone to sleep on it.
+//     The poller sleeps until a timer is due. One wake-up may come for a bucket whose
+//     first timers were stopped or moved later, and one for a bucket that holds 256
+//     timers or more, to move them down a level in time.
 //  10. Changes of the wall clock do not matter.
 //  11. After Close no goroutine and no file descriptor is left once the callbacks
 //     have ended, for which Shutdown waits. Nor is there one while nothing is

@@ -34,10 +34,11 @@ type modelCase struct {
 	limit  int           // of pending timers; 0: none
 	// tickers: there are tickers too, and so time must not leap.
 	tickers bool
+	slack   bool // timers may wait for others
 }
 
 func (c modelCase) String() string {
-	return fmt.Sprintf("tick=%v/size=%d/shards=%d/start=%v/limit=%d/tickers=%v", c.tick, c.size, c.shards, c.start, c.limit, c.tickers)
+	return fmt.Sprintf("tick=%v/size=%d/shards=%d/start=%v/limit=%d/tickers=%v/slack=%v", c.tick, c.size, c.shards, c.start, c.limit, c.tickers, c.slack)
 }
 
 func modelCases() []modelCase {
@@ -47,7 +48,7 @@ func modelCases() []modelCase {
 			for _, shards := range []int{1, 3} {
 				for _, start := range []time.Duration{0, 12345678912345, math.MaxInt64 - 1<<40} {
 					for kind := range 4 {
-						c := modelCase{tick: tick, size: size, shards: shards, start: start, tickers: kind%2 == 1}
+						c := modelCase{tick: tick, size: size, shards: shards, start: start, tickers: kind%2 == 1, slack: len(cases)%3 == 0}
 						if kind >= 2 {
 							c.limit = 4 * shards
 						}
@@ -87,7 +88,7 @@ type coverage struct {
 	Withdrawn, Received, Ticks, TicksDropped, Rejected          int
 	RejectedReset, AfterClose, HandedBack                       int
 	FellBack, FellBackFired, FellBackStopped, FellBackReset     int
-	FellBackHandedBack                                          int
+	FellBackHandedBack, Waiting                                 int
 	Cascaded                                                    uint64
 }
 
@@ -130,6 +131,9 @@ func newModelRun(t testing.TB, c modelCase, rng choices, cover *coverage) *model
 	if c.limit > 0 {
 		opts = append(opts, timer.WithMaxPending(c.limit))
 	}
+	if c.slack {
+		opts = append(opts, timer.WithSlack(modelShare, modelLeast, modelMost))
+	}
 	r.s = timer.New(opts...)
 	r.clk.Advance(c.start)
 	return r
@@ -144,12 +148,36 @@ func (r *modelRun) failf(format string, args ...any) {
 
 func (r *modelRun) now() int64 { return int64(r.clk.Now().Sub(r.epoch)) }
 
-// dueAt returns the moment at which a deadline's tick comes.
-func (r *modelRun) dueAt(deadline int64) int64 {
+// The Scheduler's slack, if it has any.
+const (
+	modelShare = 0.3
+	modelLeast = 3 * time.Nanosecond
+	modelMost  = time.Minute
+)
+
+// slackOf returns the slack of a timer with delay d that has none of its own.
+func (r *modelRun) slackOf(d time.Duration) time.Duration {
+	if !r.c.slack {
+		return 0
+	}
+	return min(max(time.Duration(modelShare*float64(d)), modelLeast), modelMost)
+}
+
+// dueAt returns the moment at which a deadline's tick comes: with slack, of those in
+// the window that of which the number is divided by the largest power of two.
+func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
 	if deadline%tick != 0 {
 		k++
+	}
+	if last := after(deadline, max(slack, 0)) / tick; last > k {
+		for p := int64(1) << 31; p > 1; p >>= 1 {
+			if t := (k-1)/p*p + p; t > 0 && t <= last { // the first of its multiples
+				k = t
+				break
+			}
+		}
 	}
 	if k > math.MaxInt64/tick {
 		return math.MaxInt64
@@ -184,9 +212,12 @@ func (r *modelRun) delay() time.Duration {
 }
 
 // set gives a timer its deadline, now that it was started or reset.
-func (r *modelRun) set(m *modelTimer, now int64, d time.Duration, fell bool) {
+func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration, fell bool) {
 	m.deadline, m.atOnce, m.fell = after(now, d), d <= 0, fell
-	m.due = r.dueAt(m.deadline)
+	m.due = r.dueAt(m.deadline, slack)
+	if !m.atOnce && !fell && m.due > r.dueAt(m.deadline, 0) {
+		r.cover.Waiting++
+	}
 	m.armed = true
 	switch {
 	case fell:
@@ -245,7 +276,7 @@ func (r *modelRun) fireChan(m *modelTimer) {
 		return
 	}
 	r.n.started++
-	m.due = r.dueAt(m.deadline)
+	m.due = r.dueAt(m.deadline, r.slackOf(time.Duration(m.deadline-m.due)))
 }
 
 // fired counts a timer as fired.
@@ -342,8 +373,12 @@ func (r *modelRun) change() {
 func (r *modelRun) start(now int64) {
 	m := &modelTimer{unread: none}
 	d := r.delay()
+	slack := r.slackOf(d)
 	var err error
 	switch k := r.rng.IntN(8); {
+	case k < 2:
+		slack = r.delay()
+		m.h, err = r.s.StartWithin(d, slack, r.callback(m))
 	case k < 4:
 		m.h, err = r.s.Start(d, r.callback(m))
 	case k < 6:
@@ -353,13 +388,14 @@ func (r *modelRun) start(now int64) {
 		m.c = m.t.C
 	default:
 		d = r.tickerPeriod()
+		slack = r.slackOf(d)
 		m.k = r.s.NewTicker(d)
 		m.c, m.period = m.k.C, int64(d)
 	}
 	r.timers = append(r.timers, m)
 	if ok, fell := r.accepted(m, d, now, err); ok {
 		r.n.started++
-		r.set(m, now, d, fell)
+		r.set(m, now, d, slack, fell)
 	}
 }
 
@@ -478,10 +514,12 @@ func (r *modelRun) stopped(m *modelTimer) {
 // reset gives a timer, whose moment is not now, a new deadline.
 func (r *modelRun) reset(m *modelTimer, now int64) {
 	d := r.delay()
+	slack := r.slackOf(d)
 	was := m.armed
 	switch {
 	case m.k != nil:
 		d = r.tickerPeriod()
+		slack = r.slackOf(d)
 		m.k.Reset(d)
 		m.period, m.unread = int64(d), none
 	case m.t != nil:
@@ -491,7 +529,12 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 			r.failf("Timer.Reset: %v, deadline %d", got, m.deadline)
 		}
 	default:
-		if got := m.h.Reset(d); got != was {
+		reset := m.h.Reset
+		if r.rng.IntN(2) == 0 {
+			slack = r.delay()
+			reset = func(d time.Duration) bool { return m.h.ResetWithin(d, slack) }
+		}
+		if got := reset(d); got != was {
 			r.failf("Handle.Reset: %v, deadline %d", got, m.deadline)
 		}
 		if !was {
@@ -518,7 +561,7 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 			r.cover.ResetFired++
 		}
 	}
-	r.set(m, now, d, fell)
+	r.set(m, now, d, slack, fell)
 	if m.deadline >= old {
 		r.cover.ResetLater++
 	} else {
