@@ -48,8 +48,8 @@
 // # Guarantees
 //
 //  1. Never early: at any tick, level and load.
-//  2. Late by at most one tick, and the time to wake up; and by the slack that was
-//     asked for, if any was ([WithSlack]). The time to wake up is a tenth of a
+//  2. Late by at most one tick, and the time to wake up. With slack, which has to be
+//     asked for ([WithSlack]), also by that. The time to wake up is a tenth of a
 //     millisecond on an idle Linux machine while wake-ups are rare (64 in a row,
 //     then one in 2 ms), and what package time's timers take elsewhere and beyond
 //     that: up to a millisecond while procs are idle. On busy procs it is no more
