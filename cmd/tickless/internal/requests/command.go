@@ -22,6 +22,7 @@ const (
 type flags struct {
 	config   Config
 	tick     time.Duration
+	slack    time.Duration
 	executor string
 	json     bool
 }
@@ -32,6 +33,9 @@ func (f *flags) validate() error {
 	}
 	if f.tick < 0 || f.tick > time.Hour {
 		return fmt.Errorf("the tick must lie between 1ns and 1h, not %v", f.tick)
+	}
+	if f.slack < 0 || f.slack > time.Hour {
+		return fmt.Errorf("the slack must lie between 0 and 1h, not %v", f.slack)
 	}
 	if !slices.Contains(Executors, f.executor) {
 		return fmt.Errorf("the executor must be one of %s, not %q", strings.Join(Executors, ", "), f.executor)
@@ -56,6 +60,7 @@ both sides get the very same ones.`,
   tickless --count 100k --duration 1s         a small load
   tickless --stop-ratio 0 --delay-min 1s      every request times out
   tickless --tick 10ms --executor goroutine   another tick, a goroutine a callback
+  tickless --slack 10ms                       timers wait for one another, to share wake-ups
   tickless --json > result.json               the figures for a program to read`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -78,6 +83,7 @@ both sides get the very same ones.`,
 	flags.DurationVar(&f.config.MinDelay, "delay-min", 100*time.Millisecond, "shortest timeout")
 	flags.DurationVar(&f.config.MaxDelay, "delay-max", 2*time.Second, "longest timeout")
 	flags.DurationVar(&f.tick, "tick", 0, "tick of the scheduler (default: the library's own)")
+	flags.DurationVar(&f.slack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
 	flags.StringVar(&f.executor, "executor", Executors[0], "where its callbacks run: "+strings.Join(Executors, ", "))
 	flags.Uint64Var(&f.config.Seed, "seed", 1, "draws the delays and the answers")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")

@@ -18,6 +18,7 @@ type report struct {
 	DelayMinMS  float64  `json:"delay_min_ms"`
 	DelayMaxMS  float64  `json:"delay_max_ms"`
 	TickNS      int64    `json:"tick_ns"` // 0 is the library's own
+	SlackNS     int64    `json:"slack_ns"`
 	Executor    string   `json:"executor"`
 	Seed        uint64   `json:"seed"`
 	Interrupted bool     `json:"interrupted"`
@@ -31,7 +32,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 	// A side is made when its turn comes and forgotten after it, so that none
 	// pays for another's memory.
 	sides := []func(n int) Backend{
-		func(n int) Backend { return NewTickless(n, f.tick, f.executor) },
+		func(n int) Backend { return NewTickless(n, f.tick, f.slack, f.executor) },
 		NewTime,
 	}
 	// Weighing comes before the plan is drawn, while the heap holds nothing
@@ -93,7 +94,7 @@ func printReport(w io.Writer, f flags, results []Result, interrupted bool) error
 		Machine: cli.ThisMachine(),
 		Count:   f.config.Count, DurationMS: f.config.Duration.Milliseconds(), StopRatio: f.config.StopRatio,
 		DelayMinMS: cli.InMillis(f.config.MinDelay), DelayMaxMS: cli.InMillis(f.config.MaxDelay),
-		TickNS: int64(f.tick), Executor: f.executor, Seed: f.config.Seed,
+		TickNS: int64(f.tick), SlackNS: int64(f.slack), Executor: f.executor, Seed: f.config.Seed,
 		Interrupted: interrupted, Runs: results,
 	})
 }

@@ -127,7 +127,7 @@ func TestRun_SameLoadForEveryBackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{NewTickless(2000, 0, "pool"), NewTime(2000), NewTickless(2000, time.Millisecond, "inline")} {
+	for _, b := range []Backend{NewTickless(2000, 0, 0, "pool"), NewTime(2000), NewTickless(2000, time.Millisecond, 5*time.Millisecond, "inline")} {
 		last := int64(-1)
 		r, err := p.Run(t.Context(), b, func(n int64) { last = n })
 		if err != nil {
@@ -150,7 +150,7 @@ func TestRun_Interrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{NewTickless(c.Count, 0, "goroutine"), NewTime(c.Count)} {
+	for _, b := range []Backend{NewTickless(c.Count, 0, 0, "goroutine"), NewTime(c.Count)} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := p.Run(ctx, b, func(settled int64) {
 			if settled > 0 {
@@ -168,7 +168,7 @@ func TestRun_Interrupted(t *testing.T) {
 }
 
 func TestWeigh(t *testing.T) {
-	for _, b := range []Backend{NewTickless(50_000, 0, "pool"), NewTime(50_000)} {
+	for _, b := range []Backend{NewTickless(50_000, 0, 0, "pool"), NewTime(50_000)} {
 		// What the tests before have left takes more than one collection to go:
 		// its finalizers and pools come first.
 		for range 3 {

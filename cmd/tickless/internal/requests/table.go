@@ -80,7 +80,7 @@ func figures(results []Result) [][]cli.Figure[Result] {
 				}
 				return float64(r.Held.FullGC), true
 			}},
-			{Name: "wake-ups", Format: cli.Whole, Value: func(r Result) (float64, bool) {
+			{Name: "wake-ups of the poller", Format: cli.Whole, Value: func(r Result) (float64, bool) {
 				return cli.Optional(r.Wakeups)
 			}},
 			{Name: "context switches", Format: cli.Whole, Compare: true, Value: func(r Result) (float64, bool) {

@@ -14,17 +14,18 @@ import (
 var Executors = []string{"pool", "goroutine", "inline"}
 
 // NewTickless returns a backend for n requests on a timer.Scheduler of the
-// given tick (zero means the scheduler's own) and executor.
-func NewTickless(n int, tick time.Duration, exec string) Backend {
-	return &tickless{tick: tick, exec: exec, handles: make([]timer.Handle, n)}
+// given tick (zero means the scheduler's own), slack and executor.
+func NewTickless(n int, tick, slack time.Duration, exec string) Backend {
+	return &tickless{tick: tick, slack: slack, exec: exec, handles: make([]timer.Handle, n)}
 }
 
 type tickless struct {
 	tick    time.Duration
+	slack   time.Duration
 	exec    string
 	handles []timer.Handle
 
-	executor  executor.Executor
+	executor  executor.Executor // nil: the Scheduler's own pool
 	scheduler *timer.Scheduler
 }
 
@@ -33,7 +34,6 @@ func (*tickless) Name() string { return "tickless" }
 func (b *tickless) Open() error {
 	switch b.exec {
 	case "pool":
-		b.executor = executor.NewPool()
 	case "goroutine":
 		b.executor = executor.NewGoroutines()
 	case "inline":
@@ -41,7 +41,13 @@ func (b *tickless) Open() error {
 	default:
 		return fmt.Errorf("no executor is named %q", b.exec)
 	}
-	opts := []timer.Option{timer.WithExecutor(b.executor)}
+	var opts []timer.Option
+	if b.executor != nil {
+		opts = append(opts, timer.WithExecutor(b.executor))
+	}
+	if b.slack != 0 {
+		opts = append(opts, timer.WithSlack(0, b.slack, b.slack))
+	}
 	if b.tick != 0 {
 		opts = append(opts, timer.WithTick(b.tick))
 	}
@@ -68,5 +74,9 @@ func (b *tickless) Close() (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return pending, errors.Join(b.scheduler.Shutdown(ctx), b.executor.Shutdown(ctx))
+	err := b.scheduler.Shutdown(ctx)
+	if b.executor != nil {
+		err = errors.Join(err, b.executor.Shutdown(ctx))
+	}
+	return pending, err
 }
