@@ -1,6 +1,11 @@
 // Package alarm is the alarm on the system's clock that a scheduler's poller
 // sleeps by: as exact as the platform allows.
 //
+// All alarms of a process share one hub: a heap of the moments that they are set for,
+// one timer of package time, and on Linux one timerfd with a goroutine that waits for
+// it. However many alarms there are, the runtime and the system see one, and an alarm
+// that is not the first to ring costs them nothing.
+//
 // Package time's timers are late by up to a millisecond in an idle process on
 // Linux, where the runtime sleeps in whole milliseconds. A timerfd is exact there,
 // but late when every proc is busy: what a descriptor wakes goes to the end of the
@@ -26,31 +31,35 @@ import (
 // An Alarm is a [clock.Alarm] that holds resources while it is set.
 type Alarm interface {
 	clock.Alarm
-	// Close unsets the alarm for good and gives back what it holds. The channel
-	// is closed once nothing is left: at once, or when a call of the alarm's
-	// function that is under way has returned.
+	// Close unsets the alarm for good and gives back what is held for it. The
+	// channel is closed once nothing of that is left: at once, or when a call of the
+	// alarm's function that is under way has returned, or when the goroutine that
+	// waits for the descriptor has ended, if no other alarm needs it.
 	Close() <-chan struct{}
 }
 
 // New returns an alarm, not yet set, that calls f when it goes off. It holds
 // nothing until it is first set, and lets go of what it holds soon after it went
 // off or was stopped and was not set again.
+//
+// f may take its time, but has to set the alarm again or stop it first: until then
+// what was held for the alarm is kept.
 func New(f func()) Alarm {
 	if fake() {
 		return On(clock.System(), f)
 	}
-	return newSystem(f)
+	return process().add(f)
 }
 
 // On returns an alarm of the clock's own.
 func On(c clock.Clock, f func()) Alarm { return plain{c.NewAlarm(f)} }
 
-// fake reports whether time is that of a testing/synctest bubble, where it has
-// no monotonic reading.
-func fake() bool {
-	t := time.Now()
-	return t == t.Round(0)
-}
+// fake reports whether time is that of a testing/synctest bubble.
+func fake() bool { return !real(time.Now()) }
+
+// real reports whether t is a reading of the system's clock: one of a bubble's has no
+// monotonic part.
+func real(t time.Time) bool { return t != t.Round(0) }
 
 // plain is a clock's alarm.
 type plain struct{ clock.Alarm }

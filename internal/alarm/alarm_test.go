@@ -157,25 +157,32 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	warm.Reset(time.Second)
 	<-warm.Close()
 	before, goroutines := descriptors(t), runtime.NumGoroutine()
+	const n = 1000
 	var as []Alarm
-	for range 100 {
+	for range n {
 		a := New(func() {})
 		a.Reset(time.Second)
 		as = append(as, a)
 	}
-	require.Equal(t, before+100, descriptors(t))
-	for _, a := range as {
+	require.Equal(t, before+1, descriptors(t), "all share one")
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+1)
+	for _, a := range as[1:] {
 		<-a.Close()
 	}
+	require.Equal(t, before+1, descriptors(t), "the last one needs it")
+	<-as[0].Close()
 	require.Equal(t, before, descriptors(t))
 	// The goroutines have said that they end; the last steps are theirs.
 	for runtime.NumGoroutine() > goroutines {
 		runtime.Gosched()
 	}
 	// Without Close they go too, once nothing is set.
-	for range 100 {
-		New(func() {}).Reset(0)
+	var wg sync.WaitGroup
+	wg.Add(n)
+	for range n {
+		New(wg.Done).Reset(0)
 	}
+	wg.Wait()
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
 		time.Sleep(time.Millisecond)
 	}
@@ -195,24 +202,25 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 // If the timer's goroutine does not get to run, that of a backup does.
 func TestAlarm_Backups(t *testing.T) {
 	rang := make(chan bool)
-	a := newSystem(func() { rang <- true })
+	h := newHub()
+	a := h.add(func() { rang <- true })
 	defer a.Close()
-	for i := range a.backups {
-		a.mu.Lock()
-		a.coarse = time.Now().Add(time.Hour) // no descriptor
-		a.mu.Unlock()
+	for i := range h.backups {
+		h.mu.Lock()
+		h.pace.coarse = h.now() + int64(time.Hour) // no descriptor
+		h.mu.Unlock()
 		a.Reset(time.Millisecond)
-		a.mu.Lock()
-		require.False(t, a.exact)
-		a.timer.Stop()
-		for _, b := range a.backups[:i] {
+		h.mu.Lock()
+		require.False(t, h.exact)
+		h.timer.Stop()
+		for _, b := range h.backups[:i] {
 			b.Stop()
 		}
-		a.mu.Unlock()
+		h.mu.Unlock()
 		<-rang
 	}
 	a.Reset(time.Hour)
-	for _, b := range a.backups {
+	for _, b := range h.backups {
 		require.False(t, b.Stop(), "a moment that is far away has none")
 	}
 }

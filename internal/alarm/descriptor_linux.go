@@ -1,28 +1,39 @@
 package alarm
 
 import (
+	"io"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// descriptor is what makes the alarm exact: a timerfd, and a goroutine that waits
-// until it becomes readable, through the runtime's network poller. The lock of the
-// alarm guards it.
+// descriptor is what makes the hub exact: a timerfd, and a goroutine that waits until
+// it becomes readable, through the runtime's network poller. The lock of the hub
+// guards it.
 //
 // Nothing is ever read from the timerfd. The network poller is edge-triggered, and
 // setting the timerfd again makes it unreadable, so every expiry is an edge. One that
-// comes before the goroutine waits is found by looking at the clock: see wait.
+// comes before the goroutine waits is found by looking at the clock: see block.
 type descriptor struct {
 	// file is the timerfd, nil while there is none.
 	file *os.File
 	raw  syscall.RawConn
-	// waiter numbers the goroutine that waits. inside says that it calls the alarm's
-	// function.
-	waiter uint
-	inside bool
+	// waiter is the one that waits, nil while there is no timerfd; waiters has it, and
+	// those before it that have yet to end.
+	waiter  *waiter
+	waiters []*waiter
+}
+
+// A waiter is a goroutine that waits for a timerfd.
+type waiter struct {
+	raw syscall.RawConn
+	// inside: it calls a member's function. Then it is part of what that member's
+	// Close waits for, and otherwise of what closers' do.
+	inside  bool
+	closers []*member
 }
 
 func (d *descriptor) isOpen() bool { return d.file != nil }
@@ -36,19 +47,32 @@ func (d *descriptor) set(t time.Duration) {
 	})
 }
 
-// takeLocked returns the timerfd, if there is one, for the caller to close; that ends
-// the waiter.
-func (d *descriptor) takeLocked() *os.File {
+// takeLocked takes the timerfd for the caller to close, which ends the waiter. It
+// returns nil if there is none.
+func (d *descriptor) takeLocked() io.Closer {
+	if d.file == nil {
+		return nil
+	}
 	file := d.file
-	d.file, d.raw = nil, nil
+	d.file, d.raw, d.waiter = nil, nil, nil
 	return file
+}
+
+// awaitLocked has the closing of m wait for the waiters that are about to end.
+func (d *descriptor) awaitLocked(m *member) {
+	for _, w := range d.waiters {
+		if w != d.waiter && !w.inside {
+			w.closers = append(w.closers, m)
+			m.left++
+		}
+	}
 }
 
 // openLocked opens the timerfd and starts its waiter, if there is none. It reports
 // false if there is no descriptor to be had: then it is tried again with the next
 // ring.
-func (a *system) openLocked() bool {
-	if a.fd.isOpen() {
+func (h *hub) openLocked() bool {
+	if h.fd.isOpen() {
 		return true
 	}
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
@@ -61,74 +85,72 @@ func (a *system) openLocked() bool {
 		file.Close() // the network poller does not know it
 		return false
 	}
-	a.fd.file, a.fd.raw = file, raw
-	a.waitLocked()
+	h.fd.file, h.fd.raw = file, raw
+	h.waitLocked()
 	return true
 }
 
-// replaceLocked has another goroutine wait in place of one that is held up in the
-// alarm's function.
-func (a *system) replaceLocked() {
-	if a.fd.inside {
-		a.waitLocked()
+// replaceLocked has another goroutine wait in place of one that is held up in a
+// member's function. It reports false if that is not so.
+func (h *hub) replaceLocked() bool {
+	held := h.fd.waiter != nil && h.fd.waiter.inside
+	if held {
+		h.waitLocked()
 	}
+	return held
 }
 
 // waitLocked starts a waiter, in place of one that there may be.
-func (a *system) waitLocked() {
-	a.fd.waiter++
-	a.fd.inside = false
-	a.active++
-	go a.run(a.fd.file, a.fd.raw, a.fd.waiter)
+func (h *hub) waitLocked() {
+	h.fd.waiter = &waiter{raw: h.fd.raw}
+	h.fd.waiters = append(h.fd.waiters, h.fd.waiter)
+	go h.wait(h.fd.waiter)
 }
 
-// run waits and rings until the descriptor is closed or another waiter has taken
+// wait waits and rings until the descriptor is closed or another waiter has taken
 // over.
-func (a *system) run(file *os.File, raw syscall.RawConn, waiter uint) {
-	over := false
-	defer func() {
-		if !over {
-			// f has ended this goroutine, with runtime.Goexit: the lock is held, as
-			// ringLocked left it.
-			a.fd.inside = a.fd.inside && a.fd.waiter != waiter
-			a.active++
-			go a.run(file, raw, waiter)
+func (h *hub) wait(w *waiter) {
+	defer func() { // also if a member's function ends this goroutine
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.fd.waiter == w {
+			h.waitLocked()
 		}
-		a.leaveLocked()
-		a.mu.Unlock()
+		i := slices.Index(h.fd.waiters, w)
+		h.fd.waiters = slices.Delete(h.fd.waiters, i, i+1)
+		for _, m := range w.closers {
+			m.leaveLocked()
+		}
 	}()
-	for {
-		a.wait(raw)
-		a.mu.Lock()
-		if a.fd.file != file || a.fd.waiter != waiter {
-			over = true
-			return
+	for current := true; current; {
+		h.block(w)
+		now := h.now()
+		h.mu.Lock()
+		if h.fd.waiter == w && h.set.first() <= now {
+			w.inside = true
+			h.ringLocked(now)
+			h.mu.Lock()
+			w.inside = false
 		}
-		if now := time.Now(); a.set && !now.Before(a.when) {
-			a.fd.inside = true
-			a.ringLocked(now)
-			if a.fd.waiter == waiter {
-				a.fd.inside = false
-			}
-		}
-		a.mu.Unlock()
+		current = h.fd.waiter == w
+		h.mu.Unlock()
 	}
 }
 
-// wait blocks until the timerfd expires or the file is closed. It may return for
+// block blocks until the timerfd expires or the file is closed. It may return for
 // nothing.
-func (a *system) wait(raw syscall.RawConn) {
+func (h *hub) block(w *waiter) {
 	asked := false
-	// The error would say that the file is closed; run sees that for itself.
-	raw.Read(func(uintptr) bool {
+	// The error would say that the file is closed; wait sees that for itself.
+	w.raw.Read(func(uintptr) bool {
 		if asked {
 			return true // readable
 		}
 		asked = true
 		// From here on an edge is not missed. One that came before belongs to a
 		// moment that has passed.
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.exact && !time.Now().Before(a.when)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.fd.waiter != w || h.exact && h.armed <= h.now()
 	})
 }

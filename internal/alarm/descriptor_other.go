@@ -2,18 +2,18 @@
 
 package alarm
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
-// descriptor is what makes the alarm exact: nothing, here.
+// descriptor is what makes the hub exact: nothing, here.
 type descriptor struct{}
 
-type noFile struct{}
+func (descriptor) isOpen() bool          { return false }
+func (descriptor) set(time.Duration)     {}
+func (descriptor) takeLocked() io.Closer { return nil }
+func (descriptor) awaitLocked(*member)   {}
 
-func (noFile) Close() error { return nil }
-
-func (descriptor) isOpen() bool       { return false }
-func (descriptor) set(time.Duration)  {}
-func (descriptor) takeLocked() noFile { return noFile{} }
-
-func (a *system) openLocked() bool { return false }
-func (a *system) replaceLocked()   {}
+func (h *hub) openLocked() bool    { return false }
+func (h *hub) replaceLocked() bool { return false }

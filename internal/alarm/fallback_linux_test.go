@@ -18,11 +18,12 @@ func TestAlarm_NoDescriptors(t *testing.T) {
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &old)
 	rang := make(chan bool)
-	a := New(func() { rang <- true }).(*system)
+	h := newHub()
+	a := h.add(func() { rang <- true })
 	exact := func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.exact && a.fd.isOpen()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.exact && h.fd.isOpen()
 	}
 	for range 3 {
 		a.Reset(time.Millisecond)

@@ -7,49 +7,54 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// arm sets the alarm by a clock of the test's, and reports whether exactly.
-func (a *system) arm(now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.set, a.when = true, now.Add(time.Second)
-	a.armLocked(now)
-	return a.exact
+// soon is now by a clock of the test's, of which the real one stays short: what is set
+// for then does not ring by itself.
+func (h *hub) soon() int64 { return h.now() + int64(time.Hour) }
+
+// setAt sets the alarm for very soon, and reports whether exactly.
+func (m *member) setAt(now int64) bool {
+	m.h.mu.Lock()
+	defer m.h.mu.Unlock()
+	m.h.moveLocked(m, now+1)
+	m.h.armLocked(now)
+	return m.h.exact
 }
 
-func (a *system) ring(now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ringLocked(now)
+func (m *member) ring(now int64) {
+	m.h.mu.Lock()
+	m.h.moveLocked(m, now)
+	m.h.ringLocked(now)
 }
 
 // A burst of rings is exact, and then one in a while; the rest are left to package
 // time's timer, without being held back.
 func TestAlarm_ExactWhileRingsAreRare(t *testing.T) {
 	rings := 0
-	a := newSystem(func() { rings++ })
+	h := newHub()
+	a := h.add(func() { rings++ })
 	defer a.Close()
-	now := time.Now()
+	now := h.soon()
 	for range burst + 1 {
-		require.True(t, a.arm(now))
+		require.True(t, a.setAt(now))
 		a.ring(now)
 	}
 	for range 1000 {
-		require.False(t, a.arm(now))
+		require.False(t, a.setAt(now))
 		a.ring(now)
 	}
 	require.Equal(t, burst+1+1000, rings)
-	now = now.Add(spacing)
-	require.True(t, a.arm(now), "the many rings of before do not count for longer")
+	now += spacing
+	require.True(t, a.setAt(now), "the many rings of before do not count for longer")
 	a.ring(now)
-	require.False(t, a.arm(now))
+	require.False(t, a.setAt(now))
 	for range 100 {
-		now = now.Add(spacing)
-		require.True(t, a.arm(now))
+		now += spacing
+		require.True(t, a.setAt(now))
 		a.ring(now)
 	}
-	now = now.Add(time.Hour)
+	now += int64(time.Hour)
 	for range burst {
-		require.True(t, a.arm(now))
+		require.True(t, a.setAt(now))
 		a.ring(now)
 	}
 }
@@ -57,16 +62,53 @@ func TestAlarm_ExactWhileRingsAreRare(t *testing.T) {
 // Where the timer rings long before the waiter does, the procs are busy.
 func TestAlarm_LeavesTheDescriptorWhileProcsAreBusy(t *testing.T) {
 	rang := make(chan bool, 1)
-	a := newSystem(func() { rang <- true })
+	h := newHub()
+	a := h.add(func() { rang <- true })
 	defer a.Close()
-	now := time.Now()
-	require.True(t, a.arm(now))
-	a.mu.Lock()
-	a.when = now.Add(-2 * busyAfter)
-	a.fd.waiter++ // the one that there is does not come
-	a.mu.Unlock()
-	a.tick()
+	now := h.soon()
+	require.True(t, a.setAt(now))
+	h.mu.Lock()
+	h.ringLateLocked(now + busyAfter)
 	<-rang
-	require.False(t, a.arm(time.Now()))
-	require.True(t, a.arm(time.Now().Add(2*busyFor)))
+	require.True(t, a.setAt(now), "as late as that it is on an idle one")
+	now += 2 * busyAfter
+	h.mu.Lock()
+	h.ringLateLocked(now)
+	<-rang
+	require.False(t, a.setAt(now))
+	require.False(t, a.setAt(now+busyFor-2))
+	require.True(t, a.setAt(now+busyFor))
+}
+
+// A goroutine that is held up in a function is no sign of that.
+func TestAlarm_KeepsTheDescriptorWhileAFunctionRuns(t *testing.T) {
+	rang, release := make(chan bool, 1), make(chan bool)
+	h := newHub()
+	held := h.add(func() { rang <- true; <-release })
+	a := h.add(func() { rang <- true })
+	held.Reset(time.Millisecond)
+	for first := false; !first; { // until it is the descriptor that rings
+		<-rang
+		h.mu.Lock()
+		first = h.fd.waiter.inside
+		h.mu.Unlock()
+		if !first {
+			held.Reset(time.Millisecond)
+			release <- true
+		}
+	}
+	now := h.soon()
+	require.True(t, a.setAt(now))
+	h.mu.Lock()
+	h.ringLateLocked(now + 2*busyAfter)
+	<-rang
+	h.mu.Lock()
+	require.False(t, h.fd.waiter.inside, "another waits")
+	h.mu.Unlock()
+	require.True(t, a.setAt(now))
+	done := a.Close()
+	<-done // it does not wait for the other
+	done = held.Close()
+	close(release)
+	<-done
 }

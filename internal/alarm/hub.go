@@ -1,0 +1,274 @@
+package alarm
+
+import (
+	"container/heap"
+	"io"
+	"math"
+	"sync"
+	"time"
+)
+
+// A hub is what alarms share: a timer of package time with backups and, on Linux, a
+// timerfd. Both are set for the first of the alarms' moments, and whichever comes
+// first rings.
+//
+// # Who rings
+//
+// Whoever finds that the first moment has passed, with the lock held, takes out all
+// members that are due, sets timer and descriptor for the next, and releases the
+// lock. Only then it calls the functions. So a function that never returns holds up
+// nobody: neither other members, whose functions have goroutines of their own, nor
+// the next ring.
+//
+// What goes to the goroutine that waits for the descriptor is one function at a time.
+// While that runs, nobody waits; so the timer rings in its place, and if it has to,
+// another goroutine waits from then on.
+type hub struct {
+	// start is where moments count from.
+	start time.Time
+
+	mu sync.Mutex
+	// All below is guarded by mu.
+
+	set members
+	// armed is the moment that the hub is armed for: that of the first member, or
+	// never if there is none, or for as long as the one that is calling its function
+	// may be about to set it again.
+	armed int64
+	// exact: the descriptor is set for armed, too.
+	exact bool
+	fd    descriptor
+	// idle is since when the descriptor has not been needed, never if it is.
+	idle int64
+
+	// timer calls tick at timerAt: at armed, or soonEnough before, or at the end of
+	// the linger. backups do so a while after armed.
+	timer   *time.Timer
+	timerAt int64
+	backups [len(backupAfter)]*time.Timer
+	// backed: the backups are set.
+	backed bool
+
+	pace pace
+}
+
+const (
+	never = int64(math.MaxInt64)
+
+	// near is how close a moment has to be for the descriptor to be held for it;
+	// until then package time's timer waits alone, to wake up soonEnough before.
+	near       = int64(time.Second)
+	soonEnough = int64(5 * time.Millisecond)
+	// linger is how long the descriptor is kept when it is not needed.
+	linger = int64(20 * time.Millisecond)
+)
+
+// backupAfter is how long after the timer its backups ring.
+//
+// The timer's function runs on a new goroutine that the runtime puts in front of a
+// proc's run queue. A goroutine that waits for a descriptor goes to the end: on a
+// process whose procs are busy that is late by as long as the queue is. So the timer
+// is always set. The timerfd is set besides, to be exact while procs are idle, when
+// the moment is near and rings are rare.
+//
+// Even the timer's goroutine may be late: if another timer of the process, or
+// anything else, makes a goroutine ready before it gets to run, that one takes its
+// place and it goes to the end of the queue. All that depends on this hub would
+// wait there with it. So the timer has backups.
+var backupAfter = [...]int64{int64(2 * time.Millisecond), int64(10 * time.Millisecond)}
+
+// process returns the process's hub.
+var process = sync.OnceValue(newHub)
+
+func newHub() *hub {
+	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never}
+	h.timer = stopped(h.tick)
+	for i := range h.backups {
+		h.backups[i] = stopped(h.backup)
+	}
+	return h
+}
+
+// stopped returns a timer that is not set.
+func stopped(f func()) *time.Timer {
+	t := time.AfterFunc(math.MaxInt64, f)
+	t.Stop()
+	return t
+}
+
+func (h *hub) add(f func()) *member { return &member{h: h, f: f, index: unset} }
+
+// at returns the moment that t is, a reading of the system's clock.
+func (h *hub) at(t time.Time) int64 { return int64(t.Sub(h.start)) }
+
+func (h *hub) now() int64 { return h.at(time.Now()) }
+
+// after returns the moment that comes d after now.
+func after(now int64, d time.Duration) int64 {
+	return now + min(max(int64(d), 0), never-1-now)
+}
+
+// moveLocked sets a member for a moment.
+func (h *hub) moveLocked(m *member, when int64) {
+	m.when = when
+	if m.index == unset {
+		heap.Push(&h.set, m)
+	} else {
+		heap.Fix(&h.set, m.index)
+	}
+}
+
+// removeLocked unsets a member.
+func (h *hub) removeLocked(m *member) {
+	if m.index != unset {
+		heap.Remove(&h.set, m.index)
+	}
+}
+
+// settleLocked arms the hub unless it is armed for the first moment.
+func (h *hub) settleLocked(now time.Time) {
+	switch {
+	case h.armed != never && h.armed == h.set.first():
+	case !real(now):
+		h.kickLocked()
+	default:
+		h.armLocked(h.at(now))
+	}
+}
+
+// kickLocked has the timer's goroutine do what is to be done, at once: for who is in
+// a bubble and has not the time, and whose goroutines would be the bubble's.
+func (h *hub) kickLocked() {
+	h.timerAt = 0
+	h.timer.Reset(0)
+}
+
+// armLocked arms the hub for the first moment, or for what comes before that.
+func (h *hub) armLocked(now int64) {
+	h.armed = h.set.first()
+	h.exact = false
+	switch {
+	case h.armed == never:
+		h.restLocked(now, never)
+	case h.armed-now > near:
+		h.restLocked(now, h.armed-soonEnough)
+	default:
+		h.idle = never
+		if d := h.armed - now; d > 0 && h.pace.rare(h.armed) && h.openLocked() {
+			h.exact = true
+			h.fd.set(time.Duration(d))
+		}
+		h.timerLocked(now, h.armed)
+		for i, after := range backupAfter {
+			h.backups[i].Reset(time.Duration(h.armed - now + after))
+		}
+		h.backed = true
+	}
+}
+
+// restLocked sets the timer for a moment, or for the end of the linger if there is
+// still a descriptor.
+func (h *hub) restLocked(now, until int64) {
+	if h.backed {
+		for _, b := range h.backups {
+			b.Stop()
+		}
+		h.backed = false
+	}
+	if h.fd.isOpen() {
+		h.idle = min(h.idle, now)
+		until = min(until, h.idle+linger)
+	}
+	h.timerLocked(now, until)
+}
+
+// timerLocked sets the timer for a moment, or stops it.
+func (h *hub) timerLocked(now, at int64) {
+	if h.timerAt == at {
+		return
+	}
+	h.timerAt = at
+	if at == never {
+		h.timer.Stop()
+	} else {
+		h.timer.Reset(time.Duration(max(at-now, 0)))
+	}
+}
+
+// tick is the timer's function.
+func (h *hub) tick() {
+	now := h.now()
+	h.mu.Lock()
+	if now < h.timerAt {
+		h.mu.Unlock() // it has been set for another moment meanwhile
+		return
+	}
+	h.timerAt = never
+	if h.set.first() <= now {
+		h.ringLateLocked(now)
+		return
+	}
+	var file io.Closer
+	if h.idle != never && now-h.idle >= linger {
+		file = h.takeLocked()
+	}
+	h.armLocked(now)
+	h.mu.Unlock()
+	if file != nil {
+		file.Close()
+	}
+}
+
+// backup is the function of the backups.
+func (h *hub) backup() {
+	now := h.now()
+	h.mu.Lock()
+	if h.set.first() <= now {
+		h.ringLateLocked(now)
+		return
+	}
+	h.mu.Unlock()
+}
+
+// ringLateLocked rings for the timer. If the descriptor ought to have done so, the
+// goroutine that waits for it is held up in a function, or does not get to run.
+func (h *hub) ringLateLocked(now int64) {
+	if h.exact && !h.replaceLocked() {
+		h.pace.late(now, now-h.armed)
+	}
+	h.ringLocked(now)
+}
+
+// ringLocked calls the functions of the members that are due, of which there is one at
+// the least, and unlocks the hub before that.
+func (h *hub) ringLocked(now int64) {
+	first := h.popLocked()
+	var rest []*member
+	for h.set.first() <= now {
+		rest = append(rest, h.popLocked())
+	}
+	h.pace.ring(now)
+	h.armed, h.exact = never, false
+	if len(h.set) > 0 {
+		h.armLocked(now)
+	}
+	h.mu.Unlock()
+	if len(rest) > 0 {
+		go callAll(rest)
+	}
+	first.call()
+}
+
+// popLocked takes out the first member, for its function to be called.
+func (h *hub) popLocked() *member {
+	m := heap.Pop(&h.set).(*member)
+	m.left++
+	return m
+}
+
+// takeLocked takes the descriptor, if there is one, for the caller to close without
+// the lock.
+func (h *hub) takeLocked() io.Closer {
+	h.exact, h.idle = false, never
+	return h.fd.takeLocked()
+}

@@ -1,0 +1,164 @@
+package alarm
+
+import (
+	"container/heap"
+	"io"
+	"time"
+)
+
+// A member is an alarm of a hub's. The hub's lock guards all of it but h and f.
+type member struct {
+	h *hub
+	f func()
+
+	// when is the moment that the alarm is set for, and index its place among those
+	// that are set; unset if it is none of them.
+	when  int64
+	index int
+
+	closed bool
+	// left counts what Close's channel waits for: the calls of f that are under way,
+	// and waiters that are about to end. done is that channel, once it is needed.
+	left int
+	done chan struct{}
+}
+
+const unset = -1
+
+func (m *member) Reset(d time.Duration) {
+	h := m.h
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.closed {
+		return
+	}
+	if !real(now) {
+		// It is set from inside a bubble, where nobody knows what time it is. It
+		// rings at once, which an alarm may do at any time.
+		h.moveLocked(m, 0)
+		h.kickLocked()
+		return
+	}
+	h.moveLocked(m, after(h.at(now), d))
+	h.settleLocked(now)
+}
+
+func (m *member) Stop() {
+	h := m.h
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.closed {
+		return
+	}
+	h.removeLocked(m)
+	h.settleLocked(now)
+}
+
+func (m *member) Close() <-chan struct{} {
+	h := m.h
+	now := time.Now()
+	h.mu.Lock()
+	if m.closed {
+		defer h.mu.Unlock()
+		return m.doneLocked()
+	}
+	m.closed = true
+	h.removeLocked(m)
+	var file io.Closer
+	if h.set.first() > after(h.at(now), time.Duration(near)) {
+		file = h.takeLocked() // nobody needs it
+	}
+	h.fd.awaitLocked(m)
+	h.settleLocked(now)
+	done := m.doneLocked()
+	h.mu.Unlock()
+	if file != nil {
+		// This ends the goroutine that waits for the descriptor. It waits until nobody
+		// reads, so it is done without the lock: that goroutine may be about to take
+		// it, inside its Read.
+		file.Close()
+	}
+	return done
+}
+
+// doneLocked returns the channel of a closed member.
+func (m *member) doneLocked() <-chan struct{} {
+	switch {
+	case m.done != nil:
+	case m.left == 0:
+		m.done = closed
+	default:
+		m.done = make(chan struct{})
+	}
+	return m.done
+}
+
+// leaveLocked is called when one of what Close's channel waits for is over.
+func (m *member) leaveLocked() {
+	if m.left--; m.left == 0 && m.done != nil {
+		close(m.done)
+	}
+}
+
+// call calls f. The hub, which has counted the call, is not locked.
+func (m *member) call() {
+	defer func() { // also if f ends this goroutine
+		now := time.Now()
+		m.h.mu.Lock()
+		defer m.h.mu.Unlock()
+		m.leaveLocked()
+		if m.h.armed == never {
+			m.h.settleLocked(now)
+		}
+	}()
+	m.f()
+}
+
+// callAll calls each member's function on a goroutine of its own, the first on this.
+//
+// A goroutine that starts another puts that into its proc's next slot: so they
+// follow each other there, however busy the procs are, where several that one
+// goroutine starts would push each other to the end of the queue.
+func callAll(ms []*member) {
+	if len(ms) > 1 {
+		go callAll(ms[1:])
+	}
+	ms[0].call()
+}
+
+// members are those that are set, as a heap.
+type members []*member
+
+var _ heap.Interface = (*members)(nil)
+
+func (s members) Len() int           { return len(s) }
+func (s members) Less(i, j int) bool { return s[i].when < s[j].when }
+
+func (s members) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].index, s[j].index = i, j
+}
+
+func (s *members) Push(m any) {
+	m.(*member).index = len(*s)
+	*s = append(*s, m.(*member))
+}
+
+func (s *members) Pop() any {
+	last := len(*s) - 1
+	m := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	m.index = unset
+	return m
+}
+
+// first returns the moment of the member that rings first, never if none is set.
+func (s members) first() int64 {
+	if len(s) == 0 {
+		return never
+	}
+	return s[0].when
+}
