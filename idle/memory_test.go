@@ -26,7 +26,7 @@ func TestMonitor_BytesOfAWatchedThing(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figure is that of 64 bits")
 	}
-	// So many that what a shard takes once it was used, 70 kB, does not count.
+	// So many that what a shard takes once it is used, 33 kB, does not count.
 	const n = 1_000_000
 	es := make([]*idle.Entry[*int], n)
 	m := idle.New(func(*int, time.Time) {})

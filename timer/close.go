@@ -131,7 +131,7 @@ func (s *Scheduler) shut() {
 	// All shards see this at the same time. A start that has not seen it holds its
 	// shard's lock, which comes next.
 	s.closed.Store(true)
-	for _, sh := range s.shards {
+	for sh := range s.shards.made() {
 		if left, hasNodes := sh.shut(); hasNodes {
 			left.each(func(e timingwheel.Expired[payload]) {
 				switch e.Tag {

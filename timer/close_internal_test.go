@@ -27,17 +27,17 @@ func TestClose_IsMonotonic(t *testing.T) {
 	}
 	k := NewKeyed(s, func(int, int) {})
 	require.NoError(t, k.Set(keyOf(k, 2), 1, time.Hour))
-	s.shards[1].mu.Lock()
+	s.shards.at(1).mu.Lock()
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Close() })
-	for start(s.shards[0]) == nil {
+	for start(s.shards.at(0)) == nil {
 		runtime.Gosched()
 	}
-	require.ErrorIs(t, start(s.shards[2]), ErrClosed)
+	require.ErrorIs(t, start(s.shards.at(2)), ErrClosed)
 	require.ErrorIs(t, k.Set(keyOf(k, 2), 2, time.Hour), ErrClosed)
-	s.shards[1].mu.Unlock()
+	s.shards.at(1).mu.Unlock()
 	wg.Wait()
-	for _, sh := range s.shards {
+	for _, sh := range allShards(s) {
 		require.ErrorIs(t, start(sh), ErrClosed)
 	}
 }

@@ -78,7 +78,7 @@ func (d *Deadline) Set(t time.Time) {
 		if settled {
 			return
 		}
-		d.sh.s.limit.gather(d.sh.s.shards)
+		d.sh.s.limit.gather(d.sh.s.shards.made())
 	}
 }
 
@@ -105,7 +105,7 @@ func (d *Deadline) Done() <-chan struct{} {
 		if settled {
 			return done
 		}
-		d.sh.s.limit.gather(d.sh.s.shards)
+		d.sh.s.limit.gather(d.sh.s.shards.made())
 	}
 }
 

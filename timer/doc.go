@@ -102,7 +102,7 @@
 //
 // Starting, stopping and resetting a timer are O(1); so is firing it, plus one
 // move for each level that it comes down. A pending timer takes about 32 bytes,
-// a shard that has been used about 70 kB besides.
+// a shard that is in use 33 kB besides, and a Scheduler 5 kB.
 //
 // # When not to use it
 //

@@ -54,7 +54,7 @@ func TestHandle_MoreThanTwoMillionOnOneShard(t *testing.T) {
 func TestHandle_Homes(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
-	sh := s.shards[0]
+	sh := s.shards.at(0)
 	for _, rest := range []uint32{0, 63, 1, 62} {
 		id := bucket.Unpack(5<<26|7, rest)
 		h := sh.handle(id)

@@ -22,7 +22,7 @@ type Keyed[K comparable, V any] struct {
 	s    *Scheduler
 	f    func(K, V)
 	seed maphash.Seed
-	// parts[i] is guarded by s.shards[i].mu.
+	// parts[i] is guarded by the lock of shard i, and empty until that is made.
 	parts []part[K, V]
 }
 
@@ -53,7 +53,7 @@ func NewKeyed[K comparable, V any](s *Scheduler, f func(key K, value V)) *Keyed[
 		s:     s,
 		f:     f,
 		seed:  maphash.MakeSeed(),
-		parts: make([]part[K, V], len(s.shards)),
+		parts: make([]part[K, V], s.config.shards),
 	}
 }
 
@@ -65,7 +65,7 @@ func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
 		panic("timer: a Keyed's key must be equal to itself")
 	}
 	i := int(maphash.Comparable(k.seed, key) % uint64(len(k.parts)))
-	sh := k.s.shards[i]
+	sh := k.s.shards.at(i)
 	sh.mu.Lock()
 	return sh, &k.parts[i]
 }
@@ -81,7 +81,7 @@ func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	err := k.setLocked(sh, p, key, value, now, d)
 	sh.unlock()
 	for err == errGather {
-		k.s.limit.gather(k.s.shards)
+		k.s.limit.gather(k.s.shards.made())
 		sh.mu.Lock()
 		err = k.setLocked(sh, p, key, value, now, d)
 		sh.unlock()
@@ -156,10 +156,10 @@ func (k *Keyed[K, V]) Get(key K) (V, bool) {
 // Len returns the number of keys that are pending. O(shards).
 func (k *Keyed[K, V]) Len() int {
 	n := 0
-	for i := range k.parts {
-		k.s.shards[i].mu.Lock()
-		n += k.parts[i].entries.Len()
-		k.s.shards[i].mu.Unlock()
+	for sh := range k.s.shards.made() {
+		sh.mu.Lock()
+		n += k.parts[sh.index].entries.Len()
+		sh.mu.Unlock()
 	}
 	return n
 }
@@ -177,11 +177,11 @@ func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
 		changes  uint32
 	}
 	var turns []turn
-	for i := range k.parts {
-		sh := k.s.shards[i]
+	for sh := range k.s.shards.made() {
 		sh.mu.Lock()
-		turns = slices.Grow(turns, k.parts[i].entries.Len())
-		for _, e := range k.parts[i].entries.All() {
+		p := &k.parts[sh.index]
+		turns = slices.Grow(turns, p.entries.Len())
+		for _, e := range p.entries.All() {
 			if deadline, ok := sh.wheel.Deadline(e.id); ok {
 				turns = append(turns, turn{sh, e, deadline, e.changes})
 			}

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"errors"
+	"iter"
 	"sync"
 
 	"go.uber.org/atomic"
@@ -115,13 +116,13 @@ func (l *limit) give(n int) {
 // it holds its lock until it has them, and gather, which comes to that lock later,
 // finds them. If it has the lock after gather had it, it finds no plenty. So once
 // gather has had all locks, all credits are here or spent.
-func (l *limit) gather(shards []*shard) {
+func (l *limit) gather(shards iter.Seq[*shard]) {
 	l.gathering.Lock()
 	defer l.gathering.Unlock()
 	if !l.changeSupply(plenty, gathered) {
 		return
 	}
-	for _, sh := range shards {
+	for sh := range shards {
 		sh.mu.Lock()
 		l.giveBackLocked(sh, sh.credit)
 		sh.mu.Unlock()

@@ -22,11 +22,11 @@ func TestLimit_RefusedWithoutALookAtTheShards(t *testing.T) {
 		require.NoError(t, start())
 	}
 	require.ErrorIs(t, start(), ErrTooManyPending)
-	s.shards[1].mu.Lock()
+	s.shards.at(1).mu.Lock()
 	for range 1000 {
 		require.ErrorIs(t, start(), ErrTooManyPending)
 	}
-	s.shards[1].mu.Unlock()
+	s.shards.at(1).mu.Unlock()
 	require.EqualValues(t, 1001, s.Stats().Rejected)
 }
 
@@ -37,7 +37,7 @@ func TestLimit_EveryCreditIsFound(t *testing.T) {
 			s := New(WithShards(shards), WithMaxPending(n))
 			now := s.now()
 			startOn := func(i int) (Handle, error) {
-				sh := s.shards[i%shards]
+				sh := s.shards.at(i % shards)
 				sh.mu.Lock()
 				id, err := sh.startLocked(now, time.Hour, funcPayload(func() {}), tagFunc)
 				sh.unlock()

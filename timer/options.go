@@ -101,10 +101,10 @@ func WithWheelSize(slots int) Option {
 
 // WithShards sets the number of shards that timers are spread over, each with a
 // lock of its own. The default is eight times GOMAXPROCS, or one if a clock is
-// given. A timer is started on a shard that its proc has to itself, so that this
-// takes few of them. But it is stopped from anywhere, and the keys of a [Keyed] are
-// spread over all shards by their hash: then more shards mean less waiting. An
-// unused one takes 5 kB. New panics if n is not positive.
+// given. A shard is made when it is first used. Timers start on the first one; while
+// many of them at a time want it, on one for each proc. The keys of a [Keyed] are
+// spread over all shards by their hash: then more shards mean less waiting. New panics
+// if n is not positive.
 func WithShards(n int) Option {
 	return option(func(c *config) {
 		if n <= 0 {

@@ -65,9 +65,15 @@ type poller struct {
 
 	wakeups, emptyWakeups uint64
 
+	late struct {
+		sync.Mutex
+		*Lateness // of the timers that the poller has fired; nil if there are none
+	}
+
 	// All below belongs to whoever is awake.
 
-	expired [batchSize]timingwheel.Expired[payload]
+	// expired has room for a batch, or is nil. It is kept only while work is done.
+	expired *expiredBatch
 	// batch are callbacks on their way to the executor.
 	batch line
 	// expiring are contexts whose timers have fired, to be ended without a lock.
@@ -76,6 +82,11 @@ type poller struct {
 	// timers that are only to be moved down: see work.
 	due, moves shardList
 }
+
+// expiredBatch is room for the timers of a batch.
+type expiredBatch [batchSize]timingwheel.Expired[payload]
+
+var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
 
 func (p *poller) init(s *Scheduler) {
 	p.s = s
@@ -170,6 +181,7 @@ func (p *poller) run(worked bool) {
 // interrupted puts the poller to sleep in the middle of its work, until the clock
 // is advanced again.
 func (p *poller) interrupted() {
+	p.letGo()
 	p.mu.Lock()
 	p.awake, p.unfinished = false, true
 	p.armed = p.s.now()
@@ -315,6 +327,9 @@ func (p *poller) backlog() bool { return len(p.due)+len(p.moves) > 0 }
 // drain works through a batch of a shard's expired timers, after those of bucket b,
 // if it is queued, have joined them. It reports whether there were any.
 func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
+	if p.expired == nil {
+		p.expired = expiredBatches.Get().(*expiredBatch)
+	}
 	sh.mu.Lock()
 	if queued {
 		sh.wheel.Expire(b.b, b.expiration)
@@ -348,9 +363,9 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 	at := p.s.moment()
 	before := len(p.batch.fs)
 	sh.n.fired += uint64(len(expired))
+	p.recordLateness(expired, at.now)
 	for i := range expired {
 		e := &expired[i]
-		sh.n.lateness.record(time.Duration(at.now - e.Due))
 		if e.Tag == tagContext {
 			p.expiring = append(p.expiring, e.Value.context())
 		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
@@ -360,6 +375,17 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 	callbacks := len(p.batch.fs) - before
 	sh.releaseFiredLocked(len(expired), callbacks, callbacks)
 	clear(expired)
+}
+
+func (p *poller) recordLateness(expired []timingwheel.Expired[payload], now int64) {
+	p.late.Lock()
+	defer p.late.Unlock()
+	if p.late.Lateness == nil {
+		p.late.Lateness = new(Lateness)
+	}
+	for i := range expired {
+		p.late.record(time.Duration(now - expired[i].Due))
+	}
 }
 
 // expireContexts ends the contexts whose timers were found due. They do not wait
@@ -426,6 +452,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	} else {
 		p.alarm.Stop()
 	}
+	p.letGo()
 	p.awake = false
 	p.armed = next
 	if !worked {
@@ -433,6 +460,14 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	}
 	p.up.add(-1)
 	return share, true
+}
+
+// letGo gives back what the poller needs only while it works.
+func (p *poller) letGo() {
+	if p.expired != nil {
+		expiredBatches.Put(p.expired)
+		p.expired = nil
+	}
 }
 
 // discardEmpty takes buckets without timers off the queue's head, so that the
@@ -477,6 +512,11 @@ func (p *poller) shutdown(ctx context.Context) error {
 }
 
 func (p *poller) stats(st *Stats) {
+	p.late.Lock()
+	if p.late.Lateness != nil {
+		st.Lateness.merge(p.late.Lateness)
+	}
+	p.late.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups

@@ -40,7 +40,7 @@ func fillFar(t testing.TB, sh *shard, n int) {
 func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithShards(shards))
-	for _, sh := range s.shards {
+	for _, sh := range allShards(s) {
 		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // in phase
 	}
 	s.hand.way = direct
@@ -52,7 +52,7 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 func TestPoller_DueBeforeMoves(t *testing.T) {
 	const far, shards = 20_000, 4
 	s, clk := manual(shards)
-	for _, sh := range s.shards[:2] {
+	for _, sh := range allShards(s)[:2] {
 		fillFar(t, sh, far)
 	}
 	clk.Advance(crossing - 10*time.Millisecond)
@@ -60,7 +60,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	// shard of those and in one beside; more than a batch.
 	const probes = 2 * (batchSize + 100)
 	for i := range probes {
-		startOn(t, s.shards[1+i%2], 10*time.Millisecond, func() {})
+		startOn(t, s.shards.at(1+i%2), 10*time.Millisecond, func() {})
 	}
 	clk.Advance(10 * time.Millisecond)
 	p := &s.poller
@@ -72,7 +72,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.True(t, p.backlog())
 
 	p.batch.fs = nil
-	startOn(t, s.shards[3], time.Millisecond, func() {})
+	startOn(t, s.shards.at(3), time.Millisecond, func() {})
 	clk.Advance(time.Millisecond)
 	_, pause = p.work()
 	require.Len(t, p.batch.fs, 1, "another falls due meanwhile")
@@ -93,7 +93,7 @@ func TestShard_Phases(t *testing.T) {
 		large := DefaultTick * time.Duration(c.size*c.size) // a slot of the third level
 		small := DefaultTick * time.Duration(c.size)        // one of the second
 		moments := map[time.Duration]bool{}
-		for _, sh := range s.shards {
+		for _, sh := range allShards(s) {
 			for range batchSize { // so many that the slot expires when it begins
 				startOn(t, sh, 2*large, func() {})
 			}
@@ -112,17 +112,17 @@ func TestShard_Phases(t *testing.T) {
 // One hold of a shard's lock takes a batch, and the shards take turns.
 func TestPoller_BatchesAndTurns(t *testing.T) {
 	s, clk := manual(3)
-	for _, sh := range s.shards[:2] {
+	for _, sh := range allShards(s)[:2] {
 		fillFar(t, sh, 3*batchSize)
 	}
 	clk.Advance(crossing - time.Millisecond)
 	for range 3 * batchSize {
-		startOn(t, s.shards[2], time.Millisecond, func() {})
+		startOn(t, s.shards.at(2), time.Millisecond, func() {})
 	}
 	p := &s.poller
 	clk.Advance(time.Millisecond)
 	cascaded := func() (n [3]uint64) {
-		for i, sh := range s.shards {
+		for i, sh := range allShards(s) {
 			n[i] = sh.wheel.Cascaded()
 		}
 		return n
@@ -184,7 +184,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 	for _, step := range []time.Duration{0, 100 * time.Microsecond} {
 		clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
 		s := New(WithClock(clk), WithShards(1))
-		fillFar(t, s.shards[0], 1000*batchSize)
+		fillFar(t, s.shards.at(0), 1000*batchSize)
 		p := &s.poller
 		p.awake = true
 		s.hand.way = direct
@@ -193,7 +193,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		began := clk.now
 		worked, pause := p.work()
 		require.True(t, worked)
-		moved := s.shards[0].wheel.Cascaded()
+		moved := s.shards.at(0).wheel.Cascaded()
 		if step == 0 {
 			require.Negative(t, pause)
 			require.False(t, p.backlog())
@@ -210,7 +210,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 			worked, pause = p.work()
 			require.False(t, worked)
 			require.Zero(t, pause)
-			require.Equal(t, moved, s.shards[0].wheel.Cascaded())
+			require.Equal(t, moved, s.shards.at(0).wheel.Cascaded())
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	s.hand.way = direct
 	const n = 200
 	for i := range n {
-		startOn(t, s.shards[0], time.Duration(i+1)*DefaultTick, func() {})
+		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})
 	}
 	clk.now = clk.now.Add(time.Second)
 	clk.step = 100 * time.Microsecond
@@ -246,7 +246,7 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 		s := New()
 		var awake []bool
 		release := make(chan struct{})
-		sh := s.shards[0]
+		sh := s.shards.at(0)
 		for range 3 {
 			startOn(t, sh, time.Millisecond, func() {
 				s.poller.mu.Lock()
@@ -272,7 +272,7 @@ func TestPoller_OverdueIsTakenOver(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk))
 	ran := 0
-	startOn(t, s.shards[0], time.Second, func() { ran++ })
+	startOn(t, s.shards.at(0), time.Second, func() { ran++ })
 	s.poller.pollOverdue()
 	require.Zero(t, s.Stats().Wakeups, "it is not due")
 	s.poller.alarm.Stop() // and so does not ring

@@ -107,7 +107,7 @@ func newWindowRace(t *testing.T, clk *timertest.Clock, opts ...Option) *windowRa
 		opts = append(opts, WithClock(clk))
 	}
 	r.s = New(append(opts, WithShards(1))...)
-	r.sh = r.s.shards[0]
+	r.sh = r.s.shards.at(0)
 	r.tick = int64(r.s.config.tick)
 	for i := range r.fs {
 		c := &r.all[i]

@@ -18,7 +18,7 @@ func crossed(t *testing.T, s *Scheduler, home *shard, restart, f func()) {
 	id, err := home.startLocked(s.now(), time.Hour, funcPayload(func() {}), tagFunc)
 	home.mu.Unlock()
 	require.NoError(t, err)
-	other := s.shards[1-home.index]
+	other := s.shards.at(1 - home.index)
 	other.mu.Lock() // whoever looks for room stops here
 	var wg sync.WaitGroup
 	wg.Go(restart)

@@ -79,7 +79,7 @@ func (s *Scheduler) Schedule(sched Schedule, f func()) *Job {
 	now := s.wall()
 	c := &calendar{schedule: sched, next: sched.Next(now).Round(0), done: now}
 	if c.next.IsZero() {
-		return &Job{f: f, plan: c, sh: s.shards[0], over: true}
+		return &Job{f: f, plan: c, sh: s.shards.at(0), over: true}
 	}
 	return s.startJob(f, c, min(c.next.Sub(now), watch))
 }

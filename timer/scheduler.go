@@ -23,16 +23,13 @@ type Scheduler struct {
 	clock  clock.Clock
 	system bool // the clock is the system's: time.Since(epoch) reads it best
 	config config
-	shards []*shard
 	limit  *limit // nil: none
 
 	// closed is set once, before the shards are closed: no start is accepted after
 	// another was refused for it.
 	closed atomic.Bool
 
-	// tokens hands each P a *token, and so a shard of its own, most of the time.
-	tokens    sync.Pool
-	nextToken atomic.Uint32
+	shards shards
 
 	// queue holds the buckets of all shards that have timers in them, and only
 	// those, by expiration.
@@ -90,9 +87,6 @@ type dueBucket struct {
 	expiration int64
 }
 
-// token is what a P keeps between two starts: the shard that it uses.
-type token struct{ sh *shard }
-
 // New makes a Scheduler. It panics if an option is out of its range.
 func New(opts ...Option) *Scheduler {
 	c := newConfig(opts)
@@ -105,14 +99,10 @@ func New(opts ...Option) *Scheduler {
 		s.epoch = processEpoch
 	}
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
-	s.shards = make([]*shard, c.shards)
-	for i := range s.shards {
-		s.shards[i] = newShard(s, i)
-	}
+	s.shards.init(s)
 	if c.maxPending > 0 {
 		s.limit = newLimit(c.maxPending, c.shards)
 	}
-	s.tokens.New = func() any { return &token{s.shards[int(s.nextToken.Inc())%c.shards]} }
 	s.hand.init(&c, s.poller.pollOverdue)
 	if s.hand.way == dispatched {
 		s.hand.backlog.limit = s.limit
@@ -165,7 +155,7 @@ func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh 
 			return sh, id, err
 		}
 		sh.unlock()
-		s.limit.gather(s.shards)
+		s.limit.gather(s.shards.made())
 	}
 }
 
@@ -177,7 +167,7 @@ func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p pa
 
 func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, _ error) {
 	for err == errGather {
-		s.limit.gather(s.shards)
+		s.limit.gather(s.shards.made())
 		sh.mu.Lock()
 		id, err = sh.startWithinLocked(now, d, slack, p, tag)
 		sh.unlock()
@@ -188,7 +178,7 @@ func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.D
 // Len returns the number of pending timers. O(shards).
 func (s *Scheduler) Len() int {
 	n := 0
-	for _, sh := range s.shards {
+	for sh := range s.shards.made() {
 		sh.mu.Lock()
 		n += sh.wheel.Len()
 		sh.mu.Unlock()
@@ -199,7 +189,7 @@ func (s *Scheduler) Len() int {
 // Stats returns the Scheduler's counts. O(shards).
 func (s *Scheduler) Stats() Stats {
 	var st Stats
-	for _, sh := range s.shards {
+	for sh := range s.shards.made() {
 		sh.mu.Lock()
 		st.add(&sh.n)
 		st.Pending += sh.wheel.Len()
@@ -209,26 +199,6 @@ func (s *Scheduler) Stats() Stats {
 	s.poller.stats(&st)
 	s.hand.stats(&st)
 	return st
-}
-
-// lockShard locks a shard for a new timer: the one that this P used last, unless
-// that is busy.
-func (s *Scheduler) lockShard() *shard {
-	if len(s.shards) == 1 {
-		s.shards[0].mu.Lock()
-		return s.shards[0]
-	}
-	t := s.tokens.Get().(*token)
-	sh := t.sh
-	if !sh.mu.TryLock() {
-		// Two Ps use this shard, or the poller drains it. Where there is no such
-		// neighbour, starts do not wait for locks.
-		sh = s.shards[(sh.index+1)%len(s.shards)]
-		t.sh = sh
-		sh.mu.Lock()
-	}
-	s.tokens.Put(t)
-	return sh
 }
 
 // now reads the clock: nanoseconds since the epoch, never negative.

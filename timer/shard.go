@@ -14,7 +14,7 @@ import (
 // it. A timer stays with the shard that it was started on.
 type shard struct {
 	s     *Scheduler
-	index int // in s.shards
+	index int
 	// firstHome is the home of the timers whose packed id has the rest 0, which are
 	// nearly all.
 	firstHome home
@@ -69,8 +69,7 @@ const (
 var maxPerShard uint64 = 1<<32 - 1<<20
 
 func newShard(s *Scheduler, index int) *shard {
-	sh := &shard{s: s, index: index, wake: never}
-	sh.n.lateness = new(Lateness)
+	sh := &shard{s: s, index: index, wake: never, closed: s.closed.Load()}
 	sh.firstHome = home{sh, 0}
 	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer), timingwheel.WithPhase(shardPhase(&s.config, index)))
 	return sh
@@ -275,7 +274,7 @@ func (sh *shard) releaseLocked(n int) {
 // is the room that it has among the pending ones.
 func (sh *shard) fireLocked(p payload, tag uint8, held int) {
 	sh.n.fired++
-	sh.n.lateness.record(0)
+	sh.n.atOnce++
 	var at moment
 	if tag != tagFunc {
 		at = sh.s.moment()

@@ -7,6 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// allShards makes all shards of s and returns them.
+func allShards(s *Scheduler) []*shard {
+	all := make([]*shard, s.config.shards)
+	for i := range all {
+		all[i] = s.shards.at(i)
+	}
+	return all
+}
+
 // The wheel would panic under the shard's lock: the start is refused before.
 func TestShard_Full(t *testing.T) {
 	defer func(n uint64) { maxPerShard = n }(maxPerShard)
@@ -23,7 +32,7 @@ func TestShard_Full(t *testing.T) {
 		}
 		require.True(t, s.AfterFunc(time.Hour, func() {}).Stop(), "it fell back")
 		if s.limit != nil {
-			require.Equal(t, 990, s.limit.free+s.shards[0].credit, "no room is lost")
+			require.Equal(t, 990, s.limit.free+s.shards.at(0).credit, "no room is lost")
 		}
 		st := s.Stats()
 		require.EqualValues(t, 3, st.Rejected)

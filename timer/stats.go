@@ -58,13 +58,15 @@ func (s *Stats) add(n *counts) {
 	s.FellBack += n.fellBack
 	s.Rejected += n.rejected
 	s.Cascaded += n.cascaded
-	s.Lateness.merge(n.lateness)
+	s.Lateness.recordMany(0, n.atOnce)
 }
 
 // counts is the part of Stats that a shard keeps, under its lock.
 type counts struct {
 	started, fired, stopped, handedBack, fellBack, rejected, cascaded uint64
-	lateness                                                          *Lateness // apart, for it is large: see home
+	// atOnce counts those fired that were due when they were started or reset. The
+	// lateness of the others is kept by the poller, which has fired them.
+	atOnce uint64
 }
 
 // Lateness is a histogram of durations. Its buckets are an eighth of a power of
@@ -81,12 +83,14 @@ const (
 	latenessBuckets = (64 - latenessSub) << latenessSub
 )
 
-func (l *Lateness) record(d time.Duration) {
+func (l *Lateness) record(d time.Duration) { l.recordMany(d, 1) }
+
+func (l *Lateness) recordMany(d time.Duration, n uint64) {
 	d = max(d, 0)
 	l.max = max(l.max, d)
-	l.total++
-	l.sum += float64(d)
-	l.counts[latenessBucket(d)]++
+	l.total += n
+	l.sum += float64(d) * float64(n)
+	l.counts[latenessBucket(d)] += n
 }
 
 // latenessBucket maps durations below 8 ns to themselves, and others by their

@@ -50,7 +50,7 @@ func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 		if done {
 			return t
 		}
-		s.limit.gather(s.shards)
+		s.limit.gather(s.shards.made())
 	}
 }
 
@@ -99,7 +99,7 @@ func (t *Ticker) Reset(d time.Duration) {
 		if done {
 			return
 		}
-		sh.s.limit.gather(sh.s.shards)
+		sh.s.limit.gather(sh.s.shards.made())
 	}
 }
 
