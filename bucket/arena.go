@@ -17,11 +17,12 @@ type Arena[T any] struct {
 	current uint32
 	// spare is the one empty chunk that is kept; 0 if there is none.
 	spare uint32
-	// Buckets' sentinels come from chunks of their own, which are never given
-	// back: sentinel is the next unused one, up to sentinelEnd.
-	sentinel, sentinelEnd Index
 	// live is the number of entries.
 	live int
+	// base is the generation that a chunk with a new number starts with, if it is not
+	// zero. high is the highest of the chunks that were given back, and of retired
+	// slots.
+	base, high uint64
 }
 
 // New makes an entry that is in no bucket. tag is at most [MaxTag].
@@ -120,8 +121,29 @@ func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 // Len returns the number of live entries.
 func (a *Arena[T]) Len() int { return a.live }
 
-// Chunks returns the number of chunks that memory is held for, without those
-// of buckets' sentinels.
+// Release gives back all memory. All Refs stay stale, and all buckets are gone:
+// nobody may use them any more. It reports false, and does nothing, if there are
+// entries, or if a slot has used up half of its generations: the next ones would
+// begin with what is left. O(chunks held).
+func (a *Arena[T]) Release() bool {
+	if a.live > 0 {
+		return false
+	}
+	high := max(a.base, a.high)
+	for n := range a.dir {
+		if a.dir[n] != nil && a.chunks[n].gen != 0 {
+			high = max(high, a.highest(uint32(n)))
+		}
+	}
+	if high > maxGen/2 {
+		return false
+	}
+	*a = Arena[T]{base: high}
+	return true
+}
+
+// Chunks returns the number of chunks that memory is held for, without those that
+// have room for nothing but buckets.
 func (a *Arena[T]) Chunks() int {
 	n := 0
 	for i := range a.dir {

@@ -11,14 +11,8 @@ type Bucket Index
 // NewBuckets makes k empty buckets, k > 0, with consecutive numbers, and
 // returns the first. Buckets live as long as the arena.
 func (a *Arena[T]) NewBuckets(k int) Bucket {
-	if int(a.sentinelEnd-a.sentinel) < k {
-		chunks := (k + ChunkSize - 1) / ChunkSize
-		a.sentinel = Index(a.appendChunks(chunks)) << chunkShift
-		a.sentinelEnd = a.sentinel + Index(chunks*ChunkSize)
-	}
-	first := a.sentinel
-	a.sentinel += Index(k)
-	for i := first; i < a.sentinel; i++ {
+	first := a.takeFresh(k)
+	for i := first; i < first+Index(k); i++ {
 		*a.link(i) = link{i, i}
 	}
 	return Bucket(first)

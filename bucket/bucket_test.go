@@ -188,6 +188,64 @@ func TestNewBuckets_BetweenEntries(t *testing.T) {
 	}
 }
 
+// The buckets of a timing wheel of three levels, and a few entries.
+func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
+	var a Arena[int]
+	const size = 257
+	var all []Index
+	for round := range 3 {
+		b := a.NewBuckets(size)
+		for k := range 84 {
+			all = append(all, push(&a, b+Bucket(k), k, k)...)
+		}
+		require.Equal(t, 1, a.Chunks(), "round %d", round)
+		checkArena(t, &a)
+	}
+	all = append(all, fill(&a, ChunkSize-3*(size+84))...)
+	require.Equal(t, 1, a.Chunks())
+	require.Zero(t, a.current, "the chunk is full")
+	stale := refs(&a, all)
+	for _, i := range all[:3*84] {
+		a.Unlink(i)
+	}
+	freeAll(&a, all)
+	require.Equal(t, 1, a.Chunks(), "it stays, for the buckets")
+	requireStale(t, &a, stale)
+	checkArena(t, &a)
+	// It is no spare: it is used again before another one is made.
+	require.Zero(t, a.spare)
+	fill(&a, ChunkSize-3*size)
+	require.Equal(t, 1, a.Chunks())
+	fill(&a, 1)
+	require.Equal(t, 2, a.Chunks())
+	// What is left of a chunk is too small: the next one has room.
+	a.NewBuckets(size)
+	require.Equal(t, 2, a.Chunks())
+	checkArena(t, &a)
+}
+
+func TestNewBuckets_InTheSpareChunk(t *testing.T) {
+	var a Arena[int]
+	all := fill(&a, 10)
+	stale := refs(&a, all)
+	freeAll(&a, all)
+	require.NotZero(t, a.spare)
+	b := a.NewBuckets(ChunkSize - 10)
+	require.Zero(t, a.spare)
+	require.Equal(t, 1, a.Chunks())
+	checkArena(t, &a)
+	for k := range ChunkSize - 10 {
+		require.True(t, a.Empty(b+Bucket(k)))
+	}
+	requireStale(t, &a, stale)
+	all = fill(&a, 10)
+	require.Equal(t, 1, a.Chunks())
+	require.Zero(t, a.current)
+	freeAll(&a, all)
+	requireStale(t, &a, stale)
+	checkArena(t, &a)
+}
+
 func TestNewBuckets_MemoryIsNotCountedAndStays(t *testing.T) {
 	var a Arena[int]
 	b := a.NewBuckets(10 * ChunkSize)

@@ -18,11 +18,11 @@ const (
 
 // chunk is what the arena knows about a chunk besides its slots.
 type chunk struct {
-	// gen is the generation that the chunk's fresh slots start with, zero if they
-	// are buckets' sentinels.
+	// gen is the generation that the chunk's fresh slots start with, zero if the
+	// chunk never had any: all of its slots are buckets' sentinels.
 	gen uint64
-	// used counts live and retired slots: there is room while it is less than
-	// ChunkSize. fresh is the first slot never used.
+	// used counts the slots that are live, retired, or buckets' sentinels: there is
+	// room while it is less than ChunkSize. fresh is the first slot never used.
 	used, fresh uint16
 	// free heads the list of freed slots, as position+1; 0 is the end.
 	free uint16
@@ -79,6 +79,54 @@ func (a *Arena[T]) take() (i Index, m *memory[T]) {
 	return Index(n)<<chunkShift | Index(pos), m
 }
 
+// takeFresh returns the first of k consecutive slots that were never used, for
+// sentinels: these have no generation, and their chunk stays. It goes on to take
+// entries, so that a few of them and their buckets share a chunk. O(chunks with room).
+func (a *Arena[T]) takeFresh(k int) Index {
+	if a.dir == nil {
+		a.init()
+	}
+	n := a.chunks[0].next
+	for n != 0 && int(a.chunks[n].fresh)+k > ChunkSize {
+		n = a.chunks[n].next
+	}
+	switch {
+	case n != 0:
+	case k < ChunkSize:
+		n = a.newChunk()
+	default:
+		// Chunks of nothing else, and one for the rest.
+		whole := k / ChunkSize
+		first := Index(a.appendChunks(whole)) << chunkShift
+		if k %= ChunkSize; k > 0 {
+			n = a.appendChunks(1)
+			a.chunks[n].gen = max(a.base, 1)
+			a.linkChunk(n)
+			a.useFresh(n, k)
+		}
+		return first
+	}
+	return Index(n)<<chunkShift | Index(a.useFresh(n, k))
+}
+
+// useFresh takes k fresh slots of chunk n, which has so many, and returns the first.
+func (a *Arena[T]) useFresh(n uint32, k int) (pos uint16) {
+	c := &a.chunks[n]
+	pos = c.fresh
+	c.fresh += uint16(k)
+	c.used += uint16(k)
+	if n == a.spare {
+		a.spare = 0
+	}
+	if c.used == ChunkSize {
+		a.unlinkChunk(n)
+		if a.current == n {
+			a.current = 0
+		}
+	}
+	return pos
+}
+
 // nextChunk finds or makes a chunk with room, and makes it the current one.
 func (a *Arena[T]) nextChunk() {
 	if a.dir == nil {
@@ -98,6 +146,7 @@ func (a *Arena[T]) give(i Index, m *memory[T]) {
 		// Used up: another life would answer to a Ref of an older one. The
 		// slot counts as used for ever, and so its chunk stays.
 		s.word = 0
+		a.high = maxGen
 		return
 	}
 	n := uint32(i >> chunkShift)
@@ -138,13 +187,22 @@ func (a *Arena[T]) emptied(n uint32) {
 	// The next chunk of this number goes on above the highest generation of
 	// this one, so that a Ref from now stays stale then.
 	c := &a.chunks[n]
+	high := a.highest(n)
+	a.high = max(a.high, high)
+	*c = chunk{gen: high}
+	a.dir[n] = nil
+	a.vacant = append(a.vacant, n)
+}
+
+// highest returns the highest generation in chunk n, whose slots are all free, unless
+// they are retired or sentinels.
+func (a *Arena[T]) highest(n uint32) uint64 {
+	c := &a.chunks[n]
 	high := c.gen
 	for p := range a.dir[n].bodies[:c.fresh] {
 		high = max(high, a.dir[n].bodies[p].gen())
 	}
-	*c = chunk{gen: high}
-	a.dir[n] = nil
-	a.vacant = append(a.vacant, n)
+	return high
 }
 
 // newChunk makes a chunk, in a vacant number if there is one, and links it.
@@ -156,7 +214,7 @@ func (a *Arena[T]) newChunk() uint32 {
 		a.dir[n] = new(memory[T])
 	} else {
 		n = a.appendChunks(1)
-		a.chunks[n].gen = 1
+		a.chunks[n].gen = max(a.base, 1)
 	}
 	a.linkChunk(n)
 	return n

@@ -26,7 +26,8 @@
 //   - The payload is cleared when its entry is freed: the arena keeps nothing
 //     alive that the caller has taken out.
 //   - A chunk of [ChunkSize] slots in which no entry is left is given back to
-//     the garbage collector; one empty chunk is kept as a spare.
+//     the garbage collector; one empty chunk is kept as a spare, and those that hold
+//     buckets stay. [Arena.Release] gives back all.
 //   - A bucket hands entries back in the order in which they were pushed.
 //
 // # Concurrency
@@ -39,8 +40,8 @@
 //
 // Every operation is O(1), and so is moving a whole bucket onto another. Giving
 // a chunk back costs O(ChunkSize), paid for by the ChunkSize frees before it.
-// An entry takes 24 bytes and the size of its payload, and so does a bucket: these
-// too are made [ChunkSize] at a time.
+// An entry takes 24 bytes and the size of its payload, and so does a bucket. Memory
+// for both is made [ChunkSize] at a time.
 //
 // # When not to use it
 //

@@ -53,7 +53,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 				tb.Fatalf("vacant chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 			}
 			continue
-		case c.gen == 0: // of buckets
+		case c.gen == 0: // of buckets alone
 			if inRing[n] || *c != (chunk{}) {
 				tb.Fatalf("chunk %d of buckets: in the ring %v, %+v", n, inRing[n], *c)
 			}
@@ -72,7 +72,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 			free[p-1] = true
 			frees++
 		}
-		retired := 0
+		retired := 0 // or of buckets
 		for p := range uint16(ChunkSize) {
 			s, l := &a.dir[n].bodies[p], &a.dir[n].links[p]
 			switch {
@@ -135,7 +135,8 @@ type model struct {
 	stale   []Ref
 	next    int // payload
 
-	retired, givenBack, remade, moved int
+	retired, givenBack, remade, moved, mixed, released int
+	nearlyUsedUp                                       bool
 }
 
 type modelEntry struct {
@@ -268,13 +269,35 @@ func (m *model) moveAll() {
 }
 
 func (m *model) newBuckets() {
-	k := 1 + m.rng.IntN(40)
+	k := 1 + m.rng.IntN(300)
+	chunks := len(m.a.chunks)
 	b := m.a.NewBuckets(k)
+	if len(m.a.chunks) == chunks && len(m.entries) > 0 {
+		m.mixed++
+	}
 	for j := range k {
 		m.buckets = append(m.buckets, b+Bucket(j))
 		m.lists = append(m.lists, nil)
 		m.check(len(m.buckets) - 1)
 	}
+}
+
+// release gives back what the empty arena holds.
+func (m *model) release() {
+	ok := m.a.Release()
+	if ok == m.nearlyUsedUp {
+		m.tb.Fatalf("Release of an empty arena: %v, with generations nearly used up: %v", ok, m.nearlyUsedUp)
+	}
+	if !ok {
+		return
+	}
+	m.released++
+	if m.a.Chunks() > 0 || m.a.dir != nil {
+		m.tb.Fatal("Release has kept memory")
+	}
+	m.buckets, m.lists = nil, nil
+	m.newBuckets()
+	m.checkAll()
 }
 
 func (m *model) check(b int) {
@@ -315,7 +338,7 @@ func (m *model) checkAll() {
 // Random operations against slices. TICKLESS_MODEL is the number of operations,
 // TICKLESS_SEED the seed.
 func TestArena_Model(t *testing.T) {
-	steps := 150_000
+	steps := 600_000
 	if env := os.Getenv("TICKLESS_MODEL"); env != "" {
 		var err error
 		if steps, err = strconv.Atoi(env); err != nil {
@@ -323,12 +346,14 @@ func TestArena_Model(t *testing.T) {
 		}
 	}
 	s := seed(t)
+	var givenBack, remade, mixed int
 	for run, left := range []uint64{maxGen - 1, 3, 0} {
 		m := &model{tb: t, rng: rand.New(rand.NewPCG(s, uint64(run))), entries: map[int]modelEntry{}}
 		m.newBuckets()
 		m.add()
 		m.checkAll()
 		m.a.chunks[m.entries[m.next].index>>chunkShift].gen = maxGen - left
+		m.nearlyUsedUp = left <= 3
 		growing := true
 		for step := range steps / 3 {
 			// The number of entries goes up and down, so that chunks fill
@@ -338,6 +363,11 @@ func TestArena_Model(t *testing.T) {
 				growing = false
 			case n == 0:
 				growing = true
+				if m.rng.IntN(2) == 0 {
+					m.release()
+				}
+			case m.a.Release():
+				t.Fatal("Release of an arena with entries")
 			}
 			up, down := 20, 80
 			if growing {
@@ -354,7 +384,7 @@ func TestArena_Model(t *testing.T) {
 				m.unlink()
 			case p < up+down+33:
 				m.moveAll()
-			case p == up+down+34 && len(m.buckets) < 3*ChunkSize:
+			case p == up+down+34 && len(m.buckets) < ChunkSize/2 && m.rng.IntN(10) == 0:
 				m.newBuckets()
 			}
 			if step%250 == 0 {
@@ -369,10 +399,16 @@ func TestArena_Model(t *testing.T) {
 			m.free()
 		}
 		m.checkAll()
-		t.Logf("generations left %d: %d chunks given back, %d made anew, %d moves, %d slots retired",
-			left, m.givenBack, m.remade, m.moved, m.retired)
-		if m.givenBack == 0 || m.remade == 0 || m.moved == 0 || (m.retired == 0) != (left > 3) {
+		t.Logf("generations left %d: %d chunks given back, %d made anew, %d moves, %d slots retired, %d times buckets among entries, %d releases",
+			left, m.givenBack, m.remade, m.moved, m.retired, m.mixed, m.released)
+		if m.moved == 0 || (m.retired == 0) != (left > 3) || (m.released == 0) != (left <= 3) {
 			t.Error("the run did not see everything it should")
 		}
+		givenBack += m.givenBack
+		remade += m.remade
+		mixed += m.mixed
+	}
+	if givenBack == 0 || remade == 0 || mixed == 0 {
+		t.Error("the runs did not see everything they should")
 	}
 }

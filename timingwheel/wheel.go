@@ -146,6 +146,18 @@ func (w *Wheel[T]) Cascaded() uint64 { return w.cascaded }
 // [bucket.ChunkSize] entries each.
 func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
 
+// Release gives back all memory for entries, buckets and levels, which are made again
+// when they are needed. IDs stay what they are: they name nothing. It reports false,
+// and does nothing, if there are entries, if a bucket is queued, or if IDs have used
+// up half of what there is of them: see [bucket.Arena.Release].
+func (w *Wheel[T]) Release() bool {
+	if w.next != math.MaxInt64 || w.anyQueued() || !w.arena.Release() {
+		return false
+	}
+	w.levels = nil
+	return true
+}
+
 // Clock returns the wheel's time, rounded down to a tick. No queued bucket
 // expires before it.
 func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }

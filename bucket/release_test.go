@@ -1,0 +1,108 @@
+package bucket
+
+import (
+	"math/rand/v2"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Guarantee 5: a stale handle never touches another timer, not even when all memory
+// was given back in between.
+func TestArenaRelease_RefsStayStale(t *testing.T) {
+	var a Arena[int]
+	require.True(t, a.Release(), "of the zero Arena")
+	var stale []Ref
+	rng := rand.New(rand.NewPCG(5, 5))
+	for round := range 8 {
+		var b Bucket
+		n := 1 + rng.IntN(3*ChunkSize)
+		k := 1 + rng.IntN(ChunkSize) // buckets come to lie where entries were, and the other way round
+		if round%2 == 0 {
+			b = a.NewBuckets(k)
+		}
+		all := fill(&a, n)
+		if round%2 == 1 {
+			b = a.NewBuckets(k)
+		}
+		for range 50 {
+			i := rng.IntN(n)
+			stale = append(stale, a.Ref(all[i]))
+			a.Free(all[i])
+			all[i] = a.New(0, 0, 0)
+		}
+		for i := range all {
+			a.PushBack(b+Bucket(i%k), all[i])
+		}
+		live := refs(&a, all)
+		requireFound(t, &a, all, live)
+		requireStale(t, &a, stale)
+		checkArena(t, &a)
+		for i, r := range live {
+			require.False(t, a.Release(), "there are entries")
+			_, ok := a.Remove(r)
+			require.True(t, ok, "entry %d", i)
+		}
+		stale = append(stale, live...)
+		requireStale(t, &a, stale)
+		require.True(t, a.Release())
+		require.Zero(t, a.Chunks())
+		require.Zero(t, a.Len())
+		requireStale(t, &a, stale)
+		require.True(t, a.Release(), "again")
+	}
+	require.Greater(t, a.New(0, 0, 0), Index(0))
+	requireStale(t, &a, stale)
+}
+
+// The highest generation may have been that of a chunk that was given back before.
+func TestArenaRelease_AfterChunksWereGivenBack(t *testing.T) {
+	var a Arena[int]
+	all := fill(&a, 3*ChunkSize)
+	a.dir[2].bodies[7].live(1000)
+	old := a.Ref(all[ChunkSize+7])
+	require.EqualValues(t, 1000, old.gen)
+	freeAll(&a, all)
+	require.Nil(t, a.dir[2])
+	require.True(t, a.Release())
+	for range 3 {
+		all = fill(&a, 3*ChunkSize)
+		requireStale(t, &a, []Ref{old})
+		freeAll(&a, all)
+		require.True(t, a.Release())
+	}
+}
+
+// Were the arena to go on with the generations that are left to the slot with the
+// fewest, all others would have as few.
+func TestArenaRelease_NotWhenGenerationsRunOut(t *testing.T) {
+	for _, c := range []struct {
+		gen  uint64 // the highest that is given
+		want bool
+	}{{maxGen/2 - 1, true}, {maxGen / 2, false}, {maxGen - 1, false}, {maxGen, false}} {
+		var a Arena[int]
+		all := fill(&a, 2*ChunkSize)
+		a.dir[1].bodies[3].live(c.gen)
+		stale := refs(&a, all)
+		freeAll(&a, all)
+		require.Equal(t, c.want, a.Release(), "generation %d", c.gen)
+		all = fill(&a, 2*ChunkSize)
+		requireStale(t, &a, stale)
+		freeAll(&a, all)
+		checkArena(t, &a)
+	}
+}
+
+func TestArenaRelease_LetsGoOfTheMemory(t *testing.T) {
+	a := new(Arena[int])
+	a.NewBuckets(257)
+	a.Free(a.New(0, 1, 0))
+	m := weak.Make(a.dir[1])
+	before := heapInUse()
+	require.NotNil(t, m.Value())
+	require.True(t, a.Release())
+	require.Less(t, heapInUse(), before-20<<10)
+	require.Nil(t, m.Value())
+	require.EqualValues(t, 1<<chunkShift, a.New(0, 1, 0))
+}
