@@ -56,7 +56,7 @@ func TestWheelRelease_OnlyWhenNothingIsQueued(t *testing.T) {
 	}
 	require.True(t, w.Contains(id))
 	n, _ = w.Advance(2001, out)
-	require.Equal(t, []Expired[int]{{3, 2001, 0}}, out[:n])
+	require.Equal(t, []Expired[int]{{3, 2001, 2001, 0}}, out[:n])
 
 	// One whose bucket expires when time ends.
 	last, ok := w.Add(1<<63-1, 4)
