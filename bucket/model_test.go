@@ -338,7 +338,7 @@ func (m *model) checkAll() {
 // Random operations against slices. TICKLESS_MODEL is the number of operations,
 // TICKLESS_SEED the seed.
 func TestArena_Model(t *testing.T) {
-	steps := 600_000
+	steps := 300_000
 	if env := os.Getenv("TICKLESS_MODEL"); env != "" {
 		var err error
 		if steps, err = strconv.Atoi(env); err != nil {
