@@ -102,7 +102,7 @@ func TestContext_CancelledWhileItStartsToWait(t *testing.T) {
 		parent, cancelParent := context.WithTimeout(context.Background(), time.Hour)
 		first, cancelFirst := s.WithTimeout(parent, time.Minute)
 		second, cancelSecond := s.WithTimeout(parent, 2*time.Hour) // it needs no timer
-		sh := s.shards[0]
+		sh := s.shards.at(0)
 		key := chanAddress(parent.Done())
 		stripe := s.ctxs.stripe(key)
 
