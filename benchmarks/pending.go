@@ -42,7 +42,7 @@ type pending struct {
 }
 
 // freshness is how old the pending timers of a workload may get: then they are
-// started anew, so that they do not fire.
+// started again, so that they do not fire.
 const freshness = 10 * time.Second
 
 // withPending runs body as sub-benchmarks n= and p=, with n timers of m pending,
@@ -114,7 +114,7 @@ func (p *pending) fillFast() {
 	runtime.GC()
 }
 
-// startAgain stops the timers and starts them anew.
+// startAgain stops the timers and starts them again.
 func (p *pending) startAgain() {
 	p.each(func(g int) {
 		first, n := p.share(g)

@@ -47,7 +47,7 @@ func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duratio
 	for todo := b.N; todo > 0; todo -= p.n {
 		now := min(todo, p.n)
 		p.some(slots, now, func(own []int32) {
-			// In turn, or timers that are made anew would lie in memory in the
+			// In turn, or new timers would lie in memory in the
 			// order in which they are moved.
 			own = slices.Clone(own)
 			slices.Sort(own)

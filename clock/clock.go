@@ -4,9 +4,8 @@ import "time"
 
 // A Clock tells the time and makes alarms that follow it.
 //
-// Two calls of Now must never go backwards for durations taken with
-// [time.Time.Sub]: the system clock keeps that by its monotonic reading, a
-// virtual clock by never being set back.
+// Now must never go backwards, as measured by [time.Time.Sub]. The system clock
+// guarantees that by its monotonic reading, a virtual clock by never being set back.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
@@ -16,9 +15,8 @@ type Clock interface {
 	NewAlarm(f func()) Alarm
 }
 
-// Wall is what a clock may have besides, if the time of day that it shows can be
-// set without the durations that it measures being changed. Of a clock without
-// it, Now is the time of day too.
+// Wall is implemented by a clock whose time of day can be set without changing the
+// durations that it measures. For a clock without it, Now is the time of day too.
 type Wall interface {
 	// Wall returns the time of day, without a monotonic reading.
 	Wall() time.Time
@@ -27,9 +25,9 @@ type Wall interface {
 // An Alarm calls one function at one moment at a time. It is the part of
 // [time.Timer], as made by [time.AfterFunc], that a scheduler needs.
 //
-// An alarm that is replaced or stopped at the very moment it goes off may
-// still call its function: callers must look at the time and at their own
-// state rather than trust the call.
+// An alarm that is reset or stopped at the moment when it goes off may still call its
+// function. So the function must look at the time and at its own state, rather than
+// trust the call.
 type Alarm interface {
 	// Reset sets the alarm to go off once, after d, in place of any moment it
 	// was set for before. A d of zero or less goes off at once, though never

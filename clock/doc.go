@@ -1,5 +1,5 @@
-// Package clock says what the rest of the library needs of time: to read it
-// and to be woken at a moment.
+// Package clock is what the rest of the library needs of time: to read it, and to
+// wake up at a moment.
 //
 // # Usage
 //
@@ -8,8 +8,8 @@
 //
 // # Guarantees
 //
-// An [Alarm] never runs its function before the moment it was set for, as the
-// clock that made it tells the time.
+// An [Alarm] never runs its function before the moment that it was set for, by the
+// clock that made it.
 //
 // # Concurrency
 //
@@ -17,6 +17,6 @@
 //
 // # When not to use it
 //
-// It is no general substitute for package time: it has no formatting, no
-// parsing and no tickers, just what a scheduler stands on.
+// It does not replace package time: it has no formatting, no parsing and no tickers,
+// only what a scheduler needs.
 package clock

@@ -30,6 +30,30 @@ func ExamplePool() {
 	// executor: shut down
 }
 
+// Callbacks run on the caller, one after another: what a test wants.
+func ExampleInline() {
+	e := executor.NewInline()
+	e.Submit(func() {
+		e.Submit(func() { fmt.Println("inner") }) // runs here and now
+		fmt.Println("outer")
+	})
+	fmt.Println("after", e.Stats().Run, "callbacks")
+	// Output:
+	// inner
+	// outer
+	// after 2 callbacks
+}
+
+// A callback that blocks delays no other.
+func ExampleGoroutines() {
+	e := executor.NewGoroutines()
+	ready := make(chan struct{})
+	e.Submit(func() { <-ready })
+	e.Submit(func() { close(ready) })
+	fmt.Println(e.Shutdown(context.Background()), e.Stats().Run)
+	// Output: <nil> 2
+}
+
 func ExamplePool_SubmitBatch() {
 	pool := executor.NewPool(executor.WithMaxWorkers(1))
 	batch := make([]func(), 0, 4)

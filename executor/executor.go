@@ -5,38 +5,38 @@ import (
 	"errors"
 )
 
-// An Executor runs callbacks. [Inline], [Goroutines] and [Pool] are the three
-// of this package; a program may bring its own.
+// An Executor runs callbacks. This package has three: [Inline], [Goroutines] and
+// [Pool]. A program may bring its own.
 type Executor interface {
-	// Submit hands f over to be run once. An error, [ErrShutdown] or
-	// [ErrOverloaded], means that f has not run and never will.
+	// Submit accepts f, to run it once. An error, [ErrShutdown] or [ErrOverloaded],
+	// means that f has not run and never will.
 	//
-	// What f panics with is recovered and goes to the panic handler. That
-	// includes the panic of calling a nil f, which is accepted like any other.
+	// If f panics, the panic is recovered and goes to the panic handler. A nil f is
+	// accepted like any other, and panics when it is called.
 	Submit(f func()) error
 
-	// SubmitBatch hands over fs in order and returns how many of them, from
-	// the front, were accepted; the error is nil exactly when all were. The
-	// slice is the caller's again on return.
+	// SubmitBatch submits fs in order and returns how many of them, from the front,
+	// it accepted. The error is nil if and only if it accepted all. The caller may
+	// reuse the slice after the return.
 	SubmitBatch(fs []func()) (accepted int, err error)
 
-	// Shutdown refuses new work from the moment it is called and waits until
-	// everything that was accepted has run. If ctx ends first it returns the
-	// error of ctx, and the callbacks still run to their end. It may be called
-	// several times and from several goroutines: each call waits for itself.
+	// Shutdown refuses new work from the moment it is called, and waits until all
+	// accepted callbacks have ended. If ctx ends first it returns the error of ctx;
+	// the callbacks still run to their end. Several goroutines may call it, several
+	// times: each call waits.
 	//
-	// A callback that calls Shutdown waits for itself, so it gets nothing but
-	// the error of its ctx: give it one that ends.
+	// A callback that calls Shutdown waits for itself, until ctx ends: pass a ctx
+	// that does.
 	Shutdown(ctx context.Context) error
 }
 
 var (
-	// ErrShutdown is the error of work that was offered after Shutdown, or
-	// that was waiting for room when Shutdown was called.
+	// ErrShutdown is returned for work that is submitted after Shutdown, or that
+	// waits for room when Shutdown is called.
 	ErrShutdown = errors.New("executor: shut down")
 
-	// ErrOverloaded is the error of work that a [Pool] refused because its
-	// queue was full and its policy is [Reject].
+	// ErrOverloaded is returned for work that a [Pool] refuses because its queue is
+	// full and its policy is [Reject].
 	ErrOverloaded = errors.New("executor: overloaded")
 )
 

@@ -2,9 +2,8 @@ package executor
 
 import "context"
 
-// A Goroutines runs each callback on a goroutine of its own, as
-// time.AfterFunc does. No callback ever waits for another; the price is a
-// goroutine's start for each.
+// A Goroutines runs each callback on a goroutine of its own, as time.AfterFunc does.
+// No callback ever waits for another. Each costs the start of a goroutine.
 type Goroutines struct {
 	gate gate // first: see gate
 }
@@ -50,8 +49,8 @@ func (e *Goroutines) Shutdown(ctx context.Context) error { return e.gate.shutdow
 // MayBlock reports false: Submit never waits.
 func (e *Goroutines) MayBlock() bool { return false }
 
-// Stats returns the counts. Nothing is ever queued, and each callback that
-// runs is a worker.
+// Stats returns the counts. Nothing is ever queued. Each running callback counts as a
+// worker.
 func (e *Goroutines) Stats() Stats {
 	s := e.gate.stats()
 	s.Workers, s.PeakWorkers = s.Running, int(e.gate.peak.Load())

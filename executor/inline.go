@@ -2,14 +2,14 @@ package executor
 
 import "context"
 
-// An Inline runs each callback on the goroutine that submits it, before
-// Submit returns. It is what deterministic tests and single-threaded event
-// loops want, and callbacks so short that any hand-over costs more.
+// An Inline runs each callback on the goroutine that submits it, before Submit
+// returns. It suits deterministic tests, single-threaded event loops, and callbacks
+// so short that any hand-over would cost more.
 //
-// A callback that blocks blocks its submitter. A callback that submits
-// another runs it inside itself. runtime.Goexit ends the submitting goroutine,
-// as it would in a plain call: a t.FailNow in a callback ends its test, and
-// the rest of a batch is then neither run nor accepted.
+// A callback that blocks blocks its submitter. A callback that submits another runs
+// that inside itself. runtime.Goexit ends the submitting goroutine, as it would in a
+// plain call: a t.FailNow in a callback ends its test, and the rest of a batch is
+// then neither run nor accepted.
 type Inline struct {
 	gate gate // first: see gate
 }
@@ -57,8 +57,7 @@ func (e *Inline) Shutdown(ctx context.Context) error { return e.gate.shutdown(ct
 // MayBlock reports true: Submit takes as long as its callback.
 func (e *Inline) MayBlock() bool { return true }
 
-// Stats returns the counts. Every callback is one that its caller ran, and
-// there are no workers.
+// Stats returns the counts. The caller runs every callback, and there are no workers.
 func (e *Inline) Stats() Stats {
 	s := e.gate.stats()
 	s.CallerRan = s.Submitted

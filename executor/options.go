@@ -37,18 +37,18 @@ type poolOption func(*poolConfig)
 
 func (o poolOption) applyPool(c *poolConfig) { o(c) }
 
-// WithPanicHandler has h called with the value of every panic in a callback
-// and the stack of the goroutine that panicked, on that goroutine, before the
-// callback counts as ended. Calls may come from several goroutines at a time.
-// The default prints both to standard error. A nil h is refused.
+// WithPanicHandler sets the function that is called when a callback panics, with the
+// value of the panic and the stack. It runs on the goroutine that panicked, before
+// the callback counts as ended. Several goroutines may call it at a time. The default
+// prints both to standard error. It panics if h is nil.
 //
-// A panic of h is not recovered. On a goroutine of the executor it ends the
-// process, and that is how to choose a crash:
+// A panic of h is not recovered. On a goroutine of the executor it ends the process.
+// So this makes a panic in a callback end the program:
 //
 //	executor.WithPanicHandler(func(v any, _ []byte) { panic(v) })
 //
-// Where the callback runs on the submitting goroutine ([Inline],
-// [CallerRuns]), it reaches the caller of Submit.
+// Where callbacks run on the submitting goroutine ([Inline], [CallerRuns]), the panic
+// of h reaches the caller of Submit.
 func WithPanicHandler(h func(v any, stack []byte)) Option {
 	if h == nil {
 		panic("executor: WithPanicHandler: nil handler")
@@ -56,10 +56,10 @@ func WithPanicHandler(h func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.panicHandler = h })
 }
 
-// WithWorkers sets how many workers a [Pool] starts before it lets callbacks
-// wait: the number that runs while no callback holds its worker up. The
-// default is GOMAXPROCS as it is at construction. Fewer than 1 is refused, as
-// is more than a given WithMaxWorkers.
+// WithWorkers sets how many workers a [Pool] starts before it lets callbacks wait. It
+// starts more when callbacks hold their workers up. The default is the GOMAXPROCS of
+// the moment when the pool is made. WithWorkers panics if n is less than 1, and
+// NewPool if it is more than a given WithMaxWorkers.
 func WithWorkers(n int) PoolOption {
 	if n < 1 {
 		panic("executor: WithWorkers: fewer than 1 worker")
@@ -67,13 +67,12 @@ func WithWorkers(n int) PoolOption {
 	return poolOption(func(c *poolConfig) { c.workers = n })
 }
 
-// WithMaxWorkers bounds how far a [Pool] grows beyond its base when callbacks
-// block. The default is unbounded, which means one worker for each callback
-// that has not ended. When it is below the default of WithWorkers it lowers
-// that too. Fewer than 1 is refused.
+// WithMaxWorkers bounds how far a [Pool] grows beyond its base when callbacks block.
+// The default is unbounded: up to one worker for each callback that has not ended. If
+// n is below the default of WithWorkers it lowers that too. WithMaxWorkers panics if
+// n is less than 1.
 //
-// A bounded pool whose workers are all blocked runs nothing until one of them
-// comes back.
+// A bounded pool whose workers all block runs nothing until one of them returns.
 func WithMaxWorkers(n int) PoolOption {
 	if n < 1 {
 		panic("executor: WithMaxWorkers: fewer than 1 worker")
@@ -81,9 +80,9 @@ func WithMaxWorkers(n int) PoolOption {
 	return poolOption(func(c *poolConfig) { c.maxWorkers = n })
 }
 
-// WithQueue bounds how many callbacks may wait in a [Pool] that no worker has
-// been started for; [WithOverload] says what happens to one more. The default
-// is unbounded. Fewer than 1 is refused.
+// WithQueue bounds how many callbacks may wait in a [Pool], beyond those for which it
+// has started a worker. [WithOverload] says what happens to one more. The default is
+// unbounded. It panics if n is less than 1.
 func WithQueue(n int) PoolOption {
 	if n < 1 {
 		panic("executor: WithQueue: fewer than 1 callback")
@@ -91,9 +90,9 @@ func WithQueue(n int) PoolOption {
 	return poolOption(func(c *poolConfig) { c.queue = n })
 }
 
-// WithOverload sets what a [Pool] does with a callback when its queue is
-// full. The default is [Block]. It means nothing without [WithQueue], since
-// the queue is then never full. An unknown policy is refused.
+// WithOverload sets what a [Pool] does with a callback when its queue is full. The
+// default is [Block]. It has no effect without [WithQueue], since the queue is then
+// never full. It panics if the policy is unknown.
 func WithOverload(policy Overload) PoolOption {
 	if policy < Block || policy > Reject {
 		panic("executor: WithOverload: unknown policy")
@@ -101,8 +100,8 @@ func WithOverload(policy Overload) PoolOption {
 	return poolOption(func(c *poolConfig) { c.overload = policy })
 }
 
-// OnLook has f called after each look of a pool's watchdog, on the watchdog's
-// goroutine and without a lock. It is for this module's other packages.
+// OnLook sets a function that a pool's watchdog calls after each look, on its own
+// goroutine and without a lock. It is for other packages of this module.
 //
 // The watchdog's goroutine and that of a scheduler's alarm compete for the place in
 // front of a proc's run queue: if their timers go off together, the one that loses

@@ -1,7 +1,7 @@
 package executor
 
-// An Overload is what a [Pool] with a bounded queue does with a callback for
-// which there is no room. None of them drops anything silently.
+// An Overload says what a [Pool] with a bounded queue does with a callback for which
+// there is no room. No policy drops a callback silently.
 type Overload int
 
 const (
@@ -10,8 +10,8 @@ const (
 	// goroutine, the wait ends there: package timer's WithMaxPending brings it to
 	// those who start timers.
 	//
-	// A callback that submits to its own pool may wait for itself: with
-	// bounded workers all of which do so, for ever.
+	// A callback that submits to its own pool may wait for itself. If the workers are
+	// bounded and all of them do so, they wait for ever.
 	Block Overload = iota
 
 	// CallerRuns runs the callback on the submitting goroutine, ahead of
@@ -36,10 +36,9 @@ func (o Overload) String() string {
 	return "unknown"
 }
 
-// MayBlock reports whether Submit may take as long as a callback does: when
-// the queue is bounded and the policy is [Block] or [CallerRuns]. Who must not
-// be held up, such as the poller of a scheduler, then puts a goroutine of its
-// own in front.
+// MayBlock reports whether Submit may take as long as a callback does. It may if the
+// queue is bounded and the policy is [Block] or [CallerRuns]. A caller that must not
+// be held up, such as a scheduler's poller, then submits from another goroutine.
 func (p *Pool) MayBlock() bool { return p.bound != unbounded && p.overload != Reject }
 
 // roomLocked returns how many callbacks may be added: what the bound leaves,

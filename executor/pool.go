@@ -12,12 +12,12 @@ import (
 // A Pool runs callbacks on few goroutines while they are short, and on as
 // many as it takes when they block.
 //
-// It starts up to its base of workers ([WithWorkers]) as work comes in. They
-// take one callback at a time, in the order of submission, and end as soon as
-// nothing waits: an idle pool has no goroutine. While callbacks wait, a
-// watchdog looks every millisecond whether they wait for workers that are
-// held up, and multiplies the workers if so; see tick. A goroutine that finds
-// work in small pieces runs it by itself: see [Pool.Share].
+// It starts up to its base of workers ([WithWorkers]) as work comes in. They take one
+// callback at a time, in the order of submission, and end as soon as nothing waits:
+// an idle pool has no goroutine. While callbacks wait, a watchdog checks every
+// millisecond whether they wait for workers that are held up. If so it multiplies the
+// workers. A goroutine that finds work in small pieces may run it by itself: see
+// [Pool.Share].
 //
 // It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
 // that block get a goroutine each, with a delay of a few milliseconds.
@@ -77,8 +77,7 @@ func NewPool(opts ...PoolOption) *Pool {
 	return p
 }
 
-// Submit hands f to the pool. When the queue is full it does what the
-// overload policy says.
+// Submit hands f to the pool. When the queue is full, the overload policy decides.
 func (p *Pool) Submit(f func()) error {
 	p.mu.Lock()
 	if p.closed || p.waiting.Load() > 0 || p.roomLocked() == 0 {
@@ -94,10 +93,9 @@ func (p *Pool) Submit(f func()) error {
 	return nil
 }
 
-// SubmitBatch hands fs to the pool, in order. When the queue is full before
-// the end of fs, the overload policy decides about each that is left: [Block]
-// feeds them as room appears, [CallerRuns] runs one and tries again, [Reject]
-// refuses them all.
+// SubmitBatch hands fs to the pool, in order. When the queue is full before the end
+// of fs, the overload policy decides about the rest: [Block] adds them as room
+// appears, [CallerRuns] runs one and tries again, [Reject] refuses them all.
 func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	for err == nil && accepted < len(fs) {
 		p.mu.Lock()

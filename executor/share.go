@@ -2,22 +2,22 @@ package executor
 
 import "go.uber.org/atomic"
 
-// A Share is callbacks that the goroutine which submitted them will run itself.
+// A Share holds callbacks that the goroutine which submitted them will run itself.
 type Share struct {
 	p     *Pool
 	first func()
 	rest  *share // nil if there is no more
 }
 
-// Share hands fs over as SubmitBatch does, but to be run by the calling goroutine,
-// which must soon call the Share's Run: so nobody has to be woken for callbacks that
-// are short. The slice is the caller's again on return. It is for who finds work in
-// small pieces and has a goroutine for it, such as the poller of a scheduler.
+// Share submits fs as SubmitBatch does, but the calling goroutine runs them: it must
+// soon call the Share's Run. No other goroutine has to wake up for short callbacks.
+// It is for callers that find work in small pieces on a goroutine of their own, such
+// as a scheduler's poller. The caller may reuse the slice after the return.
 //
-// The callbacks do not wait behind those in the queue. If one of them lasts, the
-// watchdog puts those behind it into the queue, so that they wait for milliseconds
-// at most. On a pool with [WithMaxWorkers] or [WithQueue] Share is SubmitBatch, and
-// Run does nothing. After Shutdown it accepts nothing.
+// The callbacks do not wait behind those in the queue. If one of them takes long, the
+// watchdog moves those behind it to the queue, so they wait for milliseconds at most.
+// On a pool with [WithMaxWorkers] or [WithQueue], Share does what SubmitBatch does,
+// and Run does nothing. After Shutdown it accepts nothing.
 func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 	if p.bound != unbounded || p.max != unbounded {
 		accepted, err = p.SubmitBatch(fs)
@@ -44,10 +44,10 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 	return s, len(fs), nil
 }
 
-// Run runs the callbacks. What they panic with is recovered, as on a worker. If one
-// panics or ends the goroutine, by runtime.Goexit, another goroutine runs those
-// behind it. A Share that Pool.Share returned must be run exactly once; the zero
-// Share does nothing.
+// Run runs the callbacks. It recovers their panics, as a worker does. If one panics
+// or ends the goroutine with runtime.Goexit, another goroutine runs those behind it.
+// Call Run exactly once for each Share that Pool.Share returns. The zero Share does
+// nothing.
 func (s Share) Run() {
 	if s.p != nil {
 		s.p.runShare(s.first, s.rest)

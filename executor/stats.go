@@ -1,9 +1,8 @@
 package executor
 
-// Stats are an executor's counts since it was made, and what it holds now.
+// Stats holds an executor's counts since it was made, and what it has now.
 //
-// At every quiet moment, which is one at which no callback is being handed
-// over, taken or ended:
+// While no callback is being submitted, taken or ended:
 //
 //	Submitted          = Run + Queued + Running
 //	offered to Submit  = Submitted + Rejected

@@ -9,12 +9,13 @@
 //
 // # Guarantees
 //
-// A request's context is done once its deadline has passed, never before, and no
-// later than the slack allows, if there is any; or when the context that the request
-// came with is. The deadline costs no timer while nobody waits for it.
+// A request's context is done once its deadline has passed, never before, and at most
+// the slack later. It is also done when the context that the request came with is.
+// The deadline costs no timer while nobody waits for it.
 //
 // # When not to use it
 //
 // [http.TimeoutHandler] also answers the client with an error when the time is up,
-// and buffers the response to do so. Handler leaves what to answer to the handler.
+// and buffers the response to do so. With Handler, your handler decides what to
+// answer.
 package httptimeout

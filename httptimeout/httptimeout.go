@@ -63,9 +63,9 @@ func Handler(s *timer.Scheduler, timeout time.Duration, h http.Handler, opts ...
 	})
 }
 
-// Transport returns a RoundTripper that has base, or [http.DefaultTransport] if that
-// is nil, make requests whose contexts are done after timeout. That includes reading
-// the response's body. It panics if timeout is not positive.
+// Transport returns a RoundTripper that passes requests on to base, with contexts
+// that are done after timeout. The time includes reading the response's body. A nil
+// base means [http.DefaultTransport]. It panics if timeout is not positive.
 func Transport(s *timer.Scheduler, timeout time.Duration, base http.RoundTripper, opts ...Option) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

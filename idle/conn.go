@@ -12,20 +12,19 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Conn is a connection that is closed when it has neither read nor written for
-// a while. What waits in a Read or a Write then gets [ErrIdle]. It is made by a
-// [Listener] or by [Conns.Wrap].
+// A Conn is a connection that is closed when it has neither read nor written for a
+// timeout. A pending Read or Write then returns [ErrIdle]. A [Listener] or
+// [Conns.Wrap] makes it.
 //
-// Activity is every byte that came or went: a Read that returns some, a Write or
-// a copy each time that a piece of at most 64 KiB has been taken by the
-// operating system, of a fast copy more. Waiting is none. Bytes that the peer
-// sends count when they are read.
+// Activity is every byte that came or went. A Read counts when it returns some. A
+// Write or a copy counts each time that the operating system has taken a piece of at
+// most 64 KiB, or a larger one of a fast copy. Waiting does not count. Bytes that the
+// peer sends count when they are read.
 //
-// Deadlines are the underlying connection's, and mean what they always do. A Conn
-// has the methods of [*net.TCPConn] that others look for by asserting to an
-// interface; where the connection underneath lacks one, its error is
-// [errors.ErrUnsupported]. Reading from and writing to a Conn with [io.Copy] uses
-// sendfile and splice where that would without the Conn.
+// Deadlines are those of the underlying connection. A Conn has the methods of
+// [*net.TCPConn] that code looks for with type assertions. Where the underlying
+// connection lacks one, it returns [errors.ErrUnsupported]. [io.Copy] to or from a
+// Conn uses sendfile and splice where it would without the Conn.
 type Conn struct {
 	under net.Conn
 	conns *Conns
@@ -171,8 +170,8 @@ func (c *Conn) SetTimeout(timeout time.Duration) {
 // Since returns the time of the connection's last activity.
 func (c *Conn) Since() time.Time { return c.conns.monitor.Time(c.entry.Load().Last()) }
 
-// NetConn returns the connection underneath. What is read from it or written to
-// it directly is no activity.
+// NetConn returns the connection underneath. Bytes that you read from it or write to
+// it directly do not count as activity.
 func (c *Conn) NetConn() net.Conn { return c.under }
 
 // LocalAddr returns the local address.
@@ -194,8 +193,8 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return c.explain("set", c.under.SetWriteDeadline(t))
 }
 
-// CloseRead shuts down the reading side. The connection is still watched: what
-// is written is activity.
+// CloseRead shuts down the reading side. The connection is still watched: writes
+// count as activity.
 func (c *Conn) CloseRead() error {
 	if u, ok := c.under.(interface{ CloseRead() error }); ok {
 		return c.explain("close", u.CloseRead())
@@ -203,8 +202,8 @@ func (c *Conn) CloseRead() error {
 	return unsupported("CloseRead", c.under)
 }
 
-// CloseWrite shuts down the writing side, so that the peer reads an end of file.
-// The connection is still watched: what is read is activity.
+// CloseWrite shuts down the writing side, so that the peer reads an end of file. The
+// connection is still watched: reads count as activity.
 func (c *Conn) CloseWrite() error {
 	if u, ok := c.under.(interface{ CloseWrite() error }); ok {
 		return c.explain("close", u.CloseWrite())
@@ -212,11 +211,11 @@ func (c *Conn) CloseWrite() error {
 	return unsupported("CloseWrite", c.under)
 }
 
-// SyscallConn returns access to the file descriptor. A Read or Write of it that
-// was carried out is activity.
+// SyscallConn returns access to the file descriptor. A successful Read or Write
+// through it counts as activity.
 //
-// It does not tell package os what that would need to send a file past the Conn:
-// a copy from a file goes through ReadFrom, with sendfile all the same.
+// Package os cannot use it to send a file past the Conn. A copy from a file goes
+// through ReadFrom, and uses sendfile all the same.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	sc, ok := c.under.(syscall.Conn)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Conns closes connections that have gone silent: those that it wraps, and those
-// that its listeners accept. Make one with [NewConns]. All its methods may be
-// called from any goroutine.
+// A Conns closes connections that have gone silent: those that it wraps, and those
+// that its listeners accept. Make one with [NewConns]. Any goroutine may call its
+// methods.
 type Conns struct {
 	// Fixed by NewConns.
 
@@ -23,8 +23,8 @@ type Conns struct {
 	}
 }
 
-// ConnsStats are counts of connections. Wrapped = Evicted + Closed + Open, at
-// every moment.
+// ConnsStats holds counts of connections. At every moment Wrapped = Evicted + Closed
+// + Open.
 type ConnsStats struct {
 	// Wrapped counts the connections, wrapped or accepted.
 	Wrapped uint64
@@ -32,7 +32,7 @@ type ConnsStats struct {
 	Evicted uint64
 	// Closed counts those that their users closed.
 	Closed uint64
-	// Open is how many have been neither.
+	// Open is how many are open.
 	Open int
 
 	// Refused counts the evictions that the callback of WithOnIdle refused.
@@ -52,8 +52,8 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	return cs
 }
 
-// Wrap returns a Conn over c, which is watched from now on; c itself is not to
-// be used any more. After Close the error is [ErrClosed], and c stays as it is.
+// Wrap returns a Conn over c, which is watched from now on. Do not use c itself any
+// more. After Close the error is [ErrClosed], and c stays as it is.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{under: c, conns: cs, timeout: cs.timeout}
 	// Counted before, so that it is by the time that it may be evicted.
@@ -65,7 +65,7 @@ func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	return w, nil
 }
 
-// Listener returns a Listener over l, whose connections these are.
+// Listener returns a Listener over l, whose connections cs watches.
 func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{under: l, conns: cs} }
 
 // Stats returns the counts.
@@ -75,16 +75,15 @@ func (cs *Conns) Stats() ConnsStats {
 	return cs.mu.n
 }
 
-// Close ends the watching, and returns the connections that are open, in no
-// particular order: they stay so, and can be used as before, but will not be
-// closed for being idle. No connection is wrapped any more. Close waits for
-// nothing: see [Monitor.Close]. There is no need to call it if all connections
-// get closed: nothing is left behind then.
+// Close ends the watching, and returns the open connections, in no particular order.
+// They stay open and usable, and will not be closed for being idle. From now on Wrap
+// returns [ErrClosed]. Close waits for nothing: see [Monitor.Close]. There is no need
+// to call it if all connections are closed: then nothing is left behind.
 func (cs *Conns) Close() []*Conn { return cs.monitor.Close() }
 
 // Shutdown ends the watching as Close does, and waits until all callbacks have
-// returned; it returns ctx's error if that ends first. The open connections are
-// kept for a call of Close to return.
+// returned. If ctx ends first it returns the error of ctx. A later call of Close
+// returns the open connections.
 func (cs *Conns) Shutdown(ctx context.Context) error { return cs.monitor.Shutdown(ctx) }
 
 func (cs *Conns) count(f func(*ConnsStats)) {

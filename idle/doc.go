@@ -13,35 +13,33 @@
 //	}
 //	lease.Stop()
 //
-// An event loop that knows the time tells it with [Entry.TouchAt], and a touch
-// costs a few nanoseconds.
+// An event loop that knows the time passes it to [Entry.TouchAt]. A touch then costs
+// a few nanoseconds.
 //
-// A [Listener] closes the connections that it has accepted and that neither
-// read nor write, for servers of any kind, net/http's and those over TLS among
-// them:
+// A [Listener] closes those of its connections that neither read nor write. It works
+// for any server, such as that of net/http, and over TLS:
 //
 //	l, err := net.Listen("tcp", addr)
 //	err = http.Serve(idle.NewListener(l, 30*time.Second), handler)
 //
-// [Conns] does the same for connections that were dialed, and for several
-// listeners together; [WithOnIdle] asks before it closes one.
+// [Conns] does the same for dialed connections, and for several listeners together.
+// [WithOnIdle] sets a function that may refuse an eviction.
 //
 // # How it works
 //
-// A touch moves no timer. It raises the time of the last activity, one atomic
-// word. When the timer of an entry ends and the entry was touched meanwhile, it
-// is set anew, to when the entry will be idle if nobody touches it again, or to
-// shortly before, so that many are looked at together: about once in a timeout,
-// however often it is touched. The state of an entry is
-// part of the same word, so that a touch and the decision to evict are each one
-// compare-and-swap, of which one comes first.
+// A touch moves no timer. It raises the time of the last activity, one atomic word.
+// When the timer of an entry fires and the entry was touched meanwhile, the timer
+// starts again, for when the entry will be idle if nobody touches it again, or for
+// shortly before, so that many entries share a wake-up. That happens about once in a
+// timeout, however often the entry is touched. The state of an entry is part of the
+// same word. So a touch and the decision to evict are each one compare-and-swap, and
+// one of them comes first.
 //
 // A Monitor has a [timer.Scheduler] of its own rather than one that is shared.
-// Timeouts of seconds need no tick of a tenth of a millisecond: with one of ten
-// ([DefaultTick]) the timers that end come in batches, and wake-ups, which cost
-// far more than the timers, are few. The clock is known to be the same. And
-// [Monitor.Close] can hand back exactly what was watched without keeping a list
-// of it.
+// Timeouts of seconds need no tick of a tenth of a millisecond. With a tick of ten
+// milliseconds ([DefaultTick]) timers fire in batches, and wake-ups, which cost far
+// more than timers, are few. [Monitor.Close] can return exactly what was watched
+// without keeping a list of it.
 //
 // # Guarantees
 //
@@ -49,10 +47,9 @@
 //     last touch that reported true.
 //   - Late by at most a tick, a hundredth of the timeout ([WithSlack]), and the time
 //     to wake up and to start the callback.
-//   - A thing is evicted at most once for each time that it is watched. If Stop
-//     returned true, it is not.
-//   - An eviction, once decided, is not undone: from then on Touch reports
-//     false. Touches never go backwards.
+//   - Each entry is evicted at most once, and never after a Stop that returned true.
+//   - An eviction, once decided, is final: from then on Touch reports false. An older
+//     touch never replaces a later one.
 //   - Nothing is lost: watched = evicted + stopped + handed back + watching.
 //   - A callback that blocks or panics harms no other.
 //   - What was evicted or stopped is not kept alive.
@@ -65,23 +62,23 @@
 //
 // # Concurrency
 //
-// Every method may be called from any goroutine and from inside callbacks.
-// Callbacks run concurrently, except under a virtual clock, where they run one by
-// one on the goroutine that advances it. Touches take no lock. What a goroutine
-// did before Watch happens before the callback.
+// Any goroutine may call any method, and so may callbacks. Callbacks run
+// concurrently. Under a virtual clock they run one by one, on the goroutine that
+// advances the clock. Touches take no lock. What a goroutine did before Watch happens
+// before the callback.
 //
 // # Complexity
 //
 // Everything is O(1). A touch allocates nothing. A watched thing takes 90 bytes
-// besides the caller's pointer, if many have the same timeout: 48 for the Entry,
-// with the pointer, 16 for a closure, and 34 for the timer. (A time.AfterFunc
-// whose callback knows what it is for takes 130 to 160.)
+// besides the caller's pointer, if many have the same timeout: 48 for the Entry, with
+// the pointer, 16 for a closure, and 34 for the timer. (A time.AfterFunc with a
+// closure takes 130 to 160.)
 //
 // # When not to use it
 //
-// For a few hundred connections, [net.Conn]'s SetReadDeadline before each Read is
-// as good: it costs what a time.Timer's Reset does, and needs a Read that is
-// pending. [net/http.Server]'s IdleTimeout closes connections between requests
-// and knows what a request is; this package knows of bytes. For a deadline that
-// activity does not move, use package timer.
+// For a few hundred connections, [net.Conn]'s SetReadDeadline before each Read is as
+// good: it costs as much as a time.Timer's Reset, and needs a pending Read.
+// [net/http.Server]'s IdleTimeout closes connections between requests and knows what
+// a request is; this package only sees bytes. For a deadline that activity does not
+// extend, use package timer.
 package idle

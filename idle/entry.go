@@ -8,8 +8,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// An Entry is one thing that a [Monitor] watches, or has watched. All its
-// methods may be called from any goroutine.
+// An Entry is one thing that a [Monitor] watches, or has watched. Any goroutine may
+// call its methods.
 type Entry[T any] struct {
 	// First, so that the Monitor finds the Entry from it.
 	entry
@@ -32,7 +32,7 @@ type Entry[T any] struct {
 // The state and the time of the last activity are one word. A touch replaces the
 // word of a live entry by a later one. Each arrow out of live replaces the very
 // word that it was decided on: so if a touch comes in between, the decision is
-// made anew, and if the touch comes after, it finds the entry not live and
+// made again, and if the touch comes after, it finds the entry not live and
 // reports false. There is no way back to live.
 //
 // A touch takes no lock and does not know of the timer. While the entry is
@@ -77,19 +77,19 @@ func (p *period) remaining(last, now Moment) time.Duration {
 	return p.timeout // last lies ahead, and the sum overflows
 }
 
-// looks is into how many parts a timeout is divided, at least, by the moments at
-// which its entries are looked at.
-const looks = 64
+// rechecks is the least number of parts into which the shared moments of rechecking
+// divide a timeout.
+const rechecks = 64
 
-// look returns in how long to look again at an entry that will be idle in d.
+// recheckIn returns in how long to check an entry again that will be idle in d.
 //
-// While heartbeats come, all that a look finds out is that there is no hurry, and
-// the wake-up for it costs more than the look. So what was touched is looked at a
-// little early, at moments that many entries share; only if it has not been
-// touched since, the next look has to be punctual. The moments of one timeout are
-// among those of all shorter ones.
-func (p *period) look(now Moment, d time.Duration) time.Duration {
-	grain := uint64(1) << (bits.Len64(uint64(p.timeout/looks)|1) - 1)
+// While heartbeats come, each check only finds that the entry is not idle, and the
+// wake-up for it costs more than the check. So an entry that was touched is checked a
+// little early, at moments that many entries share. Only if it has not been touched
+// since, the next check has to be punctual. The moments of one timeout are among
+// those of all shorter ones.
+func (p *period) recheckIn(now Moment, d time.Duration) time.Duration {
+	grain := uint64(1) << (bits.Len64(uint64(p.timeout/rechecks)|1) - 1)
 	if grain <= uint64(p.stripe.core.tick) {
 		return d // they share the tick as it is
 	}
@@ -102,27 +102,27 @@ func (p *period) look(now Moment, d time.Duration) time.Duration {
 // Value returns what is watched.
 func (e *Entry[T]) Value() T { return e.value }
 
-// Touch tells of activity now. It reports whether the entry is still watched: if
-// true, it will not be evicted before its timeout has passed from now. If false,
-// it was stopped or handed back, or its eviction has been decided and the
-// callback runs or will.
+// Touch records activity at this moment. It reports whether the entry is still
+// watched. If true, the entry will not be evicted before its timeout has passed from
+// now. If false, the entry was stopped or handed back, or its eviction has been
+// decided; then the callback has run, is running or will run.
 func (e *Entry[T]) Touch() bool { return e.touch() }
 
-// TouchAt is Touch for callers who know the time, a reading of [Monitor.Now]. A
-// touch that is older than another changes nothing, so the moments need not
-// come in order. A moment ahead of the clock keeps the entry from eviction until
-// its timeout has passed from then.
+// TouchAt is like Touch, for callers that know the time, from [Monitor.Now]. An older
+// touch does not replace a later one, so moments need not come in order. A moment
+// ahead of the clock keeps the entry from eviction until its timeout has passed from
+// then.
 func (e *Entry[T]) TouchAt(at Moment) bool { return e.touchAt(at) }
 
-// Stop ends the watching. It reports true if the callback will never run because
-// of this call, and false if there was nothing to stop: the entry was stopped
-// before or handed back, or its eviction has been decided. It does not wait for
-// a callback that runs.
+// Stop ends the watching. It reports true if this call keeps the callback from ever
+// running. It reports false if there was nothing to stop: the entry was stopped or
+// handed back before, or its eviction has been decided. It does not wait for a
+// running callback.
 func (e *Entry[T]) Stop() bool { return e.stop() }
 
-// SetTimeout changes the timeout. It counts from the last activity, so that a
-// shorter one may evict at once; it is no activity itself. It reports whether
-// the entry is still watched. A timeout that is not positive panics.
+// SetTimeout changes the timeout, which counts from the last activity. So a shorter
+// one may evict at once. SetTimeout is no activity itself. It reports whether the
+// entry is still watched. It panics if timeout is not positive.
 func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
 	checkTimeout("SetTimeout", timeout)
 	return e.setTimeout(timeout)
@@ -131,7 +131,7 @@ func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
 // Timeout returns the timeout.
 func (e *Entry[T]) Timeout() time.Duration { return e.period.Load().timeout }
 
-// Last returns the moment of the last activity, also once the entry is no longer
+// Last returns the moment of the last activity, also when the entry is no longer
 // watched.
 func (e *Entry[T]) Last() Moment { return moment(e.word.Load()) }
 
@@ -218,7 +218,7 @@ func (e *entry) expire() {
 		}
 		p, now := e.period.Load(), st.core.now()
 		if d := p.remaining(moment(w), now); d > 0 {
-			st.rearmLocked(e, p.look(now, d))
+			st.rearmLocked(e, p.recheckIn(now, d))
 			break
 		}
 		if e.word.CompareAndSwap(w, w|evicted) {

@@ -6,9 +6,9 @@ import (
 )
 
 var (
-	// ErrClosed is returned for what was to be watched after Close or Shutdown.
+	// ErrClosed is returned by Watch and Wrap after Close or Shutdown.
 	ErrClosed = errors.New("idle: closed")
-	// ErrTooMany is returned for what would be one more than [WithMaxWatched]
+	// ErrTooMany is returned by Watch when as many are watched as [WithMaxWatched]
 	// allows.
 	ErrTooMany = errors.New("idle: too many watched")
 	// ErrIdle is the error of reads and writes on a connection that was closed

@@ -75,6 +75,34 @@ func ExampleEntry_TouchAt() {
 	// 2 left
 }
 
+// A client that closes its connections when they have not been used for a while, as
+// a pool does. The callback may refuse.
+func ExampleConns() {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
+	busy := true
+	cs := idle.NewConns(time.Minute, idle.WithClock(clk), idle.WithOnIdle(func(*idle.Conn, time.Time) (evict bool) {
+		fmt.Println("idle at", clk.Now().Format("15:04"))
+		return !busy
+	}))
+	defer cs.Close()
+	ours, theirs := net.Pipe() // in place of net.Dial
+	defer theirs.Close()
+	c, err := cs.Wrap(ours)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	clk.Advance(61 * time.Second) // a second more, for the slack: see WithSlack
+	busy = false
+	clk.Advance(61 * time.Second)
+	_, err = c.Write([]byte("too late"))
+	fmt.Println(errors.Is(err, idle.ErrIdle), cs.Stats().Evicted)
+	// Output:
+	// idle at 12:01
+	// idle at 12:02
+	// true 1
+}
+
 // A server whose clients send a heartbeat, a line of text. Who sends none is
 // pinged once, and then disconnected.
 func ExampleListener() {

@@ -20,7 +20,7 @@ type Listener struct {
 	conns *Conns
 }
 
-// ListenerStats are the counts of a Listener. The embedded ones are of all
+// ListenerStats are the counts of a Listener. The embedded counts are of all
 // connections of its Conns.
 type ListenerStats struct {
 	// Accepted counts the connections that Accept has returned.
@@ -33,8 +33,8 @@ type ListenerStats struct {
 // NewListener returns a Listener over l which closes every connection that it
 // has accepted and that has neither read nor written for timeout.
 //
-// Closing the Listener leaves its connections open, and watched, so that a
-// server can end in peace.
+// Closing the Listener leaves its connections open and watched, so that a server can
+// shut down gracefully.
 func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Listener {
 	if l == nil {
 		panic("idle: NewListener with a nil listener")
@@ -42,8 +42,8 @@ func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Li
 	return NewConns(timeout, opts...).Listener(l)
 }
 
-// Accept waits for the next connection. It is a [*Conn]. Errors are those of the
-// listener underneath.
+// Accept waits for the next connection. The connection is a [*Conn]. Errors are those
+// of the listener underneath.
 func (l *Listener) Accept() (net.Conn, error) {
 	under, err := l.under.Accept()
 	if err != nil {

@@ -12,13 +12,12 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Monitor watches things, each with a timeout of its own, and evicts those
-// that have gone silent. Make one with [New], and end it with [Monitor.Close] or
-// [Monitor.Shutdown]. All its methods may be called from any goroutine, also
-// from inside callbacks.
+// A Monitor watches things, each with a timeout of its own, and evicts those that
+// have gone silent. Make one with [New], and end it with [Monitor.Close] or
+// [Monitor.Shutdown]. Any goroutine may call its methods, and so may callbacks.
 //
-// It has a [timer.Scheduler] of its own, with a tick that suits it; it
-// holds no goroutine while nothing is due.
+// It has a [timer.Scheduler] of its own, with a coarser tick. It has no goroutine
+// while nothing is due.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
@@ -53,11 +52,10 @@ type core struct {
 	}
 }
 
-// New makes a Monitor. It calls evict, on a goroutine of its own choosing, with
-// each thing that was not touched for its timeout and with the time of its last
-// activity: once, and then the thing is no longer watched. evict may block, and
-// may call everything here again, such as Watch with the same thing. New panics
-// if evict is nil.
+// New makes a Monitor. When a thing was not touched for its timeout, the Monitor
+// stops watching it and calls evict once, on a goroutine of its own choosing, with
+// the thing and the time of its last activity. evict may block. It may call any
+// method, for example Watch with the same thing. New panics if evict is nil.
 func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monitor[T] {
 	if evict == nil {
 		panic("idle: New with a nil func")
@@ -97,11 +95,11 @@ func (c *core) evict(e *entry, last Moment) {
 // type too, which makes it 24 bytes instead of 16.
 func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) }
 
-// Watch begins to watch v, which is taken as active now. If it is not touched
-// for timeout, it is evicted: never earlier, and later by at most a tick, the slack
-// (see [WithSlack]) and the time to wake up. A thing that is watched twice has two independent entries.
-// The error is [ErrClosed] or [ErrTooMany]. Watch panics if timeout is not
-// positive. O(1).
+// Watch begins to watch v, and counts this moment as its first activity. If v is not
+// touched for timeout, it is evicted: never earlier, and late by at most a tick, the
+// slack (see [WithSlack]) and the time to wake up. If v is watched twice, the two
+// entries are independent. The error is [ErrClosed] or [ErrTooMany]. Watch panics if
+// timeout is not positive. It is O(1).
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 	checkTimeout("Watch", timeout)
 	e := &Entry[T]{value: v}
@@ -179,14 +177,14 @@ func (m *Monitor[T]) Stats() Stats {
 	return sum
 }
 
-// Close ends the Monitor and returns what it had watched, in no particular
-// order: these are no longer watched, and none of them is evicted. What is to be
-// watched from now on is refused. Close waits for nothing, so that callbacks may
-// call it; the callbacks of evictions that were decided before still run.
+// Close ends the Monitor and returns what it watched, in no particular order. None of
+// that will be evicted. From now on Watch returns [ErrClosed]. Close waits for
+// nothing, so callbacks may call it. Evictions that were decided before still run
+// their callbacks.
 //
-// What was just being looked at, for having been touched or not since its timer
-// was set, is returned by another call of Close: at the latest by one after
-// Shutdown has returned nil.
+// A thing whose timer has just fired, and which the Monitor is checking for touches,
+// is returned by a later call of Close: at the latest by one after Shutdown has
+// returned nil.
 func (m *Monitor[T]) Close() []T {
 	m.shut()
 	m.leftover.Lock()
@@ -204,10 +202,10 @@ func (m *Monitor[T]) Close() []T {
 }
 
 // Shutdown ends the Monitor as Close does, and waits until all callbacks have
-// returned; it returns ctx's error if that ends first. What was watched is kept
-// for a call of Close to return. When Shutdown has returned nil, no goroutine
-// of the Monitor's is left. Called from inside a callback it waits for that
-// callback too, and so for ctx to end.
+// returned. If ctx ends first it returns the error of ctx. A later call of Close
+// returns what was watched. When Shutdown has returned nil, no goroutine of the
+// Monitor is left. Called from inside a callback, it waits for that callback too, and
+// so for ctx to end.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	m.shut()
 	if err := m.s.Shutdown(ctx); err != nil || m.pool == nil {

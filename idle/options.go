@@ -23,7 +23,7 @@ type MonitorOption interface{ applyMonitor(*config) }
 // [Option] is one too.
 type ConnsOption interface{ applyConns(*connsConfig) }
 
-// An Option is understood by Monitors and Conns alike.
+// An Option works for Monitors and Conns alike.
 type Option interface {
 	MonitorOption
 	ConnsOption
@@ -55,10 +55,10 @@ type connsOption func(*connsConfig)
 
 func (o connsOption) applyConns(c *connsConfig) { o(c) }
 
-// WithTick sets to what evictions are rounded up, and so by how much they may be
-// late. The default is [DefaultTick]. There is at most one wake-up a tick,
-// however many things are watched: a coarse tick is cheap. A tick that is not
-// positive panics.
+// WithTick sets the tick to which evictions are rounded up, and so how late they may
+// be. The default is [DefaultTick]. There is at most one wake-up a tick, however many
+// things are watched, so a coarse tick is cheap. WithTick panics if tick is not
+// positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
 		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, it is %v", tick))
@@ -69,7 +69,7 @@ func WithTick(tick time.Duration) Option {
 // WithSlack sets by what share of its timeout an eviction may come later than it had
 // to, so that many come with one wake-up: see [timer.WithSlack]. The default is
 // [DefaultSlack], 0.3 s of a timeout of 30 s. With 0, evictions are late by no more
-// than a tick. WithSlack panics unless share is from 0 to 1.
+// than a tick: a test on a virtual clock may want that. WithSlack panics unless share is from 0 to 1.
 func WithSlack(share float64) Option {
 	if !(share >= 0 && share <= 1) {
 		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, it is %v", share))
@@ -78,9 +78,9 @@ func WithSlack(share float64) Option {
 }
 
 // WithClock sets the clock, such as a virtual one from package timertest. Then
-// callbacks run on the goroutine that advances the clock. The default is the
-// system's monotonic clock, or the fake clock of the testing/synctest bubble in
-// which the Monitor or the Conns are made; to give [clock.System] is to give none.
+// callbacks run on the goroutine that advances the clock. The default is the system's
+// monotonic clock, or the fake clock of the testing/synctest bubble in which the
+// Monitor or the Conns are made. [clock.System] means the default.
 func WithClock(clk clock.Clock) Option {
 	if clk == clock.System() {
 		clk = nil
@@ -88,9 +88,9 @@ func WithClock(clk clock.Clock) Option {
 	return option(func(c *config) { c.clock = clk })
 }
 
-// WithPanicHandler sets what is told of a callback's panic, on the goroutine
-// that ran the callback: the value and the stack. The default prints both to
-// standard error. A nil f panics.
+// WithPanicHandler sets the function that is called when a callback panics, with the
+// value of the panic and the stack. It runs on the goroutine that panicked. The
+// default prints both to standard error. WithPanicHandler panics if f is nil.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("idle: WithPanicHandler: the func must not be nil")
@@ -98,9 +98,9 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithMaxWatched limits how many things may be watched at a time. What is
-// evicted or stopped makes room at once. The default is no limit. An n that is
-// not positive panics.
+// WithMaxWatched limits how many things may be watched at a time. An evicted or
+// stopped thing makes room at once. The default is no limit. WithMaxWatched panics if
+// n is not positive.
 func WithMaxWatched(n int) MonitorOption {
 	if n <= 0 {
 		panic(fmt.Sprintf("idle: WithMaxWatched: the limit must be positive, it is %d", n))
@@ -108,12 +108,12 @@ func WithMaxWatched(n int) MonitorOption {
 	return monitorOption(func(c *config) { c.maxWatched = n })
 }
 
-// WithOnIdle sets what is asked before a connection is closed for having been
-// idle since a moment: false refuses, and the connection gets another period
-// from then on. It may block, to send a ping or to ask somebody, and it may use
-// and close the connection; until it returns, the connection stays open however
-// long that takes, so a write in it wants a deadline. One that panics has not
-// refused. A nil f panics.
+// WithOnIdle sets a function that is called before an idle connection is closed, with
+// the connection and the time since when it has been idle. If it returns false the
+// connection stays open, for another timeout from then on. It may block, for example
+// to send a ping, and may use and close the connection. The connection stays open
+// until it returns, so give a write in it a deadline. If it panics, the connection is
+// closed. WithOnIdle panics if f is nil.
 func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	if f == nil {
 		panic("idle: WithOnIdle: the func must not be nil")

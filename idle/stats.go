@@ -1,24 +1,25 @@
 package idle
 
-// Stats are counts since the Monitor was made. At every moment
+// Stats holds counts since the Monitor was made. At every moment
 //
 //	Watched = Evicted + Stopped + HandedBack + Watching
 //
 // if nothing changes while they are taken.
 type Stats struct {
-	// Watched counts what began to be watched.
+	// Watched counts the entries that were made.
 	Watched uint64
-	// Evicted counts what was found idle. Its callback has run, runs or will.
+	// Evicted counts those found idle. Their callbacks have run, are running or will
+	// run.
 	Evicted uint64
-	// Stopped counts what was stopped before.
+	// Stopped counts those that Stop ended.
 	Stopped uint64
-	// HandedBack counts what Close or Shutdown has taken out.
+	// HandedBack counts those that Close or Shutdown ended.
 	HandedBack uint64
-	// Watching is what is watched now.
+	// Watching is how many are watched now.
 	Watching int
 
-	// Rearmed counts how often a timer ended before its entry was idle, which had
-	// been touched meanwhile: about once in an entry's timeout.
+	// Rearmed counts how often a timer fired whose entry had been touched meanwhile:
+	// about once in an entry's timeout.
 	Rearmed uint64
 	// Rejected counts the calls of Watch that returned an error.
 	Rejected uint64

@@ -2,7 +2,6 @@ package purgatory
 
 import "errors"
 
-// ErrClosed is returned for an operation that was given to a Purgatory after
-// [Purgatory.Shutdown]. It was not asked, is not watched, and none of its
-// callbacks will run.
+// ErrClosed is returned for an operation that is added after [Purgatory.Shutdown].
+// None of its methods has run or will run, and it is not watched.
 var ErrClosed = errors.New("purgatory: shut down")

@@ -8,34 +8,32 @@ import (
 	"go.uber.org/atomic"
 )
 
-// An Operation is something that waits until a condition holds or its time is
-// up: a request that cannot be answered yet. A type becomes one by embedding
-// [Delayed] and having the three methods.
+// An Operation waits until a condition holds or its time is up: a request that cannot
+// be answered yet. A type becomes one by embedding [Delayed] and having the three
+// methods.
 //
-// An operation is completed once, by whoever comes first: a check that finds its
-// condition to hold, ForceComplete, or its timeout.
+// An operation is completed once, by whichever comes first: a check that finds that
+// its condition holds, ForceComplete, or its timeout.
 //
-// A panic reaches the caller who asked for this one operation, with
-// TryCompleteElseWatch or ForceComplete. Elsewhere, in CheckAndComplete and at
-// the timeout, it goes to the panic handler, and the other operations go on. A
-// panic in TryComplete leaves the operation as it was: one that was waiting
-// waits on, with its timeout; one that was being given is not watched, and may
-// be given again. A panic in OnComplete does not undo the completion, and at the
-// timeout OnExpiration runs all the same.
+// A panic in a method of the operation reaches the caller of TryCompleteElseWatch or
+// ForceComplete. In CheckAndComplete and at the timeout it goes to the panic handler,
+// and the other operations go on. A panic in TryComplete leaves the operation as it
+// was: if it was waiting, it still waits, with its timeout; if it was being added, it
+// is not watched, and may be added again. A panic in OnComplete does not undo the
+// completion. At the timeout OnExpiration then runs all the same.
 type Operation[K comparable] interface {
-	// TryComplete reports whether the condition holds. It only answers: if it
-	// says yes the purgatory completes the operation. It runs under the
-	// operation's own lock, on the goroutine of whoever asks, never twice at a
-	// time, and never again once the operation is complete.
+	// TryComplete reports whether the condition holds. If it returns true the
+	// purgatory completes the operation. It runs under the operation's own lock, on
+	// the goroutine that checks, never twice at a time, and never again once the
+	// operation is complete.
 	//
-	// It should be quick. It may read what it likes, [Delayed.IsCompleted] and
-	// the purgatory's gauges too, but it must not complete, check, cancel or
-	// start any operation, this or another: that would be to wait for one lock
-	// while holding another of the kind. Such a call panics where it would have
-	// to wait.
+	// It should be quick. It may read what it likes, [Delayed.IsCompleted] and the
+	// purgatory's gauges too, but it must not complete, check, cancel or start any
+	// operation, this or another: it would wait for one operation's lock while it
+	// holds another's. Such a call panics where it would have to wait.
 	TryComplete() bool
-	// OnComplete is called once, when the operation has been completed, however
-	// that came about. It is where the request is answered.
+	// OnComplete is called once, when the operation has been completed, for whatever
+	// reason. Answer the request here.
 	OnComplete()
 	// OnExpiration is called after OnComplete if the timeout completed the
 	// operation.
@@ -51,9 +49,8 @@ type operation interface {
 	OnExpiration()
 }
 
-// Delayed is what an [Operation] embeds. The zero value is ready for use. It
-// must not be copied once it was given to a purgatory, nor used again for
-// another operation.
+// Delayed is what an [Operation] embeds. The zero value is ready for use. Do not copy
+// it once it has been added to a purgatory, and do not use it for another operation.
 //
 // # An operation's life
 //
@@ -64,9 +61,9 @@ type operation interface {
 //	 └──── given ───────────────────────────▶ waiting ───────────┘
 //	                                                checked, forced, expired
 //
-// Every arrow is one critical section of the operation's lock, and leaving
-// waiting takes the operation out of the lists of all its keys. So of all that
-// race for it exactly one has it. An idle operation can also be forced.
+// Every arrow is one critical section of the operation's lock, and leaving waiting
+// takes the operation out of the lists of all its keys. So of all callers that race,
+// exactly one gets the operation. An idle operation can also be forced.
 type Delayed[K comparable] struct {
 	mu sync.Mutex
 	// completed is set once, under mu.
@@ -102,14 +99,13 @@ var _ interface{ delayed() *Delayed[int] } = (*Delayed[int])(nil)
 // may still be running. It takes no lock.
 func (d *Delayed[K]) IsCompleted() bool { return d.completed.Load() }
 
-// ForceComplete completes the operation, whether its condition holds or not, and
-// runs its OnComplete. It reports true if this call did so, and false if the
-// operation was completed before. It waits for a TryComplete of the operation
-// that is running.
+// ForceComplete completes the operation, whether its condition holds or not, and runs
+// its OnComplete. It reports true if this call did so, and false if the operation was
+// completed before. It waits for a running TryComplete of the operation.
 //
-// An operation that does not wait, as before it was given to a purgatory or
-// after CancelForKey, can be completed too. Of one that was never given,
-// OnComplete runs when it is.
+// An operation that does not wait can be completed too: before it is added to a
+// purgatory, or after CancelForKey. If it has never been added, OnComplete runs when
+// it is.
 func (d *Delayed[K]) ForceComplete() bool {
 	if d.completed.Load() {
 		return false
@@ -308,9 +304,9 @@ func (n *node[K]) take(why outcome) (op Operation[K], ok bool) {
 	return d.op.(Operation[K]), true
 }
 
-// expire is what the timer runs, with the operation's first node. An operation
-// that was taken out after the timer had fired no longer waits in n, even if it
-// was given anew meanwhile.
+// expire is what the timer runs, with the operation's first node. An operation that
+// was taken out after the timer had fired no longer waits in n, even if it was added
+// again meanwhile.
 func (n *node[K]) expire() {
 	d := n.owner
 	d.lock()

@@ -28,11 +28,10 @@ func WithShards(n int) Option {
 	return option(func(c *config) { c.shards = n })
 }
 
-// WithPanicHandler has f called with the value of a panic in an operation that
-// nobody asked for by name, and with its stack: see [Operation] for which those
-// are. It runs on the goroutine that panicked. The default prints both to
-// standard error. A handler that panics itself passes the panic on. It panics if
-// f is nil.
+// WithPanicHandler sets the function that gets panics of operations in
+// CheckAndComplete and at the timeout: the value and the stack. It runs on the
+// goroutine that panicked. The default prints both to standard error. If f itself
+// panics, that panic is not recovered. WithPanicHandler panics if f is nil.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
 	if f == nil {
 		panic("purgatory: WithPanicHandler with a nil func")

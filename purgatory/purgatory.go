@@ -10,10 +10,9 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Purgatory holds operations that wait for one of their keys, or for their
-// timeout. Make one with [New]. All its methods may be called from any
-// goroutine, and from the OnComplete and OnExpiration of its operations; for
-// TryComplete see [Operation].
+// A Purgatory holds operations that wait for one of their keys, or for their timeout.
+// Make one with [New]. Any goroutine may call its methods, and so may OnComplete and
+// OnExpiration. What TryComplete may call, [Operation] says.
 type Purgatory[K comparable] struct {
 	// panics comes first, where 64 bits are aligned on 32-bit machines too.
 	panics atomic.Uint64
@@ -33,8 +32,8 @@ type Purgatory[K comparable] struct {
 	snapshots sync.Pool
 }
 
-// New makes a Purgatory whose timeouts are timers of s. Shut it down before s is
-// closed: an operation whose timer s has handed back waits without a timeout.
+// New makes a Purgatory whose timeouts are timers of s. Shut it down before you close
+// s: an operation whose timer s has handed back waits without a timeout.
 func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	c := newConfig(opts)
 	p := &Purgatory[K]{
@@ -50,24 +49,23 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	return p
 }
 
-// TryCompleteElseWatch completes the operation if its condition holds, and lets
-// it wait for its keys otherwise. It reports true if this call completed the
-// operation; its OnComplete has then run. Otherwise the operation may have been
-// completed by another by the time the call returns.
+// TryCompleteElseWatch completes the operation if its condition holds. Otherwise the
+// operation waits for its keys. It reports true if this call completed the operation;
+// then OnComplete has run. If it reports false, another goroutine may have completed
+// the operation by the time that the call returns.
 //
-// TryComplete runs at most twice, whatever the number of keys: at the start, and
-// when the operation is in the lists of all its keys, in case the condition has
-// come true meanwhile. Then the timeout begins. One of zero or less expires at
-// once, on the Scheduler's executor. A key that is given twice counts once;
-// without keys the operation waits for its timeout or a ForceComplete.
+// TryComplete runs at most twice, whatever the number of keys: at the start, and when
+// the operation is in the lists of all its keys, in case the condition has come true
+// meanwhile. Then the timeout begins. A timeout of zero or less expires at once, on
+// the Scheduler's executor. Repeated keys count once. Without keys the operation
+// waits for its timeout or a ForceComplete.
 //
-// The error is [ErrClosed], or what the Scheduler said when it refused the
-// timer: [timer.ErrClosed] or [timer.ErrTooManyPending]. Then the operation is
-// not complete and not watched, and none of its callbacks will run; it may be
-// given again.
+// The error is [ErrClosed], or the Scheduler's if it refused the timer:
+// [timer.ErrClosed] or [timer.ErrTooManyPending]. Then the operation is neither
+// complete nor watched, and none of its callbacks will run. It may be added again.
 //
-// It does nothing to an operation that is complete already, and panics if the
-// operation is waiting, or if a key is not equal to itself.
+// It does nothing to an operation that is complete already. It panics if the
+// operation is waiting, or if a key is not equal to itself, as NaN.
 func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
 	run, mine, err := op.delayed().enter(p, op, timeout, keys)
 	if run {
@@ -76,15 +74,13 @@ func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Durati
 	return mine, err
 }
 
-// CheckAndComplete asks every operation that waits for the key whether its
-// condition holds now, in the order in which they came, and completes those that
-// say yes. It returns their number. When it returns, each operation that was
-// waiting when it was called has been asked since, or was completed or taken out
-// by another.
+// CheckAndComplete calls TryComplete of every operation that waits for the key, in
+// the order in which they were added, completes those that return true, and returns
+// their number. When it returns, each operation that was waiting at the call has been
+// checked since, or another goroutine has completed or removed it.
 //
-// It waits for a TryComplete that is running, so it must not be called with a
-// lock held that a TryComplete takes. O(n) for n operations that wait for the
-// key.
+// It waits for a running TryComplete, so do not call it while you hold a lock that a
+// TryComplete takes. It is O(n) for n operations that wait for the key.
 func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 	ns := p.snapshot(key)
 	if ns == nil {
@@ -97,11 +93,10 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 	return completed
 }
 
-// CancelForKey takes all operations that wait for the key out of the lists of
-// all their keys, stops their timeouts, and returns them, in the order in which
-// they came. They are not completed and none of their callbacks runs: that is up
-// to the caller, who may complete them with ForceComplete or give them to a
-// purgatory again.
+// CancelForKey removes all operations that wait for the key, stops their timeouts,
+// and returns them, in the order in which they were added. They no longer wait for
+// any of their keys. They are not completed, and none of their callbacks runs. The
+// caller may complete them with ForceComplete, or add them to a purgatory again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 	ns := p.snapshot(key)
 	if ns == nil {
@@ -111,8 +106,8 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 	return takeAll(nil, *ns, cancelled)
 }
 
-// Len returns the number of operations that are waiting, exactly so at every
-// quiet moment. It takes as long however many they are.
+// Len returns the number of waiting operations. It is exact while no operation is
+// added, completed or removed. It is O(shards).
 func (p *Purgatory[K]) Len() int { return p.Stats().Delayed }
 
 // Watched returns the sum of the lengths of all keys' lists: an operation counts
@@ -133,12 +128,12 @@ func (p *Purgatory[K]) Stats() Stats {
 	return st
 }
 
-// Shutdown ends the Purgatory: it lets no operation in any more, takes out those
-// that wait, in no particular order, and returns them. They are not completed,
-// as with CancelForKey. Then it waits until the callbacks of those that had
-// expired before have returned, or returns ctx's error if that ends first; what
-// it returns is the same. Called from inside such a callback it waits for ctx to
-// end. Shutting down again returns no operations.
+// Shutdown ends the Purgatory: it accepts no more operations, removes those that
+// wait, and returns them, in no particular order. They are not completed, as with
+// CancelForKey. Shutdown also waits until the callbacks of expired operations have
+// returned. If ctx ends first, it returns the same operations and the error of ctx.
+// Called from inside such a callback, it waits for ctx to end. A second Shutdown
+// returns no operations.
 func (p *Purgatory[K]) Shutdown(ctx context.Context) (pending []Operation[K], err error) {
 	// An expiry that is under way has the operation's lock, which take waits for, and
 	// counts itself in expiring before the operation leaves the first of its lists. So

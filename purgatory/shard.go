@@ -38,9 +38,8 @@ type list[K comparable] struct {
 	root  node[K]
 }
 
-// A node is an operation's place in one list. An operation's nodes are made
-// anew each time that it enters, so that whoever kept one from an earlier time
-// can tell.
+// A node is an operation's place in one list. An operation gets new nodes each time
+// that it enters. So code that kept one from an earlier time notices.
 type node[K comparable] struct {
 	// owner is fixed.
 	owner *Delayed[K]

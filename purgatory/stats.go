@@ -1,6 +1,7 @@
 package purgatory
 
-// Stats are the gauges and counts of a Purgatory. At every quiet moment
+// Stats holds the gauges and counts of a Purgatory. While no operation is added,
+// completed or removed,
 //
 //	Entered = Completed + Expired + Cancelled + HandedBack + Delayed
 type Stats struct {
@@ -11,8 +12,8 @@ type Stats struct {
 	// Keys is the number of keys that have operations waiting for them.
 	Keys int
 
-	// Entered counts the operations that were not complete when they were
-	// given, and so came to wait, be it for an instant.
+	// Entered counts the operations that were not complete when they were added, and
+	// so waited, if only for an instant.
 	Entered uint64
 	// Completed counts those of them that were completed before their timeout.
 	Completed uint64

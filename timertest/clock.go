@@ -28,8 +28,8 @@ var (
 	_ clock.Wall  = (*Clock)(nil)
 )
 
-// NewClock returns a clock that stands at start. It can be told times within 292
-// years of that, which is what a [time.Duration] holds.
+// NewClock returns a clock that stands at start. It can show times within 292 years
+// of start, as many as a [time.Duration] holds.
 func NewClock(start time.Time) *Clock {
 	// A monotonic reading would be the real clock's.
 	return &Clock{now: start.Round(0)}
@@ -49,19 +49,19 @@ func (c *Clock) Wall() time.Time {
 	return c.now.Add(c.ahead)
 }
 
-// SetWall sets the time of day, as an administrator or a time server does. It
-// goes on from there. Durations, and so the timers that were started with one,
-// do not follow it; what a Schedule plans does.
+// SetWall sets the time of day, as an administrator or a time server does. It goes on
+// from there. Timers that were started with a duration do not follow it. Jobs that
+// run by the wall clock do.
 func (c *Clock) SetWall(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead = t.Sub(c.now)
 }
 
-// Advance moves the clock by d and runs what becomes due on the way, each at its
-// moment. It returns when all that has returned. A d of zero runs what is due
-// now. Advance panics if d is negative, or if another Advance is under way, such
-// as the one that has called the function which now calls this.
+// Advance moves the clock by d. On the way it runs what becomes due, each at its
+// moment, and returns when all of that has returned. A d of zero runs what is due
+// now. Advance panics if d is negative, or if another Advance is running; so a
+// function that Advance runs must not call it.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Advance by a negative duration: " + d.String())

@@ -25,6 +25,23 @@ func Example() {
 	// pending: 0
 }
 
+// A timer that is started between two ticks fires at the end of a tick, up to a tick
+// after its delay.
+func ExampleClock_Advance() {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := timer.New(timer.WithClock(clk), timer.WithTick(10*time.Millisecond))
+	defer s.Close()
+
+	clk.Advance(3 * time.Millisecond)
+	s.AfterFunc(time.Second, func() { fmt.Println("fired at", clk.Now().Format("05.000")) })
+	clk.Advance(time.Second)
+	fmt.Println("after a second, pending:", s.Len())
+	clk.Advance(10 * time.Millisecond)
+	// Output:
+	// after a second, pending: 1
+	// fired at 01.010
+}
+
 // The time of day is set while the clock goes on: durations do not follow it,
 // schedules do.
 func ExampleClock_SetWall() {

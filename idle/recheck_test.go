@@ -12,7 +12,7 @@ import (
 
 // Connections that send heartbeats are looked at together, a few times a second;
 // those that fall silent are evicted within their tick all the same.
-func TestMonitor_LooksAtManyTogether(t *testing.T) {
+func TestMonitor_ChecksManyTogether(t *testing.T) {
 	const n, timeout = 1000, 30 * time.Second
 	w := virtual(t)
 	es := make([]*idle.Entry[string], n)

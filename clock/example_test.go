@@ -1,0 +1,27 @@
+package clock_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timertest"
+)
+
+// A reminder takes its time from a Clock, so that its test does not wait.
+type reminder struct{ alarm clock.Alarm }
+
+func newReminder(clk clock.Clock, text string) *reminder {
+	return &reminder{clk.NewAlarm(func() {
+		fmt.Println(clk.Now().Format(time.TimeOnly), text)
+	})}
+}
+
+func ExampleClock() {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)) // elsewhere: clock.System()
+	r := newReminder(clk, "tea")
+	r.alarm.Reset(time.Hour)
+	r.alarm.Reset(3 * time.Hour) // in place of the first
+	clk.Advance(24 * time.Hour)
+	// Output: 12:00:00 tea
+}
