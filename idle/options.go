@@ -69,7 +69,8 @@ func WithTick(tick time.Duration) Option {
 // WithSlack sets by what share of its timeout an eviction may come later than it had
 // to, so that many come with one wake-up: see [timer.WithSlack]. The default is
 // [DefaultSlack], 0.3 s of a timeout of 30 s. With 0, evictions are late by no more
-// than a tick: a test on a virtual clock may want that. WithSlack panics unless share is from 0 to 1.
+// than a tick: a test on a virtual clock may want that. WithSlack panics unless share
+// is from 0 to 1.
 func WithSlack(share float64) Option {
 	if !(share >= 0 && share <= 1) {
 		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, it is %v", share))
