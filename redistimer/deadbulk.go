@@ -26,10 +26,10 @@ func (c *Client) PurgeDead(ctx context.Context, match func(DeadLetter) bool) (in
 }
 
 func (c *Client) eachDead(ctx context.Context, match func(DeadLetter) bool, do func(context.Context, string) (Outcome, error)) (int, error) {
-	if err := c.know(ctx); err != nil {
-		return 0, c.explain(err)
+	begin, err := c.clocks(ctx)
+	if err != nil {
+		return 0, err
 	}
-	begin := c.begun.Load().at(time.Now())
 	const together = 32
 	ids := make(chan string)
 	var all sync.WaitGroup
@@ -68,11 +68,28 @@ func (c *Client) eachDead(ctx context.Context, match func(DeadLetter) bool, do f
 		if failed() {
 			break
 		}
-		if d.Died.UnixMicro() <= begin && (match == nil || match(d)) {
+		if !d.Died.After(begin[c.shardOf(d.ID).index]) && (match == nil || match(d)) {
 			ids <- d.ID
 		}
 	}
 	close(ids)
 	all.Wait()
 	return n, first
+}
+
+// clocks returns what the clocks of all shards' servers show.
+func (c *Client) clocks(ctx context.Context) ([]time.Time, error) {
+	calls := make([]call, len(c.shards))
+	for i, sh := range c.shards {
+		calls[i] = call{script: checkScript, shard: sh}
+	}
+	times := make([]time.Time, len(calls))
+	for i, cmd := range c.run(ctx, calls...) {
+		s, err := cmd.Text()
+		if err != nil {
+			return nil, c.explain(err)
+		}
+		times[i] = parseTime(s)
+	}
+	return times, nil
 }

@@ -3,7 +3,9 @@ package redistimer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer/internal/redistest"
 )
 
 // The model test drives the scripts of one shard with random calls, as clients
@@ -63,6 +66,7 @@ type modelCommand struct {
 type model struct {
 	t     *testing.T
 	rng   *rand.Rand
+	cuts  bool // replies are lost
 	c     *Client
 	mini  *miniredis.Miniredis
 	now   int64
@@ -84,8 +88,25 @@ const (
 	modelCrashes = 3
 )
 
-func TestModel_ScriptsAgainstAMap(t *testing.T) {
-	steps := 20_000
+func TestModel_ScriptsAgainstAMap(t *testing.T) { runModel(t, 20_000, nil) }
+
+// The same, while one reply in four is lost. What was not answered is sent again,
+// by go-redis and by whoever sent it, until it is.
+func TestModel_ScriptsAgainstAMapWithRepliesLost(t *testing.T) {
+	lost := 0
+	runModel(t, 6000, func() bool {
+		if rand.IntN(4) != 0 {
+			return false
+		}
+		lost++
+		return true
+	})
+	t.Logf("%d replies lost", lost)
+	require.Greater(t, lost, 1000)
+}
+
+// runModel runs the model, through a proxy if there is a cut: see redistest.NewProxy.
+func runModel(t *testing.T, steps int, cut func() bool) {
 	if s := os.Getenv("TICKLESS_MODEL"); s != "" {
 		n, err := strconv.Atoi(s)
 		require.NoError(t, err)
@@ -99,11 +120,16 @@ func TestModel_ScriptsAgainstAMap(t *testing.T) {
 	}
 	t.Logf("TICKLESS_SEED=%d", seed)
 	s := miniredis.RunT(t)
-	r := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	addr := s.Addr()
+	if cut != nil {
+		addr = redistest.NewProxy(t, addr, cut).Addr
+	}
+	r := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: 1, MinRetryBackoff: -1})
 	defer r.Close()
 	m := &model{
 		t:      t,
 		rng:    rand.New(rand.NewPCG(seed, 0)),
+		cuts:   cut != nil,
 		c:      New(r, WithShards(1)),
 		mini:   s,
 		now:    time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(),
@@ -114,7 +140,9 @@ func TestModel_ScriptsAgainstAMap(t *testing.T) {
 		senders: make(map[string][]modelCommand),
 	}
 	m.advance(0)
-	require.NoError(t, m.c.know(context.Background()))
+	for m.c.know(context.Background()) != nil {
+		require.NotNil(t, cut)
+	}
 	for range steps {
 		m.advance(m.rng.Int64N(200))
 		m.step()
@@ -138,7 +166,12 @@ func (m *model) advance(d int64) {
 func (m *model) key() string { return "k" + strconv.Itoa(m.rng.IntN(modelKeys)) }
 
 func (m *model) send(x modelCommand) (any, error) {
-	return m.c.run(context.Background(), call{x.script, m.c.shards[0], x.args, x.header})[0].Result()
+	for {
+		v, err := m.c.run(context.Background(), call{x.script, m.c.shards[0], x.args, x.header})[0].Result()
+		if !m.cuts || !errors.Is(err, io.EOF) {
+			return v, err
+		}
+	}
 }
 
 // call runs a script as the next command of a sender. What comes too late is not

@@ -69,14 +69,24 @@ type crasher struct {
 	n      int           // of a claim; zero is 100
 	lease  time.Duration // zero is an hour
 	number int64
+	lost   int // commands that had to be sent again, since they had no answer
 }
 
 func (w *crasher) send(s *script, sender string, args ...any) *redis.Cmd {
-	require.NoError(w.t, w.c.know(context.Background()))
+	for w.c.know(context.Background()) != nil {
+		w.lost++
+		require.Less(w.t, w.lost, 1000)
+	}
 	w.number = w.c.next(w.number)
-	cmd := w.c.run(context.Background(), call{s, w.c.shards[0], args, header{sender: sender, number: w.number}})[0]
-	require.NoError(w.t, cmd.Err())
-	return cmd
+	for {
+		cmd := w.c.run(context.Background(), call{s, w.c.shards[0], args, header{sender: sender, number: w.number}})[0]
+		if cmd.Err() == nil {
+			return cmd
+		}
+		require.ErrorContains(w.t, cmd.Err(), "EOF")
+		w.lost++
+		require.Less(w.t, w.lost, 1000)
+	}
 }
 
 // claim claims what is due, and returns the ids with their tokens.
@@ -122,6 +132,13 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 		require.NoError(t, err)
 	}
 	one := func(out Outcome, err error) ([]Outcome, error) { return []Outcome{out}, err }
+	// replicated takes an error that says that there is no replica.
+	replicated := func(out Outcome, err error) ([]Outcome, error) {
+		if errors.Is(err, ErrNotReplicated) {
+			err = nil
+		}
+		return []Outcome{out}, err
+	}
 	all := func(t *testing.T, c *Client) {}
 	finish := func(t *testing.T, c *Client) { (&crasher{t: t, c: c}).finish("d") }
 	for _, x := range []struct {
@@ -189,6 +206,10 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 			do: func(c *Client) ([]Outcome, error) { return []Outcome{1}, c.Pause(ctx) }},
 		{name: "Resume", prepare: func(t *testing.T, c *Client) { require.NoError(t, c.Pause(ctx)) }, want: 1,
 			do: func(c *Client) ([]Outcome, error) { return []Outcome{1}, c.Resume(ctx) }},
+		{name: "Schedule/Replicated", prepare: all, want: Created, between: finish,
+			do: func(c *Client) ([]Outcome, error) {
+				return replicated(schedule(c, "k", past, Replicated(1, time.Millisecond)))
+			}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			lost, unknown := 0, 0

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -37,6 +38,8 @@ type report struct {
 	rows map[string]string
 	// describe are what cases have to say about themselves when they end.
 	describe map[string]func() (what, numbers string)
+	// sums are the cases whose subtests have no rows of their own.
+	sums []string
 }
 
 var faults = report{rows: make(map[string]string), describe: make(map[string]func() (string, string))}
@@ -44,6 +47,14 @@ var faults = report{rows: make(map[string]string), describe: make(map[string]fun
 // started says that a case has begun. It comes first in each, before servers are
 // started, and does nothing the second time.
 func started(t *testing.T) { faults.started(t) }
+
+// startedAll is started for a case that has one row for all its subtests.
+func startedAll(t *testing.T) {
+	started(t)
+	faults.mu.Lock()
+	defer faults.mu.Unlock()
+	faults.sums = append(faults.sums, t.Name()+"/")
+}
 
 // describe sets where a case's row comes from when it ends.
 func describe(t *testing.T, row func() (what, numbers string)) {
@@ -63,7 +74,7 @@ type testCase interface {
 func (r *report) started(t testCase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rows[t.Name()] != "" {
+	if r.rows[t.Name()] != "" || slices.ContainsFunc(r.sums, func(sum string) bool { return strings.HasPrefix(t.Name(), sum) }) {
 		return
 	}
 	begin := time.Now()
@@ -76,11 +87,27 @@ func (r *report) started(t testCase) {
 			what, numbers = row()
 		}
 		outcome := "ok"
-		if t.Failed() {
+		if t.Failed() || panicking() {
 			outcome = "FAILED"
 		}
 		r.setLocked(t, what+" ("+time.Since(begin).Round(time.Second).String()+")", numbers, outcome)
 	})
+}
+
+// panicking reports whether the goroutine runs what a panic leaves to be run: package
+// testing does not say before that a case which panics has failed.
+func panicking() bool {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+	for {
+		f, more := frames.Next()
+		if f.Function == "runtime.gopanic" {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 func (r *report) setLocked(t testCase, what, numbers, outcome string) {
@@ -182,5 +209,60 @@ func TestReport_SaysFailed(t *testing.T) {
 		b.cleanup()
 		require.Equal(t, "| B/b |  (0s) | "+noNumbers+" | FAILED |", row("B/b"))
 		require.Equal(t, whole, row("Old") == "", "a run of all cases leaves out what is no case any more")
+	}
+}
+
+// failEnv says how TestFault_ThatFails ends; without it there is no such case.
+const failEnv = "TICKLESS_CHAOS_FAILS"
+
+func TestFault_ThatFails(t *testing.T) {
+	how := os.Getenv(failEnv)
+	if how == "" {
+		t.Skip("TestReport_OfAProgram runs it")
+	}
+	startedAll(t)
+	describe(t, func() (what, numbers string) { return "counted before the last assertion", "1 | 2" })
+	t.Cleanup(func() {
+		if how == "cleanup" {
+			t.Error("what ends with the case fails")
+		}
+	})
+	switch how {
+	case "assertion":
+		require.Fail(t, "the last assertion")
+	case "subtest":
+		t.Run("1", func(t *testing.T) {
+			started(t)
+			t.Error("one of the runs")
+		})
+	case "panic":
+		panic("as asked for")
+	case "exit":
+		os.Exit(0)
+	case "hang":
+		select {}
+	}
+}
+
+// A program that runs a case which fails, in whatever way, writes FAILED.
+func TestReport_OfAProgram(t *testing.T) {
+	for how, outcome := range map[string]string{
+		"nothing": "ok", "assertion": "FAILED", "subtest": "FAILED", "cleanup": "FAILED", "panic": "FAILED", "exit": "FAILED", "hang": "FAILED",
+	} {
+		path := filepath.Join(t.TempDir(), "FAULTS.md")
+		require.NoError(t, os.WriteFile(path, []byte(tableBegin+tableEnd), 0o644))
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFault_ThatFails$", "-test.timeout=1s")
+		cmd.Env = append(os.Environ(), failEnv+"="+how, "TICKLESS_FAULTS="+path, "TICKLESS_CHAOS=")
+		err := cmd.Run()
+		if how == "nothing" {
+			require.NoError(t, err)
+		} else if how != "exit" {
+			require.Error(t, err, how)
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "| "+outcome+" |\n", how)
+		require.Equal(t, 1, strings.Count(string(text), "| ThatFails |"), how)
+		require.NotContains(t, string(text), "ThatFails/")
 	}
 }

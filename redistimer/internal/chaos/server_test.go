@@ -48,18 +48,20 @@ func TestFault_ServerKilled(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 			})
-			kills := 0
 			for range times {
 				time.Sleep(time.Second)
 				s.Kill()
-				kills++
+				x.kills++
+				if killed := time.Now(); fsync == "everysec" {
+					x.doubtful = append(x.doubtful, span{killed.Add(-2 * time.Second), killed})
+				}
 				time.Sleep(200 * time.Millisecond)
 				s.Restart()
 			}
 			all.Wait()
-			require.Equal(t, times, kills)
+			require.Equal(t, times, x.kills)
 			x.note("redis-server killed with -9 %d times while tasks were scheduled and run; %d calls of ScheduleBatch failed and were repeated",
-				kills, x.failures)
+				x.kills, x.failures)
 			x.done(30 * time.Second)
 		})
 	}

@@ -42,7 +42,8 @@ func long(t *testing.T) {
 type ledger struct {
 	*httptest.Server
 	mu    sync.Mutex
-	seen  map[string]int
+	seen  map[string]visits
+	again []visit // all but the first of each task, with the time of the one before
 	early int
 	late  []time.Duration
 	since time.Time // what is due before does not count as late
@@ -51,8 +52,20 @@ type ledger struct {
 	hook  func(key string, pid int)
 }
 
+// visits are the deliveries of a task: how many, and when the last one came.
+type visits struct {
+	n    int
+	last time.Time
+}
+
+// A visit is a delivery of a task that had been delivered at a time before.
+type visit struct {
+	key    string
+	before time.Time
+}
+
 func newLedger() *ledger {
-	l := &ledger{seen: make(map[string]int)}
+	l := &ledger{seen: make(map[string]visits)}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		due, _ := strconv.ParseInt(q.Get("due"), 10, 64)
@@ -64,11 +77,16 @@ func newLedger() *ledger {
 
 func (l *ledger) note(key string, due time.Time, pid int) {
 	l.mu.Lock()
-	late := time.Now().Add(l.ahead).Sub(due)
+	at := time.Now()
+	late := at.Add(l.ahead).Sub(due)
 	if late < 0 {
 		l.early++
 	}
-	l.seen[key]++
+	v := l.seen[key]
+	if v.n > 0 {
+		l.again = append(l.again, visit{key, v.last})
+	}
+	l.seen[key] = visits{v.n + 1, at}
 	l.late = append(l.late, late)
 	if !due.Before(l.since) {
 		l.worst = max(l.worst, late)
@@ -83,7 +101,7 @@ func (l *ledger) note(key string, due time.Time, pid int) {
 func (l *ledger) count(key string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.seen[key]
+	return l.seen[key].n
 }
 
 func (l *ledger) total() int {
@@ -121,20 +139,31 @@ type trial struct {
 	notes []string // for the report
 	dups  int
 	lost  []string
-	// numbers are the middle of the row, once done has counted.
-	numbers string
+	// What done has counted: numbers are the middle of the row.
+	crashed, dead, broken int
+	p50, worst            time.Duration
+	numbers               string
 	// torn is for servers that are killed again and again while they write their
 	// AOF, which can leave a task without a place: see docs/operating.md. Repair
 	// finds it, and then it must come.
 	torn bool
-	// window is for servers that keep what they have acknowledged so long before
-	// they are killed, and may lose what came later. The kills are in kills.
-	window time.Duration
-	kills  []time.Time
-	// loose is for faults after which a server has forgotten what it said:
+	// kills is how often the server was killed.
+	kills int
+	// doubtful are the times of which a server may have forgotten what it said: tasks
+	// that were acknowledged then may be lost, and what was done then comes again.
+	doubtful []span
+	// loose is for faults after which a server has forgotten what it said at any time:
 	// duplicates and losses are reported and not judged.
 	loose bool
 }
+
+type span struct{ from, to time.Time }
+
+func (s span) has(t time.Time) bool { return !t.Before(s.from) && !t.After(s.to) }
+
+// lateReport is how much later than a delivery its report may come, if the server
+// is slow.
+const lateReport = time.Second
 
 var quietLog = slog.New(slog.NewTextHandler(io.Discard, nil))
 
@@ -299,17 +328,18 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 	x.l.mu.Lock()
 	defer x.l.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(x.acked)) {
-		if x.l.seen[key] == 0 && !dead[key] {
+		if x.l.seen[key].n == 0 && !dead[key] {
 			x.lost = append(x.lost, key)
 		}
 	}
 	allowed := int(st.Crashed)
 	if x.torn {
-		allowed += max(3, len(x.kills)) // as often as it was killed
+		allowed += max(3, x.kills) // as often as it was killed
 	}
-	for key, n := range x.l.seen {
-		x.dups += n - 1
-		if n > 1 && x.twice[key] {
+	x.dups = len(x.l.again)
+	for _, v := range x.l.again {
+		// Scheduled twice, or the report on the delivery before is lost.
+		if x.twice[v.key] || x.inDoubt(v.before) || x.inDoubt(v.before.Add(lateReport)) {
 			allowed++
 		}
 	}
@@ -328,28 +358,31 @@ func (x *trial) done(patience time.Duration) redistimer.Stats {
 		x.Errorf("the invariant is broken: %+v", repair)
 	}
 	if !x.loose {
-		if missing := slices.DeleteFunc(slices.Clone(x.lost), x.mayBeLost); len(missing) > 0 {
+		missing := slices.DeleteFunc(slices.Clone(x.lost), func(key string) bool { return x.inDoubt(x.ackedAt[key]) })
+		if len(missing) > 0 {
 			x.Errorf("%d acknowledged tasks are missing: %.5q", len(missing), missing)
 		}
 		if x.dups > allowed {
 			x.Errorf("%d duplicates, and only %d leases ran out; %d are allowed", x.dups, st.Crashed, allowed)
 		}
 	}
-	x.numbers = fmt.Sprintf("%d | %d | %d | %d | %d | %d | %d | %v / %v", len(x.acked), len(x.lost), x.dups, x.l.early,
-		st.Crashed, len(dead), broken, short(p(0.5)), short(p(1)))
+	x.crashed, x.dead, x.broken, x.p50, x.worst = int(st.Crashed), len(dead), int(broken), p(0.5), p(1)
+	x.numbers = numbers(len(x.acked), len(x.lost), x.dups, x.l.early, x.crashed, x.dead, x.broken, x.p50, x.worst)
 	x.Logf("%s: %+v, lost %d, duplicates %d, took %v", x.notes, st, len(x.lost), x.dups, time.Since(x.begin).Round(time.Millisecond))
 	return st
 }
 
-// mayBeLost reports whether a task was acknowledged within the window before a
-// kill.
-func (x *trial) mayBeLost(key string) bool {
-	at := x.ackedAt[key]
-	return slices.ContainsFunc(x.kills, func(kill time.Time) bool { return at.Before(kill) && kill.Sub(at) <= x.window })
+// inDoubt reports whether the server may have forgotten what it said at a time.
+func (x *trial) inDoubt(at time.Time) bool {
+	return slices.ContainsFunc(x.doubtful, func(s span) bool { return s.has(at) })
 }
 
 // row is the case's row of the report, as far as it has come.
 func (x *trial) row() (what, numbers string) { return strings.Join(x.notes, "; "), x.numbers }
+
+func numbers(acked, lost, dups, early, crashed, dead, broken int, p50, worst time.Duration) string {
+	return fmt.Sprintf("%d | %d | %d | %d | %d | %d | %d | %v / %v", acked, lost, dups, early, crashed, dead, broken, short(p50), short(worst))
+}
 
 func short(d time.Duration) string {
 	if d < time.Second {

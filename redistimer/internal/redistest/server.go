@@ -26,6 +26,7 @@ type Server struct {
 
 	tb   testing.TB
 	args []string
+	env  []string // beside this process's
 	cmd  *exec.Cmd
 	done chan struct{} // closed when cmd has ended
 	out  *output
@@ -39,10 +40,16 @@ func AOF() []string { return []string{"--appendonly", "yes", "--appendfsync", "e
 // unless args say so, as those of AOF do; they are arguments of redis-server.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
+	return StartIn(tb, nil, args...)
+}
+
+// StartIn starts a server with more in its environment than this process has.
+func StartIn(tb testing.TB, env []string, args ...string) *Server {
+	tb.Helper()
 	program(tb)
 	// Somebody else may take the port before the server does.
 	for try := 0; ; try++ {
-		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args}
+		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args, env: env}
 		s.Addr = "127.0.0.1:" + strconv.Itoa(s.Port)
 		tb.Cleanup(s.stop)
 		err := s.start()
@@ -118,6 +125,7 @@ func (s *Server) start() error {
 		"--save", "", "--daemonize", "no", "--loglevel", "notice",
 	}, s.args...)
 	s.cmd = exec.Command(program(s.tb), args...)
+	s.cmd.Env = append(os.Environ(), s.env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	ownGroup(s.cmd)
 	if err := s.cmd.Start(); err != nil {

@@ -1,0 +1,51 @@
+package redistimer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/redistimer/internal/redistest"
+)
+
+// Lua compares strings by the server's locale, and Redis orders a ZSET by bytes. Dead
+// letters that died at one moment are read in pages all the same, each once.
+func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
+	ctx := context.Background()
+	s := redistest.StartIn(t, redistest.Locale(t, "en_US"))
+	r := s.Client()
+	defer r.Close()
+	before, err := r.Eval(ctx, "return 'a' < 'B' and 'é' < 'f'", nil).Bool()
+	require.NoError(t, err)
+	require.True(t, before, "the server compares as people do")
+	c := New(r, WithShards(1), silent)
+	_, err = c.Check(ctx)
+	require.NoError(t, err)
+	// As bytes, and as people read: nearly each pair is in another order.
+	var want []string
+	for i := range 400 {
+		id := string([]rune("aBcDeéF_-. zÄß")[i%14])
+		if i%3 == 0 {
+			id += "A"
+		}
+		want = append(want, fmt.Sprint(id, i))
+	}
+	slices.Sort(want)
+	keys := c.shards[0].keys
+	for _, id := range want {
+		record, err := encode(&Task{Key: id, Handler: "h"}, digits16(1))
+		require.NoError(t, err)
+		require.NoError(t, r.HSet(ctx, keys[2], id, record).Err())
+		require.NoError(t, r.HSet(ctx, keys[3], id, "0 1 0 1700000000000000 - -").Err())
+		require.NoError(t, r.ZAdd(ctx, keys[4], redis.Z{Score: 1_700_000_000_000_000, Member: id}).Err())
+	}
+	var got []string
+	for d, err := range c.DeadLetters(ctx) {
+		require.NoError(t, err)
+		got = append(got, d.ID)
+	}
+	require.Equal(t, want, got)
+}
