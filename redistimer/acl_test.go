@@ -14,13 +14,45 @@ import (
 )
 
 // The users that docs/operating.md shows can do what it says they can, and the
-// server has had to refuse them nothing.
+// servers have had to refuse them nothing.
 func TestACL_OfTheDocumentation(t *testing.T) {
-	ctx := context.Background()
+	t.Run("server", func(t *testing.T) {
+		r := redistest.Start(t).Client()
+		defer r.Close()
+		makeUsers(t, []*redis.Client{r}, "")
+		o := *r.Options()
+		tryUsers(t, []*redis.Client{r}, func(user string) redis.UniversalClient {
+			o := o
+			o.Username, o.Password = user, "secret"
+			return redis.NewClient(&o)
+		})
+	})
+	t.Run("cluster", func(t *testing.T) {
+		c := redistest.StartCluster(t, 3, 0)
+		var nodes []*redis.Client
+		for _, s := range c.Servers {
+			r := s.Client()
+			defer r.Close()
+			nodes = append(nodes, r)
+		}
+		makeUsers(t, nodes, "On a cluster both need `")
+		tryUsers(t, nodes, func(user string) redis.UniversalClient {
+			return c.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = user, "secret" })
+		})
+	})
+}
+
+// makeUsers makes the users of the documentation, with what it says after a text too.
+func makeUsers(t *testing.T, nodes []*redis.Client, more string) {
+	t.Helper()
 	text, err := os.ReadFile("docs/operating.md")
 	require.NoError(t, err)
-	r := redistest.Start(t).Client()
-	defer r.Close()
+	if more != "" {
+		_, rest, ok := strings.Cut(string(text), more)
+		require.True(t, ok)
+		more, _, _ = strings.Cut(rest, "`")
+		require.True(t, strings.HasPrefix(more, "+"), more)
+	}
 	users := 0
 	for line := range strings.Lines(string(text)) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "ACL SETUSER ")
@@ -28,19 +60,23 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 			continue
 		}
 		var args []any
-		for _, f := range strings.Fields("ACL SETUSER " + rest) {
+		for _, f := range strings.Fields("ACL SETUSER " + rest + " " + more) {
 			args = append(args, f)
 		}
-		require.NoError(t, r.Do(ctx, args...).Err(), line)
+		for _, r := range nodes {
+			require.NoError(t, r.Do(context.Background(), args...).Err(), line)
+		}
 		users++
 	}
 	require.Equal(t, 2, users)
+}
+
+func tryUsers(t *testing.T, nodes []*redis.Client, connect func(user string) redis.UniversalClient) {
+	ctx := context.Background()
 	as := func(user string) *Client {
-		o := *r.Options()
-		o.Username, o.Password = user, "secret"
-		other := redis.NewClient(&o)
-		t.Cleanup(func() { other.Close() })
-		return New(other, silent)
+		r := connect(user)
+		t.Cleanup(func() { r.Close() })
+		return New(r, silent)
 	}
 	c := as("scheduler")
 	task := Task{Key: "k", Handler: "h"}
@@ -60,7 +96,7 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 	require.NoError(t, c.Pause(ctx))
 	require.NoError(t, c.Resume(ctx))
 	must(c.Repair(ctx))
-	_, err = c.Schedule(ctx, task, After(0), Replicated(1, time.Millisecond))
+	_, err := c.Schedule(ctx, task, After(0), Replicated(1, time.Millisecond))
 	require.ErrorIs(t, err, ErrNotReplicated)
 
 	wc := as("worker")
@@ -80,7 +116,7 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 		return err == nil && st.Dead == 1
 	}, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
-		return r.HExists(ctx, c.shards[0].keys[keyMeta], "checked").Val()
+		return c.redis.HExists(ctx, c.shards[0].keys[keyMeta], "checked").Val()
 	}, time.Minute, 10*time.Millisecond, "it has looked the shards over")
 	require.NoError(t, w.Shutdown(ctx))
 	require.NoError(t, <-done)
@@ -89,15 +125,17 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 	}
 	must(c.Requeue(ctx, "k", After(time.Hour)))
 	must(c.Purge(ctx, "k"))
-	log, err := r.ACLLog(ctx, 10).Result()
-	require.NoError(t, err)
-	require.Empty(t, log, "what the server has refused")
+	for _, r := range nodes {
+		log, err := r.ACLLog(ctx, 10).Result()
+		require.NoError(t, err)
+		require.Empty(t, log, "what the server has refused")
+	}
 
 	// And no more than that.
-	o := *r.Options()
-	o.Username, o.Password = "worker", "secret"
-	other := redis.NewClient(&o)
-	defer other.Close()
-	require.ErrorContains(t, other.FlushAll(ctx).Err(), "NOPERM")
-	require.ErrorContains(t, other.Set(ctx, "other", "x", 0).Err(), "NOPERM")
+	for _, user := range []string{"scheduler", "worker"} {
+		other := connect(user)
+		defer other.Close()
+		require.ErrorContains(t, other.Do(ctx, "flushall").Err(), "NOPERM")
+		require.ErrorContains(t, other.Set(ctx, "other", "x", 0).Err(), "NOPERM")
+	}
 }
