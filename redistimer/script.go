@@ -17,8 +17,8 @@ import (
 //go:embed scripts/*.lua
 var sources embed.FS
 
-// A script is one of scripts/*.lua behind begin.lua, and most often with once.lua
-// and lib.lua in it.
+// A script is one of scripts/*.lua behind begin.lua, and most often with once.lua,
+// clock.lua and lib.lua in it.
 type script struct {
 	source, sha string
 }
@@ -43,9 +43,16 @@ var (
 
 func load(name string) *script {
 	text := read("begin") + read(name)
-	for _, part := range []string{"once", "lib"} {
+	for _, part := range []string{"once", "clock", "lib"} {
 		text = strings.Replace(text, "--include "+part+".lua\n", read(part), 1)
 	}
+	// What it wants to know of meta, beside what all do.
+	also := ""
+	if _, rest, ok := strings.Cut(text, "\n--also "); ok {
+		also, _, _ = strings.Cut(rest, "\n")
+		also = ", " + also
+	}
+	text = strings.Replace(text, " --[[also]]", also, 1)
 	sum := sha1.Sum([]byte(text))
 	return &script{source: text, sha: hex.EncodeToString(sum[:])}
 }

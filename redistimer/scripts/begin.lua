@@ -64,7 +64,7 @@ local due, lease, task, run, dead, err, wake, meta =
 local call = redis.call
 
 -- What the client knows of the shard is what is there, nearly always.
-local m = call('HMGET', meta, 'schema', 'armed', ARGV[2])
+local m = call('HMGET', meta, 'schema', 'armed', ARGV[2] --[[also]])
 if m[1] ~= ARGV[1] then
   local version, born = string.match(ARGV[1], '^([^@]*)@?(.*)$')
   if m[1] and string.match(m[1], '^[^@]*') ~= version then

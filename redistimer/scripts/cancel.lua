@@ -1,5 +1,6 @@
 -- cancel [ID]... answers with a digit for each, its outcome.
 --include once.lua
+--include clock.lua
 --include lib.lua
 permit()
 sweep()

@@ -1,5 +1,6 @@
 -- checked RUN SET answers with 1 if the shard was looked over since its server, whose
 -- run has this id, was started; with SET 1 it has been just now.
+--include clock.lua
 --include lib.lua
 if ARGV[6] == '1' then
   permit()

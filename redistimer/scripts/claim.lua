@@ -17,13 +17,12 @@
 -- them claims and becomes the owner. Each other worker, who is told own = 0, looks a little
 -- later than the task is due, in case the owner is gone, and becomes the owner
 -- if it is. It matters for speed alone: any claim is right at any time.
---include lib.lua
-permit()
+--also 'fence', 'paused', 'owner', 'claimed'
+--include clock.lua
 local worker, number = ARGV[2], ARGV[3]
 local n, length = tonumber(ARGV[5]), tonumber(ARGV[6])
 local most, force, full = tonumber(ARGV[7]), ARGV[8] == '1', ARGV[9] == '1'
-local f = call('HMGET', meta, 'fence', 'paused', 'owner')
-local fence, paused, owner = tonumber(f[1] or '0'), f[2], f[3]
+local fence, paused, owner = tonumber(m[4] or '0'), m[5], m[6]
 local gone = 100000 -- microseconds after which an owner was not in time
 
 -- Of the claim before there is kept the number, the first token, how many tokens
@@ -32,26 +31,49 @@ local before, first, had, ends = string.match(last or '', '^(%d+) (%d+) (%d+) (%
 if before and tonumber(number) < tonumber(before) then
   return redis.error_reply('TICKLESS stale')
 end
+-- What is written into meta at the end.
+local fields = {}
 local function keep(first, had, ends)
-  call('HSET', meta, worker, table.concat({number, first, had, ends}, ' '))
+  fields[1], fields[2] = worker, number .. ' ' .. first .. ' ' .. had .. ' ' .. ends
 end
 
+-- write is call for what may be the first command that writes: see permit in lib.lua.
+local dirty = false
+local function write(...)
+  if not dirty then
+    dirty = true
+    local answer = redis.pcall(...)
+    if type(answer) ~= 'table' or not answer.err then return answer end
+    call('HDEL', run, '')
+  end
+  return call(...)
+end
+
+local out = {1, -1, -1, now, 0, {}, {}, {}, {}}
+local deadline = int(now + length)
+local ending = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
+local again = before and tonumber(before) == tonumber(number)
+
+-- What most claims have nothing to do with.
+if n < 0 or again or not last or ending and ending <= now then
+--include lib.lua
+permit()
+dirty = true
 if n < 0 then
   if owner == worker then
     call('HDEL', meta, 'armed', 'owner')
     rouse()
   end
   -- What it has sent before and comes later is not carried out.
-  if before then keep(0, 0, 0) end
+  if before then
+    keep(0, 0, 0)
+    call('HSET', meta, unpack(fields))
+  end
   return {0, -1, -1, now, 0, {}, {}, {}, {}}
 end
 sweep()
 
-local out = {1, -1, -1, now, 0, {}, {}, {}, {}}
-local deadline = int(now + length)
-
 -- Leases that have run out.
-local ending = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
 local expired = {}
 if ending and ending <= now then
   expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
@@ -96,7 +118,7 @@ if #expired > 0 then
   count('died', died)
 end
 
-if before and tonumber(before) == tonumber(number) then
+if again then
   -- The answer to this claim was lost. Its tasks got their leases at one moment,
   -- by which they are found.
   local ids = call('ZRANGEBYSCORE', lease, ends, ends, 'LIMIT', 0, 1000)
@@ -120,7 +142,10 @@ if before and tonumber(before) == tonumber(number) then
     call('ZADD', lease, unpack(leases))
     keep(first, had, deadline)
   end
-elseif n > 0 and not paused then
+end
+end
+
+if not again and n > 0 and not paused then
   local ids = call('ZRANGEBYSCORE', due, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, n)
   if #ids > 0 then
     local n, scores = #ids / 2, {}
@@ -142,8 +167,9 @@ elseif n > 0 and not paused then
         leases[k + 1], leases[k + 2] = deadline, id
         sets[k + 1] = id
         if runs[i] then
-          local _, attempt, crashes, at = parse(runs[i])
-          sets[k + 2] = state(int(base + i - 1), attempt + 1, crashes, at, '-', '-')
+          local _, attempt, crashes, at = string.match(runs[i], '^(%d+) (%d+) (%d+) (%d+) ')
+          if not at then attempt, crashes, at = 0, 0, int(now) end -- damaged
+          sets[k + 2] = table.concat({int(base + i - 1), attempt + 1, crashes, at, '- -'}, ' ')
         else
           sets[k + 2] = int(base + i - 1) .. ' 1 0 ' .. scores[i] .. ' - -'
         end
@@ -155,14 +181,14 @@ elseif n > 0 and not paused then
       end
     end
     if k > 0 then
-      call('HSET', run, unpack(sets))
+      write('HSET', run, unpack(sets))
       call('ZADD', lease, unpack(leases))
     end
     call('ZREM', due, unpack(ids))
     if k > 0 then
-      count('claimed', k / 2)
-      call('HSET', meta, 'fence', int(base + n - 1))
       keep(int(base), n, deadline)
+      fields[3], fields[4] = 'fence', int(base + n - 1)
+      fields[5], fields[6] = 'claimed', int((m[7] or 0) + k / 2)
       out[5], out[6], out[7], out[8], out[9] = base, ids, scores, records, runs
     end
   end
@@ -177,17 +203,23 @@ elseif paused then
   out[1] = 0
 else
   out[2] = math.max(0, next - now)
-  if next <= now and full then rouse() end
+  if next <= now and full then
+    call('HDEL', run, '') -- as above
+    dirty = true
+    rouse()
+  end
   if next <= now and n == 0 then
     -- The worker has no room. Let another one have it.
     call('HDEL', meta, 'armed', 'owner')
     out[1] = 0
   elseif force or not armed or not owner or armed > next or owner == worker or armed < now - gone then
-    call('HSET', meta, 'armed', int(next), 'owner', worker)
+    local k = #fields
+    fields[k + 1], fields[k + 2], fields[k + 3], fields[k + 4] = 'armed', int(next), 'owner', worker
   else
     out[1] = 0
   end
 end
+if #fields > 0 then write('HSET', meta, unpack(fields)) end
 -- What was claimed just now ends later than a worker sleeps without looking.
 if ending then out[3] = math.max(0, ending - now) end
 return out

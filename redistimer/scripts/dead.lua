@@ -2,6 +2,7 @@
 -- of their death and, at one time, by their ids. The answer is
 --
 --   [id died record run failures]...
+--include clock.lua
 --include lib.lua
 
 -- later compares as a ZSET does, by bytes. Lua's own comparison follows the locale

@@ -1,5 +1,6 @@
 -- extend LEASE [ID TOKEN]... prolongs leases, and answers with a digit for each:
 -- 1 if it was, 0 if the lease is no more, 2 if it was and a cancel was asked for.
+--include clock.lua
 --include lib.lua
 permit()
 local deadline = int(now + tonumber(ARGV[5]))

@@ -1,4 +1,5 @@
 -- get ID answers with place, score, record, run and failures, or with nothing.
+--include clock.lua
 --include lib.lua
 local id = ARGV[5]
 local record = call('HGET', task, id)

@@ -1,9 +1,4 @@
--- What scripts need beyond begin.lua, which all but the quickest do.
-local clock = call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-
-local function int(n) return string.format('%.0f', tonumber(n)) end
-
+-- What scripts need beyond begin.lua and clock.lua, which all but the quickest do.
 -- permit lets the script go on if the server is full: Redis refuses commands that
 -- may need memory until the script has called one that does not.
 local function permit() call('HDEL', run, '') end

@@ -9,7 +9,7 @@ if last then
     call('HSET', meta, ARGV[2], last)
     local answer = string.sub(last, 18)
     local digit, n = string.match(answer, '^%*(%d) (%d+)$')
-    return digit and string.rep(digit, n) or answer
+    return digit and string.rep(digit, tonumber(n)) or answer
   end
 end
 if ARGV[4] ~= '' then

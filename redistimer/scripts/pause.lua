@@ -1,5 +1,6 @@
 -- pause ON, with ON 1 or 0.
 --include once.lua
+--include clock.lua
 --include lib.lua
 permit()
 sweep()

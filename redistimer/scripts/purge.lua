@@ -1,5 +1,6 @@
 -- purge ID deletes a dead letter. It answers with an outcome.
 --include once.lua
+--include clock.lua
 --include lib.lua
 permit()
 sweep()

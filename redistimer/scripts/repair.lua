@@ -1,6 +1,7 @@
 -- repair KIND CURSOR N looks at about N entries of one of the shard's keys and
 -- puts right what is wrong. The answer is the next cursor, 0 at the end, and how
 -- many were looked at, requeued, doubled and orphaned.
+--include clock.lua
 --include lib.lua
 local kind, cursor, n = ARGV[5], ARGV[6], ARGV[7]
 local looked, requeued, doubled, orphaned = 0, 0, 0, 0

@@ -2,6 +2,7 @@
 -- outcome. One of a repeating task gets an id of its own, so that the next of its
 -- runs that dies finds the place free.
 --include once.lua
+--include clock.lua
 --include lib.lua
 permit()
 sweep()

@@ -1,5 +1,6 @@
 -- reschedule ID WHEN answers with an outcome.
 --include once.lua
+--include clock.lua
 --include lib.lua
 permit()
 sweep()

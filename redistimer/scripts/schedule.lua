@@ -19,6 +19,7 @@ if #ARGV == 8 and last and call('HEXISTS', run, ARGV[6]) == 0 then
   end
 end
 
+--include clock.lua
 --include lib.lua
 
 local mode = ARGV[5]

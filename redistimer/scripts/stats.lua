@@ -1,4 +1,5 @@
 -- stats answers with the shard's numbers.
+--include clock.lua
 --include lib.lua
 local late = 0
 local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')
