@@ -64,6 +64,6 @@
 // nanoseconds. For queues of jobs that are due at once and that need priorities
 // or rate limits, a job queue is the better tool.
 //
-// It needs Redis 6.2 or later, or Valkey: one server, several under Sentinel, or
+// It needs Redis 6.2 or later (it is tested on 7.0, and not on Valkey): one server, several under Sentinel, or
 // a Redis Cluster, of which one queue uses all masters.
 package redistimer

@@ -13,8 +13,15 @@ if #ARGV == 8 and last and call('HEXISTS', run, ARGV[6]) == 0 then
   end
   if call('HSETNX', task, ARGV[6], record) == 1 then
     call('ZADD', due, score, ARGV[6])
-    if not armed or tonumber(score) < armed then rouse() end
-    call('HSET', meta, ARGV[2], ARGV[3] .. ' 2')
+    if not armed then
+      -- Nobody watches. Who is roused now will, for this moment; what is due later
+      -- rouses nobody until then.
+      rouse()
+      call('HSET', meta, ARGV[2], ARGV[3] .. ' 2', 'armed', score)
+    else
+      if tonumber(score) < armed then rouse() end
+      call('HSET', meta, ARGV[2], ARGV[3] .. ' 2')
+    end
     return '2'
   end
 end

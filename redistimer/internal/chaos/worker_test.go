@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -201,6 +202,56 @@ func TestFault_ClocksAnHourOff(t *testing.T) {
 			require.Zero(t, x.dups)
 		})
 	}
+}
+
+// The server's clock is set, back and forward, while tasks are scheduled and run. What
+// is due follows it; nothing is lost, comes twice or stays.
+func TestFault_ServersClockIsSet(t *testing.T) {
+	started(t)
+	m := miniredis.RunT(t)
+	x := newTrial(t, redis.NewClient(&redis.Options{Addr: m.Addr()}), m.Addr())
+	var ahead atomic.Int64
+	set := func(d time.Duration) {
+		ahead.Store(int64(d))
+		x.l.mu.Lock()
+		x.l.ahead = d
+		m.SetTime(time.Now().Add(d))
+		x.l.mu.Unlock()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	set(0)
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			x.l.mu.Lock()
+			m.SetTime(time.Now().Add(x.l.ahead))
+			x.l.mu.Unlock()
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	defer func() { cancel(); <-ended }()
+	x.work(x.r, nil)
+	spread := func(i int) redistimer.When { return redistimer.After(time.Duration(i%200) * 5 * time.Millisecond) }
+	from := 0
+	for _, d := range []time.Duration{-time.Hour, 0, time.Hour, -24 * time.Hour, 24 * time.Hour} {
+		x.schedule(from, 200, spread, "")
+		time.Sleep(300 * time.Millisecond)
+		set(d)
+		x.schedule(from+200, 200, spread, "")
+		x.eventually(20*time.Second, "what was scheduled by the new clock is run", func() bool {
+			for i := from + 200; i < from+400; i++ {
+				if x.l.count(fmt.Sprint(prefix, i)) == 0 {
+					return false
+				}
+			}
+			return true
+		})
+		from += 400
+	}
+	x.note("the clock of Redis (miniredis) is set by an hour and by a day, back and forward, 5 times")
+	x.done(20 * time.Second)
+	require.Zero(t, x.dups)
 }
 
 func TestFault_PoisonPanics(t *testing.T) {

@@ -33,8 +33,9 @@ type Server struct {
 }
 
 // AOF are the arguments for a server that keeps what it has acknowledged over a
-// kill -9 of its process: appendfsync everysec, the usual setting.
-func AOF() []string { return []string{"--appendonly", "yes", "--appendfsync", "everysec"} }
+// kill -9 of its process. (With appendfsync everysec it may lose the last two seconds
+// if the disk is busy.)
+func AOF() []string { return []string{"--appendonly", "yes", "--appendfsync", "always"} }
 
 // Start starts a server, which ends with the test. It keeps nothing on disk
 // unless args say so, as those of AOF do; they are arguments of redis-server.
