@@ -749,6 +749,8 @@ func TestWorker_ComesAlthoughAFrozenOneTookTheWakeUp(t *testing.T) {
 			if i == 0 {
 				time.Sleep(50 * time.Millisecond) // it is the first in the line
 				start(t, w)
+				// It knows that there is nothing, so that it has to be woken.
+				require.Eventually(t, func() bool { return w.Stats().Empty == 1 }, soon, time.Millisecond)
 				schedule(t, c, redistimer.Task{Key: "far"}, redistimer.After(time.Hour))
 				require.NoError(t, receive(t, frozen))
 				require.Eventually(t, func() bool { return w.Stats().Claims > 1 }, soon, time.Millisecond)
