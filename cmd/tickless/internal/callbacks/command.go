@@ -30,19 +30,19 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redis [flags]",
 		Short: "Runs timers on Redis: HTTP callbacks by worker processes, one of which is killed",
-		Long: `Schedules tasks on Redis that call an HTTP server of this program, has worker
-processes deliver them, and kills one of these on the way with what it has in
-hand, and starts it again. Then tells how many tasks were delivered, how often,
-and how late.
+		Long: `Schedules tasks on Redis that call an HTTP server of this program. Worker
+processes deliver them. The program kills one worker while it handles calls, and
+starts it again. Then it reports how many tasks were delivered, how often, and how
+late.
 
-By default the server is miniredis, in this process: nothing needs to be
-installed, and it is slower than a real one. With --addr it is a real one. The
-tasks are in a queue of their own there, which is removed at the end.`,
+By default the server is miniredis, in this process: you need to install nothing,
+and it is slower than a real server. With --addr it is a real one. There the tasks
+have a queue of their own, which the program removes at the end.`,
 		Example: `  tickless redis                                       in this process
   tickless redis --addr localhost:6379 --tasks 100k    a real server
   tickless redis --addr localhost:7000 --cluster       a cluster, by one of its servers
-  tickless redis --kill=false --workers 1              nobody dies
-  tickless redis --json > result.json                  the figures for a program to read`,
+  tickless redis --kill=false --workers 1              no worker is killed
+  tickless redis --json > result.json                  the figures as JSON`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			redis.SetLogger(quiet{})
@@ -57,14 +57,14 @@ tasks are in a queue of their own there, which is removed at the end.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.config.Addr, "addr", "", "HOST:PORT of a Redis server; several of a cluster with commas between (default: one in this process)")
-	flags.BoolVar(&f.config.Cluster, "cluster", false, "the address is of a Redis Cluster")
-	flags.Var((*cli.Count)(&f.config.Tasks), "tasks", "to schedule; 10k is understood")
-	flags.DurationVar(&f.config.Duration, "duration", 5*time.Second, "over which they fall due, at random")
-	flags.IntVar(&f.config.Workers, "workers", 3, "worker processes")
-	flags.IntVar(&f.config.Concurrency, "concurrency", 64, "calls that each has under way at most")
-	flags.DurationVar(&f.config.Lease, "lease", time.Second, "after which a dead worker's tasks go to the others")
-	flags.DurationVar(&f.config.Handling, "handling", 2*time.Millisecond, "how long the HTTP server takes for a call")
+	flags.StringVar(&f.config.Addr, "addr", "", "HOST:PORT of a Redis server, or of several of a cluster with commas between (default: a server in this process)")
+	flags.BoolVar(&f.config.Cluster, "cluster", false, "the server is a Redis Cluster")
+	flags.Var((*cli.Count)(&f.config.Tasks), "tasks", "number of tasks to schedule, such as 10k")
+	flags.DurationVar(&f.config.Duration, "duration", 5*time.Second, "time over which they fall due, at random")
+	flags.IntVar(&f.config.Workers, "workers", 3, "number of worker processes")
+	flags.IntVar(&f.config.Concurrency, "concurrency", 64, "most calls that a worker makes at a time")
+	flags.DurationVar(&f.config.Lease, "lease", time.Second, "time after which a dead worker's tasks go to the others")
+	flags.DurationVar(&f.config.Handling, "handling", 2*time.Millisecond, "time that the HTTP server takes for a call")
 	flags.BoolVar(&f.config.Kill, "kill", true, "kill a worker half way, and start it again")
 	flags.DurationVar(&f.config.Patience, "patience", 20*time.Second, "how late the last may come before they count as lost")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")

@@ -52,14 +52,15 @@ time.AfterFunc with a map under a mutex, and prints one table of both.
 
 Requests arrive as a Poisson process. Each waits for a few keys until it is
 answered, after a time drawn from a log-normal distribution given by its median
-and its 75th percentile, or until it times out. All is drawn before, and both
-sides get the very same load. Without --p50 and --p75 both of Kafka's published
-cases are run: 20/60 ms, and 200/400 ms, where half of the requests time out.`,
+and its 75th percentile, or until it times out. The load is drawn beforehand, and
+both sides get the same one. Without --p50 and --p75 the command runs both of
+Kafka's published cases: 20/60 ms, and 200/400 ms, where half of the requests
+time out.`,
 		Example: `  tickless purgatory                            Kafka's cases at 105,000 requests/s
-  tickless purgatory --saturate                 the rate at which each side falls behind
+  tickless purgatory --saturate                 the highest rate that each side sustains
   tickless purgatory --p50 5ms --p75 10ms       answers of other speeds
-  tickless purgatory --complete check           each answer asks all that wait for a key
-  tickless purgatory --json > result.json       the figures for a program to read`,
+  tickless purgatory --complete check           each answer checks all requests that wait for a key
+  tickless purgatory --json > result.json       the figures as JSON`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.validate(); err != nil {
@@ -70,16 +71,16 @@ cases are run: 20/60 ms, and 200/400 ms, where half of the requests time out.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var((*cli.Count)(&f.config.Rate), "rate", "requests a second; with --saturate the first that is tried")
-	flags.DurationVar(&f.config.Duration, "duration", 5*time.Second, "over which they arrive; with --saturate at each rate")
-	flags.DurationVar(&f.config.Timeout, "timeout", 200*time.Millisecond, "after which a request expires")
+	flags.Var((*cli.Count)(&f.config.Rate), "rate", "requests a second; with --saturate the first rate to try")
+	flags.DurationVar(&f.config.Duration, "duration", 5*time.Second, "time over which they arrive; with --saturate at each rate")
+	flags.DurationVar(&f.config.Timeout, "timeout", 200*time.Millisecond, "time after which a request expires")
 	flags.DurationVar(&f.config.P50, "p50", 0, "median time until a request is answered")
 	flags.DurationVar(&f.config.P75, "p75", 0, "75th percentile of the same")
-	flags.IntVar(&f.config.Keys, "keys", 3, "keys that a request waits for")
-	flags.Var((*cli.Count)(&f.config.KeySpace), "key-space", "keys there are")
+	flags.IntVar(&f.config.Keys, "keys", 3, "number of keys that a request waits for")
+	flags.Var((*cli.Count)(&f.config.KeySpace), "key-space", "number of different keys")
 	flags.StringVar(&f.config.Complete, "complete", completions[0], "how a request is answered: "+strings.Join(completions, ", "))
-	flags.Uint64Var(&f.config.Seed, "seed", 1, "draws the load")
-	flags.BoolVar(&f.saturate, "saturate", false, "find the highest rate that each side holds")
+	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the load")
+	flags.BoolVar(&f.saturate, "saturate", false, "find the highest rate that each side sustains")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
 	return cmd
 }

@@ -54,14 +54,14 @@ time.AfterFunc, and prints one table of both.
 
 Requests arrive at a steady rate. Each starts a timer with its timeout. Most
 are answered in time, which stops the timer; the others time out, which runs
-the timer's callback. Delays, answers and their moments are drawn before, and
-both sides get the very same ones.`,
+the timer's callback. Delays, answers and their moments are drawn beforehand,
+and both sides get the same ones.`,
 		Example: `  tickless                                    a million requests over 3 seconds
   tickless --count 100k --duration 1s         a small load
   tickless --stop-ratio 0 --delay-min 1s      every request times out
-  tickless --tick 10ms --executor goroutine   another tick, a goroutine a callback
+  tickless --tick 10ms --executor goroutine   a coarser tick, a goroutine for each callback
   tickless --slack 10ms                       timers wait for one another, to share wake-ups
-  tickless --json > result.json               the figures for a program to read`,
+  tickless --json > result.json               the figures as JSON`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.UsageError{Err: fmt.Errorf("unknown command %q", args[0])}
@@ -77,15 +77,15 @@ both sides get the very same ones.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var((*cli.Count)(&f.config.Count), "count", "requests; 10k and 1M are understood")
-	flags.DurationVar(&f.config.Duration, "duration", 3*time.Second, "over which they arrive")
-	flags.Float64Var(&f.config.StopRatio, "stop-ratio", 0.9, "share that is answered in time, 0 to 1")
+	flags.Var((*cli.Count)(&f.config.Count), "count", "number of requests, such as 10k or 1M")
+	flags.DurationVar(&f.config.Duration, "duration", 3*time.Second, "time over which they arrive")
+	flags.Float64Var(&f.config.StopRatio, "stop-ratio", 0.9, "share of the requests that are answered in time, 0 to 1")
 	flags.DurationVar(&f.config.MinDelay, "delay-min", 100*time.Millisecond, "shortest timeout")
 	flags.DurationVar(&f.config.MaxDelay, "delay-max", 2*time.Second, "longest timeout")
 	flags.DurationVar(&f.tick, "tick", 0, "tick of the scheduler (default: the library's own)")
 	flags.DurationVar(&f.slack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
 	flags.StringVar(&f.executor, "executor", Executors[0], "where its callbacks run: "+strings.Join(Executors, ", "))
-	flags.Uint64Var(&f.config.Seed, "seed", 1, "draws the delays and the answers")
+	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
 	return cmd
 }

@@ -42,18 +42,18 @@ func NewCommand() *cobra.Command {
 	f := flags{counts: cli.Counts{1_000_000, 10_000_000, 100_000_000}}
 	cmd := &cobra.Command{
 		Use:   "scale [flags]",
-		Short: "Keeps up to 100 million timers pending, and tells what that takes",
-		Long: `Starts many timers, all of them hours away, in a process of its own for each
-number. Prints what they take of memory and of the garbage collector's time,
-and what it then costs to start and stop another, and to stop a random one and
-start another. Then the same with time.AfterFunc.
+		Short: "Keeps up to 100 million timers pending, and reports what they cost",
+		Long: `Starts many timers, all of them due in hours, each number of them in a process
+of its own. Prints the memory and the garbage collector's time that they need,
+what it then costs to start and stop another, and what it costs to stop a random
+one and start another. Then does the same with time.AfterFunc.
 
-Nothing is begun that would take more memory than the machine has available.
-100 million timers take about 4 GiB here, and 18 with time.AfterFunc.`,
+Skips a number of timers that needs more memory than the machine has available.
+100 million timers need about 4 GiB, and 18 GiB with time.AfterFunc.`,
 		Example: `  tickless scale                          1M, 10M and 100M; takes some minutes
   tickless scale --counts 1M,2M,5M        other numbers
   tickless scale --time=false             without time.AfterFunc
-  tickless scale --json > result.json     the figures for a program to read`,
+  tickless scale --json > result.json     the figures as JSON`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.child {
@@ -67,8 +67,8 @@ Nothing is begun that would take more memory than the machine has available.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(&f.counts, "counts", "of pending timers; 10k and 1M are understood")
-	flags.BoolVar(&f.std, "time", true, "put time.AfterFunc beside it")
+	flags.Var(&f.counts, "counts", "numbers of pending timers, such as 10k or 1M")
+	flags.BoolVar(&f.std, "time", true, "compare with time.AfterFunc")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
 	flags.BoolVar(&f.child, "child", false, "")
 	_ = flags.MarkHidden("child")
