@@ -26,17 +26,24 @@ type shard struct {
 	clock *atomic.Pointer[reading]
 }
 
-// The keys of a shard. A task's id is its key, or what runID makes of it.
+// The keys of a shard. A task's id is its key, or what runID makes of it. Times are
+// in microseconds.
 //
-//	due    ZSET of ids, by when they are due, in microseconds; retries too
-//	lease  ZSET of ids that run, by when their lease ends
-//	task   HASH from ids to records: see record.go
-//	run    HASH from ids to the state of a run that has begun: see scripts/begin.lua
-//	dead   ZSET of ids that are dead letters, by when they died
-//	err    HASH from ids to the failures of a run
-//	wake   ZSET with two members at most: that workers should look
-//	meta   HASH: schema, fence, paused, who watches, the counters, and the last
-//	       command of each sender: see command.go
+//	due    ZSET   id to when it is due; retries too
+//	lease  ZSET   id to when the lease of the running attempt ends
+//	task   HASH   id to its record: see record.go; id and "\0new" to the record of
+//	              what was scheduled while it runs
+//	run    HASH   id to the state of its run, from the first claim on: see
+//	              scripts/begin.lua
+//	dead   ZSET   id to when it became a dead letter
+//	err    HASH   id to its last ten failures
+//	wake   ZSET   two members at most: one worker should look at once, another a
+//	              little later
+//	meta   HASH   schema and when the shard was made, fence, paused, who watches,
+//	              counters, and each sender's last command and its answer: see
+//	              command.go
+//
+// How a task moves between due, lease and dead, scripts/begin.lua draws.
 var keyNames = [...]string{"due", "lease", "task", "run", "dead", "err", "wake", "meta"}
 
 const (
