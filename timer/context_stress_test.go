@@ -60,16 +60,18 @@ func TestStress_Contexts(t *testing.T) {
 }
 
 type ctxStress struct {
+	// First, so that they are aligned on 32-bit machines too.
+	cancelled, byParent, exceeded, ran, stopped atomic.Int64
+
 	t         *testing.T
 	s, other  *timer.Scheduler
 	std, ours context.Context
 	cancelStd context.CancelCauseFunc
 
-	took                                        time.Duration // by a round
-	cancelOurs                                  context.CancelFunc
-	registering                                 *registering
-	unknown                                     *unknown
-	cancelled, byParent, exceeded, ran, stopped atomic.Int64
+	took        time.Duration // by a round
+	cancelOurs  context.CancelFunc
+	registering *registering
+	unknown     *unknown
 }
 
 // stressedParent is what contexts are made under. cancel is nil if it lives for ever.
@@ -131,13 +133,14 @@ func (x *ctxStress) newParent(rng *rand.Rand) stressedParent {
 
 // stressedCtx is a context that several goroutines do all they can to.
 type stressedCtx struct {
+	// First, so that they are aligned on 32-bit machines too.
+	hooks, runs, stops atomic.Int64
+
 	context.Context
-	cancel      context.CancelFunc
-	deadline    time.Time // its own
-	cancelled   atomic.Bool
-	hooks       atomic.Int64
-	runs, stops atomic.Int64
-	err         atomic.Error
+	cancel    context.CancelFunc
+	deadline  time.Time // its own
+	cancelled atomic.Bool
+	err       atomic.Error
 }
 
 // round makes contexts under two parents, one of which is cancelled, and returns how
