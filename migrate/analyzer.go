@@ -1,0 +1,108 @@
+package migrate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Analyzer reports the call sites of a package, and suggests one fix for all that
+// can be rewritten. Its result is a *Report.
+//
+// It sees one package at a time, with its tests if the driver loads them: so what
+// is exported stays as it is, unless the package is a program, and what the other
+// files of the package's folder may use does too. `tickless migrate` sees all
+// packages of a module together.
+var Analyzer = newAnalyzer()
+
+func newAnalyzer() *analysis.Analyzer {
+	var opts Options
+	left := true
+	a := &analysis.Analyzer{
+		Name:       "tickless",
+		Doc:        "report timers of package time and contexts with deadlines that can be Tickless's\n\nThe fix rewrites those that can, with the types that they are kept in, and leaves the others.",
+		URL:        "https://pkg.go.dev/github.com/tickless/tickless/migrate",
+		ResultType: reflect.TypeFor[*Report](),
+	}
+	a.Flags.BoolVar(&opts.Tests, "tests", false, "rewrite call sites in tests too, not only what shares a type with the code under test")
+	a.Flags.BoolVar(&opts.Exported, "exported", false, "rewrite exported types too, which breaks who uses them elsewhere")
+	a.Flags.BoolVar(&opts.Worth, "worth", false, "rewrite only where there may be very many timers at a time")
+	a.Flags.BoolVar(&left, "left", true, "report call sites that are left as they are too, with the reasons")
+	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, left) }
+	return a
+}
+
+func runPass(pass *analysis.Pass, opts Options, left bool) (any, error) {
+	pkg := &Package{
+		Path:   pass.Pkg.Path(),
+		Files:  pass.Files,
+		Types:  pass.Pkg,
+		Info:   pass.TypesInfo,
+		Unseen: unseenBy(pass),
+	}
+	opts.ReadFile = pass.ReadFile
+	opts.alone = true
+	report := Analyze(pass.Fset, []*Package{pkg}, opts)
+
+	fix := analysis.SuggestedFix{Message: "Use Tickless's timers"}
+	for _, f := range report.Files {
+		for _, file := range pass.Files {
+			tf := pass.Fset.File(file.FileStart)
+			if tf.Name() != f.Name {
+				continue
+			}
+			for _, e := range f.Edits {
+				fix.TextEdits = append(fix.TextEdits, analysis.TextEdit{Pos: tf.Pos(e.Start), End: tf.Pos(e.End), NewText: []byte(e.New)})
+			}
+		}
+	}
+	first := true
+	for _, s := range report.Sites {
+		switch {
+		case s.Rewritten():
+			d := analysis.Diagnostic{Pos: s.pos, Category: "rewrite", Message: fmt.Sprintf("%s can be %s (%s)", s.From, s.To, s.Use)}
+			if first {
+				d.SuggestedFixes = []analysis.SuggestedFix{fix}
+				first = false
+			}
+			pass.Report(d)
+		case left:
+			d := analysis.Diagnostic{Pos: s.pos, Category: "left", Message: fmt.Sprintf("%s is left: %s", s.From, s.Left[0].Text)}
+			for _, r := range s.Left {
+				if r.pos.IsValid() && r.pos != s.pos {
+					d.Related = append(d.Related, analysis.RelatedInformation{Pos: r.pos, Message: r.Text})
+				}
+			}
+			pass.Report(d)
+		}
+	}
+	return report, nil
+}
+
+// unseenBy lists the Go files beside those of the pass.
+func unseenBy(pass *analysis.Pass) []string {
+	if len(pass.Files) == 0 {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for _, f := range pass.Files {
+		seen[pass.Fset.File(f.FileStart).Name()] = true
+	}
+	dir := filepath.Dir(pass.Fset.File(pass.Files[0].FileStart).Name())
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var unseen []string
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		if strings.HasSuffix(name, ".go") && !e.IsDir() && !seen[name] {
+			unseen = append(unseen, name)
+		}
+	}
+	return unseen
+}

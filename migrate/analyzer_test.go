@@ -1,0 +1,56 @@
+package migrate_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/tickless/tickless/migrate"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestAnalyzer_Golden runs the analyzer on testdata/src, a folder for each kind of
+// construct, and compares what it says with the comments there, and the fixed
+// files with the golden ones.
+func TestAnalyzer_Golden(t *testing.T) {
+	entries, err := os.ReadDir("testdata/src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string // all at once: the standard library is type-checked once
+	for _, e := range entries {
+		files, err := filepath.Glob(filepath.Join("testdata/src", e.Name(), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) > 0 { // not one that only holds what the others import
+			names = append(names, e.Name())
+		}
+	}
+	if *update {
+		writeGolden(t, names)
+	}
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), migrate.Analyzer, names...)
+}
+
+func writeGolden(t *testing.T, names []string) {
+	for _, result := range analysistest.Run(t, analysistest.TestData(), migrate.Analyzer, names...) {
+		for _, f := range result.Result.(*migrate.Report).Files {
+			src, err := os.ReadFile(f.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := f.Apply(src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(f.Name+".golden", out, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,3 @@
+// Package migrate finds the timers of a program that can be Tickless's, and
+// rewrites them.
+package migrate

@@ -1,0 +1,193 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+)
+
+// nodeOf returns the node of an expression's value, or nil if its type has nothing
+// to do with timers.
+func (p *program) nodeOf(e ast.Expr) *node {
+	e = ast.Unparen(e)
+	t := p.typeOf(e)
+	if t == nil {
+		return nil
+	}
+	if !mentions(t) {
+		return p.definedNode(t)
+	}
+	switch e := e.(type) {
+	case *ast.Ident:
+		return p.nodeOfUse(e, e)
+	case *ast.SelectorExpr:
+		return p.nodeOfSelector(e)
+	case *ast.CallExpr:
+		return p.nodeOfCall(e)
+	case *ast.IndexExpr:
+		return p.nodeOf(e.X)
+	case *ast.IndexListExpr:
+		return p.nodeOf(e.X)
+	case *ast.SliceExpr:
+		return p.nodeOf(e.X)
+	case *ast.StarExpr:
+		return p.nodeOf(e.X)
+	case *ast.UnaryExpr:
+		return p.nodeOf(e.X)
+	case *ast.CompositeLit:
+		if n := p.elided[e]; n != nil {
+			return n
+		}
+	}
+	return p.expression(e)
+}
+
+func (p *program) typeOf(e ast.Expr) types.Type {
+	if id, ok := e.(*ast.Ident); ok && id.Name == "_" {
+		return nil
+	}
+	return p.pkg.Info.TypeOf(e)
+}
+
+// nodeOfUse returns the node of the object that id stands for, e being id or the
+// qualified identifier that it ends.
+func (p *program) nodeOfUse(id *ast.Ident, e ast.Expr) *node {
+	obj := p.pkg.Info.ObjectOf(id)
+	if obj == nil {
+		return p.expression(e)
+	}
+	if obj.Pkg() != nil && obj.Pkg().Path() == "time" {
+		return p.expression(e) // a constructor
+	}
+	if _, generic := p.pkg.Info.Instances[id]; generic && !mentions(origin(obj).Type()) {
+		// Each use of a generic function has types of its own.
+		return p.expression(e)
+	}
+	if _, ok := obj.(*types.Nil); ok {
+		return nil
+	}
+	return p.object(obj)
+}
+
+func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
+	sel := p.pkg.Info.Selections[e]
+	if sel == nil { // qualified by a package
+		return p.nodeOfUse(e.Sel, e)
+	}
+	if sel.Kind() == types.MethodExpr {
+		return p.expression(e)
+	}
+	if mentions(origin(sel.Obj()).Type()) {
+		return p.object(sel.Obj())
+	}
+	// The timers came in as arguments of the operand's type.
+	return p.nodeOf(e.X)
+}
+
+func (p *program) nodeOfCall(e *ast.CallExpr) *node {
+	info := p.pkg.Info
+	if info.Types[e.Fun].IsType() {
+		return p.expression(e)
+	}
+	if builtin := builtinName(info, e); builtin != "" {
+		switch builtin {
+		case "append", "min", "max":
+			return p.nodeOf(e.Args[0])
+		}
+		return p.expression(e)
+	}
+	if n := p.nodeOf(e.Fun); n != nil {
+		return n
+	}
+	return p.expression(e)
+}
+
+func builtinName(info *types.Info, e *ast.CallExpr) string {
+	if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok {
+		if b, ok := info.Uses[id].(*types.Builtin); ok {
+			return b.Name()
+		}
+	}
+	return ""
+}
+
+// claim says to whom the timers belong that are written in a type: to n.
+func (p *program) claim(te ast.Expr, n *node) {
+	if te == nil {
+		return
+	}
+	info := p.pkg.Info
+	pointed := make(map[ast.Expr]bool) // what has a pointer or a type before it
+	ast.Inspect(te, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.StarExpr:
+			pointed[ast.Unparen(x.X)] = true
+		case *ast.IndexExpr:
+			pointed[x.Index] = true
+		case *ast.IndexListExpr:
+			for _, i := range x.Indices {
+				pointed[i] = true
+			}
+		case *ast.Field:
+			for _, id := range x.Names {
+				if obj := info.Defs[id]; obj != nil && mentions(obj.Type()) {
+					unite(n, p.object(obj))
+				}
+			}
+		case *ast.SelectorExpr:
+			p.claimName(x.Sel, x, n, pointed[x])
+			return false
+		case *ast.Ident:
+			p.claimName(x, x, n, pointed[x])
+		}
+		return true
+	})
+}
+
+// claimName is claim for one name, which e is or ends.
+func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
+	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
+	if !ok {
+		return
+	}
+	kind := timerName(obj)
+	if kind == "" {
+		if obj.IsAlias() && mentions(obj.Type()) {
+			unite(n, p.object(obj))
+		}
+		return
+	}
+	m := p.expression(e)
+	p.claimed[p.key(e.Pos(), 'e')] = true
+	unite(n, m)
+	if !pointed {
+		n.block(e.Pos(), "a time."+kind+" by value: one of package timer's must not be copied")
+	}
+}
+
+// claimFields is claim for the parameters or results of a function, whose node is
+// n.
+func (p *program) claimFields(list *ast.FieldList, n *node) {
+	if list == nil {
+		return
+	}
+	for _, field := range list.List {
+		for _, id := range field.Names {
+			if obj := p.pkg.Info.Defs[id]; obj != nil && mentions(obj.Type()) {
+				unite(n, p.object(obj))
+			}
+		}
+		if mentions(p.pkg.Info.TypeOf(field.Type)) {
+			p.claim(field.Type, n)
+		}
+	}
+}
+
+// blockUnclaimed keeps from being rewritten what stands in a construct that is not
+// looked through, such as the constraint of a type parameter.
+func (p *program) blockUnclaimed() {
+	for k, m := range p.marks {
+		if !p.claimed[k] {
+			p.nodes[k].block(m.ident.Pos(), "it is used in a way that this tool does not follow")
+		}
+	}
+}

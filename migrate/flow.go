@@ -1,0 +1,427 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// flow unites what goes into a place of type t, whose node is dst, with the place.
+func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
+	from := p.typeOf(src)
+	if from == nil {
+		return
+	}
+	if isBox(t) {
+		p.box(p.nodeOf(src), from, t)
+		return
+	}
+	if dst != nil {
+		unite(dst, p.nodeOf(src))
+	}
+}
+
+// flowResult is flow for the i-th value of an expression that has several.
+func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
+	tuple, ok := p.typeOf(src).(*types.Tuple)
+	if !ok || i >= tuple.Len() {
+		return
+	}
+	from := tuple.At(i).Type()
+	var n *node
+	if mentions(from) {
+		n = p.nodeOf(src)
+	} else {
+		n = p.definedNode(from)
+	}
+	if isBox(t) {
+		p.box(n, from, t)
+		return
+	}
+	if dst != nil {
+		unite(dst, n)
+	}
+}
+
+// meet unites two values that are compared.
+func (p *program) meet(x, y ast.Expr) {
+	tx, ty := p.typeOf(x), p.typeOf(y)
+	if tx == nil || ty == nil {
+		return
+	}
+	switch {
+	case isBox(tx) && !isBox(ty):
+		p.flow(nil, tx, y)
+	case isBox(ty) && !isBox(tx):
+		p.flow(nil, ty, x)
+	default:
+		unite(p.nodeOf(x), p.nodeOf(y))
+	}
+}
+
+// isBox reports whether values of the type t are interface values. It is false for
+// type parameters.
+func isBox(t types.Type) bool {
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return false
+	}
+	return types.IsInterface(t)
+}
+
+// box has a value of type from, whose node may be nil, become an interface value
+// of type t.
+func (p *program) box(n *node, from, t types.Type) {
+	if n != nil && mentions(from) && !isBox(from) {
+		p.boxed = append(p.boxed, n)
+		n.class().stopped = n.class().stopped || hasMethod(t, "Stop")
+	}
+	iface, ok := t.Underlying().(*types.Interface)
+	if !ok {
+		return
+	}
+	for m := range iface.Methods() {
+		if !mentions(origin(m).Type()) {
+			continue
+		}
+		if obj, _, _ := types.LookupFieldOrMethod(from, true, p.pkg.Types, m.Name()); obj != nil && obj != m && mentions(origin(obj).Type()) {
+			unite(p.object(m), p.object(obj))
+		}
+	}
+}
+
+func hasMethod(t types.Type, name string) bool {
+	iface, ok := t.Underlying().(*types.Interface)
+	if !ok {
+		return false
+	}
+	for m := range iface.Methods() {
+		if m.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// part returns the node of a part of e, whose type is t.
+func (p *program) part(e ast.Expr, t types.Type) *node {
+	if mentions(t) {
+		return p.nodeOf(e)
+	}
+	return p.definedNode(t)
+}
+
+func (p *program) visitCall(n *ast.CallExpr) {
+	info := p.pkg.Info
+	if tv := info.Types[n.Fun]; tv.IsType() {
+		p.visitConversion(n, tv.Type)
+		return
+	}
+	if name := builtinName(info, n); name != "" {
+		p.visitBuiltin(n, name)
+		return
+	}
+	t := p.typeOf(n.Fun)
+	if t == nil {
+		return
+	}
+	sig, ok := t.Underlying().(*types.Signature)
+	if !ok {
+		return
+	}
+	p.visitInstance(n)
+	third := p.thirdParty(n.Fun)
+	args := len(n.Args)
+	tuple, several := (*types.Tuple)(nil), false
+	if args == 1 && sig.Params().Len() > 1 {
+		if tuple, several = p.typeOf(n.Args[0]).(*types.Tuple); several {
+			args = tuple.Len()
+		}
+	}
+	for i := range args {
+		pt := paramType(sig, i, n.Ellipsis.IsValid())
+		if pt == nil {
+			continue
+		}
+		dst := p.part(n.Fun, pt)
+		if several {
+			p.flowResult(dst, pt, n.Args[0], i)
+			continue
+		}
+		p.flow(dst, pt, n.Args[i])
+		if third != "" && isBox(pt) {
+			if from := p.typeOf(n.Args[i]); from != nil && mentions(from) {
+				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is handed to "+third+" as an interface value")
+			}
+		}
+	}
+}
+
+func paramType(sig *types.Signature, i int, spread bool) types.Type {
+	last := sig.Params().Len() - 1
+	if !sig.Variadic() || i < last {
+		if i > last {
+			return nil
+		}
+		return sig.Params().At(i).Type()
+	}
+	t := sig.Params().At(last).Type()
+	if spread {
+		return t
+	}
+	if s, ok := t.Underlying().(*types.Slice); ok {
+		return s.Elem()
+	}
+	return nil // append([]byte, string...)
+}
+
+// thirdParty returns what a call calls if that is neither in the packages that are
+// looked at, nor in the standard library, nor known to be harmless: it might ask
+// an interface value for its type.
+func (p *program) thirdParty(fun ast.Expr) string {
+	var id *ast.Ident
+	switch fun := ast.Unparen(fun).(type) {
+	case *ast.Ident:
+		id = fun
+	case *ast.SelectorExpr:
+		id = fun.Sel
+	default:
+		return ""
+	}
+	obj := p.pkg.Info.Uses[id]
+	if obj == nil || obj.Pkg() == nil || p.set[obj.Pkg().Path()] {
+		return ""
+	}
+	path := obj.Pkg().Path()
+	if isStandard(path) || strings.HasPrefix(path, "github.com/stretchr/testify/") {
+		return ""
+	}
+	return obj.Pkg().Name() + "." + obj.Name()
+}
+
+// visitInstance unites what a generic function is called with: its type arguments
+// occur in several places.
+func (p *program) visitInstance(call *ast.CallExpr) {
+	fun := ast.Unparen(call.Fun)
+	var targs []ast.Expr
+	switch x := fun.(type) {
+	case *ast.IndexExpr:
+		fun, targs = x.X, []ast.Expr{x.Index}
+	case *ast.IndexListExpr:
+		fun, targs = x.X, x.Indices
+	}
+	var id *ast.Ident
+	switch x := ast.Unparen(fun).(type) {
+	case *ast.Ident:
+		id = x
+	case *ast.SelectorExpr:
+		id = x.Sel
+	default:
+		return
+	}
+	inst, ok := p.pkg.Info.Instances[id]
+	if !ok {
+		return
+	}
+	var n *node
+	for arg := range inst.TypeArgs.Types() {
+		if mentions(arg) {
+			n = p.expression(ast.Unparen(fun))
+		}
+	}
+	if n == nil {
+		return
+	}
+	for _, e := range targs {
+		p.claim(e, n)
+	}
+	for _, e := range call.Args {
+		if t := p.typeOf(e); t != nil && mentions(t) && !isBox(t) {
+			unite(n, p.nodeOf(e))
+		}
+	}
+	f, ok := p.pkg.Info.Uses[id].(*types.Func)
+	if !ok {
+		return
+	}
+	if mentions(f.Origin().Type()) {
+		unite(n, p.object(f))
+	}
+	for tp := range f.Origin().Signature().TypeParams().TypeParams() {
+		n.class().stopped = n.class().stopped || hasMethod(tp.Constraint(), "Stop")
+		if c, ok := tp.Constraint().Underlying().(*types.Interface); ok && !c.IsMethodSet() && c.NumEmbeddeds() > 0 {
+			n.block(call.Pos(), "a type parameter of "+f.Name()+" names its types")
+		}
+	}
+}
+
+func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
+	if len(n.Args) != 1 {
+		return
+	}
+	from := p.typeOf(n.Args[0])
+	if from == nil {
+		return
+	}
+	if b, ok := types.Unalias(t).(*types.Basic); ok && b.Kind() == types.UnsafePointer {
+		p.nodeOf(n.Args[0]).block(n.Pos(), "it becomes an unsafe.Pointer")
+		return
+	}
+	var dst *node
+	if mentions(t) {
+		dst = p.expression(n)
+		p.claim(n.Fun, dst)
+		if from == types.Typ[types.UnsafePointer] {
+			dst.block(n.Pos(), "it was an unsafe.Pointer")
+		}
+	} else {
+		dst = p.definedNode(t)
+	}
+	p.flow(dst, t, n.Args[0])
+
+	// Structs of the same fields can be converted.
+	to, ok1 := t.Underlying().(*types.Struct)
+	of, ok2 := from.Underlying().(*types.Struct)
+	if ok1 && ok2 && to != of && to.NumFields() == of.NumFields() {
+		for i := range to.NumFields() {
+			if mentions(to.Field(i).Type()) {
+				unite(p.object(to.Field(i)), p.object(of.Field(i)))
+			}
+		}
+	}
+}
+
+func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
+	switch name {
+	case "new", "make":
+		if !mentions(p.typeOf(n)) {
+			return
+		}
+		m := p.expression(n)
+		if sel, ok := n.Args[0].(*ast.SelectorExpr); ok && name == "new" && timerName(p.pkg.Info.Uses[sel.Sel]) != "" {
+			p.claim(&ast.StarExpr{Star: n.Args[0].Pos(), X: n.Args[0]}, m)
+			return
+		}
+		p.claim(n.Args[0], m)
+	case "append":
+		t := p.typeOf(n.Args[0])
+		s, ok := t.Underlying().(*types.Slice)
+		if !ok {
+			return
+		}
+		for _, arg := range n.Args[1:] {
+			if n.Ellipsis.IsValid() {
+				p.flow(p.nodeOf(n.Args[0]), t, arg)
+			} else {
+				p.flow(p.part(n.Args[0], s.Elem()), s.Elem(), arg)
+			}
+		}
+	case "copy":
+		p.meet(n.Args[0], n.Args[1])
+	case "delete":
+		if m, ok := p.typeOf(n.Args[0]).Underlying().(*types.Map); ok {
+			p.flow(p.part(n.Args[0], m.Key()), m.Key(), n.Args[1])
+		}
+	case "len", "cap":
+		if sel, ok := ast.Unparen(n.Args[0]).(*ast.SelectorExpr); ok && sel.Sel.Name == "C" {
+			if timerType(deref(p.typeOf(sel.X))) != "" {
+				p.nodeOf(sel.X).block(n.Pos(), name+" of its channel, which is always 0 in package time, shows a buffer of one")
+			}
+		}
+	}
+}
+
+func deref(t types.Type) types.Type {
+	if t == nil {
+		return types.Typ[types.Invalid]
+	}
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		return ptr.Elem()
+	}
+	return t
+}
+
+func (p *program) visitLiteral(n *ast.CompositeLit, stack []ast.Node) {
+	t := p.typeOf(n)
+	if t == nil {
+		return
+	}
+	whole := p.nodeOf(n)
+	if whole != nil && n.Type != nil {
+		parent, _ := stack[len(stack)-1].(*ast.UnaryExpr)
+		if parent != nil && parent.Op == token.AND && timerType(t) != "" {
+			p.claim(&ast.StarExpr{Star: n.Type.Pos(), X: n.Type}, whole)
+		} else {
+			p.claim(n.Type, whole)
+		}
+	}
+	under := t.Underlying()
+	if ptr, ok := under.(*types.Pointer); ok { // &T that is left out
+		under = ptr.Elem().Underlying()
+	}
+	if s, ok := under.(*types.Struct); ok {
+		p.visitStructLiteral(n, s, whole)
+		return
+	}
+	var key, elem types.Type
+	switch u := under.(type) {
+	case *types.Map:
+		key, elem = u.Key(), u.Elem()
+	case *types.Slice:
+		elem = u.Elem()
+	case *types.Array:
+		elem = u.Elem()
+	default:
+		return
+	}
+	part := func(e ast.Expr, t types.Type) {
+		dst := p.definedNode(t)
+		if mentions(t) {
+			dst = whole
+		}
+		if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil && dst != nil && mentions(t) {
+			p.elided[lit] = dst
+		}
+		p.flow(dst, t, e)
+	}
+	for _, e := range n.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if key != nil {
+				part(kv.Key, key)
+			}
+			e = kv.Value
+		}
+		part(e, elem)
+	}
+}
+
+func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, whole *node) {
+	for i, e := range n.Elts {
+		var field *types.Var
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			id, _ := kv.Key.(*ast.Ident)
+			if id == nil {
+				continue
+			}
+			field, _ = p.pkg.Info.Uses[id].(*types.Var)
+			e = kv.Value
+		} else if i < s.NumFields() {
+			field = s.Field(i)
+		}
+		if field == nil {
+			continue
+		}
+		var dst *node
+		switch {
+		case field.Pkg() != nil && field.Pkg().Path() == "time":
+			// C, of a channel's type.
+		case mentions(origin(field).Type()):
+			dst = p.object(field)
+		case mentions(field.Type()):
+			dst = whole
+		default:
+			dst = p.definedNode(field.Type())
+		}
+		p.flow(dst, field.Type(), e)
+	}
+}

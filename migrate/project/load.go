@@ -1,0 +1,167 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/tickless/tickless/migrate"
+)
+
+// Config says what to look at and what to rewrite.
+type Config struct {
+	// Dir is the folder that the patterns refer to. Empty means the current one.
+	Dir string
+	// Patterns name the packages to rewrite, as for go build. All others of their
+	// module are looked at, and left as they are. None means the package in Dir.
+	Patterns []string
+	// Tags are build tags, separated by commas.
+	Tags string
+	// Env is the environment that the go command runs in. Nil means that of the
+	// process.
+	Env []string
+
+	migrate.Options
+}
+
+// A Project is the packages of a module, and what can be rewritten of them.
+type Project struct {
+	// Module is the module's path, and Dir its folder.
+	Module, Dir string
+	// Requires says that the module requires Tickless already.
+	Requires bool
+	Report   *migrate.Report
+
+	changes []Change
+}
+
+// ErrSeveralModules is returned for patterns that match packages of more than one
+// module.
+var ErrSeveralModules = errors.New("the packages are of several modules")
+
+// Load loads the packages of the module that the patterns are in, and analyzes
+// them. It runs the go command, which compiles what the module depends on.
+func Load(ctx context.Context, cfg Config) (*Project, error) {
+	named, module, err := matched(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{Module: module.Path, Dir: module.Dir}
+
+	pc := cfg.packages(ctx, packages.NeedName|packages.NeedFiles|packages.NeedCompiledGoFiles|packages.NeedImports|
+		packages.NeedTypes|packages.NeedTypesSizes|packages.NeedSyntax|packages.NeedTypesInfo|packages.NeedModule)
+	pc.Dir = module.Dir
+	pc.Fset = token.NewFileSet()
+	loaded, err := packages.Load(pc, "./...")
+	if err != nil {
+		return nil, err
+	}
+	if err := compileErrors(loaded); err != nil {
+		return nil, err
+	}
+	p.Report = migrate.Analyze(pc.Fset, convert(loaded, named), cfg.Options)
+	for _, pkg := range loaded {
+		for path := range pkg.Imports {
+			p.Requires = p.Requires || path == migrate.TimerPath
+		}
+	}
+	return p, p.prepare()
+}
+
+func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *packages.Config {
+	pc := &packages.Config{Context: ctx, Mode: mode, Dir: cfg.Dir, Env: cfg.Env, Tests: true}
+	if cfg.Tags != "" {
+		pc.BuildFlags = []string{"-tags=" + cfg.Tags}
+	}
+	return pc
+}
+
+// matched returns the paths of the packages that the patterns match, and their
+// module.
+func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module, error) {
+	list, err := packages.Load(cfg.packages(ctx, packages.NeedName|packages.NeedModule|packages.NeedFiles), cfg.Patterns...)
+	if err != nil {
+		return nil, nil, err
+	}
+	named := make(map[string]bool)
+	var module *packages.Module
+	for _, pkg := range list {
+		if isTestMain(pkg) {
+			continue
+		}
+		if len(pkg.Errors) > 0 {
+			return nil, nil, pkg.Errors[0]
+		}
+		if pkg.Module == nil || !pkg.Module.Main {
+			return nil, nil, fmt.Errorf("package %s is of no module that is worked on", pkg.PkgPath)
+		}
+		if module != nil && module.Dir != pkg.Module.Dir {
+			return nil, nil, fmt.Errorf("%w: %s and %s", ErrSeveralModules, module.Path, pkg.Module.Path)
+		}
+		module = pkg.Module
+		named[plainPath(pkg.PkgPath)] = true
+	}
+	if module == nil {
+		return nil, nil, fmt.Errorf("no packages match %s", strings.Join(cfg.Patterns, " "))
+	}
+	return named, module, nil
+}
+
+// plainPath returns the path of the package whose test a package is, if it is one
+// of its own, or its own path.
+func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
+
+// isTestMain reports whether a package is the program that go test makes up.
+func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
+
+// compileErrors returns the first errors of packages that do not compile.
+func compileErrors(pkgs []*packages.Package) error {
+	var errs []error
+	seen := make(map[string]bool)
+	for _, pkg := range pkgs {
+		for _, e := range pkg.Errors {
+			if !seen[e.Error()] && len(errs) < 10 {
+				seen[e.Error()] = true
+				errs = append(errs, e)
+			}
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the module does not compile:\n%w", errors.Join(errs...))
+}
+
+// convert chooses of each package the variant with the most files, which is the one
+// with its tests.
+func convert(loaded []*packages.Package, named map[string]bool) []*migrate.Package {
+	best := make(map[string]*packages.Package)
+	for _, pkg := range loaded {
+		if isTestMain(pkg) || pkg.Types == nil {
+			continue
+		}
+		if b := best[pkg.PkgPath]; b == nil || len(pkg.Syntax) > len(b.Syntax) {
+			best[pkg.PkgPath] = pkg
+		}
+	}
+	var pkgs []*migrate.Package
+	for path, pkg := range best {
+		unseen := slices.DeleteFunc(slices.Clone(pkg.IgnoredFiles), func(name string) bool { return filepath.Ext(name) != ".go" })
+		pkgs = append(pkgs, &migrate.Package{
+			Path:      path,
+			Files:     pkg.Syntax,
+			Types:     pkg.Types,
+			Info:      pkg.TypesInfo,
+			Unseen:    unseen,
+			Untouched: !named[plainPath(path)],
+		})
+	}
+	slices.SortFunc(pkgs, func(a, b *migrate.Package) int { return strings.Compare(a.Path, b.Path) })
+	return pkgs
+}

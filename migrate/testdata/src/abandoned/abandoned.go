@@ -1,0 +1,25 @@
+package abandoned
+
+import "time"
+
+func timers(d time.Duration, c chan int) {
+	t := time.NewTimer(d) // want `time.NewTimer is left: never stopped: in package time it is garbage`
+	select {
+	case <-t.C:
+	case <-c:
+	}
+	select {
+	case <-time.NewTimer(d).C: // want `is left: never stopped`
+	case <-c:
+	}
+}
+
+func tickers(d time.Duration) {
+	for range time.NewTicker(d).C { // want `is left: never stopped`
+	}
+}
+
+// What AfterFunc starts runs, stopped or not.
+func funcs(d time.Duration) {
+	time.AfterFunc(d, func() {}) // want `can be`
+}

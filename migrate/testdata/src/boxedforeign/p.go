@@ -1,0 +1,18 @@
+package boxedforeign
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/log"
+)
+
+func all() {
+	t := time.NewTimer(1) // want `time.NewTimer is left: it is handed to log.Any as an interface value`
+	log.Any(t)
+	t.Stop()
+
+	u := time.NewTimer(1) // want `can be`
+	fmt.Println(u)
+	u.Stop()
+}

@@ -1,0 +1,47 @@
+// Package calls has each function that starts a timer, called and as a value.
+package calls
+
+import "time"
+
+func each(d time.Duration, f func(), c <-chan int) {
+	time.AfterFunc(d, f) // want `time.AfterFunc can be timer.AfterFunc \(each call\)`
+
+	t := time.NewTimer(d) // want `time.NewTimer can be timer.NewTimer`
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c:
+	}
+	if !t.Reset(-1) {
+		<-t.C
+	}
+
+	k := time.NewTicker(d) // want `time.NewTicker can be timer.NewTicker`
+	<-k.C
+	k.Reset(2 * d)
+	k.Stop()
+
+	time.Sleep(d)                     // want `time.Sleep can be timer.Sleep \(a goroutine that sleeps\)`
+	<-time.NewTimer(d).C              // want `time.NewTimer can be timer.NewTimer`
+	stop := time.AfterFunc(d, f).Stop // want `time.AfterFunc can be timer.AfterFunc`
+	stop()
+	stopped := (*time.Timer).Stop
+	stopped(t)
+}
+
+var sleep = time.Sleep // want `time.Sleep can be timer.Sleep`
+
+// What nobody can stop stays package time's: there it is garbage.
+func waits(d time.Duration, c <-chan int) {
+	<-time.After(d) // want `time.After is left: package timer's After is time's: nobody can stop it$`
+	<-time.Tick(d)  // want `time.Tick is left: package timer's Tick is time's`
+	for {
+		select {
+		case <-c:
+		case <-time.After(d): // want `time.After is left: .*; in this loop a NewTimer that is stopped or reset costs less`
+			return
+		}
+	}
+}
+
+var after = time.After // want `time.After is left: package timer's After is time's`

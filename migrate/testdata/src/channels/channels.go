@@ -1,0 +1,21 @@
+package channels
+
+import "time"
+
+func lengths() {
+	t := time.NewTimer(1) // want `time.NewTimer is left: len of its channel, which is always 0 in package time, shows a buffer of one`
+	t.Stop()
+	_ = len(t.C)
+
+	k := time.NewTicker(1) // want `time.NewTicker is left: cap of its channel`
+	k.Stop()
+	_ = cap(k.C)
+}
+
+func values() <-chan time.Time {
+	t := time.NewTimer(1) // want `can be`
+	c := t.C
+	t.Stop()
+	t.C = nil
+	return c
+}

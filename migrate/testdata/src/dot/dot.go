@@ -1,0 +1,7 @@
+package dot
+
+import . "time"
+
+func start(d Duration) *Timer {
+	return AfterFunc(d, nil) // want `time.AfterFunc is left: package time is imported with a dot`
+}

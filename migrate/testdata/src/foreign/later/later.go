@@ -1,0 +1,7 @@
+package later
+
+import "time"
+
+type Later interface {
+	Later(time.Duration) *time.Timer
+}

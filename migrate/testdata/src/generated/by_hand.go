@@ -1,0 +1,8 @@
+package generated
+
+import "time"
+
+func byHand(k *kept) {
+	k.t = time.AfterFunc(1, start) // want `time.AfterFunc is left: the file is generated`
+	time.AfterFunc(1, start)       // want `can be`
+}

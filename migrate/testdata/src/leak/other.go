@@ -1,0 +1,12 @@
+package leak
+
+import (
+	"runtime"
+	"time"
+)
+
+// One's own stack is no look for others.
+func other() {
+	runtime.Stack(make([]byte, 100), false)
+	time.Sleep(time.Millisecond) // want `can be`
+}

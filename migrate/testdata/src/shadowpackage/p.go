@@ -1,0 +1,7 @@
+package shadowpackage
+
+import "time"
+
+func start(d time.Duration) {
+	time.AfterFunc(d, timer) // want `can be`
+}

@@ -1,0 +1,3 @@
+package shadowpackage
+
+func timer() {}

@@ -1,0 +1,108 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strconv"
+	"strings"
+)
+
+// blockUnseen keeps as they are the types that a file may use which was not
+// type-checked: one for another system, or a test. It goes by names, among files
+// that import package time.
+func (p *program) blockUnseen() {
+	type where struct {
+		file string
+		pos  token.Pos
+	}
+	used := make(map[name]where)
+	fset := p.fset
+	for _, pkg := range p.pkgs {
+		for _, file := range pkg.Unseen {
+			src, err := p.readFile(file)
+			if err != nil {
+				continue
+			}
+			f, err := parser.ParseFile(fset, file, src, parser.SkipObjectResolution)
+			if f == nil || err != nil || !importsPath(f, "time") {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					used[name{pkg.Path, id.Name}] = where{file, id.Pos()}
+				}
+				return true
+			})
+		}
+	}
+	if len(used) == 0 {
+		return
+	}
+	for _, n := range p.nodes {
+		if n.parent != nil {
+			continue
+		}
+		for _, name := range n.names {
+			if w, ok := used[name]; ok {
+				n.block(w.pos, name.name+" may be used there, in a file that was not looked at")
+			}
+		}
+	}
+}
+
+// blockBubbles keeps contexts as they are that a test may make inside a bubble of
+// testing/synctest: the default Scheduler cannot be used there.
+func (p *program) blockBubbles() {
+	bubble := make(map[string]token.Pos)
+	var reach func(pkg *types.Package, pos token.Pos)
+	reach = func(pkg *types.Package, pos token.Pos) {
+		path := strings.TrimSuffix(pkg.Path(), "_test")
+		if _, ok := bubble[path]; ok || !p.set[pkg.Path()] {
+			return
+		}
+		bubble[path] = pos
+		for _, dep := range pkg.Imports() {
+			reach(dep, pos)
+		}
+	}
+	for _, pkg := range p.pkgs {
+		for _, f := range pkg.Files {
+			if pos := importOf(f, "testing/synctest"); pos.IsValid() {
+				reach(pkg.Types, pos)
+				// A package and its test in a package of its own are in one folder.
+				bubble[strings.TrimSuffix(pkg.Path, "_test")] = pos
+			}
+		}
+		for _, name := range pkg.Unseen {
+			if src, err := p.readFile(name); err == nil {
+				if f, _ := parser.ParseFile(p.fset, name, src, parser.ImportsOnly); f != nil {
+					if pos := importOf(f, "testing/synctest"); pos.IsValid() {
+						bubble[strings.TrimSuffix(pkg.Path, "_test")] = pos
+					}
+				}
+			}
+		}
+	}
+	for _, s := range p.sites {
+		if !strings.HasPrefix(s.call, "context.") {
+			continue
+		}
+		for _, pkg := range s.file.in {
+			if pos, ok := bubble[strings.TrimSuffix(pkg.Path, "_test")]; ok {
+				s.node.block(pos, "a test may run it inside a testing/synctest bubble, where the default Scheduler cannot be used")
+				break
+			}
+		}
+	}
+}
+
+func importOf(f *ast.File, path string) token.Pos {
+	for _, s := range f.Imports {
+		if p, err := strconv.Unquote(s.Path.Value); err == nil && p == path {
+			return s.Pos()
+		}
+	}
+	return token.NoPos
+}

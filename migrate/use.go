@@ -1,0 +1,244 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+)
+
+// Use is what a call site is for, as far as the code around it tells. It decides
+// how many timers there may be at a time, and so whether the call is worth
+// rewriting.
+type Use uint8
+
+// The uses. Call, Once, Sleeping and Testing are not worth it.
+const (
+	Call       Use = iota // each call of a function, of which nothing is known
+	Keyed                 // an entry of a map
+	Connection            // each network connection
+	Request               // each request
+	Loop                  // each round of a loop
+	Object                // each value of a type
+	Once                  // a program's main function, or its start
+	Sleeping              // a goroutine that sleeps
+	Testing               // a test
+)
+
+var useTexts = [...]string{
+	Call:       "each call",
+	Keyed:      "each key",
+	Connection: "each connection",
+	Request:    "each request",
+	Loop:       "each round of a loop",
+	Object:     "each object",
+	Once:       "once",
+	Sleeping:   "a goroutine that sleeps",
+	Testing:    "a test",
+}
+
+func (u Use) String() string { return useTexts[u] }
+
+// MarshalText makes a Use readable in JSON.
+func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// Worth reports whether there may be very many timers of the call site's at a time,
+// most of which are stopped. Where few are pending nothing is won, whatever this
+// says.
+func (u Use) Worth() bool { return u >= Keyed && u <= Object }
+
+// use says what a call site is for.
+func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
+	switch {
+	case p.file.test:
+		return Testing
+	case path == "time" && n.Sel.Name == "Sleep":
+		return Sleeping
+	}
+	store, owner := p.stored(stack)
+	if store == Keyed || owner != nil && p.keyed(owner) {
+		return Keyed
+	}
+	request, conn, once := p.surroundings(stack)
+	switch {
+	case conn || owner != nil && isConn(owner):
+		return Connection
+	case request:
+		return Request
+	case inLoop(stack):
+		return Loop
+	case owner != nil:
+		return Object
+	case once:
+		return Once
+	}
+	return Call
+}
+
+// stored says where the result of a call goes: into a map's entry, or into a field
+// of the type owner.
+func (p *program) stored(stack []ast.Node) (u Use, owner types.Type) {
+	for i := len(stack) - 1; i > 0; i-- {
+		switch s := stack[i].(type) {
+		case *ast.CallExpr, *ast.SelectorExpr, *ast.ParenExpr, *ast.UnaryExpr:
+			continue
+		case *ast.AssignStmt:
+			for _, l := range s.Lhs {
+				switch l := l.(type) {
+				case *ast.IndexExpr:
+					if t := p.typeOf(l.X); t != nil {
+						if _, ok := t.Underlying().(*types.Map); ok {
+							return Keyed, nil
+						}
+					}
+				case *ast.SelectorExpr:
+					if t := p.typeOf(l.X); t != nil && p.pkg.Info.Selections[l] != nil {
+						return Call, deref(t)
+					}
+				}
+			}
+			return Call, nil
+		case *ast.KeyValueExpr:
+			if lit, ok := stack[i-1].(*ast.CompositeLit); ok {
+				t := p.typeOf(lit)
+				if t == nil {
+					return Call, nil
+				}
+				if _, ok := t.Underlying().(*types.Map); ok {
+					return Keyed, nil
+				}
+				return Call, deref(t)
+			}
+		}
+		break
+	}
+	return Call, nil
+}
+
+// keyed reports whether values of the type, or pointers to it, are entries of a map
+// that is a field or a variable of the package.
+func (p *program) keyed(t types.Type) bool {
+	scope := p.pkg.Types.Scope()
+	for _, name := range scope.Names() {
+		under := scope.Lookup(name).Type().Underlying()
+		if s, ok := under.(*types.Struct); ok {
+			for f := range s.Fields() {
+				if isMapOf(f.Type(), t) {
+					return true
+				}
+			}
+		} else if isMapOf(under, t) {
+			return true
+		}
+	}
+	return false
+}
+
+func isMapOf(m, elem types.Type) bool {
+	mt, ok := m.Underlying().(*types.Map)
+	return ok && types.Identical(deref(mt.Elem()), elem)
+}
+
+// surroundings says what the functions around a call get: a request, a connection;
+// or whether they run once.
+func (p *program) surroundings(stack []ast.Node) (request, conn, once bool) {
+	function := false
+	for _, n := range stack {
+		var t *ast.FuncType
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			t = n.Type
+			if n.Recv != nil && len(n.Recv.List) > 0 {
+				conn = conn || isConn(deref(p.typeOf(n.Recv.List[0].Type)))
+			}
+			once = n.Recv == nil && (n.Name.Name == "init" || n.Name.Name == "main" && p.pkg.Types.Name() == "main")
+		case *ast.FuncLit:
+			t = n.Type
+		default:
+			continue
+		}
+		function = true
+		for _, field := range t.Params.List {
+			pt := p.typeOf(field.Type)
+			if pt == nil {
+				continue
+			}
+			request = request || isRequest(pt)
+			conn = conn || isConn(deref(pt))
+		}
+	}
+	return request, conn, once || !function
+}
+
+// isRequest reports whether a function that gets a value of the type is called for
+// a request.
+func isRequest(t types.Type) bool {
+	named, ok := types.Unalias(deref(t)).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return false
+	}
+	switch named.Obj().Pkg().Path() {
+	case "net/http":
+		return named.Obj().Name() == "Request" || named.Obj().Name() == "ResponseWriter"
+	case "google.golang.org/grpc":
+		return named.Obj().Name() == "UnaryServerInfo" || named.Obj().Name() == "ServerStream"
+	}
+	return false
+}
+
+// isConn reports whether a value of the type is a connection, or holds one.
+func isConn(t types.Type) bool {
+	if isNetConn(t) {
+		return true
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range s.Fields() {
+		if isNetConn(deref(f.Type())) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNetConn(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return false
+	}
+	switch named.Obj().Pkg().Path() {
+	case "net":
+		switch named.Obj().Name() {
+		case "Conn", "TCPConn", "UDPConn", "UnixConn", "PacketConn":
+			return true
+		}
+	case "crypto/tls":
+		return named.Obj().Name() == "Conn"
+	}
+	return false
+}
+
+// inLoop reports whether the innermost function that surrounds a call makes it in a
+// loop.
+func inLoop(stack []ast.Node) bool {
+	for i := len(stack) - 1; i >= 0; i-- {
+		switch n := stack[i].(type) {
+		case *ast.ForStmt:
+			if i+1 < len(stack) && stack[i+1] == n.Init {
+				continue
+			}
+			return true
+		case *ast.RangeStmt:
+			if i+1 < len(stack) && stack[i+1] == n.X {
+				continue
+			}
+			return true
+		case *ast.FuncDecl:
+			return false
+		case *ast.FuncLit:
+			// A goroutine each round, or a function called in the round.
+			continue
+		}
+	}
+	return false
+}

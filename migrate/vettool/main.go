@@ -1,0 +1,16 @@
+// Vettool is the analyzer of package migrate for go vet:
+//
+//	go build -o /tmp/migrate github.com/tickless/tickless/migrate/vettool
+//	go vet -vettool=/tmp/migrate ./...
+//
+// go vet -vettool=/tmp/migrate -fix rewrites files where the go command can. It looks
+// at one package at a time; `tickless migrate` looks at all of a module's.
+package main
+
+import (
+	"golang.org/x/tools/go/analysis/unitchecker"
+
+	"github.com/tickless/tickless/migrate"
+)
+
+func main() { unitchecker.Main(migrate.Analyzer) }

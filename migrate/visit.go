@@ -1,0 +1,305 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// visit unites what flows together in a file, and finds the call sites.
+func (p *program) visit(f *ast.File) {
+	ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
+		p.here = n.Pos()
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			p.visitFuncDecl(n)
+		case *ast.FuncLit:
+			if mentions(p.typeOf(n)) {
+				fn := p.expression(n)
+				p.claimFields(n.Type.Params, fn)
+				p.claimFields(n.Type.Results, fn)
+			}
+		case *ast.TypeSpec:
+			p.visitTypeSpec(n, stack)
+		case *ast.ValueSpec:
+			p.visitValueSpec(n, stack)
+		case *ast.AssignStmt:
+			p.visitAssign(n.Lhs, n.Rhs)
+		case *ast.ReturnStmt:
+			p.visitReturn(n, stack)
+		case *ast.CallExpr:
+			p.visitCall(n)
+		case *ast.CompositeLit:
+			p.visitLiteral(n, stack)
+		case *ast.SendStmt:
+			if ch, ok := p.typeOf(n.Chan).Underlying().(*types.Chan); ok {
+				p.flow(p.part(n.Chan, ch.Elem()), ch.Elem(), n.Value)
+			}
+		case *ast.RangeStmt:
+			for _, v := range []ast.Expr{n.Key, n.Value} {
+				if v != nil {
+					if t := p.typeOf(v); t != nil && mentions(t) {
+						unite(p.nodeOf(v), p.nodeOf(n.X))
+					}
+				}
+			}
+		case *ast.IndexExpr:
+			if t := p.typeOf(n.X); t != nil {
+				if m, ok := t.Underlying().(*types.Map); ok {
+					p.flow(p.part(n.X, m.Key()), m.Key(), n.Index)
+				}
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL || n.Op == token.NEQ {
+				p.meet(n.X, n.Y)
+			}
+		case *ast.SwitchStmt:
+			p.visitSwitch(n)
+		case *ast.TypeSwitchStmt:
+			p.visitTypeSwitch(n)
+		case *ast.TypeAssertExpr:
+			if n.Type != nil && mentions(p.typeOf(n.Type)) {
+				m := p.expression(n)
+				p.claim(n.Type, m)
+				p.unboxed = append(p.unboxed, m)
+			}
+		case *ast.StarExpr:
+			if tv := p.pkg.Info.Types[n]; tv.IsValue() {
+				if kind := timerType(tv.Type); kind != "" {
+					p.nodeOf(n.X).block(n.Pos(), "a time."+kind+" is copied: one of package timer's must not be")
+				}
+			}
+		case *ast.SelectorExpr:
+			p.visitSelector(n, stack)
+		case *ast.Ident:
+			p.visitIdent(n, stack)
+		}
+		return true
+	})
+}
+
+func (p *program) visitFuncDecl(n *ast.FuncDecl) {
+	obj, ok := p.pkg.Info.Defs[n.Name].(*types.Func)
+	if !ok || !mentions(obj.Type()) {
+		return
+	}
+	fn := p.object(obj)
+	p.claimFields(n.Type.Params, fn)
+	p.claimFields(n.Type.Results, fn)
+	if n.Body == nil {
+		fn.block(n.Pos(), "the function "+n.Name.Name+" is written in assembly")
+	}
+	if !n.Name.IsExported() {
+		return
+	}
+	if recv := obj.Signature().Recv(); recv != nil {
+		t := recv.Type()
+		if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+			t = ptr.Elem()
+		}
+		if named, ok := types.Unalias(t).(*types.Named); ok && !named.Obj().Exported() {
+			return
+		}
+	}
+	p.blockExported(fn, n.Name)
+}
+
+// blockExported keeps an exported name's type as it is if others than the packages
+// that are looked at may use it.
+func (p *program) blockExported(n *node, id *ast.Ident) {
+	if p.opts.Exported || p.file.test || !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.alone {
+		return
+	}
+	n.block(id.Pos(), id.Name+" is part of the API of package "+p.pkg.Types.Name())
+}
+
+func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
+	obj := p.pkg.Info.Defs[n.Name]
+	if obj == nil {
+		return
+	}
+	global := len(stack) == 2 // file, declaration
+	exported := func(m *node, id *ast.Ident) {
+		if global && n.Name.IsExported() {
+			p.blockExported(m, id)
+		}
+	}
+	members := func(list *ast.FieldList) {
+		for _, field := range list.List {
+			ids := field.Names
+			if len(ids) == 0 { // embedded
+				if id := embeddedName(field.Type); id != nil {
+					ids = []*ast.Ident{id}
+				}
+			}
+			for _, id := range ids {
+				if member := p.member(obj, id); member != nil && mentions(member.Type()) {
+					m := p.object(member)
+					p.claim(field.Type, m)
+					exported(m, id)
+				}
+			}
+		}
+	}
+	switch t := n.Type.(type) {
+	case *ast.StructType:
+		if !n.Assign.IsValid() {
+			members(t.Fields)
+			return
+		}
+	case *ast.InterfaceType:
+		if !n.Assign.IsValid() {
+			members(t.Methods)
+			return
+		}
+	}
+	under := obj.Type().Underlying()
+	if n.Assign.IsValid() {
+		under = p.typeOf(n.Type)
+	}
+	if mentions(under) {
+		m := p.object(obj)
+		p.claim(n.Type, m)
+		exported(m, n.Name)
+	}
+}
+
+// embeddedName returns the name of an embedded field of that type.
+func embeddedName(e ast.Expr) *ast.Ident {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e
+	case *ast.SelectorExpr:
+		return e.Sel
+	case *ast.StarExpr:
+		return embeddedName(e.X)
+	case *ast.IndexExpr:
+		return embeddedName(e.X)
+	case *ast.IndexListExpr:
+		return embeddedName(e.X)
+	}
+	return nil
+}
+
+// member returns the field or method of a type that id declares.
+func (p *program) member(typeName types.Object, id *ast.Ident) types.Object {
+	if obj := p.pkg.Info.Defs[id]; obj != nil {
+		return obj
+	}
+	// Info.Defs does not have embedded fields.
+	if s, ok := typeName.Type().Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if f.Embedded() && f.Name() == id.Name {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+func (p *program) visitValueSpec(n *ast.ValueSpec, stack []ast.Node) {
+	lhs := make([]ast.Expr, len(n.Names))
+	for i, id := range n.Names {
+		lhs[i] = id
+		obj := p.pkg.Info.Defs[id]
+		if obj == nil || !mentions(obj.Type()) {
+			continue
+		}
+		m := p.object(obj)
+		p.claim(n.Type, m)
+		if len(stack) == 2 {
+			p.blockExported(m, id)
+		}
+	}
+	if n.Type != nil && len(lhs) == len(n.Values) {
+		for i, v := range n.Values { // also for the blank name
+			p.flow(p.nodeOf(lhs[i]), p.typeOf(n.Type), v)
+		}
+		return
+	}
+	if len(n.Values) > 0 {
+		p.visitAssign(lhs, n.Values)
+	}
+}
+
+func (p *program) visitAssign(lhs, rhs []ast.Expr) {
+	if len(lhs) == len(rhs) {
+		for i := range lhs {
+			if t := p.typeOf(lhs[i]); t != nil {
+				p.flow(p.nodeOf(lhs[i]), t, rhs[i])
+			}
+		}
+		return
+	}
+	for i, l := range lhs {
+		if t := p.typeOf(l); t != nil {
+			p.flowResult(p.nodeOf(l), t, rhs[0], i)
+		}
+	}
+}
+
+func (p *program) visitReturn(n *ast.ReturnStmt, stack []ast.Node) {
+	var sig *types.Signature
+	var fn func() *node
+search:
+	for i := len(stack) - 1; i >= 0; i-- {
+		switch f := stack[i].(type) {
+		case *ast.FuncLit:
+			sig, _ = p.typeOf(f).(*types.Signature)
+			fn = func() *node { return p.expression(f) }
+			break search
+		case *ast.FuncDecl:
+			if obj, ok := p.pkg.Info.Defs[f.Name].(*types.Func); ok {
+				sig = obj.Signature()
+				fn = func() *node { return p.object(obj) }
+			}
+			break search
+		}
+	}
+	if sig == nil || len(n.Results) == 0 {
+		return
+	}
+	for i := range sig.Results().Len() {
+		t := sig.Results().At(i).Type()
+		var dst *node
+		if mentions(t) {
+			dst = fn()
+		} else {
+			dst = p.definedNode(t)
+		}
+		if len(n.Results) == sig.Results().Len() {
+			p.flow(dst, t, n.Results[i])
+		} else {
+			p.flowResult(dst, t, n.Results[0], i)
+		}
+	}
+}
+
+func (p *program) visitSwitch(n *ast.SwitchStmt) {
+	if n.Tag == nil {
+		return
+	}
+	for _, s := range n.Body.List {
+		for _, e := range s.(*ast.CaseClause).List {
+			p.meet(n.Tag, e)
+		}
+	}
+}
+
+func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
+	for _, s := range n.Body.List {
+		clause := s.(*ast.CaseClause)
+		for _, e := range clause.List {
+			t := p.typeOf(e)
+			if t == nil || !mentions(t) {
+				continue
+			}
+			m := p.expression(e)
+			p.claim(e, m)
+			p.unboxed = append(p.unboxed, m)
+			if obj := p.pkg.Info.Implicits[clause]; obj != nil && mentions(obj.Type()) {
+				unite(m, p.object(obj))
+			}
+		}
+	}
+}
