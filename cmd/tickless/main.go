@@ -7,8 +7,9 @@
 //	tickless idle [flags]       a heartbeat server, beside SetReadDeadline and time.Timer
 //	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
 //	tickless redis [flags]      timers on Redis: HTTP callbacks by worker processes
+//	tickless migrate [flags]    moves a module's timers from package time to this library
 //
-// Each but the last puts the same load on the library and on what it is compared
+// Each of the first four puts the same load on the library and on what it is compared
 // with, and prints one table of both. Run
 //
 //	tickless --help
@@ -16,12 +17,13 @@
 //	tickless idle --help
 //	tickless scale --help
 //	tickless redis --help
+//	tickless migrate --help
 //
 // for the flags and examples.
 //
 // It exits with 0 when everything went well, 1 when something failed, 2 when
-// it was called wrongly, and 130 when it was interrupted; what was measured
-// until then is printed all the same.
+// it was called wrongly, 3 when migrate has found what it could rewrite, and 130 when
+// it was interrupted; what was measured until then is printed all the same.
 package main
 
 import (
@@ -34,6 +36,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/heartbeat"
 	"github.com/tickless/tickless/cmd/tickless/internal/kafka"
 	"github.com/tickless/tickless/cmd/tickless/internal/requests"
+	"github.com/tickless/tickless/cmd/tickless/internal/rewrite"
 	"github.com/tickless/tickless/cmd/tickless/internal/scale"
 )
 
@@ -45,6 +48,6 @@ func main() {
 // subcommand is named.
 func newCommand() *cobra.Command {
 	root := requests.NewCommand()
-	root.AddCommand(kafka.NewCommand(), heartbeat.NewCommand(), scale.NewCommand(), callbacks.NewCommand())
+	root.AddCommand(kafka.NewCommand(), heartbeat.NewCommand(), scale.NewCommand(), callbacks.NewCommand(), rewrite.NewCommand())
 	return root
 }

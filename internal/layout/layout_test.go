@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"internal/callback": {},
 	"internal/hashmap":  {},
 	"internal/layout":   {},
+	"internal/upstream": {},
 	"timertest":         {"clock"},
 
 	"timingwheel": {"bucket"},

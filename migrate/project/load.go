@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/tickless/tickless/migrate"
@@ -66,10 +68,8 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 		return nil, err
 	}
 	p.Report = migrate.Analyze(pc.Fset, convert(loaded, named), cfg.Options)
-	for _, pkg := range loaded {
-		for path := range pkg.Imports {
-			p.Requires = p.Requires || path == migrate.TimerPath
-		}
+	if p.Requires, err = requires(module.GoMod); err != nil {
+		return nil, err
 	}
 	return p, p.prepare()
 }
@@ -111,6 +111,21 @@ func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module
 		return nil, nil, fmt.Errorf("no packages match %s", strings.Join(cfg.Patterns, " "))
 	}
 	return named, module, nil
+}
+
+// requires reports whether a go.mod file requires Tickless.
+func requires(file string) (bool, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	mod, err := modfile.ParseLax(file, src, nil)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool {
+		return strings.HasPrefix(migrate.TimerPath, r.Mod.Path+"/")
+	}), nil
 }
 
 // plainPath returns the path of the package whose test a package is, if it is one

@@ -11,12 +11,18 @@ import (
 const (
 	ExitFailed      = 1
 	ExitUsage       = 2
+	ExitPending     = 3   // there is something to do, which was not asked for
 	ExitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
 
 // ErrInterrupted is returned by a command that was cut short by a signal and
 // has printed what it had.
 var ErrInterrupted = errors.New("interrupted")
+
+// An ExitCode is returned by a command that has said all it has to say.
+type ExitCode int
+
+func (c ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // A UsageError is a mistake in how the program was called.
 type UsageError struct{ Err error }

@@ -32,11 +32,14 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 
 	err := root.ExecuteContext(ctx)
 	var usage UsageError
+	var code ExitCode
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, ErrInterrupted):
 		return ExitInterrupted
+	case errors.As(err, &code):
+		return int(code)
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "tickless: %v; see tickless --help\n", err)
 		return ExitUsage

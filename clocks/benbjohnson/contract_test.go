@@ -1,0 +1,176 @@
+package clock_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	upstream "github.com/benbjohnson/clock"
+
+	clock "github.com/tickless/tickless/clocks/benbjohnson"
+	suite "github.com/tickless/tickless/internal/upstream"
+	"github.com/tickless/tickless/timer"
+)
+
+// TestMock_UpstreamTests runs the tests of github.com/benbjohnson/clock on this
+// package.
+func TestMock_UpstreamTests(t *testing.T) {
+	const byRealClock = "it judges by the real clock how late a timer is; TestClock_Contract does so in a bubble"
+	suite.Suite{
+		Module: "github.com/benbjohnson/clock",
+		Files:  []string{"clock_test.go", "context_test.go"},
+		Skip: map[string]string{
+			"TestClock_After":           byRealClock,
+			"TestClock_AfterFunc":       byRealClock,
+			"TestClock_Now":             byRealClock,
+			"TestClock_Sleep":           byRealClock,
+			"TestClock_Tick":            byRealClock,
+			"TestClock_Ticker":          byRealClock,
+			"TestClock_Ticker_Stp":      byRealClock,
+			"TestClock_Ticker_Rst":      byRealClock,
+			"TestClock_Ticker_Stop_Rst": byRealClock,
+			"TestClock_Timer":           byRealClock,
+			"TestClock_Timer_Stop":      byRealClock,
+			"TestClock_Timer_Reset":     byRealClock,
+		},
+	}.Run(t)
+}
+
+// TestAPI_IsUpstreams compares the types with those that they take the place of.
+func TestAPI_IsUpstreams(t *testing.T) {
+	for _, pair := range [][2]reflect.Type{
+		{reflect.TypeFor[clock.Clock](), reflect.TypeFor[upstream.Clock]()},
+		{reflect.TypeFor[*clock.Timer](), reflect.TypeFor[*upstream.Timer]()},
+		{reflect.TypeFor[*clock.Ticker](), reflect.TypeFor[*upstream.Ticker]()},
+		{reflect.TypeFor[*clock.Mock](), reflect.TypeFor[*upstream.Mock]()},
+	} {
+		ours, theirs := pair[0], pair[1]
+		for i := range theirs.NumMethod() {
+			want := theirs.Method(i)
+			got, ok := ours.MethodByName(want.Name)
+			if !ok {
+				t.Errorf("%v has no %s", ours, want.Name)
+				continue
+			}
+			if signature(got.Type) != signature(want.Type) {
+				t.Errorf("%v.%s is %v, want %v", ours, want.Name, got.Type, want.Type)
+			}
+		}
+	}
+}
+
+// signature is a method's type; both packages are called clock.
+func signature(t reflect.Type) string { return strings.ReplaceAll(t.String(), "func(", "(") }
+
+// onBoth runs a test on a Scheduler that follows the system's clock, in a bubble, and
+// on a Mock. Add moves the time, and returns when all that is due has happened.
+func onBoth(t *testing.T, test func(t *testing.T, c clock.Clock, add func(time.Duration))) {
+	t.Run("system", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := timer.New()
+			defer s.Close()
+			test(t, clock.On(s), func(d time.Duration) {
+				time.Sleep(d)
+				synctest.Wait()
+			})
+		})
+	})
+	t.Run("mock", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := clock.NewMock()
+			test(t, m, func(d time.Duration) {
+				m.Add(d)
+				synctest.Wait()
+			})
+		})
+	})
+}
+
+func received(c <-chan time.Time) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestClock_Contract(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock, add func(time.Duration)) {
+		start := c.Now()
+		ran := make(chan struct{}, 10)
+		tm, f := c.Timer(time.Second), c.AfterFunc(time.Second, func() { ran <- struct{}{} })
+		after, tk, tick := c.After(time.Second), c.Ticker(time.Second), c.Tick(time.Second)
+		ctx, cancel := c.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		slept := make(chan time.Duration, 1)
+		go func() {
+			c.Sleep(time.Second)
+			slept <- c.Since(start)
+		}()
+		synctest.Wait()
+
+		add(time.Second - time.Millisecond)
+		if received(tm.C) || received(after) || received(tk.C) || received(tick) || len(ran) != 0 || ctx.Err() != nil {
+			t.Error("a timer is early")
+		}
+		add(2 * time.Millisecond)
+		if !received(tm.C) || !received(after) || !received(tk.C) || !received(tick) || len(ran) != 1 {
+			t.Error("a timer has not fired")
+		}
+		if ctx.Err() != context.DeadlineExceeded {
+			t.Errorf("the context's error is %v", ctx.Err())
+		}
+		if d := <-slept; d < time.Second {
+			t.Errorf("slept for %v", d)
+		}
+		if tm.Stop() || tm.Reset(time.Second) || f.Reset(time.Second) {
+			t.Error("a timer is active after it has fired")
+		}
+		if !tm.Stop() || !f.Stop() {
+			t.Error("a timer is not active after Reset")
+		}
+		tk.Reset(time.Minute)
+		add(time.Second)
+		if received(tk.C) || !received(tick) {
+			t.Error("a tick before the new period was over, or none without Reset")
+		}
+		tk.Stop()
+		add(time.Hour)
+		if received(tm.C) || received(tk.C) || len(ran) != 1 {
+			t.Error("a timer has fired after Stop")
+		}
+		deadline, cancel := c.WithDeadline(context.Background(), start)
+		defer cancel()
+		if deadline.Err() != context.DeadlineExceeded || c.Until(start) >= 0 {
+			t.Error("a deadline that has passed is pending")
+		}
+	})
+}
+
+func TestMock_WaitForAllTimers(t *testing.T) {
+	m := clock.NewMock()
+	t1, t2 := m.Timer(time.Second), m.Timer(time.Hour)
+	if at := m.WaitForAllTimers(); at.Before(time.Unix(3600, 0)) || m.Until(at) != 0 {
+		t.Errorf("stopped at %v", at)
+	}
+	if !received(t1.C) || !received(t2.C) {
+		t.Error("a timer has not fired")
+	}
+}
+
+func TestMock_SetBack(t *testing.T) {
+	m := clock.NewMock()
+	tm := m.Timer(time.Hour)
+	m.Set(time.Unix(-1000, 0))
+	if !m.Now().Equal(time.Unix(-1000, 0)) {
+		t.Errorf("it is %v", m.Now())
+	}
+	m.Add(time.Hour)
+	if !received(tm.C) {
+		t.Error("the timer has not fired")
+	}
+}

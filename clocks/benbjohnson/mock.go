@@ -1,0 +1,91 @@
+package clock
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// A Mock is a Clock that moves only when told to. Callbacks run on goroutines of their
+// own. Make one with NewMock.
+type Mock struct {
+	timers
+	virtual *timertest.Clock
+
+	mu struct {
+		sync.Mutex
+		// ahead is by how much the time that Now tells is ahead of the virtual clock's,
+		// which cannot be set back.
+		ahead time.Duration
+	}
+}
+
+var _ Clock = (*Mock)(nil)
+
+// NewMock returns a Mock that stands at the Unix epoch.
+func NewMock() *Mock {
+	virtual := timertest.NewClock(time.Unix(0, 0))
+	// A tick of a nanosecond has timers fire at their very moment.
+	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(executor.NewGoroutines()))
+	return &Mock{timers: timers{s}, virtual: virtual}
+}
+
+// Now returns the Mock's time.
+func (m *Mock) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.virtual.Now().Add(m.mu.ahead)
+}
+
+// Since returns the time that has passed since t.
+func (m *Mock) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
+
+// Until returns the time until t.
+func (m *Mock) Until(t time.Time) time.Duration { return t.Sub(m.Now()) }
+
+// Add moves the time by d. What is due on the way fires at its moment, in order, and
+// other goroutines get a millisecond after each. A negative d only changes what Now
+// tells.
+func (m *Mock) Add(d time.Duration) { m.Set(m.Now().Add(d)) }
+
+// Set moves the time to t: see Add.
+func (m *Mock) Set(t time.Time) {
+	end := m.virtual.Now().Add(t.Sub(m.Now()))
+	for {
+		next, ok := m.virtual.Next()
+		if !ok || next.After(end) {
+			break
+		}
+		fired := m.s.Stats().Fired
+		m.virtual.AdvanceTo(next)
+		if m.s.Stats().Fired != fired {
+			gosched()
+		}
+	}
+	if end.After(m.virtual.Now()) {
+		m.virtual.AdvanceTo(end)
+	}
+	m.mu.Lock()
+	m.mu.ahead = t.Sub(m.virtual.Now())
+	m.mu.Unlock()
+	gosched()
+}
+
+// WaitForAllTimers moves the time on until no timer is pending, and returns it. With a
+// ticker that is not stopped it never returns.
+func (m *Mock) WaitForAllTimers() time.Time {
+	for m.s.Len() > 0 {
+		next, ok := m.virtual.Next()
+		if !ok {
+			break
+		}
+		m.Add(next.Sub(m.virtual.Now()))
+	}
+	return m.Now()
+}
+
+// gosched lets other goroutines do what the time has brought them.
+func gosched() { time.Sleep(time.Millisecond) }

@@ -1,0 +1,73 @@
+package k8s
+
+import (
+	"time"
+
+	k8sclock "k8s.io/utils/clock"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timer"
+)
+
+// A Clock is a clock.WithTickerAndDelayedExecution whose timers are a Scheduler's.
+// Make one with New or NewOn.
+type Clock struct {
+	s   *timer.Scheduler
+	clk clock.Clock
+}
+
+var _ k8sclock.WithTickerAndDelayedExecution = (*Clock)(nil)
+
+// New returns a Clock on a Scheduler that follows the system's clock. It panics if s
+// is nil.
+func New(s *timer.Scheduler) *Clock { return NewOn(s, clock.System()) }
+
+// NewOn returns a Clock on a Scheduler that follows clk, which is what it was given
+// by timer.WithClock. It panics if either is nil.
+func NewOn(s *timer.Scheduler, clk clock.Clock) *Clock {
+	if s == nil || clk == nil {
+		panic("k8s: a Clock needs a Scheduler and its clock, got nil")
+	}
+	return &Clock{s, clk}
+}
+
+// Scheduler returns the Scheduler.
+func (c *Clock) Scheduler() *timer.Scheduler { return c.s }
+
+// Now returns the current time.
+func (c *Clock) Now() time.Time { return c.clk.Now() }
+
+// Since returns the time that has passed since t.
+func (c *Clock) Since(t time.Time) time.Duration { return c.clk.Now().Sub(t) }
+
+// Sleep pauses the calling goroutine for at least d.
+func (c *Clock) Sleep(d time.Duration) { c.s.Sleep(d) }
+
+// After is NewTimer(d).C(). The Scheduler keeps the timer until it fires.
+func (c *Clock) After(d time.Duration) <-chan time.Time { return c.s.After(d) }
+
+// Tick is NewTicker(d).C(), or nil if d is not positive. The Scheduler keeps the
+// ticker until it is closed.
+func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.s.Tick(d) }
+
+// NewTimer returns a timer that sends the time on its channel after d.
+func (c *Clock) NewTimer(d time.Duration) k8sclock.Timer { return timerOf{c.s.NewTimer(d)} }
+
+// AfterFunc returns a timer that runs f after d, on the Scheduler's executor.
+func (c *Clock) AfterFunc(d time.Duration, f func()) k8sclock.Timer {
+	return timerOf{c.s.AfterFunc(d, f)}
+}
+
+// NewTicker returns a ticker with the period d. It panics if d is not positive.
+func (c *Clock) NewTicker(d time.Duration) k8sclock.Ticker { return tickerOf{c.s.NewTicker(d)} }
+
+type timerOf struct{ t *timer.Timer }
+
+func (t timerOf) C() <-chan time.Time        { return t.t.C }
+func (t timerOf) Stop() bool                 { return t.t.Stop() }
+func (t timerOf) Reset(d time.Duration) bool { return t.t.Reset(d) }
+
+type tickerOf struct{ t *timer.Ticker }
+
+func (t tickerOf) C() <-chan time.Time { return t.t.C }
+func (t tickerOf) Stop()               { t.t.Stop() }

@@ -1,0 +1,126 @@
+package rewrite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/migrate"
+	"github.com/tickless/tickless/migrate/project"
+)
+
+// flags are the flags of the migrate command.
+type flags struct {
+	dir  string
+	diff bool
+	fix  bool
+	json bool
+	tags string
+
+	migrate.Options
+}
+
+// NewCommand returns the command that rewrites the packages of a module.
+func NewCommand() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "migrate [flags] [packages]",
+		Short: "Moves a module's timers and contexts from package time to this library",
+		Long: `Looks at all packages of a module, with their tests, and lists the calls that
+start timers: which can be rewritten and are worth it, which can and are not,
+and which are left as they are, with the reason and the line. It goes by types:
+a field, a hook, an interface and all that uses it change together or not at
+all. Packages are named as for go build; without any it is the one in the
+current folder.
+
+It changes nothing but with --fix. Then the module needs the library:
+go get github.com/tickless/tickless.
+
+It exits with 0 when there is nothing to rewrite, or --fix has done it, and with
+3 when there is.`,
+		Example: `  tickless migrate ./...                  which calls can be rewritten, and which are worth it
+  tickless migrate --diff ./...           what would change
+  tickless migrate --fix ./...            rewrite
+  tickless migrate --fix --worth ./...    only where there may be very many timers at a time
+  tickless migrate --json ./...           the report for a program to read`,
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			if err := f.validate(); err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return run(cmd, f, patterns)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.fix, "fix", false, "rewrite the files")
+	flags.BoolVar(&f.diff, "diff", false, "print what would change, and no report")
+	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&f.Worth, "worth", false, "only what is worth it, and what shares a type with that")
+	flags.BoolVar(&f.Tests, "tests", false, "calls in tests too, not only what shares a type with the code under test")
+	flags.BoolVar(&f.Exported, "exported", false, "exported types too, which breaks other modules that use them")
+	flags.StringVar(&f.tags, "tags", "", "build tags, separated by commas")
+	flags.StringVarP(&f.dir, "chdir", "C", "", "the folder that packages are looked for in")
+	return cmd
+}
+
+func (f *flags) validate() error {
+	if f.diff && f.fix {
+		return errors.New("give either --diff or --fix")
+	}
+	if f.diff && f.json {
+		return errors.New("give either --diff or --json")
+	}
+	return nil
+}
+
+func run(cmd *cobra.Command, f flags, patterns []string) error {
+	p, err := project.Load(cmd.Context(), project.Config{Dir: f.dir, Patterns: patterns, Tags: f.tags, Options: f.Options})
+	if err != nil {
+		return err
+	}
+	if f.fix {
+		if err := p.Fix(); err != nil {
+			return err
+		}
+	}
+	out := cmd.OutOrStdout()
+	switch {
+	case f.diff:
+		err = p.WriteDiff(out)
+	case f.json:
+		err = writeJSON(out, p)
+	default:
+		err = p.WriteReport(out)
+	}
+	if err != nil {
+		return err
+	}
+	if len(p.Changes()) == 0 {
+		return nil
+	}
+	if !f.fix {
+		return cli.ExitCode(cli.ExitPending)
+	}
+	if !f.json {
+		fmt.Fprintf(out, "Rewrote %d files.\n", len(p.Changes()))
+		if !p.Requires {
+			fmt.Fprintln(out, "Next: go get github.com/tickless/tickless")
+		}
+	}
+	return nil
+}
+
+// writeJSON prints the counts and the call sites.
+func writeJSON(w io.Writer, p *project.Project) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Module string         `json:"module"`
+		Counts project.Counts `json:"counts"`
+		Sites  []migrate.Site `json:"sites"`
+	}{p.Module, p.Counts(), p.Report.Sites})
+}

@@ -1,0 +1,2 @@
+// Package rewrite is the command that moves a module's timers to this library.
+package rewrite
