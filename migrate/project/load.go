@@ -135,18 +135,19 @@ func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
 // isTestMain reports whether a package is the program that go test makes up.
 func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
 
-// compileErrors returns the first errors of packages that do not compile.
+// compileErrors returns the first errors of packages that do not compile. An error of
+// what they import comes before those that it causes.
 func compileErrors(pkgs []*packages.Package) error {
 	var errs []error
 	seen := make(map[string]bool)
-	for _, pkg := range pkgs {
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		for _, e := range pkg.Errors {
-			if !seen[e.Error()] && len(errs) < 10 {
-				seen[e.Error()] = true
+			if text := e.Error(); !seen[text] && len(errs) < 10 {
+				seen[text] = true
 				errs = append(errs, e)
 			}
 		}
-	}
+	})
 	if len(errs) == 0 {
 		return nil
 	}
