@@ -10,7 +10,7 @@ import (
 // rewriting.
 type Use uint8
 
-// The uses. Call, Once, Sleeping and Testing are not worth it.
+// The uses. Once, Sleeping and Testing are not worth it. Of Call nobody can say.
 const (
 	Call       Use = iota // each call of a function, of which nothing is known
 	Keyed                 // an entry of a map
@@ -52,6 +52,9 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 		return Testing
 	case path == "time" && n.Sel.Name == "Sleep":
 		return Sleeping
+	}
+	if !p.called(n, stack) {
+		return Call // a hook, or an argument
 	}
 	store, owner := p.stored(stack)
 	if store == Keyed || owner != nil && p.keyed(owner) {

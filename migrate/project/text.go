@@ -47,8 +47,11 @@ func (p *Project) WriteReport(w io.Writer) error {
 	out.section("Worth it where very many are pending at a time, and most are stopped:", p, func(s migrate.Site) bool {
 		return s.Rewritten() && s.Use.Worth()
 	})
-	out.section("Possible, but nothing is won: there are few at a time, or each is waited for:", p, func(s migrate.Site) bool {
-		return s.Rewritten() && !s.Use.Worth()
+	out.section("Worth it if the function runs very many times at a time:", p, func(s migrate.Site) bool {
+		return s.Rewritten() && s.Use == migrate.Call
+	})
+	out.section("Not worth it: there are few at a time, or a goroutine waits for each:", p, func(s migrate.Site) bool {
+		return s.Rewritten() && !s.Use.Worth() && s.Use != migrate.Call
 	})
 	out.section("Left as they are:", p, func(s migrate.Site) bool { return !s.Rewritten() })
 

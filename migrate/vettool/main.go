@@ -3,8 +3,8 @@
 //	go build -o /tmp/migrate github.com/tickless/tickless/migrate/vettool
 //	go vet -vettool=/tmp/migrate ./...
 //
-// go vet -vettool=/tmp/migrate -fix rewrites files where the go command can. It looks
-// at one package at a time; `tickless migrate` looks at all of a module's.
+// From Go 1.26 on, go vet -vettool=/tmp/migrate -fix rewrites the files. It looks at
+// one package at a time; `tickless migrate` looks at all of a module's.
 package main
 
 import (

@@ -1,17 +1,13 @@
-// Package uses has a call site of each use.
+// Uses has a call site of each use, but for requests: package net/http takes long to
+// type-check.
 package main
 
 import (
 	"net"
-	"net/http"
 	"time"
 )
 
 type session struct{ t *time.Timer }
-
-func handler(w http.ResponseWriter, r *http.Request) {
-	defer time.AfterFunc(time.Second, func() {}).Stop() // want `\(each request\)`
-}
 
 func serve(c net.Conn) {
 	time.AfterFunc(time.Second, func() { c.Close() }) // want `\(each connection\)`

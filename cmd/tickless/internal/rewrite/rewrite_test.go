@@ -1,0 +1,97 @@
+package rewrite
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
+
+func TestMigrate_Help(t *testing.T) {
+	clitest.CheckHelp(t, "migrate", "--diff", "--fix", "--worth", "--tests", "--json", "go get")
+}
+
+func TestMigrate_CalledWrongly(t *testing.T) {
+	clitest.CheckCalledWrongly(t, "migrate", []clitest.WrongCall{
+		{Args: []string{"--bogus"}, Want: "--bogus"},
+		{Args: []string{"--diff", "--fix"}, Want: "--diff or --fix"},
+		{Args: []string{"--diff", "--json"}, Want: "--diff or --json"},
+		{Args: []string{"--tests=maybe"}, Want: "maybe"},
+	})
+}
+
+// module returns the folder of a module with one file of that source.
+func module(t *testing.T, source string) string {
+	t.Helper()
+	t.Setenv("GOWORK", "off")
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "m.go": source} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const (
+	before = "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, f) }\n"
+	after  = "package m\n\nimport \"github.com/tickless/tickless/timer\"\n\nfunc f() { timer.AfterFunc(1, f) }\n"
+)
+
+func TestMigrate_ReportDiffFix(t *testing.T) {
+	dir := module(t, before)
+	stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, "./...")
+	if code != cli.ExitPending || stderr != "" || !strings.Contains(stdout, "m.go:5:12  time.AfterFunc -> timer.AfterFunc") {
+		t.Errorf("the report: exit code %d, %q, %q", code, stdout, stderr)
+	}
+	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "-diff", "./...")
+	if code != cli.ExitPending || stderr != "" || !strings.Contains(stdout, "\n-func f() { time.AfterFunc(1, f) }\n+func f() { timer.AfterFunc(1, f) }\n") {
+		t.Errorf("the diff: exit code %d, %q, %q", code, stdout, stderr)
+	}
+	var report struct {
+		Counts struct{ Sites, Rewritten, Lines int }
+		Sites  []struct{ From, To, Use string }
+	}
+	stdout, _, code = clitest.Run(t, "migrate", "-C", dir, "-json", "./...")
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitPending {
+		t.Errorf("the JSON: exit code %d, %v", code, err)
+	}
+	if c := report.Counts; c.Sites != 1 || c.Rewritten != 1 || c.Lines != 2 || len(report.Sites) != 1 || report.Sites[0].Use != "each call" {
+		t.Errorf("the JSON: %+v", report)
+	}
+
+	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "-fix", "./...")
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "Rewrote 1 files.\nNext: go get github.com/tickless/tickless\n") {
+		t.Errorf("the fix: exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "m.go")); err != nil || string(text) != after {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
+func TestMigrate_NothingToDo(t *testing.T) {
+	dir := module(t, "package m\n")
+	stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, "./...")
+	if code != 0 || stderr != "" || stdout != "example.com/m starts no timers.\n" {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestMigrate_Fails(t *testing.T) {
+	dir := module(t, "package m\n\nvar x int = \"\"\n")
+	for args, want := range map[string]string{
+		"./...":     "m.go:3:13: cannot use",
+		"./missing": "missing",
+	} {
+		stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, args)
+		if code != cli.ExitFailed || stdout != "" || !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}

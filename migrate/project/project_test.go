@@ -1,0 +1,221 @@
+package project_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tickless/tickless/migrate"
+	"github.com/tickless/tickless/migrate/project"
+)
+
+// fixture returns a copy of testdata/module.
+func fixture(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/module")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func load(t *testing.T, dir string, opts migrate.Options, patterns ...string) *project.Project {
+	t.Helper()
+	p, err := project.Load(t.Context(), project.Config{Dir: dir, Patterns: patterns, Env: env(), Options: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// env keeps the go command out of this repository's workspace.
+func env() []string { return append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod") }
+
+func goCommand(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = env()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// left returns the first reason for each call that is left, by its place.
+func left(p *project.Project) map[string]string {
+	reasons := make(map[string]string)
+	for _, s := range p.Report.Sites {
+		if !s.Rewritten() {
+			reasons[filepath.Base(s.Pos.Filename)+" "+s.From] = s.Left[0].Text
+		}
+	}
+	return reasons
+}
+
+// TestProject_Fix rewrites a module with hooks, tests of their own packages and an
+// API, and runs its tests on this library.
+func TestProject_Fix(t *testing.T) {
+	dir := fixture(t)
+	p := load(t, dir, migrate.Options{}, "./...")
+	want := map[string]string{
+		"server.go time.AfterFunc":      "Retry is part of the API of package server",
+		"server.go time.After":          "package timer's After is time's: nobody can stop it",
+		"client.go context.WithTimeout": "a test may run it inside a testing/synctest bubble, where the default Scheduler cannot be used",
+	}
+	got := left(p)
+	for site, reason := range want {
+		if got[site] != reason {
+			t.Errorf("%s is left: %q, want %q", site, got[site], reason)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("left are %v", got)
+	}
+	if c := p.Counts(); c.Sites != 12 || c.Rewritten != 9 || c.Worth != 2 || c.Left != 3 || c.Muted != 1 || c.Files != 7 {
+		t.Errorf("counted %+v", c)
+	}
+	if p.Requires || p.Module != "example.com/fixture" {
+		t.Errorf("module %s, which requires the library: %v", p.Module, p.Requires)
+	}
+	if err := p.Fix(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.Changes() {
+		if formatted, err := format.Source(c.New); err != nil || !bytes.Equal(formatted, c.New) {
+			t.Errorf("%s is not as gofmt has it: %v", c.Name, err)
+		}
+	}
+
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	goCommand(t, dir, "mod", "edit", "-require=github.com/tickless/tickless@v0.0.0", "-replace=github.com/tickless/tickless="+root)
+	goCommand(t, dir, "test", "-vet=off", "./...")
+	goCommand(t, dir, "run", "./cmd/daemon")
+
+	again := load(t, dir, migrate.Options{}, "./...")
+	if len(again.Changes()) > 0 || !again.Requires {
+		t.Errorf("there is more to rewrite: %+v", again.Counts())
+	}
+}
+
+func TestProject_ReportAndDiff(t *testing.T) {
+	dir := fixture(t)
+	p := load(t, dir, migrate.Options{}, "./...")
+	var report, diff bytes.Buffer
+	if err := errors.Join(p.WriteReport(&report), p.WriteDiff(&diff)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Worth it where very many are pending",
+		"Worth it if the function runs very many times at a time:",
+		"Not worth it: there are few at a time",
+		"server/http.go:10:8     time.AfterFunc -> timer.AfterFunc  each request\n",
+		"server/server.go:58:51  time.AfterFunc -> timer.AfterFunc  each connection",
+		"time.AfterFunc -> timer.AfterFunc",
+		"Retry is part of the API of package server (server/server.go:17:2)",
+		"9 of 12 call sites can be rewritten",
+		"1 call sites in tests stay",
+		"Where few timers are pending nothing is won",
+	} {
+		if !strings.Contains(report.String(), want) {
+			t.Errorf("the report does not say %q:\n%s", want, report.String())
+		}
+	}
+	for _, want := range []string{
+		"--- a/server/server.go\n+++ b/server/server.go\n",
+		"-var newIdle = time.AfterFunc\n+var newIdle = timer.AfterFunc\n",
+		"+	var timer *tickless.Timer\n",
+		"+func SetNewIdle(f func(time.Duration, func()) *timer.Timer) (restore func()) {\n",
+	} {
+		if !strings.Contains(diff.String(), want) {
+			t.Errorf("the diff has no %q:\n%s", want, diff.String())
+		}
+	}
+	before, _ := os.ReadFile("testdata/module/server/server.go")
+	after, _ := os.ReadFile(filepath.Join(dir, "server/server.go"))
+	if !bytes.Equal(before, after) {
+		t.Error("the report has changed a file")
+	}
+}
+
+// TestProject_OnlyNamedPackages keeps types as they are that packages use which were
+// not named.
+func TestProject_OnlyNamedPackages(t *testing.T) {
+	dir := fixture(t)
+	p := load(t, dir, migrate.Options{}, "./server")
+	for _, c := range p.Changes() {
+		if !strings.HasPrefix(c.Name, filepath.Join(dir, "server")) {
+			t.Errorf("%s was not named", c.Name)
+		}
+	}
+	if len(p.Changes()) != 4 {
+		t.Errorf("%d files change, want 4", len(p.Changes()))
+	}
+	if got := left(p)["hook.go time.AfterFunc"]; got != "the package was not named" {
+		t.Errorf("the hook is left: %q", got)
+	}
+}
+
+func TestProject_Options(t *testing.T) {
+	dir := fixture(t)
+	for _, tt := range []struct {
+		name      string
+		opts      migrate.Options
+		rewritten int
+		muted     int
+	}{
+		{"tests", migrate.Options{Tests: true}, 10, 0},
+		{"exported", migrate.Options{Exported: true}, 10, 1},
+		{"worth", migrate.Options{Worth: true}, 2, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if c := load(t, dir, tt.opts, "./...").Counts(); c.Rewritten != tt.rewritten || c.Muted != tt.muted {
+				t.Errorf("counted %+v", c)
+			}
+		})
+	}
+}
+
+func TestProject_Refuses(t *testing.T) {
+	dir := fixture(t)
+	check := func(name, want string, patterns ...string) {
+		t.Helper()
+		_, err := project.Load(t.Context(), project.Config{Dir: dir, Patterns: patterns, Env: env()})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	check("a package that is not there", "missing", "./missing")
+	check("the standard library", "package time is of no module", "time")
+
+	p := load(t, dir, migrate.Options{}, "./...")
+	file := filepath.Join(dir, "server", "server.go")
+	if err := os.WriteFile(file, []byte("package server\n\nvar x int = \"\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Fix(); err == nil || !strings.Contains(err.Error(), "server.go was changed meanwhile") {
+		t.Errorf("a file that has changed: %v", err)
+	}
+	check("what does not compile", "does not compile", "./...")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := project.Load(ctx, project.Config{Dir: dir, Env: env()}); err == nil {
+		t.Error("a context that has ended is not noticed")
+	}
+}
