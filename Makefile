@@ -95,6 +95,10 @@ conformance: ## run the toolchain's own timer tests against package timer, all o
 chaos: need-redis ## run redistimer's fault cases, those that take minutes too, and write redistimer/FAULTS.md
 	cd redistimer && GOWORK=off TICKLESS_CHAOS=long TICKLESS_FAULTS='$(CURDIR)/redistimer/FAULTS.md' $(GO) test -count=1 -timeout 30m -v ./internal/chaos
 
+.PHONY: migrate-modules
+migrate-modules: ## move six public modules here by tickless migrate, and run their tests; takes minutes
+	@GO='$(GO)' ./scripts/migrate-modules
+
 .PHONY: fuzz-smoke
 fuzz-smoke: ## run every fuzz target for FUZZTIME
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)

@@ -1,3 +1,55 @@
-// Package migrate finds the timers of a program that can be Tickless's, and
-// rewrites them.
+// Package migrate finds the timers of a program that can be Tickless's, and rewrites
+// them: what package time's AfterFunc, NewTimer, NewTicker and Sleep start, and
+// contexts with a deadline. It goes by types, not by text. A *time.Timer in a field, a
+// hook, an interface, a map or a test becomes a *timer.Timer with all that it gets to
+// and comes from, or stays as it is.
+//
+// # Usage
+//
+// `tickless migrate` rewrites the packages of a module together: package project.
+// Analyzer is the same for drivers of golang.org/x/tools/go/analysis, such as go vet
+// (package vettool) and golangci-lint; it sees a package at a time. Analyze is what
+// both are made of.
+//
+// # What is rewritten
+//
+//	time.AfterFunc, NewTimer, NewTicker, Sleep    timer.AfterFunc, ...
+//	*time.Timer, *time.Ticker                     *timer.Timer, *timer.Ticker
+//	context.WithTimeout, WithDeadline, ...Cause   timer.Default().WithTimeout, ...
+//
+// time.After and time.Tick stay: package timer's are the same functions. The import is
+// added under another name where timer means something else in the file, and that of
+// package time is taken out where nothing needs it any more.
+//
+// # What is left
+//
+// Each call that is left has its reasons, with the place that stands in the way:
+//
+//   - the timer gets to another module, or comes from one
+//   - it is part of the API of a package, unless that is internal or a program
+//   - it is held or copied by value, or becomes an unsafe.Pointer
+//   - len or cap is taken of its channel
+//   - it is a NewTimer or NewTicker that nothing stops
+//   - it becomes an interface value of a function's that is not known to be harmless
+//   - it is in a file that is generated, uses cgo, or imports package time with a dot
+//   - it is in a file that looks for goroutines that were left behind
+//   - a file may use it, by its name, that the build leaves out
+//   - a context may be made inside a testing/synctest bubble
+//
+// What the rewritten program then does differently is in docs/migrating.md.
+//
+// # Guarantees
+//
+// The rewritten packages compile if the analyzed ones do and all packages that use
+// them were analyzed with them. A file that was as gofmt has it still is.
+//
+// # Limits
+//
+// Reflection, assembly, and files for other systems are not looked through; what they
+// may use by name is left. Exported identifiers of internal packages may be used by
+// other modules in folders below: these are not seen.
+//
+// # Complexity
+//
+// Almost linear in the size of the source.
 package migrate

@@ -53,14 +53,55 @@ var benchmarksMayImport = map[string][]string{
 }
 
 func TestLayout_BenchmarksImportsRunOneWay(t *testing.T) {
-	for name, imports := range importsWithin(t, "benchmarks") {
-		allowed, known := benchmarksMayImport[name]
+	checkImports(t, "benchmarks", "benchmarksMayImport", benchmarksMayImport)
+}
+
+// migrateMayImport says the same of the module of migrate.
+var migrateMayImport = map[string][]string{
+	".":       {},
+	"project": {"."},
+	"vettool": {"."},
+}
+
+func TestLayout_MigrateImportsRunOneWay(t *testing.T) {
+	checkImports(t, "migrate", "migrateMayImport", migrateMayImport)
+}
+
+// TestLayout_ClocksStandAlone keeps the clocks, each a module of one package, from
+// needing one another.
+func TestLayout_ClocksStandAlone(t *testing.T) {
+	modules, err := filepath.Glob("../../clocks/*/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(modules) == 0 {
+		t.Fatal("there are no clocks")
+	}
+	for _, mod := range modules {
+		dir := "clocks/" + filepath.Base(filepath.Dir(mod))
+		checkImports(t, dir, "this test", map[string][]string{".": {}})
+		for _, p := range packages(t, dir, "-find", "-json=ImportPath,Dir,GoFiles") {
+			for _, path := range p.imports(t) {
+				if strings.HasPrefix(path, module+"/clocks/") {
+					t.Errorf("%s imports %s", dir, path)
+				}
+			}
+		}
+	}
+}
+
+// checkImports compares what the packages of a module import of it with what the list
+// of that name allows.
+func checkImports(t *testing.T, dir, list string, allowed map[string][]string) {
+	t.Helper()
+	for name, imports := range importsWithin(t, dir) {
+		below, known := allowed[name]
 		if !known {
-			t.Errorf("benchmarks/%s has no place in the import order: add it to benchmarksMayImport", name)
+			t.Errorf("%s/%s has no place in the import order: add it to %s", dir, name, list)
 		}
 		for _, imported := range imports {
-			if !slices.Contains(allowed, imported) {
-				t.Errorf("benchmarks/%s imports %s, which does not stand below it", name, imported)
+			if !slices.Contains(below, imported) {
+				t.Errorf("%s/%s imports %s, which does not stand below it", dir, name, imported)
 			}
 		}
 	}

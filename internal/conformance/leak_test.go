@@ -1,0 +1,59 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// alarmLine is what docs/migrating.md has tests tell goleak that leave timers behind.
+const alarmLine = "github.com/tickless/tickless/internal/alarm.(*system).run"
+
+// TestGoleak_Lines holds what docs/migrating.md says of goleak: it finds nothing once
+// all timers have fired or were stopped, nor while some are pending that are far away.
+// On Linux there is the alarm's goroutine while one is due within a second, and if that
+// is stopped while others are pending, until it would have fired.
+func TestGoleak_Lines(t *testing.T) {
+	here := goleak.IgnoreCurrent()
+	find := func(when string, options ...goleak.Option) {
+		t.Helper()
+		if err := goleak.Find(append(options, here)...); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+
+	far := timer.AfterFunc(time.Hour, func() {})
+	defer far.Stop()
+	ticks := timer.NewTicker(time.Hour)
+	defer ticks.Stop()
+	ctx, cancel := timer.Default().WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+	default:
+	}
+	find("while timers are pending")
+
+	near := timer.NewTimer(900 * time.Millisecond)
+	defer near.Stop()
+	find("while a timer is due soon", goleak.IgnoreAnyFunction(alarmLine))
+	near.Stop()
+	find("after that was stopped, while others are pending", goleak.IgnoreAnyFunction(alarmLine))
+
+	ran := make(chan struct{})
+	timer.AfterFunc(time.Millisecond, func() { close(ran) })
+	<-ran
+	short, cancelShort := timer.Default().WithTimeout(context.Background(), time.Millisecond)
+	defer cancelShort()
+	<-short.Done()
+	find("after some have fired", goleak.IgnoreAnyFunction(alarmLine))
+
+	cancel()
+	far.Stop()
+	ticks.Stop()
+	find("after all were stopped")
+}
