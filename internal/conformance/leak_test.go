@@ -11,7 +11,7 @@ import (
 )
 
 // alarmLine is what docs/migrating.md has tests tell goleak that leave timers behind.
-const alarmLine = "github.com/tickless/tickless/internal/alarm.(*system).run"
+const alarmLine = "github.com/tickless/tickless/internal/alarm.(*hub).wait"
 
 // TestGoleak_Lines holds what docs/migrating.md says of goleak: it finds nothing once
 // all timers have fired or were stopped, nor while some are pending that are far away.
