@@ -3,19 +3,15 @@ package callbacks
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
-	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/child"
-	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/redistimer"
 	"github.com/tickless/tickless/redistimer/callback"
 )
@@ -38,18 +34,13 @@ type order struct {
 
 // runChild is the child's part.
 func runChild(cmd *cobra.Command) error {
-	signal.Ignore(os.Interrupt)
 	in := cmd.InOrStdin()
 	var o order
-	if err := json.NewDecoder(in).Decode(&o); err != nil {
-		return cli.UsageError{Err: errors.New("--child is not for use by hand")}
+	if err := child.ReadOrder(in, &o); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := child.WithParent(context.Background(), in)
 	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, in)
-		cancel()
-	}()
 	rc := config{Addr: o.Addr, Cluster: o.Cluster}.client()
 	defer rc.Close()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))

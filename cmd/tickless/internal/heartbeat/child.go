@@ -3,11 +3,7 @@ package heartbeat
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/child"
-	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
 // # Child processes
@@ -45,22 +40,17 @@ type reply struct {
 
 // runChild is the child's part.
 func runChild(cmd *cobra.Command) error {
-	signal.Ignore(os.Interrupt)
 	in, out := cmd.InOrStdin(), json.NewEncoder(cmd.OutOrStdout())
 	var order order
-	if err := json.NewDecoder(in).Decode(&order); err != nil {
-		return cli.UsageError{Err: errors.New("--child is not for use by hand")}
+	if err := child.ReadOrder(in, &order); err != nil {
+		return err
 	}
 	newServer := serverNamed(order.Side)
 	if newServer == nil {
 		return fmt.Errorf("there is no side %q", order.Side)
 	}
-	ctx, cancel := context.WithCancel(cmd.Context())
+	ctx, cancel := child.WithParent(cmd.Context(), in)
 	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, in)
-		cancel()
-	}()
 
 	plan := newPlan(config(order.Config), order.Config.Conns)
 	if err := out.Encode(reply{Beats: int64(len(plan.beats))}); err != nil {

@@ -143,10 +143,7 @@ func figures() [][]cli.Figure[result] {
 				return cli.Optional(r.CPU)
 			}},
 			{Name: "CPU time less the load's own", Format: cli.Seconds, Compare: true, Value: func(r result) (float64, bool) {
-				if r.CPU == nil || r.OwnCPU == nil || r.Interrupted {
-					return 0, false
-				}
-				return float64(max(0, *r.CPU-*r.OwnCPU)), true
+				return cli.LessOwn(r.CPU, r.OwnCPU, r.Interrupted)
 			}},
 			{Name: "procs busy", Format: func(v float64) string { return fmt.Sprintf("%.2f", v) }, Value: func(r result) (float64, bool) {
 				cpu, ok := cli.Optional(r.CPU)

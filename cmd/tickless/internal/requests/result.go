@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
@@ -68,24 +69,17 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		GCCycles        uint32   `json:"gc_cycles"`
 		GCPauseMS       float64  `json:"gc_pause_ms"`
 	}{
-		Name: r.Name, Interrupted: r.Interrupted, ElapsedMS: ms(r.Elapsed),
+		Name: r.Name, Interrupted: r.Interrupted, ElapsedMS: cli.InMillis(r.Elapsed),
 		Started: r.Started, Fired: r.Fired, Stopped: r.Stopped, Pending: r.Pending,
-		Lost: r.Lost, Early: r.Early, EarliestMS: ms(r.Earliest), Wrong: r.Wrong,
-		AnsweredTooLate: r.AnsweredTooLate, BehindMS: ms(r.Behind),
-		LateP50MS: ms(r.Late.P50), LateP99MS: ms(r.Late.P99), LateP999MS: ms(r.Late.P999), LateMaxMS: ms(r.Late.Max),
+		Lost: r.Lost, Early: r.Early, EarliestMS: cli.InMillis(r.Earliest), Wrong: r.Wrong,
+		AnsweredTooLate: r.AnsweredTooLate, BehindMS: cli.InMillis(r.Behind),
+		LateP50MS: cli.InMillis(r.Late.P50), LateP99MS: cli.InMillis(r.Late.P99), LateP999MS: cli.InMillis(r.Late.P999), LateMaxMS: cli.InMillis(r.Late.Max),
+		CPUMS: cli.OptionalMillis(r.CPU), OwnCPUMS: cli.OptionalMillis(r.OwnCPU),
 		ContextSwitches: r.ContextSwitches, Wakeups: r.Wakeups,
-		Held: r.Held, Allocated: r.Allocated, GCCycles: r.GCCycles, GCPauseMS: ms(r.GCPause),
-	}
-	if r.CPU != nil {
-		out.CPUMS = ptr(ms(*r.CPU))
-	}
-	if r.OwnCPU != nil {
-		out.OwnCPUMS = ptr(ms(*r.OwnCPU))
+		Held: r.Held, Allocated: r.Allocated, GCCycles: r.GCCycles, GCPauseMS: cli.InMillis(r.GCPause),
 	}
 	return json.Marshal(out)
 }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // MarshalJSON writes h in the units of [Result.MarshalJSON].
 func (h Held) MarshalJSON() ([]byte, error) {
@@ -94,5 +88,5 @@ func (h Held) MarshalJSON() ([]byte, error) {
 		HeapBytes     int64   `json:"heap_bytes"`
 		BytesPerTimer float64 `json:"heap_bytes_per_timer"`
 		FullGCMS      float64 `json:"full_gc_ms"`
-	}{h.Timers, h.HeapBytes, h.BytesPerTimer(), ms(h.FullGC)})
+	}{h.Timers, h.HeapBytes, h.BytesPerTimer(), cli.InMillis(h.FullGC)})
 }

@@ -59,10 +59,7 @@ func figures(results []Result) [][]cli.Figure[Result] {
 				return cli.Optional(r.CPU)
 			}},
 			{Name: "CPU time less the load's own", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
-				if r.CPU == nil || r.OwnCPU == nil || r.Interrupted {
-					return 0, false
-				}
-				return float64(max(0, *r.CPU-*r.OwnCPU)), true
+				return cli.LessOwn(r.CPU, r.OwnCPU, r.Interrupted)
 			}},
 			{Name: "live heap a pending timer", Format: cli.Bytes, Compare: true, Value: func(r Result) (float64, bool) {
 				if r.Held == nil {

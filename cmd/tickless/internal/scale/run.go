@@ -3,11 +3,9 @@ package scale
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -98,11 +96,10 @@ type order struct {
 // runChild is the child's part: an order on its standard input, the result
 // on its standard output.
 func runChild(cmd *cobra.Command) error {
-	signal.Ignore(os.Interrupt) // its parent ends it
 	in := cmd.InOrStdin()
 	var order order
-	if err := json.NewDecoder(in).Decode(&order); err != nil {
-		return cli.UsageError{Err: errors.New("--child is not for use by hand")}
+	if err := child.ReadOrder(in, &order); err != nil {
+		return err
 	}
 	i := slices.IndexFunc(sides, func(s side) bool { return s.name == order.Side })
 	if i < 0 {

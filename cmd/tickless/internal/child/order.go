@@ -1,0 +1,33 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+)
+
+// ReadOrder is what a child begins with: it reads its order. From then on the process
+// ignores interrupts, which a terminal sends to it too: its parent ends it.
+func ReadOrder(in io.Reader, order any) error {
+	signal.Ignore(os.Interrupt)
+	if err := json.NewDecoder(in).Decode(order); err != nil {
+		return cli.UsageError{Err: errors.New("--child is not for use by hand")}
+	}
+	return nil
+}
+
+// WithParent returns a context that is done when the parent closes the child's input,
+// be it because it dies.
+func WithParent(ctx context.Context, in io.Reader) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		cancel()
+	}()
+	return ctx, cancel
+}
