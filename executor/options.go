@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"fmt"
 	"runtime"
 
 	"github.com/tickless/tickless/internal/callback"
@@ -51,7 +52,7 @@ func (o poolOption) applyPool(c *poolConfig) { o(c) }
 // of h reaches the caller of Submit.
 func WithPanicHandler(h func(v any, stack []byte)) Option {
 	if h == nil {
-		panic("executor: WithPanicHandler: nil handler")
+		panic("executor: WithPanicHandler: the handler must not be nil")
 	}
 	return option(func(c *config) { c.panicHandler = h })
 }
@@ -62,7 +63,7 @@ func WithPanicHandler(h func(v any, stack []byte)) Option {
 // NewPool if it is more than a given WithMaxWorkers.
 func WithWorkers(n int) PoolOption {
 	if n < 1 {
-		panic("executor: WithWorkers: fewer than 1 worker")
+		panic(fmt.Sprintf("executor: WithWorkers: the number of workers must be positive, got %d", n))
 	}
 	return poolOption(func(c *poolConfig) { c.workers = n })
 }
@@ -75,7 +76,7 @@ func WithWorkers(n int) PoolOption {
 // A bounded pool whose workers all block runs nothing until one of them returns.
 func WithMaxWorkers(n int) PoolOption {
 	if n < 1 {
-		panic("executor: WithMaxWorkers: fewer than 1 worker")
+		panic(fmt.Sprintf("executor: WithMaxWorkers: the number of workers must be positive, got %d", n))
 	}
 	return poolOption(func(c *poolConfig) { c.maxWorkers = n })
 }
@@ -85,7 +86,7 @@ func WithMaxWorkers(n int) PoolOption {
 // unbounded. It panics if n is less than 1.
 func WithQueue(n int) PoolOption {
 	if n < 1 {
-		panic("executor: WithQueue: fewer than 1 callback")
+		panic(fmt.Sprintf("executor: WithQueue: the number of callbacks must be positive, got %d", n))
 	}
 	return poolOption(func(c *poolConfig) { c.queue = n })
 }
@@ -95,7 +96,7 @@ func WithQueue(n int) PoolOption {
 // never full. It panics if the policy is unknown.
 func WithOverload(policy Overload) PoolOption {
 	if policy < Block || policy > Reject {
-		panic("executor: WithOverload: unknown policy")
+		panic(fmt.Sprintf("executor: WithOverload: the policy must be Block, CallerRuns or Reject, got %d", int(policy)))
 	}
 	return poolOption(func(c *poolConfig) { c.overload = policy })
 }

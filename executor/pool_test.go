@@ -168,11 +168,11 @@ func TestPanicHandler_DefaultPrints(t *testing.T) {
 
 func TestOptions_Misuse(t *testing.T) {
 	for want, f := range map[string]func(){
-		"executor: WithPanicHandler: nil handler":       func() { executor.WithPanicHandler(nil) },
-		"executor: WithWorkers: fewer than 1 worker":    func() { executor.WithWorkers(0) },
-		"executor: WithMaxWorkers: fewer than 1 worker": func() { executor.WithMaxWorkers(-1) },
-		"executor: WithQueue: fewer than 1 callback":    func() { executor.WithQueue(0) },
-		"executor: WithOverload: unknown policy":        func() { executor.WithOverload(executor.Reject + 1) },
+		"executor: WithPanicHandler: the handler must not be nil":                       func() { executor.WithPanicHandler(nil) },
+		"executor: WithWorkers: the number of workers must be positive, got 0":          func() { executor.WithWorkers(0) },
+		"executor: WithMaxWorkers: the number of workers must be positive, got -1":      func() { executor.WithMaxWorkers(-1) },
+		"executor: WithQueue: the number of callbacks must be positive, got 0":          func() { executor.WithQueue(0) },
+		"executor: WithOverload: the policy must be Block, CallerRuns or Reject, got 3": func() { executor.WithOverload(executor.Reject + 1) },
 		"executor: NewPool: WithWorkers is above WithMaxWorkers": func() {
 			executor.NewPool(executor.WithWorkers(3), executor.WithMaxWorkers(2))
 		},

@@ -275,16 +275,16 @@ func TestMonitor_RefusesBadArguments(t *testing.T) {
 	w := virtual(t)
 	e := w.watch(t, "x", time.Second)
 	for want, f := range map[string]func(){
-		"idle: Watch: the timeout must be positive, it is 0s":       func() { w.Watch("x", 0) },
-		"idle: Watch: the timeout must be positive, it is -1ns":     func() { w.Watch("x", -1) },
-		"idle: SetTimeout: the timeout must be positive, it is 0s":  func() { e.SetTimeout(0) },
-		"idle: New with a nil func":                                 func() { idle.New[int](nil) },
-		"idle: WithTick: the tick must be positive, it is 0s":       func() { idle.WithTick(0) },
-		"idle: WithMaxWatched: the limit must be positive, it is 0": func() { idle.WithMaxWatched(0) },
-		"idle: NewConns: the timeout must be positive, it is -1s":   func() { idle.NewConns(-time.Second) },
-		"idle: NewListener with a nil listener":                     func() { idle.NewListener(nil, time.Second) },
-		"idle: WithOnIdle: the func must not be nil":                func() { idle.WithOnIdle(nil) },
-		"idle: WithPanicHandler: the func must not be nil":          func() { idle.WithPanicHandler(nil) },
+		"idle: Watch: the timeout must be positive, got 0s":       func() { w.Watch("x", 0) },
+		"idle: Watch: the timeout must be positive, got -1ns":     func() { w.Watch("x", -1) },
+		"idle: SetTimeout: the timeout must be positive, got 0s":  func() { e.SetTimeout(0) },
+		"idle: New with a nil func":                               func() { idle.New[int](nil) },
+		"idle: WithTick: the tick must be positive, got 0s":       func() { idle.WithTick(0) },
+		"idle: WithMaxWatched: the limit must be positive, got 0": func() { idle.WithMaxWatched(0) },
+		"idle: NewConns: the timeout must be positive, got -1s":   func() { idle.NewConns(-time.Second) },
+		"idle: NewListener with a nil listener":                   func() { idle.NewListener(nil, time.Second) },
+		"idle: WithOnIdle: the func must not be nil":              func() { idle.WithOnIdle(nil) },
+		"idle: WithPanicHandler: the func must not be nil":        func() { idle.WithPanicHandler(nil) },
 	} {
 		require.PanicsWithValue(t, want, f)
 	}

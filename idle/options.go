@@ -61,7 +61,7 @@ func (o connsOption) applyConns(c *connsConfig) { o(c) }
 // positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
-		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, it is %v", tick))
+		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, got %v", tick))
 	}
 	return option(func(c *config) { c.tick = tick })
 }
@@ -73,7 +73,7 @@ func WithTick(tick time.Duration) Option {
 // is from 0 to 1.
 func WithSlack(share float64) Option {
 	if !(share >= 0 && share <= 1) {
-		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, it is %v", share))
+		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, got %v", share))
 	}
 	return option(func(c *config) { c.slack = share })
 }
@@ -104,7 +104,7 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 // n is not positive.
 func WithMaxWatched(n int) MonitorOption {
 	if n <= 0 {
-		panic(fmt.Sprintf("idle: WithMaxWatched: the limit must be positive, it is %d", n))
+		panic(fmt.Sprintf("idle: WithMaxWatched: the limit must be positive, got %d", n))
 	}
 	return monitorOption(func(c *config) { c.maxWatched = n })
 }
@@ -158,6 +158,6 @@ func (c *config) pool() *executor.Pool {
 
 func checkTimeout(where string, d time.Duration) {
 	if d <= 0 {
-		panic(fmt.Sprintf("idle: %s: the timeout must be positive, it is %v", where, d))
+		panic(fmt.Sprintf("idle: %s: the timeout must be positive, got %v", where, d))
 	}
 }

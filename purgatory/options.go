@@ -23,7 +23,7 @@ func (f option) apply(c *config) { f(c) }
 // two. It panics unless n is a power of two.
 func WithShards(n int) Option {
 	if n <= 0 || n&(n-1) != 0 {
-		panic(fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two, it is %d", n))
+		panic(fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two, got %d", n))
 	}
 	return option(func(c *config) { c.shards = n })
 }

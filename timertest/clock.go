@@ -64,7 +64,7 @@ func (c *Clock) SetWall(t time.Time) {
 // function that Advance runs must not call it.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
-		panic("timertest: Advance by a negative duration: " + d.String())
+		panic("timertest: Advance: the duration must not be negative, got " + d.String())
 	}
 	c.mu.Lock()
 	c.advanceLocked(c.now.Add(d))
@@ -84,7 +84,7 @@ func (c *Clock) AdvanceTo(t time.Time) {
 func (c *Clock) advanceLocked(target time.Time) {
 	if c.advancing {
 		c.mu.Unlock()
-		panic("timertest: Advance while another Advance is under way")
+		panic("timertest: Advance: another Advance is running")
 	}
 	c.advancing = true
 	// Also when a function panics, or ends the goroutine as t.FailNow does: the

@@ -135,8 +135,8 @@ func TestClock_FromInside(t *testing.T) {
 		if ok {
 			require.Equal(t, clk.Now().Add(time.Second), next)
 		}
-		require.PanicsWithValue(t, "timertest: Advance while another Advance is under way", func() { clk.Advance(0) })
-		require.PanicsWithValue(t, "timertest: Advance while another Advance is under way", func() { clk.AdvanceTo(clk.Now()) })
+		require.PanicsWithValue(t, "timertest: Advance: another Advance is running", func() { clk.Advance(0) })
+		require.PanicsWithValue(t, "timertest: Advance: another Advance is running", func() { clk.AdvanceTo(clk.Now()) })
 	})
 	other = clk.NewAlarm(func() { t.Error("it was stopped at its very moment") })
 	again.Reset(time.Second)
@@ -166,7 +166,7 @@ func TestClock_SetForNowFromInside(t *testing.T) {
 
 func TestClock_Misuse(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	require.PanicsWithValue(t, "timertest: Advance by a negative duration: -1ns", func() { clk.Advance(-1) })
+	require.PanicsWithValue(t, "timertest: Advance: the duration must not be negative, got -1ns", func() { clk.Advance(-1) })
 	require.PanicsWithValue(t, "timertest: AdvanceTo a time that has passed: 2029-12-31 23:59:59.999999999 +0000 UTC", func() { clk.AdvanceTo(epoch.Add(-1)) })
 	clk.AdvanceTo(epoch)
 	require.Equal(t, epoch, clk.Now())
