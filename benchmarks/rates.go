@@ -1,0 +1,133 @@
+package benchmarks
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// TicklessSlack is [Tickless] with a slack of 10 ms for every timer.
+var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
+	const slack = 10 * time.Millisecond
+	return &tickless{timer.New(timer.WithSlack(0, slack, slack)), Touched[timer.Handle](slots)}
+}}
+
+// Rates has so many timers a second fall due, at random, in a process that does
+// nothing else, each a second or more after it was started. It reports
+// cpu-ms/s, the user and system time a second, and switches/s, the context switches,
+// from when all timers are started; p50-ms, p99-ms and max-ms, how late they ran; and
+// early and lost.
+func Rates(b *testing.B, m Maker) {
+	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
+		b.Run("rate="+Size(rate), func(b *testing.B) {
+			onProcs(b, func() map[string]float64 { return rated(m, rate) })
+		})
+	}
+}
+
+func rated(m Maker, rate int) map[string]float64 {
+	delay := choose(50*time.Millisecond, time.Second, time.Second)
+	span := choose(50*time.Millisecond, 4*time.Second, 4*time.Second)
+	if rate < 100 {
+		span *= 3
+	}
+	n := max(1, int(float64(rate)*span.Seconds()))
+	l := newScattered(n, span)
+	for i := range l.due {
+		l.due[i] += delay
+	}
+	var before, begin = usageNow(), time.Now()
+	l.started = func() {
+		runtime.GC()
+		before, begin = usageNow(), time.Now()
+	}
+	l.run(m)
+	after, elapsed := usageNow(), time.Since(begin).Seconds()
+	late, lost := l.lateness()
+	if len(late) == 0 {
+		late = []float64{milliseconds(scatterGrace)}
+	}
+	figures := map[string]float64{
+		"p50-ms": quantile(late, 0.5), "p99-ms": quantile(late, 0.99), "max-ms": quantile(late, 1),
+		"early": float64(countEarly(late)), "lost": float64(lost),
+	}
+	if before.ok {
+		figures["cpu-ms/s"] = milliseconds(after.cpu-before.cpu) / elapsed
+		figures["switches/s"] = float64(after.switches-before.switches) / elapsed
+	}
+	return figures
+}
+
+type used struct {
+	cpu      time.Duration
+	switches int64
+	ok       bool
+}
+
+func usageNow() (u used) {
+	u.cpu, u.switches, u.ok = usage()
+	return u
+}
+
+// Tickers has n tickers tick with one period and reads all of their ticks. It
+// reports cpu-ms/s and ticks, the share of the ticks that were due and came.
+func Tickers(b *testing.B) {
+	for _, m := range []struct {
+		name string
+		tick func(d time.Duration) (c <-chan time.Time, stop func())
+	}{
+		{"time", func(d time.Duration) (<-chan time.Time, func()) {
+			t := time.NewTicker(d)
+			return t.C, t.Stop
+		}},
+		{"tickless", func(d time.Duration) (<-chan time.Time, func()) {
+			t := timer.NewTicker(d)
+			return t.C, t.Stop
+		}},
+	} {
+		b.Run("impl="+m.name, func(b *testing.B) {
+			n := choose(100, 10_000, 10_000)
+			for _, period := range choose([]time.Duration{10 * time.Millisecond},
+				[]time.Duration{100 * time.Millisecond, time.Second}, []time.Duration{100 * time.Millisecond, time.Second}) {
+				b.Run(fmt.Sprintf("n=%s/period=%v", Size(n), period), func(b *testing.B) {
+					onProcs(b, func() map[string]float64 { return ticked(n, period, m.tick) })
+				})
+			}
+		})
+	}
+}
+
+func ticked(n int, period time.Duration, tick func(time.Duration) (<-chan time.Time, func())) map[string]float64 {
+	span := choose(100*time.Millisecond, 5*time.Second, 5*time.Second)
+	var ticks atomic.Int64
+	quit := make(chan struct{})
+	for range n {
+		c, stop := tick(period)
+		go func() {
+			defer stop()
+			for {
+				select {
+				case <-c:
+					ticks.Inc()
+				case <-quit:
+					return
+				}
+			}
+		}()
+	}
+	before, from, had := usageNow(), time.Now(), ticks.Load()
+	time.Sleep(span)
+	after, elapsed := usageNow(), time.Since(from)
+	got := ticks.Load() - had
+	close(quit)
+	figures := map[string]float64{"ticks": float64(got) / (float64(n) * float64(elapsed/period))}
+	if before.ok {
+		figures["cpu-ms/s"] = milliseconds(after.cpu-before.cpu) / elapsed.Seconds()
+	}
+	return figures
+}
