@@ -28,101 +28,26 @@ func TestFakeClock_UpstreamTests(t *testing.T) {
 	}.Run(t)
 }
 
-// onBoth runs a test on a Scheduler that follows the system's clock, in a bubble, and
-// on a FakeClock. Advance moves the time, and returns when all that is due has
-// happened.
 func onBoth(t *testing.T, test func(t *testing.T, c upstream.Clock, advance func(time.Duration))) {
-	t.Run("system", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := timer.New()
-			defer s.Close()
-			test(t, clockwork.New(s), func(d time.Duration) {
-				time.Sleep(d)
-				synctest.Wait()
-			})
-		})
-	})
-	t.Run("fake", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+	suite.OnBoth(t, func(s *timer.Scheduler) upstream.Clock { return clockwork.New(s) },
+		func() (upstream.Clock, func(time.Duration)) {
 			fc := clockwork.NewFakeClock()
-			test(t, fc, func(d time.Duration) {
-				fc.Advance(d)
-				synctest.Wait()
-			})
-		})
-	})
+			return fc, fc.Advance
+		}, test)
 }
 
-func received(c <-chan time.Time) (time.Time, bool) {
-	select {
-	case at := <-c:
-		return at, true
-	default:
-		return time.Time{}, false
-	}
-}
-
-func TestClock_Timer(t *testing.T) {
+func TestClock_Timers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
-		start := c.Now()
-		tm := c.NewTimer(time.Second)
-		advance(time.Second - time.Millisecond)
-		if _, ok := received(tm.Chan()); ok {
-			t.Error("the timer is early")
-		}
-		advance(2 * time.Millisecond)
-		if at, ok := received(tm.Chan()); !ok || at.Sub(start) < time.Second || at.Sub(start) > time.Second+time.Millisecond {
-			t.Errorf("after a second: %v, %v", at.Sub(start), ok)
-		}
-		if tm.Stop() || tm.Reset(time.Second) {
-			t.Error("the timer is active after it has fired")
-		}
-		if !tm.Reset(2*time.Second) || !tm.Stop() || tm.Stop() {
-			t.Error("Reset and Stop do not report what was active")
-		}
-		tm.Reset(time.Second)
-		advance(2 * time.Second)
-		if !tm.Stop() {
-			t.Error("Stop did not withdraw the value")
-		}
-		if _, ok := received(tm.Chan()); ok {
-			t.Error("received a value from before Stop")
-		}
-	})
-}
-
-func TestClock_AfterFunc(t *testing.T) {
-	onBoth(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
-		runs := make(chan struct{}, 10)
-		tm := c.AfterFunc(time.Second, func() { runs <- struct{}{} })
-		advance(2 * time.Second)
-		tm.Reset(time.Second)
-		advance(2 * time.Second)
-		if len(runs) != 2 || tm.Stop() {
-			t.Errorf("ran %d times, want 2", len(runs))
-		}
-	})
-}
-
-func TestClock_Ticker(t *testing.T) {
-	onBoth(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
-		tk := c.NewTicker(time.Second)
-		for range 3 {
-			advance(time.Second + time.Millisecond)
-			if _, ok := received(tk.Chan()); !ok {
-				t.Error("no tick after a second")
-			}
-		}
-		tk.Reset(time.Minute)
-		advance(59 * time.Second)
-		if _, ok := received(tk.Chan()); ok {
-			t.Error("a tick before the new period was over")
-		}
-		tk.Stop()
-		advance(time.Hour)
-		if _, ok := received(tk.Chan()); ok {
-			t.Error("a tick after Stop")
-		}
+		adapt := func(t upstream.Timer) suite.Timer { return suite.Timer{C: t.Chan(), Stop: t.Stop, Reset: t.Reset} }
+		suite.CheckTimers(t, suite.Clock{
+			Now:       c.Now,
+			NewTimer:  func(d time.Duration) suite.Timer { return adapt(c.NewTimer(d)) },
+			AfterFunc: func(d time.Duration, f func()) suite.Timer { return adapt(c.AfterFunc(d, f)) },
+			NewTicker: func(d time.Duration) suite.Ticker {
+				t := c.NewTicker(d)
+				return suite.Ticker{C: t.Chan(), Stop: t.Stop, Reset: t.Reset}
+			},
+		}, advance)
 	})
 }
 
@@ -141,7 +66,7 @@ func TestClock_SleepAndAfter(t *testing.T) {
 			t.Errorf("slept for %v", d)
 		}
 		advance(time.Second)
-		if _, ok := received(after); !ok {
+		if !suite.Received(after) {
 			t.Error("After has not delivered")
 		}
 		if d := c.Until(start); d >= 0 {

@@ -2,7 +2,6 @@ package k8s_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	k8sclock "k8s.io/utils/clock"
@@ -30,84 +29,46 @@ func TestFakeClock_UpstreamTests(t *testing.T) {
 	}.Run(t)
 }
 
-// onBoth runs a test on a Scheduler that follows the system's clock, in a bubble, and
-// on a FakeClock. Step moves the time, and returns when all that is due has happened.
 func onBoth(t *testing.T, test func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration))) {
-	t.Run("system", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := timer.New()
-			defer s.Close()
-			test(t, k8s.New(s), func(d time.Duration) {
-				time.Sleep(d)
-				synctest.Wait()
-			})
-		})
-	})
-	t.Run("fake", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+	suite.OnBoth(t, func(s *timer.Scheduler) k8sclock.WithTickerAndDelayedExecution { return k8s.New(s) },
+		func() (k8sclock.WithTickerAndDelayedExecution, func(time.Duration)) {
 			fc := k8s.NewFakeClock(time.Now())
-			test(t, fc, func(d time.Duration) {
-				fc.Step(d)
-				synctest.Wait()
-			})
-		})
-	})
-}
-
-func received(c <-chan time.Time) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+			return fc, fc.Step
+		}, test)
 }
 
 func TestClock_Timers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration)) {
-		start := c.Now()
-		ran := make(chan struct{}, 10)
-		tm, after, f := c.NewTimer(time.Second), c.After(time.Second), c.AfterFunc(time.Second, func() { ran <- struct{}{} })
-		step(time.Second - time.Millisecond)
-		if received(tm.C()) || received(after) || len(ran) != 0 {
-			t.Error("a timer is early")
-		}
-		step(2 * time.Millisecond)
-		if !received(tm.C()) || !received(after) || len(ran) != 1 {
-			t.Error("a timer has not fired")
-		}
-		if tm.Stop() || tm.Reset(time.Second) || f.Reset(time.Second) {
-			t.Error("a timer is active after it has fired")
-		}
-		if !tm.Stop() || !f.Stop() {
-			t.Error("a timer is not active after Reset")
-		}
-		step(time.Hour)
-		if received(tm.C()) || len(ran) != 1 {
-			t.Error("a timer has fired after Stop")
-		}
-		if d := c.Since(start); d != time.Hour+time.Second+time.Millisecond {
-			t.Errorf("%v have passed", d)
-		}
+		adapt := func(t k8sclock.Timer) suite.Timer { return suite.Timer{C: t.C(), Stop: t.Stop, Reset: t.Reset} }
+		suite.CheckTimers(t, suite.Clock{
+			Now:       c.Now,
+			NewTimer:  func(d time.Duration) suite.Timer { return adapt(c.NewTimer(d)) },
+			AfterFunc: func(d time.Duration, f func()) suite.Timer { return adapt(c.AfterFunc(d, f)) },
+			NewTicker: func(d time.Duration) suite.Ticker {
+				t := c.NewTicker(d)
+				return suite.Ticker{C: t.C(), Stop: t.Stop}
+			},
+		}, step)
 	})
 }
 
-func TestClock_Tickers(t *testing.T) {
+func TestClock_AfterAndTick(t *testing.T) {
 	onBoth(t, func(t *testing.T, c k8sclock.WithTickerAndDelayedExecution, step func(time.Duration)) {
-		tk, tick := c.NewTicker(time.Second), c.Tick(time.Second)
-		for range 3 {
-			step(time.Second + time.Millisecond)
-			if !received(tk.C()) || !received(tick) {
-				t.Error("no tick after a second")
-			}
+		start := c.Now()
+		after, tick := c.After(time.Second), c.Tick(time.Second)
+		step(time.Second - time.Millisecond)
+		if suite.Received(after) || suite.Received(tick) {
+			t.Error("a timer is early")
 		}
-		tk.Stop()
-		step(time.Minute)
-		if received(tk.C()) || !received(tick) {
-			t.Error("a tick after Stop, or none without")
+		step(2 * time.Millisecond)
+		if !suite.Received(after) || !suite.Received(tick) {
+			t.Error("a timer has not fired")
 		}
 		if c.Tick(0) != nil {
 			t.Error("Tick(0) is not nil")
+		}
+		if d := c.Since(start); d != time.Second+time.Millisecond {
+			t.Errorf("%v have passed", d)
 		}
 	})
 }
@@ -132,11 +93,11 @@ func TestFakeClock_SetBack(t *testing.T) {
 		t.Errorf("it is %v", fc.Now())
 	}
 	fc.Step(time.Hour - 1)
-	if received(tm.C()) {
+	if suite.Received(tm.C()) {
 		t.Error("the timer is early")
 	}
 	fc.SetTime(start.Add(-23 * time.Hour))
-	if !received(tm.C()) {
+	if !suite.Received(tm.C()) {
 		t.Error("the timer has not fired")
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	suite "github.com/tickless/tickless/internal/upstream"
-
 	"github.com/tickless/tickless/clocks/quartz"
-	"github.com/tickless/tickless/timer"
+	suite "github.com/tickless/tickless/internal/upstream"
 	"github.com/tickless/tickless/timertest"
 )
 
@@ -23,70 +20,32 @@ func TestMock_UpstreamTests(t *testing.T) {
 	}.Run(t)
 }
 
-// onBoth runs a test on a Scheduler that follows the system's clock, in a bubble, and
-// on a virtual one. Advance moves the time, and returns when all that is due has
-// happened.
 func onBoth(t *testing.T, test func(t *testing.T, c quartz.Clock, advance func(time.Duration))) {
-	t.Run("system", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := timer.New()
-			defer s.Close()
-			test(t, quartz.On(s), func(d time.Duration) {
-				time.Sleep(d)
-				synctest.Wait()
-			})
-		})
-	})
-	t.Run("virtual", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			clk := timertest.NewClock(time.Now())
-			test(t, quartz.NewVirtual(clk), func(d time.Duration) {
-				clk.Advance(d)
-				synctest.Wait()
-			})
-		})
-	})
+	suite.OnBoth(t, quartz.On, func() (quartz.Clock, func(time.Duration)) {
+		clk := timertest.NewClock(time.Now())
+		return quartz.NewVirtual(clk), clk.Advance
+	}, test)
 }
 
-func received(c <-chan time.Time) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-func TestClock_Contract(t *testing.T) {
+func TestClock_Timers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c quartz.Clock, advance func(time.Duration)) {
+		adapt := func(t *quartz.Timer) suite.Timer {
+			return suite.Timer{
+				C:     t.C,
+				Stop:  func() bool { return t.Stop("tag") },
+				Reset: func(d time.Duration) bool { return t.Reset(d, "tag") },
+			}
+		}
 		start := c.Now()
-		ran := make(chan struct{}, 10)
-		tm, f := c.NewTimer(time.Second), c.AfterFunc(time.Second, func() { ran <- struct{}{} })
-		tk := c.NewTicker(time.Second)
-		advance(time.Second - time.Millisecond)
-		if received(tm.C) || received(tk.C) || len(ran) != 0 {
-			t.Error("a timer is early")
-		}
-		advance(2 * time.Millisecond)
-		if !received(tm.C) || !received(tk.C) || len(ran) != 1 {
-			t.Error("a timer has not fired")
-		}
-		if tm.Stop() || tm.Reset(time.Second) || f.Reset(time.Second) {
-			t.Error("a timer is active after it has fired")
-		}
-		if !tm.Stop() || !f.Stop() {
-			t.Error("a timer is not active after Reset")
-		}
-		tk.Reset(time.Minute)
-		advance(time.Second)
-		if received(tk.C) {
-			t.Error("a tick before the new period was over")
-		}
-		tk.Stop()
-		advance(time.Hour)
-		if received(tm.C) || received(tk.C) || len(ran) != 1 {
-			t.Error("a timer has fired after Stop")
-		}
+		suite.CheckTimers(t, suite.Clock{
+			Now:       func() time.Time { return c.Now("tag") },
+			NewTimer:  func(d time.Duration) suite.Timer { return adapt(c.NewTimer(d, "tag")) },
+			AfterFunc: func(d time.Duration, f func()) suite.Timer { return adapt(c.AfterFunc(d, f, "tag")) },
+			NewTicker: func(d time.Duration) suite.Ticker {
+				t := c.NewTicker(d)
+				return suite.Ticker{C: t.C, Stop: func() { t.Stop("tag") }, Reset: func(d time.Duration) { t.Reset(d, "tag") }}
+			},
+		}, advance)
 		if c.Since(start) < time.Hour || c.Until(start) > -time.Hour {
 			t.Error("the time has not passed")
 		}

@@ -28,7 +28,6 @@ var mayImport = map[string][]string{
 	"internal/callback": {},
 	"internal/hashmap":  {},
 	"internal/layout":   {},
-	"internal/upstream": {},
 	"timertest":         {"clock"},
 
 	"timingwheel": {"bucket"},
@@ -39,6 +38,7 @@ var mayImport = map[string][]string{
 	"idle":                          onTimer,
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
 	"internal/conformance/contexts": onTimer,
+	"internal/upstream":             onTimer,
 	"purgatory":                     onTimer,
 }
 

@@ -9,6 +9,9 @@ import (
 
 // TestVettool runs go vet with the analyzer, as its users do.
 func TestVettool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program; TestAnalyzer_Golden runs the same code")
+	}
 	tool := filepath.Join(t.TempDir(), "vettool")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

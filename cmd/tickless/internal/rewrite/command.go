@@ -79,6 +79,9 @@ func (f *flags) validate() error {
 
 func run(cmd *cobra.Command, f flags, patterns []string) error {
 	p, err := project.Load(cmd.Context(), project.Config{Dir: f.dir, Patterns: patterns, Tags: f.tags, Options: f.Options})
+	if cmd.Context().Err() != nil {
+		return cli.ErrInterrupted // by then nothing has been written
+	}
 	if err != nil {
 		return err
 	}
