@@ -144,6 +144,7 @@ func (s *Scheduler) shut() {
 			})
 		}
 	}
+	s.trim.close()
 	s.queue.Drain()
 	s.poller.close()
 }

@@ -78,6 +78,8 @@ type poller struct {
 	batch line
 	// expiring are contexts whose timers have fired, to be ended without a lock.
 	expiring []*deadlineCtx
+	// idle: a shard has lost its last queued bucket, and has no timers.
+	idle bool
 	// due are shards with expired timers that are to be fired, moves others with
 	// timers that are only to be moved down: see work.
 	due, moves shardList
@@ -339,6 +341,7 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	p.fireLocked(sh, p.expired[:n])
 	worked = n > 0 || sh.wheel.Cascaded() != before
 	level, more := sh.wheel.Draining()
+	p.idle = p.idle || sh.isIdleLocked()
 	sh.wake = never // the poller is awake and will see for itself
 	sh.mu.Unlock()
 	p.expireContexts()
@@ -421,6 +424,10 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 		p.look.Store(false)
 		p.mu.Unlock()
 		p.discardEmpty()
+		if p.idle {
+			p.idle = false
+			p.s.trim.soon()
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -483,6 +490,7 @@ func (p *poller) discardEmpty() {
 		if discarded {
 			// Under the lock: once it is free, the bucket may be offered anew.
 			p.s.queue.Remove(ticket)
+			p.idle = p.idle || due.sh.isIdleLocked()
 		}
 		due.sh.mu.Unlock()
 		if !discarded {

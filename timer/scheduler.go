@@ -30,6 +30,7 @@ type Scheduler struct {
 	closed atomic.Bool
 
 	shards shards
+	trim   trimmer
 
 	// queue holds the buckets of all shards that have timers in them, and only
 	// those, by expiration.
@@ -53,6 +54,8 @@ type Scheduler struct {
 //	           of the Timers and Tickers whose home it is
 //	  > delayqueue's   inside package delayqueue
 //	  > limit.mu, hand.mu, the executor's own, the clock's
+//	trimmer.mu   held while shards are looked at, one by one
+//	  > shard.mu
 //	poller.mu  when the alarm is set for, whether the poller is awake
 //	  > delayqueue's, hand.mu
 //
@@ -100,6 +103,7 @@ func New(opts ...Option) *Scheduler {
 	}
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
 	s.shards.init(s)
+	s.trim.s = s
 	if c.maxPending > 0 {
 		s.limit = newLimit(c.maxPending, c.shards)
 	}

@@ -38,6 +38,8 @@ type shard struct {
 	// rearmed counts the timers among those being fired that were started anew.
 	rearmed int
 	n       counts
+	// trimmed is what n.started was when trimLocked was last called.
+	trimmed uint64
 	// fallbacks are the timers for which there was no room; nil if there never were
 	// any.
 	fallbacks *fallbacks
@@ -49,7 +51,7 @@ type shard struct {
 
 	// It keeps two shards' locks out of one pair of cache lines, and makes a shard
 	// five lines long, so that it begins where a line does.
-	_ [120]byte
+	_ [112]byte
 }
 
 const (
@@ -216,7 +218,9 @@ func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
 // removeLocked takes a timer out of the wheel before its time.
 func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	p, ok = sh.wheel.Remove(id)
-	if ok && sh.wheel.Len() == 0 {
+	// The look, if it is still to come, comes after this hold of the lock: see
+	// poller.wake.
+	if ok && sh.wheel.Len() == 0 && !sh.s.poller.look.Load() {
 		sh.wake = min(sh.wake, emptied)
 	}
 	return p, ok

@@ -45,7 +45,8 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
 		// Below first the difference wraps to a large number.
-		if slot := uint32(b - w.levels[n].first); slot <= w.slotMask {
+		first := w.levels[n].first
+		if slot := uint32(b - first); first != 0 && slot <= w.slotMask {
 			return n, slot, true
 		}
 	}

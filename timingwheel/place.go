@@ -30,6 +30,10 @@ func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	b = l.first + bucket.Bucket(slot)
 	place = uint32(n)<<w.slotBits | slot
 	if !l.isQueued(slot) {
+		if l.first == 0 {
+			l.first = w.arena.NewBuckets(int(w.slotMask) + 1)
+			b = l.first + bucket.Bucket(slot)
+		}
 		l.setQueued(slot)
 		w.arena.SetLoad(b, 1)
 		w.setExpiration(b, place, t)
@@ -79,21 +83,14 @@ func (w *Wheel[T]) place(i bucket.Index, t int64) {
 	w.arena.PushBack(b, i)
 }
 
-// addLevels makes levels up to level n.
+// addLevels makes levels up to level n, without their slots' buckets.
 func (w *Wheel[T]) addLevels(n uint) {
 	for uint(len(w.levels)) <= n {
-		w.addLevel()
+		w.levels = append(w.levels, level{
+			due:    w.arena.NewBuckets(1),
+			queued: make([]uint64, (w.slotMask+64)/64),
+		})
 	}
-}
-
-func (w *Wheel[T]) addLevel() {
-	size := int(w.slotMask) + 1
-	first := w.arena.NewBuckets(size + 1)
-	w.levels = append(w.levels, level{
-		first:  first,
-		due:    first + bucket.Bucket(size),
-		queued: make([]uint64, (size+63)/64),
-	})
 }
 
 // bucketOf returns the bucket that entry i was last placed in.

@@ -23,6 +23,22 @@ func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 	require.Equal(t, 3, w.Levels())
 	require.Equal(t, 1, w.Chunks())
 	require.Less(t, n, bucket.ChunkSize-3*(256+1))
+
+	// One that is far away takes the buckets of its own level.
+	w = newWheel[int](t, 1, 256, 0)
+	id, ok := w.Add(1<<60, 1)
+	require.True(t, ok)
+	require.Equal(t, 8, w.Levels())
+	require.Equal(t, 1, w.Chunks())
+	for n, l := range w.levels {
+		require.Equal(t, n == 7, l.first != 0)
+	}
+	checkWheel(t, w)
+	w.Each(func(e Expired[int]) { require.Equal(t, 1, e.Value) })
+	require.True(t, w.Move(id, 3))
+	require.EqualValues(t, []int{1}, advance(w, 3))
+	require.Equal(t, 1, w.Chunks())
+	checkWheel(t, w)
 }
 
 func TestWheelRelease_OnlyWhenNothingIsQueued(t *testing.T) {

@@ -323,8 +323,10 @@ func (w *Wheel[T]) Each(f func(e Expired[T])) {
 	}
 	for n := range w.levels {
 		each(w.levels[n].due)
-		for s := range w.slotMask + 1 {
-			each(w.levels[n].first + bucket.Bucket(s))
+		if first := w.levels[n].first; first != 0 {
+			for s := range w.slotMask + 1 {
+				each(first + bucket.Bucket(s))
+			}
 		}
 	}
 }

@@ -1,0 +1,76 @@
+package timer_test
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// bytesEach returns how many bytes one of what make returns keeps in use.
+func bytesEach(make func() *timer.Scheduler) int64 {
+	var ss [50]*timer.Scheduler
+	before := heap()
+	for i := range ss {
+		ss[i] = make()
+	}
+	bytes := (heap() - before) / int64(len(ss))
+	for _, s := range ss {
+		s.Close()
+	}
+	runtime.KeepAlive(ss)
+	return bytes
+}
+
+// What a Scheduler takes does not grow with the number of procs: 512 shards are those
+// of 64.
+func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("the figures are those of 64 bits")
+	}
+	idle := bytesEach(func() *timer.Scheduler { return timer.New(timer.WithShards(512)) })
+	t.Logf("idle: %d bytes", idle)
+	require.LessOrEqual(t, idle, int64(8_000))
+	for _, d := range []time.Duration{time.Second, 30 * time.Second, time.Hour, 1 << 62} {
+		one := bytesEach(func() *timer.Scheduler {
+			s := timer.New(timer.WithShards(512))
+			_, err := s.Start(d, func() {})
+			require.NoError(t, err)
+			return s
+		})
+		t.Logf("with a timer of %v: %d bytes", d, one)
+		require.LessOrEqual(t, one, int64(40_000))
+	}
+}
+
+// Of a burst on all shards of 64 procs there is little left soon after it.
+func TestMemory_AfterABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := million() / 5
+		before := heap()
+		s := timer.New(timer.WithShards(512))
+		func() {
+			k := timer.NewKeyed(s, func(int, int) {})
+			for i := range n {
+				require.NoError(t, k.Set(i, i, time.Duration(i%1000)*time.Millisecond))
+				start(t, s, time.Minute, func() {}).Stop()
+			}
+			require.Greater(t, heap()-before, int64(512*30_000), "the test means to fill all shards")
+			time.Sleep(5 * time.Second)
+			require.Zero(t, k.Len())
+		}()
+		peak := heap() - before
+		time.Sleep(15 * time.Second)
+		left := heap() - before
+		t.Logf("when the last timer has fired: %d bytes, then %d", peak, left)
+		require.Greater(t, peak, int64(512*30_000))
+		require.Less(t, left, int64(1_000_000))
+		require.Zero(t, s.Len())
+		s.Close()
+	})
+}

@@ -1,0 +1,122 @@
+package timer
+
+import (
+	"sync"
+	"time"
+
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/clock"
+)
+
+// A shard without timers keeps its memory for trimAfter since the last start, or for up
+// to twice as long. So timers that come and go one at a time do not make it again each
+// time, which takes some microseconds.
+const trimAfter = 5 * time.Second
+
+// trimmer gives back the memory of shards that nobody uses any more. It waits by a
+// timer of package time's, which holds no goroutine, and only while there is a shard
+// to be given back. On a clock that was given to New it does nothing: an alarm would
+// be one more thing that happens when the clock is advanced.
+type trimmer struct {
+	s *Scheduler
+	// set: the alarm will ring. It falls before the alarm's function looks at the
+	// first shard, so that who finds it set need not set it for what that will see.
+	set atomic.Bool
+
+	// mu is held while the alarm's function runs. Shards are locked after it.
+	mu     sync.Mutex
+	alarm  clock.Alarm // nil until it is needed
+	closed bool
+	// started is how many timers had been started the last time, which was at since.
+	started uint64
+	since   int64
+}
+
+// soon has the shards looked at after a while. The poller calls it when one of them
+// has neither timers nor queued buckets any more.
+func (t *trimmer) soon() {
+	if t.set.Load() || !t.s.system {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.soonLocked()
+}
+
+func (t *trimmer) soonLocked() {
+	if t.closed {
+		return
+	}
+	if t.alarm == nil {
+		t.alarm = t.s.clock.NewAlarm(t.ring)
+	}
+	t.set.Store(true)
+	t.alarm.Reset(trimAfter)
+}
+
+// ring is the alarm's function.
+func (t *trimmer) ring() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.set.Store(false)
+	if t.closed {
+		return
+	}
+	if t.passLocked() {
+		t.soonLocked()
+	}
+}
+
+// passLocked gives back the memory of shards that have not been used since the last
+// pass. It reports whether there are others that may be idle the next time.
+func (t *trimmer) passLocked() (again bool) {
+	var started uint64
+	for sh := range t.s.shards.made() {
+		sh.mu.Lock()
+		started += sh.n.started
+		again = sh.trimLocked() || again
+		sh.mu.Unlock()
+	}
+	now := t.s.now()
+	if float64(started-t.started)*float64(busyTime) < busyStarts*float64(now-t.since) {
+		// So few starts do not get into each other's way.
+		t.s.shards.spread.Store(false)
+	}
+	t.started, t.since = started, now
+	return again
+}
+
+// trimLocked gives back the shard's memory if it has no timers and no queued buckets,
+// and had no start since the last call. It reports true if only that is missing.
+func (sh *shard) trimLocked() (again bool) {
+	if sh.wheel.Levels() == 0 || !sh.isIdleLocked() {
+		return false
+	}
+	if sh.trimmed != sh.n.started {
+		sh.trimmed = sh.n.started
+		return true
+	}
+	if sh.wheel.Release() {
+		sh.tickets = nil
+	}
+	return false
+}
+
+// isIdleLocked reports whether the shard has neither timers nor queued buckets.
+func (sh *shard) isIdleLocked() bool {
+	if sh.wheel.Len() > 0 {
+		return false
+	}
+	_, queued := sh.wheel.Next()
+	return !queued
+}
+
+func (t *trimmer) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+}

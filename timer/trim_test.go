@@ -1,0 +1,230 @@
+package timer
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+)
+
+// chunks returns how many pieces of memory the shards of s hold for timers.
+func chunks(s *Scheduler) (n int) {
+	for sh := range s.shards.made() {
+		sh.mu.Lock()
+		n += sh.wheel.Chunks()
+		sh.mu.Unlock()
+	}
+	return n
+}
+
+// startHandle starts a timer on a shard of the caller's choice.
+func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
+	t.Helper()
+	now := sh.s.now()
+	sh.mu.Lock()
+	id, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
+	h := sh.handleLocked(id)
+	sh.unlock()
+	require.NoError(t, err)
+	return h
+}
+
+// What is not used is given back, and a Handle of before names no timer of after.
+func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(WithShards(100))
+		defer s.Close()
+		var stale []Handle
+		for round := range 3 {
+			var fired atomic.Int32
+			var live []Handle
+			for _, sh := range allShards(s) {
+				for _, d := range []time.Duration{time.Millisecond, time.Second, time.Minute} {
+					live = append(live, startHandle(t, sh, d, func() { fired.Inc() }))
+				}
+			}
+			for _, h := range stale {
+				require.False(t, h.Stop(), "round %d", round)
+				require.False(t, h.Reset(time.Hour), "round %d", round)
+			}
+			require.Equal(t, 100, chunks(s))
+			time.Sleep(10 * time.Second)
+			require.Equal(t, 100, chunks(s), "a timer is pending on each")
+			for i := 2; i < len(live); i += 3 {
+				require.True(t, live[i].Stop())
+			}
+			time.Sleep(2*trimAfter + time.Second)
+			require.Zero(t, chunks(s))
+			require.EqualValues(t, 200, fired.Load())
+			require.False(t, s.trim.set.Load(), "there is nothing left to do")
+			stale = append(stale, live...)
+		}
+		wakeups := s.Stats().Wakeups
+		time.Sleep(time.Hour)
+		require.Equal(t, wakeups, s.Stats().Wakeups)
+		st := s.Stats()
+		require.Equal(t, st.Started, st.Fired+st.Stopped)
+	})
+}
+
+// A shard with a timer keeps its memory, and the others do not for its sake.
+func TestTrim_OneShardIsInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(WithShards(8))
+		defer s.Close()
+		for _, sh := range allShards(s) {
+			startHandle(t, sh, time.Millisecond, func() {})
+		}
+		h := startHandle(t, s.shards.at(3), time.Hour, func() {})
+		time.Sleep(2*trimAfter + time.Second)
+		require.Equal(t, 1, chunks(s))
+		require.Equal(t, 1, s.shards.at(3).wheel.Chunks())
+		require.True(t, h.Stop())
+		time.Sleep(2*trimAfter + time.Second)
+		require.Zero(t, chunks(s))
+	})
+}
+
+// Timers that come and go one at a time find the memory that the last one has left.
+func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		defer s.Close()
+		var first bool
+		for range 40 {
+			for _, d := range []time.Duration{time.Millisecond, time.Hour} {
+				if first {
+					require.Equal(t, 1, chunks(s), "a second after the last one has gone")
+				}
+				first = true
+				h, err := s.Start(d, func() {})
+				require.NoError(t, err)
+				time.Sleep(10 * time.Millisecond)
+				h.Stop()
+				time.Sleep(time.Second)
+			}
+		}
+		allocs := testing.AllocsPerRun(20, func() {
+			h, err := s.Start(time.Hour, func() {})
+			require.NoError(t, err)
+			h.Stop()
+		})
+		require.Zero(t, allocs)
+		time.Sleep(2*trimAfter + time.Second)
+		require.Zero(t, chunks(s))
+	})
+}
+
+// Starts that have spread come together again once there are few of them.
+func TestTrim_StartsComeTogetherAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(WithShards(64))
+		defer s.Close()
+		s.shards.spread.Store(true)
+		startMany := func() {
+			for range busyStarts * 2 * int(trimAfter/busyTime) {
+				h, err := s.Start(time.Hour, func() {})
+				require.NoError(t, err)
+				h.Stop()
+			}
+		}
+		time.Sleep(trimAfter)
+		for range 5 {
+			startMany()
+			time.Sleep(trimAfter)
+			require.True(t, s.shards.spread.Load())
+		}
+		time.Sleep(trimAfter)
+		require.False(t, s.shards.spread.Load())
+	})
+}
+
+// Close leaves no alarm behind, and none is set afterwards.
+func TestTrim_ClosedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		startHandle(t, s.shards.at(0), time.Millisecond, func() {})
+		time.Sleep(10 * time.Millisecond)
+		require.True(t, s.trim.set.Load())
+		s.Close()
+		s.trim.ring() // as if it had just begun
+		s.trim.soon()
+		require.False(t, s.trim.set.Load())
+	})
+}
+
+// Memory is given back as often as can be, while timers are started, stopped, reset
+// and fire: nothing is lost, and no Handle touches a timer that is not its own.
+func TestTrim_Stress(t *testing.T) {
+	s := New(WithShards(4), WithTick(10*time.Microsecond))
+	end := make(chan struct{})
+	var trimming, wg sync.WaitGroup
+	trimmed := 0
+	trimming.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			before := chunks(s)
+			s.trim.mu.Lock()
+			s.trim.passLocked()
+			s.trim.mu.Unlock()
+			if chunks(s) < before {
+				trimmed++
+			}
+			runtime.Gosched()
+		}
+	})
+	var stopped, fired atomic.Int64
+	const goroutines, rounds = 4, 300
+	for g := range goroutines {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(7, uint64(g)))
+			sh := s.shards.at(g)
+			var stale []Handle
+			for range rounds {
+				hs := make([]Handle, 1+rng.IntN(20))
+				var ran sync.WaitGroup
+				for i := range hs {
+					ran.Add(1)
+					hs[i] = startHandle(t, sh, time.Duration(rng.IntN(200))*time.Microsecond, func() { fired.Inc(); ran.Done() })
+				}
+				for _, h := range stale {
+					if h.Stop() || h.Reset(time.Hour) {
+						t.Error("a stale Handle has touched a timer")
+					}
+				}
+				for _, h := range hs {
+					if rng.IntN(2) == 0 && h.Stop() {
+						stopped.Inc()
+						ran.Done()
+					}
+				}
+				ran.Wait()
+				stale = append(stale, hs...)
+				if len(stale) > 100 {
+					stale = stale[len(stale)-100:]
+				}
+				time.Sleep(50 * time.Microsecond)
+			}
+		})
+	}
+	wg.Wait()
+	close(end)
+	trimming.Wait()
+	st := s.Stats()
+	require.EqualValues(t, st.Fired, fired.Load())
+	require.EqualValues(t, st.Stopped, stopped.Load())
+	require.Equal(t, st.Started, st.Fired+st.Stopped)
+	require.Zero(t, st.Pending)
+	require.Greater(t, trimmed, 10)
+	t.Logf("memory was given back %d times", trimmed)
+	s.Close()
+}
