@@ -85,6 +85,18 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
 }
 
+// What a batch held is forgotten with it: others get its memory.
+func TestPoller_ABatchIsCleared(t *testing.T) {
+	s, clk := manual(1)
+	for range batchSize + 1 {
+		startOn(t, s.shards.at(0), time.Millisecond, func() {})
+	}
+	clk.Advance(time.Millisecond)
+	s.poller.work()
+	require.Len(t, s.poller.batch.fs, batchSize+1)
+	require.True(t, *s.poller.expired == expiredBatch{})
+}
+
 // The shards do not send down what is far away at the same moment, and none of them
 // takes a wake-up for that at a moment that the others have no use for.
 func TestShard_Phases(t *testing.T) {

@@ -192,19 +192,20 @@ func TestShards_CollectionsDoNotMoveStarts(t *testing.T) {
 		var wg sync.WaitGroup
 		for range goroutines {
 			wg.Go(func() {
-				for range 100 {
+				for range 50 {
 					for range 20 {
 						h, err := s.Start(time.Hour, func() {})
 						require.NoError(t, err)
 						require.True(t, h.Stop())
 					}
 					runtime.GC()
+					runtime.GC()
 				}
 			})
 		}
 		wg.Wait()
 		if spread {
-			require.LessOrEqual(t, len(madeShards(s)), s.shards.homes)
+			require.LessOrEqual(t, len(madeShards(s)), 2*runtime.GOMAXPROCS(0))
 		} else {
 			require.Equal(t, []int{0}, madeShards(s))
 		}
