@@ -315,8 +315,11 @@ const maxWaiting = 1024
 // noticeFailure has a cluster's client look at who is master of what, if a
 // connection failed: by itself it asks the dead for long.
 func (c *Client) noticeFailure(ctx context.Context, err error) bool {
+	if err == nil {
+		return false
+	}
 	var reply redis.Error
-	if err == nil || errors.As(err, &reply) && !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
+	if errors.As(err, &reply) && !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
 		return false
 	}
 	if cluster, ok := c.redis.(*redis.ClusterClient); ok {

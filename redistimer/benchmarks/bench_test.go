@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/redis/go-redis/v9"
+	"github.com/tickless/tickless/redistimer"
 	"github.com/tickless/tickless/redistimer/internal/redistest"
 )
 
@@ -48,6 +50,16 @@ var impls = []struct {
 	{"asynq-tuned", newAsynqTuned},
 	{"asynq", newAsynq},
 }
+
+// exact is like tickless, with workers whose commands wait for no company.
+var exact = struct {
+	name string
+	make func(*redistest.Server) impl
+}{"tickless-exact", func(s *redistest.Server) impl {
+	x := newTickless(s).(*tickless)
+	x.opts = []redistimer.WorkerOption{redistimer.WithSlack(0)}
+	return x
+}}
 
 // scale returns n, or a tenth of it, or with -short a hundredth.
 func scale(n int) int {
@@ -90,7 +102,11 @@ func tasks(n int, due func(int) time.Time) []task {
 }
 
 func each(b *testing.B, f func(b *testing.B, s *redistest.Server, x impl)) {
-	for _, i := range impls {
+	some := impls
+	if name, _, _ := strings.Cut(b.Name(), "/"); name == "BenchmarkLateness" || name == "BenchmarkSteady" {
+		some = append(slices.Clone(some), exact)
+	}
+	for _, i := range some {
 		b.Run("impl="+i.name, func(b *testing.B) {
 			for b.Loop() {
 				s := redistest.Start(b)
@@ -356,6 +372,21 @@ func BenchmarkCluster(b *testing.B) {
 	b.Run("what=lateness", func(b *testing.B) {
 		cluster(b, func(b *testing.B, x *tickless) { lateness(b, x) })
 	})
+	for what, opts := range map[string][]redistimer.ScheduleOption{"one": nil, "one-replicated": {redistimer.Replicated(1, time.Second)}} {
+		b.Run("what="+what, func(b *testing.B) {
+			n := scale(20_000)
+			cluster(b, func(b *testing.B, x *tickless) {
+				ts := tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) })
+				begin := time.Now()
+				for _, t := range ts {
+					if _, err := x.client.Schedule(context.Background(), x.task(t), redistimer.At(t.due), opts...); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+			})
+		})
+	}
 	b.Run("what=batch", func(b *testing.B) {
 		n := scale(300_000)
 		cluster(b, func(b *testing.B, x *tickless) {

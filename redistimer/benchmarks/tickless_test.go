@@ -13,6 +13,7 @@ import (
 type tickless struct {
 	redis  redis.UniversalClient
 	client *redistimer.Client
+	opts   []redistimer.WorkerOption
 }
 
 func newTickless(s *redistest.Server) impl {
@@ -20,7 +21,7 @@ func newTickless(s *redistest.Server) impl {
 }
 
 func newTicklessOn(r redis.UniversalClient) *tickless {
-	return &tickless{r, redistimer.New(r)}
+	return &tickless{redis: r, client: redistimer.New(r)}
 }
 
 func (x *tickless) schedule(b *testing.B, ts []task, goroutines int, batch bool) {
@@ -61,7 +62,7 @@ func (x *tickless) task(t task) redistimer.Task {
 }
 
 func (x *tickless) work(b *testing.B, handle func([]byte)) func() {
-	w := redistimer.NewWorker(x.client, redistimer.WithConcurrency(1000))
+	w := redistimer.NewWorker(x.client, append(x.opts, redistimer.WithConcurrency(1000))...)
 	w.Handle("bench", func(_ context.Context, d redistimer.Delivery) error {
 		handle(d.Body)
 		return nil
