@@ -298,6 +298,10 @@ func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
 			return
 		}
 		m := p.expression(n)
+		if !p.pkg.Info.Types[n.Args[0]].IsType() { // new(value), from Go 1.26 on
+			unite(m, p.nodeOf(n.Args[0]))
+			return
+		}
 		if sel, ok := n.Args[0].(*ast.SelectorExpr); ok && name == "new" && timerName(p.pkg.Info.Uses[sel.Sel]) != "" {
 			p.claim(&ast.StarExpr{Star: n.Args[0].Pos(), X: n.Args[0]}, m)
 			return
