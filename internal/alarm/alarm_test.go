@@ -207,7 +207,7 @@ func TestAlarm_Backups(t *testing.T) {
 	defer a.Close()
 	for i := range h.backups {
 		h.mu.Lock()
-		h.pace.coarse = h.now() + int64(time.Hour) // no descriptor
+		h.pace.busyUntil = h.now() + int64(time.Hour) // no descriptor
 		h.mu.Unlock()
 		a.Reset(time.Millisecond)
 		h.mu.Lock()

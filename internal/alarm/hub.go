@@ -74,7 +74,9 @@ const (
 // Even the timer's goroutine may be late: if another timer of the process, or
 // anything else, makes a goroutine ready before it gets to run, that one takes its
 // place and it goes to the end of the queue. All that depends on this hub would
-// wait there with it. So the timer has backups.
+// wait there with it. So the timer has backups, as long as the procs are found busy:
+// setting three timers for each ring, and the wake-ups at moments that they have been
+// moved away from, cost more than the ring on idle procs.
 var backupAfter = [...]int64{int64(2 * time.Millisecond), int64(10 * time.Millisecond)}
 
 // process returns the process's hub.
@@ -159,22 +161,27 @@ func (h *hub) armLocked(now int64) {
 			h.fd.set(time.Duration(d))
 		}
 		h.timerLocked(now, h.armed)
-		for i, after := range backupAfter {
-			h.backups[i].Reset(time.Duration(h.armed - now + after))
-		}
-		h.backed = true
+		h.backLocked(now, h.pace.busy(h.armed))
 	}
+}
+
+// backLocked sets the backups or stops them.
+func (h *hub) backLocked(now int64, set bool) {
+	for i, after := range backupAfter {
+		switch {
+		case set:
+			h.backups[i].Reset(time.Duration(h.armed - now + after))
+		case h.backed:
+			h.backups[i].Stop()
+		}
+	}
+	h.backed = set
 }
 
 // restLocked sets the timer for a moment, or for the end of the linger if there is
 // still a descriptor.
 func (h *hub) restLocked(now, until int64) {
-	if h.backed {
-		for _, b := range h.backups {
-			b.Stop()
-		}
-		h.backed = false
-	}
+	h.backLocked(now, false)
 	if h.fd.isOpen() {
 		h.idle = min(h.idle, now)
 		until = min(until, h.idle+linger)
@@ -233,8 +240,8 @@ func (h *hub) backup() {
 // ringLateLocked rings for the timer. If the descriptor ought to have done so, the
 // goroutine that waits for it is held up in a function, or does not get to run.
 func (h *hub) ringLateLocked(now int64) {
-	if h.exact && !h.replaceLocked() {
-		h.pace.late(now, now-h.armed)
+	if !h.exact || !h.replaceLocked() {
+		h.pace.late(now, now-h.set.first(), h.exact)
 	}
 	h.ringLocked(now)
 }

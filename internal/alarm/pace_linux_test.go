@@ -26,8 +26,8 @@ func (m *member) ring(now int64) {
 	m.h.ringLocked(now)
 }
 
-// A burst of rings is exact, and then one in a while; the rest are left to package
-// time's timer, without being held back.
+// A burst of rings is exact, and then one in a while. While there are more they are left
+// to package time's timer, without being held back.
 func TestAlarm_ExactWhileRingsAreRare(t *testing.T) {
 	rings := 0
 	h := newHub()
@@ -43,7 +43,14 @@ func TestAlarm_ExactWhileRingsAreRare(t *testing.T) {
 		a.ring(now)
 	}
 	require.Equal(t, burst+1+1000, rings)
-	now += spacing
+	for range 100 {
+		now += spacing / 2
+		require.False(t, a.setAt(now), "they are still too many")
+		a.ring(now)
+	}
+	now += recovery - 2
+	require.False(t, a.setAt(now))
+	now++
 	require.True(t, a.setAt(now), "the many rings of before do not count for longer")
 	a.ring(now)
 	require.False(t, a.setAt(now))
@@ -76,7 +83,22 @@ func TestAlarm_LeavesTheDescriptorWhileProcsAreBusy(t *testing.T) {
 	h.ringLateLocked(now)
 	<-rang
 	require.False(t, a.setAt(now))
-	require.False(t, a.setAt(now+busyFor-2))
+	require.True(t, h.backed, "and then the timer needs backups")
+	now += busyFor - 2
+	require.False(t, a.setAt(now))
+	h.mu.Lock()
+	h.ringLateLocked(now + lateAfter)
+	<-rang
+	now += busyFor
+	require.True(t, a.setAt(now), "a timer alone may be so late")
+	require.False(t, h.backed)
+	a.setAt(now - 10)
+	h.mu.Lock()
+	h.exact = false
+	now += lateAfter
+	h.ringLateLocked(now)
+	<-rang
+	require.False(t, a.setAt(now+busyFor-2), "but no later")
 	require.True(t, a.setAt(now+busyFor))
 }
 
