@@ -51,8 +51,9 @@
 //  2. Late by at most one tick, and the time to wake up. With slack, which has to be
 //     asked for ([WithSlack]), also by that. The time to wake up is a tenth of a
 //     millisecond on an idle Linux machine while wake-ups are rare (64 in a row,
-//     then one in 2 ms), and what package time's timers take elsewhere and beyond
-//     that: up to a millisecond while procs are idle. On busy procs it is no more
+//     and on the average no more than 500 a second in the whole process), and what
+//     package time's timers take elsewhere and beyond that: up to a millisecond while
+//     procs are idle. On busy procs it is no more
 //     than theirs: until a proc passes through Go's scheduler, at most every 10 ms
 //     while goroutines compute. A timer that is due waits neither for timers that
 //     only move down a level, beyond 256 of a shard, nor for callbacks of earlier

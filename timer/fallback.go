@@ -9,7 +9,8 @@ import (
 )
 
 // A fallback is a timer for which there was no room among the pending ones, but
-// whose start cannot fail: a Timer, a Ticker, a Job or a Sleep. It waits for an
+// whose start cannot fail: a Timer, a Ticker, a Job or a Sleep; or a Ticker whose
+// period is too short for the wheel, It waits for an
 // alarm of the clock's own, which on the system's is a timer of package time's, and
 // otherwise does what a pending timer does: it is of a shard, whose lock guards it,
 // and has an id, by which it is stopped and reset. It is not counted among the
@@ -75,6 +76,15 @@ func (sh *shard) fallBackLocked(now int64, d time.Duration, p payload, tag uint8
 }
 
 func (sh *shard) addFallbackLocked(now, deadline int64, p payload, tag uint8) timingwheel.ID {
+	f := &fallback{deadline: deadline, p: p, tag: tag}
+	f.alarm = sh.s.clock.NewAlarm(f.ring)
+	id := sh.keepFallbackLocked(f)
+	f.alarm.Reset(time.Duration(deadline - now))
+	return id
+}
+
+// keepFallbackLocked makes f one of the shard's.
+func (sh *shard) keepFallbackLocked(f *fallback) timingwheel.ID {
 	fs := sh.fallbacks
 	if fs == nil {
 		fs = new(fallbacks)
@@ -84,10 +94,8 @@ func (sh *shard) addFallbackLocked(now, deadline int64, p payload, tag uint8) ti
 		fs.byID = make(map[timingwheel.ID]*fallback)
 	}
 	fs.last++
-	f := &fallback{sh: sh, id: bucket.Foreign(fs.last), deadline: deadline, p: p, tag: tag}
-	f.alarm = sh.s.clock.NewAlarm(f.ring)
+	f.sh, f.id = sh, bucket.Foreign(fs.last)
 	fs.byID[f.id] = f
-	f.alarm.Reset(time.Duration(deadline - now))
 	return f.id
 }
 

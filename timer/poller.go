@@ -444,11 +444,6 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	case next <= now:
 		return share, false
 	}
-	if len(p.batch.fs) > 0 {
-		share = p.s.hand.share(p.batch.fs)
-		clear(p.batch.fs)
-		p.batch.fs = p.batch.fs[:0]
-	}
 	if next != never {
 		if p.look.Load() {
 			next = min(next, deadlineAfter(now, lookAfter))
@@ -458,6 +453,13 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 		p.alarm.Close()
 	} else {
 		p.alarm.Stop()
+	}
+	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
+	// the pool's watchdog is to be the later one.
+	if len(p.batch.fs) > 0 {
+		share = p.s.hand.share(p.batch.fs)
+		clear(p.batch.fs)
+		p.batch.fs = p.batch.fs[:0]
 	}
 	p.letGo()
 	p.awake = false

@@ -26,8 +26,9 @@ type Stats struct {
 	HandedBack uint64
 	// FellBack counts the timers that go on outside of the Scheduler, by a timer of
 	// package time's or an alarm of the clock that was given, because there were too
-	// many pending when they were started; and the contexts that were made after
-	// Close, or were pending then. What becomes of them is counted nowhere.
+	// many pending when they were started, or because they are Tickers with too short
+	// a period; and the contexts that were made after Close, or were pending then.
+	// What becomes of them is counted nowhere.
 	FellBack uint64
 	// Pending is the number of timers waiting for their time.
 	Pending int

@@ -16,11 +16,12 @@ type Ticker struct {
 	C <-chan time.Time
 
 	node
-	// sh is the home shard, fixed when the Ticker is made. It is nil for one of
-	// package time's, and for the zero Ticker.
+	// sh is the home shard, fixed when the Ticker is made. It is nil for one that was
+	// made in a bubble, and for the zero Ticker.
 	sh *shard
 	c  chan time.Time
-	// inner is the ticker of package time that this is, if any.
+	// inner is the ticker of package time that this is, if any: in a bubble, or since
+	// the wheel is too coarse for it. See newFineTicker.
 	inner *time.Ticker
 
 	// All below is guarded by sh.mu.
@@ -34,12 +35,20 @@ type Ticker struct {
 // the first time after d. It panics if d is not positive. On a closed Scheduler
 // the Ticker is already stopped, and counted in Stats as rejected. On one with too
 // many pending timers it falls back: see [WithMaxPending].
+//
+// If d is less than a millisecond and than the Scheduler's tick, and the Scheduler is
+// on the system's clock and has no slack, the Ticker is one of package time's: it ticks
+// as often as that, counts as fallen back in Stats, and stays so whatever it is reset
+// to. Its channel has no buffer that could be seen.
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
 }
 
 func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
+	if s.tooFine(d) {
+		return s.newFineTicker(now, d)
+	}
 	c := make(chan time.Time, 1)
 	t := &Ticker{C: c, c: c}
 	t.owner = t
@@ -74,7 +83,9 @@ func (t *Ticker) Stop() {
 	}
 	t.sh.mu.Lock()
 	t.sh.stopLocked(t.id)
-	withdraw(t.c)
+	if t.inner == nil {
+		withdraw(t.c)
+	}
 	t.sh.unlock()
 }
 
@@ -94,7 +105,12 @@ func (t *Ticker) Reset(d time.Duration) {
 	now := sh.s.now()
 	for {
 		sh.mu.Lock()
-		done := t.startLocked(now, d)
+		done := t.inner != nil
+		if done {
+			t.startFineLocked(now, d)
+		} else {
+			done = t.startLocked(now, d)
+		}
 		sh.unlock()
 		if done {
 			return
