@@ -53,13 +53,12 @@
 //     millisecond on an idle Linux machine while wake-ups are rare (64 in a row,
 //     and on the average no more than 500 a second in the whole process), and what
 //     package time's timers take elsewhere and beyond that: up to a millisecond while
-//     procs are idle. On busy procs it is no more
-//     than theirs: until a proc passes through Go's scheduler, at most every 10 ms
-//     while goroutines compute. A timer that is due waits neither for timers that
-//     only move down a level, beyond 256 of a shard, nor for callbacks of earlier
-//     timers, beyond a few milliseconds, be it that those block or that they
-//     compute. A timer that moves down a level in the company of very many may have
-//     to wait for these, for 0.1 µs each.
+//     procs are idle. On busy procs it is no more than theirs: until a proc passes
+//     through Go's scheduler, at most every 10 ms while goroutines compute. A timer
+//     that is due waits neither for timers that only move down a level, beyond 256 of
+//     a shard, nor for callbacks of earlier timers, beyond a few milliseconds, be it
+//     that those block or that they compute. A timer that moves down a level in the
+//     company of very many may have to wait for these, for 0.1 µs each.
 //  3. A timer fires at most once a start. If Stop returned true the callback never
 //     runs, also when Stop races with expiry.
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +

@@ -59,7 +59,9 @@ const (
 	// until then package time's timer waits alone, to wake up soonEnough before.
 	near       = int64(time.Second)
 	soonEnough = int64(5 * time.Millisecond)
-	// linger is how long the descriptor is kept when it is not needed.
+	// linger is how long the descriptor is kept when it is not needed. While a
+	// goroutine waits for one, the runtime asks the system for more whenever it looks
+	// for work: so it is not kept just in case.
 	linger = int64(20 * time.Millisecond)
 )
 
@@ -155,10 +157,11 @@ func (h *hub) armLocked(now int64) {
 	case h.armed-now > near:
 		h.restLocked(now, h.armed-soonEnough)
 	default:
-		h.idle = never
 		if d := h.armed - now; d > 0 && h.pace.rare(h.armed) && h.openLocked() {
-			h.exact = true
+			h.exact, h.idle = true, never
 			h.fd.set(time.Duration(d))
+		} else if h.fd.isOpen() {
+			h.idle = min(h.idle, now)
 		}
 		h.timerLocked(now, h.armed)
 		h.backLocked(now, h.pace.busy(h.armed))
@@ -215,10 +218,7 @@ func (h *hub) tick() {
 		h.ringLateLocked(now)
 		return
 	}
-	var file io.Closer
-	if h.idle != never && now-h.idle >= linger {
-		file = h.takeLocked()
-	}
+	file := h.lingeredLocked(now)
 	h.armLocked(now)
 	h.mu.Unlock()
 	if file != nil {
@@ -255,11 +255,15 @@ func (h *hub) ringLocked(now int64) {
 		rest = append(rest, h.popLocked())
 	}
 	h.pace.ring(now)
+	file := h.lingeredLocked(now)
 	h.armed, h.exact = never, false
 	if len(h.set) > 0 {
 		h.armLocked(now)
 	}
 	h.mu.Unlock()
+	if file != nil {
+		file.Close()
+	}
 	if len(rest) > 0 {
 		go callAll(rest)
 	}
@@ -271,6 +275,14 @@ func (h *hub) popLocked() *member {
 	m := heap.Pop(&h.set).(*member)
 	m.left++
 	return m
+}
+
+// lingeredLocked takes the descriptor if it has not been needed for long.
+func (h *hub) lingeredLocked(now int64) io.Closer {
+	if h.idle == never || now-h.idle < linger {
+		return nil
+	}
+	return h.takeLocked()
 }
 
 // takeLocked takes the descriptor, if there is one, for the caller to close without

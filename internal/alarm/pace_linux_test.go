@@ -134,3 +134,26 @@ func TestAlarm_KeepsTheDescriptorWhileAFunctionRuns(t *testing.T) {
 	close(release)
 	<-done
 }
+
+// While rings are many the descriptor is not kept: it would cost the runtime a system
+// call whenever it looks for work.
+func TestAlarm_GivesTheDescriptorBackWhileRingsAreMany(t *testing.T) {
+	h := newHub()
+	a, far := h.add(func() {}), h.add(func() {})
+	defer a.Close()
+	defer far.Close()
+	now := h.soon()
+	far.setAt(now + int64(time.Hour)) // so that nothing is done by the real time
+	for range 2 * burst {
+		a.setAt(now)
+		a.ring(now)
+	}
+	require.False(t, a.setAt(now))
+	a.ring(now + linger - 1)
+	require.True(t, h.fd.isOpen())
+	require.False(t, a.setAt(now+linger-1))
+	a.ring(now + linger)
+	require.False(t, h.fd.isOpen())
+	require.True(t, a.setAt(now+int64(time.Second)))
+	require.True(t, h.fd.isOpen())
+}
