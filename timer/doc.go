@@ -62,9 +62,9 @@
 //  3. A timer fires at most once a start. If Stop returned true the callback never
 //     runs, also when Stop races with expiry.
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +
-//     fallen back, beyond WithMaxPending, to package time. Of those that fired,
-//     every callback runs, waits in the executor, or was refused by it and is
-//     counted.
+//     fallen back to package time, beyond WithMaxPending or with a period that is too
+//     short for the wheel. Of those that fired, every callback runs, waits in the
+//     executor, or was refused by it and is counted.
 //  5. A stale Handle never touches another timer, also after its memory was given
 //     back and used again.
 //  6. Every method may be called from any goroutine and from inside callbacks.
