@@ -15,8 +15,13 @@ func (s *Scheduler) WithTimeout(parent context.Context, d time.Duration) (contex
 
 // WithTimeoutCause is [context.WithTimeoutCause] with the Scheduler's timers.
 func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	at, now := s.read()
-	return s.withDeadline(parent, now, deadlineAfter(now, d), at.Add(d), cause)
+	now := s.now()
+	due := deadlineAfter(now, d)
+	if due == never {
+		return s.WithDeadlineCause(parent, s.clock.Now().Add(d), cause)
+	}
+	c := &deadlineCtx{due: due}
+	return c.init(s, parent, now, cause)
 }
 
 // WithDeadline is [context.WithDeadline] with the Scheduler's timers: the context
@@ -63,7 +68,13 @@ func (s *Scheduler) WithDeadline(parent context.Context, deadline time.Time) (co
 // See [Scheduler.WithDeadline].
 func (s *Scheduler) WithDeadlineCause(parent context.Context, deadline time.Time, cause error) (context.Context, context.CancelFunc) {
 	at, now := s.read()
-	return s.withDeadline(parent, now, deadlineAfter(now, deadline.Sub(at)), deadline, cause)
+	c := &struct {
+		deadlineCtx
+		at time.Time
+	}{at: deadline}
+	c.due = deadlineAfter(now, deadline.Sub(at))
+	c.deadline.Store(&c.at)
+	return c.init(s, parent, now, cause)
 }
 
 // read reads the clock: the time, and the moment that now would have returned.
@@ -79,23 +90,27 @@ func (s *Scheduler) read() (at time.Time, now int64) {
 	return at, now
 }
 
-// withDeadline makes a context that ends at due, which its Deadline calls
-// deadline.
-func (s *Scheduler) withDeadline(parent context.Context, now, due int64, deadline time.Time, cause error) (context.Context, context.CancelFunc) {
+// init makes of c, whose due is set, and whose deadline if that is known, a context
+// below parent. It is now.
+func (c *deadlineCtx) init(s *Scheduler, parent context.Context, now int64, cause error) (context.Context, context.CancelFunc) {
 	if parent == nil {
 		panic("timer: cannot create a context from a nil parent")
 	}
-	if earlier, ok := parent.Deadline(); ok && earlier.Before(deadline) {
-		deadline, due, cause = earlier, never, nil // the parent's end is its own
-	}
 	up, kind := stdKinds().nearest(parent)
-	c := &deadlineCtx{
-		due:      *atomic.NewInt64(due),
-		parent:   parent,
-		s:        s,
-		deadline: deadline,
-		state:    *atomic.NewUint32(uint32(kind) << ctxKindShift),
+	if ours, _ := up.(*deadlineCtx); ours != nil && ours.s == s && ours.due != never {
+		if ours.due < c.due {
+			c.inherit(&cause)
+		}
+	} else if earlier, ok := parent.Deadline(); ok && c.isAfter(s, earlier) {
+		c.inherit(&cause)
+		if kind == ctxUnderOther {
+			c.keepDeadline(earlier)
+		}
 	}
+	due := c.due
+	c.parent, c.s = parent, s
+	c.ended = *atomic.NewInt64(never)
+	c.state = *atomic.NewUint32(uint32(kind) << ctxKindShift)
 	if cause != nil {
 		m := new(ctxMore)
 		m.ends.Store(&ctxEnds{timeout: cause})
@@ -124,4 +139,35 @@ func (c *deadlineCtx) endAtOnce(now int64) {
 		end = c.timeout()
 	}
 	c.end(end)
+}
+
+// inherit has a context that was just made end with its parent, whose deadline is
+// earlier.
+func (c *deadlineCtx) inherit(cause *error) {
+	c.due, *cause = never, nil
+	c.deadline.Store(nil)
+}
+
+// isAfter reports whether the context's deadline is after another.
+func (c *deadlineCtx) isAfter(s *Scheduler, earlier time.Time) bool {
+	if at := c.deadline.Load(); at != nil {
+		return earlier.Before(*at)
+	}
+	return s.momentOf(earlier) < c.due
+}
+
+func (c *deadlineCtx) keepDeadline(at time.Time) { c.deadline.CompareAndSwap(nil, &at) }
+
+// Deadline is by the wall clock of the moment at which it is first asked for: few
+// ask, and a reading of the clock is much of what a context costs.
+func (c *deadlineCtx) Deadline() (time.Time, bool) {
+	if at := c.deadline.Load(); at != nil {
+		return *at, true
+	}
+	if c.due == never {
+		return c.parent.Deadline()
+	}
+	at, now := c.s.read()
+	c.keepDeadline(at.Add(time.Duration(c.due - now)))
+	return *c.deadline.Load(), true
 }

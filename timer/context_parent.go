@@ -3,8 +3,10 @@ package timer
 import (
 	"context"
 	"reflect"
-	"sync"
 	"time"
+	"unsafe"
+
+	"go.uber.org/atomic"
 )
 
 // ctxKind says what a context's parent is, and so how its end is to be seen.
@@ -20,10 +22,10 @@ const (
 // ctxKinds are the types of package context's contexts. They are known by an
 // example of each. One that is not recognized counts as any other.
 type ctxKinds struct {
-	cancel, timer, background, todo, without reflect.Type
-	// value is nil unless the first field of a context with a value is the context
+	cancel, timer, background, todo, without ctxType
+	// value is zero unless the first field of a context with a value is the context
 	// that it is around.
-	value reflect.Type
+	value ctxType
 	// causeKey is the key by which package context asks for the nearest of its own.
 	causeKey any
 	// cancelFunc is the code of the functions by which one of package context's
@@ -31,24 +33,45 @@ type ctxKinds struct {
 	cancelFunc uintptr
 }
 
-var stdKinds = sync.OnceValue(func() *ctxKinds {
+// ctxType is the type of what is in an interface: the word by which its methods are
+// found, which takes less to compare than a reflect.Type.
+type ctxType uintptr
+
+func typeOf(ctx context.Context) ctxType {
+	return ctxType((*[2]uintptr)(unsafe.Pointer(&ctx))[0])
+}
+
+var knownKinds atomic.Pointer[ctxKinds]
+
+// stdKinds returns the kinds, which are learnt when they are first needed.
+func stdKinds() *ctxKinds {
+	if k := knownKinds.Load(); k != nil {
+		return k
+	}
+	k := learnKinds()
+	knownKinds.Store(k)
+	return k
+}
+
+func learnKinds() *ctxKinds {
 	bg := context.Background()
 	cancelled, cancel := context.WithCancel(bg)
 	cancel()
 	expired, cancel := context.WithDeadline(bg, time.Time{})
 	cancel()
 	k := &ctxKinds{
-		cancel:     reflect.TypeOf(cancelled),
-		timer:      reflect.TypeOf(expired),
-		background: reflect.TypeOf(bg),
-		todo:       reflect.TypeOf(context.TODO()),
-		without:    reflect.TypeOf(context.WithoutCancel(bg)),
+		cancel:     typeOf(cancelled),
+		timer:      typeOf(expired),
+		background: typeOf(bg),
+		todo:       typeOf(context.TODO()),
+		without:    typeOf(context.WithoutCancel(bg)),
 	}
-	value := reflect.TypeOf(context.WithValue(bg, contextKey{}, nil))
+	valueCtx := context.WithValue(bg, contextKey{}, nil)
+	value := reflect.TypeOf(valueCtx)
 	if value.Kind() == reflect.Pointer && value.Elem().Kind() == reflect.Struct {
 		f := value.Elem().Field(0)
 		if f.IsExported() && f.Type == reflect.TypeFor[context.Context]() {
-			k.value = value
+			k.value = typeOf(valueCtx)
 		}
 	}
 	p := &ctxProbe{Context: bg, done: make(chan struct{}), err: context.Canceled, kinds: k}
@@ -57,7 +80,7 @@ var stdKinds = sync.OnceValue(func() *ctxKinds {
 	_, cancel = context.WithCancel(p)
 	cancel()
 	return k
-})
+}
 
 // ctxProbe is a parent that sees how package context treats parents.
 type ctxProbe struct {
@@ -83,7 +106,7 @@ func (p *ctxProbe) AfterFunc(f func()) func() bool {
 // isStd reports whether ctx is one of package context's that can be cancelled: its
 // methods wait for nothing.
 func (k *ctxKinds) isStd(ctx context.Context) bool {
-	t := reflect.TypeOf(ctx)
+	t := typeOf(ctx)
 	return t == k.cancel || t == k.timer
 }
 
@@ -95,7 +118,7 @@ func (k *ctxKinds) nearest(parent context.Context) (context.Context, ctxKind) {
 		if _, ok := parent.(*deadlineCtx); ok {
 			return parent, ctxUnderOurs
 		}
-		switch reflect.TypeOf(parent) {
+		switch typeOf(parent) {
 		case k.cancel, k.timer:
 			return parent, ctxUnderStd
 		case k.background, k.todo, k.without:
@@ -117,7 +140,7 @@ func (c *deadlineCtx) watchOther(now int64) {
 		c.state.Store(uint32(ctxAlone) << ctxKindShift)
 	case isClosed(done):
 		c.end(endOf(c.parent, c.s))
-	case c.due.Load() > now:
+	case c.due > now:
 		// It may be around one of the other kinds, and leave its Done as it is.
 		k := stdKinds()
 		if p, ok := c.parent.Value(contextKey{}).(*deadlineCtx); ok && p.gave(done) {
@@ -128,7 +151,7 @@ func (c *deadlineCtx) watchOther(now int64) {
 			c.armUnder(now, c.parent, ctxUnderOther)
 		}
 	}
-	if c.due.Load() <= now {
+	if c.due <= now {
 		c.end(c.timeout())
 	}
 }
@@ -182,5 +205,5 @@ func (c *deadlineCtx) seen(now int64, by *Scheduler) (end ctxEnd, ok bool) {
 		return end, false
 	}
 	// One that nobody waited for and that had no child does not say when it ended.
-	return ctxEnd{end.err, c.causeOf(end.err), min(c.due.Load(), now), c.s}, true
+	return ctxEnd{end.err, c.causeOf(end.err), min(c.ended.Load(), c.due, now), c.s}, true
 }

@@ -32,16 +32,19 @@ import (
 // those of shards and of ctxParents, never after: the order runs up the tree. No
 // code of others runs under any of them.
 type deadlineCtx struct {
-	// due is the deadline on the Scheduler's clock, never if the context has none
-	// of its own; once the context is done, the moment at which it ended, as far as
-	// is known. First, so that it is aligned on 32-bit machines too.
-	due atomic.Int64
+	// ended is the moment at which the context ended, as far as is known, never if it
+	// is not. First, so that it is aligned on 32-bit machines too.
+	ended atomic.Int64
 
 	// Fixed before the context is handed out.
 
-	parent   context.Context
-	s        *Scheduler
-	deadline time.Time
+	// due is the deadline on the Scheduler's clock, never if the parent's is earlier.
+	due    int64
+	parent context.Context
+	s      *Scheduler
+
+	// deadline is what Deadline returns, nil while that is not known.
+	deadline atomic.Pointer[time.Time]
 
 	// more is what few contexts have: it is set once, under mu.
 	more atomic.Pointer[ctxMore]
@@ -144,16 +147,16 @@ func (c *deadlineCtx) noteChild() bool {
 	return old&ctxStateMask <= ctxWaiting
 }
 
-func (c *deadlineCtx) Deadline() (time.Time, bool) { return c.deadline, true }
-
 func (c *deadlineCtx) Err() error {
-	switch state := c.state.Load(); state & ctxStateMask {
-	case ctxCanceled:
-		return context.Canceled
-	case ctxExceeded:
-		return context.DeadlineExceeded
-	case ctxWaiting:
-		if !c.aboveOver(ctxKind(state & ctxKindMask >> ctxKindShift)) {
+	switch state := c.state.Load(); state & (ctxStateMask | ctxKindMask) {
+	case ctxWaiting | uint32(ctxAlone)<<ctxKindShift:
+		return nil
+	case ctxWaiting | uint32(ctxUnderStd)<<ctxKindShift:
+		if c.parent.Err() == nil {
+			return nil
+		}
+	default:
+		if state&ctxStateMask == ctxWaiting && !c.aboveOver(c.kind()) {
 			return nil
 		}
 	}
@@ -231,7 +234,7 @@ func (c *deadlineCtx) look(now int64) bool {
 			return true
 		}
 	}
-	if now >= c.due.Load() {
+	if now >= c.due {
 		c.end(c.timeout())
 		return true
 	}
@@ -247,7 +250,7 @@ type ctxEnd struct {
 
 // timeout is how the context ends when its deadline passes.
 func (c *deadlineCtx) timeout() ctxEnd {
-	end := ctxEnd{context.DeadlineExceeded, context.DeadlineExceeded, c.due.Load(), c.s}
+	end := ctxEnd{context.DeadlineExceeded, context.DeadlineExceeded, c.due, c.s}
 	if ends := c.ends(); ends != nil && ends.timeout != nil {
 		end.cause = ends.timeout
 	}
@@ -256,7 +259,7 @@ func (c *deadlineCtx) timeout() ctxEnd {
 
 // judge returns how the context ended if its parent ended so. See look.
 func (c *deadlineCtx) judge(end ctxEnd) ctxEnd {
-	passed := c.due.Load() <= end.at && c.s == end.by
+	passed := c.due <= end.at && c.s == end.by
 	if passed && (c.kind() == ctxUnderOurs || end.err == context.DeadlineExceeded) {
 		return c.timeout()
 	}
@@ -327,7 +330,7 @@ func (c *deadlineCtx) finish(end ctxEnd, onPoller bool) (hooks *ctxHook, ok bool
 		timer, alarm = m.timer, m.alarm
 		m.timer, m.alarm = Handle{}, nil
 	}
-	c.due.Store(end.at)
+	c.ended.Store(end.at)
 	c.move(ctxClosing, state)
 	c.mu.Unlock()
 	if waiting {
@@ -371,6 +374,7 @@ func (c *deadlineCtx) String() string {
 	if s, ok := c.parent.(fmt.Stringer); ok {
 		name = s.String()
 	}
-	left := c.deadline.Sub(c.s.clock.Now())
-	return name + ".WithDeadline(" + c.deadline.String() + " [" + left.String() + "])"
+	at, _ := c.Deadline()
+	left := at.Sub(c.s.clock.Now())
+	return name + ".WithDeadline(" + at.String() + " [" + left.String() + "])"
 }

@@ -34,7 +34,10 @@ func (c *deadlineCtx) Done() <-chan struct{} {
 	m := c.more.Load()
 	if m != nil {
 		if done := m.doneChan(); done != nil {
-			c.Err() // closes it if the parent is done
+			// If the parent is done, this is too, and now.
+			if c.state.Load()&(ctxStateMask|ctxKindMask) != ctxWaiting|uint32(ctxUnderStd)<<ctxKindShift || c.parent.Err() != nil {
+				c.Err()
+			}
 			return done
 		}
 	}
@@ -97,7 +100,7 @@ func (c *deadlineCtx) armUnder(now int64, up context.Context, kind ctxKind) *ctx
 		m = new(ctxMore)
 	}
 	m.place.child = c
-	due := c.due.Load()
+	due := c.due
 	started := startNever
 	if due != never {
 		started = c.startLocked(m, now, due)
@@ -207,7 +210,7 @@ func (c *deadlineCtx) fallBack() {
 	if over {
 		return
 	}
-	alarm.Reset(time.Duration(c.due.Load() - c.s.now()))
+	alarm.Reset(time.Duration(c.due - c.s.now()))
 	if c.phase() > ctxWaiting {
 		alarm.Stop() // whoever ended it may have stopped the alarm before it was set
 	}
