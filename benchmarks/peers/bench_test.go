@@ -38,3 +38,12 @@ func BenchmarkHeartbeats(b *testing.B) {
 }
 
 func BenchmarkWithTimeout(b *testing.B) { benchmarks.WithTimeout(b) }
+
+func BenchmarkContext(b *testing.B)       { benchmarks.Context(b) }
+func BenchmarkContextFive(b *testing.B)   { benchmarks.ContextFive(b) }
+func BenchmarkContextMethod(b *testing.B) { benchmarks.ContextMethod(b) }
+func BenchmarkContextLive(b *testing.B)   { benchmarks.ContextLive(b) }
+func BenchmarkContextStorm(b *testing.B)  { benchmarks.ContextStorm(b) }
+func BenchmarkContextServer(b *testing.B) { benchmarks.ContextServer(b) }
+func BenchmarkDeadlineSet(b *testing.B)   { benchmarks.DeadlineSet(b) }
+func BenchmarkTimerField(b *testing.B)    { benchmarks.TimerField(b) }

@@ -44,8 +44,9 @@ var (
 	shownOfBusy   = []string{"busy-burst"}
 )
 
-// busyMode has tables of its own, between markers of its own in the README.
-const busyMode = "busy"
+// aside are the modes that have tables of their own, between markers of their own in
+// the README, and only the plots that are named after them.
+var aside = []string{"busy", "contexts"}
 
 func report(mode, dir, readme, page, format string) error {
 	r, err := readResults(filepath.Join(dir, mode+".txt"))
@@ -53,7 +54,7 @@ func report(mode, dir, readme, page, format string) error {
 		return err
 	}
 	curves, err := readCurves(filepath.Join(dir, mode+"-lateness.csv"))
-	if err != nil && !(mode == busyMode && errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && !(slices.Contains(aside, mode) && errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
 	plots := filepath.Join(dir, "plots")
@@ -61,8 +62,8 @@ func report(mode, dir, readme, page, format string) error {
 		return err
 	}
 	all := charts(r, curves)
-	if mode == busyMode {
-		all = slices.DeleteFunc(all, func(c chart) bool { return !strings.HasPrefix(c.name, "busy-") })
+	if slices.Contains(aside, mode) {
+		all = slices.DeleteFunc(all, func(c chart) bool { return !strings.HasPrefix(c.name, mode+"-") })
 	}
 	for _, c := range all {
 		if err := save(c, filepath.Join(plots, c.name+"."+format), format); err != nil {
@@ -74,7 +75,7 @@ func report(mode, dir, readme, page, format string) error {
 		return err
 	}
 	shown := shownInReadme
-	if mode == busyMode {
+	if slices.Contains(aside, mode) {
 		shown = shownOfBusy
 	}
 	if readme != "" {

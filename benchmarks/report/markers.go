@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,8 @@ const (
 
 // markers returns the lines between which the README's part for a mode is made.
 func markers(mode string) (begin, end string) {
-	if mode == busyMode {
-		return "<!-- busy: begin (make bench MODE=busy writes this) -->", "<!-- busy: end -->"
+	if slices.Contains(aside, mode) {
+		return "<!-- " + mode + ": begin (make bench MODE=" + mode + " writes this) -->", "<!-- " + mode + ": end -->"
 	}
 	return "<!-- benchmarks: begin (make bench writes this) -->", "<!-- benchmarks: end -->"
 }

@@ -117,6 +117,18 @@ func layout(r *results, brief bool) []table {
 		{"WithTimeout and cancel", "`time` is package context.", slices.Concat(
 			metrics("WithTimeout", [2]string{"ns/op", "a context, ns"}),
 			metrics("WithTimeout", [2]string{"allocs/op", "allocations"}))},
+		{"A context's life", "Made, asked, cancelled; `time` is package context. The parent is one for all, or new for each, and then what that takes is included.", slices.Concat(
+			metrics("Context", [2]string{"ns", "a context, ns"}),
+			metrics("ContextFive", [2]string{"ns", "five below one with a deadline, ns"}),
+			metrics("Context", [2]string{"allocs", "a context, allocations"}))},
+		{"Contexts: a call, memory, a parent's end, a server", "`loop` is Err of one that nobody waits for, called a thousand times. The server's figure is the CPU time of a deadline of 30 s for each request.", slices.Concat(
+			metrics("ContextMethod", [2]string{"ns", "a call, ns"}),
+			metrics("ContextLive", [2]string{"B/ctx", "a live one, bytes"}),
+			metrics("ContextStorm", [2]string{"ms", "100,000 end with their parent, ms"}),
+			metrics("ContextServer", [2]string{"cpu-ns", "a request's deadline, ns"}))},
+		{"Values that others embed", "`field` is a Timer that is a field, `tickless` one of Start's. For the deadline `time` is a Timer's Reset, `tickless` a Deadline that nobody waits for.", slices.Concat(
+			metrics("TimerField", [2]string{"ns", "a timer, ns"}, [2]string{"allocs", "a timer, allocations"}),
+			metrics("DeadlineSet", [2]string{"ns", "set a deadline later, ns"}))},
 	}
 }
 
@@ -173,6 +185,10 @@ func describe(workload, title, params string) string {
 			said = append(said, "in turn")
 		case name == "order":
 			said = append(said, "at random")
+		case name == "asked":
+			said = append(said, v+" asked")
+		case name == "op":
+			said = append(said, strings.Replace(v, "startstop", "start and stop", 1))
 		case name == "parent":
 			said = append(said, "parent "+v)
 		case v != "":
