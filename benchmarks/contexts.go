@@ -62,7 +62,7 @@ func paced(n int, f func()) map[string]float64 {
 }
 
 // often is how often what takes less than a microsecond is done.
-func often() int { return choose(1000, 1_000_000, 1_000_000) }
+func often() int { return choose(1000, 500_000, 1_000_000) }
 
 // Context is a context's life: it is made below a context that can be cancelled,
 // which all have in common or each has of its own, is asked for something, and

@@ -42,7 +42,7 @@ func ContextServer(b *testing.B) {
 				}
 				// In turn, so that what changes on the machine counts for both.
 				const rounds = 20
-				n := choose(burst, 300*burst, 600*burst)
+				n := choose(burst, 100*burst, 200*burst)
 				var with, without time.Duration
 				for range rounds {
 					without += serve(b, plain, n)

@@ -22,7 +22,7 @@ import (
 func TestStress_Contexts(t *testing.T) {
 	total := 20_000
 	if timer.StressLong() {
-		total = 3_000_000
+		total = 2_000_000
 	} else if timer.RaceEnabled {
 		total = 8_000
 	}
