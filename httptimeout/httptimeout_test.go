@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -39,6 +40,36 @@ func Example() {
 type fmtWriter struct{}
 
 func (fmtWriter) Write(p []byte) (int, error) { return fmt.Print(string(p)) }
+
+// A server whose requests have 10 ms each. The handler passes its request's context
+// on, and answers when that has ended.
+func ExampleHandler() {
+	s := timer.New()
+	defer s.Close()
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(time.Minute): // the work
+		case <-r.Context().Done():
+			http.Error(w, r.Context().Err().Error(), http.StatusGatewayTimeout)
+		}
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	srv := &http.Server{Handler: httptimeout.Handler(s, 10*time.Millisecond, slow)}
+	go srv.Serve(l)
+	defer srv.Close()
+	resp, err := http.Get("http://" + l.Addr().String())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.Status)
+	// Output: 504 Gateway Timeout
+}
 
 func TestHandler_EndsTheRequestsContext(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -51,7 +51,9 @@ func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, ca
 //   - One that is derived from it through context.WithValue costs a goroutine.
 //   - If a parent of package context's ended and the deadline passed before anybody
 //     looked, which came first is not known. The parent's end counts, unless that was
-//     a timeout too.
+//     a timeout too. Contexts below this one go by the same rule.
+//   - The wall clock's reading in the Deadline of one that WithTimeout has made is of
+//     the moment at which Deadline is first asked for.
 //
 // All contexts under the same parent that wait share one registration with it, and
 // one goroutine when it ends. It may stay with the parent after the last of them.

@@ -21,10 +21,12 @@ import (
 // All deadlines differ, but for those that have passed when they are set. Which
 // contexts are looked at, and when, is drawn. One case is left out, because it cannot
 // be known: that a context of package context's was cancelled, and the deadline of
-// one of ours below it passed, and nobody looked in between. So before one is, all
-// are looked at.
+// one of ours below it passed, and nobody looked in between. So before one is, or one
+// that it is below, all are looked at.
 func FuzzContexts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 30, 9, 1, 8, 5, 3, 1, 9, 9})
+	f.Add([]byte{0, 20, 0, 11, 13, 19, 7, 1})        // a child's deadline passes, its parent is cancelled
+	f.Add([]byte{0, 20, 13, 19, 13, 19, 7, 1, 0, 3}) // cancelled after its deadline
 	f.Add([]byte("contexts of both kinds, up and down the tree, with causes"))
 	for seed := range byte(20) {
 		ops := make([]byte, 120)
@@ -50,6 +52,18 @@ type twin struct {
 	done                 <-chan struct{}
 	waited, afterFuncSet bool
 	keys                 []twinKey // those that have a value
+	parent               *twin
+	both                 bool // ctx is one of package context's too
+}
+
+// isBelow reports whether w is up, or derived from it.
+func (w *twin) isBelow(up *twin) bool {
+	for ; w != nil; w = w.parent {
+		if w == up {
+			return true
+		}
+	}
+	return false
 }
 
 type twinKey int
@@ -64,10 +78,11 @@ type twinTrees struct {
 func (tt *twinTrees) run(ops []byte) {
 	root, cancelRoot := context.WithCancelCause(context.Background())
 	rootStd, cancelRootStd := context.WithCancelCause(context.Background())
-	tt.add(twin{ctx: root, std: rootStd, cancel: cancelRoot, cancelStd: cancelRootStd}, nil)
+	tt.add(twin{ctx: root, std: rootStd, cancel: cancelRoot, cancelStd: cancelRootStd, both: true}, nil)
 	for ; len(ops) > 1; ops = ops[2:] {
 		w := tt.twins[int(ops[1])%len(tt.twins)]
 		if child, key := tt.derive(w, int(ops[0]%16), int(ops[1])); child.ctx != nil {
+			child.parent, child.both = w, ops[0]%16 == 3 || ops[0]%16 == 4
 			tt.add(child, append(slices.Clip(w.keys), key...))
 		} else {
 			tt.do(w, int(ops[0]%16), int(ops[1]))
@@ -137,7 +152,9 @@ func (tt *twinTrees) do(w *twin, op, arg int) {
 	switch op {
 	case 7:
 		if w.cancel != nil {
-			tt.lookAtAll()
+			if slices.ContainsFunc(tt.twins, func(below *twin) bool { return below.both && below.isBelow(w) }) {
+				tt.lookAtAll()
+			}
 			cause := fmt.Errorf("cause %d", tt.step)
 			w.cancel(cause)
 			w.cancelStd(cause)

@@ -36,6 +36,9 @@ func TestStress_Contexts(t *testing.T) {
 	goroutines, heap := 0, int64(0)
 	for n, round := 0, 0; n < total; round++ {
 		n += x.round(long, rng.Uint64())
+		if n%100_000 == 0 {
+			t.Logf("%d contexts", n)
+		}
 		require.Eventually(t, func() bool { return x.s.Len() == 1 && x.other.Len() == 0 }, time.Minute, 50*time.Microsecond, "timers are left")
 		if heap == 0 && n > total/2 {
 			goroutines, heap = runtime.NumGoroutine(), heapInUse()

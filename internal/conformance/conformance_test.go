@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,47 +20,19 @@ const outOfReach = "^TestTimerGC$/^(NewTimer|NewTicker)$"
 // package timer. Set TICKLESS_CONFORMANCE=long to run them more than once and
 // not in their short form, or to off to leave them out.
 func TestConformance(t *testing.T) {
-	if os.Getenv("TICKLESS_CONFORMANCE") == "off" {
-		t.Skip("it needs the machine for itself: make test and make race run it alone")
-	}
-	out, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(t, err)
-	src := filepath.Join(strings.TrimSpace(string(out)), "src", "time")
-	here, err := os.Getwd()
-	require.NoError(t, err)
-
-	// The rewritten tests exist only in an overlay: nothing is written here.
-	dir := t.TempDir()
-	replace := map[string]string{}
-	for _, name := range []string{"sleep_test.go", "tick_test.go"} {
-		text, err := os.ReadFile(filepath.Join(src, name))
-		require.NoError(t, err, "the toolchain's sources are needed")
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(rewrite(t, string(text))), 0o600))
-		replace[filepath.Join(here, "suite", name)] = file
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, text, 0o600))
-
-	binary := filepath.Join(dir, "suite.test")
-	args := []string{"test", "-c", "-vet=off", "-o", binary, "-overlay=" + overlay}
-	if raceEnabled {
-		args = append(args, "-race")
-	}
-	log, err := exec.Command("go", append(args, "./suite")...).CombinedOutput()
-	require.NoError(t, err, "%s", log)
-
-	args = []string{"-test.v", "-test.skip=" + outOfReach}
+	binary := buildSuite(t, "time", "suite", map[string]rewriting{
+		"sleep_test.go": rewrite,
+		"tick_test.go":  rewrite,
+	})
+	args := []string{"-test.v", "-test.skip=" + outOfReach}
 	if os.Getenv("TICKLESS_CONFORMANCE") == "long" {
 		args = append(args, "-test.count=5")
 	} else {
 		args = append(args, "-test.short")
 	}
 	cmd := exec.Command(binary, args...)
-	cmd.Dir = dir
-	log, err = cmd.CombinedOutput()
+	cmd.Dir = filepath.Dir(binary)
+	log, err := cmd.CombinedOutput()
 	for _, line := range regexp.MustCompile(`(?m)^--- .*|^panic.*`).FindAllString(string(log), -1) {
 		t.Log(line)
 	}

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,41 +17,13 @@ import (
 // once each, with contexts of package timer's in place of those with a deadline:
 // as they are, and with a context of each kind between each of them and its parent.
 func TestContexts(t *testing.T) {
-	if os.Getenv("TICKLESS_CONFORMANCE") == "off" {
-		t.Skip("it needs the machine for itself: make test and make race run it alone")
-	}
-	out, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(t, err)
-	src := filepath.Join(strings.TrimSpace(string(out)), "src", "context")
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	dir := t.TempDir()
-	replace := map[string]string{}
-	for name, rewrite := range map[string]func(*testing.T, string) string{
+	binary := buildSuite(t, "context", "contexts/suite", map[string]rewriting{
 		"context_test.go":   rewriteLinkage,
 		"x_test.go":         rewriteContexts,
 		"afterfunc_test.go": rewriteImport,
 		"benchmark_test.go": rewriteImport,
 		"net_test.go":       rewriteImport,
-	} {
-		text, err := os.ReadFile(filepath.Join(src, name))
-		require.NoError(t, err, "the toolchain's sources are needed")
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(rewrite(t, string(text))), 0o600))
-		replace[filepath.Join(here, "contexts", "suite", name)] = file
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, text, 0o600))
-	binary := filepath.Join(dir, "suite.test")
-	args := []string{"test", "-c", "-vet=off", "-o", binary, "-overlay=" + overlay}
-	if raceEnabled {
-		args = append(args, "-race")
-	}
-	log, err := exec.Command("go", append(args, "./contexts/suite")...).CombinedOutput()
-	require.NoError(t, err, "%s", log)
-
+	})
 	count := "1"
 	if os.Getenv("TICKLESS_CONFORMANCE") == "long" {
 		count = "20"
@@ -72,7 +43,7 @@ func TestContexts(t *testing.T) {
 				args = append(args, "-test.bench=.", "-test.benchtime=1x")
 			}
 			cmd := exec.Command(binary, args...)
-			cmd.Dir = dir
+			cmd.Dir = filepath.Dir(binary)
 			cmd.Env = append(os.Environ(), contexts.Between+"="+between)
 			log, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", log)
