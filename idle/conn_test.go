@@ -32,9 +32,10 @@ func pipe(t testing.TB, cs *idle.Conns) (*idle.Conn, net.Conn) {
 // end requires that nothing is open, and leaves nothing behind.
 func end(t testing.TB, cs *idle.Conns) {
 	t.Helper()
+	// It waits for evictions, which are counted after the connection has been closed.
+	require.NoError(t, cs.Shutdown(context.Background()))
 	st := cs.Stats()
 	require.Equal(t, st.Wrapped, st.Evicted+st.Closed+uint64(st.Open), "%+v", st)
-	require.NoError(t, cs.Shutdown(context.Background()))
 	require.Len(t, cs.Close(), st.Open)
 }
 

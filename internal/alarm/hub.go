@@ -262,7 +262,9 @@ func (h *hub) ringLocked(now int64) {
 	}
 	h.mu.Unlock()
 	if file != nil {
-		file.Close()
+		// It waits for the goroutine that waits for the descriptor, which on busy procs
+		// is at the end of a run queue. The functions must not.
+		go file.Close()
 	}
 	if len(rest) > 0 {
 		go callAll(rest)
