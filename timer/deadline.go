@@ -209,7 +209,8 @@ func (d *Deadline) pendingFunc() func() { return nil }
 func (d *Deadline) abandon() {
 	d.sh.mu.Lock()
 	defer d.sh.unlock()
-	if d.armed != never && !d.over && d.due != never {
+	d.armed = never // or for an alarm, if it was set since the timer was taken out
+	if !d.over && d.due != never {
 		d.alarmLocked(d.sh.s.now())
 	}
 }

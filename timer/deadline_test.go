@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
 )
 
 // pipeDeadline is net.Pipe's, which Deadline is to behave as.
@@ -180,4 +181,64 @@ func TestDeadline_Stress(t *testing.T) {
 		require.False(t, isClosed(d.Done()))
 		d.Set(time.Time{})
 	}
+}
+
+// However it is set, waited for and set again around the Close of its Scheduler: who
+// waits is told when the last deadline has passed, and not before.
+func TestDeadline_EverySequenceAroundClose(t *testing.T) {
+	ops := []string{"1s", "3s", "none", "done", "close", "advance"}
+	const length = 6
+	for n := range pow(len(ops), length) {
+		clk := timertest.NewClock(epoch)
+		s := timer.New(timer.WithClock(clk))
+		var d timer.Deadline
+		d.Init(s)
+		var due time.Time
+		var done <-chan struct{}
+		var said []string
+		over := func() bool { return !due.IsZero() && !clk.Now().Before(due) }
+		for k, rest := 0, n; k < length; k, rest = k+1, rest/len(ops) {
+			op := ops[rest%len(ops)]
+			said = append(said, op)
+			set := func(in time.Duration) {
+				if over() {
+					done = nil // the next is another channel
+				}
+				due = time.Time{}
+				if in > 0 {
+					due = clk.Now().Add(in)
+				}
+				d.Set(due)
+			}
+			switch op {
+			case "1s":
+				set(time.Second)
+			case "3s":
+				set(3 * time.Second)
+			case "none":
+				set(0)
+			case "done":
+				done = d.Done()
+			case "close":
+				s.Close()
+			case "advance":
+				clk.Advance(2 * time.Second)
+			}
+			if done == nil {
+				continue
+			}
+			if closed := isClosed(done); closed != over() {
+				t.Fatalf("%v: closed %v, over %v", said, closed, over())
+			}
+		}
+		s.Close()
+	}
+}
+
+func pow(n, k int) int {
+	p := 1
+	for range k {
+		p *= n
+	}
+	return p
 }

@@ -117,8 +117,9 @@ func WithShards(n int) Option {
 // WithExecutor sets where callbacks run. The default is a growing pool that the
 // Scheduler makes and ends, or, if a clock is given, the goroutine that advances
 // it. An executor that is given here is never shut down by the Scheduler, and
-// its own panic handler applies. One that may block its submitter, or that is
-// not of package executor, is fed by a goroutine of the Scheduler's that
+// its own panic handler applies. An [executor.Inline] runs callbacks on the poller, one
+// after the other: one that blocks stops the Scheduler, its contexts included. Another
+// one that may block its submitter, or that is not of package executor, is fed by a goroutine of the Scheduler's that
 // lives while something is to be handed over, so that it never holds up other
 // timers' expiry. What an executor that blocks its submitter puts off waits before
 // that goroutine, without bound, and is counted in Stats as Queued. With
