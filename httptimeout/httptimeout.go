@@ -64,8 +64,15 @@ func Handler(s *timer.Scheduler, timeout time.Duration, h http.Handler, opts ...
 }
 
 // Transport returns a RoundTripper that passes requests on to base, with contexts
-// that are done after timeout. The time includes reading the response's body. A nil
-// base means [http.DefaultTransport]. It panics if timeout is not positive.
+// that are done after timeout. The time includes reading the response's body, unless
+// that is what follows a 101 Switching Protocols response: once such a response has
+// arrived for a request with an Upgrade header, the timeout no longer applies, and the
+// context lasts until the body is closed or the context that the request came with is
+// done. A request without that header keeps its timeout whatever the response.
+//
+// The body of a response has the methods Write and CloseWrite if base's body has
+// them. CloseIdleConnections calls base's if it has one. A nil base means
+// [http.DefaultTransport]. Transport panics if timeout is not positive.
 func Transport(s *timer.Scheduler, timeout time.Duration, base http.RoundTripper, opts ...Option) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -82,22 +89,76 @@ type transport struct {
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := t.config.withTimeout(t.s, r.Context(), t.timeout)
+	var upgrade *upgradeCtx
+	if r.Header.Get("Upgrade") != "" {
+		upgrade = newUpgradeCtx(ctx, cancel)
+		ctx, cancel = upgrade, upgrade.cancel
+	}
+	handedOver := false
+	defer func() {
+		if !handedOver { // an error, no body, or a panic
+			cancel()
+		}
+	}()
 	resp, err := t.base.RoundTrip(r.WithContext(ctx))
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	b := &body{ReadCloser: resp.Body, cancel: cancel}
-	if w, ok := resp.Body.(io.Writer); ok {
-		// What a connection was upgraded to can be written to.
-		resp.Body = struct {
-			*body
+	if resp == nil || resp.Body == nil {
+		return resp, nil // http.Client knows what to do with either
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		if upgrade != nil {
+			upgrade.dropTimeout(r.Context())
+		}
+		resp.Body = withWriter(&connBody{resp.Body, cancel}, resp.Body)
+	} else {
+		resp.Body = withWriter(&body{ReadCloser: resp.Body, cancel: cancel}, resp.Body)
+	}
+	handedOver = true
+	return resp, nil
+}
+
+// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+type closeWriter interface{ CloseWrite() error }
+
+// withWriter returns b with the methods Write and CloseWrite of base's body, as far as
+// that has them. Callers find out by a type assertion, so b must not have more.
+func withWriter(b, base io.ReadCloser) io.ReadCloser {
+	w, writes := base.(io.Writer)
+	c, closes := base.(closeWriter)
+	switch {
+	case writes && closes:
+		return struct {
+			io.ReadCloser
+			io.Writer
+			closeWriter
+		}{b, w, c}
+	case writes:
+		return struct {
+			io.ReadCloser
 			io.Writer
 		}{b, w}
-	} else {
-		resp.Body = b
 	}
-	return resp, nil
+	return b
+}
+
+// connBody is what follows a 101 response. It ends the request's context only when it
+// is closed: after a read has failed or met the end, the other side may still read.
+type connBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b *connBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
 }
 
 // body ends its request's context once it has been read or closed.

@@ -1,0 +1,87 @@
+package httptimeout
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// An upgradeCtx is the context of a request with an Upgrade header. It follows a context
+// with a timeout, until dropTimeout has it follow another: whoever waits for it
+// keeps the same channel, and is not cancelled by the change.
+type upgradeCtx struct {
+	done chan struct{}
+
+	mu       sync.Mutex
+	followed context.Context    // the same from the moment that err is set
+	release  context.CancelFunc // cancels followed
+	unfollow func() bool        // reports whether followed has not ended it, and will not
+	err      error              // set when done is closed
+}
+
+var _ context.Context = (*upgradeCtx)(nil)
+
+// newUpgradeCtx returns a context that follows timed, which release cancels.
+func newUpgradeCtx(timed context.Context, release context.CancelFunc) *upgradeCtx {
+	c := &upgradeCtx{done: make(chan struct{})}
+	c.mu.Lock()
+	c.followLocked(timed, release)
+	c.mu.Unlock()
+	return c
+}
+
+func (c *upgradeCtx) followLocked(ctx context.Context, release context.CancelFunc) {
+	c.followed, c.release = ctx, release
+	c.unfollow = context.AfterFunc(ctx, c.end)
+}
+
+// dropTimeout has c follow parent in place of the context with the timeout. If that
+// has ended before, c stays done, or is about to be.
+func (c *upgradeCtx) dropTimeout(parent context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.unfollow() {
+		return
+	}
+	releaseTimed := c.release
+	c.followLocked(context.WithCancel(parent))
+	releaseTimed()
+}
+
+// cancel ends c, and releases the timer and the registration with the parent.
+func (c *upgradeCtx) cancel() {
+	c.mu.Lock()
+	release := c.release
+	c.mu.Unlock()
+	release()
+	c.end()
+}
+
+// end ends c as the context that it follows has ended.
+func (c *upgradeCtx) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = c.followed.Err()
+		close(c.done)
+	}
+}
+
+func (c *upgradeCtx) Done() <-chan struct{} { return c.done }
+
+func (c *upgradeCtx) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.current().Deadline() }
+
+// Value also answers [context.Cause], by which package context asks for the cause.
+func (c *upgradeCtx) Value(key any) any { return c.current().Value(key) }
+
+func (c *upgradeCtx) current() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.followed
+}
