@@ -74,7 +74,12 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 		return p.nodeOfUse(e.Sel, e)
 	}
 	if sel.Kind() == types.MethodExpr {
-		return p.expression(e)
+		n := p.expression(e)
+		p.claim(e.X, n)
+		if mentions(origin(sel.Obj()).Type()) {
+			unite(n, p.object(sel.Obj()))
+		}
+		return n
 	}
 	if mentions(origin(sel.Obj()).Type()) {
 		return p.object(sel.Obj())

@@ -48,8 +48,11 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 		return
 	}
 	sel := p.pkg.Info.Selections[n]
-	if sel == nil || sel.Kind() != types.MethodVal {
+	if sel == nil || sel.Kind() == types.FieldVal {
 		return
+	}
+	if sel.Kind() == types.MethodExpr {
+		p.nodeOf(n) // it claims what stands before the dot
 	}
 	if f, ok := sel.Obj().(*types.Func); ok && f.Name() == "Stop" && f.Pkg() != nil && f.Pkg().Path() == "time" {
 		if m := p.receiver(n, sel); m != nil {
@@ -63,6 +66,9 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 	path := sel.Index()
 	if len(path) == 1 {
+		if sel.Kind() == types.MethodExpr {
+			return p.nodeOf(n)
+		}
 		return p.nodeOf(n.X)
 	}
 	t := sel.Recv()
