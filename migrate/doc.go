@@ -26,7 +26,8 @@
 // Each call that is left has its reasons, with the place that stands in the way:
 //
 //   - the timer gets to another module, or comes from one
-//   - it is part of the API of a package, unless that is internal or a program
+//   - it is part of the API of a package, unless that is internal or a program; so is
+//     what an exported type promotes, or an exported function hands out
 //   - it is held or copied by value, or becomes an unsafe.Pointer
 //   - len or cap is taken of its channel
 //   - it is a NewTimer or NewTicker that nothing stops

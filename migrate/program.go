@@ -65,6 +65,9 @@ type program struct {
 	marks   map[key]*mark
 	methods map[string][]*node // by name, of those whose types have a timer
 
+	api      map[types.Type]bool // what other modules can get at
+	apiNames map[key]bool        // where types of api are declared
+
 	// boxed are timers that became interface values, unboxed the type assertions
 	// that make timers of them again.
 	boxed, unboxed []*node
@@ -111,6 +114,9 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 		elided:  make(map[*ast.CompositeLit]*node),
 		marks:   make(map[key]*mark),
 		methods: make(map[string][]*node),
+
+		api:      make(map[types.Type]bool),
+		apiNames: make(map[key]bool),
 	}
 	for _, pkg := range pkgs {
 		p.set[pkg.Path] = true
@@ -118,6 +124,7 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 			p.addFile(pkg, f)
 		}
 	}
+	p.findAPI()
 	for _, pkg := range pkgs {
 		p.pkg = pkg
 		for _, f := range pkg.Files {

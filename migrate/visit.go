@@ -97,8 +97,14 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 		if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
 			t = ptr.Elem()
 		}
-		if named, ok := types.Unalias(t).(*types.Named); ok && !named.Obj().Exported() {
-			return
+		if named, ok := types.Unalias(t).(*types.Named); ok {
+			switch {
+			case p.apiNames[p.key(named.Obj().Pos(), 'o')]:
+				p.blockAPI(fn, n.Name)
+				return
+			case !named.Obj().Exported():
+				return
+			}
 		}
 	}
 	p.blockExported(fn, n.Name)
@@ -107,7 +113,15 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 // blockExported keeps an exported name's type as it is if others than the packages
 // that are looked at may use it.
 func (p *program) blockExported(n *node, id *ast.Ident) {
-	if p.opts.Exported || p.file.test || !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.alone {
+	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.alone {
+		return
+	}
+	p.blockAPI(n, id)
+}
+
+// blockAPI is blockExported for what other modules can get at, whatever its name is.
+func (p *program) blockAPI(n *node, id *ast.Ident) {
+	if p.opts.Exported || p.file.test {
 		return
 	}
 	n.block(id.Pos(), id.Name+" is part of the API of package "+p.pkg.Types.Name())
@@ -119,8 +133,12 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 		return
 	}
 	global := len(stack) == 2 // file, declaration
-	exported := func(m *node, id *ast.Ident) {
-		if global && n.Name.IsExported() {
+	exported := func(m *node, id *ast.Ident, embedded bool) {
+		switch {
+		case !global:
+		case p.inAPI(n.Name) && (id == n.Name || embedded || id.IsExported()):
+			p.blockAPI(m, id)
+		case n.Name.IsExported():
 			p.blockExported(m, id)
 		}
 	}
@@ -136,7 +154,7 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 				if member := p.member(obj, id); member != nil && mentions(member.Type()) {
 					m := p.object(member)
 					p.claim(field.Type, m)
-					exported(m, id)
+					exported(m, id, len(field.Names) == 0)
 				}
 			}
 		}
@@ -160,7 +178,7 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 	if mentions(under) {
 		m := p.object(obj)
 		p.claim(n.Type, m)
-		exported(m, n.Name)
+		exported(m, n.Name, false)
 	}
 }
 

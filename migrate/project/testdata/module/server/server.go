@@ -5,8 +5,6 @@ import (
 	"context"
 	"net"
 	"time"
-
-	"example.com/fixture/internal/hook"
 )
 
 // Conn is part of the API.
@@ -31,11 +29,6 @@ func (c *Conn) Touch(d time.Duration) {
 func (c *Conn) Stop() bool { return c.idle.Stop() }
 
 var newIdle = time.AfterFunc
-
-// Later is told by the hook.
-func Later(d time.Duration, f func()) hook.Pending {
-	return hook.Pending{Timer: hook.AfterFunc(d, f)}
-}
 
 // Again starts the API's timer.
 func (c *Conn) Again(d time.Duration) { c.Retry = time.AfterFunc(d, func() {}) }

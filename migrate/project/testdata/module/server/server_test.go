@@ -26,7 +26,7 @@ func TestConn_Touch(t *testing.T) {
 func TestLater(t *testing.T) {
 	done := make(chan struct{})
 	hook.AfterFunc = func(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d/1000, f) }
-	p := server.Later(time.Second, func() { close(done) })
+	p := hook.Later(time.Second, func() { close(done) })
 	<-done
 	if p.Timer.Stop() {
 		t.Error("it is active after it ran")

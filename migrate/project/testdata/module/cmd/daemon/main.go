@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/fixture/server"
+	"example.com/fixture/internal/hook"
 )
 
 // In a program what is exported is nobody else's.
@@ -13,5 +13,5 @@ var Heartbeat = time.NewTicker(time.Millisecond)
 func main() {
 	<-Heartbeat.C
 	Heartbeat.Stop()
-	fmt.Println(server.Later(time.Hour, main).Timer.Stop())
+	fmt.Println(hook.Later(time.Hour, main).Timer.Stop())
 }

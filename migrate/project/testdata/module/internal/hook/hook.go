@@ -10,3 +10,8 @@ var AfterFunc = time.AfterFunc
 type Pending struct {
 	Timer *time.Timer
 }
+
+// Later is told by the hook.
+func Later(d time.Duration, f func()) Pending {
+	return Pending{Timer: AfterFunc(d, f)}
+}

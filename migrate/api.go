@@ -1,0 +1,102 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+)
+
+// findAPI notes the types that other modules can get at without their names: the
+// unexported ones, and those of internal packages, that exported identifiers are
+// made of or hand out.
+func (p *program) findAPI() {
+	if p.opts.Exported {
+		return
+	}
+	for _, pkg := range p.pkgs {
+		if pkg.Types.Name() == "main" || strings.HasSuffix(pkg.Types.Name(), "_test") || isInternal(pkg.Path) && !p.opts.alone {
+			continue
+		}
+		scope := pkg.Types.Scope()
+		for _, name := range scope.Names() {
+			obj := scope.Lookup(name)
+			if obj.Exported() && !strings.HasSuffix(p.position(obj.Pos()).Filename, "_test.go") {
+				p.addAPI(obj.Type())
+			}
+		}
+	}
+}
+
+// addAPI notes a type and all that one who has a value of it can get at.
+func (p *program) addAPI(t types.Type) {
+	if t == nil || p.api[t] {
+		return
+	}
+	p.api[t] = true
+	switch t := t.(type) {
+	case *types.Alias:
+		p.addAPI(types.Unalias(t))
+	case *types.Named:
+		for arg := range t.TypeArgs().Types() {
+			p.addAPI(arg)
+		}
+		t = t.Origin()
+		if t.Obj().Pkg() == nil || !p.set[t.Obj().Pkg().Path()] {
+			return
+		}
+		p.apiNames[p.key(t.Obj().Pos(), 'o')] = true
+		p.addAPI(t.Underlying())
+		for tp := range t.TypeParams().TypeParams() {
+			p.addAPI(tp.Constraint())
+		}
+		for m := range t.Methods() {
+			if m.Exported() {
+				p.addAPI(m.Type())
+			}
+		}
+	case *types.Pointer:
+		p.addAPI(t.Elem())
+	case *types.Slice:
+		p.addAPI(t.Elem())
+	case *types.Array:
+		p.addAPI(t.Elem())
+	case *types.Chan:
+		p.addAPI(t.Elem())
+	case *types.Map:
+		p.addAPI(t.Key())
+		p.addAPI(t.Elem())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			p.addAPI(v.Type())
+		}
+	case *types.Signature:
+		for tp := range t.TypeParams().TypeParams() {
+			p.addAPI(tp.Constraint())
+		}
+		p.addAPI(t.Params())
+		p.addAPI(t.Results())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() || f.Embedded() {
+				p.addAPI(f.Type())
+			}
+		}
+	case *types.Interface:
+		for e := range t.EmbeddedTypes() {
+			p.addAPI(e)
+		}
+		for m := range t.Methods() {
+			if m.Exported() {
+				p.addAPI(m.Type())
+			}
+		}
+	case *types.Union:
+		for term := range t.Terms() {
+			p.addAPI(term.Type())
+		}
+	}
+}
+
+// inAPI reports whether other modules can get at the type that id declares, whatever
+// its name is.
+func (p *program) inAPI(id *ast.Ident) bool { return p.apiNames[p.key(id.Pos(), 'o')] }
