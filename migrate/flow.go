@@ -17,9 +17,38 @@ func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 		p.box(p.nodeOf(src), from, t)
 		return
 	}
+	n := p.nodeOf(src)
 	if dst != nil {
-		unite(dst, p.nodeOf(src))
+		unite(dst, n)
 	}
+	p.uniteFields(dst, t, n, from)
+}
+
+// uniteFields unites the fields of two struct types, one of which can be used as the
+// other: one is unnamed, or it is converted. The nodes are those of what has the
+// types; they may be nil.
+func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
+	a, ok1 := t.Underlying().(*types.Struct)
+	b, ok2 := u.Underlying().(*types.Struct)
+	if !ok1 || !ok2 || a == b || a.NumFields() != b.NumFields() {
+		return
+	}
+	for i := range a.NumFields() {
+		unite(p.fieldNode(a.Field(i), x), p.fieldNode(b.Field(i), y))
+	}
+}
+
+// fieldNode returns the node of a field of a struct whose own node is whole.
+func (p *program) fieldNode(f *types.Var, whole *node) *node {
+	switch {
+	case f.Pkg() != nil && f.Pkg().Path() == "time":
+		return nil // C, of a channel's type
+	case mentions(origin(f).Type()):
+		return p.object(f)
+	case mentions(f.Type()):
+		return whole
+	}
+	return p.definedNode(f.Type())
 }
 
 // flowResult is flow for the i-th value of an expression that has several.
@@ -42,6 +71,7 @@ func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	if dst != nil {
 		unite(dst, n)
 	}
+	p.uniteFields(dst, t, n, from)
 }
 
 // meet unites two values that are compared.
@@ -56,7 +86,9 @@ func (p *program) meet(x, y ast.Expr) {
 	case isBox(ty) && !isBox(tx):
 		p.flow(nil, ty, x)
 	default:
-		unite(p.nodeOf(x), p.nodeOf(y))
+		nx, ny := p.nodeOf(x), p.nodeOf(y)
+		unite(nx, ny)
+		p.uniteFields(nx, tx, ny, ty)
 	}
 }
 
@@ -279,16 +311,8 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 	}
 	p.flow(dst, t, n.Args[0])
 
-	// Structs of the same fields can be converted.
-	to, ok1 := t.Underlying().(*types.Struct)
-	of, ok2 := from.Underlying().(*types.Struct)
-	if ok1 && ok2 && to != of && to.NumFields() == of.NumFields() {
-		for i := range to.NumFields() {
-			if mentions(to.Field(i).Type()) {
-				unite(p.object(to.Field(i)), p.object(of.Field(i)))
-			}
-		}
-	}
+	// Pointers to structs of the same fields can be converted too.
+	p.uniteFields(dst, deref(t.Underlying()), p.nodeOf(n.Args[0]), deref(from.Underlying()))
 }
 
 func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
@@ -415,17 +439,6 @@ func (p *program) visitStructLiteral(n *ast.CompositeLit, s *types.Struct, whole
 		if field == nil {
 			continue
 		}
-		var dst *node
-		switch {
-		case field.Pkg() != nil && field.Pkg().Path() == "time":
-			// C, of a channel's type.
-		case mentions(origin(field).Type()):
-			dst = p.object(field)
-		case mentions(field.Type()):
-			dst = whole
-		default:
-			dst = p.definedNode(field.Type())
-		}
-		p.flow(dst, field.Type(), e)
+		p.flow(p.fieldNode(field, whole), field.Type(), e)
 	}
 }

@@ -36,13 +36,7 @@ func (p *program) visit(f *ast.File) {
 				p.flow(p.part(n.Chan, ch.Elem()), ch.Elem(), n.Value)
 			}
 		case *ast.RangeStmt:
-			for _, v := range []ast.Expr{n.Key, n.Value} {
-				if v != nil {
-					if t := p.typeOf(v); t != nil && mentions(t) {
-						unite(p.nodeOf(v), p.nodeOf(n.X))
-					}
-				}
-			}
+			p.visitRange(n)
 		case *ast.IndexExpr:
 			if t := p.typeOf(n.X); t != nil {
 				if m, ok := t.Underlying().(*types.Map); ok {
@@ -76,6 +70,62 @@ func (p *program) visit(f *ast.File) {
 		}
 		return true
 	})
+}
+
+// visitRange unites what is ranged over with what its values are assigned to. Only a
+// variable that is declared elsewhere can have another type than the elements.
+func (p *program) visitRange(n *ast.RangeStmt) {
+	whole := p.nodeOf(n.X)
+	for i, v := range []ast.Expr{n.Key, n.Value} {
+		if v == nil {
+			continue
+		}
+		t := p.typeOf(v)
+		if t == nil {
+			continue
+		}
+		dst := p.nodeOf(v)
+		unite(dst, whole)
+		if from := rangeType(p.typeOf(n.X), i); from != nil && n.Tok == token.ASSIGN {
+			if isBox(t) {
+				p.box(whole, from, t)
+				continue
+			}
+			p.uniteFields(dst, t, whole, from)
+		}
+	}
+}
+
+// rangeType returns the type of the first or second value of a range over x, or nil.
+func rangeType(x types.Type, i int) types.Type {
+	if x == nil {
+		return nil
+	}
+	var pair [2]types.Type
+	switch u := x.Underlying().(type) {
+	case *types.Slice:
+		pair[1] = u.Elem()
+	case *types.Array:
+		pair[1] = u.Elem()
+	case *types.Pointer:
+		if a, ok := u.Elem().Underlying().(*types.Array); ok {
+			pair[1] = a.Elem()
+		}
+	case *types.Map:
+		pair = [2]types.Type{u.Key(), u.Elem()}
+	case *types.Chan:
+		pair[0] = u.Elem()
+	case *types.Signature: // an iterator
+		if u.Params().Len() != 1 {
+			return nil
+		}
+		yield, ok := u.Params().At(0).Type().Underlying().(*types.Signature)
+		if !ok || i >= yield.Params().Len() {
+			return nil
+		}
+		return yield.Params().At(i).Type()
+	}
+	return pair[i]
 }
 
 func (p *program) visitFuncDecl(n *ast.FuncDecl) {

@@ -16,3 +16,10 @@ func Start() *time.Timer         { return nil }
 func Print(...any)               {}
 func Use(Clock)                  {}
 func First[T any](ts ...T) (t T) { return ts[0] }
+
+type Pair struct {
+	T *time.Timer
+	N int
+}
+
+func Named(Fake) {}
