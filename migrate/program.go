@@ -63,7 +63,8 @@ type program struct {
 	claimed map[key]bool                // mentions of which the owner is known
 	elided  map[*ast.CompositeLit]*node // literals whose type is not written
 	marks   map[key]*mark
-	methods map[string][]*node // by name, of those whose types have a timer
+	unseen  map[string]*ast.File // files that were not type-checked, by name
+	methods map[string][]*node   // by name, of those whose types have a timer
 
 	api      map[types.Type]bool // what other modules can get at
 	apiNames map[key]bool        // where types of api are declared
@@ -113,6 +114,7 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 		claimed: make(map[key]bool),
 		elided:  make(map[*ast.CompositeLit]*node),
 		marks:   make(map[key]*mark),
+		unseen:  make(map[string]*ast.File),
 		methods: make(map[string][]*node),
 
 		api:      make(map[types.Type]bool),

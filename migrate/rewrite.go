@@ -100,10 +100,10 @@ func (p *program) nameIn(f *file) (name string, imported bool) {
 
 // taken reports whether the name means something in the file, or in the file's
 // package, or is declared somewhere in the file: an import of that name would not
-// compile, or be shadowed there.
+// compile, or be shadowed there. What the build leaves out is of the package too.
 func (p *program) taken(f *file, name string) bool {
 	for _, pkg := range f.in {
-		if pkg.Types.Scope().Lookup(name) != nil {
+		if pkg.Types.Scope().Lookup(name) != nil || p.declaresUnseen(pkg, name) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,15 +19,10 @@ func (p *program) blockUnseen() {
 		pos  token.Pos
 	}
 	used := make(map[name]where)
-	fset := p.fset
 	for _, pkg := range p.pkgs {
 		for _, file := range pkg.Unseen {
-			src, err := p.readFile(file)
-			if err != nil {
-				continue
-			}
-			f, err := parser.ParseFile(fset, file, src, parser.SkipObjectResolution)
-			if f == nil || err != nil || !importsPath(f, "time") {
+			f := p.parseUnseen(file)
+			if f == nil || !importsPath(f, "time") {
 				continue
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
@@ -50,6 +46,55 @@ func (p *program) blockUnseen() {
 			}
 		}
 	}
+}
+
+// parseUnseen parses a file that was not type-checked. It returns nil for one that
+// cannot be parsed.
+func (p *program) parseUnseen(name string) *ast.File {
+	if f, ok := p.unseen[name]; ok {
+		return f
+	}
+	var f *ast.File
+	if src, err := p.readFile(name); err == nil {
+		if f, err = parser.ParseFile(p.fset, name, src, parser.SkipObjectResolution); err != nil {
+			f = nil
+		}
+	}
+	p.unseen[name] = f
+	return f
+}
+
+// declaresUnseen reports whether a file of the package that was not type-checked
+// declares the name for the whole package.
+func (p *program) declaresUnseen(pkg *Package, name string) bool {
+	for _, file := range pkg.Unseen {
+		f := p.parseUnseen(file)
+		if f == nil || f.Name.Name != pkg.Types.Name() {
+			continue
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && d.Name.Name == name {
+					return true
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						if spec.Name.Name == name {
+							return true
+						}
+					case *ast.ValueSpec:
+						if slices.ContainsFunc(spec.Names, func(id *ast.Ident) bool { return id.Name == name }) {
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	return false
 }
 
 // blockBubbles keeps contexts as they are that a test may make inside a bubble of

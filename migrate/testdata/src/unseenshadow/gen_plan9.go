@@ -1,0 +1,3 @@
+package main
+
+const tickless2 = "a name of another package"
