@@ -180,6 +180,10 @@ func (p *program) visitCall(n *ast.CallExpr) {
 			p.flowResult(dst, pt, n.Args[0], i)
 			continue
 		}
+		if p.printed(n, sig, i) {
+			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), neverStopped)
+			continue
+		}
 		p.flow(dst, pt, n.Args[i])
 		if third != "" && isBox(pt) {
 			if from := p.typeOf(n.Args[i]); from != nil && mentions(from) {
@@ -187,6 +191,42 @@ func (p *program) visitCall(n *ast.CallExpr) {
 			}
 		}
 	}
+}
+
+// printed reports whether the i-th argument of a call is one of NewTimer or NewTicker
+// that is handed as one of any number of interface values to a function that is not
+// looked at, such as fmt.Print: nobody can stop it.
+func (p *program) printed(n *ast.CallExpr, sig *types.Signature, i int) bool {
+	if !sig.Variadic() || i < sig.Params().Len()-1 || n.Ellipsis.IsValid() {
+		return false
+	}
+	if pt := paramType(sig, i, false); pt == nil || !isBox(pt) || hasMethod(pt, "Stop") {
+		return false
+	}
+	made, ok := ast.Unparen(n.Args[i]).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	maker, ok := ast.Unparen(made.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	if path, name := constructor(p.pkg.Info.Uses[maker.Sel]); path != "time" || name != "NewTimer" && name != "NewTicker" {
+		return false
+	}
+	var id *ast.Ident
+	switch fun := ast.Unparen(n.Fun).(type) {
+	case *ast.Ident:
+		id = fun
+	case *ast.SelectorExpr:
+		id = fun.Sel
+	default:
+		return false
+	}
+	if obj := p.pkg.Info.Uses[id]; obj == nil || obj.Pkg() == nil || p.set[obj.Pkg().Path()] {
+		return false
+	}
+	return true
 }
 
 func paramType(sig *types.Signature, i int, spread bool) types.Type {

@@ -95,11 +95,13 @@ func (p *program) report() *Report {
 	return r
 }
 
+const neverStopped = "never stopped: in package time it is garbage when nobody refers to it any more, here it stays until it fires"
+
 // settle decides about a class, and notes the replacements if it is rewritten.
 func (p *program) settle(c *node) {
 	slices.SortFunc(c.blocks, func(a, b block) int { return comparePositions(p.position(a.pos), p.position(b.pos)) })
 	if len(c.blocks) == 0 && c.news.IsValid() && !c.stopped {
-		c.block(c.news, "never stopped: in package time it is garbage when nobody refers to it any more, here it stays until it fires")
+		c.block(c.news, neverStopped)
 	}
 	tests, worth := true, false
 	for _, s := range c.sites {

@@ -1,0 +1,28 @@
+package handed
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"foreign/clock"
+)
+
+// What is made for an argument is not stopped, although what is taken out of the
+// pool is.
+func print(d time.Duration) string {
+	clock.Print(time.NewTicker(d))             // want `time.NewTicker is left: never stopped`
+	return fmt.Sprintf("%T", time.NewTimer(d)) // want `time.NewTimer is left: never stopped`
+}
+
+var pool = sync.Pool{New: func() any { return time.NewTimer(time.Hour) }} // want `can be`
+
+func get() *time.Timer { return pool.Get().(*time.Timer) }
+
+func put(d time.Duration) {
+	get().Stop()
+	pool.Put(time.NewTimer(d)) // want `can be`
+	t := time.NewTimer(d)      // want `can be`
+	fmt.Println(t)
+	t.Stop()
+}
