@@ -29,7 +29,8 @@
 //   - it is part of the API of a package, unless that is internal or a program; so is
 //     what an exported type promotes, or an exported function hands out
 //   - it is held or copied by value, or becomes an unsafe.Pointer
-//   - len or cap is taken of its channel
+//   - len or cap is taken of its channel, or its channel gets to a variable or the like
+//     and len or cap is taken of some channel of times
 //   - it is a NewTimer or NewTicker that nothing stops
 //   - it becomes an interface value of a function's that is not known to be harmless
 //   - it is in a file that is generated, uses cgo, or imports package time with a dot

@@ -391,11 +391,7 @@ func (p *program) visitBuiltin(n *ast.CallExpr, name string) {
 			p.flow(p.part(n.Args[0], m.Key()), m.Key(), n.Args[1])
 		}
 	case "len", "cap":
-		if sel, ok := ast.Unparen(n.Args[0]).(*ast.SelectorExpr); ok && sel.Sel.Name == "C" {
-			if timerType(deref(p.typeOf(sel.X))) != "" {
-				p.nodeOf(sel.X).block(n.Pos(), name+" of its channel, which is always 0 in package time, shows a buffer of one")
-			}
-		}
+		p.visitLength(n, name)
 	}
 }
 

@@ -73,6 +73,11 @@ type program struct {
 	// that make timers of them again.
 	boxed, unboxed []*node
 
+	// lengths are where len or cap is taken of a channel that may be a timer's,
+	// channels the timers whose channel gets to a variable or the like.
+	lengths  []token.Pos
+	channels []*node
+
 	// What is being visited.
 
 	pkg  *Package
@@ -136,6 +141,7 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 	}
 	p.unifyMethods()
 	p.unifyBoxes()
+	p.blockLengths()
 	p.blockUnclaimed()
 	p.blockUnseen()
 	p.blockBubbles()

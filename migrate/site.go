@@ -47,6 +47,7 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 		p.addMark(n)
 		return
 	}
+	p.visitChannel(n, stack)
 	sel := p.pkg.Info.Selections[n]
 	if sel == nil || sel.Kind() == types.FieldVal {
 		return

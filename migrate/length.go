@@ -1,0 +1,130 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// visitLength looks at a call of len or cap: that of a timer's channel shows whether
+// the channel has a buffer.
+func (p *program) visitLength(n *ast.CallExpr, name string) {
+	arg := ast.Unparen(n.Args[0])
+	if sel, ok := arg.(*ast.SelectorExpr); ok && p.isChannel(sel) {
+		p.channelOwner(sel).block(n.Pos(), name+" of its channel, which is always 0 in package time, shows a buffer of one")
+		return
+	}
+	if t := p.typeOf(arg); t != nil && mayBeChannel(t) {
+		p.lengths = append(p.lengths, n.Pos())
+	}
+}
+
+// mayBeChannel reports whether a timer's channel can have the type, or a type made from it.
+func mayBeChannel(t types.Type) bool {
+	if tp, ok := types.Unalias(t).(*types.TypeParam); ok {
+		found := false
+		iface, _ := tp.Constraint().Underlying().(*types.Interface)
+		for e := range iface.EmbeddedTypes() {
+			found = found || termMayBeChannel(e)
+		}
+		return found
+	}
+	ch, ok := t.Underlying().(*types.Chan)
+	if !ok || ch.Dir() == types.SendOnly {
+		return false
+	}
+	switch elem := types.Unalias(ch.Elem()).(type) {
+	case *types.TypeParam:
+		return true
+	case *types.Named:
+		return elem.Obj().Name() == "Time" && elem.Obj().Pkg() != nil && elem.Obj().Pkg().Path() == "time"
+	}
+	return false
+}
+
+// termMayBeChannel is mayBeChannel for what a constraint embeds.
+func termMayBeChannel(t types.Type) bool {
+	switch u := types.Unalias(t).(type) {
+	case *types.Union:
+		for term := range u.Terms() {
+			if termMayBeChannel(term.Type()) {
+				return true
+			}
+		}
+		return false
+	case *types.Named:
+		if iface, ok := u.Underlying().(*types.Interface); ok {
+			for e := range iface.EmbeddedTypes() {
+				if termMayBeChannel(e) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return mayBeChannel(t)
+}
+
+// isChannel reports whether a selector selects a timer's channel.
+func (p *program) isChannel(n *ast.SelectorExpr) bool {
+	sel := p.pkg.Info.Selections[n]
+	return sel != nil && sel.Kind() == types.FieldVal && sel.Obj().Name() == "C" &&
+		sel.Obj().Pkg() != nil && sel.Obj().Pkg().Path() == "time"
+}
+
+// channelOwner returns the node of the timer whose channel is selected. It may be nil.
+func (p *program) channelOwner(n *ast.SelectorExpr) *node {
+	return p.receiver(n, p.pkg.Info.Selections[n])
+}
+
+// visitChannel notes a timer whose channel is more than received from.
+func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
+	if !p.isChannel(n) {
+		return
+	}
+	var child ast.Node = n
+	at := len(stack) - 1
+	for ; at > 0; at-- {
+		paren, ok := stack[at].(*ast.ParenExpr)
+		if !ok {
+			break
+		}
+		child = paren
+	}
+	switch parent := stack[at].(type) {
+	case *ast.UnaryExpr:
+		if parent.Op == token.ARROW {
+			return
+		}
+	case *ast.BinaryExpr: // == or !=
+		return
+	case *ast.RangeStmt:
+		if parent.X == child {
+			return
+		}
+	case *ast.AssignStmt:
+		for _, l := range parent.Lhs {
+			if l == child {
+				return
+			}
+		}
+	case *ast.CallExpr:
+		if name := builtinName(p.pkg.Info, parent); name == "len" || name == "cap" {
+			return
+		}
+	}
+	if m := p.channelOwner(n); m != nil {
+		p.channels = append(p.channels, m)
+	}
+}
+
+// blockLengths leaves timers whose channels get elsewhere, if len or cap is taken
+// somewhere of a channel that may be one of them: channels are not followed.
+func (p *program) blockLengths() {
+	if len(p.lengths) == 0 {
+		return
+	}
+	for _, n := range p.channels {
+		n.block(p.lengths[0], "len or cap is taken there of a channel that may be its own, and shows a buffer of one")
+	}
+}

@@ -1,0 +1,11 @@
+package lengths
+
+import "time"
+
+func any[T interface{}](c <-chan T) int { return len(c) }
+
+func generic() int {
+	t := time.NewTimer(1) // want `is left: len or cap is taken there`
+	t.Stop()
+	return any(t.C)
+}
