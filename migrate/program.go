@@ -18,7 +18,8 @@ type Package struct {
 
 	// Unseen are the Go files of the package's folder that are not among Files:
 	// those for other systems, and the tests where only the package itself was
-	// loaded. They are not changed, and what they use of the package is not either.
+	// loaded. They are not changed, and neither is what they may use of the package,
+	// and of what other packages export.
 	Unseen []string
 	// Untouched says that the package is there to be looked at, not to be changed.
 	Untouched bool
@@ -37,6 +38,10 @@ type Options struct {
 	Worth bool
 	// ReadFile reads a file by its name: os.ReadFile if it is nil.
 	ReadFile func(name string) ([]byte, error)
+
+	// Unseen are Go files of the module that are in no folder of the packages, all
+	// for other systems. What they may use is not changed.
+	Unseen []string
 
 	// alone says that nothing is known of the packages that import these.
 	alone bool

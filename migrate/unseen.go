@@ -11,27 +11,37 @@ import (
 )
 
 // blockUnseen keeps as they are the types that a file may use which was not
-// type-checked: one for another system, or a test. It goes by names, among files
-// that import package time.
+// type-checked: one for another system, or a test. It goes by names: any of the file's
+// own package, and exported ones of all packages.
 func (p *program) blockUnseen() {
-	type where struct {
-		file string
-		pos  token.Pos
+	used := make(map[name]token.Pos) // those of all packages have no path
+	look := func(file, path string) {
+		f := p.parseUnseen(file)
+		if f == nil || p.opts.alone && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
+			return // most tests: what they use by its name only can have either type
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && (n.Sel.Name == "Timer" || n.Sel.Name == "Ticker") {
+					return false // a field of that name may be embedded elsewhere
+				}
+			case *ast.Ident:
+				used[name{path, n.Name}] = n.Pos()
+				if n.IsExported() {
+					used[name{"", n.Name}] = n.Pos()
+				}
+			}
+			return true
+		})
 	}
-	used := make(map[name]where)
 	for _, pkg := range p.pkgs {
 		for _, file := range pkg.Unseen {
-			f := p.parseUnseen(file)
-			if f == nil || !importsPath(f, "time") {
-				continue
-			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok {
-					used[name{pkg.Path, id.Name}] = where{file, id.Pos()}
-				}
-				return true
-			})
+			look(file, pkg.Path)
 		}
+	}
+	for _, file := range p.opts.Unseen {
+		look(file, "")
 	}
 	if len(used) == 0 {
 		return
@@ -40,9 +50,13 @@ func (p *program) blockUnseen() {
 		if n.parent != nil {
 			continue
 		}
-		for _, name := range n.names {
-			if w, ok := used[name]; ok {
-				n.block(w.pos, name.name+" may be used there, in a file that was not looked at")
+		for _, known := range n.names {
+			pos, ok := used[known]
+			if !ok {
+				pos, ok = used[name{"", known.name}]
+			}
+			if ok {
+				n.block(pos, known.name+" may be used there, in a file that was not looked at")
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,13 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err := compileErrors(loaded); err != nil {
 		return nil, err
 	}
-	p.Report = migrate.Analyze(pc.Fset, convert(loaded, named), cfg.Options)
+	opts := cfg.Options
+	other, err := otherFiles(module.Dir, loaded)
+	if err != nil {
+		return nil, err
+	}
+	opts.Unseen = slices.Concat(opts.Unseen, other)
+	p.Report = migrate.Analyze(pc.Fset, convert(loaded, named), opts)
 	if p.Requires, err = requires(module.GoMod); err != nil {
 		return nil, err
 	}
@@ -80,6 +87,41 @@ func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *package
 		pc.BuildFlags = []string{"-tags=" + cfg.Tags}
 	}
 	return pc
+}
+
+// otherFiles returns the Go files of a module that are in folders where the build
+// leaves out all of them.
+func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
+	known := make(map[string]bool)
+	for _, pkg := range loaded {
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
+			known[filepath.Dir(file)] = true
+		}
+	}
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			name := d.Name()
+			if path == root {
+				return nil
+			}
+			if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
+				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+				return fs.SkipDir // another module
+			}
+			return nil
+		}
+		if filepath.Ext(path) == ".go" && !known[filepath.Dir(path)] {
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
 }
 
 // matched returns the paths of the packages that the patterns match, and their

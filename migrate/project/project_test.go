@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,5 +221,67 @@ func TestProject_Refuses(t *testing.T) {
 	cancel()
 	if _, err := project.Load(ctx, project.Config{Dir: dir, Env: env()}); err == nil {
 		t.Error("a context that has ended is not noticed")
+	}
+}
+
+// TestProject_Unseen has files for another system use what other packages export.
+func TestProject_Unseen(t *testing.T) {
+	dir := t.TempDir()
+	for name, src := range map[string]string{
+		"go.mod": "module example.com/unseen\n\ngo 1.25\n",
+		"internal/a/a.go": `package a
+
+import "time"
+
+type Conn struct {
+	Idle *time.Timer
+	Free *time.Timer
+}
+
+func Start() *time.Timer { return time.AfterFunc(1, nil) }
+
+func (c *Conn) fill() { c.Idle = time.AfterFunc(1, nil) }
+
+func (c *Conn) free() { c.Free = time.AfterFunc(1, nil) }
+`,
+		"b/b.go": "package b\n",
+		"b/b_plan9.go": `package b
+
+import "example.com/unseen/internal/a"
+
+func own() { x := a.Start(); x.Stop() }
+`,
+		"c/c_plan9.go": `package c
+
+import "example.com/unseen/internal/a"
+
+func own(c *a.Conn) { c.Idle.Stop() }
+`,
+		"other/go.mod":     "module example.com/other\n\ngo 1.25\n",
+		"other/o_plan9.go": "package other\n\nvar Free = 1\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(src), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, s := range load(t, dir, migrate.Options{}, "./...").Report.Sites {
+		reason := ""
+		if !s.Rewritten() {
+			reason = s.Left[0].Text + ": " + filepath.Base(s.Left[0].Pos.Filename)
+		}
+		got = append(got, reason)
+	}
+	want := []string{
+		"Start may be used there, in a file that was not looked at: b_plan9.go",
+		"Idle may be used there, in a file that was not looked at: c_plan9.go",
+		"",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("reasons %q, want %q", got, want)
 	}
 }
