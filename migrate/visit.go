@@ -355,6 +355,7 @@ func (p *program) visitSwitch(n *ast.SwitchStmt) {
 }
 
 func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
+	p.blockDuplicates(n)
 	for _, s := range n.Body.List {
 		clause := s.(*ast.CaseClause)
 		for _, e := range clause.List {
@@ -370,4 +371,75 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 			}
 		}
 	}
+}
+
+// blockDuplicates leaves what has a case in a type switch where the type that it would
+// have has one too.
+func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
+	var timers, others []ast.Expr
+	for _, s := range n.Body.List {
+		for _, e := range s.(*ast.CaseClause).List {
+			switch t := p.typeOf(e); {
+			case t == nil:
+			case mentions(t):
+				timers = append(timers, e)
+			default:
+				others = append(others, e)
+			}
+		}
+	}
+	for _, e := range timers {
+		for _, o := range others {
+			if becomes(p.typeOf(e), p.typeOf(o)) {
+				p.expression(e).block(o.Pos(), "a type switch has a case for package timer's type too")
+			}
+		}
+	}
+}
+
+// becomes reports whether t may be u when its timers are package timer's. It does not
+// look into structs, interfaces and functions.
+func becomes(t, u types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		u, ok := types.Unalias(u).(*types.Named)
+		if !ok || t.TypeArgs().Len() != u.TypeArgs().Len() {
+			return false
+		}
+		for i := range t.TypeArgs().Len() {
+			if !becomes(t.TypeArgs().At(i), u.TypeArgs().At(i)) {
+				return false
+			}
+		}
+		if timerType(t) != "" {
+			pkg := u.Obj().Pkg()
+			return pkg != nil && pkg.Path() == TimerPath && u.Obj().Name() == t.Obj().Name() || types.Identical(t, u)
+		}
+		return t.Origin().Obj() == u.Origin().Obj()
+	case *types.Pointer:
+		u, ok := types.Unalias(u).(*types.Pointer)
+		return ok && becomes(t.Elem(), u.Elem())
+	case *types.Slice:
+		u, ok := types.Unalias(u).(*types.Slice)
+		return ok && becomes(t.Elem(), u.Elem())
+	case *types.Array:
+		u, ok := types.Unalias(u).(*types.Array)
+		return ok && t.Len() == u.Len() && becomes(t.Elem(), u.Elem())
+	case *types.Chan:
+		u, ok := types.Unalias(u).(*types.Chan)
+		return ok && t.Dir() == u.Dir() && becomes(t.Elem(), u.Elem())
+	case *types.Map:
+		u, ok := types.Unalias(u).(*types.Map)
+		return ok && becomes(t.Key(), u.Key()) && becomes(t.Elem(), u.Elem())
+	case *types.Signature:
+		_, ok := types.Unalias(u).(*types.Signature)
+		return ok
+	case *types.Struct:
+		_, ok := types.Unalias(u).(*types.Struct)
+		return ok
+	case *types.Interface:
+		_, ok := types.Unalias(u).(*types.Interface)
+		return ok
+	}
+	return types.Identical(t, u)
 }

@@ -6,3 +6,5 @@ import "time"
 type Timer struct{}
 
 func AfterFunc(time.Duration, func()) *Timer { return nil }
+
+func (t *Timer) Stop() bool { return true }
