@@ -36,6 +36,7 @@
 //   - it is in a file that is generated, uses cgo, or imports package time with a dot
 //   - it is in a file that looks for goroutines that were left behind
 //   - a file may use it, by its name, that the build leaves out
+//   - it gets to a type switch that has a case for package timer's type too
 //   - a context may be made inside a testing/synctest bubble
 //
 // What the rewritten program then does differently is in docs/migrating.md.
@@ -47,8 +48,9 @@
 //
 // # Limits
 //
-// Reflection, assembly, and files for other systems are not looked through; what they
-// may use by name is left. Exported identifiers of internal packages may be used by
+// Reflection, assembly, and files for other systems are not looked through; what files
+// for other systems may use by name is left. What prints a type or reflects on it shows
+// the new one. Exported identifiers of internal packages may be used by
 // other modules in folders below: these are not seen.
 //
 // # Complexity
