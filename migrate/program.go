@@ -144,6 +144,7 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 			p.visit(f)
 		}
 	}
+	p.blockConstrained()
 	p.unifyMethods()
 	p.unifyBoxes()
 	p.blockLengths()

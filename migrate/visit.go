@@ -37,7 +37,10 @@ func (p *program) visit(f *ast.File) {
 			}
 		case *ast.RangeStmt:
 			p.visitRange(n)
+		case *ast.IndexListExpr:
+			p.visitInstantiation(n.X, n.Indices)
 		case *ast.IndexExpr:
+			p.visitInstantiation(n.X, []ast.Expr{n.Index})
 			if t := p.typeOf(n.X); t != nil {
 				if m, ok := t.Underlying().(*types.Map); ok {
 					p.flow(p.part(n.X, m.Key()), m.Key(), n.Index)

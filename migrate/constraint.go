@@ -1,0 +1,107 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+)
+
+// blockConstrained leaves what is a type argument where the constraint names types
+// that are made of timers: constraints are not rewritten.
+func (p *program) blockConstrained() {
+	for _, pkg := range p.pkgs {
+		p.pkg = pkg
+		for id, inst := range pkg.Info.Instances {
+			params := typeParams(pkg.Info.Uses[id])
+			for i := range params.Len() {
+				if i < inst.TypeArgs.Len() && namesTimers(params.At(i).Constraint()) {
+					p.blockArgument(id, inst.TypeArgs.At(i))
+				}
+			}
+		}
+	}
+}
+
+// namesTimers reports whether a constraint, or one that it embeds, lists a type that
+// is made of timers.
+func namesTimers(t types.Type) bool {
+	switch u := types.Unalias(t).(type) {
+	case *types.Union:
+		for term := range u.Terms() {
+			if namesTimers(term.Type()) {
+				return true
+			}
+		}
+		return false
+	case *types.Named:
+		if timerType(u) != "" {
+			return true
+		}
+	}
+	if iface, ok := t.Underlying().(*types.Interface); ok {
+		for e := range iface.EmbeddedTypes() {
+			if namesTimers(e) {
+				return true
+			}
+		}
+		return false
+	}
+	return mentions(t) || mentions(t.Underlying())
+}
+
+// blockArgument leaves the timers that a type argument is made of.
+func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
+	reason := "a type parameter of " + id.Name + " names its types"
+	walkType(arg, func(t types.Type) {
+		named, ok := t.(*types.Named)
+		if !ok || timerType(named) != "" {
+			return
+		}
+		p.definedNode(named).block(id.Pos(), reason)
+		if s, ok := named.Origin().Underlying().(*types.Struct); ok {
+			for f := range s.Fields() {
+				if mentions(f.Type()) && p.set[f.Pkg().Path()] {
+					p.object(f).block(id.Pos(), reason)
+				}
+			}
+		}
+	})
+}
+
+// visitInstantiation leaves the timers that are written in type arguments, where a
+// constraint names such types.
+func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
+	var id *ast.Ident
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		id = x
+	case *ast.SelectorExpr:
+		id = x.Sel
+	default:
+		return
+	}
+	params := typeParams(p.pkg.Info.Uses[id])
+	for i, arg := range args {
+		if i >= params.Len() || !namesTimers(params.At(i).Constraint()) {
+			continue
+		}
+		ast.Inspect(arg, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && timerName(p.pkg.Info.Uses[sel.Sel]) != "" {
+				p.expression(sel).block(id.Pos(), "a type parameter of "+id.Name+" names its types")
+			}
+			return true
+		})
+	}
+}
+
+// typeParams returns the type parameters of a generic type or function.
+func typeParams(obj types.Object) *types.TypeParamList {
+	switch obj := obj.(type) {
+	case *types.TypeName:
+		if named, ok := types.Unalias(obj.Type()).(*types.Named); ok {
+			return named.Origin().TypeParams()
+		}
+	case *types.Func:
+		return obj.Origin().Signature().TypeParams()
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package constraints
+
+import "time"
+
+type num[T ~struct{ t *time.Timer }] struct{ v T }
+
+type arg struct{ t *time.Timer }
+
+func typed() {
+	x := num[arg]{arg{time.AfterFunc(1, nil)}} // want `is left: a type parameter of num names its types`
+	_ = x
+}
+
+func one[T interface{ ~struct{ t *time.Timer } }](T) {}
+
+type inferred struct{ t *time.Timer }
+
+func called() {
+	one(inferred{time.AfterFunc(1, nil)}) // want `is left: a type parameter of one names its types`
+}
+
+type either interface{ *time.Timer | *time.Ticker }
+
+type holder[T either] struct{ v T }
+
+func held() {
+	h := holder[*time.Timer]{time.AfterFunc(1, nil)} // want `is left: a type parameter of holder names its types`
+	h.v.Stop()
+}
+
+type list []*time.Timer
+
+func all[S ~[]*time.Timer](S) {}
+
+func lists() {
+	all(list{time.AfterFunc(1, nil)}) // want `is left: a type parameter of all names its types`
+}
+
+type free struct{ t *time.Timer }
+
+type any[T interface{}] struct{ v T }
+
+func freely() {
+	x := any[free]{free{time.AfterFunc(1, nil)}} // want `can be`
+	_ = x
+}
