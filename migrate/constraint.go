@@ -105,3 +105,24 @@ func typeParams(obj types.Object) *types.TypeParamList {
 	}
 	return nil
 }
+
+// visitTypeParams unites the methods that constraints ask for with their types.
+func (p *program) visitTypeParams(list *ast.FieldList) {
+	if list == nil {
+		return
+	}
+	ast.Inspect(list, func(n ast.Node) bool {
+		iface, ok := n.(*ast.InterfaceType)
+		if !ok {
+			return true
+		}
+		for _, field := range iface.Methods.List {
+			for _, id := range field.Names {
+				if obj := p.pkg.Info.Defs[id]; obj != nil && mentions(obj.Type()) {
+					p.claim(field.Type, p.object(obj))
+				}
+			}
+		}
+		return true
+	})
+}

@@ -12,6 +12,7 @@ func (p *program) visit(f *ast.File) {
 		p.here = n.Pos()
 		switch n := n.(type) {
 		case *ast.FuncDecl:
+			p.visitTypeParams(n.Type.TypeParams)
 			p.visitFuncDecl(n)
 		case *ast.FuncLit:
 			if mentions(p.typeOf(n)) {
@@ -20,6 +21,7 @@ func (p *program) visit(f *ast.File) {
 				p.claimFields(n.Type.Results, fn)
 			}
 		case *ast.TypeSpec:
+			p.visitTypeParams(n.TypeParams)
 			p.visitTypeSpec(n, stack)
 		case *ast.ValueSpec:
 			p.visitValueSpec(n, stack)

@@ -44,3 +44,20 @@ func freely() {
 	x := any[free]{free{time.AfterFunc(1, nil)}} // want `can be`
 	_ = x
 }
+
+type method struct{ t *time.Timer }
+
+func (m method) M() *time.Timer { return m.t }
+
+func asks[T interface{ M() *time.Timer }](x T) { x.M().Stop() }
+
+type asking[T interface{ N() *time.Timer }] struct{ v T }
+
+type other struct{}
+
+func (other) N() *time.Timer { return time.AfterFunc(1, nil) } // want `can be`
+
+func asked() {
+	asks(method{time.AfterFunc(1, nil)}) // want `can be`
+	_ = asking[other]{}
+}
