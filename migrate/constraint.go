@@ -6,14 +6,20 @@ import (
 )
 
 // blockConstrained leaves what is a type argument where the constraint names types
-// that are made of timers: constraints are not rewritten.
+// that are made of timers: constraints are not rewritten. It unites the methods that a
+// constraint asks for with the type argument's, which may be another module's.
 func (p *program) blockConstrained() {
 	for _, pkg := range p.pkgs {
 		p.pkg = pkg
 		for id, inst := range pkg.Info.Instances {
 			params := typeParams(pkg.Info.Uses[id])
 			for i := range params.Len() {
-				if i < inst.TypeArgs.Len() && namesTimers(params.At(i).Constraint()) {
+				if i >= inst.TypeArgs.Len() {
+					break
+				}
+				p.here = id.Pos()
+				p.box(nil, inst.TypeArgs.At(i), params.At(i).Constraint())
+				if namesTimers(params.At(i).Constraint()) {
 					p.blockArgument(id, inst.TypeArgs.At(i))
 				}
 			}

@@ -23,3 +23,7 @@ type Pair struct {
 }
 
 func Named(Fake) {}
+
+type Starter struct{}
+
+func (Starter) Start() *time.Timer { return nil }
