@@ -258,10 +258,7 @@ func (m *wheelModel) bits(n int) int64 { return m.src.int63() >> (63 - m.src.int
 // deadline draws one of the kinds that matter.
 func (m *wheelModel) deadline() int64 {
 	if i, ok := m.firstDue(); ok && m.src.intn(4) == 0 {
-		// A turn after the expiration of the bucket that is being drained.
-		p := m.w.arena.Place(i)
-		turn := int64(m.size) << (uint(p>>m.w.slotBits) * m.w.slotBits)
-		return satMul(satAdd(m.w.arena.Expiration(m.w.bucketOf(i)), max(turn, 0)), m.tick)
+		return m.again(i)
 	}
 	off := m.src.int63() % m.tick
 	span := int64(1) // of a random level, in ticks
@@ -294,6 +291,19 @@ func (m *wheelModel) deadline() int64 {
 			return math.MinInt64 + m.src.int63()
 		}
 	}
+}
+
+// again returns the next tick for which entry i's bucket stands, once the clock is past
+// its slot; and a turn later, while it is not.
+func (m *wheelModel) again(i bucket.Index) int64 {
+	p := m.w.arena.Place(i)
+	bits := uint(p>>m.w.slotBits) * m.w.slotBits
+	at, mask := m.w.clock>>bits, int64(m.w.slotMask)
+	next := satAdd(at, 1+(int64(p)-at-1)&mask)
+	if next > math.MaxInt64>>bits {
+		return math.MaxInt64
+	}
+	return satMul(next<<bits, m.tick)
 }
 
 func (m *wheelModel) placed(i bucket.Index) {
@@ -616,6 +626,9 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 				m.cov.hit("empty bucket expired")
 			}
 			m.w.Expire(x.b, x.expiration)
+			if i, ok := m.firstDue(); ok && draining {
+				m.add(m.again(i))
+			}
 			return 0, true
 		}
 	}
@@ -709,7 +722,7 @@ func (m *wheelModel) step() {
 		m.work(m.src.intn(3) == 0)
 	case op < 236:
 		m.burst()
-	case op < 244:
+	case op < 240:
 		m.discard()
 	case op < 245:
 		if len(m.live) > 2*bucket.ChunkSize {
