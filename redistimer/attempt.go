@@ -166,13 +166,16 @@ func (a *attempt) skip(now int64) error {
 func (a *attempt) following() (int64, bool, error) {
 	switch {
 	case a.task.Every > 0:
-		return a.due + a.task.Every.Microseconds(), true, nil
+		return min(a.due+a.task.Every.Microseconds(), farthest), true, nil
 	case a.task.Schedule == "":
 		return 0, false, nil
 	}
 	next := a.loop.w.config.schedules[a.task.Schedule].Next(time.UnixMicro(a.due))
 	if next.IsZero() {
 		return 0, false, nil
+	}
+	if next.Year() >= maxYear { // beyond some year it has no UnixMicro
+		return farthest, true, nil
 	}
 	// One that does not go on would never end.
 	return max(next.UnixMicro(), a.due+1), true, nil
@@ -245,7 +248,7 @@ func (a *attempt) failed(err error) *report {
 	var back *HandBackError
 	if !errors.As(err, &never) && errors.As(err, &back) {
 		r.op = "b"
-		r.when, _ = After(max(0, back.After)).arg()
+		r.when = delayArg(back.After)
 		return r
 	}
 	if never != nil || a.d.Attempt >= a.d.MaxAttempts {
@@ -257,11 +260,18 @@ func (a *attempt) failed(err error) *report {
 	}
 	var after *RetryAfterError
 	if errors.As(err, &after) {
-		r.when, _ = After(max(0, after.After)).arg()
+		r.when = delayArg(after.After)
 		return r
 	}
-	r.when, _ = After(a.config().delay(a.d.Attempt)).arg()
+	r.when = delayArg(a.config().delay(a.d.Attempt))
 	return r
+}
+
+// delayArg is a delay as a report has it: within what the scripts take, since what a
+// handler says must not spoil the reports of others that are sent with it.
+func delayArg(d time.Duration) string {
+	when, _ := After(min(max(0, d), maxDelay)).arg()
+	return when
 }
 
 // followingSafe is following for a report that must be made: a schedule that

@@ -110,7 +110,7 @@ func (e *NoRetryError) Unwrap() error { return e.Err }
 type RetryAfterError struct {
 	Err error
 	// After is the delay; zero is at once, and what is negative counts as zero. It
-	// is used as it is, without jitter and beyond the worker's cap.
+	// is used as it is, without jitter and beyond the worker's cap, up to 170 years.
 	After time.Duration
 }
 
@@ -132,7 +132,8 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // the delay. [HandBack] makes one.
 type HandBackError struct {
 	Err error
-	// After is the delay; zero is at once, and what is negative counts as zero.
+	// After is the delay, up to 170 years; zero is at once, and what is negative
+	// counts as zero.
 	After time.Duration
 }
 

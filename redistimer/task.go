@@ -92,8 +92,14 @@ func After(d time.Duration) When { return When{kind: whenAfter, after: d} }
 // once. The zero time, and years from 2200 on, are refused with [ErrInvalid].
 func At(t time.Time) When { return When{kind: whenAt, at: t} }
 
-// maxDelay keeps times below 2200, for they are exact until 2255.
-const maxDelay = 170 * 365 * 24 * time.Hour
+// maxDelay keeps times below maxYear, for they are exact until 2255.
+const (
+	maxYear  = 2200
+	maxDelay = 170 * 365 * 24 * time.Hour
+)
+
+// farthest is the last moment that a task can be due at, in microseconds.
+var farthest = time.Date(maxYear, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro() - 1
 
 // arg is the form in which scripts take a When: microseconds, with a plus sign
 // if they count from now.
@@ -111,7 +117,7 @@ func (w When) arg() (string, error) {
 		if w.at.IsZero() {
 			return "", invalid("the time to be due at is zero")
 		}
-		if y := w.at.Year(); y >= 2200 || y < 1 {
+		if y := w.at.Year(); y >= maxYear || y < 1 {
 			return "", invalid("the time %v is out of range", w.at)
 		}
 		return digits16(max(0, w.at.Add(time.Microsecond-1).UnixMicro())), nil
@@ -144,10 +150,14 @@ func (t *Task) check() error {
 		return invalid("task %q: the schedule's name has %d bytes, more than %d", t.Key, len(t.Schedule), MaxKey)
 	case t.MaxAttempts < 0:
 		return invalid("task %q: MaxAttempts is negative", t.Key)
-	case t.Timeout < 0:
-		return invalid("task %q: Timeout is negative", t.Key)
+	case t.Timeout < 0 || t.Timeout > maxDelay:
+		return invalid("task %q: Timeout is %v, negative or more than %v", t.Key, t.Timeout, maxDelay)
 	case t.Every < 0 || t.Every > 0 && t.Every < time.Millisecond:
 		return invalid("task %q: Every is %v, less than a millisecond", t.Key, t.Every)
+	case t.Every > maxDelay:
+		return invalid("task %q: Every is %v, more than %v", t.Key, t.Every, maxDelay)
+	case t.MissedAfter > maxDelay:
+		return invalid("task %q: MissedAfter is %v, more than %v", t.Key, t.MissedAfter, maxDelay)
 	case t.Every > 0 && t.Schedule != "":
 		return invalid("task %q has both Every and Schedule", t.Key)
 	case t.Missed > DeadMissed:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -248,6 +249,56 @@ func TestWorker_NoRetryAndRetryAfter(t *testing.T) {
 	require.Equal(t, "wrapped: gone for good", info.Failures[0].Error)
 	first, second := receive(t, times), receive(t, times)
 	require.GreaterOrEqual(t, second.Sub(first), wait)
+}
+
+// A delay beyond all bounds puts the task off as far as a task can be. It used to break
+// the script that takes reports, for all that were reported with it, or to count as
+// none.
+func TestWorker_DelaysBeyondAllBounds(t *testing.T) {
+	r := redistest.Start(t).Client()
+	t.Cleanup(func() { r.Close() })
+	c := redistimer.New(r, quiet, redistimer.WithShards(1))
+	w := redistimer.NewWorker(c)
+	var calls atomic.Int64
+	put := map[string]func(error, time.Duration) error{"retry": redistimer.RetryAfter, "back": redistimer.HandBack}
+	for name, off := range put {
+		w.Handle(name, func(context.Context, redistimer.Delivery) error {
+			calls.Add(1)
+			return off(errors.New("much later"), math.MaxInt64)
+		})
+	}
+	w.Handle("good", func(context.Context, redistimer.Delivery) error { return nil })
+	for name := range put {
+		schedule(t, c, redistimer.Task{Key: name, Handler: name}, redistimer.After(0))
+	}
+	for i := range 50 {
+		schedule(t, c, redistimer.Task{Key: fmt.Sprint(i), Handler: "good"}, redistimer.After(0))
+	}
+	start(t, w)
+	for i := range 50 {
+		gone(t, c, fmt.Sprint(i))
+	}
+	for name := range put {
+		info := becomes(t, c, name, redistimer.Pending)
+		require.Greater(t, time.Until(info.At), 100*365*24*time.Hour)
+	}
+	require.EqualValues(t, len(put), calls.Load())
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 50, st.Done)
+	require.Zero(t, st.Refused+st.Crashed)
+}
+
+func TestSchedule_RefusesTimesBeyondAllBounds(t *testing.T) {
+	c := onServer(t)
+	for _, task := range []redistimer.Task{
+		{Key: "k", Handler: "h", Every: math.MaxInt64},
+		{Key: "k", Handler: "h", Timeout: math.MaxInt64},
+		{Key: "k", Handler: "h", Missed: redistimer.DeadMissed, MissedAfter: math.MaxInt64},
+	} {
+		_, err := c.Schedule(ctx, task, redistimer.After(0))
+		require.ErrorIs(t, err, redistimer.ErrInvalid)
+	}
 }
 
 func TestDeadLetters_ListRequeuePurge(t *testing.T) {
