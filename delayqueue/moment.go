@@ -3,6 +3,8 @@ package delayqueue
 import (
 	"math"
 	"time"
+
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // Moments are nanoseconds since the queue's epoch, which is when it was made.
@@ -38,7 +40,7 @@ func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Dura
 // time, since its jitter would shuffle equal deadlines.
 func (q *Queue[T]) momentLocked(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
-	if !q.monotonic || hasMonotonic(deadline) || d == never {
+	if !q.monotonic || bubble.Monotonic(deadline) || d == never {
 		return d
 	}
 	if s := q.readSkew(); s-q.skew > skewTolerance || q.skew-s > skewTolerance {
@@ -57,10 +59,6 @@ func (q *Queue[T]) readSkew() int64 {
 	t := q.clock.Now()
 	return int64(t.Round(0).Sub(q.epoch)) - int64(t.Sub(q.epoch))
 }
-
-// hasMonotonic reports whether t has a monotonic reading, which is what
-// Round(0) takes away. (== is meant: Equal does not see the difference.)
-func hasMonotonic(t time.Time) bool { return t != t.Round(0) }
 
 // add returns a+b, saturated.
 func add(a, b int64) int64 {

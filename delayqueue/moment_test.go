@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 func TestAdd_Saturates(t *testing.T) {
@@ -26,15 +27,6 @@ func TestAdd_Saturates(t *testing.T) {
 			assert.Equal(t, want, add(a, b), "%d + %d", a, b)
 		}
 	}
-}
-
-func TestHasMonotonic(t *testing.T) {
-	now := time.Now()
-	assert.True(t, hasMonotonic(now))
-	assert.True(t, hasMonotonic(now.Add(time.Hour)))
-	assert.False(t, hasMonotonic(now.Round(0)))
-	assert.False(t, hasMonotonic(time.Time{}))
-	assert.False(t, hasMonotonic(now.Add(math.MaxInt64)), "Add drops a reading that overflows")
 }
 
 // setWall moves the wall part of t, which must have a monotonic reading and
@@ -55,7 +47,7 @@ func TestSetWall(t *testing.T) {
 	now := time.Now()
 	for _, d := range []time.Duration{time.Hour, -time.Hour} {
 		moved := setWall(now, d)
-		require.True(t, hasMonotonic(moved))
+		require.True(t, bubble.Monotonic(moved))
 		require.Zero(t, moved.Sub(now), "the monotonic reading moved")
 		require.Equal(t, d, moved.Round(0).Sub(now.Round(0)))
 	}

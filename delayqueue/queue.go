@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A Queue is a delay queue: an element comes out when its deadline has passed,
@@ -58,7 +59,7 @@ func New[T any](opts ...Option) *Queue[T] {
 	return &Queue[T]{
 		clock:     cfg.clock,
 		epoch:     epoch,
-		monotonic: hasMonotonic(epoch),
+		monotonic: bubble.Monotonic(epoch),
 		order:     newKeyHeap(),
 		slab:      newSlab[T](),
 		armed:     never,

@@ -39,18 +39,3 @@ var (
 	// full and its policy is [Reject].
 	ErrOverloaded = errors.New("executor: overloaded")
 )
-
-// await waits for done, or for ctx to end. When both hold, done wins.
-func await(ctx context.Context, done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	default:
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

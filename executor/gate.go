@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/tickless/tickless/internal/latch"
 	"go.uber.org/atomic"
 )
 
@@ -80,7 +81,7 @@ func (g *gate) shutdown(ctx context.Context) error {
 			break
 		}
 	}
-	return await(ctx, g.done)
+	return latch.Await(ctx, g.done)
 }
 
 func (g *gate) stats() Stats {

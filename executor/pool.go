@@ -7,6 +7,7 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/internal/callback"
+	"github.com/tickless/tickless/internal/latch"
 )
 
 // A Pool runs callbacks on few goroutines while they are short, and on as
@@ -136,7 +137,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	}
 	p.finishLocked()
 	p.mu.Unlock()
-	return await(ctx, p.done)
+	return latch.Await(ctx, p.done)
 }
 
 // finishLocked is called where any part of its condition may have come true.

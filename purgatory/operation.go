@@ -317,12 +317,12 @@ func (n *node[K]) expire() {
 	p, op := n.list.shard.p, d.op
 	// Counted before the operation leaves the lists: a Shutdown that no longer
 	// finds it there finds it here.
-	p.expiring.add(1)
+	p.expiring.Add(1)
 	d.completed.Store(true)
 	d.leaveLocked(expired)
 	d.mu.Unlock()
 	// Deferred, so that they run even if a callback ends the goroutine.
-	defer p.expiring.add(-1)
+	defer p.expiring.Add(-1)
 	defer p.guard(op.OnExpiration)
 	p.guard(op.OnComplete)
 }

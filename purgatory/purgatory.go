@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/timer"
 	"go.uber.org/atomic"
 )
@@ -27,7 +28,7 @@ type Purgatory[K comparable] struct {
 	// closed is set by Shutdown, before it closes the shards one by one.
 	closed atomic.Bool
 	// expiring is held by timeouts whose callbacks run.
-	expiring latch
+	expiring latch.Latch
 	// snapshots holds *[]*node[K], for lists that are being worked through.
 	snapshots sync.Pool
 }
@@ -152,7 +153,7 @@ func (p *Purgatory[K]) Shutdown(ctx context.Context) (pending []Operation[K], er
 		sh.mu.Unlock()
 		pending = takeAll(pending, ns, handedBack)
 	}
-	return pending, p.expiring.wait(ctx)
+	return pending, p.expiring.Wait(ctx)
 }
 
 func (p *Purgatory[K]) shardOf(key K) *shard[K] {

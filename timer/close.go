@@ -120,7 +120,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if err := s.poller.shutdown(ctx); err != nil {
 		return err
 	}
-	if err := s.telling.wait(ctx); err != nil {
+	if err := s.telling.Wait(ctx); err != nil {
 		return err
 	}
 	return s.hand.shutdown(ctx)

@@ -134,9 +134,9 @@ func (c *deadlineCtx) expireOnPoller() {
 	if len(later.hooks) == 0 {
 		return
 	}
-	s.telling.add(1)
+	s.telling.Add(1)
 	go func() {
-		defer s.telling.add(-1)
+		defer s.telling.Add(-1)
 		for _, l := range later.hooks {
 			tell(l.hooks, l.end)
 		}

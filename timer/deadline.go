@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/internal/bubble"
 	"github.com/tickless/tickless/timingwheel"
 )
 
@@ -78,7 +79,7 @@ func (d *Deadline) Set(t time.Time) {
 		if settled {
 			return
 		}
-		d.sh.s.limit.gather(d.sh.s.shards.made())
+		d.sh.s.gather()
 	}
 }
 
@@ -105,7 +106,7 @@ func (d *Deadline) Done() <-chan struct{} {
 		if settled {
 			return done
 		}
-		d.sh.s.limit.gather(d.sh.s.shards.made())
+		d.sh.s.gather()
 	}
 }
 
@@ -217,7 +218,7 @@ func (d *Deadline) abandon() {
 
 // momentOf turns a time into a moment of now's, without reading the clock if it can.
 func (s *Scheduler) momentOf(t time.Time) int64 {
-	if s.system && t == t.Round(0) {
+	if s.system && !bubble.Monotonic(t) {
 		// It is by the wall clock, which may have been set since the epoch.
 		at, now := s.read()
 		return deadlineAfter(now, t.Sub(at))

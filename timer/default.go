@@ -3,6 +3,8 @@ package timer
 import (
 	"sync"
 	"time"
+
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // defaultScheduler is made when it is first needed, and never closed.
@@ -22,7 +24,7 @@ func Default() *Scheduler { return defaultScheduler() }
 // a bubble, where time has no monotonic reading.
 func outside() (*Scheduler, int64) {
 	t := time.Now()
-	if t == t.Round(0) {
+	if !bubble.Monotonic(t) {
 		return nil, 0
 	}
 	s := defaultScheduler()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/callback"
+	"github.com/tickless/tickless/internal/latch"
 	"go.uber.org/atomic"
 )
 
@@ -28,9 +29,9 @@ type handOver struct {
 	jobs sync.Map // payload of the callback: *Job
 	// outstanding counts the callbacks that an executor which is not our own has
 	// yet to finish. Of our own, its Shutdown knows.
-	outstanding latch
+	outstanding latch.Latch
 	// dispatcher is held while the dispatcher lives.
-	dispatcher latch
+	dispatcher latch.Latch
 
 	mu sync.Mutex
 	// ready are callbacks that wait for the poller or the dispatcher.
@@ -169,9 +170,9 @@ func (h *handOver) watch(f func()) func() {
 	if h.own {
 		return f
 	}
-	h.outstanding.add(1)
+	h.outstanding.Add(1)
 	return func() {
-		defer h.outstanding.add(-1)
+		defer h.outstanding.Add(-1)
 		f()
 	}
 }
@@ -184,7 +185,7 @@ func (h *handOver) refused(fs ...func()) {
 	}
 	h.dropped.Add(uint64(len(fs)))
 	if !h.own {
-		h.outstanding.add(-len(fs))
+		h.outstanding.Add(-len(fs))
 	}
 	for _, f := range fs {
 		if j, ok := h.jobs.Load(funcPayload(f)); ok {
@@ -218,7 +219,7 @@ func (h *handOver) dispatch(fs ...func()) {
 	h.ready = append(h.ready, fs...)
 	if !h.dispatching {
 		h.dispatching = true
-		h.dispatcher.add(1)
+		h.dispatcher.Add(1)
 		go h.runDispatcher(new(line))
 	}
 }
@@ -234,7 +235,7 @@ func (h *handOver) runDispatcher(left *line) {
 			go h.runDispatcher(left)
 			return
 		}
-		h.dispatcher.add(-1)
+		h.dispatcher.Add(-1)
 	}()
 	for {
 		left.each(h.submitWaiting)
@@ -276,13 +277,13 @@ func (l *line) each(submit func(func())) {
 
 // shutdown waits until everything handed over has run.
 func (h *handOver) shutdown(ctx context.Context) error {
-	if err := h.dispatcher.wait(ctx); err != nil {
+	if err := h.dispatcher.Wait(ctx); err != nil {
 		return err
 	}
 	if h.own {
 		return h.exec.Shutdown(ctx)
 	}
-	return h.outstanding.wait(ctx)
+	return h.outstanding.Wait(ctx)
 }
 
 func (h *handOver) stats(st *Stats) {

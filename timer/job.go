@@ -78,7 +78,7 @@ func (s *Scheduler) startJob(f func(), p plan, d time.Duration) *Job {
 	s.hand.jobs.Store(funcPayload(j.callback), j)
 	for j.sh = s.lockShard(); !j.sh.settleLocked(d, tagNode); j.sh = s.lockShard() {
 		j.sh.unlock()
-		s.limit.gather(s.shards.made())
+		s.gather()
 	}
 	j.sh.placeLocked(now, &j.id, d, nodePayload(&j.node), tagNode)
 	// If it was due at once it has fired and started itself anew.

@@ -81,7 +81,7 @@ func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	err := k.setLocked(sh, p, key, value, now, d)
 	sh.unlock()
 	for err == errGather {
-		k.s.limit.gather(k.s.shards.made())
+		k.s.gather()
 		sh.mu.Lock()
 		err = k.setLocked(sh, p, key, value, now, d)
 		sh.unlock()

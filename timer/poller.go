@@ -10,6 +10,7 @@ import (
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
+	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/timingwheel"
 )
 
@@ -47,7 +48,7 @@ type poller struct {
 	s     *Scheduler
 	alarm alarm.Alarm
 	// up is held while the poller is awake.
-	up latch
+	up latch.Latch
 
 	mu    sync.Mutex
 	awake bool
@@ -139,7 +140,7 @@ func (p *poller) poll() {
 	p.awake, p.unfinished = true, false
 	p.armed = never
 	p.wakeups++
-	p.up.add(1)
+	p.up.Add(1)
 	p.mu.Unlock()
 	p.run(false)
 }
@@ -189,7 +190,7 @@ func (p *poller) interrupted() {
 	p.armed = p.s.now()
 	p.alarm.Reset(0)
 	p.mu.Unlock()
-	p.up.add(-1)
+	p.up.Add(-1)
 }
 
 // finish does what is left for a closed poller, on goroutines of its own, or
@@ -201,7 +202,7 @@ func (p *poller) finish(ctx context.Context) error {
 			defer close(done)
 			p.poll()
 		}()
-		if err := await(ctx, done); err != nil {
+		if err := latch.Await(ctx, done); err != nil {
 			return err
 		}
 	}
@@ -467,7 +468,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	if !worked {
 		p.emptyWakeups++
 	}
-	p.up.add(-1)
+	p.up.Add(-1)
 	return share, true
 }
 
@@ -515,10 +516,10 @@ func (p *poller) close() {
 
 // shutdown waits until nothing is left of a closed poller.
 func (p *poller) shutdown(ctx context.Context) error {
-	if err := p.up.wait(ctx); err != nil {
+	if err := p.up.Wait(ctx); err != nil {
 		return err
 	}
-	return await(ctx, p.alarm.Close())
+	return latch.Await(ctx, p.alarm.Close())
 }
 
 func (p *poller) stats(st *Stats) {

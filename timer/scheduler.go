@@ -7,6 +7,8 @@ import (
 	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"
+	"github.com/tickless/tickless/internal/bubble"
+	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/timingwheel"
 	"go.uber.org/atomic"
 )
@@ -39,7 +41,7 @@ type Scheduler struct {
 	hand   handOver
 	ctxs   ctxParents
 	// telling counts the goroutines that tell of contexts which have expired.
-	telling latch
+	telling latch.Latch
 
 	// leftover is what Close will hand back.
 	leftover struct {
@@ -98,7 +100,7 @@ func New(opts ...Option) *Scheduler {
 		s.clock = clock.System()
 	}
 	s.epoch = s.clock.Now()
-	if s.system && s.epoch != s.epoch.Round(0) { // not in a synctest bubble
+	if s.system && bubble.Monotonic(s.epoch) { // not in a synctest bubble
 		s.epoch = processEpoch
 	}
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
@@ -159,7 +161,7 @@ func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh 
 			return sh, id, err
 		}
 		sh.unlock()
-		s.limit.gather(s.shards.made())
+		s.gather()
 	}
 }
 
@@ -171,13 +173,17 @@ func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p pa
 
 func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, _ error) {
 	for err == errGather {
-		s.limit.gather(s.shards.made())
+		s.gather()
 		sh.mu.Lock()
 		id, err = sh.startWithinLocked(now, d, slack, p, tag)
 		sh.unlock()
 	}
 	return id, err
 }
+
+// gather has the next try to start a timer find whatever room there is: see
+// limit.gather.
+func (s *Scheduler) gather() { s.limit.gather(s.shards.made()) }
 
 // Len returns the number of pending timers. O(shards).
 func (s *Scheduler) Len() int {
@@ -223,7 +229,7 @@ func (s *Scheduler) now() int64 {
 // reading, so that the time since such a Scheduler's epoch is negative there; by
 // the system's clock it never is.
 func (s *Scheduler) mustBeAtHome() {
-	if now := time.Now(); now == now.Round(0) && s.epoch != s.epoch.Round(0) {
+	if bubble.Inside() && bubble.Monotonic(s.epoch) {
 		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
 			" call timer.New inside the bubble")
 	}

@@ -59,7 +59,7 @@ func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 		if done {
 			return t
 		}
-		s.limit.gather(s.shards.made())
+		s.gather()
 	}
 }
 
@@ -115,7 +115,7 @@ func (t *Ticker) Reset(d time.Duration) {
 		if done {
 			return
 		}
-		sh.s.limit.gather(sh.s.shards.made())
+		sh.s.gather()
 	}
 }
 

@@ -108,7 +108,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 		if done {
 			return active
 		}
-		sh.s.limit.gather(sh.s.shards.made())
+		sh.s.gather()
 	}
 }
 

@@ -23,9 +23,8 @@
 package alarm
 
 import (
-	"time"
-
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // An Alarm is a [clock.Alarm] that holds resources while it is set.
@@ -45,7 +44,7 @@ type Alarm interface {
 // f may take its time, but has to set the alarm again or stop it first: until then
 // what was held for the alarm is kept.
 func New(f func()) Alarm {
-	if fake() {
+	if bubble.Inside() {
 		return On(clock.System(), f)
 	}
 	return process().add(f)
@@ -53,13 +52,6 @@ func New(f func()) Alarm {
 
 // On returns an alarm of the clock's own.
 func On(c clock.Clock, f func()) Alarm { return plain{c.NewAlarm(f)} }
-
-// fake reports whether time is that of a testing/synctest bubble.
-func fake() bool { return !real(time.Now()) }
-
-// real reports whether t is a reading of the system's clock: one of a bubble's has no
-// monotonic part.
-func real(t time.Time) bool { return t != t.Round(0) }
 
 // plain is a clock's alarm.
 type plain struct{ clock.Alarm }

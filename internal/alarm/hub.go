@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A hub is what alarms share: a timer of package time with backups and, on Linux, a
@@ -133,7 +135,7 @@ func (h *hub) removeLocked(m *member) {
 func (h *hub) settleLocked(now time.Time) {
 	switch {
 	case h.armed != never && h.armed == h.set.first():
-	case !real(now):
+	case !bubble.Monotonic(now):
 		h.kickLocked()
 	default:
 		h.armLocked(h.at(now))

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"io"
 	"time"
+
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A member is an alarm of a hub's. The hub's lock guards all of it but h and f.
@@ -33,7 +35,7 @@ func (m *member) Reset(d time.Duration) {
 	if m.closed {
 		return
 	}
-	if !real(now) {
+	if !bubble.Monotonic(now) {
 		// It is set from inside a bubble, where nobody knows what time it is. It
 		// rings at once, which an alarm may do at any time.
 		h.moveLocked(m, 0)

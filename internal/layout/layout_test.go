@@ -22,11 +22,13 @@ var mayImport = map[string][]string{
 	// The leaves.
 	"bucket":            {},
 	"clock":             {},
-	"delayqueue":        {"clock"},
-	"executor":          {"internal/callback"},
-	"internal/alarm":    {"clock"},
+	"delayqueue":        {"clock", "internal/bubble"},
+	"executor":          {"internal/callback", "internal/latch"},
+	"internal/alarm":    {"clock", "internal/bubble"},
+	"internal/bubble":   {},
 	"internal/callback": {},
 	"internal/hashmap":  {},
+	"internal/latch":    {},
 	"internal/layout":   {},
 	"timertest":         {"clock"},
 
@@ -43,7 +45,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/callback", "internal/hashmap", "timingwheel"}
+	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/hashmap", "internal/latch", "timingwheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 )
 
