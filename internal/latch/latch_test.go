@@ -2,6 +2,7 @@ package latch
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -17,20 +18,20 @@ func TestLatch_Wait(t *testing.T) {
 		l.Add(2)
 		require.ErrorIs(t, l.Wait(ended), context.Canceled)
 
-		waited := 0
+		var waited atomic.Int32
 		for range 3 {
 			go func() {
 				require.NoError(t, l.Wait(t.Context()))
-				waited++
+				waited.Add(1)
 			}()
 			synctest.Wait()
 		}
 		l.Add(-1)
 		synctest.Wait()
-		require.Zero(t, waited)
+		require.Zero(t, waited.Load())
 		l.Add(-1)
 		synctest.Wait()
-		require.Equal(t, 3, waited)
+		require.EqualValues(t, 3, waited.Load())
 
 		l.Add(1)
 		require.ErrorIs(t, l.Wait(ended), context.Canceled, "it can be used again")
