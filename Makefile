@@ -104,7 +104,7 @@ fuzz-smoke: ## run every fuzz target for FUZZTIME
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
 
 .PHONY: lint
-lint: fmt vet staticcheck tidy cross ## run every check that is no test
+lint: fmt vet staticcheck tidy api cross ## run every check that is no test
 
 .PHONY: fmt
 fmt: ## report files that gofmt would change
@@ -129,6 +129,14 @@ $(STATICCHECK):
 .PHONY: tidy
 tidy: ## report what `go mod tidy` would change
 	$(call each,tidy,$(GO) mod tidy -diff)
+
+.PHONY: api
+api: ## report exported names of the core that the folder api does not list
+	GOWORK=off $(GO) run ./internal/api
+
+.PHONY: api-update
+api-update: ## write the folder api again, after exported names have changed
+	GOWORK=off $(GO) run ./internal/api -update
 
 .PHONY: cross
 cross: ## vet the core for 32 bits, and every module for other systems

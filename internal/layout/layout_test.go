@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"executor":          {"internal/callback", "internal/latch"},
 	"internal/alarm":    {"clock", "internal/bubble"},
 	"internal/bubble":   {},
+	"internal/api":      {},
 	"internal/callback": {},
 	"internal/hashmap":  {},
 	"internal/latch":    {},
