@@ -113,7 +113,7 @@ func TestArenaFind_FreedAndSlotReused(t *testing.T) {
 }
 
 // Guarantee 5: a stale handle never touches another timer, not even when the
-// memory it pointed into was given back and made anew.
+// memory it pointed into was given back and remade.
 func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 	var a Arena[int]
 	var stale []Ref

@@ -21,10 +21,10 @@
 //
 // # Guarantees
 //
-//   - A [Ref] finds its entry until the entry is freed and nothing ever after,
-//     also when its slot is used again, or its chunk was given back and made anew.
-//   - The payload is cleared when its entry is freed: the arena keeps nothing
-//     alive that the caller has taken out.
+//   - A [Ref] finds its entry until the entry is freed and nothing ever after, even
+//     when its slot is used again, or its chunk was given back and remade.
+//   - Freeing an entry clears its payload: the arena keeps nothing alive that the
+//     caller has taken out.
 //   - A chunk of [ChunkSize] slots in which no entry is left is given back to
 //     the garbage collector; one empty chunk is kept as a spare, and those that hold
 //     buckets stay. [Arena.Release] gives back all.

@@ -400,7 +400,7 @@ func TestArena_Model(t *testing.T) {
 		}
 		m.checkAll()
 		m.release()
-		t.Logf("generations left %d: %d chunks given back, %d made anew, %d moves, %d slots retired, %d times buckets among entries, %d releases",
+		t.Logf("generations left %d: %d chunks given back, %d remade, %d moves, %d slots retired, %d times buckets among entries, %d releases",
 			left, m.givenBack, m.remade, m.moved, m.retired, m.mixed, m.released)
 		if m.moved == 0 || (m.retired == 0) != (left > 3) || (m.released == 0) != (left <= 3) {
 			t.Error("the run did not see everything it should")

@@ -1,6 +1,5 @@
-// Package delayqueue has a queue whose elements come out when their deadlines
-// have passed, the earliest first: what java.util.concurrent.DelayQueue is to
-// Java.
+// Package delayqueue provides a queue whose elements come out when their deadlines
+// have passed, the earliest first, as java.util.concurrent.DelayQueue does for Java.
 //
 // # Usage
 //
@@ -10,9 +9,9 @@
 //	q.OfferAfter("retry order 17", 30*time.Second)
 //	job, err := q.Take(ctx) // half a minute later
 //
-// An event loop, or a timer's poller, drives the queue by hand: it takes what
-// is due with [Queue.Poll], reads from [Queue.Peek] how long it may sleep, and
-// is told by the second result of [Queue.Offer] when it has to wake earlier.
+// An event loop, or a timer's poller, drives the queue itself: it takes what is due
+// with [Queue.Poll] and sleeps until the deadline that [Queue.Peek] returns. The
+// second result of [Queue.Offer] reports when it has to wake earlier.
 //
 // [Queue.Offer] returns a [Ticket], with which [Queue.Remove] takes the
 // element back.
@@ -29,8 +28,8 @@
 //   - A ticket takes back its own element or nothing: one that has been taken
 //     is refused, however often its place has been used since. (A ticket means
 //     nothing to any queue but the one that gave it.)
-//   - What has been taken or removed is not reachable through the queue any
-//     more, and the queue's memory falls after a peak.
+//   - The queue keeps no reference to what has been taken or removed, and its memory
+//     falls after a peak.
 //   - Setting the wall clock does not move deadlines that came from
 //     [time.Now]. A deadline without a monotonic reading becomes a delay when
 //     it is offered, as in [time.Until]; two equal ones keep their order
@@ -41,29 +40,29 @@
 //
 // # Concurrency
 //
-// Every method may be called from any goroutine. No goroutine belongs to the
-// queue. What a goroutine did before it offered an element happens before
-// whatever the one that gets the element does with it.
+// Any goroutine may call any method. The queue has no goroutine of its own. What a
+// goroutine did before it offered an element happens before what the goroutine that
+// gets it does with it.
 //
 // Any number of goroutines may block in Take at once. There is one alarm for
 // all of them, and each element that falls due wakes one of them, so that a
 // thousand takers cost no more wake-ups than one. Which of several takers gets
 // an element is not promised.
 //
-// The queue's one lock is a leaf but for the clock: its methods are called
-// with the lock held, and must not call the queue back from inside. Whoever
-// calls the queue may hold locks of his own.
+// The queue holds its one lock while it calls its clock's methods, which must not
+// call the queue back, and takes no other lock. Callers of the queue may hold locks
+// of their own.
 //
 // A queue that is used inside a testing/synctest bubble has to be made there.
 //
 // # Complexity
 //
-// Offer and the taking of an element are O(log n) in the number of elements,
-// and allocate nothing while that number is steady. Peek and Len are O(1).
-// Remove is O(1) by itself, but leaves a dead entry in the heap; when these
-// outnumber the others, the heap is built anew in O(n), under the lock. Drain
-// is O(n log n), of which only O(1) happens under the lock. An element costs
-// its own size and about 40 to 60 bytes.
+// Offer and the taking of an element are O(log n) in the number of elements, and
+// allocate nothing while that number is steady. Peek and Len are O(1). Remove is O(1)
+// by itself, but leaves a dead entry in the heap; when these outnumber the others,
+// the heap is rebuilt in O(n), under the lock. Drain is O(n log n), of which only
+// O(1) happens under the lock. An element costs its own size and about 40 to 60
+// bytes.
 //
 // The heap is the generic one of github.com/emirpasic/gods/v2, which keeps its
 // entries by value. That of v1.18.1 keeps them as interfaces: a pop with a push

@@ -12,8 +12,8 @@ import (
 // A Queue is a delay queue: an element comes out when its deadline has passed,
 // the earliest first. It is made by [New] and must not be copied.
 //
-// It has no end: a Take that waits is ended by its context, and a queue that
-// nobody refers to is collected.
+// There is no Close: a context ends a Take that waits, and a queue that nobody refers
+// to is garbage.
 type Queue[T any] struct {
 	clock     clock.Clock
 	epoch     time.Time // moment 0
@@ -69,9 +69,9 @@ func New[T any](opts ...Option) *Queue[T] {
 // Offer adds v, which comes out when deadline has passed. A deadline that has
 // passed already, the zero [time.Time] among them, is due at once.
 //
-// head reports that v became the queue's first element, due strictly before
-// all others: whoever sleeps until the deadline that Peek returned has to look
-// again. Goroutines that are blocked in Take need no telling.
+// head reports that v became the queue's first element, due strictly before all
+// others: a caller that sleeps until the deadline that Peek returned has to call Peek
+// again. Goroutines that are blocked in Take notice by themselves.
 //
 // Offer never blocks, and allocates nothing while the queue's size is steady.
 func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
@@ -136,8 +136,8 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 	return q.slab.get(k.slot, k.seq).v, q.timeOf(k.due), true
 }
 
-// Head returns the first element, whether due or not, and its ticket, for who
-// may want to remove it. Not ok: the queue is empty.
+// Head returns the first element, whether due or not, and its ticket, for callers
+// that may want to remove it. Not ok: the queue is empty.
 func (q *Queue[T]) Head() (v T, ticket Ticket, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -204,7 +204,7 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 	q.Remove(first)
 	refused(Ticket{}, "zero, and the slot it names is free")
 
-	// Chunks given back and made anew.
+	// Chunks given back and remade.
 	var tickets []Ticket
 	for range 4 * chunkLen {
 		ticket, _ := q.Offer("old", start)
@@ -218,7 +218,7 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 		q.Offer("new", start)
 	}
 	for _, ticket := range tickets {
-		refused(ticket, "chunk made anew")
+		refused(ticket, "chunk remade")
 	}
 	v, ok = q.Remove(kept)
 	assert.True(t, ok)

@@ -175,7 +175,7 @@ func (q *Queue[T]) settleLocked() {
 	}
 	if head.due >= q.armed {
 		// Set for this head, or for an earlier one that is gone. In that case
-		// it rings once too early, and the ring sets it anew: cheaper than to
+		// it rings once too early, and the ring sets it again: cheaper than to
 		// set it with each removal. (A head that never comes has no alarm.)
 		return
 	}

@@ -19,18 +19,18 @@ type Pending struct {
 	Func func()
 }
 
-// Close ends the Scheduler and returns the timers that were pending, with those
-// that had fallen back for want of room; none of them will fire. From now on timers
-// are not started: once any start has been refused for that, by whatever goroutine,
-// none is accepted. Stop and Reset of those handed back do nothing and report false.
-// Contexts are not handed back: they go on, each by a timer of package time's or an
-// alarm of the clock that was given. Close waits for nothing, so that callbacks may
-// call it: callbacks of timers that have fired still run. To wait for them, call
+// Close ends the Scheduler and returns the timers that were pending, including those
+// that had fallen back for want of room; none of them will fire. No timer can be
+// started any more: once one start has been refused, on any goroutine, all later ones
+// are. Stop and Reset of a timer that was handed back do nothing and report false.
+// Contexts are not handed back: each goes on with a timer of package time, or with an
+// alarm of the clock that was given. Close does not wait, so callbacks may call it:
+// callbacks of timers that have fired still run. To wait for them call
 // [Scheduler.Shutdown], before or after. Closing again returns no timers.
 //
-// O(shards), and O(n) for n timers on shards that have ever had a Ticker, a Job, a
-// Sleep, a context, or a key of a Keyed. Nothing is collected before it is asked for:
-// the result may be dropped.
+// O(shards), and O(n) for the n timers of shards that ever had a Ticker, a Job, a
+// Sleep, a context or a key of a Keyed. The timers are collected only when the result
+// is used: it may be dropped.
 func (s *Scheduler) Close() Leftover {
 	s.shut()
 	s.leftover.Lock()
@@ -40,7 +40,7 @@ func (s *Scheduler) Close() Leftover {
 	return l
 }
 
-// A Leftover is the timers that a Scheduler handed back when it was closed. It
+// A Leftover holds the timers that a Scheduler handed back when it was closed. It
 // keeps them, and what their callbacks refer to, reachable. The zero Leftover has
 // none.
 type Leftover struct {
@@ -49,7 +49,7 @@ type Leftover struct {
 }
 
 // All returns the timers, by deadline. It can be called any number of times. Ranging
-// over what it returns takes 24 bytes a timer and O(n log n).
+// over the result takes 24 bytes for each timer and O(n log n) time.
 func (l Leftover) All() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		n := 0

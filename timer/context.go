@@ -34,26 +34,26 @@ func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, ca
 // somebody waits for it: once Done is called, [context.AfterFunc] is, or a context
 // that can be cancelled is derived from it. Until then Err and cancel look at the
 // clock and at the parent, and a context that is dropped without cancel is garbage.
-// After some calls of Err it waits all the same, so that a loop does not read the
-// clock each time. Under a parent that is neither of this package nor of package
-// context, it waits from the start: its parent's methods may take locks, and are
-// never called by who asks.
+// After a few calls of Err the context starts to wait anyway, so that a loop does not
+// read the clock each time. Under a parent that is neither of this package nor of
+// package context it waits from the start: such a parent's methods may take locks, so
+// Err never calls them.
 //
-// The context does all that package context promises of one of its own. Contexts
-// derived from it directly cost no goroutine each and are cancelled before cancel
-// returns. What differs is this:
+// The context keeps all that package context promises of its own. Contexts derived
+// from it directly cost no goroutine and are cancelled before cancel returns. These
+// are the differences:
 //
-//   - The Done channel of a context whose parent is one of package context's closes
-//     shortly after the parent's cancel has returned. Err reports the end at once,
-//     and so does a later call of Done.
-//   - Contexts of package context's that are derived from it follow shortly after,
+//   - If the parent is one of package context, the Done channel closes shortly after
+//     the parent's cancel has returned. Err reports the end at once, and so does a
+//     later call of Done.
+//   - Contexts of package context that are derived from it follow shortly afterwards,
 //     unless Err or Done of this one was called.
-//   - One that is derived from it through context.WithValue costs a goroutine.
-//   - If a parent of package context's ended and the deadline passed before anybody
-//     looked, which came first is not known. The parent's end counts, unless that was
-//     a timeout too. Contexts below this one go by the same rule.
-//   - The wall clock's reading in the Deadline of one that WithTimeout has made is of
-//     the moment at which Deadline is first asked for.
+//   - A context that is derived from it through context.WithValue costs a goroutine.
+//   - If a parent of package context ended and the deadline passed before anybody
+//     looked, it is not known which came first. The parent's end counts, unless that
+//     was a timeout too. Contexts below this one follow the same rule.
+//   - The wall clock reading in a WithTimeout context's Deadline is taken when
+//     Deadline is first called.
 //
 // All contexts under the same parent that wait share one registration with it, and
 // one goroutine when it ends. It may stay with the parent after the last of them.

@@ -9,9 +9,9 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Deadline is a moment that can be set again and again, and waited for: what a
-// type needs that has a SetDeadline method, as [net.Conn] has it. Embed it, call
-// Init, and let SetReadDeadline call Set, and whatever blocks select on Done:
+// A Deadline is a moment that can be set again and again, and waited for. It is what
+// a type with a SetDeadline method needs, such as a [net.Conn]. Embed it and call
+// Init; let SetReadDeadline call Set, and let whatever blocks select on Done:
 //
 //	select {
 //	case b := <-c.in:
@@ -20,14 +20,14 @@ import (
 //		return 0, c.readDeadline.Err()
 //	}
 //
-// While nobody waits, setting it allocates nothing and starts no timer: Done does. A
-// timer that is pending is not moved when the deadline is set later, but when it
-// fires. Set, Done and Err may be called from several goroutines at a time, and cost
-// no goroutine. A Deadline must not be copied after Init. One that has been waited
-// for is garbage only once its timer has fired.
+// While nobody waits, setting it allocates nothing and starts no timer; Done does.
+// When the deadline is set later, a pending timer stays where it is and moves when it
+// fires. Several goroutines may call Set, Done and Err at a time; none of them costs
+// a goroutine. A Deadline must not be copied after Init. Once somebody has waited for
+// it, it is garbage only after its timer has fired.
 //
-// A deadline that is pending when its Scheduler is closed, or set after, passes all
-// the same, by an alarm of the Scheduler's clock.
+// A deadline that is pending when its Scheduler is closed, or that is set afterwards,
+// passes all the same, by an alarm of the Scheduler's clock.
 type Deadline struct {
 	node
 	// sh is the home shard, fixed by Init.
@@ -47,8 +47,8 @@ type Deadline struct {
 	alarm clock.Alarm // in place of the timer, once the Scheduler is closed
 }
 
-// Init makes of d a Deadline of s's that is not set. Init must not be called on a
-// Deadline that was used.
+// Init makes d a Deadline on s that is not set. It must not be called on a Deadline
+// that has been used.
 func (d *Deadline) Init(s *Scheduler) {
 	d.owner = d
 	d.sh = s.lockShard()
@@ -57,7 +57,7 @@ func (d *Deadline) Init(s *Scheduler) {
 }
 
 // Set makes t the deadline, in place of the one before. The zero time means none. If
-// t has passed, Done's channel is closed at once, and Err tells. If an earlier
+// t has passed, Done's channel is closed at once and Err reports it. If an earlier
 // deadline has passed, Done makes a new channel, and Err returns nil until t.
 func (d *Deadline) Set(t time.Time) {
 	if d.sh == nil {

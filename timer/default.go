@@ -15,9 +15,9 @@ var defaultScheduler = sync.OnceValue(func() *Scheduler { return New() })
 // holds no goroutine while nothing is pending on it.
 //
 // Inside a testing/synctest bubble the package-level functions use package time
-// instead of the default Scheduler, whose timers would not follow the bubble's
-// clock: they behave there just as time's. What Default returns panics in a bubble
-// when a timer is started; code that runs there makes a Scheduler of its own.
+// instead of the default Scheduler, whose timers would not follow the bubble's clock:
+// there they behave exactly as package time's. What Default returns panics in a
+// bubble when a timer is started; code that runs there makes a Scheduler of its own.
 func Default() *Scheduler { return defaultScheduler() }
 
 // outside returns the default Scheduler and the time on its clock; or nil inside
@@ -51,8 +51,8 @@ func NewTimer(d time.Duration) *Timer {
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
 }
 
-// After is [time.After] itself. A timer that nobody can stop is better one of
-// package time's: in
+// After is [time.After] itself. For a timer that nobody can stop, package time serves
+// better: in
 //
 //	for {
 //		select {
@@ -63,8 +63,8 @@ func NewTimer(d time.Duration) *Timer {
 //		}
 //	}
 //
-// those of earlier rounds are garbage there, while a Scheduler would keep each for
-// half a minute. A [NewTimer] that the loop stops, or resets, costs less than
+// the timers of earlier rounds are garbage, while a Scheduler would keep each of them
+// for half a minute. A [NewTimer] that the loop stops or resets costs less than
 // either.
 func After(d time.Duration) <-chan time.Time { return time.After(d) }
 
@@ -79,8 +79,8 @@ func NewTicker(d time.Duration) *Ticker {
 	return s.newTicker(now, d)
 }
 
-// Tick is [time.Tick] itself: a ticker that nobody can stop is garbage, as one of
-// package time's, once its channel is.
+// Tick is [time.Tick] itself: a ticker of package time that nobody can stop is
+// garbage once its channel is.
 func Tick(d time.Duration) <-chan time.Time { return time.Tick(d) }
 
 // Sleep is [Scheduler.Sleep] on the default Scheduler.

@@ -1,9 +1,9 @@
-// Package timer runs functions later: very many of them, cheaply.
+// Package timer runs functions later: very many of them, at little cost.
 //
-// It replaces [time.AfterFunc], [time.Ticker] and [context.WithTimeout] where
-// their cost shows: hundreds of thousands of timeouts of which most are
-// stopped before they fire, as a server keeps for requests, connections,
-// retries, leases and entries of a cache.
+// It replaces [time.AfterFunc], [time.Ticker] and [context.WithTimeout] where their
+// cost shows: in servers that keep hundreds of thousands of timeouts, for requests,
+// connections, retries, leases or cache entries, and stop most of them before they
+// fire.
 //
 // # Usage
 //
@@ -15,103 +15,99 @@
 //		// the function will never run
 //	}
 //
-// What there is besides, each on a Scheduler:
+// A Scheduler has all of this:
 //
 //   - [Scheduler.Start] with its [Handle] is the cheapest timer; it allocates
-//     nothing. With [Scheduler.StartWithin] it may wait for others, and costs less
-//     still.
-//   - [Scheduler.AfterFunc], NewTimer, NewTicker, After, Tick and Sleep are those
-//     of package time. The functions of the same names in this package use a
-//     default Scheduler, but for After and Tick, which are package time's: to
-//     migrate, change the import.
-//   - [Init] makes a [Timer] that is a field of your own type, and whose function
-//     takes that as its argument: for a connection's timeout, which is started and
-//     stopped again and again. It allocates nothing and needs no closure.
+//     nothing. A timer of [Scheduler.StartWithin] may fire somewhat late, together
+//     with others, and costs even less.
+//   - [Scheduler.AfterFunc], NewTimer, NewTicker, After, Tick and Sleep work as in
+//     package time. This package has functions of the same names on a default
+//     Scheduler, except that After and Tick are package time's own.
+//   - [Init] turns a field of your own type into a [Timer] whose function takes that
+//     type as its argument. It suits a connection's timeout, which is started and
+//     stopped again and again: it allocates nothing and needs no closure.
 //   - [Scheduler.WithTimeout] and [Scheduler.WithDeadline] make contexts. They cost
 //     no timer until somebody waits for them.
 //   - [Deadline] is what a SetReadDeadline method needs: a moment that is set again
 //     and again, and a channel that is closed when it has passed.
 //   - [Scheduler.Every] and [Scheduler.Schedule] run a function again and again,
 //     with a period or by the wall clock.
-//   - [NewKeyed] keeps one timer a key: set, move, remove, drain.
+//   - [NewKeyed] keeps one timer for each key, to set, move, remove and drain.
 //
 // # How it works
 //
-// A Scheduler is a hierarchical timing wheel (package timingwheel) for each of a
-// few shards, each under a lock of its own. Only buckets that hold timers wait,
-// in a delay queue ordered by expiration (package delayqueue), and one poller
-// sleeps until the first of them is due: there are no ticks, and an idle
-// Scheduler with a million timers uses no CPU. Timers that are due go to an
-// executor (package executor), by default a pool that grows when callbacks
-// block.
+// A Scheduler has a few shards, each a hierarchical timing wheel (package
+// timingwheel) under its own lock. Only buckets that hold timers wait, in a delay
+// queue ordered by expiration (package delayqueue), and one poller sleeps until the
+// first of them is due: there are no ticks, and an idle Scheduler with a million
+// timers uses no CPU. Timers that are due go to an executor (package executor), by
+// default a pool that grows when callbacks block.
 //
 // # Guarantees
 //
 //  1. Never early: at any tick, level and load.
-//  2. Late by at most one tick, and the time to wake up. With slack, which has to be
-//     asked for ([WithSlack]), also by that. The time to wake up is a tenth of a
-//     millisecond on an idle Linux machine while wake-ups are rare (64 in a row,
-//     and on the average no more than 500 a second in the whole process), and what
-//     package time's timers take elsewhere and beyond that: up to a millisecond while
-//     procs are idle. On busy procs it is no more than theirs: until a proc passes
-//     through Go's scheduler, at most every 10 ms while goroutines compute. A timer
-//     that is due waits neither for timers that only move down a level, beyond 256 of
-//     a shard, nor for callbacks of earlier timers, beyond a few milliseconds, be it
-//     that those block or that they compute. A timer that moves down a level in the
-//     company of very many may have to wait for these, for 0.1 µs each.
-//  3. A timer fires at most once a start. If Stop returned true the callback never
-//     runs, also when Stop races with expiry.
+//  2. Late by at most one tick plus the time to wake up, plus its slack. By default
+//     there is no slack ([WithSlack]). On an idle Linux machine waking up takes a
+//     tenth of a millisecond while wake-ups are rare: up to 64 in a row, and no more
+//     than 500 a second on average in the whole process. Otherwise it takes what
+//     package time's timers take: up to a millisecond while procs are idle, and on
+//     busy procs until one of them passes through Go's scheduler, which happens at
+//     least every 10 ms while goroutines compute. A due timer waits for at most 256
+//     timers of its shard that only move down a level, and at most a few milliseconds
+//     for callbacks of earlier timers, whether they block or compute. A timer that
+//     moves down a level together with very many others may wait for them, 0.1 µs for
+//     each.
+//  3. A timer fires at most once for each start. If Stop returned true the callback
+//     never runs, even if Stop raced with expiry.
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +
-//     fallen back to package time, beyond WithMaxPending or with a period that is too
-//     short for the wheel. Of those that fired, every callback runs, waits in the
-//     executor, or was refused by it and is counted.
-//  5. A stale Handle never touches another timer, also after its memory was given
-//     back and used again.
+//     fallen back to package time. (Timers fall back beyond WithMaxPending, and if
+//     their period is too short for the wheel.) The callback of every timer that
+//     fired runs, waits in the executor, or was refused by it and is counted.
+//  5. A stale Handle never touches another timer, even after its memory was reused.
 //  6. Every method may be called from any goroutine and from inside callbacks.
-//  7. A callback that panics or hangs harms no other timer. (One that hangs on an
-//     [executor.Inline], which has to be asked for, stops its Scheduler.)
-//  8. What fired or was stopped is not kept alive, and memory falls after a peak: to
-//     a few kB for a Scheduler without timers, ten seconds after the last start, unless
-//     a clock was given.
+//  7. A callback that panics or hangs harms no other timer. (On an [executor.Inline],
+//     which has to be asked for, one that hangs stops its Scheduler.)
+//  8. A timer that fired or was stopped keeps nothing alive, and memory falls after a
+//     peak: ten seconds after its last start a Scheduler without timers takes a few
+//     kB, unless it was given a clock.
 //  9. No wake-ups without work: an idle Scheduler with a million timers uses no CPU.
-//     The poller sleeps until a timer is due. One wake-up may come for a bucket whose
-//     first timers were stopped or moved later, and one for a bucket that holds 256
-//     timers or more, to move them down a level in time. After the last timer has
-//     gone, a timer of package time's rings once or twice, to give memory back.
-//  10. Changes of the wall clock do not matter.
+//     The poller sleeps until a timer is due. It may wake up once for a bucket whose
+//     first timers were stopped or moved later, and once for a bucket of 256 timers
+//     or more, to move them down a level in time. After the last timer is gone, a
+//     timer of package time fires once or twice, to give memory back.
+//  10. Changes of the wall clock do not affect timers.
 //  11. After Close no goroutine and no file descriptor is left once the callbacks
-//     have ended, for which Shutdown waits. Nor is there one while nothing is
+//     have ended; Shutdown waits for that. There is none either while nothing is
 //     pending.
-//  12. All of it works under a virtual clock (package timertest) and inside a
+//  12. All of this works under a virtual clock (package timertest) and inside a
 //     testing/synctest bubble.
 //
 // # Order
 //
-// Timers of one shard fire in the order of their ticks, but for one that is due while
-// it waits to be moved down a level together with very many others: it does not hold
-// up those of later ticks. Within a tick, timers of one shard that came the same way
-// through the wheel fire first in, first out; of others nothing is promised. The
-// callbacks then run concurrently. Under a virtual clock the order of ticks holds
-// without exception, and callbacks run one by one in that order.
+// Timers of one shard fire in the order of their ticks, with one exception: a timer
+// that falls due while it waits to move down a level, together with very many others,
+// does not hold up those of later ticks. Within a tick, timers of one shard that took
+// the same way through the wheel fire first in, first out; otherwise no order is
+// promised. Callbacks run concurrently. Under a virtual clock the order of ticks has
+// no exception, and callbacks run one by one in that order.
 //
 // # Concurrency
 //
-// Everything here may be used from several goroutines at a time, and from inside
-// callbacks; no lock is held while user code runs. What a goroutine did before it
-// started or reset a timer happens before the timer's callback runs. A Stop that
-// reports false does not wait for the callback, which may be running or still to
-// run.
+// Several goroutines may use everything here at a time, also from inside callbacks;
+// no lock is held while user code runs. What a goroutine did before it started or
+// reset a timer happens before the timer's callback runs. A Stop that reports false
+// does not wait for the callback, which may be running or may still have to run.
 //
 // # Complexity
 //
-// Starting, stopping and resetting a timer are O(1); so is firing it, plus one
-// move for each level that it comes down. A pending timer takes about 32 bytes,
-// a shard that is in use 33 kB besides, or twice that if its timers are more than 25
-// minutes apart, and a Scheduler 5 kB. Shards that are not in use give their memory
-// back 5 to 10 s after the last start.
+// Starting, stopping and resetting a timer take O(1); so does firing it, plus one
+// move for each level that it comes down. A pending timer takes about 32 bytes and a
+// Scheduler 5 kB. Each shard in use takes another 33 kB, or twice that if its timers
+// are more than 25 minutes apart. Unused shards give their memory back 5 to 10 s
+// after the last start.
 //
 // # When not to use it
 //
-// For a few hundred timers package time is simpler and as good. Where a timer
-// must survive the process or be shared by several, use package redistimer.
+// For a few hundred timers package time is simpler and as good. Where a timer must
+// survive the process, or several processes share it, use package redistimer.
 package timer

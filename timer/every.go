@@ -12,30 +12,29 @@ type everyOption func(*every)
 
 func (f everyOption) applyEvery(e *every) { f(e) }
 
-// FixedDelay has the period count from the end of one run to the start of the
-// next, as the JDK's scheduleWithFixedDelay does. Without it the period is from
-// one start to the next, whatever a run takes.
+// FixedDelay counts the period from the end of one run to the start of the next, as
+// the JDK's scheduleWithFixedDelay does. Without it the period counts from one start
+// to the next, however long a run takes.
 func FixedDelay() EveryOption { return everyOption(func(e *every) { e.fixedDelay = true }) }
 
-// FirstAfter has the first run come after d, at once if d is zero or less. The
+// FirstAfter makes the first run come after d, at once if d is zero or less. The
 // default is one period.
 func FirstAfter(d time.Duration) EveryOption { return everyOption(func(e *every) { e.first = d }) }
 
-// OnMissed says what becomes of occurrences that come while a run is under way.
-// The default is [Skip]. It means nothing with [FixedDelay], which has no such.
-// Every panics if m is none of [Skip], [Burst] and [Delay].
+// OnMissed says what becomes of occurrences that come while a run is under way. The
+// default is [Skip]. It has no effect with [FixedDelay]. Every panics if m is none of
+// [Skip], [Burst] and [Delay].
 func OnMissed(m Missed) EveryOption {
 	return everyOption(func(e *every) {
 		if m > Delay {
-			panic(fmt.Sprintf("timer: OnMissed: it must be Skip, Burst or Delay, it is %d", m))
+			panic(fmt.Sprintf("timer: OnMissed: must be Skip, Burst or Delay, got %d", m))
 		}
 		e.missed = m
 	})
 }
 
-// Missed is what becomes of occurrences that come while a run is under way, or
-// that the process could not see to in time. The names are those of tokio's
-// MissedTickBehavior.
+// Missed says what becomes of occurrences that come while a run is under way, or that
+// the process was too late for. The names are those of tokio's MissedTickBehavior.
 type Missed uint8
 
 const (

@@ -37,9 +37,9 @@ type fallbacks struct {
 	firing bool
 }
 
-// placeLocked starts a timer whose home this is, and which must be started: it
-// falls back if there is no room. It keeps the timer's id in *id unless it fired at
-// once, and perhaps started itself anew. The error is ErrClosed.
+// placeLocked starts a timer whose home this is, and which must be started: it falls
+// back if there is no room. It keeps the timer's id in *id unless it fired at once,
+// and perhaps started itself again. The error is ErrClosed.
 func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
 	i, err := sh.startLocked(now, d, p, tag)
 	if err == ErrTooManyPending {
@@ -55,10 +55,10 @@ func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p p
 	return err
 }
 
-// settleLocked makes sure that the start which follows, in the same critical
-// section, knows whether there is room. It reports false, and has changed nothing, if
-// that takes a gathering: then the caller unlocks the shard, calls gather, and does
-// all anew, since others may have come in between.
+// settleLocked makes sure that the start which follows, in the same critical section,
+// knows whether there is room. It reports false, and has changed nothing, if that
+// takes a gathering: then the caller unlocks the shard, calls gather, and does all
+// again, since others may have come in between.
 func (sh *shard) settleLocked(d time.Duration, tag uint8) bool {
 	l := sh.s.limit
 	return l == nil || !sh.takesRoom(d, tag) || sh.s.closed.Load() || l.fillLocked(sh) != errGather

@@ -277,7 +277,7 @@ func TestGuarantee04_Conservation(t *testing.T) {
 }
 
 // The slots of timers that are gone serve others, in memory that is given back
-// and taken anew in between. No handle of theirs reaches these.
+// and taken again in between. No handle of theirs reaches these.
 func TestGuarantee05_StaleHandles(t *testing.T) {
 	s, clk := virtual(t)
 	const n = 5000 // several chunks

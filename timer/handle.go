@@ -7,10 +7,10 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Handle names one timer that was started with [Scheduler.Start]: a small
-// comparable value, to be kept and copied freely. It stays valid for ever, and
-// once its timer has fired or was stopped it does nothing; it never touches
-// another timer. The zero Handle names no timer.
+// A Handle names one timer that [Scheduler.Start] started. It is a small comparable
+// value that may be kept and copied freely. Once its timer has fired or was stopped,
+// it does nothing, for ever: it never touches another timer. The zero Handle names no
+// timer.
 type Handle struct {
 	home *home
 	word uint64 // of the timer's id, packed
@@ -30,10 +30,10 @@ type home struct {
 // id returns what the shard knows the timer by.
 func (h Handle) id() timingwheel.ID { return bucket.Unpack(h.word, h.home.rest) }
 
-// Stop keeps the timer from firing. It reports true if the callback will never
-// run because of this call, and false if there was nothing to stop: the timer
-// has fired, was stopped before, or was handed back by Close. It does not wait
-// for a callback that runs. O(1).
+// Stop keeps the timer from firing. It reports true if the callback will never run
+// because of this call, and false if there was nothing to stop: the timer has fired,
+// was stopped before, or was handed back by Close. It does not wait for a callback
+// that is running. O(1).
 func (h Handle) Stop() bool {
 	if h.home == nil {
 		return false

@@ -43,11 +43,11 @@ type Job struct {
 //	         an occurrence           the executor             it returns
 //	idle ──────────────────▶ submitted ───────────▶ running ─────────────▶ idle
 //
-// The timer does not wait for the run: it is started anew at each occurrence,
-// under the lock. So the series goes on even if the executor refuses a run: an
-// occurrence that finds the Job submitted, and its callback refused, submits it
-// once more. If the callback waits still, the occurrence adds nothing to the
-// executor's queue. (A Job with a Schedule has one state more: looking.)
+// The timer does not wait for the run: it starts again at each occurrence, under the
+// lock. So the series goes on even if the executor refuses a run: an occurrence that
+// finds the Job submitted, and its callback refused, submits it once more. If the
+// callback waits still, the occurrence adds nothing to the executor's queue. (A Job
+// with a Schedule has one state more: looking.)
 type jobState uint8
 
 const (
@@ -81,7 +81,7 @@ func (s *Scheduler) startJob(f func(), p plan, d time.Duration) *Job {
 		s.gather()
 	}
 	j.sh.placeLocked(now, &j.id, d, nodePayload(&j.node), tagNode)
-	// If it was due at once it has fired and started itself anew.
+	// If it was due at once it has fired and started itself again.
 	if j.over = !j.sh.containsLocked(j.id); j.over {
 		j.forget()
 	}

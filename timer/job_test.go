@@ -709,7 +709,7 @@ func TestEvery_Misuse(t *testing.T) {
 	}
 	require.PanicsWithValue(t, "timer: Every with a nil func", func() { s.Every(1, nil) })
 	for _, m := range []timer.Missed{timer.Delay + 1, 99, 255} {
-		require.PanicsWithValue(t, fmt.Sprintf("timer: OnMissed: it must be Skip, Burst or Delay, it is %d", m), func() {
+		require.PanicsWithValue(t, fmt.Sprintf("timer: OnMissed: must be Skip, Burst or Delay, got %d", m), func() {
 			s.Every(1, func() {}, timer.OnMissed(m))
 		})
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A Keyed has one pending timer a key at most: setting a key again replaces its
-// value and its deadline. When a key's time comes it leaves the Keyed, and its
-// callback runs with the key and the value. Make one with [NewKeyed]. All its
-// methods may be called from any goroutine, also from inside callbacks.
+// A Keyed has at most one pending timer for each key: setting a key again replaces
+// its value and its deadline. When a key's time comes it leaves the Keyed, and its
+// callback runs with the key and the value. Make one with [NewKeyed]. Any goroutine
+// may call its methods, also from inside callbacks.
 //
-// Each key belongs to a shard of the Scheduler, by its hash, and the part of the
-// map with that shard's keys is guarded by the shard's lock: so a key's entry
-// and its timer change together, under one lock.
+// Each key belongs to a shard of the Scheduler, by its hash. The shard's lock guards
+// the part of the map with that shard's keys, so a key's entry and its timer change
+// together.
 type Keyed[K comparable, V any] struct {
 	s    *Scheduler
 	f    func(K, V)
@@ -70,11 +70,11 @@ func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
 	return sh, &k.parts[i]
 }
 
-// Set has the callback run with key and value after d from now, in place of what
-// was pending for the key. A d of zero or less is due at once; the callback
-// never runs inside Set. The error is [ErrClosed] or, for a key that is not
-// pending, [ErrTooManyPending], whatever d is; then what was pending stays. O(1);
-// over a key that is pending it allocates nothing.
+// Set makes the callback run with key and value after d from now, in place of what
+// was pending for the key. A d of zero or less is due at once; the callback never
+// runs inside Set. The error is [ErrClosed] or, for a key that is not pending,
+// [ErrTooManyPending], whatever d is; then what was pending stays. O(1); over a key
+// that is pending it allocates nothing.
 func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	now := k.s.now()
 	sh, p := k.lock(key)
@@ -164,11 +164,11 @@ func (k *Keyed[K, V]) Len() int {
 	return n
 }
 
-// Drain takes all keys out that are pending when it is called and calls f with
-// each, by deadline, on the calling goroutine, without any lock held: f may use
-// the Keyed, and what it sets is not drained. A key that is set, moved, removed
-// or fires before its turn comes is left alone. Drain returns how many it took
-// out. If f panics, the keys whose turn had not come stay pending. O(n log n).
+// Drain takes out all keys that are pending when it is called. It calls f with each,
+// ordered by deadline, on the calling goroutine and without any lock held: f may use
+// the Keyed, and what it sets is not drained. A key that is set, moved, removed or
+// fires before its turn is left alone. Drain returns how many keys it took out. If f
+// panics, the keys whose turn had not come stay pending. O(n log n).
 func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
 	type turn struct {
 		sh       *shard

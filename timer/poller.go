@@ -491,7 +491,7 @@ func (p *poller) discardEmpty() {
 		due.sh.mu.Lock()
 		discarded := due.sh.wheel.Discard(due.b)
 		if discarded {
-			// Under the lock: once it is free, the bucket may be offered anew.
+			// Under the lock: once it is free, the bucket may be offered again.
 			p.s.queue.Remove(ticket)
 			p.idle = p.idle || due.sh.isIdleLocked()
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// A Schedule says when something is to happen, by the wall clock. The schedules
-// of robfig/cron are such.
+// A Schedule says when something is to happen, by the wall clock. The schedules of
+// robfig/cron have this method.
 type Schedule interface {
 	// Next returns the first time after t, or the zero time if there is none.
 	Next(t time.Time) time.Time
@@ -22,12 +22,12 @@ const setBack = time.Minute
 
 // calendar is the plan of a Job with a Schedule.
 //
-// The schedule is the user's code and so is asked without the lock, by whoever
-// has put the Job in the state running: a run, when it begins and perhaps when it
-// ends, or a look, when there is nothing to do but ask. The timer leaves out what
-// comes meanwhile, and says so in gone. The Job becomes idle in the critical
-// section that finds nothing gone or that sets the timer anew, so there is always
-// one of the two who sees to the next occurrence.
+// The schedule is the user's code and so is asked without the lock, by whoever has
+// put the Job in the state running: a run, when it begins and perhaps when it ends,
+// or a look, when there is nothing to do but ask. The timer leaves out what comes
+// meanwhile, and says so in gone. The Job becomes idle in the critical section that
+// finds nothing gone or that sets the timer again, so there is always one of the two
+// who sees to the next occurrence.
 type calendar struct {
 	schedule Schedule
 
@@ -51,27 +51,25 @@ type calendar struct {
 //	idle ─────▶ looking ─────▶ running ─────▶ idle
 const looking = running + 1
 
-// Schedule runs f at the times that sched gives. Occurrences that come while a
-// run is under way are left out, as are those that have passed when sched is
-// asked. A time that is not after the one that sched was given is due at once,
-// but no more than once a second. The series is over when sched returns the zero
-// time.
+// Schedule runs f at the times that sched gives. Occurrences that come while a run is
+// under way are skipped, and so are those that have passed when sched is asked. A
+// time that is not after the one that sched was given is due at once, but at most
+// once a second. The series is over when sched returns the zero time.
 //
-// If the wall clock is set, that is noticed within a minute: the timer fires at
-// least once a minute to look, as long as the Job is pending. Set forward, past
-// any number of occurrences, it makes one run. Set back to more than a minute
-// before the time that sched was last given, it has sched asked again, and times
-// that come again have runs again. Set back by less, as time servers do, it makes
-// no run twice: the series waits until the clock has come to the next occurrence.
+// If the wall clock is set, the Job notices within a minute: while it is pending, its
+// timer fires at least once a minute to look. When the clock is set forward, past any
+// number of occurrences, f runs once. When it is set back to more than a minute
+// before the time that sched was last given, sched is asked again, and times that
+// come again have runs again. When it is set back by less, as time servers do, f runs
+// for no occurrence twice: the series waits until the clock has come to the next one.
 //
-// sched is asked on the calling goroutine first, and then on the executor, never
-// by two goroutines at once. If it panics there, when a run begins, the run is
-// made all the same; the panic then goes where a panic of f's does, and sched is
-// asked again a minute later; until then [Job.Next] is the last that it gave.
-// Schedule panics if sched or f is nil. On a closed Scheduler the Job is over at
-// once, and counted in Stats as rejected. A Job counts as one pending timer until it
-// is over; on a Scheduler with too many of these it falls back: see
-// [WithMaxPending].
+// sched is asked first on the calling goroutine and then on the executor, never by
+// two goroutines at once. If it panics there, when a run begins, f runs all the same.
+// The panic goes where f's panics go, and sched is asked again a minute later; until
+// then [Job.Next] returns the last time that it gave. Schedule panics if sched or f
+// is nil. On a closed Scheduler the Job is over at once, and counted in Stats as
+// rejected. A Job counts as one pending timer until it is over; on a Scheduler with
+// too many of these it falls back: see [WithMaxPending].
 func (s *Scheduler) Schedule(sched Schedule, f func()) *Job {
 	if sched == nil || f == nil {
 		panic("timer: Schedule with a nil Schedule or func")

@@ -14,8 +14,8 @@ import (
 )
 
 // A Scheduler keeps timers and fires them. Make one with [New], and end it with
-// [Scheduler.Close] or [Scheduler.Shutdown]. All its methods may be called from
-// any goroutine, also from inside callbacks.
+// [Scheduler.Close] or [Scheduler.Shutdown]. Any goroutine may call its methods, also
+// from inside callbacks.
 //
 // A program usually needs one. It holds no goroutine while nothing is pending.
 type Scheduler struct {

@@ -35,7 +35,7 @@ type shard struct {
 	// credit are the timers that may still be started here, if their number is
 	// limited.
 	credit int
-	// rearmed counts the timers among those being fired that were started anew.
+	// rearmed counts the timers among those being fired that started again.
 	rearmed int
 	n       counts
 	// trimmed is what n.started was when trimLocked was last called.
@@ -142,9 +142,9 @@ func (sh *shard) unlockAndWake() {
 	sh.s.poller.wake(wake)
 }
 
-// startLocked starts a timer. If it is due already it fires at once. The zero
-// id names no timer: that is what a timer that fired at once gets, unless it has
-// started itself anew. The error is ErrClosed, ErrTooManyPending, or errGather.
+// startLocked starts a timer. If it is due already it fires at once. The zero id
+// names no timer: that is what a timer that fired at once gets, unless it has started
+// itself again. The error is ErrClosed, ErrTooManyPending, or errGather.
 func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	return sh.startWithinLocked(now, d, sh.s.config.slack.of(d), p, tag)
 }
@@ -195,9 +195,9 @@ func (sh *shard) takesRoom(d time.Duration, tag uint8) bool {
 	return d > 0 || tag == tagNode || (tag == tagFunc || tag == tagArg) && sh.s.hand.backlog.limit != nil
 }
 
-// rearmLocked starts a node's timer anew while it expires, to fire at a moment
-// after the one that expireLocked was given. The timer keeps the room that it had
-// among the pending ones; if it had none it falls back again.
+// rearmLocked starts a node's timer again while it expires, to fire at a moment after
+// the one that expireLocked was given. The timer keeps the room that it had among the
+// pending ones; if it had none it falls back again.
 func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
 	if sh.fallbacks != nil && sh.fallbacks.firing {
 		return sh.addFallbackLocked(now, deadline, nodePayload(n), tagNode)

@@ -10,27 +10,27 @@ import (
 //
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
 //
-// and of the fired ones with a callback, every one has run, is running, waits in
-// the executor or in Queued, or is counted in Dropped.
+// and the callback of every timer that fired has run, is running, waits in the
+// executor or in Queued, or is counted in Dropped.
 type Stats struct {
 	// Started counts the times that a timer was started: by Start, AfterFunc
 	// and the like, by each tick of a ticker, and by a Reset of a Timer that
 	// was not pending.
 	Started uint64
-	// Fired counts the timers whose time came.
+	// Fired counts the timers that fired.
 	Fired uint64
-	// Stopped counts the timers that were stopped before their time came.
+	// Stopped counts the timers that were stopped before they fired.
 	Stopped uint64
 	// HandedBack counts the timers that were pending at Close or Shutdown, without
 	// those that Close hands back although they had fallen back.
 	HandedBack uint64
-	// FellBack counts the timers that go on outside of the Scheduler, by a timer of
-	// package time's or an alarm of the clock that was given, because there were too
-	// many pending when they were started, or because they are Tickers with too short
-	// a period; and the contexts that were made after Close, or were pending then.
-	// What becomes of them is counted nowhere.
+	// FellBack counts the timers that use a timer of package time, or an alarm of the
+	// clock that was given, because too many were pending when they were started, or
+	// because they are Tickers with too short a period. It also counts the contexts
+	// that were made after Close or were pending then. What becomes of all these is
+	// counted nowhere.
 	FellBack uint64
-	// Pending is the number of timers waiting for their time.
+	// Pending is the number of timers that have neither fired nor been stopped.
 	Pending int
 
 	// Rejected counts the timers that were not started: because the Scheduler was
@@ -38,8 +38,8 @@ type Stats struct {
 	Rejected uint64
 	// Dropped counts the callbacks of fired timers that the executor refused.
 	Dropped uint64
-	// Queued is the number of callbacks that wait to be handed to an executor
-	// which may block its submitter.
+	// Queued is the number of callbacks that wait to be handed to an executor that
+	// may block its submitter.
 	Queued int
 
 	// Wakeups counts how often the poller woke up, EmptyWakeups how often it
@@ -47,7 +47,7 @@ type Stats struct {
 	Wakeups, EmptyWakeups uint64
 	// Cascaded counts the moves of a timer to a lower level of its wheel.
 	Cascaded uint64
-	// Lateness tells how long after its deadline each timer fired.
+	// Lateness is how long after its deadline each timer fired.
 	Lateness Lateness
 }
 
@@ -135,9 +135,8 @@ func (l Lateness) Mean() time.Duration {
 	return time.Duration(l.sum / float64(l.total))
 }
 
-// Quantile returns a duration that a share q of all durations, from 0 to 1, does
-// not exceed: zero if there are none. A q outside of 0 to 1 counts as the nearer of
-// the two, one that is no number as 0.
+// Quantile returns a duration that a share q of all durations does not exceed, or
+// zero if there are none. A q below 0 or NaN counts as 0, one above 1 as 1.
 func (l Lateness) Quantile(q float64) time.Duration {
 	rank := uint64(1)
 	if q > 0 {

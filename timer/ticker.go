@@ -10,8 +10,8 @@ import (
 // ticks to make up for slow receivers, and keeps its phase. Make one with
 // NewTicker.
 //
-// It differs from time.Ticker in that C has a buffer of one that len and cap can
-// see, and in that a Ticker that is not stopped is never garbage.
+// There are two differences from time.Ticker: C has a buffer of one, which len and
+// cap report, and a Ticker that is not stopped is never garbage.
 type Ticker struct {
 	C <-chan time.Time
 
@@ -36,10 +36,10 @@ type Ticker struct {
 // the Ticker is already stopped, and counted in Stats as rejected. On one with too
 // many pending timers it falls back: see [WithMaxPending].
 //
-// If d is less than a millisecond and than the Scheduler's tick, and the Scheduler is
-// on the system's clock and has no slack, the Ticker is one of package time's: it ticks
-// as often as that, counts as fallen back in Stats, and stays so whatever it is reset
-// to. Its channel has no buffer that could be seen.
+// If d is less than a millisecond and less than the Scheduler's tick, and the
+// Scheduler uses the system's clock and has no slack, the Ticker is one of package
+// time: it ticks as often, counts in Stats as fallen back, and stays so whatever it
+// is reset to. Its channel then reports no buffer.
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)

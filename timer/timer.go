@@ -12,10 +12,10 @@ import (
 // current time is sent on C, unless it was made by AfterFunc. Make one with
 // NewTimer or AfterFunc.
 //
-// It has the methods of time.Timer, and their results mean the same, as they do
-// since Go 1.23: no value from before a Stop or Reset is received after it. It
-// differs in that C has a buffer of one that len and cap can see, and in that a
-// pending Timer is not garbage: it stays until it fires or is stopped.
+// It has the methods of time.Timer, and their results mean the same as they do since
+// Go 1.23: no value from before a Stop or Reset is received after it. There are two
+// differences: C has a buffer of one, which len and cap report, and a pending Timer
+// is not garbage but stays until it fires or is stopped.
 type Timer struct {
 	C <-chan time.Time
 

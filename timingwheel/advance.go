@@ -2,12 +2,12 @@ package timingwheel
 
 import "github.com/tickless/tickless/bucket"
 
-// Expire takes a queued bucket's entries out to be drained, and frees the
-// bucket to be queued anew: who adds to it afterwards is offered with it again.
-// It moves the wheel's clock to the bucket's expiration. It is for wheels made
-// with [WithQueue]: once the time has reached an expiration with which a bucket was
-// offered, that is by. A bucket that is not queued, or is queued again to expire
-// after by, is left alone.
+// Expire takes a queued bucket's entries out to be drained, and frees the bucket to
+// be queued again: the next entry that is added to it has it offered. It moves the
+// wheel's clock to the bucket's expiration. It is for wheels made with [WithQueue]:
+// once the time has reached an expiration with which a bucket was offered, that is
+// by. A bucket that is not queued, or is queued again to expire after by, is left
+// alone.
 //
 // Buckets are to be expired in the order of their expirations. If each is drained
 // before the next is expired, ticks come in order. An owner who would rather not
@@ -27,10 +27,10 @@ func (w *Wheel[T]) Expire(b bucket.Bucket, by int64) {
 	}
 }
 
-// Discard frees a queued bucket to be queued anew if all its entries have left,
-// without waiting for its expiration: for the owner of the queue, in which the
-// bucket must still be, and who then takes it out there. It reports false, and does nothing, if the bucket has entries or
-// is not queued.
+// Discard frees a queued bucket to be queued again if all its entries have left,
+// without waiting for its expiration. It is for the owner of the queue: the bucket
+// must still be in the queue, and the owner then takes it out. It reports false, and
+// does nothing, if the bucket has entries or is not queued.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {

@@ -334,7 +334,7 @@ func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
 }
 
 // A bucket is in use again from the moment it expires. What is added to it then
-// is offered anew, once, and does not land in the list that is being drained.
+// is offered again, once, and does not land in the list that is being drained.
 func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	q := queueModel{now: 3}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -366,8 +366,8 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	require.Equal(t, 3, q.offers)
 }
 
-// RussellLuo/timingwheel 53: what is placed anew while its bucket is drained
-// goes elsewhere, and a drain that places everything anew comes to its end.
+// RussellLuo/timingwheel 53: what is placed again while its bucket is drained
+// goes elsewhere, and a drain that places everything again comes to its end.
 func TestWheelDrain_PlacesAnewElsewhere(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0)
 	var ids []ID
@@ -402,7 +402,7 @@ func TestWheelAdvance_EqualDeadlines(t *testing.T) {
 }
 
 // A bucket that is emptied stays queued, wakes nobody up more than once, and is
-// offered anew when it is next used.
+// offered again when it is next used.
 func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 	q := queueModel{}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -616,7 +616,7 @@ func TestWheelDiscard(t *testing.T) {
 	require.EqualValues(t, 70, next)
 
 	// Nothing stands in the clock's way now, and the bucket can be used for
-	// another time: it is offered anew.
+	// another time: it is offered again.
 	w.Observe(30)
 	require.EqualValues(t, 30, w.Clock())
 	require.Equal(t, 2, q.offers)

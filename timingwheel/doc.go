@@ -22,11 +22,11 @@
 // # How it works
 //
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as the whole of
-// level n. A deadline goes to the lowest level whose span, counted from that
-// level's own clock, holds it. A slot expires when the first of its entries is due.
-// Those that are not due then are placed again, lower down. So an entry that has to go
-// down costs its owner no wake-up of its own; only a slot of 256 entries or more
-// expires when it begins, since moving them takes a while.
+// level n. A deadline goes to the lowest level whose span, counted from that level's
+// own clock, holds it. A slot expires when the first of its entries is due. Its other
+// entries are then placed again, lower down. So an entry that has to go down costs no
+// wake-up of its own. Only a slot of 256 entries or more expires when it begins,
+// since moving that many takes a while.
 //
 // A worked example, with tick 1 and four slots a level, at time 0. A slot is
 // written with the time at which it begins.
@@ -48,11 +48,10 @@
 //	tick 21   slot 16 of level 2 expires: 21 is due, 23 goes down to level 0, slot 23
 //	tick 23   23 is due
 //
-// The scheme is scheme 7 of George Varghese and Tony Lauck, "Hashed and
-// Hierarchical Timing Wheels" (1987), in the form that Apache Kafka gave it:
-// levels are made when first needed, and only slots that hold something are
-// ever looked at, so that time can be advanced from one expiry to the next
-// rather than tick by tick.
+// The scheme is scheme 7 of George Varghese and Tony Lauck, "Hashed and Hierarchical
+// Timing Wheels" (1987), in the form that Apache Kafka gave it: levels are made when
+// they are first needed, and only slots that hold something are ever visited, so that
+// time advances from one expiry to the next rather than tick by tick.
 //
 // # Guarantees
 //
@@ -61,14 +60,14 @@
 //     less than one tick, if the wheel is advanced whenever [Wheel.Next] says so.
 //   - Ticks come in order; within one tick, entries that took the same way down
 //     come first in, first out.
-//   - An entry with slack ([Wheel.AddWithin]) is handed out for the tick in its window
-//     that it shares with most others, and so never early either.
+//   - An entry with slack ([Wheel.AddWithin]) is handed out at the tick in its window
+//     that most other windows share, so it is never early either.
 //   - Next is never later than the first entry that is due.
 //   - A deadline of math.MaxInt64 is legal. Arithmetic saturates and never wraps.
 //   - An [ID] finds its entry until that was handed out or removed, and nothing
 //     after.
-//   - What was handed out or removed is no longer referred to by the wheel, and
-//     memory falls after a peak.
+//   - The wheel keeps no reference to what it handed out or removed, and memory falls
+//     after a peak.
 //
 // # Concurrency
 //

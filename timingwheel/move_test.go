@@ -198,7 +198,7 @@ func TestWheelMove_DuringADrain(t *testing.T) {
 }
 
 // The place of an entry in the list being drained names a bucket that may be
-// queued anew. Whatever that one's expiration is, the entry comes in time.
+// queued again. Whatever that one's expiration is, the entry comes in time.
 func TestWheelMove_DuringADrain_BucketQueuedAnew(t *testing.T) {
 	for to := int64(4); to < 40; to++ {
 		q := queueModel{now: 3}

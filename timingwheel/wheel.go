@@ -79,25 +79,25 @@ type options struct {
 	phase int64
 }
 
-// WithPhase has the slots of upper levels begin earlier by so many ticks. Ticks
-// themselves stay where they are. Of several wheels that one goroutine advances,
-// those of different phases do not send their entries down at the same moment. The
-// default is 0; New panics unless it is from 0 to [MaxPhase].
+// WithPhase makes the slots of upper levels begin that many ticks earlier. Ticks
+// themselves stay where they are. When one goroutine advances several wheels, wheels
+// of different phases do not move their entries down at the same moment. The default
+// is 0; New panics unless it is from 0 to [MaxPhase].
 func WithPhase(ticks int64) Option {
 	if ticks < 0 || ticks > MaxPhase {
-		panic(fmt.Sprintf("timingwheel: WithPhase: the phase must be from 0 to %d ticks, it is %d", int64(MaxPhase), ticks))
+		panic(fmt.Sprintf("timingwheel: WithPhase: the phase must be from 0 to %d ticks, got %d", int64(MaxPhase), ticks))
 	}
 	return func(o *options) { o.phase = ticks }
 }
 
-// WithQueue has the wheel offer each bucket to a queue when it becomes queued: when
-// its first entry is placed in it after it was made or has expired. The bucket
-// expires when that entry is due. When one that is due earlier is placed in it, or so
-// many that moving them takes a while, it is offered again, with an earlier
-// expiration in place of the one before; a bucket of the lowest level, whose places
-// are less than the wheel's size, never is. Whoever owns the queue then calls [Wheel.Expire] for
-// the buckets, in the order of their expirations, and [Wheel.Drain], in place of
-// [Wheel.Advance]. offer must not call the wheel.
+// WithQueue makes the wheel offer each bucket to a queue when its first entry is
+// placed in it, after it was made or has expired. The bucket expires when that entry
+// is due. When an entry is placed in it that is due earlier, or so many entries that
+// moving them takes a while, the bucket is offered again, with an earlier expiration
+// that replaces the one before. A bucket of the lowest level, whose place is less
+// than the wheel's size, is never offered again. Whoever owns the queue then calls
+// [Wheel.Expire] for the buckets, in the order of their expirations, and
+// [Wheel.Drain], in place of [Wheel.Advance]. offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
 	return func(o *options) { o.offer = offer }
 }
@@ -108,11 +108,11 @@ func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Opti
 func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], error) {
 	switch {
 	case tick <= 0:
-		return nil, fmt.Errorf("%w: it is %d", ErrTick, tick)
+		return nil, fmt.Errorf("%w, got %d", ErrTick, tick)
 	case size < 2 || size > MaxSize || size&(size-1) != 0:
-		return nil, fmt.Errorf("%w: it is %d", ErrSize, size)
+		return nil, fmt.Errorf("%w, got %d", ErrSize, size)
 	case start < 0:
-		return nil, fmt.Errorf("%w: it is %d", ErrStart, start)
+		return nil, fmt.Errorf("%w, got %d", ErrStart, start)
 	}
 	var o options
 	for _, opt := range opts {
@@ -138,7 +138,7 @@ func (w *Wheel[T]) Len() int { return w.arena.Len() }
 // Levels returns the number of levels that were made so far.
 func (w *Wheel[T]) Levels() int { return len(w.levels) }
 
-// Cascaded returns how many times an entry was placed anew because its bucket
+// Cascaded returns how many times an entry was placed again because its bucket
 // expired before it was due.
 func (w *Wheel[T]) Cascaded() uint64 { return w.cascaded }
 
@@ -195,9 +195,9 @@ func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 // the entry was handed out or removed before, or if the new deadline is due
 // already as for Add ([Wheel.Contains] tells the two apart).
 //
-// An entry whose new deadline is not before its bucket expires stays where it
-// is; it is placed anew when the bucket expires. So moving a deadline later,
-// again and again, touches only the entry itself.
+// An entry whose new deadline is not before its bucket expires stays where it is; it
+// is placed again when the bucket expires. So moving a deadline later again and again
+// touches only the entry itself.
 //
 // The entry has no slack afterwards.
 func (w *Wheel[T]) Move(id ID, deadline int64) bool { return w.MoveWithin(id, deadline, 0) }
@@ -218,7 +218,7 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	w.arena.SetGrain(i, grain)
 	// An entry in the list of due entries still has the place that it had
 	// before its bucket expired. That bucket has expired, so that t is after its
-	// expiration, or it is queued anew, and then either branch is right too: the
+	// expiration, or it is queued again, and then either branch is right too: the
 	// drain looks at an entry that stays, and place puts it where it belongs.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)

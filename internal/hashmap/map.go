@@ -15,7 +15,7 @@ type Map[K comparable, V any] struct {
 	// old holds what has yet to move to entries. It is nil if nothing has.
 	old map[K]V
 	// next is where in old to go on. It is kept over many calls, which a range
-	// clause cannot: a range begun anew each time would have to pass all slots that
+	// clause cannot: a range begun again each time would have to pass all slots that
 	// were emptied before.
 	next *reflect.MapIter
 	// peak is how large entries has been since it was made.
