@@ -27,14 +27,19 @@ func (goStatement) SubmitBatch(fs []func()) (int, error) {
 
 func (goStatement) Shutdown(context.Context) error { return nil }
 
+type ender interface {
+	executor.Batcher
+	Shutdown(ctx context.Context) error
+}
+
 var benchmarked = []struct {
 	name string
-	new  func() executor.Executor
+	new  func() ender
 }{
-	{"pool", func() executor.Executor { return executor.NewPool() }},
-	{"goroutines", func() executor.Executor { return executor.NewGoroutines() }},
-	{"gostmt", func() executor.Executor { return goStatement{} }},
-	{"inline", func() executor.Executor { return executor.NewInline() }},
+	{"pool", func() ender { return executor.NewPool() }},
+	{"goroutines", func() ender { return executor.NewGoroutines() }},
+	{"gostmt", func() ender { return goStatement{} }},
+	{"inline", func() ender { return executor.NewInline() }},
 }
 
 // countdown says when all of a number of callbacks have run.

@@ -3,6 +3,8 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,7 +21,9 @@ import (
 
 // subject is what the executors of this package have beyond the interface.
 type subject interface {
-	executor.Executor
+	executor.Batcher
+	io.Closer
+	Shutdown(ctx context.Context) error
 	Stats() executor.Stats
 	MayBlock() bool
 }
@@ -234,9 +238,9 @@ func TestExecutorShutdown_WaitsForWhatIsAccepted(t *testing.T) {
 		require.Equal(t, 2*time.Second, time.Since(began))
 
 		ran := false
-		require.ErrorIs(t, e.Submit(func() { ran = true }), executor.ErrShutdown)
+		require.ErrorIs(t, e.Submit(func() { ran = true }), executor.ErrClosed)
 		n, err := e.SubmitBatch([]func(){func() { ran = true }, func() { ran = true }})
-		require.ErrorIs(t, err, executor.ErrShutdown)
+		require.ErrorIs(t, err, executor.ErrClosed)
 		require.Zero(t, n)
 
 		var waiters sync.WaitGroup // any number of goroutines may wait
@@ -272,10 +276,70 @@ func TestExecutorShutdown_FromInsideACallback(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		if inline {
 			require.Equal(t, 1, n, "shut down in the middle of the batch")
-			require.ErrorIs(t, batchErr, executor.ErrShutdown)
+			require.ErrorIs(t, batchErr, executor.ErrClosed)
 		}
 		conserve(t, e.Stats(), 2)
 	})
+}
+
+// Close waits for nothing and loses nothing: a Shutdown afterwards waits.
+func TestExecutorClose_RefusesAndWaitsForNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		e := make()
+		var ended atomic.Bool
+		go e.Submit(func() { time.Sleep(time.Minute); ended.Store(true) })
+		time.Sleep(time.Second)
+		began := time.Now()
+		for range 2 { // it may be called again
+			require.NoError(t, e.Close())
+		}
+		require.Zero(t, time.Since(began))
+		require.False(t, ended.Load())
+		require.ErrorIs(t, e.Submit(func() { t.Error("refused, and run") }), executor.ErrClosed)
+		require.NoError(t, e.Shutdown(t.Context()))
+		require.True(t, ended.Load())
+		conserve(t, e.Stats(), 2)
+	})
+}
+
+// Close may be called by a callback, which it does not wait for.
+func TestExecutorClose_FromInsideACallback(t *testing.T) {
+	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
+		e := make()
+		require.NoError(t, e.Submit(func() { assert.NoError(t, e.Close()) }))
+		require.NoError(t, e.Shutdown(t.Context()))
+		require.EqualValues(t, 1, e.Stats().Run)
+	})
+}
+
+func TestExecutor_ZeroValueSaysWhatToCall(t *testing.T) {
+	for name, e := range map[string]subject{
+		"NewInline": new(executor.Inline), "NewGoroutines": new(executor.Goroutines), "NewPool": new(executor.Pool),
+	} {
+		for method, call := range map[string]func(){
+			"Submit":      func() { e.Submit(func() {}) },
+			"SubmitBatch": func() { e.SubmitBatch([]func(){func() {}}) },
+			"Close":       func() { e.Close() },
+			"Shutdown":    func() { e.Shutdown(t.Context()) },
+		} {
+			message := panicOf(call)
+			assert.Contains(t, message, name, method)
+			assert.Contains(t, message, "executor: ", method)
+		}
+	}
+}
+
+func panicOf(call func()) (message string) {
+	defer func() { message = fmt.Sprint(recover()) }()
+	call()
+	return ""
+}
+
+func TestFunc_IsAnExecutor(t *testing.T) {
+	var e executor.Executor = executor.Func(func(f func()) error { f(); return errBoom })
+	ran := false
+	require.Same(t, errBoom, e.Submit(func() { ran = true }))
+	require.True(t, ran)
 }
 
 func TestExecutorShutdown_Unused(t *testing.T) {

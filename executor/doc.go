@@ -4,11 +4,12 @@
 //
 //	pool := executor.NewPool()
 //	err := pool.Submit(f)          // or SubmitBatch(fs)
-//	err = pool.Shutdown(ctx)       // waits for what was accepted
+//	err = pool.Shutdown(ctx)       // waits for what was accepted; Close does not
 //
 // [Inline] runs callbacks on the submitter, [Goroutines] starts one goroutine for
 // each, [Pool] shares few goroutines among short callbacks and grows when callbacks
-// block. A Scheduler takes any of them as its [Executor].
+// block. A Scheduler takes any of them as its [Executor], and any other type that
+// has Submit. [Func] adapts what has not.
 //
 // # Guarantees
 //
@@ -22,7 +23,7 @@
 //     order in which they were accepted. Several workers begin them in that order.
 //   - An executor does not keep callbacks reachable after they have run. An idle pool
 //     has no goroutine, and keeps at most 150 kB of memory whatever its peak was.
-//   - Once Shutdown has been called, Submit returns [ErrShutdown]. When Shutdown has
+//   - Once Close or Shutdown has been called, Submit returns [ErrClosed]. When Shutdown has
 //     returned nil, every callback has ended.
 //   - All of it holds inside a testing/synctest bubble, for an executor made
 //     in that bubble.

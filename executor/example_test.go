@@ -27,7 +27,7 @@ func ExamplePool() {
 	fmt.Println(pool.Submit(func() {}))
 	// Output:
 	// 4950 100
-	// executor: shut down
+	// executor: closed
 }
 
 // Callbacks run on the caller, one after another: what a test wants.

@@ -1,39 +1,45 @@
 package executor
 
 import (
-	"context"
 	"errors"
+
+	"github.com/tickless/tickless/internal/closed"
 )
 
 // An Executor runs callbacks. This package has three: [Inline], [Goroutines] and
-// [Pool]. A program may bring its own.
+// [Pool]. A program may bring its own: many pools have this method already, and [Func]
+// makes one of a function. Whatever else an Executor can do it says by having more
+// methods, as a [Batcher] does.
 type Executor interface {
-	// Submit accepts f, to run it once. An error, [ErrShutdown] or [ErrOverloaded],
+	// Submit accepts f, to run it once, at any time and on any goroutine. An error
 	// means that f has not run and never will.
 	//
-	// If f panics, the panic is recovered and goes to the panic handler. A nil f is
-	// accepted like any other, and panics when it is called.
+	// What becomes of a panic of f is for the Executor to say.
 	Submit(f func()) error
+}
+
+// A Batcher is an [Executor] that takes many callbacks at once for less than it takes
+// them one by one.
+type Batcher interface {
+	Executor
 
 	// SubmitBatch submits fs in order and returns how many of them, from the front,
 	// it accepted. The error is nil if and only if it accepted all. The caller may
 	// reuse the slice after the return.
 	SubmitBatch(fs []func()) (accepted int, err error)
-
-	// Shutdown refuses new work from the moment it is called, and waits until all
-	// accepted callbacks have ended. If ctx ends first it returns the error of ctx;
-	// the callbacks still run to their end. Several goroutines may call it, several
-	// times: each call waits.
-	//
-	// A callback that calls Shutdown waits for itself, until ctx ends: pass a ctx
-	// that does.
-	Shutdown(ctx context.Context) error
 }
 
+// Func is a function that is an [Executor]: its Submit.
+type Func func(f func()) error
+
+// Submit calls e(f).
+func (e Func) Submit(f func()) error { return e(f) }
+
 var (
-	// ErrShutdown is returned for work that is submitted after Shutdown, or that
-	// waits for room when Shutdown is called.
-	ErrShutdown = errors.New("executor: shut down")
+	// ErrClosed is returned for work that is submitted after Close or Shutdown, or that
+	// waits for room when one of them is called. errors.Is reports that it is
+	// package timer's ErrClosed too.
+	ErrClosed = closed.New("executor: closed")
 
 	// ErrOverloaded is returned for work that a [Pool] refuses because its queue is
 	// full and its policy is [Reject].

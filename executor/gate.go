@@ -32,8 +32,17 @@ func (g *gate) init(c config) {
 	g.done = make(chan struct{})
 }
 
+// mustBeMade panics unless init was called. (The zero gate would do, but for its
+// counts, which need not be aligned in it: see guard.)
+func (g *gate) mustBeMade() {
+	if g.done == nil {
+		panic("executor: an Inline or Goroutines that was not made by NewInline or NewGoroutines")
+	}
+}
+
 // enter reports whether a callback may run; it must leave afterwards.
 func (g *gate) enter() bool {
+	g.mustBeMade()
 	s := g.state.Add(2)
 	if s&1 != 0 {
 		g.exit()
@@ -65,22 +74,28 @@ func (g *gate) exit() {
 // refuse counts n callbacks as rejected.
 func (g *gate) refuse(n int) error {
 	g.rejected.Add(int64(n))
-	return ErrShutdown
+	return ErrClosed
 }
 
-func (g *gate) shutdown(ctx context.Context) error {
+// close refuses what comes from now on.
+func (g *gate) close() {
+	g.mustBeMade()
 	for {
 		s := g.state.Load()
 		if s&1 != 0 {
-			break
+			return
 		}
 		// Go in as a callback would, so that leaving finds out whether it
 		// was the last.
 		if g.state.CompareAndSwap(s, s+2+1) {
 			g.exit()
-			break
+			return
 		}
 	}
+}
+
+func (g *gate) shutdown(ctx context.Context) error {
+	g.close()
 	return latch.Await(ctx, g.done)
 }
 

@@ -3,12 +3,13 @@ package executor
 import "context"
 
 // A Goroutines runs each callback on a goroutine of its own, as time.AfterFunc does.
-// No callback ever waits for another. Each costs the start of a goroutine.
+// No callback ever waits for another. Each costs the start of a goroutine. Make one
+// with [NewGoroutines].
 type Goroutines struct {
 	gate gate // first: see gate
 }
 
-var _ Executor = (*Goroutines)(nil)
+var _ Batcher = (*Goroutines)(nil)
 
 // NewGoroutines returns an executor that starts a goroutine for each callback.
 func NewGoroutines(opts ...Option) *Goroutines {
@@ -17,7 +18,7 @@ func NewGoroutines(opts ...Option) *Goroutines {
 	return e
 }
 
-// Submit starts f and returns nil, or returns [ErrShutdown].
+// Submit starts f and returns nil, or returns [ErrClosed].
 func (e *Goroutines) Submit(f func()) error {
 	if !e.gate.enter() {
 		return e.gate.refuse(1)
@@ -41,6 +42,13 @@ func (e *Goroutines) run(f func()) {
 	defer e.gate.leave()
 	defer e.gate.catch()
 	f()
+}
+
+// Close refuses new work, and returns nil. It waits for nothing: callbacks that were
+// accepted run to their end.
+func (e *Goroutines) Close() error {
+	e.gate.close()
+	return nil
 }
 
 // Shutdown refuses new work and waits for every callback to end.

@@ -4,7 +4,7 @@ import "context"
 
 // An Inline runs each callback on the goroutine that submits it, before Submit
 // returns. It suits deterministic tests, single-threaded event loops, and callbacks
-// so short that any hand-over would cost more.
+// so short that any hand-over would cost more. Make one with [NewInline].
 //
 // A callback that blocks blocks its submitter. A callback that submits another runs
 // that inside itself. runtime.Goexit ends the submitting goroutine, as it would in a
@@ -14,7 +14,7 @@ type Inline struct {
 	gate gate // first: see gate
 }
 
-var _ Executor = (*Inline)(nil)
+var _ Batcher = (*Inline)(nil)
 
 // NewInline returns an executor that runs callbacks on their submitters.
 func NewInline(opts ...Option) *Inline {
@@ -23,7 +23,7 @@ func NewInline(opts ...Option) *Inline {
 	return e
 }
 
-// Submit runs f and returns nil, or returns [ErrShutdown].
+// Submit runs f and returns nil, or returns [ErrClosed].
 func (e *Inline) Submit(f func()) error {
 	if !e.gate.enter() {
 		return e.gate.refuse(1)
@@ -32,7 +32,7 @@ func (e *Inline) Submit(f func()) error {
 	return nil
 }
 
-// SubmitBatch runs fs in order. It stops with [ErrShutdown] when one of them,
+// SubmitBatch runs fs in order. It stops with [ErrClosed] when one of them,
 // or another goroutine, shuts e down in the middle.
 func (e *Inline) SubmitBatch(fs []func()) (accepted int, err error) {
 	for i, f := range fs {
@@ -48,6 +48,13 @@ func (e *Inline) run(f func()) {
 	defer e.gate.leave()
 	defer e.gate.catch()
 	f()
+}
+
+// Close refuses new work, and returns nil. It waits for nothing: callbacks that were
+// accepted run to their end.
+func (e *Inline) Close() error {
+	e.gate.close()
+	return nil
 }
 
 // Shutdown refuses new work and waits for the callbacks that other goroutines

@@ -3,8 +3,6 @@ package executor
 import (
 	"fmt"
 	"runtime"
-
-	"github.com/tickless/tickless/internal/callback"
 )
 
 // An Option sets up any executor of this package.
@@ -26,7 +24,6 @@ type poolConfig struct {
 	maxWorkers int // 0: unbounded
 	queue      int // 0: unbounded
 	overload   Overload
-	onLook     callback.Func
 }
 
 type option func(*config)
@@ -41,7 +38,7 @@ func (o poolOption) applyPool(c *poolConfig) { o(c) }
 // WithPanicHandler sets the function that is called when a callback panics, with the
 // value of the panic and the stack. It runs on the goroutine that panicked, before
 // the callback counts as ended. Several goroutines may call it at a time. The default
-// prints both to standard error. It panics if h is nil.
+// prints both to standard error. WithPanicHandler panics if h is nil.
 //
 // A panic of h is not recovered. On a goroutine of the executor it ends the process.
 // So this makes a panic in a callback end the program:
@@ -52,7 +49,7 @@ func (o poolOption) applyPool(c *poolConfig) { o(c) }
 // of h reaches the caller of Submit.
 func WithPanicHandler(h func(v any, stack []byte)) Option {
 	if h == nil {
-		panic("executor: WithPanicHandler: the handler must not be nil")
+		panic("executor: WithPanicHandler: the func must not be nil")
 	}
 	return option(func(c *config) { c.panicHandler = h })
 }
@@ -99,16 +96,6 @@ func WithOverload(policy Overload) PoolOption {
 		panic(fmt.Sprintf("executor: WithOverload: the policy must be Block, CallerRuns or Reject, got %d", int(policy)))
 	}
 	return poolOption(func(c *poolConfig) { c.overload = policy })
-}
-
-// OnLook sets a function that a pool's watchdog calls after each look, on its own
-// goroutine and without a lock. It is for other packages of this module.
-//
-// The watchdog's goroutine and that of a scheduler's alarm compete for the place in
-// front of a proc's run queue: if their timers go off together, the one that loses
-// waits at the end. So each does what is left to do for the other.
-func OnLook(f callback.Func) PoolOption {
-	return poolOption(func(c *poolConfig) { c.onLook = f })
 }
 
 func newConfig(opts []Option) config {

@@ -6,7 +6,7 @@ type Overload int
 
 const (
 	// Block makes the submitter wait until there is room, or until Shutdown,
-	// which releases it with [ErrShutdown]. Where the submitter is a scheduler's
+	// which releases it with [ErrClosed]. Where the submitter is a scheduler's
 	// goroutine, the wait ends there: package timer's WithMaxPending brings it to
 	// those who start timers.
 	//
@@ -57,7 +57,7 @@ func (p *Pool) overloadedLocked(n int) (here bool, err error) {
 	switch {
 	case p.closed:
 		p.rejected += uint64(n)
-		return false, ErrShutdown
+		return false, ErrClosed
 	case p.overload == Reject:
 		p.rejected += uint64(n)
 		return false, ErrOverloaded

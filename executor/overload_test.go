@@ -177,10 +177,10 @@ func TestOverloadBlock_ShutdownReleasesTheSubmitters(t *testing.T) {
 		f := func() { ran.Inc() }
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { assert.ErrorIs(t, p.Submit(f), executor.ErrShutdown) })
+			wg.Go(func() { assert.ErrorIs(t, p.Submit(f), executor.ErrClosed) })
 			wg.Go(func() {
 				n, err := p.SubmitBatch([]func(){f, f})
-				assert.ErrorIs(t, err, executor.ErrShutdown)
+				assert.ErrorIs(t, err, executor.ErrClosed)
 				assert.Zero(t, n)
 			})
 		}

@@ -18,7 +18,7 @@ import (
 // an idle pool has no goroutine. While callbacks wait, a watchdog checks every
 // millisecond whether they wait for workers that are held up. If so it multiplies the
 // workers. A goroutine that finds work in small pieces may run it by itself: see
-// [Pool.Share].
+// [Pool.Share]. Make one with [NewPool].
 //
 // It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
 // that block get a goroutine each, with a delay of a few milliseconds.
@@ -31,7 +31,7 @@ type Pool struct {
 
 	base, max, bound int
 	overload         Overload
-	onLook           callback.Func
+	onLook           func() // nil, or see callback.OnLook
 	start            func() // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
@@ -55,7 +55,9 @@ type Pool struct {
 	done      chan struct{} // closed when finished
 }
 
-var _ Executor = (*Pool)(nil)
+var _ Batcher = (*Pool)(nil)
+
+func init() { callback.OnLook = func(p any, f func()) { p.(*Pool).onLook = f } }
 
 // NewPool returns a pool. It starts no goroutine before there is work.
 //
@@ -67,7 +69,6 @@ func NewPool(opts ...PoolOption) *Pool {
 		max:      c.maxWorkers,
 		bound:    c.queue,
 		overload: c.overload,
-		onLook:   c.onLook,
 		limit:    c.workers,
 		done:     make(chan struct{}),
 	}
@@ -98,6 +99,7 @@ func (p *Pool) Submit(f func()) error {
 // of fs, the overload policy decides about the rest: [Block] adds them as room
 // appears, [CallerRuns] runs one and tries again, [Reject] refuses them all.
 func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
+	p.mustBeMade()
 	for err == nil && accepted < len(fs) {
 		p.mu.Lock()
 		if p.overload == Block {
@@ -126,18 +128,36 @@ func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	return accepted, err
 }
 
-// Shutdown refuses new work, releases the submitters that wait for room with
-// [ErrShutdown], and waits for every accepted callback to end. When it has
-// returned nil no worker is left.
-func (p *Pool) Shutdown(ctx context.Context) error {
+// Close refuses new work, releases the submitters that wait for room with
+// [ErrClosed], and returns nil. It waits for nothing: callbacks that were accepted run
+// to their end.
+func (p *Pool) Close() error {
+	p.mustBeMade()
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !p.closed {
 		p.closed = true
 		p.room.Broadcast()
 	}
 	p.finishLocked()
-	p.mu.Unlock()
+	return nil
+}
+
+// Shutdown does what Close does, and waits for every accepted callback to end. When it
+// has returned nil no worker is left. If ctx ends first it returns the error of ctx;
+// the callbacks still run to their end. Any number of goroutines may call it, any
+// number of times: each call waits. A callback that calls it waits for itself, until
+// ctx ends.
+func (p *Pool) Shutdown(ctx context.Context) error {
+	p.Close()
 	return latch.Await(ctx, p.done)
+}
+
+// mustBeMade panics unless NewPool has made p.
+func (p *Pool) mustBeMade() {
+	if p.done == nil {
+		panic("executor: a Pool that was not made by NewPool")
+	}
 }
 
 // finishLocked is called where any part of its condition may have come true.

@@ -168,7 +168,7 @@ func TestPanicHandler_DefaultPrints(t *testing.T) {
 
 func TestOptions_Misuse(t *testing.T) {
 	for want, f := range map[string]func(){
-		"executor: WithPanicHandler: the handler must not be nil":                       func() { executor.WithPanicHandler(nil) },
+		"executor: WithPanicHandler: the func must not be nil":                          func() { executor.WithPanicHandler(nil) },
 		"executor: WithWorkers: the number of workers must be positive, got 0":          func() { executor.WithWorkers(0) },
 		"executor: WithMaxWorkers: the number of workers must be positive, got -1":      func() { executor.WithMaxWorkers(-1) },
 		"executor: WithQueue: the number of callbacks must be positive, got 0":          func() { executor.WithQueue(0) },
@@ -234,7 +234,7 @@ func TestPool_Stress(t *testing.T) {
 						offered.Add(int64(len(fs)))
 						accepted.Add(int64(n))
 						rejected.Add(int64(len(fs) - n))
-						if err == executor.ErrShutdown {
+						if err == executor.ErrClosed {
 							return
 						}
 						if s := p.Stats(); s.Submitted != s.Run+uint64(s.Queued)+uint64(s.Running) {

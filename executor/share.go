@@ -30,7 +30,7 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 	defer p.mu.Unlock()
 	if p.closed {
 		p.rejected += uint64(len(fs))
-		return Share{}, 0, ErrShutdown
+		return Share{}, 0, ErrClosed
 	}
 	s = Share{p: p, first: fs[0]}
 	p.submitted += uint64(len(fs))

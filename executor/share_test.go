@@ -164,7 +164,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "a share is still to be run")
 	_, accepted, err := p.Share([]func(){func() {}, func() {}})
-	require.ErrorIs(t, err, executor.ErrShutdown)
+	require.ErrorIs(t, err, executor.ErrClosed)
 	require.Zero(t, accepted)
 	require.EqualValues(t, 2, p.Stats().Rejected)
 	s.Run()

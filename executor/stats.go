@@ -13,7 +13,7 @@ type Stats struct {
 	Submitted uint64 // accepted by Submit and SubmitBatch
 	Run       uint64 // ended, be it by return, panic or runtime.Goexit
 	Panicked  uint64 // of Run, those that panicked; a moment earlier than Run
-	Rejected  uint64 // refused, with ErrOverloaded or ErrShutdown
+	Rejected  uint64 // refused, with ErrOverloaded or ErrClosed
 	CallerRan uint64 // of Submitted, those run by the submitting goroutine
 
 	Queued  int // accepted and waiting

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/internal/callback"
 )
 
 // When the processors are busy, the base's workers go on and the others end;
@@ -147,7 +148,8 @@ func TestWatchdog_LateAndSlow(t *testing.T) {
 func TestWatchdog_OnLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
-		p := NewPool(WithWorkers(1), OnLook(func() { looks++ }))
+		p := NewPool(WithWorkers(1))
+		callback.OnLook(p, func() { looks++ })
 		release := make(chan struct{})
 		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 10))
 		require.NoError(t, err)

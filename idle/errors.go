@@ -3,11 +3,14 @@ package idle
 import (
 	"errors"
 	"net"
+
+	"github.com/tickless/tickless/internal/closed"
 )
 
 var (
-	// ErrClosed is returned by Watch and Wrap after Close or Shutdown.
-	ErrClosed = errors.New("idle: closed")
+	// ErrClosed is returned by Watch and Wrap after Close or Shutdown. errors.Is
+	// reports that it is [timer.ErrClosed] too.
+	ErrClosed = closed.New("idle: closed")
 	// ErrTooMany is returned by Watch when as many are watched as [WithMaxWatched]
 	// allows.
 	ErrTooMany = errors.New("idle: too many watched")

@@ -1,7 +1,8 @@
 package purgatory
 
-import "errors"
+import "github.com/tickless/tickless/internal/closed"
 
-// ErrClosed is returned for an operation that is added after [Purgatory.Shutdown].
-// None of its methods has run or will run, and it is not watched.
-var ErrClosed = errors.New("purgatory: shut down")
+// ErrClosed is returned for an operation that is added after [Purgatory.Close] or
+// [Purgatory.Shutdown]. None of its methods has run or will run, and it is not
+// watched. errors.Is reports that it is [timer.ErrClosed] too.
+var ErrClosed = closed.New("purgatory: closed")

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 
 	"github.com/tickless/tickless/executor"
@@ -14,9 +15,13 @@ import (
 type handOver struct {
 	// Fixed by init.
 
-	exec executor.Executor
-	own  bool           // the Scheduler made the executor, and ends it
-	pool *executor.Pool // the executor, if callbacks go to it directly
+	exec    executor.Executor
+	batcher executor.Batcher // the executor if it is one, else nil
+	own     ownExecutor      // the executor if the Scheduler made it, and ends it; else nil
+	// onPanic gets the panics of callbacks, if the executor is not our own; nil: it
+	// sees to them.
+	onPanic func(v any, stack []byte)
+	pool    *executor.Pool // the executor, if callbacks go to it directly
 	// inline: it is an *executor.Inline.
 	inline bool
 	way    way
@@ -43,6 +48,12 @@ type handOver struct {
 	wrapped []func()
 }
 
+// ownExecutor is an executor that the Scheduler has made.
+type ownExecutor interface {
+	executor.Batcher
+	Shutdown(ctx context.Context) error
+}
+
 // way is how callbacks come to the executor.
 type way int
 
@@ -60,22 +71,15 @@ const (
 )
 
 // init makes the executor, unless c has one. onLook is called by its watchdog.
-func (h *handOver) init(c *config, onLook callback.Func) {
+func (h *handOver) init(c *config, onLook func()) {
 	h.dropped = atomic.NewUint64(0)
-	if h.exec = c.executor; h.exec == nil {
-		h.own = true
-		pool := []executor.PoolOption{executor.OnLook(onLook)}
-		var inline []executor.Option
-		if c.onPanic != nil {
-			handler := executor.WithPanicHandler(c.onPanic)
-			pool, inline = append(pool, handler), append(inline, handler)
-		}
-		if c.clock == nil {
-			h.exec = executor.NewPool(pool...)
-		} else {
-			h.exec = executor.NewInline(inline...)
-		}
+	if c.executor == nil {
+		h.own = newExecutor(c, onLook)
+		h.exec = h.own
+	} else {
+		h.exec, h.onPanic = c.executor, c.onPanic
 	}
+	h.batcher, _ = h.exec.(executor.Batcher)
 	_, h.inline = h.exec.(*executor.Inline)
 	switch {
 	case h.inline || c.clock != nil:
@@ -86,6 +90,23 @@ func (h *handOver) init(c *config, onLook callback.Func) {
 	default:
 		h.way = dispatched
 	}
+}
+
+func newExecutor(c *config, onLook func()) ownExecutor {
+	var handler []executor.Option
+	if c.onPanic != nil {
+		handler = append(handler, executor.WithPanicHandler(c.onPanic))
+	}
+	if c.clock != nil {
+		return executor.NewInline(handler...)
+	}
+	var opts []executor.PoolOption
+	for _, o := range handler {
+		opts = append(opts, o)
+	}
+	pool := executor.NewPool(opts...)
+	callback.OnLook(pool, onLook)
+	return pool
 }
 
 // neverBlocks tells the executors to which callbacks may be submitted with a lock
@@ -126,7 +147,13 @@ func (h *handOver) batch(fs []func()) {
 		h.dispatch(fs...)
 		return
 	}
-	accepted, _ := h.exec.SubmitBatch(h.watchAll(fs))
+	if h.batcher == nil {
+		for _, f := range fs {
+			h.submit(f)
+		}
+		return
+	}
+	accepted, _ := h.batcher.SubmitBatch(h.watchAll(fs))
 	clear(h.wrapped)
 	h.wrapped = h.wrapped[:0]
 	h.refused(fs[accepted:]...)
@@ -156,7 +183,7 @@ func (h *handOver) submit(f func()) {
 
 // watchAll is watch for many. What it returns is the poller's.
 func (h *handOver) watchAll(fs []func()) []func() {
-	if h.own {
+	if h.own != nil {
 		return fs
 	}
 	for _, f := range fs {
@@ -165,15 +192,26 @@ func (h *handOver) watchAll(fs []func()) []func() {
 	return h.wrapped
 }
 
-// watch counts a callback as outstanding until it has finished, however it ends.
+// watch counts a callback as outstanding until it has finished, however it ends, and
+// has the panic handler, if there is one, get its panic.
 func (h *handOver) watch(f func()) func() {
-	if h.own {
+	if h.own != nil {
 		return f
 	}
 	h.outstanding.Add(1)
 	return func() {
 		defer h.outstanding.Add(-1)
+		if h.onPanic != nil {
+			defer h.catch()
+		}
 		f()
+	}
+}
+
+// catch is for a defer statement alone, since recover only works there.
+func (h *handOver) catch() {
+	if v := recover(); v != nil {
+		h.onPanic(v, debug.Stack())
 	}
 }
 
@@ -184,7 +222,7 @@ func (h *handOver) refused(fs ...func()) {
 		return
 	}
 	h.dropped.Add(uint64(len(fs)))
-	if !h.own {
+	if h.own == nil {
 		h.outstanding.Add(-len(fs))
 	}
 	for _, f := range fs {
@@ -280,8 +318,8 @@ func (h *handOver) shutdown(ctx context.Context) error {
 	if err := h.dispatcher.Wait(ctx); err != nil {
 		return err
 	}
-	if h.own {
-		return h.exec.Shutdown(ctx)
+	if h.own != nil {
+		return h.own.Shutdown(ctx)
 	}
 	return h.outstanding.Wait(ctx)
 }

@@ -115,17 +115,20 @@ func WithShards(n int) Option {
 	})
 }
 
-// WithExecutor sets where callbacks run. The default is a growing pool that the
-// Scheduler makes and ends, or, if a clock is given, the goroutine that advances it.
-// The Scheduler never shuts down an executor that is given here, and the executor's
-// own panic handler applies. An [executor.Inline] runs callbacks on the poller, one
-// after the other: one that blocks stops the Scheduler, its contexts included. Any
-// other executor that may block its submitter, or that is not of package executor, is
-// fed by a goroutine of the Scheduler, which lives while there are callbacks to hand
-// over; so it never delays the expiry of other timers. Callbacks wait for that
-// goroutine without bound, and Stats counts them as Queued. With [WithMaxPending]
-// whoever starts timers feels it: a timer keeps its room until its callback is handed
-// over, even one that was due at once.
+// WithExecutor sets where callbacks run. The default, also for a nil e, is a growing
+// pool that the Scheduler makes and ends, or, if a clock is given, the goroutine that
+// advances it. The Scheduler never closes an executor that is given here. Panics go
+// to its own panic handler, unless [WithPanicHandler] is given too.
+//
+// Anything with a Submit method will do: see [executor.Executor]. Only the Pool and
+// the Goroutines of package executor, if they never block, are called by whoever finds
+// a timer due. An [executor.Inline] runs callbacks on the poller, one after the other:
+// one that blocks stops the Scheduler, its contexts included. Any other executor may
+// block its submitter, so a goroutine of the Scheduler's submits to it, and lives while
+// there is something to submit. Other timers do not wait for that. What the executor
+// puts off waits before that goroutine, without bound, and is counted in Stats as
+// Queued. With [WithMaxPending] those who start timers feel it: a timer keeps its room
+// until its callback is submitted, also one that was due at once.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
 }
@@ -153,12 +156,19 @@ func WithMaxPending(n int) Option {
 	})
 }
 
-// WithPanicHandler sets the function that is called with the value and the stack of a
-// callback's panic, on the goroutine that ran the callback. The default prints both
-// to standard error. A handler that panics itself ends the program, as any panic of a
-// callback does with package time. It does not apply to an executor given by
-// [WithExecutor].
+// WithPanicHandler sets the function that gets the panics of callbacks: the value and
+// the stack. It runs on the goroutine that panicked. The default prints both to
+// standard error. WithPanicHandler panics if f is nil.
+//
+// A panic of f is not recovered. It ends the program, which is how to choose what
+// package time does.
+//
+// With [WithExecutor], f gets the panics of this Scheduler's callbacks, and the executor
+// never sees them. Without a WithPanicHandler they are the executor's to deal with.
 func WithPanicHandler(f func(v any, stack []byte)) Option {
+	if f == nil {
+		panic("timer: WithPanicHandler: the func must not be nil")
+	}
 	return option(func(c *config) { c.onPanic = f })
 }
 

@@ -1,6 +1,12 @@
-// Package callback has a type that only this module's packages can name: an option that
-// takes one is for them alone.
+// Package callback has what one package of this module has another one call, and
+// what is nobody else's business.
 package callback
 
-// A Func is called back by one package of this module for another.
-type Func func()
+// OnLook has a pool of package executor call f after each look of its watchdog, on
+// the watchdog's goroutine and without a lock. It is to be called before the pool is
+// used. Package executor sets it.
+//
+// The watchdog's goroutine and that of a scheduler's alarm compete for the place in
+// front of a proc's run queue: if their timers go off together, the one that loses
+// waits at the end. So each does what is left to do for the other.
+var OnLook func(pool any, f func())

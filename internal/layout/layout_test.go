@@ -23,11 +23,12 @@ var mayImport = map[string][]string{
 	"bucket":            {},
 	"clock":             {},
 	"delayqueue":        {"clock", "internal/bubble"},
-	"executor":          {"internal/callback", "internal/latch"},
+	"executor":          {"internal/callback", "internal/closed", "internal/latch"},
 	"internal/alarm":    {"clock", "internal/bubble"},
 	"internal/bubble":   {},
 	"internal/api":      {},
 	"internal/callback": {},
+	"internal/closed":   {},
 	"internal/hashmap":  {},
 	"internal/latch":    {},
 	"internal/layout":   {},
@@ -46,7 +47,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/hashmap", "internal/latch", "timingwheel"}
+	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/closed", "internal/hashmap", "internal/latch", "timingwheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 )
 

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -25,25 +24,21 @@ type tickless struct {
 	exec    string
 	handles []timer.Handle
 
-	executor  executor.Executor // nil: the Scheduler's own pool
 	scheduler *timer.Scheduler
 }
 
 func (*tickless) Name() string { return "tickless" }
 
 func (b *tickless) Open() error {
+	var opts []timer.Option
 	switch b.exec {
-	case "pool":
+	case "pool": // the Scheduler's own
 	case "goroutine":
-		b.executor = executor.NewGoroutines()
+		opts = append(opts, timer.WithExecutor(executor.NewGoroutines()))
 	case "inline":
-		b.executor = executor.NewInline()
+		opts = append(opts, timer.WithExecutor(executor.NewInline()))
 	default:
 		return fmt.Errorf("no executor is named %q", b.exec)
-	}
-	var opts []timer.Option
-	if b.executor != nil {
-		opts = append(opts, timer.WithExecutor(b.executor))
 	}
 	if b.slack != 0 {
 		opts = append(opts, timer.WithSlack(0, b.slack, b.slack))
@@ -75,8 +70,5 @@ func (b *tickless) Close() (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err := b.scheduler.Shutdown(ctx)
-	if b.executor != nil {
-		err = errors.Join(err, b.executor.Shutdown(ctx))
-	}
 	return pending, err
 }

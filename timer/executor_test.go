@@ -1,0 +1,112 @@
+package timer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+	"golang.org/x/sync/errgroup"
+)
+
+// goEach has Submit and nothing else.
+type goEach struct{}
+
+func (goEach) Submit(f func()) error { go f(); return nil }
+
+func TestWithExecutor_NeedsSubmitAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, clk := range []*timertest.Clock{nil, timertest.NewClock(time.Now())} {
+			var opts []timer.Option
+			if clk != nil {
+				opts = append(opts, timer.WithClock(clk))
+			}
+			s := timer.New(append(opts, timer.WithExecutor(goEach{}))...)
+			ran := make(chan int, 600)
+			for i := range cap(ran) { // more than a batch, half of them due at once
+				_, err := s.Start(time.Duration(i%2), func() { ran <- i })
+				require.NoError(t, err)
+			}
+			if clk != nil {
+				clk.Advance(time.Second)
+			}
+			time.Sleep(time.Second)
+			require.NoError(t, s.Shutdown(t.Context()))
+			require.Len(t, ran, cap(ran))
+			require.EqualValues(t, cap(ran), s.Stats().Fired)
+		}
+	})
+}
+
+// What a one-method executor refuses is counted, and Shutdown does not wait for it.
+func TestWithExecutor_RefusalsOfSubmitAlone(t *testing.T) {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	refuse := executor.Func(func(func()) error { return errors.New("no") })
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(refuse))
+	for range 10 {
+		_, err := s.Start(time.Second, func() { t.Error("it was refused") })
+		require.NoError(t, err)
+	}
+	clk.Advance(2 * time.Second)
+	require.EqualValues(t, 10, s.Stats().Dropped)
+	require.NoError(t, s.Shutdown(t.Context()))
+}
+
+// The Scheduler's panic handler gets the panics of its callbacks on whatever executor;
+// without it an executor that was given sees to them.
+func TestWithPanicHandler_BesideWithExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ofExecutor []any
+		e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, _ []byte) { ofExecutor = append(ofExecutor, v) }))
+		onePanic := func(opts ...timer.Option) {
+			s := timer.New(append(opts, timer.WithExecutor(e))...)
+			_, err := s.Start(time.Second, func() { panic("boom") })
+			require.NoError(t, err)
+			time.Sleep(2 * time.Second)
+			require.NoError(t, s.Shutdown(t.Context()))
+		}
+		var ofScheduler []any
+		var stack string
+		onePanic(timer.WithPanicHandler(func(v any, s []byte) { ofScheduler, stack = append(ofScheduler, v), string(s) }))
+		require.Equal(t, []any{"boom"}, ofScheduler)
+		require.Contains(t, stack, "BesideWithExecutor")
+		require.Empty(t, ofExecutor)
+		require.Zero(t, e.Stats().Panicked)
+
+		onePanic()
+		require.NoError(t, e.Shutdown(t.Context()))
+		require.Equal(t, []any{"boom"}, ofExecutor)
+		require.EqualValues(t, 1, e.Stats().Panicked)
+		require.Len(t, ofScheduler, 1)
+	})
+}
+
+func TestWithPanicHandler_Nil(t *testing.T) {
+	require.PanicsWithValue(t, "timer: WithPanicHandler: the func must not be nil",
+		func() { timer.WithPanicHandler(nil) })
+}
+
+// An errgroup.Group bounds how many callbacks run at a time. Its Go blocks at the
+// limit, which the Scheduler's other timers do not feel.
+func ExampleWithExecutor_errgroup() {
+	var g errgroup.Group
+	g.SetLimit(4)
+	s := timer.New(timer.WithExecutor(executor.Func(func(f func()) error {
+		g.Go(func() error { f(); return nil })
+		return nil
+	})))
+	done := make(chan string)
+	s.Start(time.Millisecond, func() { done <- "a callback on the group" })
+	fmt.Println(<-done)
+	s.Shutdown(context.Background()) // waits for what was submitted
+	fmt.Println(g.Wait())
+	// Output:
+	// a callback on the group
+	// <nil>
+}
