@@ -18,7 +18,7 @@ func (p *program) blockConstrained() {
 					break
 				}
 				p.here = id.Pos()
-				p.box(nil, inst.TypeArgs.At(i), params.At(i).Constraint())
+				p.uniteMethods(inst.TypeArgs.At(i), params.At(i).Constraint())
 				if namesTimers(params.At(i).Constraint()) {
 					p.blockArgument(id, inst.TypeArgs.At(i))
 				}

@@ -133,7 +133,11 @@ func (p *program) claim(te ast.Expr, n *node) {
 				pointed[i] = true
 			}
 		case *ast.Field:
-			for _, id := range x.Names {
+			ids := x.Names
+			if id := embeddedName(x.Type); len(ids) == 0 && id != nil {
+				ids = []*ast.Ident{id} // embedded, or a parameter without a name
+			}
+			for _, id := range ids {
 				if obj := info.Defs[id]; obj != nil && mentions(obj.Type()) {
 					unite(n, p.object(obj))
 				}

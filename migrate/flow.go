@@ -83,8 +83,10 @@ func (p *program) meet(x, y ast.Expr) {
 	switch {
 	case isBox(tx) && !isBox(ty):
 		p.flow(nil, tx, y)
+		p.unbox(p.nodeOf(y), ty)
 	case isBox(ty) && !isBox(tx):
 		p.flow(nil, ty, x)
+		p.unbox(p.nodeOf(x), tx)
 	default:
 		nx, ny := p.nodeOf(x), p.nodeOf(y)
 		unite(nx, ny)
@@ -99,27 +101,6 @@ func isBox(t types.Type) bool {
 		return false
 	}
 	return types.IsInterface(t)
-}
-
-// box has a value of type from, whose node may be nil, become an interface value
-// of type t.
-func (p *program) box(n *node, from, t types.Type) {
-	if n != nil && mentions(from) && !isBox(from) {
-		p.boxed = append(p.boxed, n)
-		n.class().stopped = n.class().stopped || hasMethod(t, "Stop")
-	}
-	iface, ok := t.Underlying().(*types.Interface)
-	if !ok {
-		return
-	}
-	for m := range iface.Methods() {
-		if !mentions(origin(m).Type()) {
-			continue
-		}
-		if obj, _, _ := types.LookupFieldOrMethod(from, true, p.pkg.Types, m.Name()); obj != nil && obj != m && mentions(origin(obj).Type()) {
-			unite(p.object(m), p.object(obj))
-		}
-	}
 }
 
 func hasMethod(t types.Type, name string) bool {
@@ -304,6 +285,7 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	if n == nil {
 		return
 	}
+	p.instances = append(p.instances, n)
 	for _, e := range targs {
 		p.claim(e, n)
 	}
@@ -321,7 +303,7 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	}
 	for tp := range f.Origin().Signature().TypeParams().TypeParams() {
 		n.class().stopped = n.class().stopped || hasMethod(tp.Constraint(), "Stop")
-		if c, ok := tp.Constraint().Underlying().(*types.Interface); ok && !c.IsMethodSet() && c.NumEmbeddeds() > 0 {
+		if namesTimers(tp.Constraint()) {
 			n.block(call.Pos(), "a type parameter of "+f.Name()+" names its types")
 		}
 	}

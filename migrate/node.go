@@ -31,6 +31,9 @@ type block struct {
 	reason string
 }
 
+// bothTypes is a reason that concerns the interface values of a class themselves.
+const bothTypes = "a type switch has a case for package timer's type too"
+
 // name is one by which other files may know a member of the class.
 type name struct {
 	pkg, name string
@@ -162,16 +165,5 @@ func (p *program) unifyMethods() {
 		for _, n := range nodes[1:] {
 			unite(nodes[0], n)
 		}
-	}
-}
-
-// unifyBoxes has timers that became interface values share a class with the type
-// assertions that make timers of them again, if there are any.
-func (p *program) unifyBoxes() {
-	if len(p.unboxed) == 0 {
-		return
-	}
-	for _, n := range slices.Concat(p.unboxed, p.boxed) {
-		unite(p.unboxed[0], n)
 	}
 }

@@ -99,7 +99,7 @@ const neverStopped = "never stopped: in package time it is garbage when nobody r
 
 // settle decides about a class, and notes the replacements if it is rewritten.
 func (p *program) settle(c *node) {
-	slices.SortFunc(c.blocks, func(a, b block) int { return comparePositions(p.position(a.pos), p.position(b.pos)) })
+	slices.SortFunc(c.blocks, func(a, b block) int { return p.compare(a.pos, b.pos) })
 	if len(c.blocks) == 0 && c.news.IsValid() && !c.stopped {
 		c.block(c.news, neverStopped)
 	}
@@ -142,7 +142,7 @@ func (p *program) settle(c *node) {
 }
 
 func (p *program) siteReport(s *site) Site {
-	pos := p.position(s.sel.Pos())
+	pos := p.source(s.sel.Pos())
 	path, name, _ := strings.Cut(s.call, ".")
 	out := Site{Pos: pos, From: s.call, Use: s.use, pos: s.sel.Pos()}
 	if to := constructors[path][name]; to != "" {
@@ -151,10 +151,32 @@ func (p *program) siteReport(s *site) Site {
 	if s.stays != "" {
 		out.Left = append(out.Left, Reason{Text: s.stays, Pos: pos, pos: s.sel.Pos()})
 	}
-	for _, b := range s.node.class().blocks {
-		out.Left = append(out.Left, Reason{Text: b.reason, Pos: p.position(b.pos), pos: b.pos})
+	for _, r := range p.reasons(s) {
+		same := func(o Reason) bool { return o.Text == r.Text }
+		if i := slices.IndexFunc(out.Left, same); i < 0 {
+			out.Left = append(out.Left, r)
+		} else if r.Pos == pos {
+			out.Left[i] = r
+		}
 	}
 	return out
+}
+
+// reasons returns what stands in the way of a call. What does for its interface values
+// only, because of another, comes with that explanation.
+func (p *program) reasons(s *site) (list []Reason) {
+	reason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
+	blocks := s.node.class().blocks
+	for _, b := range blocks {
+		if !s.boxed || b.pos == s.sel.Pos() || b.reason == bothTypes || slices.Contains(s.own, b) {
+			list = append(list, reason(b.reason, b))
+		}
+	}
+	if len(list) == 0 && len(blocks) > 0 {
+		b := blocks[0]
+		list = append(list, reason("a type assertion may get it, or another that is left: "+b.reason, b))
+	}
+	return list
 }
 
 func comparePositions(a, b token.Position) int {

@@ -5,57 +5,65 @@ import (
 	"fmt"
 	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"maps"
 	"os"
 	"slices"
-	"strings"
-
-	"golang.org/x/tools/go/ast/astutil"
 )
 
 // rewrite makes the edits of a file: the replacements, and one for its imports.
 func (p *program) rewrite(f *file) File {
 	name, imported := p.nameIn(f)
 	out := File{Name: f.name}
-	if name != "timer" {
-		out.Alias = name
-	}
-	cut := make(map[string]int)
-	for _, offset := range slices.Sorted(maps.Keys(f.cuts)) {
-		c := f.cuts[offset]
-		cut[c.path]++
-		out.Edits = append(out.Edits, Edit{Start: offset, End: offset + c.width, New: name + c.after})
-	}
 	alias := ""
 	if name != "timer" {
 		alias = name
+		out.Alias = name
 	}
-	var gone []*ast.ImportSpec
-	for path, n := range cut {
-		for _, spec := range f.ast.Imports {
-			if spec.Path.Value == `"`+path+`"` && p.uses(f, path) == n {
-				gone = append(gone, spec)
-			}
-		}
+	for _, offset := range slices.Sorted(maps.Keys(f.cuts)) {
+		c := f.cuts[offset]
+		out.Edits = append(out.Edits, Edit{Start: offset, End: offset + c.width, New: name + c.after})
 	}
+	gone := p.unused(f)
 	if imported && len(gone) == 0 {
 		return out
 	}
-	start, end := p.importRegion(f)
 	src, err := p.readFile(f.name)
-	if err == nil {
-		var text string
-		if text, err = editImports(src[start:end], alias, imported, gone); err == nil {
-			out.Edits = slices.Insert(out.Edits, 0, Edit{Start: start, End: end, New: text})
+	if err != nil {
+		return File{Name: f.name} // nothing is changed by halves
+	}
+	e, err := editImports(src, gone, !imported, alias)
+	if err != nil {
+		return File{Name: f.name}
+	}
+	out.Edits = slices.Insert(out.Edits, 0, e)
+	return out
+}
+
+// unused returns the indexes of the file's imports that nothing needs any more.
+func (p *program) unused(f *file) []int {
+	info := f.in[0].Info
+	all, cut := make(map[types.Object]int), make(map[types.Object]int)
+	ast.Inspect(f.ast, func(x ast.Node) bool {
+		id, ok := x.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		if pn, ok := info.Uses[id].(*types.PkgName); ok {
+			all[pn]++
+			if _, ok := f.cuts[p.position(id.Pos()).Offset]; ok {
+				cut[pn]++
+			}
+		}
+		return true
+	})
+	var gone []int
+	for i, spec := range f.ast.Imports {
+		if pn := info.PkgNameOf(spec); pn != nil && cut[pn] > 0 && cut[pn] == all[pn] {
+			gone = append(gone, i)
 		}
 	}
-	if err != nil {
-		out.Edits = nil // nothing is changed by halves
-	}
-	return out
+	return gone
 }
 
 func (p *program) readFile(name string) ([]byte, error) {
@@ -148,104 +156,49 @@ func isMember(obj types.Object) bool {
 	return false
 }
 
-// uses counts how often a file names the package of a path.
-func (p *program) uses(f *file, path string) int {
-	n := 0
-	ast.Inspect(f.ast, func(x ast.Node) bool {
-		if id, ok := x.(*ast.Ident); ok {
-			if pn, ok := f.in[0].Info.Uses[id].(*types.PkgName); ok && pn.Imported().Path() == path {
-				n++
-			}
-		}
-		return true
-	})
-	return n
-}
-
-// importRegion returns where a file's import declarations are.
-func (p *program) importRegion(f *file) (start, end int) {
-	for _, d := range f.ast.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.IMPORT {
-			break
-		}
-		if end == 0 {
-			start = p.position(g.Pos()).Offset
-		}
-		end = p.position(g.End()).Offset
-	}
-	return start, end
-}
-
-// editImports adds package timer to import declarations, unless it is there, and
-// takes out what is not used any more.
-func editImports(src []byte, alias string, imported bool, gone []*ast.ImportSpec) (string, error) {
-	const header = "package p\n\n"
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, "", header+string(src), parser.ParseComments|parser.ImportsOnly)
-	if err != nil {
-		return "", err
-	}
-	for _, spec := range gone {
-		name := ""
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		astutil.DeleteNamedImport(fset, f, name, importPath(spec))
-	}
-	grouped := slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return !isStandard(importPath(s)) })
-	if !imported && grouped {
-		astutil.AddNamedImport(fset, f, alias, TimerPath)
-	}
-	var out bytes.Buffer
-	if err := format.Node(&out, fset, f); err != nil {
-		return "", err
-	}
-	text := strings.TrimSpace(strings.TrimPrefix(out.String(), "package p"))
-	if !imported && !grouped {
-		text = addGroup(text, len(f.Decls), strings.TrimSpace(alias+` "`+TimerPath+`"`))
-	}
-	return text, nil
-}
-
-// addGroup adds an import, which is not the standard library's, to declarations
-// that have only such.
-func addGroup(text string, decls int, spec string) string {
-	switch {
-	case decls == 0:
-		return "import " + spec
-	case strings.HasSuffix(text, "\n)"):
-		return strings.TrimSuffix(text, ")") + "\n\t" + spec + "\n)"
-	case decls == 1 && strings.HasPrefix(text, "import ") && !strings.Contains(text, "\n"):
-		return "import (\n\t" + strings.TrimPrefix(text, "import ") + "\n\n\t" + spec + "\n)"
-	}
-	return text + "\nimport " + spec
-}
-
-func importPath(s *ast.ImportSpec) string { return strings.Trim(s.Path.Value, "\"`") }
-
-// isStandard reports whether an import path is one of the standard library's.
-func isStandard(path string) bool {
-	first, _, _ := strings.Cut(path, "/")
-	return !strings.Contains(first, ".")
-}
-
 // Apply returns the file's new contents, given those that it had when it was
-// analyzed. If they were as gofmt has them, the new ones are.
+// analyzed. If they were as gofmt has them, but for the line endings, the new ones
+// are. Line endings stay what they were.
 func (f File) Apply(src []byte) ([]byte, error) {
-	var out bytes.Buffer
 	at := 0
 	for _, e := range f.Edits {
 		if e.Start < at || e.End < e.Start || e.End > len(src) {
 			return nil, fmt.Errorf("migrate: %s has changed since it was analyzed", f.Name)
 		}
-		out.Write(src[at:e.Start])
-		out.WriteString(e.New)
 		at = e.End
 	}
-	out.Write(src[at:])
-	if formatted, err := format.Source(src); err != nil || !bytes.Equal(formatted, src) {
-		return out.Bytes(), nil
+	out := apply(src, f.Edits)
+	plain, crlf := unixLines(src)
+	if formatted, err := format.Source(plain); err != nil || !bytes.Equal(formatted, plain) {
+		return out, nil
 	}
-	return format.Source(out.Bytes())
+	if crlf {
+		out = bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n"))
+	}
+	out, err := format.Source(out)
+	if crlf {
+		out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+	}
+	return out, err
+}
+
+// apply carries out edits that are in order and do not overlap.
+func apply(src []byte, edits []Edit) []byte {
+	var out []byte
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, src[at:e.Start]...), e.New...)
+		at = e.End
+	}
+	return append(out, src[at:]...)
+}
+
+// unixLines returns a text whose lines all end in CR and LF with lines that end in LF,
+// and whether it was such a text.
+func unixLines(src []byte) ([]byte, bool) {
+	n := bytes.Count(src, []byte("\r\n"))
+	if n == 0 || n != bytes.Count(src, []byte("\n")) {
+		return src, false
+	}
+	return bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")), true
 }

@@ -16,7 +16,9 @@ type site struct {
 	node  *node
 	stays string // why it is package time's on purpose, or empty
 	use   Use
-	mute  bool // a call site in a test, which nobody asked about
+	boxed bool    // it becomes an interface value, or comes from one
+	own   []block // if so, what stands in its way, and not in that of the others
+	mute  bool    // a call site in a test, which nobody asked about
 }
 
 // constructors are the functions that start timers, and what package timer has

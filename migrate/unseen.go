@@ -4,9 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -109,59 +107,4 @@ func (p *program) declaresUnseen(pkg *Package, name string) bool {
 		}
 	}
 	return false
-}
-
-// blockBubbles keeps contexts as they are that a test may make inside a bubble of
-// testing/synctest: the default Scheduler cannot be used there.
-func (p *program) blockBubbles() {
-	bubble := make(map[string]token.Pos)
-	var reach func(pkg *types.Package, pos token.Pos)
-	reach = func(pkg *types.Package, pos token.Pos) {
-		path := strings.TrimSuffix(pkg.Path(), "_test")
-		if _, ok := bubble[path]; ok || !p.set[pkg.Path()] {
-			return
-		}
-		bubble[path] = pos
-		for _, dep := range pkg.Imports() {
-			reach(dep, pos)
-		}
-	}
-	for _, pkg := range p.pkgs {
-		for _, f := range pkg.Files {
-			if pos := importOf(f, "testing/synctest"); pos.IsValid() {
-				reach(pkg.Types, pos)
-				// A package and its test in a package of its own are in one folder.
-				bubble[strings.TrimSuffix(pkg.Path, "_test")] = pos
-			}
-		}
-		for _, name := range pkg.Unseen {
-			if src, err := p.readFile(name); err == nil {
-				if f, _ := parser.ParseFile(p.fset, name, src, parser.ImportsOnly); f != nil {
-					if pos := importOf(f, "testing/synctest"); pos.IsValid() {
-						bubble[strings.TrimSuffix(pkg.Path, "_test")] = pos
-					}
-				}
-			}
-		}
-	}
-	for _, s := range p.sites {
-		if !strings.HasPrefix(s.call, "context.") {
-			continue
-		}
-		for _, pkg := range s.file.in {
-			if pos, ok := bubble[strings.TrimSuffix(pkg.Path, "_test")]; ok {
-				s.node.block(pos, "a test may run it inside a testing/synctest bubble, where the default Scheduler cannot be used")
-				break
-			}
-		}
-	}
-}
-
-func importOf(f *ast.File, path string) token.Pos {
-	for _, s := range f.Imports {
-		if p, err := strconv.Unquote(s.Path.Value); err == nil && p == path {
-			return s.Pos()
-		}
-	}
-	return token.NoPos
 }

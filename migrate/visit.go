@@ -57,10 +57,8 @@ func (p *program) visit(f *ast.File) {
 		case *ast.TypeSwitchStmt:
 			p.visitTypeSwitch(n)
 		case *ast.TypeAssertExpr:
-			if n.Type != nil && mentions(p.typeOf(n.Type)) {
-				m := p.expression(n)
-				p.claim(n.Type, m)
-				p.unboxed = append(p.unboxed, m)
+			if n.Type != nil {
+				p.visitAssertion(n.Type, p.expression(n))
 			}
 		case *ast.StarExpr:
 			if tv := p.pkg.Info.Types[n]; tv.IsValue() {
@@ -364,13 +362,8 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	for _, s := range n.Body.List {
 		clause := s.(*ast.CaseClause)
 		for _, e := range clause.List {
-			t := p.typeOf(e)
-			if t == nil || !mentions(t) {
-				continue
-			}
 			m := p.expression(e)
-			p.claim(e, m)
-			p.unboxed = append(p.unboxed, m)
+			p.visitAssertion(e, m)
 			if obj := p.pkg.Info.Implicits[clause]; obj != nil && mentions(obj.Type()) {
 				unite(m, p.object(obj))
 			}
@@ -396,7 +389,7 @@ func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	for _, e := range timers {
 		for _, o := range others {
 			if becomes(p.typeOf(e), p.typeOf(o)) {
-				p.expression(e).block(o.Pos(), "a type switch has a case for package timer's type too")
+				p.expression(e).block(o.Pos(), bothTypes)
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -37,15 +39,35 @@ func (p *Project) prepare() error {
 		}
 		c := Change{Name: f.Name, Old: src, New: out}
 		name := filepath.ToSlash(p.relative(f.Name))
-		c.diff = udiff.Unified("a/"+name, "b/"+name, string(src), string(out))
-		for line := range strings.Lines(c.diff) {
-			if strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "+++ ") {
-				c.Lines++
-			}
-		}
+		c.diff, c.Lines = renumber(udiff.Unified("a/"+name, "b/"+name, string(src), string(out)))
 		p.changes = append(p.changes, c)
 	}
 	return nil
+}
+
+var hunk = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
+
+// renumber puts the new file's line numbers right in a diff's hunks: udiff does not
+// count the lines between two changes of one hunk. It also returns how many lines the
+// diff adds.
+func renumber(diff string) (string, int) {
+	var out strings.Builder
+	added, removed, inside := 0, 0, false
+	for line := range strings.Lines(diff) {
+		if m := hunk.FindStringSubmatch(line); m != nil {
+			inside = true
+			old, _ := strconv.Atoi(m[1]) // it is digits
+			line = fmt.Sprintf("@@ -%d%s +%d%s @@\n", old, m[2], old+added-removed, m[3])
+		}
+		switch {
+		case inside && line[0] == '+':
+			added++
+		case inside && line[0] == '-':
+			removed++
+		}
+		out.WriteString(line)
+	}
+	return out.String(), added
 }
 
 // Changes returns what becomes of the files, by name.

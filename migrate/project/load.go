@@ -69,6 +69,9 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 		return nil, err
 	}
 	opts := cfg.Options
+	if opts.Bubbles, err = bubbles(ctx, cfg, module.Dir); err != nil {
+		return nil, err
+	}
 	other, err := otherFiles(module.Dir, loaded)
 	if err != nil {
 		return nil, err
@@ -87,6 +90,29 @@ func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *package
 		pc.BuildFlags = []string{"-tags=" + cfg.Tags}
 	}
 	return pc
+}
+
+// bubbles returns the packages of other modules that get at testing/synctest: test
+// helpers, which may call what they are given inside a bubble.
+func bubbles(ctx context.Context, cfg Config, dir string) (map[string]bool, error) {
+	pc := cfg.packages(ctx, packages.NeedName|packages.NeedImports|packages.NeedDeps|packages.NeedModule)
+	pc.Dir = dir
+	pkgs, err := packages.Load(pc, "./...")
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool)
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) { // what is imported comes first
+		if pkg.Module == nil || pkg.Module.Main {
+			return
+		}
+		for path := range pkg.Imports {
+			if path == "testing/synctest" || found[path] {
+				found[pkg.PkgPath] = true
+			}
+		}
+	})
+	return found, nil
 }
 
 // otherFiles returns the Go files of a module that are in folders where the build

@@ -226,8 +226,7 @@ func TestProject_Refuses(t *testing.T) {
 
 // TestProject_Unseen has files for another system use what other packages export.
 func TestProject_Unseen(t *testing.T) {
-	dir := t.TempDir()
-	for name, src := range map[string]string{
+	dir := write(t, map[string]string{
 		"go.mod": "module example.com/unseen\n\ngo 1.25\n",
 		"internal/a/a.go": `package a
 
@@ -259,15 +258,7 @@ func own(c *a.Conn) { c.Idle.Stop() }
 `,
 		"other/go.mod":     "module example.com/other\n\ngo 1.25\n",
 		"other/o_plan9.go": "package other\n\nvar Free = 1\n",
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(src), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	var got []string
 	for _, s := range load(t, dir, migrate.Options{}, "./...").Report.Sites {
 		reason := ""

@@ -1,6 +1,7 @@
 package generics
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,4 +42,11 @@ func (h *holder) start() {
 	clock.First(time.NewTimer(1)).Stop()          // want `can be`
 	first[*time.Ticker](time.NewTicker(1)).Stop() // want `can be`
 	named(time.NewTimer(1)).Stop()                // want `is left: a type parameter of named names its types`
+}
+
+// A constraint that is made of type parameters only takes either type.
+func sorted() {
+	ts := []*time.Timer{time.NewTimer(1)} // want `can be`
+	slices.Reverse(ts)
+	slices.IndexFunc(ts, func(t *time.Timer) bool { return t.Stop() })
 }

@@ -83,6 +83,18 @@ func boxes() {
 	x.v.Stop()
 }
 
+// What an unnamed struct embeds is its own.
+func embeds() {
+	x := struct {
+		*time.Timer
+		n int
+	}{time.NewTimer(1), 1} // want `can be`
+	x.Stop()
+	var y struct{ *time.Ticker }
+	y.Ticker = time.NewTicker(1) // want `can be`
+	y.Stop()
+}
+
 // Another module's struct stays as it is.
 func foreign() {
 	u := time.AfterFunc(1, nil) // want `is left: T, of package foreign/clock`

@@ -1,0 +1,314 @@
+package migrate
+
+import (
+	"bytes"
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// editImports takes the imports out of a file that are not used any more, which are
+// given by their indexes, and adds one of package timer if add is set, by its name if
+// that is another. It returns one edit. Comments stay where they are, but for those
+// of what is taken out.
+func editImports(src []byte, gone []int, add bool, alias string) (Edit, error) {
+	spec := strings.TrimSpace(alias + ` "` + TimerPath + `"`)
+	old := src
+	if len(gone) > 0 {
+		im, err := parseImports(src)
+		if err != nil {
+			return Edit{}, err
+		}
+		edits, replaced := im.remove(gone, add, spec)
+		src = apply(src, edits)
+		add = add && !replaced
+	}
+	if add {
+		im, err := parseImports(src)
+		if err != nil {
+			return Edit{}, err
+		}
+		src = apply(src, []Edit{im.insert(spec)})
+	}
+	return difference(old, src), nil
+}
+
+// imports are the import declarations of a file.
+type imports struct {
+	src  []byte
+	fset *token.FileSet
+	file *ast.File
+	nl   string // what ends a line
+}
+
+func parseImports(src []byte) (*imports, error) {
+	im := &imports{src: src, fset: token.NewFileSet(), nl: "\n"}
+	if at := bytes.IndexByte(src, '\n'); at > 0 && src[at-1] == '\r' {
+		im.nl = "\r\n"
+	}
+	var err error
+	im.file, err = parser.ParseFile(im.fset, "", src, parser.ParseComments|parser.ImportsOnly)
+	return im, err
+}
+
+func (im *imports) offset(pos token.Pos) int { return im.fset.PositionFor(pos, false).Offset }
+func (im *imports) line(pos token.Pos) int   { return im.fset.PositionFor(pos, false).Line }
+
+func (im *imports) decls() []*ast.GenDecl {
+	var decls []*ast.GenDecl
+	for _, d := range im.file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+			decls = append(decls, g)
+		}
+	}
+	return decls
+}
+
+// remove takes out imports. If another is to be added, and there is no better place
+// for it than that of the only import of a declaration, it replaces this one.
+func (im *imports) remove(gone []int, add bool, spec string) (edits []Edit, replaced bool) {
+	isGone := func(s ast.Spec) bool {
+		return slices.ContainsFunc(gone, func(i int) bool { return im.file.Imports[i] == s })
+	}
+	alone := !slices.ContainsFunc(im.file.Imports, func(s *ast.ImportSpec) bool { return !isStandard(importPath(s)) })
+	decls := im.decls()
+	for i, d := range slices.Backward(decls) {
+		if !slices.ContainsFunc(d.Specs, func(s ast.Spec) bool { return !isGone(s) }) {
+			specs := d.Specs
+			if add && alone && !replaced {
+				s := specs[0]
+				edits = append(edits, Edit{im.offset(s.Pos()), im.offset(s.(*ast.ImportSpec).Path.End()), spec})
+				replaced = true
+				for j, s := range specs[1:] {
+					edits = append(edits, im.cutOut(s, s.(*ast.ImportSpec).Doc, im.next(specs[1+j:])))
+				}
+				continue
+			}
+			var next ast.Node
+			if i+1 < len(decls) && im.line(decls[i+1].Pos()) == im.line(d.End())+1 {
+				next = decls[i+1]
+			}
+			edits = append(edits, im.cutOut(d, d.Doc, next))
+			continue
+		}
+		for j, s := range d.Specs {
+			if isGone(s) {
+				doc := s.(*ast.ImportSpec).Doc
+				if j > 0 && im.next(d.Specs[j-1:]) != nil {
+					edits = append(edits, im.cutOut(s, doc, nil))
+				} else {
+					edits = append(edits, im.cutOut(s, doc, im.next(d.Specs[j:])))
+				}
+			}
+		}
+	}
+	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
+	return edits, replaced
+}
+
+// next returns what follows the first of the imports without an empty line between
+// them, or nil.
+func (im *imports) next(specs []ast.Spec) ast.Node {
+	if len(specs) < 2 {
+		return nil
+	}
+	from := specs[1].Pos()
+	if doc := specs[1].(*ast.ImportSpec).Doc; doc != nil {
+		from = doc.Pos()
+	}
+	if im.line(from) > im.line(specs[0].End())+1 {
+		return nil
+	}
+	return specs[1]
+}
+
+// cutOut takes out an import, or a declaration of imports, with the comments in its
+// lines and its doc comment. If this heads a block, next is what follows in the block:
+// then it stays.
+func (im *imports) cutOut(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
+	start, end := im.offset(n.Pos()), im.offset(n.End())
+	from, to := im.lineStart(start), im.lineEnd(end)
+	rest := slices.Concat(im.src[from:start], im.src[end:to])
+	for _, g := range im.file.Comments {
+		for _, c := range g.List {
+			// Those within n go with it.
+			a, b := im.offset(c.Pos()), im.offset(c.Pos())+len(c.Text)
+			switch {
+			case a >= from && b <= start:
+				blank(rest[a-from : b-from])
+			case a >= end && b <= to:
+				blank(rest[a-end+start-from : b-end+start-from])
+			}
+		}
+	}
+	if len(bytes.TrimSpace(rest)) > 0 {
+		return im.cutInline(start, end)
+	}
+	if doc != nil && next == nil {
+		from = im.lineStart(im.offset(doc.Pos()))
+	}
+	before, after := im.lineBefore(from), strings.TrimSpace(string(im.src[to:im.lineEnd(to)]))
+	switch {
+	case strings.TrimSpace(before) == "" && from > 0 && (after == "" || strings.HasPrefix(after, ")")):
+		from -= len(before)
+	case strings.HasSuffix(strings.TrimSpace(before), "(") && after == "" && to < len(im.src):
+		to = im.lineEnd(to)
+	}
+	return Edit{Start: from, End: to}
+}
+
+func blank(text []byte) {
+	for i := range text {
+		text[i] = ' '
+	}
+}
+
+// cutInline takes out what shares its line with something else, with a semicolon.
+func (im *imports) cutInline(start, end int) Edit {
+	rest := bytes.TrimLeft(im.src[end:], " \t")
+	if bytes.HasPrefix(rest, []byte(";")) {
+		rest = bytes.TrimLeft(rest[1:], " \t")
+		return Edit{Start: start, End: len(im.src) - len(rest)}
+	}
+	if head := bytes.TrimRight(im.src[:start], " \t"); bytes.HasSuffix(head, []byte(";")) {
+		return Edit{Start: len(head) - 1, End: end}
+	}
+	return Edit{Start: start, End: end}
+}
+
+// lineStart returns where the line of an offset begins, lineEnd where the next does.
+func (im *imports) lineStart(at int) int { return bytes.LastIndexByte(im.src[:at], '\n') + 1 }
+
+func (im *imports) lineEnd(at int) int {
+	if i := bytes.IndexByte(im.src[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(im.src)
+}
+
+// lineBefore returns the line that ends at an offset.
+func (im *imports) lineBefore(at int) string {
+	if at == 0 {
+		return ""
+	}
+	return string(im.src[im.lineStart(at-1):at])
+}
+
+// insert adds an import: to those of other modules, in their order, or else in a block
+// of its own.
+func (im *imports) insert(spec string) Edit {
+	decls := im.decls()
+	if len(decls) == 0 {
+		at := im.lineEnd(im.offset(im.file.Name.End()))
+		return Edit{Start: at, End: at, New: im.nl + "import " + spec + im.nl}
+	}
+	decl, best := im.bestMatch(decls)
+	if decl == nil {
+		for _, d := range decls {
+			if d.Lparen.IsValid() {
+				decl = d
+			}
+		}
+	}
+	if decl == nil {
+		decl = decls[len(decls)-1]
+	}
+	last := decl.Specs[len(decl.Specs)-1]
+	end := im.offset(last.End())
+	switch {
+	case !decl.Lparen.IsValid() && len(decls) > 1:
+		at := im.offset(decl.End())
+		return Edit{Start: at, End: at, New: im.nl + "import " + spec}
+	case !decl.Lparen.IsValid():
+		start, gap := im.offset(decl.Specs[0].Pos()), ""
+		if best == nil {
+			gap = im.nl
+		}
+		// A comment behind it stays with it.
+		if c := last.(*ast.ImportSpec).Comment; c != nil {
+			end = im.offset(c.End())
+			if im.nl == "\r\n" {
+				end -= len(im.src[:end]) - len(bytes.TrimRight(im.src[:end], "\r"))
+			}
+		}
+		text := string(im.src[start:end])
+		return Edit{Start: start, End: end, New: "(" + im.nl + "\t" + text + im.nl + gap + "\t" + spec + im.nl + ")"}
+	case im.line(decl.Rparen) == im.line(last.End()):
+		return Edit{Start: end, End: end, New: "; " + spec}
+	case best == nil:
+		at := im.lineStart(im.offset(decl.Rparen))
+		return Edit{Start: at, End: at, New: im.nl + "\t" + spec + im.nl}
+	}
+	return im.insertSorted(decl, best, spec)
+}
+
+// insertSorted adds an import to the block of lines that best is in.
+func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, spec string) Edit {
+	i := slices.Index(decl.Specs, best)
+	for i > 0 && im.next(decl.Specs[i-1:]) != nil {
+		i--
+	}
+	first := decl.Specs[i]
+	if importPath(first.(*ast.ImportSpec)) > TimerPath {
+		at := im.lineStart(im.offset(first.Pos()))
+		return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
+	}
+	for im.next(decl.Specs[i:]) != nil && importPath(decl.Specs[i+1].(*ast.ImportSpec)) < TimerPath {
+		i++
+	}
+	at := im.lineEnd(im.offset(decl.Specs[i].End()))
+	return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
+}
+
+// bestMatch returns the import that shares most of its path's elements with package
+// timer's, and its declaration. It returns nil if all are the standard library's.
+func (im *imports) bestMatch(decls []*ast.GenDecl) (decl *ast.GenDecl, best ast.Spec) {
+	most := -1
+	for _, d := range decls {
+		for _, s := range d.Specs {
+			path := importPath(s.(*ast.ImportSpec))
+			if isStandard(path) {
+				continue
+			}
+			if n := shared(path, TimerPath); n > most {
+				decl, best, most = d, s, n
+			}
+		}
+	}
+	return decl, best
+}
+
+// shared returns how many elements two paths have in common at the front.
+func shared(x, y string) int {
+	a, b := strings.Split(x, "/"), strings.Split(y, "/")
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// difference returns the edit that makes one text of another.
+func difference(before, after []byte) Edit {
+	start := 0
+	for start < len(before) && start < len(after) && before[start] == after[start] {
+		start++
+	}
+	end, tail := len(before), len(after)
+	for end > start && tail > start && before[end-1] == after[tail-1] {
+		end--
+		tail--
+	}
+	return Edit{Start: start, End: end, New: string(after[start:tail])}
+}
+
+func importPath(s *ast.ImportSpec) string { return strings.Trim(s.Path.Value, "\"`") }
+
+// isStandard reports whether an import path is one of the standard library's.
+func isStandard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}

@@ -1,0 +1,56 @@
+package project_test
+
+import (
+	"testing"
+
+	"github.com/tickless/tickless/migrate"
+)
+
+// TestProject_Bubbles has tests make bubbles by themselves and by helpers that are no
+// tests, here and in another module, and run what other packages have in them.
+func TestProject_Bubbles(t *testing.T) {
+	const do = `
+
+import (
+	"context"
+	"time"
+)
+
+func Do() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	<-ctx.Done()
+	return ctx.Err()
+}
+`
+	const use = "\nfunc Run(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }\n"
+	const helper = "\n\nimport (\n\t\"testing\"\n\t\"testing/synctest\"\n)\n" + use
+	dir := write(t, map[string]string{
+		"go.mod":              "module example.com/m\n\ngo 1.25\n\nrequire example.com/far v0.0.0\n\nreplace example.com/far => ./far\n",
+		"far/go.mod":          "module example.com/far\n\ngo 1.25\n",
+		"far/far.go":          "package far" + helper,
+		"testutil/util.go":    "package testutil" + helper,
+		"mid/mid.go":          "package mid\n\nimport \"example.com/m/testutil\"\n\nvar Run = testutil.Run\n",
+		"helped/a.go":         "package helped" + do,
+		"helped/a_test.go":    "package helped_test\n\nimport (\n\t\"testing\"\n\n\t\"example.com/m/helped\"\n\t\"example.com/m/mid\"\n)\n\nfunc Test(t *testing.T) { mid.Run(t, func() { helped.Do() }) }\n",
+		"afar/a.go":           "package afar" + do,
+		"afar/a_test.go":      "package afar\n\nimport (\n\t\"testing\"\n\n\t\"example.com/far\"\n)\n\nfunc Test(t *testing.T) { far.Run(t, func() { Do() }) }\n",
+		"below/a.go":          "package below" + do,
+		"above/a.go":          "package above\n\nimport \"example.com/m/below\"\n\nvar Do = below.Do\n",
+		"above/a_tag_test.go": "//go:build tagged\n\npackage above\n\nimport _ \"testing/synctest\"\n",
+		"apart/a.go":          "package apart" + do,
+		"all/all_test.go":     "//go:build tagged\n\npackage all\n\nimport (\n\t_ \"example.com/m/apart\"\n\t_ \"example.com/m/mid\"\n)\n",
+		"own/a.go":            "package own" + do,
+		"own/a_test.go":       "package own\n\nimport _ \"testing/synctest\"\n",
+		"user/a.go":           "package user\n\nimport _ \"example.com/m/own\"" + do[1:],
+	})
+	const inBubble = "a test may run it inside a testing/synctest bubble, where the default Scheduler cannot be used"
+	compare(t, load(t, dir, migrate.Options{}, "./..."), map[string]string{
+		"helped/a.go:9 context.WithTimeout": inBubble + " (a_test.go:7)",
+		"afar/a.go:9 context.WithTimeout":   inBubble + " (a_test.go:6)",
+		"below/a.go:9 context.WithTimeout":  inBubble + " (a_tag_test.go:5)",
+		"apart/a.go:9 context.WithTimeout":  inBubble + " (all_test.go:7)",
+		"own/a.go:9 context.WithTimeout":    inBubble + " (a_test.go:3)",
+		"user/a.go:10 context.WithTimeout":  "",
+	})
+}

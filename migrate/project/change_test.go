@@ -1,0 +1,199 @@
+package project_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tickless/tickless/migrate"
+	"github.com/tickless/tickless/migrate/project"
+)
+
+// write makes a module of the files, and returns its folder.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, src := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(src), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// reasons returns for each call, by its place, why it is left, or nothing.
+func reasons(p *project.Project) map[string]string {
+	got := make(map[string]string)
+	for _, s := range p.Report.Sites {
+		text := ""
+		for _, r := range s.Left {
+			text += fmt.Sprintf("%s (%s:%d)", r.Text, filepath.Base(r.Pos.Filename), r.Pos.Line)
+		}
+		rel, err := filepath.Rel(p.Dir, s.Pos.Filename)
+		if err != nil {
+			rel = s.Pos.Filename
+		}
+		got[fmt.Sprintf("%s:%d %s", filepath.ToSlash(rel), s.Pos.Line, s.From)] = text
+	}
+	return got
+}
+
+func compare(t *testing.T, p *project.Project, want map[string]string) {
+	t.Helper()
+	got := reasons(p)
+	for site, reason := range want {
+		if r, ok := got[site]; !ok || r != reason {
+			t.Errorf("%s: left because of %q, want %q", site, r, reason)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("found %q", got)
+	}
+}
+
+// A file keeps its line endings, and is as gofmt has it but for them.
+func TestProject_LineEndings(t *testing.T) {
+	const before = `package m
+
+import (
+	"fmt"
+	"time" // for timers
+)
+
+type s struct {
+	timer *time.Timer // aligned
+	n     int
+}
+
+func f() { fmt.Println(s{timer: time.AfterFunc(1, nil)}) }
+`
+	const after = `package m
+
+import (
+	"fmt"
+
+	tickless "github.com/tickless/tickless/timer"
+)
+
+type s struct {
+	timer *tickless.Timer // aligned
+	n     int
+}
+
+func f() { fmt.Println(s{timer: tickless.AfterFunc(1, nil)}) }
+`
+	const names = "package m\n\nvar timer int\n"
+	crlf := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+	mixed := strings.Replace(before, "\n", "\r\n", 1)
+	dir := write(t, map[string]string{
+		"go.mod":      "module example.com/m\n\ngo 1.25\n",
+		"unix/a.go":   before,
+		"unix/n.go":   names,
+		"dos/a.go":    crlf(before),
+		"dos/n.go":    names,
+		"single/a.go": crlf("package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, nil) }\n"),
+		"mixed/a.go":  mixed,
+		"mixed/n.go":  names,
+	})
+	if err := load(t, dir, migrate.Options{}, "./...").Fix(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"unix/a.go":   after,
+		"dos/a.go":    crlf(after),
+		"single/a.go": crlf("package m\n\nimport \"github.com/tickless/tickless/timer\"\n\nfunc f() { timer.AfterFunc(1, nil) }\n"),
+		"mixed/a.go":  after,
+	} {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if name == "mixed/a.go" { // whose endings say nothing
+			got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n"))
+		}
+		if err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
+
+// Each hunk of the diff has the lines that the files have where it says.
+func TestProject_DiffLineNumbers(t *testing.T) {
+	var src strings.Builder
+	src.WriteString("package m\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n\nvar _ = fmt.Sprint\n\n")
+	for i := range 12 {
+		fmt.Fprintf(&src, "func f%d() { time.AfterFunc(1, nil) }\n\n", i)
+		for j := range i {
+			fmt.Fprintf(&src, "var v%d_%d = `\n-- a line\n++ another\n`\n\n", i, j)
+		}
+	}
+	dir := write(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "a.go": strings.TrimRight(src.String(), "\n") + "\n"})
+	p := load(t, dir, migrate.Options{}, "./...")
+	var diff bytes.Buffer
+	if err := p.WriteDiff(&diff); err != nil {
+		t.Fatal(err)
+	}
+	c := p.Changes()[0]
+	before, after := strings.SplitAfter(string(c.Old), "\n"), strings.SplitAfter(string(c.New), "\n")
+	hunks, at, to := 0, 0, 0
+	for line := range strings.Lines(strings.SplitAfterN(diff.String(), "\n", 3)[2]) {
+		if strings.HasPrefix(line, "@@") {
+			var n, m int
+			if _, err := fmt.Sscanf(line, "@@ -%d,%d +%d,%d @@", &at, &n, &to, &m); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			hunks++
+			continue
+		}
+		if line[0] != '+' {
+			if before[at-1] != line[1:] {
+				t.Fatalf("line %d was %q, not %q", at, before[at-1], line[1:])
+			}
+			at++
+		}
+		if line[0] != '-' {
+			if after[to-1] != line[1:] {
+				t.Fatalf("line %d is %q, not %q", to, after[to-1], line[1:])
+			}
+			to++
+		}
+	}
+	if hunks < 3 || c.Lines != 14 {
+		t.Errorf("%d hunks that add %d lines", hunks, c.Lines)
+	}
+}
+
+// What a file with cgo starts is reported where it stands, and not in what cgo has
+// made of it.
+func TestProject_Cgo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles C")
+	}
+	dir := write(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.25\n",
+		"c.go": `package m
+
+// int one(void) { return 1; }
+import "C"
+
+import "time"
+
+type conn struct{ t *time.Timer }
+
+func (c *conn) start() { c.t = time.AfterFunc(1, func() { C.one() }) }
+`,
+		"d.go": "package m\n\nimport \"time\"\n\nfunc (c *conn) again() { c.t = time.AfterFunc(1, nil) }\n",
+	})
+	p, err := project.Load(t.Context(), project.Config{Dir: dir, Patterns: []string{"./..."}, Env: append(env(), "CGO_ENABLED=1")})
+	if err != nil {
+		t.Skipf("there is no C compiler: %v", err)
+	}
+	compare(t, p, map[string]string{
+		"c.go:10 time.AfterFunc": "the file uses cgo (c.go:10)",
+		"d.go:5 time.AfterFunc":  "the file uses cgo (c.go:8)",
+	})
+}

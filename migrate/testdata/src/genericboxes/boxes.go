@@ -1,0 +1,20 @@
+// Package genericboxes has generic functions ask for types.
+package genericboxes
+
+import "time"
+
+// API keeps its type.
+type API struct{ T *time.Timer }
+
+func api() {
+	a := API{time.AfterFunc(1, nil)} // want `is left: T is part of the API of package genericboxes`
+	var v any = a.T
+	get[*time.Timer](v).Stop()
+}
+
+func get[T any](v any) T { return v.(T) }
+
+func other() {
+	t := time.AfterFunc(1, nil) // want `is left: a type assertion may get it, or another that is left: T is part of the API`
+	get[*time.Timer](t).Stop()
+}
