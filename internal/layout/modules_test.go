@@ -56,6 +56,17 @@ func TestLayout_BenchmarksImportsRunOneWay(t *testing.T) {
 	checkImports(t, "benchmarks", "benchmarksMayImport", benchmarksMayImport)
 }
 
+// durableMayImport says the same of the module of durable.
+var durableMayImport = map[string][]string{
+	"store":           {},
+	"store/storetest": {"store"},
+	"memstore":        {"store"},
+}
+
+func TestLayout_DurableImportsRunOneWay(t *testing.T) {
+	checkImports(t, "durable", "durableMayImport", durableMayImport)
+}
+
 // migrateMayImport says the same of the module of migrate.
 var migrateMayImport = map[string][]string{
 	".":       {},

@@ -1,0 +1,155 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Change carries out a command.
+func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if err := c.Check(&st); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	sh := s.shards[shard]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now := s.now()
+	again, err := sh.admit(&st, now)
+	if err != nil {
+		return nil, err
+	}
+	if again != nil {
+		return slices.Clone(again.outcomes), nil
+	}
+	sh.advance(now)
+	var out []store.Outcome
+	switch c.Op {
+	case store.Pause, store.Resume:
+		sh.pause(c.Op == store.Pause)
+	default:
+		out = make([]store.Outcome, len(c.Items))
+		for i := range c.Items {
+			out[i] = sh.change(&c, &c.Items[i], now)
+		}
+	}
+	sh.remember(&st, &sender{outcomes: slices.Clone(out)}, now)
+	return out, nil
+}
+
+func (sh *shard) pause(on bool) {
+	sh.paused = on
+	if !on {
+		sh.s.wake(sh.index)
+	}
+}
+
+func (sh *shard) change(c *store.Command, x *store.Item, now store.Time) store.Outcome {
+	t := sh.tasks[x.ID]
+	at := x.When.From(now)
+	switch c.Op {
+	case store.Schedule:
+		return sh.schedule(t, x, at, c.Keep)
+	case store.Reschedule:
+		return sh.reschedule(t, at)
+	case store.Cancel:
+		return sh.cancel(t)
+	case store.Requeue:
+		return sh.requeue(t, at, now)
+	default:
+		return sh.purge(t)
+	}
+}
+
+func (sh *shard) schedule(t *task, x *store.Item, at store.Time, keep store.Keep) store.Outcome {
+	keeps := func(there store.Time) bool {
+		return keep == store.KeepEarlier && at >= there || keep == store.KeepLater && at <= there
+	}
+	item := x.Task
+	item.Record = bytes.Clone(item.Record) // the caller's to change
+	switch {
+	case t == nil:
+		sh.fresh(sh.add(item), at)
+		return store.Created
+	case keep == store.KeepAny:
+		return store.Kept
+	case t.State == store.Pending && keeps(t.At):
+		return store.Kept
+	case t.State == store.Running && t.Following && keeps(t.Next):
+		return store.Kept
+	case t.State == store.Running:
+		t.beside, t.Following, t.Next = &item, true, at
+		return store.Following
+	}
+	sh.remove(t)
+	t.Task = item
+	sh.fresh(t, at)
+	return store.Replaced
+}
+
+func (sh *shard) reschedule(t *task, at store.Time) store.Outcome {
+	switch {
+	case t == nil || t.State == store.Dead:
+		return store.Absent
+	case t.State == store.Running:
+		t.Following, t.Next = true, at
+		return store.Following
+	}
+	sh.remove(t)
+	if t.Attempts == 0 && t.Crashes == 0 {
+		t.Due = at
+	}
+	sh.wait(t, at)
+	return store.Moved
+}
+
+func (sh *shard) cancel(t *task) store.Outcome {
+	switch {
+	case t == nil || t.State == store.Dead:
+		return store.Absent
+	case t.State == store.Running:
+		if !t.Stopping {
+			sh.n.Cancelled++
+		}
+		t.Stopping, t.Following, t.Next, t.beside = true, false, 0, nil
+		return store.Stopping
+	}
+	sh.n.Cancelled++
+	sh.remove(t)
+	sh.forget(t)
+	return store.Removed
+}
+
+func (sh *shard) requeue(t *task, at, now store.Time) store.Outcome {
+	if t == nil || t.State != store.Dead {
+		return store.Absent
+	}
+	sh.remove(t)
+	if t.ID == store.DeadID(store.KeyOf(t.ID)) {
+		sh.forget(t)
+		single := t.Task
+		if single.ID = store.SingleID(store.KeyOf(t.ID), t.Due); sh.tasks[single.ID] != nil {
+			single.ID = store.SingleID(store.KeyOf(t.ID), now)
+		}
+		if there := sh.tasks[single.ID]; there != nil {
+			sh.remove(there) // only a test comes twice in a microsecond
+		}
+		t = sh.add(single)
+	}
+	sh.fresh(t, at)
+	return store.Moved
+}
+
+func (sh *shard) purge(t *task) store.Outcome {
+	if t == nil || t.State != store.Dead {
+		return store.Absent
+	}
+	sh.remove(t)
+	sh.forget(t)
+	return store.Removed
+}

@@ -1,0 +1,71 @@
+package memstore
+
+import "github.com/tickless/tickless/durable/store"
+
+// finish takes a report, and returns whether it was accepted.
+func (sh *shard) finish(r *store.Report, now store.Time) bool {
+	t := sh.held(r.Hold)
+	if t == nil {
+		sh.n.Refused++
+		return false
+	}
+	switch r.End {
+	case store.Done:
+		sh.n.Done++
+	case store.HandBack:
+		sh.n.Released++
+	}
+	sh.remove(t)
+	if sh.follow(t) {
+		return true
+	}
+	t.Due = r.Due
+	switch r.End {
+	case store.Done:
+		sh.repeats(t, r, now)
+	case store.Failed:
+		if r.Next.IsZero() {
+			sh.bury(t, now, r.Text)
+			break
+		}
+		sh.buryRun(t, now, r.Text)
+		sh.repeats(t, r, now)
+	case store.Retry:
+		sh.n.Retried++
+		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: now, Text: r.Text})
+		sh.wait(t, r.Next.From(now))
+	case store.HandBack:
+		t.Attempts--
+		at := r.Due
+		if !r.Next.IsZero() {
+			at = r.Next.From(now)
+		}
+		sh.wait(t, at)
+	}
+	return true
+}
+
+// repeats is for a run that is over.
+func (sh *shard) repeats(t *task, r *store.Report, now store.Time) {
+	if r.Next.IsZero() {
+		sh.forget(t)
+		return
+	}
+	sh.fresh(t, r.Next.From(now))
+}
+
+// buryRun makes a dead letter of a run of a task that repeats. It takes the place of
+// the one that the task has, so that a task that fails for ever has one.
+func (sh *shard) buryRun(t *task, now store.Time, text string) {
+	id := store.DeadID(t.ID)
+	runs := 1
+	if there := sh.tasks[id]; there != nil {
+		runs += there.Runs
+		sh.remove(there)
+	}
+	x := t.Task
+	x.ID = id
+	run := sh.add(x)
+	run.Due, run.Attempts, run.Crashes, run.Failures, run.Runs = t.Due, t.Attempts, t.Crashes, t.Failures, runs
+	sh.bury(run, now, text)
+}

@@ -1,0 +1,31 @@
+package memstore_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store/storetest"
+	"github.com/tickless/tickless/timertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		return storetest.Subject{Store: memstore.New(memstore.WithClock(clk), memstore.WithShards(1)), Advance: clk.Advance}
+	})
+}
+
+// The same by the real clock, in several shards. TICKLESS_STRESS runs it: what it waits
+// for may take longer on a busy machine than the leases last.
+func TestStore_RealTime(t *testing.T) {
+	if os.Getenv("TICKLESS_STRESS") == "" {
+		t.Skip("set TICKLESS_STRESS to run it")
+	}
+	storetest.Run(t, func(t *testing.T) storetest.Subject { return storetest.Subject{Store: memstore.New()} })
+}

@@ -1,0 +1,129 @@
+package store
+
+import "time"
+
+// Check returns an error that wraps [ErrInvalid] if no store may carry the command out.
+// Every store calls it first.
+func (c *Command) Check(s *Stamp) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	switch c.Op {
+	case Pause, Resume:
+		if len(c.Items) != 0 {
+			return invalid("Pause or Resume with items")
+		}
+		return nil
+	case Schedule, Reschedule, Cancel, Requeue, Purge:
+	default:
+		return invalid("there is no Op of %d", c.Op)
+	}
+	if n := len(c.Items); n < 1 || n > MaxBatch {
+		return invalid("%d items, not from 1 to %d", n, MaxBatch)
+	}
+	if c.Keep > KeepLater || c.Keep != KeepNone && c.Op != Schedule {
+		return invalid("there is no Keep of %d, or it is not for this command", c.Keep)
+	}
+	for i := range c.Items {
+		if err := c.Items[i].check(c.Op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *Item) check(op Op) error {
+	if err := checkID(x.ID); err != nil {
+		return err
+	}
+	timed := op == Schedule || op == Reschedule || op == Requeue
+	if timed && !x.When.inRange() || !timed && !x.When.IsZero() {
+		return invalid("task %q: the time %v is out of range, or is not for this command", x.ID, x.When)
+	}
+	if op != Schedule {
+		return nil
+	}
+	t := &x.Task
+	switch {
+	case t.ID != x.ID:
+		return invalid("the ids %q and %q of one item differ", x.ID, t.ID)
+	case IsSingle(t.ID):
+		return invalid("the key %q contains a NUL", t.ID)
+	case t.Handler == "" || len(t.Handler) > MaxID:
+		return invalid("task %q: the handler's name has %d bytes, not from 1 to %d", t.ID, len(t.Handler), MaxID)
+	case len(t.Schedule) > MaxID:
+		return invalid("task %q: the schedule's name has %d bytes, more than %d", t.ID, len(t.Schedule), MaxID)
+	case len(t.Record) > MaxRecord:
+		return invalid("task %q: the record has %d bytes, more than %d", t.ID, len(t.Record), MaxRecord)
+	}
+	return nil
+}
+
+// Check returns an error that wraps [ErrInvalid] if no store may carry the round out.
+// Every store calls it first.
+func (r *Round) Check(s *Stamp) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	switch {
+	case len(r.Reports) > MaxBatch || len(r.Extend) > MaxBatch:
+		return invalid("%d reports and %d extensions, more than %d", len(r.Reports), len(r.Extend), MaxBatch)
+	case r.Claim.Max < 0 || r.Claim.Max > MaxClaim || r.Claim.Max > 0 && !r.Claim.Asked:
+		return invalid("a claim of %d tasks, not from 0 to %d", r.Claim.Max, MaxClaim)
+	case r.Lease < time.Microsecond || r.Lease > MaxDelay:
+		return invalid("a lease of %v", r.Lease)
+	case r.MaxCrashes < 1:
+		return invalid("a limit of %d crashes", r.MaxCrashes)
+	}
+	for i := range r.Reports {
+		x := &r.Reports[i]
+		switch {
+		case x.End < Done || x.End > HandBack:
+			return invalid("task %q: there is no End of %d", x.ID, x.End)
+		case x.End == Retry && x.Next.IsZero():
+			return invalid("task %q: a retry without a time", x.ID)
+		case IsSingle(x.ID) && !x.Next.IsZero() && (x.End == Done || x.End == Failed):
+			return invalid("task %q: a single run does not repeat", x.ID)
+		case !x.Next.IsZero() && !x.Next.inRange() || x.Due < 0 || x.Due > Farthest:
+			return invalid("task %q: the time %v or %v is out of range", x.ID, x.Next, x.Due)
+		}
+	}
+	return nil
+}
+
+func (s *Stamp) check() error {
+	if s.Sender == "" || len(s.Sender) > MaxID || s.Number < 1 || s.Until < 0 {
+		return invalid("the stamp %+v", *s)
+	}
+	return nil
+}
+
+// checkID lets the ids of single runs pass too.
+func checkID(id string) error {
+	if key := KeyOf(id); key == "" || len(key) > MaxID || len(id) > len(key)+1+20 {
+		return invalid("the id %.80q has no key, or too long a one", id)
+	}
+	return nil
+}
+
+// CheckList returns an error that wraps [ErrInvalid] if no store may list so.
+func CheckList(f *Filter, limit int) error {
+	if f.State > Dead || limit < 1 || limit > MaxPage {
+		return invalid("a list of %v with a limit of %d", f.State, limit)
+	}
+	return nil
+}
+
+// CheckForecast returns an error that wraps [ErrInvalid] if the moments do not ascend,
+// or are too many.
+func CheckForecast(moments []Time) error {
+	if len(moments) > MaxForecast {
+		return invalid("%d moments, more than %d", len(moments), MaxForecast)
+	}
+	for i := 1; i < len(moments); i++ {
+		if moments[i] < moments[i-1] {
+			return invalid("moment %d is before the one in front of it", i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package store
+
+import "fmt"
+
+// A Command changes tasks for a client.
+type Command struct {
+	Op    Op
+	Keep  Keep   // of Schedule
+	Items []Item // from 1 to MaxBatch; none with Pause and Resume
+}
+
+// An Item is what a command is to do with one task.
+type Item struct {
+	ID   string
+	When When // of Schedule, Reschedule and Requeue
+	Task Task // of Schedule, with the same ID
+}
+
+// An Op is what a command does.
+type Op uint8
+
+const (
+	// Schedule makes a task Pending, due at When: Created. A task that is Pending or
+	// Dead is Replaced, one that is Running becomes Following, unless Keep says that
+	// it is Kept.
+	Schedule Op = iota + 1
+	// Reschedule has a Pending task be due at When: Moved. One that is Running becomes
+	// Following, with its task as it is. Others are Absent.
+	//
+	// A task that has been tried keeps its attempts and Due; of another one Due is
+	// When.
+	Reschedule
+	// Cancel takes a Pending task out: Removed. One that is Running becomes Stopping,
+	// and is Following no more. Others are Absent.
+	Cancel
+	// Requeue makes a Dead task Pending, due at When, with nothing tried: Moved.
+	// Others are Absent. The dead letter of a repeating task becomes a task with the
+	// id [SingleID] of its Due, or of now if there is one already.
+	Requeue
+	// Purge takes a Dead task out: Removed. Others are Absent.
+	Purge
+	// Pause has claims get nothing, until Resume. Neither has items, nor outcomes.
+	Pause
+	Resume
+)
+
+// Keep says which of two tasks with one id stays.
+type Keep uint8
+
+const (
+	// KeepNone replaces the task that is there.
+	KeepNone Keep = iota
+	// KeepAny leaves a task that is there as it is, in any state.
+	KeepAny
+	// KeepEarlier leaves a Pending or Following task as it is unless the new one is
+	// due before it, and KeepLater unless it is due after it.
+	KeepEarlier
+	KeepLater
+)
+
+// An Outcome says what a command did to a task.
+type Outcome uint8
+
+const (
+	// Unknown is what happened to the tasks of a command that was not answered: it may
+	// have been carried out or not. Stores do not return it.
+	Unknown Outcome = iota
+	// Absent: there was no such task, or none that the command is for, and nothing
+	// was done.
+	Absent
+	// Created: the task is pending. There was none with its key.
+	Created
+	// Replaced: the task is pending, in place of one that was pending or dead.
+	Replaced
+	// Kept: the task that the key has stays as it is.
+	Kept
+	// Following: the key's task is running. What was scheduled becomes pending, at
+	// its time, when the attempt under way has ended, however it ends.
+	Following
+	// Moved: the pending task has another time now.
+	Moved
+	// Removed: the task is gone and will not run.
+	Removed
+	// Stopping: the task is running and was asked to stop. Its context is
+	// cancelled when the worker next prolongs its lease, and however the attempt
+	// ends, none follows.
+	Stopping
+)
+
+var outcomes = [...]string{"unknown", "absent", "created", "replaced", "kept", "following", "moved", "removed", "stopping"}
+
+func (o Outcome) String() string {
+	if int(o) < len(outcomes) {
+		return outcomes[o]
+	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
+}

@@ -1,0 +1,29 @@
+package store
+
+// A Filter says which entries a list has: those that meet all of its fields that are
+// not zero.
+type Filter struct {
+	State   State
+	Handler string
+	Prefix  string // of the id
+	// From and To limit At: from From on, and before To.
+	From, To Time
+}
+
+// Match reports whether an entry meets the filter.
+func (f *Filter) Match(e *Entry) bool {
+	return (f.State == 0 || e.State == f.State) &&
+		(f.Handler == "" || e.Handler == f.Handler) &&
+		len(e.ID) >= len(f.Prefix) && e.ID[:len(f.Prefix)] == f.Prefix &&
+		e.At >= f.From && (f.To == 0 || e.At < f.To)
+}
+
+// A Cursor is how far a list has come. The zero Cursor is the beginning. It is the
+// store's that made it, and stays good while tasks come and go.
+type Cursor string
+
+// A Page is a part of a list. An empty Next is the end.
+type Page struct {
+	Entries []Entry
+	Next    Cursor
+}

@@ -1,0 +1,115 @@
+package store
+
+import "time"
+
+// A Round is what a worker has to say to a shard, and to ask of it, at one time. Each
+// part may be empty.
+type Round struct {
+	Reports []Report
+	Extend  []Hold
+	Claim   Claim
+	// Lease is how long leases last that the round extends or gives, and MaxCrashes
+	// how many attempts at a run may end with their lease before the run dies. Both
+	// must be positive.
+	Lease      time.Duration
+	MaxCrashes int
+	// Leave says that the worker will not come again: who else waits for the shard is
+	// to watch it.
+	Leave bool
+}
+
+// A Hold is a lease that a worker believes to have.
+type Hold struct {
+	ID    string
+	Token int64
+}
+
+// A Report says how an attempt has ended. If its lease is no more, or another one has
+// it, the report is refused, and nothing is done. A round has one report on a task at
+// most.
+type Report struct {
+	Hold
+	End End
+	// Next is when the task is due next; zero if the End needs none.
+	Next When
+	// Due is when the run was due, which is another moment than the claim said if
+	// missed runs were left out.
+	Due Time
+	// Text is why it failed; MaxText bytes of it are kept.
+	Text string
+}
+
+// An End is how an attempt has ended.
+type End uint8
+
+const (
+	// Done: the run is over. With Next the task repeats, and is due then.
+	Done End = iota + 1
+	// Retry: the attempt failed, and the next one is due at Next, which it must have.
+	Retry
+	// Failed: the run failed for good. With Next the task repeats, is due then, and
+	// the run becomes a dead letter of its own.
+	Failed
+	// HandBack: the attempt does not count. The task is due at Next, or else when it
+	// was.
+	HandBack
+)
+
+// A Claim asks for tasks.
+//
+// It gets up to Max tasks that are due, that name one of Handlers and, if they name a
+// schedule, one of Schedules; those that have been due longest come first. Each gets a
+// lease for the worker, and a token.
+//
+// A round that is repeated gets the tasks once more, with their tokens, that still have
+// the leases which it gave them, and these last from now on again. It gets no others.
+type Claim struct {
+	// Asked is whether there is a claim. One with a Max of 0 gets nothing, but learns
+	// what Answer.Next says, and takes back leases that have run out.
+	Asked     bool
+	Max       int // from 0 to MaxClaim
+	Handlers  []string
+	Schedules []string
+	// Full says that the worker has no place for more than Max: others are woken for
+	// what is left.
+	Full bool
+}
+
+// An Answer is what a store says to a round.
+type Answer struct {
+	// Now is the store's time.
+	Now Time
+	// Accepted says for each report whether it was accepted.
+	Accepted []bool
+	// Leases says for each extension what has become of the lease.
+	Leases []Lease
+	// Tasks are those that were claimed.
+	Tasks []Claimed
+	// Next is after what time this worker should claim again, although nobody wakes
+	// it: when a task will be due or a lease ends. It is never too late for that,
+	// unless another worker watches the shard; negative if nothing is to come. It is
+	// zero if there was more that was due than the claim got.
+	Next time.Duration
+}
+
+// A Lease is what has become of a lease that was to be extended.
+type Lease uint8
+
+const (
+	// Lost: it is no more. Another worker may have the task, or will.
+	Lost Lease = iota
+	// Held: it lasts from now on again.
+	Held
+	// HeldStopping: likewise, and the task was cancelled meanwhile.
+	HeldStopping
+)
+
+// A Claimed is a task that a worker has got.
+type Claimed struct {
+	Task
+	Token int64
+	Due   Time // when the run was to begin
+	// Attempts and Crashes are what was tried of this run before.
+	Attempts int
+	Crashes  int
+}

@@ -1,0 +1,62 @@
+package store
+
+import "time"
+
+// Stats are the numbers of a shard.
+type Stats struct {
+	Pending int64 // tasks that wait, those included that are overdue
+	Overdue int64 // tasks that are due and not claimed
+	Running int64
+	Dead    int64
+	// Unknown are tasks that are due and that no claim of the last minute could have
+	// got: no worker knows their handler, or their schedule.
+	Unknown int64
+	// Late is how long the task has been due that waits longest; zero if there is none.
+	Late   time.Duration
+	Paused bool
+
+	Counters
+}
+
+// Counters count what has happened since the shard was made.
+type Counters struct {
+	Claimed   int64 // attempts begun
+	Done      int64 // runs that ended well
+	Retried   int64 // attempts that failed and were followed by another
+	Died      int64 // runs that became dead letters
+	Crashed   int64 // leases that ran out
+	Released  int64 // attempts handed back
+	Refused   int64 // reports of workers whose lease another had by then, or none
+	Cancelled int64 // tasks removed by Cancel, those included that were running
+}
+
+// Add adds those of another shard.
+func (c *Counters) Add(d Counters) {
+	c.Claimed += d.Claimed
+	c.Done += d.Done
+	c.Retried += d.Retried
+	c.Died += d.Died
+	c.Crashed += d.Crashed
+	c.Released += d.Released
+	c.Refused += d.Refused
+	c.Cancelled += d.Cancelled
+}
+
+// KnownFor is how long a claim has what it names count as known: see Stats.Unknown.
+const KnownFor = time.Minute
+
+// A Health is what Check has found.
+type Health struct {
+	// Store is what it is and where, for people to read.
+	Store string
+	// Warnings are what may lose tasks, or make them late.
+	Warnings []string
+}
+
+// A Repair is what Store.Repair has looked at and put right.
+type Repair struct {
+	Looked   int64 // entries looked at
+	Requeued int64 // tasks that were in no place: they are Pending now
+	Doubled  int64 // tasks that were in two places: they are in one now
+	Orphaned int64 // entries without a task: they are gone
+}

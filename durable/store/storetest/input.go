@@ -1,0 +1,193 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+func testBatches(b *bench) {
+	var items []store.Item
+	for i := range store.MaxBatch {
+		items = append(items, item(fmt.Sprint(i%(store.MaxBatch-50)), b.after(10+i)))
+	}
+	out := b.change(store.Command{Op: store.Schedule, Items: items})
+	for i := range out {
+		want := store.Created
+		if i >= store.MaxBatch-50 {
+			want = store.Replaced
+		}
+		equal(b, "outcome", out[i], want)
+	}
+	equal(b, "pending", b.stats().Pending, store.MaxBatch-50)
+	for i := range items {
+		items[i] = store.Item{ID: items[i].ID, When: b.after(0)}
+	}
+	for _, x := range b.change(store.Command{Op: store.Reschedule, Items: items}) {
+		equal(b, "outcome", x, store.Moved)
+	}
+	equal(b, "overdue", b.stats().Overdue, store.MaxBatch-50)
+	r := b.round()
+	for len(r.Reports) < store.MaxBatch-50 {
+		for _, x := range b.claim(store.MaxClaim) {
+			r.Reports = append(r.Reports, store.Report{Hold: hold(x), End: store.Failed, Due: x.Due})
+		}
+	}
+	for _, ok := range b.do(r).Accepted {
+		b.require(ok, "refused")
+	}
+	for _, x := range b.change(store.Command{Op: store.Requeue, Items: items[:100]}) {
+		equal(b, "outcome", x, store.Moved)
+	}
+	for i := range items {
+		items[i].When = store.When{}
+	}
+	for i, x := range b.change(store.Command{Op: store.Purge, Items: items[:150]}) {
+		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Absent, false: store.Removed}[i < 100])
+	}
+	for i, x := range b.change(store.Command{Op: store.Cancel, Items: items[:150]}) {
+		equal(b, "outcome", x, map[bool]store.Outcome{true: store.Removed, false: store.Absent}[i < 100])
+	}
+	equal(b, "what is left", len(b.whole()), store.MaxBatch-50-150)
+}
+
+// What is as large as it may be comes back as it was.
+func testLimits(b *bench) {
+	key := strings.Repeat("\xff", store.MaxID-1) + "\x01"
+	record := bytes.Repeat([]byte{0, 1, 2, 0xff, '\n', '\r'}, store.MaxRecord/6+1)[:store.MaxRecord]
+	t := store.Task{ID: key, Handler: strings.Repeat("\x00h", store.MaxID/2), Schedule: strings.Repeat("\xfe ", store.MaxID/2), Record: record}
+	out := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: key, When: store.At(store.Farthest), Task: t}}})
+	equal(b, "outcome", out[0], store.Created)
+	equal(b, "at", b.get(key).At, store.Farthest)
+	equal(b, "reschedule", b.op(store.Reschedule, key, store.After(store.MaxDelay)), store.Moved)
+	equal(b, "reschedule", b.op(store.Reschedule, key, store.At(0)), store.Moved)
+	e := b.get(key)
+	equal(b, "the task", e.Task, t)
+	equal(b, "at", e.At, 0)
+	r := b.claimOf(1)
+	r.Claim.Handlers, r.Claim.Schedules = []string{t.Handler}, []string{t.Schedule}
+	got := b.do(r).Tasks
+	b.require(len(got) == 1, "claimed %d tasks", len(got))
+	equal(b, "the task", got[0].Task, t)
+	b.require(b.report(got[0], store.Failed, store.At(store.Farthest)), "refused")
+	equal(b, "requeue", b.op(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
+	equal(b, "the key", store.KeyOf(b.do(r).Tasks[0].ID), key)
+	// No record at all, and no time left to run.
+	empty := store.Task{ID: "empty", Handler: "h"}
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "empty", When: store.After(0), Task: empty}}})
+	equal(b, "record", len(b.claimOne("empty").Record), 0)
+}
+
+func testBadInput(b *bench) {
+	b.prepare()
+	before := b.whole()
+	good := item("k", store.After(0))
+	with := func(f func(x *store.Item)) store.Command {
+		x := good
+		f(&x)
+		return store.Command{Op: store.Schedule, Items: []store.Item{good, x}}
+	}
+	name := func(s string) func(x *store.Item) { return func(x *store.Item) { x.ID, x.Task.ID = s, s } }
+	many := make([]store.Item, store.MaxBatch+1)
+	for i := range many {
+		many[i] = good
+	}
+	for what, c := range map[string]store.Command{
+		"no op":               {Items: []store.Item{{ID: "k"}}},
+		"op":                  {Op: store.Resume + 1},
+		"no items":            {Op: store.Schedule},
+		"many items":          {Op: store.Schedule, Items: many},
+		"pause with items":    {Op: store.Pause, Items: []store.Item{good}},
+		"no id":               with(name("")),
+		"long id":             with(name(strings.Repeat("k", store.MaxID+1))),
+		"NUL":                 with(name("k\x00")),
+		"two ids":             with(func(x *store.Item) { x.Task.ID = "other" }),
+		"no handler":          with(func(x *store.Item) { x.Task.Handler = "" }),
+		"long handler":        with(func(x *store.Item) { x.Task.Handler = strings.Repeat("h", store.MaxID+1) }),
+		"long schedule":       with(func(x *store.Item) { x.Task.Schedule = strings.Repeat("h", store.MaxID+1) }),
+		"large record":        with(func(x *store.Item) { x.Task.Record = make([]byte, store.MaxRecord+1) }),
+		"no time":             with(func(x *store.Item) { x.When = store.When{} }),
+		"negative time":       with(func(x *store.Item) { x.When = store.At(-1) }),
+		"negative delay":      with(func(x *store.Item) { x.When = store.After(-time.Microsecond) }),
+		"too late":            with(func(x *store.Item) { x.When = store.At(store.Farthest + 1) }),
+		"too long":            with(func(x *store.Item) { x.When = store.After(store.MaxDelay + time.Microsecond) }),
+		"keep":                {Op: store.Schedule, Keep: store.KeepLater + 1, Items: []store.Item{good}},
+		"cancel with a time":  {Op: store.Cancel, Items: []store.Item{{ID: "pending", When: store.After(0)}}},
+		"cancel with keep":    {Op: store.Cancel, Keep: store.KeepAny, Items: []store.Item{{ID: "pending"}}},
+		"requeue with a time": {Op: store.Requeue, Items: []store.Item{{ID: "dead"}}},
+	} {
+		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
+		b.isError(err, store.ErrInvalid)
+		b.isError(err, store.ErrNotDone)
+		equal(b, "all that there is after: "+what, b.whole(), before)
+	}
+	for _, s := range []store.Stamp{{}, {Sender: "s"}, {Number: 1}, {Sender: "s", Number: -1}, {Sender: "s", Number: 1, Until: -1},
+		{Sender: strings.Repeat("s", store.MaxID+1), Number: 1}} {
+		_, err := b.Store.Change(ctx, 0, s, store.Command{Op: store.Schedule, Items: []store.Item{good}})
+		b.isError(err, store.ErrInvalid)
+		_, err = b.Store.Do(ctx, 0, s, b.claimOf(1))
+		b.isError(err, store.ErrInvalid)
+	}
+	for what, f := range map[string]func(r *store.Round){
+		"max":        func(r *store.Round) { r.Claim.Max = store.MaxClaim + 1 },
+		"minus":      func(r *store.Round) { r.Claim.Max = -1 },
+		"not asked":  func(r *store.Round) { r.Claim.Asked = false },
+		"lease":      func(r *store.Round) { r.Lease = 0 },
+		"long lease": func(r *store.Round) { r.Lease = store.MaxDelay + time.Second },
+		"crashes":    func(r *store.Round) { r.MaxCrashes = 0 },
+		"reports":    func(r *store.Round) { r.Reports = make([]store.Report, store.MaxBatch+1) },
+		"extensions": func(r *store.Round) { r.Extend = make([]store.Hold, store.MaxBatch+1) },
+		"end":        func(r *store.Round) { r.Reports = []store.Report{{End: store.HandBack + 1}} },
+		"no end":     func(r *store.Round) { r.Reports = []store.Report{{}} },
+		"retry when": func(r *store.Round) { r.Reports = []store.Report{{End: store.Retry}} },
+		"next":       func(r *store.Round) { r.Reports = []store.Report{{End: store.Done, Next: store.At(-1)}} },
+		"a single run again": func(r *store.Round) {
+			r.Reports = []store.Report{{Hold: store.Hold{ID: "k\x001"}, End: store.Done, Next: store.At(1)}}
+		},
+		"due too far": func(r *store.Round) { r.Reports = []store.Report{{End: store.Done, Due: store.Farthest + 1}} },
+	} {
+		r := b.claimOf(1)
+		f(&r)
+		_, err := b.Store.Do(ctx, 0, b.stamp(), r)
+		b.isError(err, store.ErrInvalid)
+		equal(b, "all that there is after: "+what, b.whole(), before)
+	}
+	for _, limit := range []int{0, -1, store.MaxPage + 1} {
+		_, err := b.Store.List(ctx, 0, store.Filter{}, "", limit)
+		b.isError(err, store.ErrInvalid)
+	}
+	_, err := b.Store.List(ctx, 0, store.Filter{State: store.Dead + 1}, "", 1)
+	b.isError(err, store.ErrInvalid)
+	_, err = b.Store.List(ctx, 0, store.Filter{}, "what no store has made", 1)
+	b.isError(err, store.ErrInvalid)
+	_, err = b.Store.Forecast(ctx, 0, []store.Time{2, 1})
+	b.isError(err, store.ErrInvalid)
+	_, err = b.Store.Forecast(ctx, 0, make([]store.Time, store.MaxForecast+1))
+	b.isError(err, store.ErrInvalid)
+}
+
+// What a caller does with its bytes is nothing to the store, and the other way round.
+func testShared(b *bench) {
+	x := item("k", store.After(0))
+	items := []store.Item{x}
+	b.change(store.Command{Op: store.Schedule, Items: items})
+	clear(x.Task.Record)
+	items[0] = store.Item{}
+	e := b.get("k")
+	equal(b, "record", string(e.Record), "record of k")
+	clear(e.Record)
+	got := b.claimOne("k")
+	equal(b, "record", string(got.Record), "record of k")
+	clear(got.Record)
+	follows := item("k", store.After(0))
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{follows}})
+	clear(follows.Task.Record)
+	listed := b.whole()
+	equal(b, "record", string(listed[0].Record), "record of k")
+	clear(listed[0].Record)
+	b.require(b.report(got, store.Done, store.When{}), "refused")
+	equal(b, "record", string(b.claimOne("k").Record), "record of k")
+}

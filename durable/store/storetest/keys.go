@@ -1,0 +1,125 @@
+package storetest
+
+import "github.com/tickless/tickless/durable/store"
+
+func testKeep(b *bench) {
+	schedule := func(k store.Keep, at store.Time) store.Outcome {
+		return b.change(store.Command{Op: store.Schedule, Keep: k, Items: []store.Item{item("k", store.At(at))}})[0]
+	}
+	now := b.now().Add(100 * b.unit)
+	for _, x := range []struct {
+		keep store.Keep
+		at   store.Time
+		want store.Outcome
+	}{
+		{store.KeepAny, 50, store.Created},
+		{store.KeepAny, 10, store.Kept},
+		{store.KeepEarlier, 50, store.Kept},
+		{store.KeepEarlier, 60, store.Kept},
+		{store.KeepEarlier, 49, store.Replaced},
+		{store.KeepLater, 49, store.Kept},
+		{store.KeepLater, 40, store.Kept},
+		{store.KeepLater, 60, store.Replaced},
+		{store.KeepNone, 10, store.Replaced},
+	} {
+		equal(b, "outcome", schedule(x.keep, now+x.at), x.want)
+		e := b.get("k")
+		equal(b, "moved", e.At == now+x.at, x.want != store.Kept || x.at == 50 || x.at == 49)
+	}
+	// The same of one that runs: the first follows, whatever Keep says but KeepAny.
+	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
+	b.schedule("k", b.after(0))
+	x := b.claimOne("k")
+	equal(b, "outcome", schedule(store.KeepAny, now), store.Kept)
+	equal(b, "outcome", schedule(store.KeepEarlier, now+50), store.Following)
+	equal(b, "outcome", schedule(store.KeepEarlier, now+60), store.Kept)
+	equal(b, "outcome", schedule(store.KeepLater, now+50), store.Kept)
+	equal(b, "outcome", schedule(store.KeepLater, now+60), store.Following)
+	equal(b, "next", b.get("k").Next, now+60)
+	// And of one that is dead.
+	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Stopping)
+	b.require(b.report(x, store.Failed, store.When{}), "refused")
+	b.schedule("k", b.after(0))
+	b.require(b.report(b.claimOne("k"), store.Failed, store.When{}), "refused")
+	equal(b, "outcome", schedule(store.KeepAny, now), store.Kept)
+	equal(b, "outcome", schedule(store.KeepEarlier, now), store.Replaced)
+	e := b.get("k")
+	equal(b, "state", e.State, store.Pending)
+	equal(b, "what was tried", e.Attempts+len(e.Failures), 0)
+}
+
+// What is scheduled while it runs comes afterwards, however the attempt ends.
+func testFollowing(b *bench) {
+	ends := map[string]func(x store.Claimed){
+		"done":     func(x store.Claimed) { b.require(b.report(x, store.Done, store.When{}), "refused") },
+		"repeats":  func(x store.Claimed) { b.require(b.report(x, store.Done, b.after(100)), "refused") },
+		"retry":    func(x store.Claimed) { b.require(b.report(x, store.Retry, b.after(100)), "refused") },
+		"failed":   func(x store.Claimed) { b.require(b.report(x, store.Failed, store.When{}), "refused") },
+		"handback": func(x store.Claimed) { b.require(b.report(x, store.HandBack, b.after(100)), "refused") },
+		"crash":    func(store.Claimed) { b.sleep(lease + 1) },
+	}
+	for name, end := range ends {
+		for _, stopped := range []bool{false, true} {
+			b.schedule(name, b.after(0))
+			x := b.claimOne(name)
+			if stopped {
+				equal(b, "cancel", b.op(store.Cancel, name, store.When{}), store.Stopping)
+				equal(b, "extend", b.extend(x), store.HeldStopping)
+			}
+			at := b.now() - 5
+			other := task(name)
+			other.Record = []byte("another")
+			out := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: name, When: store.At(at), Task: other}}})
+			equal(b, "outcome", out[0], store.Following)
+			e := b.get(name)
+			b.require(e.State == store.Running && e.Following && e.Next == at && e.Stopping == stopped, "%+v", e)
+			equal(b, "the record while it runs", string(e.Record), "record of "+name)
+			end(x)
+			y := b.claimOne(name)
+			equal(b, name+": the record that follows", string(y.Record), "another")
+			equal(b, "due", y.Due, at)
+			equal(b, "what was tried", y.Attempts+y.Crashes, 0)
+			// Rescheduled it is the same once more.
+			equal(b, "reschedule", b.op(store.Reschedule, name, store.At(at)), store.Following)
+			end(y)
+			y = b.claimOne(name)
+			equal(b, "the record", string(y.Record), "another")
+			// And cancelled it is gone.
+			equal(b, "reschedule", b.op(store.Reschedule, name, store.At(at)), store.Following)
+			equal(b, "cancel", b.op(store.Cancel, name, store.When{}), store.Stopping)
+			end(y)
+			b.claimNone()
+			b.absent(name)
+		}
+	}
+	equal(b, "dead", b.stats().Dead, 0)
+}
+
+func testCancel(b *bench) {
+	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Absent)
+	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Absent)
+	b.schedule("k", b.after(0))
+	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
+	b.claimNone()
+	b.absent("k")
+	b.schedule("k", b.after(10))
+	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
+	x := b.claimOne("k")
+	equal(b, "due", x.Due, b.get("k").Due)
+	// One that was tried keeps when it was due.
+	b.require(b.report(x, store.Retry, b.after(10)), "refused")
+	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
+	y := b.claimOne("k")
+	equal(b, "due", y.Due, x.Due)
+	equal(b, "attempts", y.Attempts, 1)
+	b.require(b.report(y, store.Failed, store.When{}), "refused")
+	// Dead letters are for Requeue and Purge, and these for dead letters.
+	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Absent)
+	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Absent)
+	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Removed)
+	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Absent)
+	b.schedule("k", b.after(0))
+	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Absent)
+	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Absent)
+	equal(b, "cancelled", b.stats().Cancelled, 1)
+}

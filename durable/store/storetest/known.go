@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Nobody gets a task that he cannot run, and such a task holds up nobody.
+func testUnknown(b *bench) {
+	put := func(id, handler, schedule string, at store.Time) {
+		t := store.Task{ID: id, Handler: handler, Schedule: schedule}
+		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.At(at), Task: t}}})
+	}
+	for i := range 2 * store.MaxClaim {
+		put(fmt.Sprint("unknown", i), "other", "", 1)
+		put(fmt.Sprint("puzzling", i), "h", "daily", 1)
+	}
+	put("known", "h", "", 2)
+	x := b.claimOne("known")
+	b.require(b.report(x, store.Done, store.When{}), "refused")
+	a := b.do(b.claimOf(10))
+	b.require(len(a.Tasks) == 0 && a.Next != 0, "claimed %d tasks, Next is %v", len(a.Tasks), a.Next)
+	st := b.stats()
+	equal(b, "unknown", st.Unknown, 4*store.MaxClaim)
+	equal(b, "claimed", st.Claimed, 1)
+	for _, id := range []string{"unknown0", "puzzling0"} {
+		e := b.get(id)
+		b.require(e.State == store.Pending && e.Attempts == 0, "%+v", e)
+	}
+	// A worker that has the one and the other, but not a third.
+	put("third", "third", "daily", 1)
+	r := b.claimOf(store.MaxClaim)
+	r.Claim.Handlers = []string{"other", "h"}
+	r.Claim.Schedules = []string{"weekly", "daily"}
+	n := 0
+	for {
+		a := b.do(r)
+		if len(a.Tasks) == 0 {
+			break
+		}
+		for _, x := range a.Tasks {
+			equal(b, "attempts", x.Attempts, 0)
+			b.require(x.ID != "third", "claimed what was not asked for")
+			if x.ID[0] == 'p' {
+				equal(b, "schedule", x.Schedule, "daily")
+			}
+			n++
+		}
+	}
+	equal(b, "claimed", n, 4*store.MaxClaim)
+	equal(b, "unknown", b.stats().Unknown, 1)
+	// One who names nothing gets nothing.
+	r.Claim.Handlers, r.Claim.Schedules = nil, nil
+	equal(b, "claimed", len(b.do(r).Tasks), 0)
+}

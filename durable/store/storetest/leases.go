@@ -1,0 +1,183 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+func testLease(b *bench) {
+	b.schedule("k", b.after(0))
+	x := b.claimOne("k")
+	equal(b, "record", string(x.Record), "record of k")
+	equal(b, "attempts and crashes", x.Attempts+x.Crashes, 0)
+	e := b.get("k")
+	equal(b, "state", e.State, store.Running)
+	equal(b, "token", e.Token, x.Token)
+	equal(b, "attempts", e.Attempts, 1)
+	b.claimNone()
+	// As long as it is extended nobody else gets it.
+	for range 3 {
+		b.sleep(lease * 3 / 4)
+		equal(b, "extended", b.extend(x), store.Held)
+		b.claimNone()
+	}
+	equal(b, "extended by another token", b.extend(store.Claimed{Task: x.Task, Token: x.Token + 1}), store.Lost)
+	b.sleep(lease + 1)
+	y := b.claimOne("k")
+	equal(b, "attempts", y.Attempts, 1)
+	equal(b, "crashes", y.Crashes, 1)
+	equal(b, "due", y.Due, x.Due)
+	equal(b, "crashed", b.stats().Crashed, 1)
+	e = b.get("k")
+	b.require(len(e.Failures) == 1 && e.Failures[0].Attempt == 1 && e.Failures[0].Text == store.TextCrashed,
+		"failures %+v", e.Failures)
+}
+
+func testTokens(b *bench) {
+	last := int64(0)
+	for i := range 20 {
+		for j := range 3 {
+			b.schedule(fmt.Sprint(i, " ", j), b.after(0))
+		}
+		for _, x := range b.claim(10) {
+			b.require(x.Token > last, "token %d came after %d", x.Token, last)
+			last = x.Token
+			b.require(b.report(x, store.Done, store.When{}), "refused")
+		}
+		if b.Reopen != nil && i%5 == 0 {
+			b.Store = b.Reopen(b.T)
+		}
+	}
+}
+
+func testPoison(b *bench) {
+	b.schedule("k", b.after(0))
+	for i := range 3 {
+		x := b.claimOne("k")
+		equal(b, "crashes", x.Crashes, i)
+		b.sleep(lease + 1)
+	}
+	b.claimNone()
+	e := b.get("k")
+	equal(b, "state", e.State, store.Dead)
+	equal(b, "crashes", e.Crashes, 3)
+	equal(b, "attempts", e.Attempts, 3)
+	equal(b, "the last failure", e.Failures[len(e.Failures)-1].Text, store.TextPoison)
+	equal(b, "died", b.stats().Died, 1)
+}
+
+// A worker that was frozen comes back, and does no harm.
+func testZombie(b *bench) {
+	b.schedule("k", b.after(0))
+	x := b.claimOne("k")
+	b.sleep(lease + 1)
+	y := b.claimOne("k")
+	b.require(y.Token > x.Token, "token %d came after %d", y.Token, x.Token)
+	equal(b, "extended", b.extend(x), store.Lost)
+	before := b.get("k")
+	for _, end := range []store.End{store.Done, store.Retry, store.Failed, store.HandBack} {
+		b.require(!b.report(x, end, b.after(0)), "End %d with an old token was accepted", end)
+	}
+	equal(b, "the task", b.get("k"), before)
+	equal(b, "refused", b.stats().Refused, 4)
+	b.require(b.report(y, store.Done, store.When{}), "refused")
+	b.require(!b.report(y, store.Done, store.When{}), "accepted twice")
+	b.absent("k")
+}
+
+func testReports(b *bench) {
+	b.schedule("k", b.after(0))
+	x := b.claimOne("k")
+	b.require(b.report(x, store.Retry, b.after(10)), "refused")
+	e := b.get("k")
+	equal(b, "state", e.State, store.Pending)
+	equal(b, "attempts", e.Attempts, 1)
+	equal(b, "due", e.Due, x.Due)
+	b.require(e.At > e.Due, "the next attempt is not later than the first")
+	b.claimNone()
+	b.sleep(11)
+	y := b.claimOne("k")
+	equal(b, "attempts", y.Attempts, 1)
+	equal(b, "due", y.Due, x.Due)
+
+	b.require(b.report(y, store.HandBack, store.When{}), "refused")
+	y = b.claimOne("k")
+	equal(b, "attempts after it was handed back", y.Attempts, 1)
+	b.require(b.report(y, store.HandBack, b.after(10)), "refused")
+	b.claimNone()
+	b.sleep(11)
+	y = b.claimOne("k")
+	equal(b, "attempts after it was handed back", y.Attempts, 1)
+	equal(b, "due", y.Due, x.Due)
+
+	b.require(b.report(y, store.Failed, store.When{}), "refused")
+	e = b.get("k")
+	equal(b, "state", e.State, store.Dead)
+	equal(b, "attempts", e.Attempts, 2)
+	equal(b, "failures", len(e.Failures), 2)
+	b.claimNone()
+	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Moved)
+	y = b.claimOne("k")
+	equal(b, "attempts after it was requeued", y.Attempts, 0)
+	equal(b, "failures", len(b.get("k").Failures), 0)
+	b.require(b.report(y, store.Done, store.When{}), "refused")
+	b.absent("k")
+	equal(b, "counters", b.stats().Counters,
+		store.Counters{Claimed: 5, Done: 1, Retried: 1, Died: 1, Released: 2})
+}
+
+func testFailures(b *bench) {
+	b.schedule("k", b.after(0))
+	long := strings.Repeat("ü", store.MaxText)
+	for i := range store.MaxFailures + 3 {
+		x := b.claimOne("k")
+		r := b.round()
+		r.Reports = []store.Report{{Hold: hold(x), End: store.Retry, Next: b.after(0), Due: x.Due, Text: fmt.Sprint(i, " ", long)}}
+		b.require(b.do(r).Accepted[0], "refused")
+	}
+	f := b.get("k").Failures
+	equal(b, "failures kept", len(f), store.MaxFailures)
+	for i, x := range f {
+		equal(b, "attempt", x.Attempt, i+4)
+		b.require(strings.HasPrefix(x.Text, fmt.Sprint(i+3, " ")), "text %q", x.Text)
+		b.require(len(x.Text) <= store.MaxText && strings.ToValidUTF8(x.Text, "") == x.Text, "a text of %d bytes", len(x.Text))
+	}
+}
+
+// What repeats goes on, and the runs that die share a dead letter.
+func testRepeating(b *bench) {
+	b.schedule("k", b.after(0))
+	x := b.claimOne("k")
+	next := b.now() - 1
+	b.require(b.report(x, store.Done, store.At(next)), "refused")
+	x = b.claimOne("k")
+	equal(b, "due", x.Due, next)
+	equal(b, "attempts", x.Attempts, 0)
+	id := store.DeadID("k")
+	for i := range 3 {
+		next := b.now() - 1
+		due := x.Due
+		b.require(b.report(x, store.Failed, store.At(next)), "refused")
+		e := b.get(id)
+		equal(b, "state", e.State, store.Dead)
+		equal(b, "runs", e.Runs, i+1)
+		equal(b, "due", e.Due, due)
+		equal(b, "failures", len(e.Failures), 1)
+		equal(b, "record", string(e.Record), "record of k")
+		x = b.claimOne("k")
+		equal(b, "due", x.Due, next)
+		equal(b, "attempts", x.Attempts, 0)
+	}
+	equal(b, "dead", b.stats().Dead, 1)
+	due := b.get(id).Due
+	equal(b, "requeue", b.op(store.Requeue, id, b.after(0)), store.Moved)
+	b.absent(id)
+	single := b.claimOne(store.SingleID("k", due))
+	equal(b, "record", string(single.Record), "record of k")
+	b.require(b.report(single, store.Failed, store.When{}), "refused")
+	equal(b, "purge", b.op(store.Purge, single.ID, store.When{}), store.Removed)
+	b.absent(single.ID)
+	equal(b, "state", b.get("k").State, store.Running)
+}

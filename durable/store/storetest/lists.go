@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+func compareEntries(a, b store.Entry) int {
+	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.At, b.At), strings.Compare(a.ID, b.ID))
+}
+
+func testList(b *bench) {
+	now := b.now().Add(1000 * b.unit)
+	for i := range 60 {
+		t := task(fmt.Sprintf("%c%d", 'a'+i%3, i))
+		if i%2 == 0 {
+			t.Handler = "other"
+		}
+		at := now + store.Time(i/4) // some at one moment
+		if i%5 == 0 {
+			at = store.Time(i)
+		}
+		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: store.At(at), Task: t}}})
+	}
+	for i, x := range b.claim(100) {
+		if i%2 == 0 {
+			b.require(b.report(x, store.Failed, store.When{}), "refused")
+		}
+	}
+	all := b.whole()
+	equal(b, "entries", len(all), 60)
+	b.require(slices.IsSortedFunc(all, compareEntries), "they are in no order: %+v", all)
+	for _, e := range all {
+		equal(b, "what Get says", b.get(e.ID), e)
+	}
+	for _, f := range []store.Filter{
+		{}, {State: store.Pending}, {State: store.Running}, {State: store.Dead}, {Handler: "h"}, {Handler: "none"}, {Prefix: "a"},
+		{Prefix: "b1", Handler: "other"}, {From: now}, {To: now}, {From: now + 3, To: now + 7}, {State: store.Dead, Handler: "h", To: 1},
+	} {
+		var want []store.Entry
+		for _, e := range all {
+			if f.Match(&e) {
+				want = append(want, e)
+			}
+		}
+		for _, limit := range []int{1, 7, 100} {
+			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.all(f, limit), want)
+		}
+	}
+	// What goes away behind the cursor makes it miss nothing.
+	var seen []string
+	for c := store.Cursor(""); ; {
+		p, err := b.Store.List(ctx, 0, store.Filter{State: store.Pending}, c, 7)
+		b.noError(err)
+		for _, e := range p.Entries {
+			seen = append(seen, e.ID)
+			equal(b, "cancel", b.op(store.Cancel, e.ID, store.When{}), store.Removed)
+		}
+		if c = p.Next; c == "" {
+			break
+		}
+	}
+	equal(b, "seen", len(seen), len(slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool { return e.State != store.Pending })))
+}
+
+func testStats(b *bench) {
+	equal(b, "the numbers of an empty shard", b.stats(), store.Stats{})
+	now := b.now()
+	far := now.Add(1000 * b.unit)
+	for i := range 20 {
+		b.schedule(fmt.Sprint("far", i), store.At(far+store.Time(i/2)))
+	}
+	b.schedule("late", store.At(now.Add(-5*b.unit)))
+	b.schedule("due", b.after(0))
+	st := b.stats()
+	equal(b, "pending", st.Pending, 22)
+	equal(b, "overdue", st.Overdue, 2)
+	b.require(st.Late >= 5*b.unit && (b.Advance == nil || st.Late == 5*b.unit), "late by %v", st.Late)
+	n, err := b.Store.Forecast(ctx, 0, []store.Time{0, now - 1, far, far, far + 1, far + 9, far + 10, store.Farthest})
+	b.noError(err)
+	equal(b, "forecast", n, []int64{0, 1, 2, 2, 4, 20, 22, 22})
+	n, err = b.Store.Forecast(ctx, 0, nil)
+	b.noError(err)
+	equal(b, "forecast of nothing", len(n), 0)
+	x := b.claim(1)[0]
+	equal(b, "the oldest", x.ID, "late")
+	y := b.claim(1)[0]
+	b.require(b.report(y, store.Failed, store.When{}), "refused")
+	st = b.stats()
+	equal(b, "pending, overdue, running, dead", []int64{st.Pending, st.Overdue, st.Running, st.Dead}, []int64{20, 0, 1, 1})
+	equal(b, "late", st.Late, 0)
+	equal(b, "counters", st.Counters, store.Counters{Claimed: 2, Died: 1})
+}
+
+func testRepair(b *bench) {
+	b.prepare()
+	before := b.whole()
+	r, err := b.Store.Repair(ctx, 0)
+	b.noError(err)
+	b.require(r.Looked >= int64(len(before)), "it has looked at %d of %d", r.Looked, len(before))
+	r.Looked = 0
+	equal(b, "what there was to repair", r, store.Repair{})
+	equal(b, "all that there is", b.whole(), before)
+	_, err = b.Store.Check(ctx)
+	b.noError(err)
+}

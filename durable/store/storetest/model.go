@@ -1,0 +1,254 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// The model test drives one shard with random commands and rounds, as clients and
+// workers race with one another, crash, come back and repeat what they do not know the
+// answer of, at once or much later, under a clock of its own. Beside them it keeps what
+// the store should have, in a plain map, and compares all of it after each step.
+
+// A modelTask is what the store should have of a task.
+type modelTask struct {
+	store.Entry
+	beside *store.Task // what it was scheduled as while it ran
+}
+
+// A sent is a command or a round that was sent, and its answer.
+type sent struct {
+	stamp    store.Stamp
+	command  *store.Command
+	round    *store.Round
+	outcomes []store.Outcome
+	answer   store.Answer
+}
+
+// A belief is what a worker believes to hold.
+type belief struct {
+	store.Hold
+	due store.Time
+}
+
+type model struct {
+	*bench
+	rng     *rand.Rand
+	now     store.Time
+	tasks   map[string]*modelTask
+	beliefs []belief
+	senders map[string][]sent // the latest of each
+	number  int64
+	paused  bool
+	fence   int64
+	n       store.Counters
+	counts  map[string]int
+}
+
+const (
+	modelSteps   = 10_000
+	modelLease   = time.Millisecond
+	modelCrashes = 2
+)
+
+func environ(b *bench, name string, otherwise uint64) uint64 {
+	s := os.Getenv(name)
+	if s == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	b.noError(err)
+	return n
+}
+
+func testModel(b *bench) {
+	if b.Advance == nil {
+		b.Skip("the model needs a clock that it can move")
+	}
+	seed := environ(b, "TICKLESS_SEED", uint64(time.Now().UnixNano()))
+	b.Logf("TICKLESS_SEED=%d", seed)
+	m := &model{
+		bench:   b,
+		rng:     rand.New(rand.NewPCG(seed, 0)),
+		tasks:   make(map[string]*modelTask),
+		senders: make(map[string][]sent),
+		counts:  make(map[string]int),
+	}
+	steps := environ(b, "TICKLESS_MODEL", modelSteps)
+	for range steps {
+		b.Advance(time.Duration(m.rng.IntN(200)) * time.Microsecond)
+		m.now = b.now()
+		m.step()
+		m.compare()
+	}
+	b.Log(m.counts)
+	if steps < modelSteps {
+		return
+	}
+	for _, what := range []string{
+		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent",
+		"late", "overtaken", "repeated command", "repeated round", "repeated claim with tasks",
+		"claimed", "unknown left", "crashed", "poisoned", "refused", "extended", "stopped", "lost",
+		"done", "done, repeats", "retried", "died", "run died", "run died again", "handed back", "handed back for later",
+		"followed", "forgotten",
+	} {
+		b.require(m.counts[what] > 0, "%q never happened", what)
+	}
+}
+
+func (m *model) step() {
+	switch n := m.rng.IntN(100); {
+	case n < 40:
+		m.command()
+	case n < 90:
+		m.round()
+	case n < 94:
+		m.copies()
+	case n < 96:
+		m.beliefs = nil // a worker crashes, and forgets all it had
+	case n < 97:
+		op := store.Pause
+		if m.paused {
+			op = store.Resume
+		}
+		m.send(store.Command{Op: op}, func() []store.Outcome {
+			m.paused = !m.paused
+			return nil
+		})
+	case n < 98 && m.Reopen != nil:
+		m.Store = m.Reopen(m.T)
+	default:
+		m.Advance(3 * modelLease)
+		m.now = m.bench.now()
+	}
+}
+
+func (m *model) key() string { return "k" + strconv.Itoa(m.rng.IntN(12)) }
+
+// when draws a time.
+func (m *model) when() (store.When, store.Time) {
+	d := m.rng.Int64N(2000)
+	if m.rng.IntN(2) == 0 {
+		return store.After(time.Duration(d) * time.Microsecond), m.now + store.Time(d)
+	}
+	at := m.now + store.Time(d) - 1000
+	return store.At(at), at
+}
+
+// stamp is the next of one of a few senders.
+func (m *model) stampOf(sender string) store.Stamp {
+	m.number += 1 + m.rng.Int64N(3)
+	s := store.Stamp{Sender: sender, Number: m.number}
+	if m.rng.IntN(6) == 0 {
+		s.Until = m.now + store.Time(m.rng.IntN(100))
+	}
+	return s
+}
+
+// tooLate sends something first with a deadline that has passed.
+func (m *model) tooLate(send func(until store.Time) error) {
+	if m.rng.IntN(8) == 0 {
+		m.isError(send(m.now-1), store.ErrLate)
+		m.counts["late"]++
+		m.compare()
+	}
+}
+
+// copies sends copies of what was sent before, and its time may be over: the latest of
+// a sender has the answer that it had, and the one before is refused.
+func (m *model) copies() {
+	if len(m.senders) == 0 {
+		return
+	}
+	var names []string
+	for name := range m.senders {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	list := m.senders[names[m.rng.IntN(len(names))]]
+	m.repeat(list[len(list)-1])
+	if n := len(list); n > 1 {
+		x := list[n-2]
+		var err error
+		if x.command != nil {
+			_, err = m.Store.Change(ctx, 0, x.stamp, *x.command)
+		} else {
+			_, err = m.Store.Do(ctx, 0, x.stamp, *x.round)
+		}
+		m.isError(err, store.ErrStale)
+		m.counts["overtaken"]++
+	}
+}
+
+// keep keeps what was sent, whose answer may be lost: then it is sent again.
+func (m *model) keep(x sent) {
+	m.senders[x.stamp.Sender] = append(m.senders[x.stamp.Sender], x)
+	if m.rng.IntN(4) == 0 {
+		m.repeat(x)
+	}
+}
+
+func (m *model) repeat(x sent) {
+	if x.command != nil {
+		out, err := m.Store.Change(ctx, 0, x.stamp, *x.command)
+		m.noError(err)
+		equal(m.bench, "outcomes once more", out, x.outcomes)
+		m.counts["repeated command"]++
+		return
+	}
+	a, err := m.Store.Do(ctx, 0, x.stamp, *x.round)
+	m.noError(err)
+	equal(m.bench, "reports once more", a.Accepted, x.answer.Accepted)
+	equal(m.bench, "leases once more", a.Leases, x.answer.Leases)
+	var want []store.Claimed
+	for _, c := range x.answer.Tasks {
+		if t := m.held(hold(c)); t != nil && t.At > m.now {
+			t.At = m.now.Add(x.round.Lease)
+			want = append(want, c)
+		}
+	}
+	equal(m.bench, "tasks once more", a.Tasks, want)
+	m.counts["repeated round"]++
+	if len(want) > 0 {
+		m.counts["repeated claim with tasks"]++
+	}
+}
+
+// compare compares all that is stored with the model, which has every task in exactly
+// one place.
+func (m *model) compare() {
+	m.Helper()
+	want := make([]store.Entry, 0, len(m.tasks))
+	var st store.Stats
+	for _, t := range m.tasks {
+		want = append(want, t.Entry)
+		switch t.State {
+		case store.Pending:
+			st.Pending++
+			if t.At <= m.now {
+				st.Overdue++
+				st.Late = max(st.Late, m.now.Sub(t.At))
+			}
+		case store.Running:
+			st.Running++
+		case store.Dead:
+			st.Dead++
+		}
+	}
+	slices.SortFunc(want, compareEntries)
+	got := m.all(store.Filter{}, 1+m.rng.IntN(20))
+	for i := range max(len(got), len(want)) {
+		m.require(i < len(got), "it does not have %+v", want[min(i, len(want)-1)])
+		m.require(i < len(want), "it has %+v", got[min(i, len(got)-1)])
+		equal(m.bench, "an entry", got[i], want[i])
+	}
+	st.Paused, st.Counters = m.paused, m.n
+	numbers := m.stats()
+	numbers.Unknown = 0
+	equal(m.bench, "the numbers", numbers, st)
+}

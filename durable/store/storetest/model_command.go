@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// command sends a random command for one to three tasks.
+func (m *model) command() {
+	ops := []store.Op{store.Schedule, store.Schedule, store.Schedule, store.Reschedule, store.Cancel, store.Requeue, store.Purge}
+	c := store.Command{Op: ops[m.rng.IntN(len(ops))]}
+	if c.Op == store.Schedule {
+		c.Keep = []store.Keep{store.KeepNone, store.KeepNone, store.KeepAny, store.KeepEarlier, store.KeepLater}[m.rng.IntN(5)]
+	}
+	var times []store.Time
+	for range 1 + m.rng.IntN(3) {
+		x := store.Item{ID: m.key()}
+		if c.Op == store.Requeue || c.Op == store.Purge {
+			x.ID = m.dead()
+		}
+		var at store.Time
+		if c.Op != store.Cancel && c.Op != store.Purge {
+			x.When, at = m.when()
+		}
+		if c.Op == store.Schedule {
+			x.Task = store.Task{ID: x.ID, Handler: "h" + strconv.Itoa(m.rng.IntN(3)), Record: []byte(strconv.Itoa(m.rng.Int()))}
+			if m.rng.IntN(4) == 0 {
+				x.Task.Schedule = "s" + strconv.Itoa(m.rng.IntN(2))
+			}
+		}
+		c.Items, times = append(c.Items, x), append(times, at)
+	}
+	m.send(c, func() (want []store.Outcome) {
+		for i, x := range c.Items {
+			want = append(want, m.effect(c, x, times[i]))
+		}
+		return want
+	})
+}
+
+// send sends a command, and first maybe one that is too late. The effect is applied in
+// between, and returns what the outcomes should be.
+func (m *model) send(c store.Command, effect func() []store.Outcome) {
+	s := m.stampOf("client" + strconv.Itoa(m.rng.IntN(4)))
+	m.tooLate(func(until store.Time) error {
+		late := s
+		late.Until = until
+		_, err := m.Store.Change(ctx, 0, late, c)
+		return err
+	})
+	want := effect()
+	out, err := m.Store.Change(ctx, 0, s, c)
+	m.noError(err)
+	equal(m.bench, "outcomes", out, want)
+	for _, o := range want {
+		m.counts[o.String()]++
+	}
+	m.keep(sent{stamp: s, command: &c, outcomes: out})
+}
+
+// dead draws the id of a dead letter, or another one.
+func (m *model) dead() string {
+	var ids []string
+	for id, t := range m.tasks {
+		if t.State == store.Dead {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 || m.rng.IntN(4) == 0 {
+		return m.key()
+	}
+	slices.Sort(ids)
+	return ids[m.rng.IntN(len(ids))]
+}
+
+// pend makes the entry one that waits and has not been tried.
+func (t *modelTask) pend(x store.Task, at store.Time) {
+	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at}}
+}
+
+// effect is what a command should do to one task.
+func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outcome {
+	t := m.tasks[x.ID]
+	is := func(s store.State) bool { return t != nil && t.State == s }
+	switch c.Op {
+	case store.Schedule:
+		if t == nil {
+			t = new(modelTask)
+			t.pend(x.Task, at)
+			m.tasks[x.ID] = t
+			return store.Created
+		}
+		there, timed := t.At, t.State == store.Pending
+		if is(store.Running) && t.Following {
+			there, timed = t.Next, true
+		}
+		if c.Keep == store.KeepAny || timed && (c.Keep == store.KeepEarlier && at >= there || c.Keep == store.KeepLater && at <= there) {
+			return store.Kept
+		}
+		if is(store.Running) {
+			t.beside, t.Following, t.Next = &x.Task, true, at
+			return store.Following
+		}
+		t.pend(x.Task, at)
+		return store.Replaced
+	case store.Reschedule:
+		if is(store.Running) {
+			t.Following, t.Next = true, at
+			return store.Following
+		}
+		if is(store.Pending) {
+			if t.At = at; t.Attempts+t.Crashes == 0 {
+				t.Due = at
+			}
+			return store.Moved
+		}
+	case store.Cancel:
+		if is(store.Running) {
+			if !t.Stopping {
+				m.n.Cancelled++
+			}
+			t.Stopping, t.Following, t.Next, t.beside = true, false, 0, nil
+			return store.Stopping
+		}
+		if is(store.Pending) {
+			m.n.Cancelled++
+			delete(m.tasks, x.ID)
+			return store.Removed
+		}
+	case store.Requeue:
+		if is(store.Dead) {
+			delete(m.tasks, x.ID)
+			again := t.Task
+			if t.Runs > 0 {
+				if again.ID = store.SingleID(store.KeyOf(x.ID), t.Due); m.tasks[again.ID] != nil {
+					again.ID = store.SingleID(store.KeyOf(x.ID), m.now)
+				}
+			}
+			t = new(modelTask)
+			t.pend(again, at)
+			m.tasks[again.ID] = t
+			return store.Moved
+		}
+	case store.Purge:
+		if is(store.Dead) {
+			delete(m.tasks, x.ID)
+			return store.Removed
+		}
+	}
+	return store.Absent
+}

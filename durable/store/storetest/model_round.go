@@ -1,0 +1,244 @@
+package storetest
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// round does a worker's round: reports on some of what workers believe to hold, some
+// extensions, and a claim.
+func (m *model) round() {
+	r := store.Round{Lease: modelLease, MaxCrashes: modelCrashes, Leave: m.rng.IntN(20) == 0}
+	for range m.rng.IntN(4) {
+		if x, ok := m.anyReport(r.Reports); ok {
+			r.Reports = append(r.Reports, x)
+		}
+	}
+	for range m.rng.IntN(2) {
+		if len(m.beliefs) > 0 {
+			r.Extend = append(r.Extend, m.beliefs[m.rng.IntN(len(m.beliefs))].Hold)
+		}
+	}
+	if m.rng.IntN(3) > 0 {
+		r.Claim = store.Claim{Asked: true, Max: m.rng.IntN(5), Full: m.rng.IntN(3) == 0, Handlers: []string{"h0"}}
+		if m.rng.IntN(2) == 0 {
+			r.Claim.Handlers = []string{"h1", "h0"}
+		}
+		for i := range m.rng.IntN(3) {
+			r.Claim.Schedules = append(r.Claim.Schedules, "s"+strconv.Itoa(i))
+		}
+	}
+	s := m.stampOf("worker" + strconv.Itoa(m.rng.IntN(3)))
+	m.tooLate(func(until store.Time) error {
+		late := s
+		late.Until = until
+		_, err := m.Store.Do(ctx, 0, late, r)
+		return err
+	})
+	a, err := m.Store.Do(ctx, 0, s, r)
+	m.noError(err)
+	equal(m.bench, "now", a.Now, m.now)
+	var accepted []bool
+	for _, x := range r.Reports {
+		accepted = append(accepted, m.finish(x))
+	}
+	equal(m.bench, "accepted", a.Accepted, accepted)
+	var leases []store.Lease
+	for _, h := range r.Extend {
+		leases = append(leases, m.prolong(h))
+	}
+	equal(m.bench, "leases", a.Leases, leases)
+	if r.Claim.Asked {
+		m.expire()
+	}
+	m.claimed(&r, &a)
+	m.keep(sent{stamp: s, round: &r, answer: a})
+}
+
+func (m *model) held(h store.Hold) *modelTask {
+	t := m.tasks[h.ID]
+	if t == nil || t.State != store.Running || t.Token != h.Token {
+		return nil
+	}
+	return t
+}
+
+func (m *model) prolong(h store.Hold) store.Lease {
+	t := m.held(h)
+	if t == nil {
+		m.counts["lost"]++
+		return store.Lost
+	}
+	t.At = m.now.Add(modelLease)
+	m.counts["extended"]++
+	if t.Stopping {
+		m.counts["stopped"]++
+		return store.HeldStopping
+	}
+	return store.Held
+}
+
+// anyReport draws a report on a task that none of the others is on.
+func (m *model) anyReport(others []store.Report) (store.Report, bool) {
+	if len(m.beliefs) == 0 {
+		return store.Report{}, false
+	}
+	i := m.rng.IntN(len(m.beliefs))
+	h := m.beliefs[i]
+	if slices.ContainsFunc(others, func(r store.Report) bool { return r.ID == h.ID }) {
+		return store.Report{}, false
+	}
+	if m.rng.IntN(4) > 0 { // else it is reported again, or late
+		m.beliefs = slices.Delete(m.beliefs, i, i+1)
+	}
+	x := store.Report{Hold: h.Hold, Due: h.due, Text: "text of " + h.ID}
+	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack}[m.rng.IntN(5)]
+	// A run that dies while the dead letter of another is there would be rare.
+	again := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
+	if again {
+		x.End = store.Failed
+	}
+	if store.IsSingle(h.ID) && (x.End == store.Done || x.End == store.Failed) {
+		return x, true // it does not repeat
+	}
+	if again || x.End == store.Retry || m.rng.IntN(3) == 0 {
+		x.Next, _ = m.when()
+	}
+	return x, true
+}
+
+// finish is what a report should do.
+func (m *model) finish(x store.Report) bool {
+	t := m.held(x.Hold)
+	if t == nil {
+		m.n.Refused++
+		m.counts["refused"]++
+		return false
+	}
+	next := x.Next.From(m.now)
+	switch x.End {
+	case store.Done:
+		m.n.Done++
+	case store.HandBack:
+		m.n.Released++
+	}
+	if m.ended(t) {
+		return true
+	}
+	t.Token, t.Due = 0, x.Due
+	failure := store.Failure{Attempt: t.Attempts, Time: m.now, Text: x.Text}
+	switch {
+	case x.End == store.Done && x.Next.IsZero():
+		m.counts["done"]++
+		delete(m.tasks, x.ID)
+	case x.End == store.Done:
+		m.counts["done, repeats"]++
+		t.pend(t.Task, next)
+	case x.End == store.Retry:
+		m.n.Retried++
+		m.counts["retried"]++
+		t.State, t.At, t.Failures = store.Pending, next, store.Note(t.Failures, failure)
+	case x.End == store.HandBack:
+		m.counts["handed back"]++
+		t.State, t.At, t.Attempts = store.Pending, x.Due, t.Attempts-1
+		if !x.Next.IsZero() {
+			m.counts["handed back for later"]++
+			t.At = next
+		}
+	case x.Next.IsZero():
+		m.n.Died++
+		m.counts["died"]++
+		t.State, t.At, t.Failures = store.Dead, m.now, store.Note(t.Failures, failure)
+	default:
+		m.n.Died++
+		m.counts["run died"]++
+		run := &modelTask{Entry: t.Entry}
+		run.ID = store.DeadID(x.ID)
+		run.State, run.At, run.Failures, run.Runs = store.Dead, m.now, store.Note(t.Failures, failure), 1
+		if there := m.tasks[run.ID]; there != nil {
+			m.counts["run died again"]++
+			run.Runs += there.Runs
+		}
+		m.tasks[run.ID] = run
+		t.pend(t.Task, next)
+	}
+	return true
+}
+
+// ended is for a task that was scheduled again, or cancelled, while it ran.
+func (m *model) ended(t *modelTask) bool {
+	switch {
+	case t.Following:
+		m.counts["followed"]++
+		x := t.Task
+		if t.beside != nil {
+			x = *t.beside
+		}
+		t.pend(x, t.Next)
+		return true
+	case t.Stopping:
+		m.counts["forgotten"]++
+		delete(m.tasks, t.ID)
+		return true
+	}
+	return false
+}
+
+// expire takes back leases, as every claim does first.
+func (m *model) expire() {
+	for _, t := range m.tasks {
+		if t.State != store.Running || t.At > m.now {
+			continue
+		}
+		m.n.Crashed++
+		m.counts["crashed"]++
+		if m.ended(t) {
+			continue
+		}
+		t.Token, t.At, t.State = 0, m.now, store.Pending
+		text := store.TextCrashed
+		if t.Crashes++; t.Crashes >= modelCrashes {
+			m.n.Died++
+			m.counts["poisoned"]++
+			t.State, text = store.Dead, store.TextPoison
+		}
+		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
+	}
+}
+
+// claimed takes what a claim has got: of several that are due at one moment it may be
+// any.
+func (m *model) claimed(r *store.Round, a *store.Answer) {
+	var due []store.Time
+	for _, t := range m.tasks {
+		if t.State != store.Pending || t.At > m.now || m.paused || !r.Claim.Asked {
+			continue
+		}
+		if slices.Contains(r.Claim.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(r.Claim.Schedules, t.Schedule)) {
+			due = append(due, t.At)
+		} else {
+			m.counts["unknown left"]++
+		}
+	}
+	slices.Sort(due)
+	left := len(due) > r.Claim.Max
+	due = due[:min(len(due), r.Claim.Max)]
+	equal(m.bench, "tasks claimed", len(a.Tasks), len(due))
+	if r.Claim.Asked && left {
+		equal(m.bench, "next, with more that is due", a.Next, 0)
+	}
+	for i, x := range a.Tasks {
+		t := m.tasks[x.ID]
+		m.require(t != nil && t.State == store.Pending && t.At == due[i], "claimed %+v, of %+v; due are %v", x, t, due)
+		equal(m.bench, "what was claimed", x,
+			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
+		m.require(x.Token > m.fence, "token %d came after %d", x.Token, m.fence)
+		m.fence = x.Token
+		t.State, t.At, t.Token, t.Attempts = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1
+		m.n.Claimed++
+		m.beliefs = append(m.beliefs, belief{hold(x), t.Due})
+		m.counts["claimed"]++
+	}
+}

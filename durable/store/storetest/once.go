@@ -1,0 +1,211 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// everyCommand is one of each, on a store that prepare has made ready.
+func (b *bench) everyCommand() []store.Command {
+	one := func(op store.Op, id string, w store.When) store.Command {
+		x := store.Item{ID: id, When: w}
+		if op == store.Schedule {
+			x.Task = task(id)
+		}
+		return store.Command{Op: op, Items: []store.Item{x}}
+	}
+	return []store.Command{
+		one(store.Schedule, "new", b.after(50)),
+		one(store.Schedule, "pending", b.after(50)),
+		one(store.Schedule, "running", b.after(50)),
+		one(store.Reschedule, "pending2", b.after(60)),
+		one(store.Cancel, "pending3", store.When{}),
+		one(store.Cancel, "running2", store.When{}),
+		one(store.Cancel, "none", store.When{}),
+		one(store.Requeue, "dead", b.after(60)),
+		one(store.Purge, "dead2", store.When{}),
+		{Op: store.Pause},
+		{Op: store.Resume},
+	}
+}
+
+func (b *bench) prepare() {
+	for _, id := range []string{"running", "running2", "dead", "dead2"} {
+		b.schedule(id, b.after(0))
+		if x := b.claimOne(id); id[0] == 'd' {
+			b.require(b.report(x, store.Failed, store.When{}), "refused")
+		}
+	}
+	for _, id := range []string{"pending", "pending2", "pending3"} {
+		b.schedule(id, b.after(100))
+	}
+}
+
+func (b *bench) whole() []store.Entry { return b.all(store.Filter{}, 100) }
+
+func testOnce(b *bench) {
+	b.prepare()
+	for i, c := range b.everyCommand() {
+		s := store.Stamp{Sender: "sender", Number: int64(10 * (i + 1))}
+		first, err := b.Store.Change(ctx, 0, s, c)
+		b.noError(err)
+		before := b.whole()
+		if b.Advance != nil {
+			b.Advance(time.Microsecond) // a delay would count from another moment
+		}
+		again, err := b.Store.Change(ctx, 0, s, c)
+		b.noError(err)
+		equal(b, fmt.Sprintf("the answer to %+v once more", c), again, first)
+		equal(b, fmt.Sprintf("all that there is after %+v once more", c), b.whole(), before)
+		s.Number--
+		_, err = b.Store.Change(ctx, 0, s, c)
+		b.isError(err, store.ErrStale)
+		equal(b, "all that there is after what was overtaken", b.whole(), before)
+	}
+}
+
+func testOnceGone(b *bench) {
+	s := b.stamp()
+	c := store.Command{Op: store.Schedule, Items: []store.Item{item("k", b.after(0))}}
+	out, err := b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	equal(b, "outcome", out[0], store.Created)
+	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "refused")
+	out, err = b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	equal(b, "outcome", out[0], store.Created)
+	b.absent("k")
+
+	s = b.stamp()
+	c = store.Command{Op: store.Cancel, Items: []store.Item{{ID: "k"}}}
+	b.schedule("k", b.after(0))
+	out, err = b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	equal(b, "outcome", out[0], store.Removed)
+	b.schedule("k", b.after(0))
+	out, err = b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	equal(b, "outcome", out[0], store.Removed)
+	equal(b, "state", b.get("k").State, store.Pending)
+}
+
+func testOnceRounds(b *bench) {
+	for i := range 4 {
+		b.schedule(fmt.Sprint("k", i), b.after(0))
+	}
+	got := b.claim(2)
+	equal(b, "claimed", len(got), 2)
+	s := b.stamp()
+	r := b.claimOf(2)
+	r.Reports = []store.Report{{Hold: hold(got[0]), End: store.Retry, Next: b.after(100), Due: got[0].Due, Text: "text"},
+		{Hold: store.Hold{ID: "none", Token: 1}, End: store.Done}}
+	r.Extend = []store.Hold{hold(got[1])}
+	first, err := b.Store.Do(ctx, 0, s, r)
+	b.noError(err)
+	equal(b, "claimed", len(first.Tasks), 2)
+	equal(b, "accepted", first.Accepted, []bool{true, false})
+	equal(b, "leases", first.Leases, []store.Lease{store.Held})
+	b.sleep(lease * 3 / 4)
+	again, err := b.Store.Do(ctx, 0, s, r)
+	b.noError(err)
+	equal(b, "the tasks once more", again.Tasks, first.Tasks)
+	equal(b, "accepted once more", again.Accepted, first.Accepted)
+	equal(b, "leases once more", again.Leases, first.Leases)
+	equal(b, "claimed in all", b.stats().Claimed, 4)
+	equal(b, "retried in all", b.stats().Retried, 1)
+	// Their leases have begun again, but not the one that was extended.
+	b.sleep(lease * 3 / 4)
+	equal(b, "the one that was extended", b.claimOne(got[1].ID).Crashes, 1)
+	// What has ended meanwhile is left out.
+	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "refused")
+	again, err = b.Store.Do(ctx, 0, s, r)
+	b.noError(err)
+	equal(b, "the tasks once more", again.Tasks, first.Tasks[1:])
+	b.sleep(lease + 1)
+	again, err = b.Store.Do(ctx, 0, s, r)
+	b.noError(err)
+	equal(b, "the tasks when their leases are over", len(again.Tasks), 0)
+	s.Number--
+	_, err = b.Store.Do(ctx, 0, s, r)
+	b.isError(err, store.ErrStale)
+}
+
+func testOnceForADay(b *bench) {
+	if b.Advance == nil {
+		b.Skip("a day is too long")
+	}
+	s := b.stamp()
+	c := store.Command{Op: store.Schedule, Items: []store.Item{item("k", store.After(0))}}
+	_, err := b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	b.require(b.report(b.claimOne("k"), store.Done, store.When{}), "refused")
+	b.Advance(24*time.Hour - time.Second)
+	for i := range 500 { // what makes a store look for senders to forget
+		b.schedule(fmt.Sprint(i), store.After(time.Hour))
+	}
+	out, err := b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	equal(b, "outcome", out, []store.Outcome{store.Created})
+	b.absent("k")
+}
+
+func testOnceAtOneTime(b *bench) {
+	for i := range 20 {
+		s := b.stamp()
+		id := fmt.Sprint(i)
+		c := store.Command{Op: store.Schedule, Keep: store.KeepAny, Items: []store.Item{item(id, b.after(0))}}
+		var all sync.WaitGroup
+		var outs [8][]store.Outcome
+		var errs [8]error
+		for j := range outs {
+			all.Go(func() { outs[j], errs[j] = b.Store.Change(ctx, 0, s, c) })
+		}
+		all.Wait()
+		for j := range outs {
+			b.noError(errs[j])
+			equal(b, "outcome", outs[j], []store.Outcome{store.Created})
+		}
+	}
+	equal(b, "pending", b.stats().Pending, 20)
+}
+
+func testDeadlines(b *bench) {
+	b.prepare()
+	b.schedule("due", store.At(1))
+	before := b.whole()
+	late := func(s store.Stamp) store.Stamp {
+		s.Until = b.now() - 1
+		return s
+	}
+	for _, c := range b.everyCommand() {
+		_, err := b.Store.Change(ctx, 0, late(b.stamp()), c)
+		b.isError(err, store.ErrLate)
+		b.isError(err, store.ErrNotDone)
+	}
+	_, err := b.Store.Do(ctx, 0, late(b.stamp()), b.claimOf(10))
+	b.isError(err, store.ErrLate)
+	equal(b, "all that there is", b.whole(), before)
+	b.require(!b.stats().Paused, "it is paused")
+
+	// What was carried out in time has its answer for ever.
+	s := b.stamp()
+	s.Until = b.now().Add(10 * b.unit)
+	c := store.Command{Op: store.Schedule, Items: []store.Item{item("in time", b.after(100))}}
+	_, err = b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	b.sleep(11)
+	out, err := b.Store.Change(ctx, 0, s, c)
+	b.noError(err)
+	equal(b, "outcome", out, []store.Outcome{store.Created})
+	// And what was refused once is not carried out by a copy that comes later.
+	s = late(b.stamp())
+	c = store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
+	for range 2 {
+		_, err = b.Store.Change(ctx, 0, s, c)
+		b.isError(err, store.ErrLate)
+	}
+	b.absent("late")
+}

@@ -1,0 +1,266 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Subject is a store to be tested. It must be empty; it is used by one test.
+type Subject struct {
+	Store store.Store
+	// Advance moves the store's clock, which nothing else moves. If it is nil the
+	// clock is the real one: tests wait then, and the model is skipped.
+	Advance func(d time.Duration)
+	// Reopen closes the store and opens it again, with all that it has acknowledged.
+	// It is nil for a store that does not outlive its process.
+	Reopen func(t *testing.T) store.Store
+}
+
+// Run tests the stores that open returns, one for each test.
+func Run(t *testing.T, open func(t *testing.T) Subject) {
+	for _, x := range tests {
+		t.Run(x.name, func(t *testing.T) {
+			b := &bench{T: t, Subject: open(t)}
+			b.unit = time.Millisecond
+			if b.Advance == nil {
+				b.unit = 50 * time.Millisecond
+				t.Parallel() // it waits most of the time
+			}
+			x.run(b)
+		})
+	}
+}
+
+var tests = []struct {
+	name string
+	run  func(b *bench)
+}{
+	{"Model", testModel},
+	{"NeverEarly", testNeverEarly},
+	{"OldestFirst", testOldestFirst},
+	{"DowntimeCatchesUp", testDowntime},
+	{"NextIsNotTooLate", testNext},
+	{"LeaseAndToken", testLease},
+	{"TokensGrow", testTokens},
+	{"Poison", testPoison},
+	{"ZombiesAreRefused", testZombie},
+	{"Reports", testReports},
+	{"Failures", testFailures},
+	{"Repeating", testRepeating},
+	{"ScheduleModes", testKeep},
+	{"FollowingAndStopping", testFollowing},
+	{"CancelIsFinal", testCancel},
+	{"OnceHoweverOftenItIsSent", testOnce},
+	{"OnceThoughTheTaskHasGone", testOnceGone},
+	{"OnceRounds", testOnceRounds},
+	{"OnceForADay", testOnceForADay},
+	{"OnceAtOneTime", testOnceAtOneTime},
+	{"Deadlines", testDeadlines},
+	{"UnknownHandlers", testUnknown},
+	{"PauseAndResume", testPause},
+	{"Batches", testBatches},
+	{"Limits", testLimits},
+	{"BadInput", testBadInput},
+	{"NothingIsShared", testShared},
+	{"List", testList},
+	{"StatsAndForecast", testStats},
+	{"Wait", testWait},
+	{"ContextEndsTheCall", testContext},
+	{"Repair", testRepair},
+	{"ManyWorkers", testWorkers},
+}
+
+// A bench is a test with a store.
+type bench struct {
+	*testing.T
+	Subject
+	unit   time.Duration // a time that is easily told from none
+	number int64         // of the latest stamp
+}
+
+var ctx = context.Background()
+
+// lease is how long leases last, in units.
+const lease = 20
+
+func (b *bench) sleep(units int) {
+	d := time.Duration(units) * b.unit
+	if b.Advance != nil {
+		b.Advance(d)
+	} else {
+		time.Sleep(d)
+	}
+}
+
+func (b *bench) after(units int) store.When { return store.After(time.Duration(units) * b.unit) }
+
+func (b *bench) now() store.Time {
+	b.Helper()
+	now, err := b.Store.Now(ctx, 0)
+	b.noError(err)
+	return now
+}
+
+// stamp is one of a sender that has sent nothing before.
+func (b *bench) stamp() store.Stamp {
+	b.number++
+	return store.Stamp{Sender: fmt.Sprint("test", b.number), Number: b.number}
+}
+
+func (b *bench) noError(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) isError(err, want error) {
+	b.Helper()
+	if !errors.Is(err, want) {
+		b.Fatalf("the error is %v, want %v", err, want)
+	}
+}
+
+func equal[T any](b *bench, what string, got, want T) {
+	b.Helper()
+	if !reflect.DeepEqual(got, want) {
+		b.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+	}
+}
+
+func (b *bench) require(ok bool, format string, args ...any) {
+	b.Helper()
+	if !ok {
+		b.Fatalf(format, args...)
+	}
+}
+
+// task is one with the id, for handler h.
+func task(id string) store.Task {
+	return store.Task{ID: id, Handler: "h", Record: []byte("record of " + id)}
+}
+
+func item(id string, w store.When) store.Item { return store.Item{ID: id, When: w, Task: task(id)} }
+
+// change sends a command to the shard of its items, which must be one.
+func (b *bench) change(c store.Command) []store.Outcome {
+	b.Helper()
+	out, err := b.Store.Change(ctx, 0, b.stamp(), c)
+	b.noError(err)
+	return out
+}
+
+func (b *bench) op(op store.Op, id string, w store.When) store.Outcome {
+	b.Helper()
+	x := store.Item{ID: id, When: w}
+	if op == store.Schedule {
+		x.Task = task(id)
+	}
+	return b.change(store.Command{Op: op, Items: []store.Item{x}})[0]
+}
+
+func (b *bench) schedule(id string, w store.When) {
+	b.Helper()
+	equal(b, "schedule "+id, b.op(store.Schedule, id, w), store.Created)
+}
+
+// round is an empty one.
+func (b *bench) round() store.Round {
+	return store.Round{Lease: lease * b.unit, MaxCrashes: 3}
+}
+
+func (b *bench) claimOf(n int) store.Round {
+	r := b.round()
+	r.Claim = store.Claim{Asked: true, Max: n, Handlers: []string{"h"}}
+	return r
+}
+
+func (b *bench) do(r store.Round) store.Answer {
+	b.Helper()
+	a, err := b.Store.Do(ctx, 0, b.stamp(), r)
+	b.noError(err)
+	return a
+}
+
+func (b *bench) claim(n int) []store.Claimed {
+	b.Helper()
+	return b.do(b.claimOf(n)).Tasks
+}
+
+// claimOne claims one task, which must be there.
+func (b *bench) claimOne(id string) store.Claimed {
+	b.Helper()
+	got := b.claim(10)
+	b.require(len(got) == 1 && got[0].ID == id, "claimed %+v, want %s alone", got, id)
+	return got[0]
+}
+
+func (b *bench) claimNone() {
+	b.Helper()
+	if got := b.claim(10); len(got) > 0 {
+		b.Fatalf("claimed %+v, want nothing", got)
+	}
+}
+
+func hold(x store.Claimed) store.Hold { return store.Hold{ID: x.ID, Token: x.Token} }
+
+func (b *bench) report(x store.Claimed, end store.End, next store.When) bool {
+	b.Helper()
+	r := b.round()
+	r.Reports = []store.Report{{Hold: hold(x), End: end, Next: next, Due: x.Due, Text: "text"}}
+	a := b.do(r)
+	b.require(len(a.Accepted) == 1, "%d answers to one report", len(a.Accepted))
+	return a.Accepted[0]
+}
+
+func (b *bench) extend(x store.Claimed) store.Lease {
+	b.Helper()
+	r := b.round()
+	r.Extend = []store.Hold{hold(x)}
+	a := b.do(r)
+	b.require(len(a.Leases) == 1, "%d answers to one extension", len(a.Leases))
+	return a.Leases[0]
+}
+
+func (b *bench) get(id string) store.Entry {
+	b.Helper()
+	e, err := b.Store.Get(ctx, 0, id)
+	b.noError(err)
+	return e
+}
+
+func (b *bench) absent(id string) {
+	b.Helper()
+	_, err := b.Store.Get(ctx, 0, id)
+	b.isError(err, store.ErrNotFound)
+}
+
+func (b *bench) stats() store.Stats {
+	b.Helper()
+	st, err := b.Store.Stats(ctx, 0)
+	b.noError(err)
+	return st
+}
+
+// all lists all entries, by pages of limit.
+func (b *bench) all(f store.Filter, limit int) []store.Entry {
+	b.Helper()
+	var out []store.Entry
+	for c := store.Cursor(""); ; {
+		p, err := b.Store.List(ctx, 0, f, c, limit)
+		b.noError(err)
+		b.require(len(p.Entries) <= limit, "%d entries on a page of %d", len(p.Entries), limit)
+		out = append(out, p.Entries...)
+		if p.Next == "" {
+			return out
+		}
+		b.require(p.Next != c, "the cursor stands still")
+		c = p.Next
+	}
+}

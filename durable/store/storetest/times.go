@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+func testNeverEarly(b *bench) {
+	b.schedule("after", b.after(10))
+	b.schedule("at", store.At(b.now().Add(10*b.unit)))
+	if b.Advance == nil {
+		for {
+			got := b.claim(10)
+			now := b.now()
+			for _, x := range got {
+				b.require(x.Due <= now, "%s was claimed %v early", x.ID, x.Due.Sub(now))
+			}
+			if len(got) > 0 {
+				return
+			}
+		}
+	}
+	b.claimNone()
+	b.Advance(10*b.unit - time.Microsecond)
+	b.claimNone()
+	b.Advance(time.Microsecond)
+	got := b.claim(10)
+	b.require(len(got) == 2, "claimed %+v, want two tasks at the moment at which they are due", got)
+	for _, x := range got {
+		equal(b, "due", x.Due, b.now())
+	}
+}
+
+func testOldestFirst(b *bench) {
+	now := b.now()
+	for i := range 30 {
+		b.schedule(fmt.Sprint(i), store.At(now-store.Time(i*7%30)))
+	}
+	last := store.Time(0)
+	for range 3 {
+		for _, x := range b.claim(10) {
+			b.require(x.Due > last, "%s, due %v, came after what was due %v", x.ID, x.Due, last)
+			last = x.Due
+		}
+	}
+	equal(b, "the last", last, now)
+}
+
+func testDowntime(b *bench) {
+	const n = 500
+	for i := range n {
+		b.schedule(fmt.Sprint(i), store.After(time.Duration(i%50)*b.unit/10))
+	}
+	if b.Advance != nil {
+		b.Advance(24 * time.Hour)
+	} else {
+		b.sleep(6)
+	}
+	equal(b, "overdue", b.stats().Overdue, n)
+	seen := make(map[string]bool)
+	last := store.Time(0)
+	for range n / store.MaxClaim {
+		a := b.do(b.claimOf(store.MaxClaim))
+		equal(b, "claimed", len(a.Tasks), store.MaxClaim)
+		equal(b, "there is more", a.Next == 0, len(seen)+len(a.Tasks) < n)
+		for _, x := range a.Tasks {
+			b.require(!seen[x.ID], "%s came twice", x.ID)
+			b.require(x.Due >= last, "%s is older than the one before it", x.ID)
+			seen[x.ID], last = true, x.Due
+		}
+	}
+	b.claimNone()
+}
+
+// A worker that is alone comes when Next says, and is in time.
+func testNext(b *bench) {
+	if a := b.do(b.claimOf(1)); a.Next >= 0 {
+		b.Fatalf("Next is %v, and there is nothing", a.Next)
+	}
+	b.schedule("k", b.after(10))
+	a := b.do(b.claimOf(1))
+	b.require(a.Next >= 0 && a.Next <= 10*b.unit, "Next is %v, a task is due in 10 units", a.Next)
+	for i := 0; ; i++ {
+		b.require(i < 10, "it was told to come ten times")
+		if b.Advance != nil {
+			b.Advance(a.Next)
+		} else {
+			time.Sleep(a.Next)
+		}
+		if a = b.do(b.claimOf(1)); len(a.Tasks) > 0 {
+			break
+		}
+	}
+	// Now for the lease.
+	b.require(a.Next >= 0 && a.Next <= lease*b.unit, "Next is %v, a lease ends after %d units", a.Next, lease)
+	b.schedule("one", b.after(0))
+	b.schedule("two", b.after(0))
+	a = b.do(b.claimOf(1))
+	b.require(len(a.Tasks) == 1 && a.Next == 0, "Next is %v, and a task is left", a.Next)
+}
+
+func testPause(b *bench) {
+	b.schedule("k", b.after(0))
+	b.change(store.Command{Op: store.Pause})
+	b.require(b.stats().Paused, "it is not paused")
+	b.claimNone()
+	b.schedule("later", b.after(0))
+	b.change(store.Command{Op: store.Pause})
+	b.claimNone()
+	b.change(store.Command{Op: store.Resume})
+	b.require(!b.stats().Paused, "it is paused")
+	running := b.claim(10)
+	equal(b, "claimed", len(running), 2)
+	b.change(store.Command{Op: store.Pause})
+	b.require(b.report(running[0], store.Done, store.When{}), "what runs goes on")
+	equal(b, "extended", b.extend(running[1]), store.Held)
+}

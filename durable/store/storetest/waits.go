@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// patience is how long a test waits for what comes at once.
+const patience = 30 * time.Second
+
+// testWait has a worker sleep until it is woken, for each thing that is to wake it.
+func testWait(b *bench) {
+	waiting, end := context.WithCancel(ctx)
+	defer end()
+	woken := make(chan int, 1000)
+	ended := make(chan error, 1)
+	go func() { ended <- b.Store.Wait(waiting, []int{0}, func(shard int) { woken <- shard }) }()
+	// claim claims until there is something, and returns it.
+	claim := func(what string) store.Claimed {
+		b.Helper()
+		late := time.After(patience)
+		for {
+			if got := b.claim(10); len(got) == 1 {
+				return got[0]
+			}
+			select {
+			case shard := <-woken:
+				equal(b, "shard", shard, 0)
+			case <-late:
+				b.Fatalf("nobody was woken: %s", what)
+			}
+		}
+	}
+	// settle has the worker look, and go to sleep.
+	settle := func() {
+		time.Sleep(time.Millisecond)
+		for len(woken) > 0 {
+			<-woken
+		}
+		b.claimNone()
+	}
+	settle()
+	b.schedule("far", b.after(10_000))
+	settle()
+	b.schedule("k", b.after(0))
+	x := claim("a task that is due at once")
+	settle()
+	b.require(b.report(x, store.Retry, b.after(0)), "refused")
+	x = claim("a retry")
+	settle()
+	b.require(b.report(x, store.Done, b.after(0)), "refused")
+	x = claim("the next run")
+	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Following)
+	settle()
+	b.require(b.report(x, store.HandBack, b.after(0)), "refused")
+	x = claim("what follows")
+	settle()
+	b.require(b.report(x, store.Failed, store.When{}), "refused")
+	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Moved)
+	x = claim("what was requeued")
+	settle()
+	equal(b, "reschedule", b.op(store.Reschedule, "far", b.after(0)), store.Moved)
+	claim("what was moved")
+	b.change(store.Command{Op: store.Pause})
+	b.require(b.report(x, store.HandBack, store.When{}), "refused")
+	settle()
+	b.change(store.Command{Op: store.Resume})
+	claim("resumed")
+
+	end()
+	select {
+	case err := <-ended:
+		b.isError(err, context.Canceled)
+	case <-time.After(patience):
+		b.Fatal("Wait does not end with its context")
+	}
+}
+
+// Every call ends with its context. What was not begun was not done.
+func testContext(b *bench) {
+	b.prepare()
+	before := b.whole()
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	for name, call := range map[string]func() error{
+		"Now":      func() error { _, err := b.Store.Now(ended, 0); return err },
+		"Get":      func() error { _, err := b.Store.Get(ended, 0, "k"); return err },
+		"List":     func() error { _, err := b.Store.List(ended, 0, store.Filter{}, "", 1); return err },
+		"Stats":    func() error { _, err := b.Store.Stats(ended, 0); return err },
+		"Forecast": func() error { _, err := b.Store.Forecast(ended, 0, []store.Time{1}); return err },
+		"Check":    func() error { _, err := b.Store.Check(ended); return err },
+		"Repair":   func() error { _, err := b.Store.Repair(ended, 0); return err },
+		"Wait":     func() error { return b.Store.Wait(ended, []int{0}, func(int) {}) },
+		"Do":       func() error { _, err := b.Store.Do(ended, 0, b.stamp(), b.claimOf(1)); return err },
+	} {
+		b.isError(call(), context.Canceled)
+		_ = name
+	}
+	for _, c := range b.everyCommand() {
+		_, err := b.Store.Change(ended, 0, b.stamp(), c)
+		b.isError(err, context.Canceled)
+		b.isError(err, store.ErrNotDone)
+	}
+	equal(b, "all that there is", b.whole(), before)
+
+	// One that ends meanwhile ends the call that goes on.
+	ending, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { _ = b.Store.Wait(ending, []int{0}, func(int) { <-ending.Done() }) })
+	}
+	time.Sleep(time.Millisecond)
+	cancel()
+	all.Wait()
+}

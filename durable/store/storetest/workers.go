@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// testWorkers has many workers race for the tasks of all shards, some of which crash
+// or freeze, while time goes on. Every task is done once, and no lease overlaps
+// another.
+func testWorkers(b *bench) {
+	const tasks, workers = 400, 6
+	shards := b.Store.Shards()
+	x := &crowd{bench: b, last: make(map[string]int64), done: make(map[string]int)}
+	b.sleep(0)
+	for i := range tasks {
+		id := fmt.Sprint("k", i)
+		s := b.stamp()
+		_, err := b.Store.Change(ctx, store.ShardOf(id, shards), s,
+			store.Command{Op: store.Schedule, Items: []store.Item{item(id, store.After(time.Duration(rand.IntN(20))*b.unit/10))}})
+		b.noError(err)
+	}
+	stop := make(chan struct{})
+	var clock, all sync.WaitGroup
+	if b.Advance != nil {
+		clock.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					b.Advance(b.unit / 10)
+					time.Sleep(10 * time.Microsecond)
+				}
+			}
+		})
+	}
+	for w := range workers {
+		all.Go(func() { x.work(w, shards, tasks) })
+	}
+	all.Wait()
+	close(stop)
+	clock.Wait()
+	if b.Failed() {
+		return
+	}
+	equal(b, "tasks done", len(x.done), tasks)
+	for id, n := range x.done {
+		equal(b, id+" was done", n, 1)
+	}
+	for shard := range shards {
+		st, err := b.Store.Stats(ctx, shard)
+		b.noError(err)
+		equal(b, "what is left", st.Pending+st.Running+st.Dead, 0)
+	}
+	b.Logf("%d leases lost", x.lost.Load())
+}
+
+type crowd struct {
+	*bench
+	lost atomic.Int64
+	mu   sync.Mutex
+	last map[string]int64 // the latest token of each task
+	done map[string]int
+}
+
+func (x *crowd) work(w, shards, tasks int) {
+	var numbers = make([]int64, shards)
+	deadline := time.Now().Add(4 * patience)
+	for i := 0; ; i++ {
+		shard := (i + w) % shards
+		x.mu.Lock()
+		n := len(x.done)
+		x.mu.Unlock()
+		if n == tasks || x.Failed() {
+			return
+		}
+		if time.Now().After(deadline) {
+			x.Errorf("%d of %d tasks were done", n, tasks)
+			return
+		}
+		do := func(r store.Round) (a store.Answer, ok bool) {
+			numbers[shard]++
+			r.MaxCrashes = 1 << 20
+			a, err := x.Store.Do(ctx, shard, store.Stamp{Sender: fmt.Sprint("worker", w), Number: numbers[shard]}, r)
+			if err != nil {
+				x.Error(err)
+			}
+			return a, err == nil
+		}
+		a, ok := do(x.claimOf(1 + rand.IntN(5)))
+		if !ok {
+			return
+		}
+		r := x.round()
+		for _, c := range a.Tasks {
+			x.mu.Lock()
+			if c.Token <= x.last[c.ID] {
+				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.last[c.ID])
+			}
+			x.last[c.ID] = c.Token
+			x.mu.Unlock()
+			if c.Due > a.Now {
+				x.Errorf("%s is early by %v", c.ID, c.Due.Sub(a.Now))
+			}
+			end := store.Report{Hold: hold(c), End: store.Done, Due: c.Due}
+			switch rand.IntN(10) {
+			case 0: // a crash
+				x.lost.Add(1)
+				continue
+			case 1:
+				end.End, end.Next = store.Retry, store.After(0)
+			case 2:
+				end.End = store.HandBack
+			}
+			r.Reports = append(r.Reports, end)
+		}
+		if a, ok = do(r); !ok {
+			return
+		}
+		x.mu.Lock()
+		for i, accepted := range a.Accepted {
+			if !accepted {
+				x.lost.Add(1)
+			} else if r.Reports[i].End == store.Done {
+				x.done[r.Reports[i].ID]++
+			}
+		}
+		x.mu.Unlock()
+	}
+}
