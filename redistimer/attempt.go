@@ -32,6 +32,8 @@ type attempt struct {
 	// those that are held, the one that was prolonged longest ago first.
 	renewed    time.Time
 	prev, next *attempt
+	// open is whether the server may still have the lease. The loop's alone.
+	open bool
 
 	// hangs is when the lease is given up although the handler has not returned.
 	// Fixed by begin.

@@ -208,5 +208,35 @@ func TestShutdown_OfAServerThatIsFrozen(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	require.ErrorIs(t, w.Shutdown(ctx), context.DeadlineExceeded)
-	require.NoError(t, <-done)
+	require.ErrorIs(t, <-done, ErrNotHandedBack)
+}
+
+// A Run that has not reached the server yet has nothing that Shutdown could wait for.
+func TestShutdown_OfARunThatBegins(t *testing.T) {
+	s, c := frozen(t)
+	s.Suspend()
+	defer s.Resume()
+	w := NewWorker(c)
+	done := make(chan error, 1)
+	go func() { done <- w.Run(context.Background()) }()
+	for begun := false; !begun; time.Sleep(time.Millisecond) {
+		begun = len(c.waiting) > 0 || w.isRunning()
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Shutdown(context.Background()) }()
+	for name, ch := range map[string]chan error{"Shutdown": ended, "Run": done} {
+		select {
+		case err := <-ch:
+			require.NoError(t, err, name)
+		case <-time.After(30 * time.Second):
+			s.Resume()
+			t.Fatal(name, "waits for the server")
+		}
+	}
+}
+
+func (w *Worker) isRunning() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current != nil
 }

@@ -48,6 +48,12 @@ var (
 	// the worker shuts down and has waited long enough. The task is handed back:
 	// the attempt does not count. [Worker.Run] returns it after [Worker.Shutdown].
 	ErrShutdown = errors.New("redistimer: the worker shuts down")
+	// ErrNotHandedBack is returned by [Worker.Run] if it has ended with attempts of
+	// which the server has not confirmed how they ended, since it did not answer.
+	// Those tasks come again when their leases have run out, unless the report has
+	// arrived all the same. So does what an unanswered claim was given, of which
+	// nobody knows.
+	ErrNotHandedBack = errors.New("redistimer: the worker has ended without an answer to its last reports")
 )
 
 func invalid(format string, args ...any) error {

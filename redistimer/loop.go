@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,6 +23,7 @@ type loop struct {
 	slots *slots
 	// gather sends the rounds, if there is one server.
 	gather *gatherer
+	open   *atomic.Int64 // the Worker's, of this Run
 
 	// signal has an element if there may be something to do.
 	signal chan struct{}
@@ -399,6 +401,7 @@ func (l *loop) finished(reports []*report, cmd *redis.Cmd) error {
 	}
 	n := &l.w.n
 	for i, r := range reports {
+		l.settled(r.a)
 		switch {
 		case accepted[i] == '0':
 			n.lost.Add(1)
@@ -556,6 +559,8 @@ func (l *loop) answer(cmd *redis.Cmd, sent time.Time) error {
 func (l *loop) begin(a *attempt, now int64, sent time.Time) {
 	w := l.w
 	l.held.add(a, sent)
+	a.open = true
+	l.open.Add(1)
 	ctx, cancel := context.WithCancelCause(w.ctx)
 	a.ctx, a.cancel = ctx, cancel
 	early := a.prepare(now)
@@ -574,6 +579,14 @@ func (l *loop) begin(a *attempt, now int64, sent time.Time) {
 	go a.run()
 }
 
+// settled says that the attempt's lease is not the Worker's any more.
+func (l *loop) settled(a *attempt) {
+	if a.open {
+		a.open = false
+		l.open.Add(-1)
+	}
+}
+
 // untilCut is the time until contexts are cancelled whose leases were prolonged
 // by a command that was sent at a time: a tenth of the lease before its end.
 func (l *loop) untilCut(sent time.Time) time.Duration {
@@ -589,6 +602,7 @@ func (l *loop) renewals(now time.Time) []*attempt {
 			// It does not return although its time is long up. What it holds goes to
 			// another worker as soon as the lease has run out.
 			l.held.remove(a)
+			l.settled(a)
 			l.w.client.config.log.Error("redistimer: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printable(a.task.Key))
 		} else {
@@ -609,6 +623,7 @@ func (l *loop) renewed(attempts []*attempt, cmd *redis.Cmd, sent time.Time) erro
 		switch n[i] {
 		case '0':
 			l.held.remove(a)
+			l.settled(a)
 			a.cancel(ErrLeaseLost)
 			continue
 		case '2':
@@ -628,11 +643,7 @@ func (l *loop) leave() {
 	l.slots.put(l.places)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if len(l.stuck) > 0 {
-		l.w.complain(errUnsent)
-		return
-	}
-	if l.claimed {
+	if len(l.stuck) == 0 && l.claimed {
 		l.number = l.w.client.next(l.number)
 		l.w.client.run(ctx, l.claimOf(-1, 0, 0))
 	}

@@ -49,6 +49,8 @@ type Worker struct {
 	// remains is closed when nothing is left of the Run before; nil if nothing was.
 	// It is of the Run that there is.
 	remains chan struct{}
+	// open counts the attempts of this Run whose leases the server may still have.
+	open *atomic.Int64
 
 	n struct {
 		claimed, done, failed, died, released, lost atomic.Int64
@@ -66,6 +68,7 @@ type currentRun struct {
 	// any more, and done when it has ended.
 	stop, abort, done chan struct{}
 	abortOnce         sync.Once
+	err               error // what Run returns; set before done is closed
 }
 
 func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
@@ -74,10 +77,7 @@ func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
 // handlers any more.
 const lastReports = time.Second
 
-var (
-	errRunning = errors.New("redistimer: the Worker is running")
-	errUnsent  = errors.New("redistimer: shut down with reports that could not be sent")
-)
+var errRunning = errors.New("redistimer: the Worker is running")
 
 // NewWorker returns a Worker for the client's queue. It panics if an option is
 // out of its range.
@@ -124,7 +124,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // Run runs tasks until the context is cancelled or Shutdown is called, and then
 // shuts down by itself: it returns when every handler has returned, or after the
 // time of [WithShutdownTimeout], with what the handlers had handed back to the
-// queue. It returns nil then.
+// queue. It returns nil then, or [ErrNotHandedBack] if the server does not answer.
 //
 // It returns an error at once if [Client.Check] has one that does not pass by
 // itself: [ErrSchema], [ErrEviction], a password that is refused. A server that does
@@ -133,7 +133,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 //
 // After Run has returned it may be called again, but not at the same time, and not
 // after Shutdown: then it returns [ErrShutdown].
-func (w *Worker) Run(ctx context.Context) error {
+func (w *Worker) Run(ctx context.Context) (err error) {
 	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{})}
 	w.mu.Lock()
 	switch {
@@ -150,6 +150,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.mu.Lock()
 		w.current = nil
 		w.mu.Unlock()
+		r.err = err
 		close(r.done)
 	}()
 
@@ -171,6 +172,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.timers = timer.New()
 	defer func() { w.timers.Close() }() // what it returns is not needed
 	w.stopping.Store(false)
+	w.open = new(atomic.Int64)
 	slots := newSlots(w.config.concurrency)
 	w.slots.Store(slots)
 
@@ -181,7 +183,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.loops = make([]*loop, len(w.client.shards))
 	for i, sh := range w.client.shards {
-		w.loops[i] = &loop{w: w, sh: sh, slots: slots, gather: gather, signal: make(chan struct{}, 1)}
+		w.loops[i] = &loop{w: w, sh: sh, slots: slots, gather: gather, open: w.open, signal: make(chan struct{}, 1)}
 	}
 	for _, l := range w.loops {
 		loops.Go(l.run)
@@ -226,11 +228,15 @@ func (w *Worker) Run(ctx context.Context) error {
 		select {
 		case <-closed:
 		case <-time.After(lastReports):
-			// The server does not answer, and go-redis waits for it. The leases run out.
+			// The server does not answer, and go-redis waits for it.
 			w.enter(abandoned)
 			w.remains = closed
-			w.complain(errUnsent)
 		}
+	}
+	if n := w.open.Load(); n > 0 {
+		w.client.config.log.Error("redistimer: the worker ends without an answer to its last reports; "+
+			"what they were about may come again when the leases have run out", "attempts", n)
+		return fmt.Errorf("%w: %d attempts", ErrNotHandedBack, n)
 	}
 	return nil
 }
@@ -238,6 +244,16 @@ func (w *Worker) Run(ctx context.Context) error {
 // connect waits for servers that can be worked with. It returns false if there are
 // none, with the error that says why, or without one if the run is over before.
 func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err error) {
+	// Nothing has been claimed yet that Shutdown would have to wait for.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
 		health, err := w.client.Check(ctx)
 		switch {
@@ -252,12 +268,8 @@ func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err er
 			return false, err
 		}
 		w.complain(err)
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, pause) != nil {
 			return false, nil
-		case <-r.stop:
-			return false, nil
-		case <-time.After(pause):
 		}
 	}
 }
@@ -292,9 +304,11 @@ func (w *Worker) enter(p phase) {
 // Shutdown ends Run: no more tasks are started, and those that were claimed but
 // not started are handed back. It waits for handlers that are under way until
 // ctx is done; then it cancels their contexts and hands their tasks back, which
-// other workers may run at once, and returns the context's error. Attempts
-// that are handed back do not count. Shutdown returns nil if every handler has
-// returned. It may be called more than once. It is for good: Run returns
+// other workers may run at once, and returns the context's error. That takes up to
+// half a second if handlers do not heed their contexts, and a second more if the
+// server does not answer. Attempts that are handed back do not count. If every
+// handler has returned before, Shutdown returns what Run does: nil or
+// [ErrNotHandedBack]. It may be called more than once. It is for good: Run returns
 // [ErrShutdown] afterwards.
 func (w *Worker) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
@@ -309,7 +323,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	}
 	select {
 	case <-r.done:
-		return nil
+		return r.err
 	case <-ctx.Done():
 		r.dontWait()
 		<-r.done

@@ -1030,6 +1030,7 @@ func TestRun_WaitsForTheServer(t *testing.T) {
 	s.Restart()
 	schedule(t, c, redistimer.Task{Key: "k"}, redistimer.After(0))
 	require.Equal(t, "k", ds.next(t).Key)
+	gone(t, c, "k")
 
 	// What does not pass by itself is an error at once.
 	require.NoError(t, r.ConfigSet(ctx, "requirepass", "secret").Err())
