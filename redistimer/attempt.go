@@ -39,6 +39,11 @@ type attempt struct {
 	// Fixed by begin.
 	hangs time.Time
 
+	// after is when the run after this one is due, in microseconds; 0 if there is
+	// none. Planned is whether it is known. Of the goroutine that runs the handler.
+	after   int64
+	planned bool
+
 	// reported is guarded by loop.mu.
 	reported bool
 }
@@ -97,9 +102,6 @@ func (a *attempt) config() *handlerConfig {
 // before it has begun. Now is the server's.
 func (a *attempt) prepare(now int64) (early *report) {
 	defer func() {
-		if v := recover(); v != nil { // in a Schedule
-			early = a.failed(fmt.Errorf("redistimer: panic: %v", v))
-		}
 		a.d.Due = time.UnixMicro(a.due)
 	}()
 	a.d.MaxAttempts = a.task.MaxAttempts
@@ -107,23 +109,23 @@ func (a *attempt) prepare(now int64) (early *report) {
 		a.d.MaxAttempts = a.config().attempts
 	}
 	if a.broken != nil {
-		return a.failed(NoRetry(a.broken))
+		return a.failed(NoRetry(a.broken)).unrun()
 	}
 	if !a.known() {
 		return &report{a: a, op: "u", when: leaveFor(time.Duration(now-a.due) * time.Microsecond)}
 	}
 	if a.d.Attempt > a.d.MaxAttempts {
-		return a.failed(NoRetry(errors.New("redistimer: the last attempt has ended with its worker")))
+		return a.failed(NoRetry(errors.New("redistimer: the last attempt has ended with its worker"))).unrun()
 	}
 	if a.d.Attempt == 1 {
 		switch a.task.Missed {
 		case LatestMissed:
 			if err := a.skip(now); err != nil {
-				return a.failed(err)
+				return a.failed(err).unrun()
 			}
 		case DeadMissed:
 			if late := time.Duration(now-a.due) * time.Microsecond; late > a.task.MissedAfter {
-				return a.failed(NoRetry(fmt.Errorf("redistimer: missed: it comes %v late", late)))
+				return a.failed(NoRetry(fmt.Errorf("redistimer: missed: it comes %v late", late))).unrun()
 			}
 		}
 	}
@@ -164,23 +166,49 @@ func (a *attempt) skip(now int64) error {
 	return nil
 }
 
-// following returns when the run after this one is due, or false if there is none.
-func (a *attempt) following() (int64, bool, error) {
+// minStep is the least time between two runs of a task that repeats.
+const minStep = time.Millisecond
+
+// following returns when the run after this one is due, or false if there is none. An
+// error is of a schedule: one that panics may do better another time.
+func (a *attempt) following() (at int64, ok bool, err error) {
 	switch {
 	case a.task.Every > 0:
 		return min(a.due+a.task.Every.Microseconds(), farthest), true, nil
 	case a.task.Schedule == "":
 		return 0, false, nil
 	}
-	next := a.loop.w.config.schedules[a.task.Schedule].Next(time.UnixMicro(a.due))
-	if next.IsZero() {
+	defer func() {
+		if v := recover(); v != nil {
+			at, ok, err = 0, false, fmt.Errorf("redistimer: panic in the schedule %q: %v", a.task.Schedule, v)
+		}
+	}()
+	schedule := a.loop.w.config.schedules[a.task.Schedule]
+	if schedule == nil {
 		return 0, false, nil
 	}
-	if next.Year() >= maxYear { // beyond some year it has no UnixMicro
+	this := time.UnixMicro(a.due)
+	next := schedule.Next(this)
+	switch {
+	case next.IsZero():
+		return 0, false, nil
+	case !next.After(this):
+		return 0, false, NoRetry(fmt.Errorf("redistimer: the schedule %q does not go on: after %s comes %s",
+			a.task.Schedule, this.UTC().Format(time.RFC3339Nano), next.UTC().Format(time.RFC3339Nano)))
+	case next.Year() >= maxYear: // beyond some year it has no UnixMicro
 		return farthest, true, nil
 	}
-	// One that does not go on would never end.
-	return max(next.UnixMicro(), a.due+1), true, nil
+	return max(next.UnixMicro(), a.due+minStep.Microseconds()), true, nil
+}
+
+// plan finds out when the run after this one is due.
+func (a *attempt) plan() error {
+	at, ok, err := a.following()
+	if err == nil && ok {
+		a.after = at
+	}
+	a.planned = err == nil
+	return err
 }
 
 // run is an attempt's goroutine.
@@ -208,6 +236,10 @@ func (a *attempt) handle() (r *report) {
 			r = a.failed(fmt.Errorf("panic: %v", v))
 		}
 	}()
+	// A schedule that cannot go on is to say so before the run, not when it is done.
+	if err := a.plan(); err != nil {
+		return a.failed(err).unrun()
+	}
 	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
 	defer cancel()
 	err := a.handler.run(ctx, a.d)
@@ -232,13 +264,9 @@ func (a *attempt) timeout() time.Duration {
 
 // done is the report of a run that went well.
 func (a *attempt) done() *report {
-	next, ok, err := a.following()
-	if err != nil {
-		return a.failed(err)
-	}
 	r := &report{a: a, op: "d"}
-	if ok {
-		r.when = strconv.FormatInt(next, 10)
+	if a.after != 0 {
+		r.when = strconv.FormatInt(a.after, 10)
 	}
 	return r
 }
@@ -255,8 +283,11 @@ func (a *attempt) failed(err error) *report {
 	}
 	if never != nil || a.d.Attempt >= a.d.MaxAttempts {
 		r.op = "x"
-		if next, ok := a.followingSafe(); ok {
-			r.when = strconv.FormatInt(next, 10)
+		if !a.planned {
+			_ = a.plan() // without a next time the task itself is the dead letter
+		}
+		if a.after != 0 {
+			r.when = strconv.FormatInt(a.after, 10)
 		}
 		return r
 	}
@@ -276,16 +307,13 @@ func delayArg(d time.Duration) string {
 	return when
 }
 
-// followingSafe is following for a report that must be made: a schedule that
-// panics or is unknown makes the task itself the dead letter.
-func (a *attempt) followingSafe() (next int64, ok bool) {
-	defer func() {
-		if recover() != nil {
-			next, ok = 0, false
-		}
-	}()
-	next, ok, err := a.following()
-	return next, ok && err == nil
+// unrun says of a failure for good that its attempt does not count: the handler was
+// not called.
+func (r *report) unrun() *report {
+	if r.op == "x" {
+		r.op = "m"
+	}
+	return r
 }
 
 // delay is the time between an attempt and the next.

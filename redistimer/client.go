@@ -3,6 +3,7 @@ package redistimer
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -43,10 +44,11 @@ type Item struct {
 
 // New returns a Client for a queue on one Redis server, on those that Sentinels
 // watch over, or on a Redis Cluster; client stays the caller's to close. New
-// does not connect: [Client.Check] does. It panics if client is nil or a
-// [redis.Ring], which has no scripts that survive a change of its servers.
+// does not connect: [Client.Check] does. It panics if client is nil, as a pointer in
+// the interface too, or a [redis.Ring], which has no scripts that survive a change
+// of its servers, and if an option is nil.
 func New(client redis.UniversalClient, opts ...Option) *Client {
-	if client == nil {
+	if isNil(client) {
 		panic("redistimer: New with a nil client")
 	}
 	if _, ok := client.(*redis.Ring); ok {
@@ -67,4 +69,10 @@ func New(client redis.UniversalClient, opts ...Option) *Client {
 		c.combiners[i] = &combiner{c: c}
 	}
 	return c
+}
+
+// isNil reports whether there is no client, or a pointer to none.
+func isNil(client redis.UniversalClient) bool {
+	v := reflect.ValueOf(client)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -414,7 +414,7 @@ func (l *loop) finished(reports []*report, cmd *redis.Cmd) error {
 			l.w.unknown(r.a)
 		default:
 			n.failed.Add(1)
-			if r.op == "x" {
+			if r.op == "x" || r.op == "m" {
 				n.died.Add(1)
 				l.w.client.config.log.Warn("redistimer: a task has become a dead letter", "handler", r.a.task.Handler,
 					"key", printable(r.a.task.Key), "attempt", r.a.d.Attempt, "error", r.text)

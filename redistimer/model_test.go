@@ -521,7 +521,7 @@ func (m *model) finish() {
 		if h.id == "" {
 			continue
 		}
-		op := []string{"d", "d", "r", "x", "b", "u"}[m.rng.IntN(6)]
+		op := []string{"d", "d", "r", "x", "m", "b", "u"}[m.rng.IntN(7)]
 		arg, at := "", int64(0)
 		// A run that dies while the dead letter of another is there would be rare.
 		again := m.tasks[deadID(h.id)] != nil && m.rng.IntN(2) == 0
@@ -558,6 +558,11 @@ func (m *model) finished(op string, h held, again bool, at int64) bool {
 	}
 	r := *x.run
 	r.token = 0
+	if op == "m" && !r.follows && !r.stopping {
+		op = "x"
+		r.attempt--
+		m.counts["died before an attempt"]++
+	}
 	switch {
 	case r.follows:
 		m.follow(x)

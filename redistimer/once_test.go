@@ -349,7 +349,9 @@ func TestOnce_RandomProgram(t *testing.T) {
 				skipped++
 				continue
 			}
-			mode := newScheduleConfig(opts).mode
+			config, err := newScheduleConfig("", opts)
+			require.NoError(t, err)
+			mode := config.mode
 			for i, k := range keys {
 				there, ok := model[k]
 				switch {

@@ -82,7 +82,8 @@ func WithLossHandler(f func(err error)) Option {
 
 func newConfig(client redis.UniversalClient, opts []Option) config {
 	c := config{name: DefaultName, log: slog.Default()}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil("New", i, o)
 		o.apply(&c)
 	}
 	if c.shards == 0 {
@@ -96,17 +97,30 @@ func newConfig(client redis.UniversalClient, opts []Option) config {
 
 // TuneCluster changes options for a client of Redis Cluster so that a failover
 // is noticed within seconds: without it go-redis may take most of a minute. It
-// returns o.
+// returns o, and panics if it is nil.
 func TuneCluster(o *redis.ClusterOptions) *redis.ClusterOptions {
+	if o == nil {
+		panic("redistimer: TuneCluster with nil ClusterOptions")
+	}
 	o.ClusterStateReloadInterval = time.Second
 	return o
 }
 
-// A ScheduleOption changes what [Client.Schedule] does.
+// notNil panics if an option of the function is nil.
+func notNil(function string, i int, option any) {
+	if option == nil {
+		panic(fmt.Sprintf("redistimer: %s: option %d is nil", function, i+1))
+	}
+}
+
+// A ScheduleOption changes what [Client.Schedule] does. OnlyNew, OnlyEarlier and
+// OnlyLater exclude one another: a call with two of them fails with [ErrInvalid].
+// A nil option panics.
 type ScheduleOption interface{ applySchedule(*scheduleConfig) }
 
 type scheduleConfig struct {
 	mode     string
+	clash    bool // two modes were asked for
 	replicas int
 	wait     time.Duration
 }
@@ -137,7 +151,10 @@ func OnlyEarlier() ScheduleOption { return onlyMode(modeEarlier) }
 func OnlyLater() ScheduleOption { return onlyMode(modeLater) }
 
 func onlyMode(m string) ScheduleOption {
-	return scheduleOption(func(c *scheduleConfig) { c.mode = m })
+	return scheduleOption(func(c *scheduleConfig) {
+		c.clash = c.clash || c.mode != modeUpsert && c.mode != m
+		c.mode = m
+	})
 }
 
 // Replicated has Schedule wait, for d at most, until so many replicas of the

@@ -14,7 +14,10 @@ import (
 // and there is no answer the error is an [UnknownError], and the task may be
 // scheduled, but not after the context's deadline.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
-	config := newScheduleConfig(opts)
+	config, err := newScheduleConfig("Schedule", opts)
+	if err != nil {
+		return Unknown, err
+	}
 	if config.replicas > 0 {
 		out, err := c.ScheduleBatch(ctx, []Item{{t, w}}, opts...)
 		if len(out) == 0 {
@@ -31,12 +34,16 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 		&lone{shard: shard, key: t.Key, when: when, record: record, mode: config.mode})
 }
 
-func newScheduleConfig(opts []ScheduleOption) scheduleConfig {
+func newScheduleConfig(method string, opts []ScheduleOption) (scheduleConfig, error) {
 	config := scheduleConfig{mode: modeUpsert}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil(method, i, o)
 		o.applySchedule(&config)
 	}
-	return config
+	if config.clash {
+		return config, invalid("OnlyNew, OnlyEarlier and OnlyLater exclude one another, use one of them")
+	}
+	return config, nil
 }
 
 // prepare makes of a task what the script gets. A record begins with when the task
@@ -63,7 +70,10 @@ func (c *Client) prepare(t *Task, w When) (when, record string, err error) {
 // the outcome of tasks that were not scheduled, or of which that is not known, is
 // Unknown; the error is an [UnknownError] if there are any of the second kind.
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	config := newScheduleConfig(opts)
+	config, err := newScheduleConfig("ScheduleBatch", opts)
+	if err != nil {
+		return nil, err
+	}
 	x := c.newCommand(scheduleScript, c.shards, len(items), config.mode)
 	x.config = config
 	for i := range items {

@@ -180,6 +180,17 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 			_, err = c.Schedule(ctx, x.Task, x.When)
 			require.ErrorIs(t, err, redistimer.ErrInvalid, name)
 		}
+		for _, opts := range [][]redistimer.ScheduleOption{
+			{redistimer.OnlyEarlier(), redistimer.OnlyLater()},
+			{redistimer.OnlyNew(), redistimer.OnlyLater()},
+			{redistimer.OnlyEarlier(), redistimer.OnlyNew()},
+		} {
+			_, err := c.Schedule(ctx, good, hour, opts...)
+			require.ErrorIs(t, err, redistimer.ErrInvalid)
+			require.ErrorContains(t, err, "exclude one another")
+			_, err = c.ScheduleBatch(ctx, []redistimer.Item{{Task: good, When: hour}}, opts...)
+			require.ErrorIs(t, err, redistimer.ErrInvalid)
+		}
 		require.Empty(t, keysOf(t, r), "nothing was sent")
 
 		_, err := c.Cancel(ctx, "")
@@ -196,6 +207,30 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, largest.Body, info.Task.Body)
 	})
+}
+
+// What is nil is refused where it is given, and by name.
+func TestNew_RefusesWhatIsNil(t *testing.T) {
+	r := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer r.Close()
+	c := redistimer.New(r)
+	task, at := redistimer.Task{Key: "k", Handler: "h"}, redistimer.After(0)
+	run := func(context.Context, redistimer.Delivery) error { return nil }
+	for want, f := range map[string]func(){
+		"redistimer: New with a nil client":                       func() { redistimer.New(nil) },
+		"redistimer: New with a nil client ":                      func() { redistimer.New((*redis.Client)(nil)) },
+		"redistimer: New with a nil client  ":                     func() { redistimer.New((*redis.ClusterClient)(nil)) },
+		"redistimer: New with a nil client   ":                    func() { redistimer.New((*redis.Ring)(nil)) },
+		"redistimer: New: option 2 is nil":                        func() { redistimer.New(r, quiet, nil) },
+		"redistimer: NewWorker: option 1 is nil":                  func() { redistimer.NewWorker(c, nil) },
+		"redistimer: Handle: option 1 is nil":                     func() { redistimer.NewWorker(c).Handle("h", run, nil) },
+		"redistimer: Schedule: option 1 is nil":                   func() { _, _ = c.Schedule(ctx, task, at, nil) },
+		"redistimer: ScheduleBatch: option 1 is nil":              func() { _, _ = c.ScheduleBatch(ctx, nil, nil) },
+		"redistimer: TuneCluster with nil ClusterOptions":         func() { redistimer.TuneCluster(nil) },
+		"redistimer: WithSchedule with no name or a nil Schedule": func() { redistimer.WithSchedule("s", nil) },
+	} {
+		require.PanicsWithValue(t, strings.TrimRight(want, " "), f, want)
+	}
 }
 
 func TestNew_AnotherNumberOfShardsIsRefused(t *testing.T) {

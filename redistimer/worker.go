@@ -79,8 +79,8 @@ const lastReports = time.Second
 
 var errRunning = errors.New("redistimer: the Worker is running")
 
-// NewWorker returns a Worker for the client's queue. It panics if an option is
-// out of its range.
+// NewWorker returns a Worker for the client's queue. It panics if c or an option is
+// nil, or an option out of its range.
 func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	if c == nil {
 		panic("redistimer: NewWorker with a nil Client")
@@ -102,7 +102,7 @@ func (w *Worker) sender() string { return "s:" + w.id }
 // or schedule the Worker does not know is left to others: the Worker hands it back,
 // the attempt does not count, and whoever comes next looks at it after a tenth of a
 // second at first and half a minute at last. [Stats] counts that as Unknown. Handle
-// panics if name is empty or taken, if h is nil, and after Run.
+// panics if name is empty or taken, if h or an option is nil, and after Run.
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,8 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 		panic("redistimer: Handle after Run")
 	}
 	x := &handler{name: name, run: h, handlerConfig: w.config.handler}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil("Handle", i, o)
 		o.applyHandler(&x.handlerConfig)
 	}
 	w.handlers[name] = x

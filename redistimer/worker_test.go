@@ -578,6 +578,64 @@ func (s *times) Next(t time.Time) time.Time {
 	return t.Add(s.step)
 }
 
+// next is a schedule.
+type next func(time.Time) time.Time
+
+func (f next) Next(t time.Time) time.Time { return f(t) }
+
+// A schedule that does not go on does not keep the workers busy.
+func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
+	c := onServer(t)
+	calls := make(chan string, 100_000)
+	step := func(d time.Duration) next { return func(t time.Time) time.Time { return t.Add(d) } }
+	w := redistimer.NewWorker(c,
+		redistimer.WithSchedule("stays", step(0)),
+		redistimer.WithSchedule("goes back", step(-time.Hour)),
+		redistimer.WithSchedule("panics", next(func(time.Time) time.Time { panic("no") })),
+		redistimer.WithSchedule("creeps", step(1)))
+	w.Handle("h", func(_ context.Context, d redistimer.Delivery) error {
+		calls <- d.Key
+		return nil
+	})
+	late := time.Now().Add(-time.Minute)
+	for _, name := range []string{"stays", "goes back"} {
+		schedule(t, c, redistimer.Task{Key: name, Schedule: name}, redistimer.After(0))
+		schedule(t, c, redistimer.Task{Key: name + ", latest", Schedule: name, Missed: redistimer.LatestMissed}, redistimer.At(late))
+		schedule(t, c, redistimer.Task{Key: name + ", dead", Schedule: name, Missed: redistimer.DeadMissed}, redistimer.At(late))
+	}
+	schedule(t, c, redistimer.Task{Key: "panics", Schedule: "panics", MaxAttempts: 1}, redistimer.After(0))
+	start(t, w)
+	require.Eventually(t, func() bool {
+		st, err := c.Stats(ctx)
+		return err == nil && st.Dead == 7
+	}, soon, time.Millisecond)
+	require.Empty(t, calls, "nothing was run")
+	for d, err := range c.DeadLetters(ctx) {
+		require.NoError(t, err)
+		require.Zero(t, d.Attempts)
+		want := "does not go on: after "
+		switch {
+		case d.Task.Key == "panics":
+			want = "panic in the schedule"
+		case d.Task.Missed == redistimer.DeadMissed:
+			want = "missed"
+		}
+		require.Contains(t, d.Failures[0].Error, want)
+	}
+
+	// One that goes on by less than a millisecond has it run each millisecond.
+	begin := time.Now()
+	schedule(t, c, redistimer.Task{Key: "creeps", Schedule: "creeps"}, redistimer.At(begin))
+	for range 50 {
+		require.Equal(t, "creeps", receive(t, calls))
+	}
+	info, err := c.Get(ctx, "creeps")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, info.Due.Sub(begin), 49*time.Millisecond)
+	_, err = c.Cancel(ctx, "creeps")
+	require.NoError(t, err)
+}
+
 func TestWorker_MissedRuns(t *testing.T) {
 	onEach(t, func(t *testing.T, r redis.UniversalClient) {
 		c := redistimer.New(r, quiet)
@@ -617,6 +675,8 @@ func TestWorker_MissedRuns(t *testing.T) {
 			require.NoError(t, err)
 			died[d.Task.Key] += d.Runs
 			require.Contains(t, d.Failures[0].Error, "missed")
+			require.Zero(t, d.Attempts, "the handler was not called")
+			require.Zero(t, d.Failures[0].Attempt)
 			require.Zero(t, d.Task.Every, "a dead run does not repeat when it is requeued")
 		}
 		require.Equal(t, map[string]int{"dead": 9, "once": 1}, died)

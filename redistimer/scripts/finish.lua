@@ -6,6 +6,8 @@
 --   r  failed; the next attempt is at WHEN. TEXT is the error.
 --   x  failed for good. If WHEN is not empty the task repeats, is due then, and the
 --      dead letter has an id of its own: one for all runs of the task that died.
+--   m  failed for good likewise, but the handler was not called: the attempt does not
+--      count.
 --   b  handed back: the attempt does not count. If WHEN is not empty it is due then.
 --   u  handed back likewise, since the worker does not know what it names: another
 --      one shall look.
@@ -60,6 +62,7 @@ end
 
 local function one(op, id, token, at, due_, text, r)
   local held, attempt, crashes, _, flags, next = parse(r)
+  if op == 'm' then op, attempt = 'x', attempt - 1 end
   if op == 'd' then
     done = done + 1
   elseif op == 'b' then
