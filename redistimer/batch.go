@@ -22,6 +22,7 @@ type chunk struct {
 	// zero if there is no such time. The header is set when it is sent first.
 	until  time.Time
 	header header
+	sent   bool // perhaps: a copy had no answer
 }
 
 // newBatches makes one for each shard, for n items in all.

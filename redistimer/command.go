@@ -3,6 +3,7 @@ package redistimer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,17 +208,26 @@ func (x *command) answered(b *batch, cmd *redis.Cmd) error {
 		}
 		setAll(x.errs, ch.items, nil)
 		b.next++
-	case notDone(err):
+	case notDone(err, ch.sent):
 		setAll(x.errs, ch.items, x.c.explain(err))
 		b.next++
 	default:
-		b.stuck = true
-		for _, ch := range b.chunks[b.next:] {
-			setAll(x.errs, ch.items, &unansweredError{err})
-		}
-		return err
+		b.stuck, ch.sent = true, true
+		return x.unanswered(b, err)
 	}
 	return nil
+}
+
+// unanswered sets the error of what is left of a batch, and returns it.
+func (x *command) unanswered(b *batch, err error) error {
+	var unsent *unsentError
+	if errors.As(err, &unsent) {
+		err = unsent.err
+	}
+	for _, ch := range b.chunks[b.next:] {
+		setAll(x.errs, ch.items, &unansweredError{err})
+	}
+	return err
 }
 
 // prepare gives the next chunks their numbers, and the calls their headers.
@@ -260,29 +270,36 @@ func (x *command) send(ctx context.Context, calls []call) (cmds []*redis.Cmd, sh
 func (x *command) unsent(err error) (unknown error) {
 	for i := range x.batches {
 		b := &x.batches[i]
-		for ; b.next < len(b.chunks) && b.chunks[b.next].header.sender == ""; b.next++ {
+		for ; b.next < len(b.chunks) && !b.chunks[b.next].sent; b.next++ {
 			setAll(x.errs, b.chunks[b.next].items, x.c.explain(err))
 		}
 		if b.next < len(b.chunks) {
-			unknown = err
+			unknown = x.unanswered(b, err)
 		}
 	}
 	return unknown
 }
 
 // notDone reports whether a command with this error was certainly not carried
-// out. What a script itself answers is certain: it looks first whether the command
-// was carried out before. What else a server replies may be about a copy.
-func notDone(err error) bool {
-	if isUnsent(err) {
-		return true
-	}
-	for _, prefix := range []string{"TICKLESS late", "TICKLESS schema ", "OOM ", "NOPERM ", "NOAUTH ", "WRONGPASS "} {
+// out, and will not be. What a script itself answers is certain: it looks first
+// whether the command was carried out before, and that it came too late stays true.
+// What else a server replies, or that nothing was sent, is about this copy: if one
+// was sent before, it may have been carried out, or may still be.
+func notDone(err error, sent bool) bool {
+	for _, prefix := range []string{"TICKLESS late", "TICKLESS schema "} {
 		if strings.HasPrefix(err.Error(), prefix) {
 			return true
 		}
 	}
-	return false
+	if sent {
+		return false
+	}
+	for _, prefix := range []string{"OOM ", "NOPERM ", "NOAUTH ", "WRONGPASS "} {
+		if strings.HasPrefix(err.Error(), prefix) {
+			return true
+		}
+	}
+	return isUnsent(err)
 }
 
 // readClock reads the clock of a shard's server, if it was not read for a while.

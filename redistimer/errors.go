@@ -68,7 +68,7 @@ type UnknownError struct {
 	again func(context.Context) ([]Outcome, error)
 }
 
-func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + e.Err.Error() }
+func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + text(e.Err) }
 func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 
 // Again sends the same command once more, as often as it takes. If it has been
@@ -76,10 +76,16 @@ func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 // then, whatever has become of the tasks meanwhile. If not, it is carried out now,
 // unless the context of its first call had a deadline, which is over: then the
 // error is [context.DeadlineExceeded], and nothing was done and will be. There is
-// one outcome for each task of the call, or none if the error is an UnknownError.
+// one outcome for each task of the call. If there is no answer once more, because
+// ctx has ended for example, the error is an UnknownError again, which says why.
 //
 // Redis keeps the answers for a day. It may be used by several goroutines.
-func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) { return e.again(ctx) }
+func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {
+	if e.again == nil { // not made by this package
+		return nil, e
+	}
+	return e.again(ctx)
+}
 
 // unansweredError is of an item of a command that was not answered.
 type unansweredError struct{ error }
