@@ -75,7 +75,7 @@ func (c *Caller) Handle(ctx context.Context, d redistimer.Delivery) error {
 	if err != nil {
 		return redistimer.NoRetry(err)
 	}
-	u, err := r.url()
+	u, err := r.check()
 	if err != nil {
 		return redistimer.NoRetry(err)
 	}
@@ -142,9 +142,6 @@ func (c *Caller) request(ctx context.Context, r Request, d redistimer.Delivery) 
 	h := req.Header
 	h.Set("User-Agent", "Tickless")
 	for k, v := range r.Headers {
-		if err := checkHeader(k, v); err != nil {
-			return nil, err
-		}
 		if strings.EqualFold(k, "Host") {
 			req.Host = v
 			continue
