@@ -2,6 +2,7 @@ package idle
 
 import (
 	"context"
+	"iter"
 	"net"
 	"sync"
 	"time"
@@ -75,16 +76,29 @@ func (cs *Conns) Stats() ConnsStats {
 	return cs.mu.n
 }
 
-// Close ends the watching, and returns the open connections, in no particular order.
-// They stay open and usable, and will not be closed for being idle. From now on Wrap
-// returns [ErrClosed]. Close waits for nothing: see [Monitor.Close]. There is no need
-// to call it if all connections are closed: then nothing is left behind.
-func (cs *Conns) Close() []*Conn { return cs.monitor.Close() }
+// Close ends the watching, and returns nil. Open connections stay open and usable, and
+// will not be closed for being idle: [Conns.Leftover] has them. From now on Wrap returns
+// [ErrClosed]. Close waits for nothing: see [Monitor.Close]. There is no need to call it
+// if all connections are closed: then nothing is left behind.
+func (cs *Conns) Close() error { return cs.monitor.Close() }
 
-// Shutdown ends the watching as Close does, and waits until all callbacks have
-// returned. If ctx ends first it returns the error of ctx. A later call of Close
-// returns the open connections.
+// Shutdown does what Close does, and waits until all callbacks have returned. If ctx
+// ends first it returns the error of ctx.
 func (cs *Conns) Shutdown(ctx context.Context) error { return cs.monitor.Shutdown(ctx) }
+
+// Leftover takes the connections that were open when the watching ended, and returns
+// them in no particular order. A connection is in the result of one call only: see
+// [Monitor.Leftover].
+func (cs *Conns) Leftover() iter.Seq[*Conn] {
+	left := cs.monitor.Leftover()
+	return func(yield func(*Conn) bool) {
+		for e := range left {
+			if !yield(e.Value()) {
+				return
+			}
+		}
+	}
+}
 
 func (cs *Conns) count(f func(*ConnsStats)) {
 	cs.mu.Lock()

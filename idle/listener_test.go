@@ -140,7 +140,7 @@ func TestConns_OfSeveralListeners(t *testing.T) {
 	clk.Advance(time.Second)
 	require.EqualValues(t, 1, cs.Stats().Evicted)
 	require.NoError(t, b.Close())
-	require.Equal(t, []*idle.Conn{c}, cs.Close())
+	require.Equal(t, []*idle.Conn{c}, openAfterClose(cs))
 	require.NoError(t, c.Close())
 	end(t, cs)
 }

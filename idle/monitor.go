@@ -2,6 +2,7 @@ package idle
 
 import (
 	"context"
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ type core struct {
 	closed  atomic.Bool
 	stripes [stripes]stripe
 
-	// leftover is what Close will hand back. A stripe's lock may be held when
+	// leftover is what was watched at Close, until Leftover takes it. A stripe's lock may be held when
 	// this one is taken.
 	leftover struct {
 		sync.Mutex
@@ -177,35 +178,19 @@ func (m *Monitor[T]) Stats() Stats {
 	return sum
 }
 
-// Close ends the Monitor and returns what it watched, in no particular order. None of
-// that will be evicted. From now on Watch returns [ErrClosed]. Close waits for
-// nothing, so callbacks may call it. Evictions that were decided before still run
-// their callbacks.
-//
-// A thing whose timer has just fired, and which the Monitor is checking for touches,
-// is returned by a later call of Close: at the latest by one after Shutdown has
-// returned nil.
-func (m *Monitor[T]) Close() []T {
+// Close ends the Monitor, and returns nil. What it watched will not be evicted:
+// [Monitor.Leftover] has it. From now on Watch returns [ErrClosed]. Close waits for
+// nothing, so callbacks may call it. Evictions that were decided before still run their
+// callbacks. Closing again does nothing.
+func (m *Monitor[T]) Close() error {
 	m.shut()
-	m.leftover.Lock()
-	left := m.leftover.entries
-	m.leftover.entries = nil
-	m.leftover.Unlock()
-	if len(left) == 0 {
-		return nil
-	}
-	vs := make([]T, len(left))
-	for i, e := range left {
-		vs[i] = entryOf[T](e).value
-	}
-	return vs
+	return nil
 }
 
-// Shutdown ends the Monitor as Close does, and waits until all callbacks have
-// returned. If ctx ends first it returns the error of ctx. A later call of Close
-// returns what was watched. When Shutdown has returned nil, no goroutine of the
-// Monitor is left. Called from inside a callback, it waits for that callback too, and
-// so for ctx to end.
+// Shutdown does what Close does, and waits until all callbacks have returned. If ctx
+// ends first it returns the error of ctx. When Shutdown has returned nil, no goroutine
+// of the Monitor is left. Called from inside a callback, it waits for that callback too,
+// and so for ctx to end.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	m.shut()
 	if err := m.s.Shutdown(ctx); err != nil || m.pool == nil {
@@ -215,10 +200,30 @@ func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	return m.pool.Shutdown(ctx)
 }
 
+// Leftover takes what was watched when the Monitor was closed, and returns it in no
+// particular order. An entry is in the result of one call only, and before Close or
+// Shutdown there is none. One whose timer has just fired, and which the Monitor is
+// checking for touches, is in the result of a later call: at the latest of one after
+// Shutdown has returned nil.
+func (m *Monitor[T]) Leftover() iter.Seq[*Entry[T]] {
+	m.leftover.Lock()
+	left := m.leftover.entries
+	m.leftover.entries = nil
+	m.leftover.Unlock()
+	return func(yield func(*Entry[T]) bool) {
+		for _, e := range left {
+			if !yield(entryOf[T](e)) {
+				return
+			}
+		}
+	}
+}
+
 // shut moves what is watched to leftover.
 func (c *core) shut() {
 	c.closed.Store(true)
-	for p := range c.s.Close().All() {
+	c.s.Close()
+	for p := range c.s.Leftover() {
 		p.Func() // expire, which hands the entry back now
 	}
 }

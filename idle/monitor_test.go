@@ -3,6 +3,7 @@ package idle_test
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -316,7 +317,7 @@ func TestMonitor_MaxWatched(t *testing.T) {
 	w.clk.Advance(time.Second)
 	require.Equal(t, "b", w.take()[0].v)
 	require.EqualValues(t, 2, w.Stats().Rejected)
-	require.Equal(t, []string{"d"}, w.Close())
+	require.Equal(t, []string{"d"}, leftover(w.Monitor))
 	for range 3 { // what fails takes no room
 		_, err := w.Watch("f", time.Second)
 		require.ErrorIs(t, err, idle.ErrClosed)
@@ -333,7 +334,7 @@ func TestMonitor_CallbackMayUseIt(t *testing.T) {
 			other.Stop()
 			w.watch(t, v, time.Minute) // the same thing again
 		case 2:
-			require.Equal(t, []string{"left"}, w.Close())
+			require.Equal(t, []string{"left"}, leftover(w.Monitor))
 		}
 	}
 	w.watch(t, "x", time.Second-tick)
@@ -369,8 +370,11 @@ func TestMonitorClose_HandsBack(t *testing.T) {
 	es[1].Stop()
 	w.clk.Advance(time.Second / 2)
 	es[2].Touch()
-	require.ElementsMatch(t, []string{"a", "c", "d"}, w.Close())
-	require.Empty(t, w.Close(), "again")
+	require.Empty(t, slices.Collect(w.Leftover()), "it is not closed")
+	require.NoError(t, w.Close())
+	left := slices.Collect(w.Leftover())
+	require.ElementsMatch(t, []*idle.Entry[string]{es[0], es[2], es[3]}, left)
+	require.Empty(t, leftover(w.Monitor), "again")
 	for _, e := range es {
 		require.False(t, e.Touch())
 		require.False(t, e.Stop())
@@ -391,7 +395,7 @@ func TestMonitorClose_HandsBack(t *testing.T) {
 func TestMonitorClose_WhileOthersAreDue(t *testing.T) {
 	w := virtual(t)
 	var left []string
-	w.then = func(string) { left = w.Close() }
+	w.then = func(string) { left = leftover(w.Monitor) }
 	for _, v := range []string{"a", "b", "c"} {
 		w.watch(t, v, time.Second)
 	}
@@ -400,7 +404,7 @@ func TestMonitorClose_WhileOthersAreDue(t *testing.T) {
 	require.Len(t, w.evicted, 1)
 	require.Equal(t, []string{"far"}, left)
 	require.NoError(t, w.Shutdown(context.Background()))
-	late := w.Close()
+	late := leftover(w.Monitor)
 	require.ElementsMatch(t, []string{"a", "b", "c"}, append(late, w.evicted[0].v))
 	require.EqualValues(t, 3, w.Stats().HandedBack)
 }
@@ -411,7 +415,7 @@ func TestMonitorShutdown_KeepsWhatWasWatched(t *testing.T) {
 	require.NoError(t, w.Shutdown(context.Background()))
 	require.NoError(t, w.Shutdown(context.Background()))
 	require.Zero(t, w.Len())
-	require.Equal(t, []string{"a"}, w.Close())
+	require.Equal(t, []string{"a"}, leftover(w.Monitor))
 }
 
 func TestMonitorShutdown_WaitsForCallbacks(t *testing.T) {

@@ -129,11 +129,11 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 		})
 	}
 	time.Sleep(100 * time.Millisecond)
-	left := m.Close()
+	left := leftover(m)
 	close(stop)
 	wg.Wait()
 	require.NoError(t, m.Shutdown(context.Background()))
-	left = append(left, m.Close()...)
+	left = append(left, leftover(m)...)
 
 	st := m.Stats()
 	balanced(t, st)

@@ -306,7 +306,7 @@ func (r *modelRun) finish() {
 			want[o] = true
 		}
 	}
-	pending, err := r.p.Shutdown(context.Background())
+	pending, err := shutDown(context.Background(), r.p)
 	require.NoError(r.t, err)
 	require.Len(r.t, pending, len(want))
 	for _, o := range pending {
@@ -315,7 +315,7 @@ func (r *modelRun) finish() {
 	}
 	require.Zero(r.t, r.s.Len())
 	r.clk.Advance(time.Hour) // fires nothing
-	require.Empty(r.t, slices.Collect(r.s.Close().All()))
+	require.Empty(r.t, slices.Collect(leftover(r.s)))
 }
 
 func TestPurgatory_Model(t *testing.T) {

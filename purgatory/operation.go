@@ -57,7 +57,7 @@ type operation interface {
 //	                 its condition holds when it is given
 //	idle ──────────────────────────────────────────────────▶ completed
 //	 │ ▲                                                         ▲
-//	 │ └── cancelled, handed back by Shutdown ──┐                │
+//	 │ └── cancelled, handed back by Close ─────┐                │
 //	 └──── given ───────────────────────────▶ waiting ───────────┘
 //	                                                checked, forced, expired
 //
@@ -315,7 +315,7 @@ func (n *node[K]) expire() {
 		return
 	}
 	p, op := n.list.shard.p, d.op
-	// Counted before the operation leaves the lists: a Shutdown that no longer
+	// Counted before the operation leaves the lists: a Close that no longer
 	// finds it there finds it here.
 	p.expiring.Add(1)
 	d.completed.Store(true)

@@ -73,7 +73,7 @@ func TestPurgatory_PanicAtTheTimeout(t *testing.T) {
 	require.EqualValues(t, 1, bad.expired.Load(), "OnExpiration runs all the same")
 	require.EqualValues(t, 1, good.expired.Load())
 	empty(t, p, s)
-	_, err := p.Shutdown(t.Context())
+	err := p.Shutdown(t.Context())
 	require.NoError(t, err, "Shutdown waits for nobody")
 }
 
@@ -147,7 +147,7 @@ func TestPurgatory_Goexit(t *testing.T) {
 	o = watch(t, p, &op{onComplete: func() { runtime.Goexit() }}, time.Millisecond, "a")
 	require.Eventually(t, func() bool { return o.expired.Load() == 1 }, 10*time.Second, time.Millisecond,
 		"OnExpiration runs all the same")
-	_, err := p.Shutdown(context.Background())
+	err := p.Shutdown(context.Background())
 	require.NoError(t, err)
 	empty(t, p, s)
 }

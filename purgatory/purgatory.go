@@ -3,6 +3,8 @@ package purgatory
 import (
 	"context"
 	"hash/maphash"
+	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,10 +27,15 @@ type Purgatory[K comparable] struct {
 	shards  []shard[K] // a power of two of them
 	onPanic func(v any, stack []byte)
 
-	// closed is set by Shutdown, before it closes the shards one by one.
+	// closed is set by Close, before it closes the shards one by one.
 	closed atomic.Bool
 	// expiring is held by timeouts whose callbacks run.
 	expiring latch.Latch
+	// leftover is what waited at Close, until Leftover takes it.
+	leftover struct {
+		sync.Mutex
+		ops []Operation[K]
+	}
 	// snapshots holds *[]*node[K], for lists that are being worked through.
 	snapshots sync.Pool
 }
@@ -129,13 +136,11 @@ func (p *Purgatory[K]) Stats() Stats {
 	return st
 }
 
-// Shutdown ends the Purgatory: it accepts no more operations, removes those that
-// wait, and returns them, in no particular order. They are not completed, as with
-// CancelForKey. Shutdown also waits until the callbacks of expired operations have
-// returned. If ctx ends first, it returns the same operations and the error of ctx.
-// Called from inside such a callback, it waits for ctx to end. A second Shutdown
-// returns no operations.
-func (p *Purgatory[K]) Shutdown(ctx context.Context) (pending []Operation[K], err error) {
+// Close ends the Purgatory, and returns nil. It accepts no more operations, and those
+// that wait wait no longer: [Purgatory.Leftover] has them. None is completed. Close
+// does not wait for callbacks of expired operations, so these may call it. Closing
+// again does nothing.
+func (p *Purgatory[K]) Close() error {
 	// An expiry that is under way has the operation's lock, which take waits for, and
 	// counts itself in expiring before the operation leaves the first of its lists. So
 	// an operation is in a list still, and then take finds out whose it is, or its
@@ -151,9 +156,32 @@ func (p *Purgatory[K]) Shutdown(ctx context.Context) (pending []Operation[K], er
 			ns = l.appendLocked(ns)
 		}
 		sh.mu.Unlock()
-		pending = takeAll(pending, ns, handedBack)
+		ops := takeAll(nil, ns, handedBack)
+		p.leftover.Lock()
+		p.leftover.ops = append(p.leftover.ops, ops...)
+		p.leftover.Unlock()
 	}
-	return pending, p.expiring.Wait(ctx)
+	return nil
+}
+
+// Shutdown does what Close does, and waits until the callbacks of expired operations
+// have returned. If ctx ends first, it returns the error of ctx. Called from inside such
+// a callback, it waits for ctx to end.
+func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
+	p.Close()
+	return p.expiring.Wait(ctx)
+}
+
+// Leftover takes the operations that were waiting when the Purgatory was closed, and
+// returns them, in no particular order. An operation is in the result of one call only,
+// and before Close or Shutdown there is none. They are not completed: the caller may do
+// so with ForceComplete, or add them to another purgatory, as after CancelForKey.
+func (p *Purgatory[K]) Leftover() iter.Seq[Operation[K]] {
+	p.leftover.Lock()
+	defer p.leftover.Unlock()
+	ops := p.leftover.ops
+	p.leftover.ops = nil
+	return slices.Values(ops)
 }
 
 func (p *Purgatory[K]) shardOf(key K) *shard[K] {

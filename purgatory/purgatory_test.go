@@ -3,8 +3,10 @@ package purgatory_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -69,6 +71,18 @@ func virtual(t testing.TB, opts ...purgatory.Option) (*purgatory.Purgatory[strin
 		s.Close()
 	})
 	return p, s, clk
+}
+
+// shutDown shuts p down and returns what it leaves over.
+func shutDown[K comparable](ctx context.Context, p *purgatory.Purgatory[K]) ([]purgatory.Operation[K], error) {
+	err := p.Shutdown(ctx)
+	return slices.Collect(p.Leftover()), err
+}
+
+// leftover closes s and returns what it leaves over.
+func leftover(s *timer.Scheduler) iter.Seq[timer.Pending] {
+	s.Close()
+	return s.Leftover()
 }
 
 // realTime returns a Purgatory on the system's clock.
@@ -315,7 +329,7 @@ func TestPurgatory_InABubble(t *testing.T) {
 		synctest.Wait()
 		require.EqualValues(t, 1, o.expired.Load())
 		require.Equal(t, 30*time.Second, after)
-		pending, err := p.Shutdown(t.Context())
+		pending, err := shutDown(t.Context(), p)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 		require.NoError(t, s.Shutdown(t.Context()))

@@ -22,7 +22,7 @@ type shard[K comparable] struct {
 	// of all gauges.
 	keyless list[K]
 	watched int
-	// closed is set once by Shutdown. Nothing is linked after it.
+	// closed is set once by Close. Nothing is linked after it.
 	closed bool
 	n      counts
 

@@ -29,7 +29,7 @@ func TestShutdown_HandsBackWhatWaits(t *testing.T) {
 			want[o] = true
 		}
 	}
-	pending, err := p.Shutdown(context.Background())
+	pending, err := shutDown(context.Background(), p)
 	require.NoError(t, err)
 	require.Len(t, pending, len(want))
 	clk.Advance(2 * time.Hour)
@@ -41,7 +41,7 @@ func TestShutdown_HandsBackWhatWaits(t *testing.T) {
 	}
 	require.EqualValues(t, len(pending), p.Stats().HandedBack)
 	empty(t, p, s)
-	pending, err = p.Shutdown(context.Background())
+	pending, err = shutDown(context.Background(), p)
 	require.NoError(t, err)
 	require.Empty(t, pending)
 }
@@ -49,7 +49,7 @@ func TestShutdown_HandsBackWhatWaits(t *testing.T) {
 func TestPurgatory_UseAfterShutdown(t *testing.T) {
 	p, s, clk := virtual(t)
 	waits := watch(t, p, new(op), time.Hour, "a")
-	_, err := p.Shutdown(context.Background())
+	err := p.Shutdown(context.Background())
 	require.NoError(t, err)
 	for _, keys := range [][]string{{"a"}, {}, {"a", "b"}} {
 		o := new(op)
@@ -108,7 +108,7 @@ func TestShutdown_RacesWithStarts(t *testing.T) {
 			})
 		}
 		time.Sleep(50 * time.Microsecond)
-		pending, err := p.Shutdown(context.Background())
+		pending, err := shutDown(context.Background(), p)
 		require.NoError(t, err)
 		close(stop)
 		wg.Wait()
@@ -128,11 +128,11 @@ func TestShutdown_WaitsForCallbacks(t *testing.T) {
 	<-started
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	pending, err := p.Shutdown(ctx)
+	pending, err := shutDown(ctx, p)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Equal(t, []purgatory.Operation[string]{waits}, pending, "handed back all the same")
 	time.AfterFunc(5*time.Millisecond, func() { close(proceed) })
-	pending, err = p.Shutdown(t.Context())
+	pending, err = shutDown(t.Context(), p)
 	require.NoError(t, err)
 	require.Empty(t, pending)
 	require.EqualValues(t, 1, o.expired.Load())
@@ -159,7 +159,7 @@ func TestShutdown_InTheMiddleOfExpiries(t *testing.T) {
 		for ops[each/2].expired.Load() == 0 {
 			runtime.Gosched()
 		}
-		pending, err := p.Shutdown(t.Context())
+		pending, err := shutDown(t.Context(), p)
 		require.NoError(t, err)
 		over := 0
 		for i := range ops {
@@ -180,12 +180,12 @@ func TestShutdown_FromInsideACallback(t *testing.T) {
 	var err error
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o := &op{onComplete: func() { _, err = p.Shutdown(ctx) }}
+	o := &op{onComplete: func() { err = p.Shutdown(ctx) }}
 	watch(t, p, o, time.Second, "a")
 	clk.Advance(time.Second)
 	require.ErrorIs(t, err, context.Canceled)
 	require.EqualValues(t, 1, o.expired.Load())
-	_, err = p.Shutdown(t.Context())
+	err = p.Shutdown(t.Context())
 	require.NoError(t, err)
 	empty(t, p, s)
 }

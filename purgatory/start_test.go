@@ -96,7 +96,7 @@ func TestTryCompleteElseWatch_WithoutKeys(t *testing.T) {
 	clk.Advance(time.Second)
 	require.EqualValues(t, 1, a.expired.Load())
 	require.True(t, b.ForceComplete())
-	pending, err := p.Shutdown(context.Background())
+	pending, err := shutDown(context.Background(), p)
 	require.NoError(t, err)
 	require.Equal(t, []purgatory.Operation[string]{c}, pending)
 	empty(t, p, s)

@@ -21,7 +21,7 @@ type Stats struct {
 	Expired uint64
 	// Cancelled counts those that CancelForKey took out.
 	Cancelled uint64
-	// HandedBack counts those that Shutdown took out.
+	// HandedBack counts those that Close took out.
 	HandedBack uint64
 
 	// Panics counts the panics that went to the panic handler.

@@ -160,13 +160,13 @@ func stressRound(t *testing.T, round int) {
 	}
 	time.Sleep(time.Duration(20+round%7*10) * time.Millisecond)
 	shutdown.Store(true)
-	pending, err := p.Shutdown(context.Background()) // races with all of it
+	pending, err := shutDown(context.Background(), p) // races with all of it
 	require.NoError(t, err)
 	time.Sleep(time.Millisecond)
 	close(stop)
 	wg.Wait()
 	require.NoError(t, s.Shutdown(context.Background()))
-	require.Empty(t, slices.Collect(s.Close().All()), "timers of operations that were handed back")
+	require.Empty(t, slices.Collect(leftover(s)), "timers of operations that were handed back")
 	for _, o := range pending {
 		o.(*stressed).handed.Inc()
 	}

@@ -19,60 +19,61 @@ type Pending struct {
 	Func func()
 }
 
-// Close ends the Scheduler and returns the timers that were pending, including those
-// that had fallen back for want of room; none of them will fire. No timer can be
-// started any more: once one start has been refused, on any goroutine, all later ones
-// are. Stop and Reset of a timer that was handed back do nothing and report false.
-// Contexts are not handed back: each goes on with a timer of package time, or with an
-// alarm of the clock that was given. Close does not wait, so callbacks may call it:
-// callbacks of timers that have fired still run. To wait for them call
-// [Scheduler.Shutdown], before or after. Closing again returns no timers.
+// Close ends the Scheduler, and returns nil. What was pending will not fire, those
+// that had fallen back for want of room included: [Scheduler.Leftover] has it. No timer
+// can be started any more: once one start has been refused, on any goroutine, all later
+// ones are. Stop and Reset of a timer that was pending do nothing and report false.
+// Contexts are no leftover: each goes on with a timer of package time, or with an alarm
+// of the clock that was given. Close does not wait, so callbacks may call it: callbacks
+// of timers that have fired still run. To wait for them call [Scheduler.Shutdown],
+// before or after. Closing again does nothing. Close panics on the [Default] Scheduler.
 //
 // O(shards), and O(n) for the n timers of shards that ever had a Ticker, a Job, a
-// Sleep, a context or a key of a Keyed. The timers are collected only when the result
-// is used: it may be dropped.
-func (s *Scheduler) Close() Leftover {
+// Sleep, a context or a key of a Keyed.
+func (s *Scheduler) Close() error {
+	s.mustBeOwned("Close")
 	s.shut()
+	return nil
+}
+
+// Leftover takes what was pending when the Scheduler was closed, and returns it by
+// deadline. A timer is in the result of one call only, and before Close or Shutdown
+// there is none. The result can be ranged over any number of times; each time takes 32
+// bytes for each timer and O(n log n) time. Until Leftover is called, the Scheduler
+// keeps what was pending, and what its callbacks refer to, reachable; the result may be
+// dropped.
+func (s *Scheduler) Leftover() iter.Seq[Pending] {
 	s.leftover.Lock()
-	defer s.leftover.Unlock()
-	l := Leftover{s, s.leftover.left}
+	left := s.leftover.left
 	s.leftover.left = nil
-	return l
-}
-
-// A Leftover holds the timers that a Scheduler handed back when it was closed. It
-// keeps them, and what their callbacks refer to, reachable. The zero Leftover has
-// none.
-type Leftover struct {
-	s    *Scheduler
-	left []leftover
-}
-
-// All returns the timers, by deadline. It can be called any number of times. Ranging
-// over the result takes 24 bytes for each timer and O(n log n) time.
-func (l Leftover) All() iter.Seq[Pending] {
+	s.leftover.Unlock()
 	return func(yield func(Pending) bool) {
-		n := 0
-		for _, sh := range l.left {
-			n += sh.wheel.Len() + len(sh.fallbacks)
-		}
-		es := make([]timingwheel.Expired[payload], 0, n)
-		for _, sh := range l.left {
-			sh.each(func(e timingwheel.Expired[payload]) {
-				if e.Tag != tagContext { // they go on
-					es = append(es, e)
-				}
-			})
-		}
-		slices.SortFunc(es, func(a, b timingwheel.Expired[payload]) int {
-			return cmp.Compare(a.Deadline, b.Deadline)
-		})
-		for _, e := range es {
-			if !yield(l.s.pendingOf(e)) {
+		for _, e := range byDeadline(left) {
+			if !yield(s.pendingOf(e)) {
 				return
 			}
 		}
 	}
+}
+
+// byDeadline returns what is left over of the shards, without the contexts: they go on.
+func byDeadline(left []leftover) []timingwheel.Expired[payload] {
+	n := 0
+	for _, sh := range left {
+		n += sh.wheel.Len() + len(sh.fallbacks)
+	}
+	es := make([]timingwheel.Expired[payload], 0, n)
+	for _, sh := range left {
+		sh.each(func(e timingwheel.Expired[payload]) {
+			if e.Tag != tagContext {
+				es = append(es, e)
+			}
+		})
+	}
+	slices.SortFunc(es, func(a, b timingwheel.Expired[payload]) int {
+		return cmp.Compare(a.Deadline, b.Deadline)
+	})
+	return es
 }
 
 func (s *Scheduler) pendingOf(e timingwheel.Expired[payload]) Pending {
@@ -102,13 +103,13 @@ func (l *leftover) each(f func(timingwheel.Expired[payload])) {
 	}
 }
 
-// Shutdown ends the Scheduler as Close does, and waits until the callbacks of
-// all timers that have fired have run. It returns ctx's error if that ends
-// first. What was pending is kept for a call of Close to return. When Shutdown
-// has returned nil, no goroutine and no file descriptor of the Scheduler's is
-// left. Called from inside a callback it waits for that callback too, and so for
-// ctx to end.
+// Shutdown does what Close does, and waits until the callbacks of all timers that have
+// fired have run. It returns ctx's error if that ends first. When Shutdown has returned
+// nil, no goroutine and no file descriptor of the Scheduler is left. Called from inside
+// a callback it waits for that callback too, and so for ctx to end. It panics on the
+// [Default] Scheduler.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
+	s.mustBeOwned("Shutdown")
 	s.shut()
 	if s.hand.way == onPoller {
 		// What is ready need not wait for the alarm, which under a virtual clock

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"hash/maphash"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -11,8 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// leftoverOf closes s and returns what it leaves over.
+func leftoverOf(s *Scheduler) iter.Seq[Pending] {
+	s.Close()
+	return s.Leftover()
+}
+
 // closeAll closes s and returns what was pending.
-func closeAll(s *Scheduler) []Pending { return slices.Collect(s.Close().All()) }
+func closeAll(s *Scheduler) []Pending { return slices.Collect(leftoverOf(s)) }
 
 // Close comes to one shard after another. While it waits for one, those that it has
 // yet to come to refuse what the others do.
@@ -60,7 +67,7 @@ func TestClose_CollectsOnDemand(t *testing.T) {
 		require.NoError(t, err)
 	}
 	before := allocated()
-	left := s.Close().All()
+	left := leftoverOf(s)
 	require.Less(t, allocated()-before, uint64(1_000_000), "bytes: a Pending each would be ten times that")
 	for range 2 {
 		var last time.Time

@@ -8,11 +8,24 @@ import (
 )
 
 // defaultScheduler is made when it is first needed, and never closed.
-var defaultScheduler = sync.OnceValue(func() *Scheduler { return New() })
+var defaultScheduler = sync.OnceValue(func() *Scheduler {
+	s := New()
+	s.shared = true
+	return s
+})
+
+// mustBeOwned panics if everybody shares the Scheduler: whoever calls the method would
+// end the timers of packages that know nothing of it.
+func (s *Scheduler) mustBeOwned(method string) {
+	if s.shared {
+		panic("timer: " + method + " of the default Scheduler, which the whole program shares: close one that you have made with New")
+	}
+}
 
 // Default returns the Scheduler that the package-level functions use. It is made
-// on first use, with the defaults of all options. It should not be closed; it
-// holds no goroutine while nothing is pending on it.
+// on first use, with the defaults of all options. The whole program shares it, so
+// nobody can close it: its Close and Shutdown panic. It holds no goroutine while
+// nothing is pending on it.
 //
 // Inside a testing/synctest bubble the package-level functions use package time
 // instead of the default Scheduler, whose timers would not follow the bubble's clock:

@@ -189,3 +189,15 @@ func TestScheduler_InABubble(t *testing.T) {
 		})
 	}
 }
+
+// Whoever could close it would end the timers of packages that know nothing of it.
+func TestDefault_CannotBeClosed(t *testing.T) {
+	s := Default()
+	require.PanicsWithValue(t, "timer: Close of the default Scheduler, which the whole program shares: close one that you have made with New",
+		func() { s.Close() })
+	require.PanicsWithValue(t, "timer: Shutdown of the default Scheduler, which the whole program shares: close one that you have made with New",
+		func() { s.Shutdown(t.Context()) })
+	h, err := s.Start(time.Hour, func() {})
+	require.NoError(t, err, "it goes on")
+	require.True(t, h.Stop())
+}

@@ -294,7 +294,8 @@ func ExampleScheduler_Close() {
 	s := timer.New(timer.WithClock(clk))
 	s.AfterFunc(time.Hour, func() { fmt.Println("flushed") })
 
-	for p := range s.Close().All() {
+	s.Close()
+	for p := range s.Leftover() {
 		fmt.Println("due at", p.Deadline.Format(time.TimeOnly))
 		p.Func()
 	}

@@ -45,7 +45,7 @@ func TestInit_TimerAsAField(t *testing.T) {
 
 	// One that is pending at Close is handed back with its function.
 	peers[0].timeout.Reset(time.Minute)
-	for p := range s.Close().All() {
+	for p := range leftover(s) {
 		p.Func()
 	}
 	require.Equal(t, []string{"a"}, peers[0].ended)

@@ -576,6 +576,7 @@ func TestGuarantee08_MemoryFallsAfterAPeak(t *testing.T) {
 		"fired": func(s *timer.Scheduler, clk *timertest.Clock) { clk.Advance(time.Hour) },
 		"handed back": func(s *timer.Scheduler, clk *timertest.Clock) {
 			s.Close()
+			s.Leftover() // and drop it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

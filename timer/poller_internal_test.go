@@ -361,7 +361,7 @@ func TestPoller_ClosedInTheMiddleOfACascade(t *testing.T) {
 			require.NoError(t, s.Shutdown(context.Background()))
 		}
 		handedBack := 0
-		for range s.Close().All() {
+		for range leftoverOf(s) {
 			handedBack++
 		}
 		require.NoError(t, s.Shutdown(context.Background()))

@@ -26,6 +26,7 @@ type Scheduler struct {
 	system bool // the clock is the system's: time.Since(epoch) reads it best
 	config config
 	limit  *limit // nil: none
+	shared bool   // it is the default one, which nobody may close
 
 	// closed is set once, before the shards are closed: no start is accepted after
 	// another was refused for it.
@@ -43,7 +44,7 @@ type Scheduler struct {
 	// telling counts the goroutines that tell of contexts which have expired.
 	telling latch.Latch
 
-	// leftover is what Close will hand back.
+	// leftover is what was pending at Close, until Leftover takes it.
 	leftover struct {
 		sync.Mutex
 		left []leftover

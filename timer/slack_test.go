@@ -133,7 +133,7 @@ func TestSlack_LeavesDeadlinesAlone(t *testing.T) {
 	got, ok := ctx.Deadline()
 	require.True(t, ok)
 	require.True(t, deadline.Equal(got))
-	for p := range s.Close().All() {
+	for p := range leftover(s) {
 		require.True(t, deadline.Equal(p.Deadline))
 	}
 }

@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"iter"
 	"math"
 	"runtime"
 	"slices"
@@ -37,7 +38,13 @@ func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Ha
 }
 
 // closeAll closes s and returns what was pending.
-func closeAll(s *timer.Scheduler) []timer.Pending { return slices.Collect(s.Close().All()) }
+// leftover closes s and returns what it leaves over.
+func leftover(s *timer.Scheduler) iter.Seq[timer.Pending] {
+	s.Close()
+	return s.Leftover()
+}
+
+func closeAll(s *timer.Scheduler) []timer.Pending { return slices.Collect(leftover(s)) }
 
 // balanced requires that nothing was lost or doubled.
 func balanced(t testing.TB, st timer.Stats) {

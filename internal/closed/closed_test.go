@@ -1,7 +1,9 @@
 package closed_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,22 @@ import (
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )
+
+// Whatever can be closed is closed in one way, and shut down in one way.
+type ends interface {
+	io.Closer
+	Shutdown(ctx context.Context) error
+}
+
+var _ = []ends{
+	(*timer.Scheduler)(nil),
+	(*purgatory.Purgatory[string])(nil),
+	(*idle.Monitor[string])(nil),
+	(*idle.Conns)(nil),
+	(*executor.Pool)(nil),
+	(*executor.Goroutines)(nil),
+	(*executor.Inline)(nil),
+}
 
 // Who closed what can be told apart, and need not be.
 func TestErrClosed_HasOneRoot(t *testing.T) {

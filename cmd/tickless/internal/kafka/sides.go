@@ -61,7 +61,7 @@ func (t *ticklessPurgatory) Left() (waiting, watched, timers int) {
 func (t *ticklessPurgatory) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if _, err := t.p.Shutdown(ctx); err != nil {
+	if err := t.p.Shutdown(ctx); err != nil {
 		return err
 	}
 	return t.s.Shutdown(ctx)

@@ -64,7 +64,8 @@ func (b *tickless) Wakeups() (uint64, bool) { return b.scheduler.Stats().Wakeups
 
 func (b *tickless) Close() (int, error) {
 	pending := 0
-	for range b.scheduler.Close().All() {
+	b.scheduler.Close()
+	for range b.scheduler.Leftover() {
 		pending++
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

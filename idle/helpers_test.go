@@ -1,0 +1,23 @@
+package idle_test
+
+import "github.com/tickless/tickless/idle"
+
+// leftover closes m and returns the things that it leaves over.
+func leftover[T any](m *idle.Monitor[T]) []T {
+	m.Close()
+	var vs []T
+	for e := range m.Leftover() {
+		vs = append(vs, e.Value())
+	}
+	return vs
+}
+
+// openAfterClose closes cs and returns the connections that it leaves open.
+func openAfterClose(cs *idle.Conns) []*idle.Conn {
+	cs.Close()
+	var conns []*idle.Conn
+	for c := range cs.Leftover() {
+		conns = append(conns, c)
+	}
+	return conns
+}
