@@ -43,7 +43,7 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 	m.values[i&chunkMask] = v
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen()
-	s.word |= uint64(grain&MaxGrain)<<grainShift | uint64(tag&MaxTag)<<tagShift | uint64(place)&placeMask
+	s.word |= uint64(grain&freeGrain)<<grainShift | uint64(tag&MaxTag)<<tagShift | uint64(place)&placeMask
 	s.deadline = deadline
 	a.pushBack(b, i, &m.links[i&chunkMask])
 	return Ref{gen: gen, index: i}

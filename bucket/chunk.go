@@ -151,7 +151,7 @@ func (a *Arena[T]) give(i Index, m *memory[T]) {
 	}
 	n := uint32(i >> chunkShift)
 	c := &a.chunks[n]
-	s.live(gen)
+	s.free(gen)
 	m.links[i&chunkMask].next = Index(c.free)
 	c.free = uint16(i&chunkMask) + 1
 	used := c.used - 1

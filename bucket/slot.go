@@ -39,7 +39,8 @@ type body struct {
 	// expiration.
 	deadline int64
 	// word packs generation, grain, tag and place, from the top: see the constants.
-	// In a bucket's sentinel the place is the bucket's load.
+	// In a bucket's sentinel the place is the bucket's load. In a free slot the grain
+	// is freeGrain.
 	word uint64
 }
 
@@ -58,13 +59,16 @@ const (
 	tagShift   = placeBits
 
 	maxGen    = 1<<genBits - 1
-	grainMask = MaxGrain << grainShift
+	grainMask = freeGrain << grainShift
 	placeMask = 1<<placeBits - 1
+
+	// freeGrain marks a free slot.
+	freeGrain = 1<<grainBits - 1
 
 	// MaxTag is the largest tag an entry can carry.
 	MaxTag = 1<<tagBits - 1
 	// MaxGrain is the largest grain an entry can carry.
-	MaxGrain = 1<<grainBits - 1
+	MaxGrain = freeGrain - 1
 	// MaxPlace is the largest place an entry can carry, and the largest load of a
 	// bucket.
 	MaxPlace = placeMask
@@ -73,12 +77,14 @@ const (
 func (s *body) gen() uint64    { return s.word >> genShift }
 func (s *body) tag() uint8     { return uint8(s.word>>tagShift) & MaxTag }
 func (s *body) place() uint32  { return uint32(s.word & placeMask) }
-func (s *body) grain() uint    { return uint(s.word>>grainShift) & MaxGrain }
+func (s *body) grain() uint    { return uint(s.word>>grainShift) & freeGrain }
 func (s *body) live(g uint64)  { s.word = g << genShift }
+func (s *body) free(g uint64)  { s.word = g<<genShift | grainMask }
+func (s *body) isFree() bool   { return s.word&grainMask == grainMask }
 func (s *body) setTag(t uint8) { s.word |= uint64(t&MaxTag) << tagShift }
 
 func (s *body) setGrain(g uint) {
-	s.word = s.word&^grainMask | uint64(g&MaxGrain)<<grainShift
+	s.word = s.word&^grainMask | uint64(g&freeGrain)<<grainShift
 }
 
 func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }

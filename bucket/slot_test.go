@@ -45,7 +45,7 @@ func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
 				require.Zero(t, s.tag())
 				require.Zero(t, s.place())
 				require.Zero(t, s.grain())
-				grain := uint(place) & MaxGrain
+				grain := min(uint(place), MaxGrain)
 				s.setTag(tag)
 				s.setPlace(MaxPlace) // what was there before must not show through
 				s.setGrain(MaxGrain)

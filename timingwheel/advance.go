@@ -88,6 +88,7 @@ func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 			w.arena.Unlink(i)
 			if t := w.tickOf(i); t > w.clock {
 				w.cascaded++
+				w.cascadedOn[level]++
 				w.place(i, t)
 				continue
 			}

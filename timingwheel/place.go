@@ -91,6 +91,9 @@ func (w *Wheel[T]) addLevels(n uint) {
 			queued: make([]uint64, (w.slotMask+64)/64),
 		})
 	}
+	for len(w.cascadedOn) < len(w.levels) {
+		w.cascadedOn = append(w.cascadedOn, 0)
+	}
 }
 
 // bucketOf returns the bucket that entry i was last placed in.

@@ -69,6 +69,8 @@ type Wheel[T any] struct {
 	offer func(b bucket.Bucket, place uint32, expiration int64)
 
 	cascaded uint64
+	// cascadedOn is the same by level, of all levels that were ever made.
+	cascadedOn []uint64
 }
 
 // An Option changes how a wheel works.

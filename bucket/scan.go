@@ -1,0 +1,27 @@
+package bucket
+
+// Slots returns the number of slots that the arena has numbers for: an Index below it
+// may name an entry, and none from it on does.
+func (a *Arena[T]) Slots() uint64 { return uint64(len(a.dir)) << chunkShift }
+
+// Live reports whether i names an entry. It makes the arena's entries accessible by
+// number, to a caller who tries all below Slots, or some of them at random. O(1).
+func (a *Arena[T]) Live(i Index) bool {
+	n := i >> chunkShift
+	if uint64(i) >= a.Slots() || a.dir[n] == nil || uint16(i&chunkMask) >= a.chunks[n].fresh {
+		return false
+	}
+	s := &a.dir[n].bodies[i&chunkMask]
+	return s.gen() != 0 && !s.isFree()
+}
+
+// SkipTo returns the first index from i on whose slot is in memory, or Slots if there
+// is none: chunks that were given back are passed over at once.
+func (a *Arena[T]) SkipTo(i uint64) uint64 {
+	for n := i >> chunkShift; n < uint64(len(a.dir)); n++ {
+		if a.dir[n] != nil {
+			return max(i, n<<chunkShift)
+		}
+	}
+	return a.Slots()
+}

@@ -1,0 +1,78 @@
+package timingwheel
+
+import (
+	"math/bits"
+
+	"github.com/tickless/tickless/bucket"
+)
+
+// An Entry is what a wheel keeps of one value, as [Wheel.At] and [Wheel.Scan] show it.
+type Entry[T any] struct {
+	ID ID
+	Expired[T]
+	// Level is the level that the entry was last placed on.
+	Level int
+}
+
+// Places returns the number of places that the wheel has numbers for. Each entry has
+// one, for as long as it is in the wheel.
+func (w *Wheel[T]) Places() uint64 { return w.arena.Slots() }
+
+// At returns the entry in a place, or false if there is none. With it a caller can
+// look at a few entries of very many. O(1).
+func (w *Wheel[T]) At(place uint64) (e Entry[T], ok bool) {
+	i := bucket.Index(place)
+	if place >= w.arena.Slots() || !w.arena.Live(i) {
+		return e, false
+	}
+	e = Entry[T]{w.arena.Ref(i), w.expired(i), int(w.arena.Place(i) >> w.slotBits)}
+	e.Value = w.arena.Value(i)
+	return e, true
+}
+
+// Scan calls f for the entries in n places, from one on, and returns the place to go
+// on from, or false if there are no more. The wheel may be used between two calls, so
+// that a caller with a lock need not hold it for long: an entry that is there all the
+// while is met once, one that comes or goes may be missed. f must not call the wheel.
+// O(n + levels + memory given back).
+func (w *Wheel[T]) Scan(place uint64, n int, f func(e Entry[T])) (next uint64, more bool) {
+	place = w.arena.SkipTo(place)
+	end := min(place+uint64(n), w.arena.Slots())
+	for ; place < end; place++ {
+		if e, ok := w.At(place); ok {
+			f(e)
+		}
+	}
+	return place, place < w.arena.Slots()
+}
+
+// LevelStats describes one level of a wheel.
+type LevelStats struct {
+	// Slot is the length of a slot, in the caller's unit of time.
+	Slot int64
+	// Slots is the number of slots. Queued are those that have had entries since they
+	// last expired.
+	Slots, Queued int
+	// Cascaded is how many times an entry of the level was placed again because its
+	// bucket expired before it was due.
+	Cascaded uint64
+}
+
+// Level returns what there is to say about level n, or false if it was never made.
+// O(slots / 64).
+func (w *Wheel[T]) Level(n int) (LevelStats, bool) {
+	if n < 0 || n >= len(w.cascadedOn) {
+		return LevelStats{}, false
+	}
+	s := LevelStats{
+		Slot:     w.ticks.time(1<<(uint(n)*w.slotBits) + w.ticks.phase),
+		Slots:    int(w.slotMask) + 1,
+		Cascaded: w.cascadedOn[n],
+	}
+	if n < len(w.levels) {
+		for _, word := range w.levels[n].queued {
+			s.Queued += bits.OnesCount64(word)
+		}
+	}
+	return s, true
+}

@@ -1,0 +1,116 @@
+package timingwheel
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// checkScan fails unless a scan meets every entry once, by the name that it has.
+func checkScan[T any](tb testing.TB, w *Wheel[T]) {
+	tb.Helper()
+	met := make(map[ID]Entry[T], w.Len())
+	more := true
+	for place := uint64(0); more; {
+		place, more = w.Scan(place, 700, func(e Entry[T]) {
+			if _, twice := met[e.ID]; twice {
+				tb.Fatalf("a scan meets an entry of deadline %d twice", e.Deadline)
+			}
+			met[e.ID] = e
+		})
+	}
+	for id, e := range met {
+		deadline, ok := w.Deadline(id)
+		if tag, _ := w.Tag(id); !ok || deadline != e.Deadline || tag != e.Tag {
+			tb.Fatalf("a scan meets an entry of deadline %d and tag %d, and the wheel has %d, %v and %d", e.Deadline, e.Tag, deadline, ok, tag)
+		}
+	}
+	if len(met) != w.Len() {
+		tb.Fatalf("a scan meets %d entries of %d", len(met), w.Len())
+	}
+}
+
+func TestWheelScan_WhileEntriesComeAndGo(t *testing.T) {
+	w, err := New[int](1, 8, 0)
+	require.NoError(t, err)
+	const n = 5000
+	ids := make([]ID, n)
+	for i := range ids {
+		ids[i], _ = w.Add(int64(1000+i), i)
+	}
+	// All odd ones leave and others come, between any two calls.
+	met := make(map[int]int)
+	gone, more := 1, true
+	for place := uint64(0); more; {
+		place, more = w.Scan(place, 100, func(e Entry[int]) { met[e.Value]++ })
+		for range 80 {
+			if gone < n {
+				_, ok := w.Remove(ids[gone])
+				require.True(t, ok)
+				w.Add(5000, n+gone)
+				gone += 2
+			}
+		}
+	}
+	for i := range n {
+		if i%2 == 0 {
+			require.Equal(t, 1, met[i], "entry %d was there all the while", i)
+		}
+		require.LessOrEqual(t, met[i], 1)
+	}
+}
+
+func TestWheelScan_MemoryGivenBack(t *testing.T) {
+	w, err := New[int](1, 8, 0)
+	require.NoError(t, err)
+	var ids []ID
+	for i := range 20_000 {
+		id, _ := w.Add(int64(1000+i), i)
+		ids = append(ids, id)
+	}
+	for _, id := range ids[:len(ids)-1] {
+		w.Remove(id)
+	}
+	var met []int
+	calls, more := 0, true
+	for place := uint64(0); more; calls++ {
+		place, more = w.Scan(place, 1024, func(e Entry[int]) { met = append(met, e.Value) })
+	}
+	require.Equal(t, []int{19_999}, met)
+	require.Less(t, calls, 8, "what was given back is not looked at")
+	_, ok := w.At(math.MaxUint64)
+	require.False(t, ok)
+}
+
+func TestWheelLevel(t *testing.T) {
+	w, err := New[string](10, 4, 0)
+	require.NoError(t, err)
+	_, ok := w.Level(0)
+	require.False(t, ok, "not made yet")
+	w.Add(30, "next")
+	w.Add(70, "later")
+	w.Add(230, "last")
+	w.Add(240, "last too")
+	level := func(n int) LevelStats {
+		s, ok := w.Level(n)
+		require.True(t, ok)
+		return s
+	}
+	require.Equal(t, LevelStats{Slot: 10, Slots: 4, Queued: 1}, level(0))
+	require.Equal(t, LevelStats{Slot: 40, Slots: 4, Queued: 1}, level(1))
+	require.Equal(t, LevelStats{Slot: 160, Slots: 4, Queued: 1}, level(2))
+	_, ok = w.Level(3)
+	require.False(t, ok)
+	_, ok = w.Level(-1)
+	require.False(t, ok)
+
+	out := make([]Expired[string], 8)
+	n, _ := w.Advance(235, out)
+	require.Equal(t, 3, n)
+	require.Equal(t, LevelStats{Slot: 160, Slots: 4, Cascaded: 1}, level(2))
+	require.Equal(t, 1, level(0).Queued)
+	w.Advance(240, out)
+	require.True(t, w.Release())
+	require.Equal(t, LevelStats{Slot: 160, Slots: 4, Cascaded: 1}, level(2), "counts outlive the memory")
+}
