@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 )
 
 // An Option sets up any executor of this package.
@@ -24,6 +26,7 @@ type poolConfig struct {
 	maxWorkers int // 0: unbounded
 	queue      int // 0: unbounded
 	overload   Overload
+	labels     context.Context // with the labels, nil: none
 }
 
 type option func(*config)
@@ -96,6 +99,16 @@ func WithOverload(policy Overload) PoolOption {
 		panic(fmt.Sprintf("executor: WithOverload: the policy must be Block, CallerRuns or Reject, got %d", int(policy)))
 	}
 	return poolOption(func(c *poolConfig) { c.overload = policy })
+}
+
+// WithLabels sets profiler labels of the goroutines on which a [Pool] runs callbacks,
+// so that profiles tell whose callbacks they are. A label that a callback sets with
+// [pprof.SetGoroutineLabels] may stay until the goroutine ends. The default is none:
+// a worker has the labels of the goroutine that has started it.
+func WithLabels(labels pprof.LabelSet) PoolOption {
+	return poolOption(func(c *poolConfig) {
+		c.labels = pprof.WithLabels(context.Background(), labels)
+	})
 }
 
 func newConfig(opts []Option) config {

@@ -31,8 +31,9 @@ type Pool struct {
 
 	base, max, bound int
 	overload         Overload
-	onLook           func() // nil, or see callback.OnLook
-	start            func() // p.work as a value: a go statement on it allocates nothing
+	onLook           func()          // nil, or see callback.OnLook
+	labels           context.Context // of workers, nil: none
+	start            func()          // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
 	// Guarded by mu.
@@ -69,6 +70,7 @@ func NewPool(opts ...PoolOption) *Pool {
 		max:      c.maxWorkers,
 		bound:    c.queue,
 		overload: c.overload,
+		labels:   c.labels,
 		limit:    c.workers,
 		done:     make(chan struct{}),
 	}

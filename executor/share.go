@@ -1,6 +1,11 @@
 package executor
 
-import "go.uber.org/atomic"
+import (
+	"context"
+	"runtime/pprof"
+
+	"go.uber.org/atomic"
+)
 
 // A Share holds callbacks that the goroutine which submitted them will run itself.
 type Share struct {
@@ -49,9 +54,15 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 // Call Run exactly once for each Share that Pool.Share returns. The zero Share does
 // nothing.
 func (s Share) Run() {
-	if s.p != nil {
-		s.p.runShare(s.first, s.rest)
+	if s.p == nil {
+		return
 	}
+	if s.p.labels != nil {
+		s.p.label()
+		// It may be anybody's goroutine. What labels it had cannot be found out.
+		defer pprof.SetGoroutineLabels(context.Background())
+	}
+	s.p.runShare(s.first, s.rest)
 }
 
 // runShare runs first and what is left of a share, which may be nil; and then what

@@ -1,5 +1,7 @@
 package executor
 
+import "runtime/pprof"
+
 // startLocked counts in the workers that the queue needs now and arms the
 // watchdog if some callbacks must wait. The caller passes the result to spawn
 // once it has released the lock.
@@ -21,8 +23,16 @@ func (p *Pool) spawn(n int) {
 	}
 }
 
+// label gives the goroutine the pool's labels.
+func (p *Pool) label() {
+	if p.labels != nil {
+		pprof.SetGoroutineLabels(p.labels)
+	}
+}
+
 // work is a worker's goroutine.
 func (p *Pool) work() {
+	p.label()
 	p.mu.Lock()
 	p.starting--
 	p.runLocked(nil)

@@ -9,7 +9,7 @@ import (
 
 // defaultScheduler is made when it is first needed, and never closed.
 var defaultScheduler = sync.OnceValue(func() *Scheduler {
-	s := New()
+	s := New(WithName("default"))
 	s.shared = true
 	return s
 })

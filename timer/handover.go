@@ -3,6 +3,7 @@ package timer
 import (
 	"context"
 	"runtime/debug"
+	"runtime/pprof"
 	"sync"
 
 	"github.com/tickless/tickless/executor"
@@ -103,6 +104,9 @@ func newExecutor(c *config, onLook func()) ownExecutor {
 	var opts []executor.PoolOption
 	for _, o := range handler {
 		opts = append(opts, o)
+	}
+	if c.name != "" {
+		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
 	}
 	pool := executor.NewPool(opts...)
 	callback.OnLook(pool, onLook)

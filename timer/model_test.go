@@ -172,7 +172,7 @@ func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 		k++
 	}
 	if last := after(deadline, max(slack, 0)) / tick; last > k {
-		for p := int64(1) << 31; p > 1; p >>= 1 {
+		for p := int64(1) << 30; p > 1; p >>= 1 {
 			if t := (k-1)/p*p + p; t > 0 && t <= last { // the first of its multiples
 				k = t
 				break

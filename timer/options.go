@@ -33,6 +33,8 @@ type config struct {
 	onPanic    func(v any, stack []byte)
 	clock      clock.Clock // nil: the system's
 	slack      slack
+	name       string
+	origins    int // 0: none
 }
 
 // slack is how late timers may fire: a share of their delays, from least to most.

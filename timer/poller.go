@@ -68,7 +68,7 @@ type poller struct {
 
 	late struct {
 		sync.Mutex
-		*Lateness // of the timers that the poller has fired; nil if there are none
+		*Histogram // of the timers that the poller has fired; nil if there are none
 	}
 
 	// All below belongs to whoever is awake.
@@ -384,8 +384,8 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 func (p *poller) recordLateness(expired []timingwheel.Expired[payload], now int64) {
 	p.late.Lock()
 	defer p.late.Unlock()
-	if p.late.Lateness == nil {
-		p.late.Lateness = new(Lateness)
+	if p.late.Histogram == nil {
+		p.late.Histogram = new(Histogram)
 	}
 	for i := range expired {
 		p.late.record(time.Duration(now - expired[i].Due))
@@ -524,8 +524,8 @@ func (p *poller) shutdown(ctx context.Context) error {
 
 func (p *poller) stats(st *Stats) {
 	p.late.Lock()
-	if p.late.Lateness != nil {
-		st.Lateness.merge(p.late.Lateness)
+	if p.late.Histogram != nil {
+		st.Lateness.merge(p.late.Histogram)
 	}
 	p.late.Unlock()
 	p.mu.Lock()

@@ -34,6 +34,8 @@ type Scheduler struct {
 
 	shards shards
 	trim   trimmer
+	// origins are notes of where timers were started; nil if nobody asked for them.
+	origins *origins
 
 	// queue holds the buckets of all shards that have timers in them, and only
 	// those, by expiration.
@@ -107,6 +109,7 @@ func New(opts ...Option) *Scheduler {
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
 	s.shards.init(s)
 	s.trim.s = s
+	s.origins = newOrigins(c.origins, c.shards)
 	if c.maxPending > 0 {
 		s.limit = newLimit(c.maxPending, c.shards)
 	}
@@ -115,6 +118,7 @@ func New(opts ...Option) *Scheduler {
 		s.hand.backlog.limit = s.limit
 	}
 	s.poller.init(s)
+	s.register()
 	return s
 }
 

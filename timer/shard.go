@@ -182,6 +182,9 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 		// moved the wheel past this deadline, while this one was on its way to
 		// the lock.
 		if id, ok := sh.wheel.AddWithin(deadlineAfter(now, d), int64(slack), p, tag); ok {
+			if sh.s.origins != nil {
+				sh.s.origins.noteLocked(sh, id)
+			}
 			return id, nil
 		}
 	}

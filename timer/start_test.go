@@ -452,7 +452,7 @@ func TestScheduler_BucketsEmptiedByStopsWakeOnceAtMost(t *testing.T) {
 }
 
 func TestStats_Lateness(t *testing.T) {
-	var l timer.Lateness
+	var l timer.Histogram
 	require.Zero(t, l.Quantile(0.5))
 	require.Zero(t, l.Mean())
 	s, clk := virtual(t, timer.WithTick(time.Second))

@@ -1,11 +1,5 @@
 package timer
 
-import (
-	"math"
-	"math/bits"
-	"time"
-)
-
 // Stats are counts since the Scheduler was made. At every quiet moment
 //
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
@@ -48,7 +42,7 @@ type Stats struct {
 	// Cascaded counts the moves of a timer to a lower level of its wheel.
 	Cascaded uint64
 	// Lateness is how long after its deadline each timer fired.
-	Lateness Lateness
+	Lateness Histogram
 }
 
 func (s *Stats) add(n *counts) {
@@ -68,85 +62,4 @@ type counts struct {
 	// atOnce counts those fired that were due when they were started or reset. The
 	// lateness of the others is kept by the poller, which has fired them.
 	atOnce uint64
-}
-
-// Lateness is a histogram of durations. Its buckets are an eighth of a power of
-// two wide, so that a quantile is at most 12.5 percent above the true one.
-type Lateness struct {
-	max    time.Duration
-	counts [latenessBuckets]uint64
-	total  uint64
-	sum    float64
-}
-
-const (
-	latenessSub     = 3
-	latenessBuckets = (64 - latenessSub) << latenessSub
-)
-
-func (l *Lateness) record(d time.Duration) { l.recordMany(d, 1) }
-
-func (l *Lateness) recordMany(d time.Duration, n uint64) {
-	d = max(d, 0)
-	l.max = max(l.max, d)
-	l.total += n
-	l.sum += float64(d) * float64(n)
-	l.counts[latenessBucket(d)] += n
-}
-
-// latenessBucket maps durations below 8 ns to themselves, and others by their
-// highest bit and the three bits below it.
-func latenessBucket(d time.Duration) int {
-	u := uint64(d)
-	shift := max(bits.Len64(u)-latenessSub-1, 0)
-	return shift<<latenessSub + int(u>>shift)
-}
-
-// latenessLimit is the largest duration in a bucket.
-func latenessLimit(bucket int) time.Duration {
-	if bucket < 2<<latenessSub {
-		return time.Duration(bucket)
-	}
-	shift := bucket>>latenessSub - 1
-	top := uint64(bucket&(1<<latenessSub-1) + 1<<latenessSub)
-	return time.Duration((top+1)<<shift - 1)
-}
-
-func (l *Lateness) merge(o *Lateness) {
-	l.max = max(l.max, o.max)
-	l.total += o.total
-	l.sum += o.sum
-	for i, n := range o.counts {
-		l.counts[i] += n
-	}
-}
-
-// Count returns the number of durations recorded.
-func (l Lateness) Count() uint64 { return l.total }
-
-// Max returns the largest duration, zero if there is none.
-func (l Lateness) Max() time.Duration { return l.max }
-
-// Mean returns the average, zero if there is none.
-func (l Lateness) Mean() time.Duration {
-	if l.total == 0 {
-		return 0
-	}
-	return time.Duration(l.sum / float64(l.total))
-}
-
-// Quantile returns a duration that a share q of all durations does not exceed, or
-// zero if there are none. A q below 0 or NaN counts as 0, one above 1 as 1.
-func (l Lateness) Quantile(q float64) time.Duration {
-	rank := uint64(1)
-	if q > 0 {
-		rank = max(rank, uint64(math.Ceil(min(q, 1)*float64(l.total))))
-	}
-	var seen uint64
-	for i, n := range l.counts {
-		if seen += n; n > 0 && seen >= rank {
-			return min(latenessLimit(i), l.max)
-		}
-	}
-	return l.max
 }

@@ -1,0 +1,214 @@
+package timer
+
+import (
+	"iter"
+	"math/rand/v2"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// A Kind says what a pending timer is for.
+type Kind string
+
+// The kinds of timers.
+const (
+	KindFunc     Kind = "func"     // of Start, AfterFunc or Init: Function says which
+	KindChannel  Kind = "channel"  // of NewTimer or After
+	KindTicker   Kind = "ticker"   // of NewTicker or Tick
+	KindJob      Kind = "job"      // of Every or Schedule
+	KindKeyed    Kind = "keyed"    // of a Keyed
+	KindContext  Kind = "context"  // of WithTimeout or WithDeadline, once somebody waits
+	KindDeadline Kind = "deadline" // of a Deadline, once somebody waits
+	KindSleep    Kind = "sleep"    // of Sleep
+)
+
+// A PendingTimer describes a timer that is pending.
+type PendingTimer struct {
+	// Due is when it is to fire: its deadline, with its slack.
+	Due  time.Time
+	Kind Kind
+
+	pc     uintptr
+	origin *[originDepth]uintptr
+}
+
+// Function returns the name of the callback's function, as package runtime gives it,
+// or "" for a timer without a callback.
+func (p PendingTimer) Function() string { return functionName(p.pc) }
+
+func functionName(pc uintptr) string {
+	if pc == 0 {
+		return ""
+	}
+	if f := runtime.FuncForPC(pc); f != nil {
+		return f.Name()
+	}
+	return "unknown"
+}
+
+// Origin returns the function, the file and the line that started the timer, the
+// first outside of this package. It reports false unless [WithOrigins] has chosen the
+// timer.
+func (p PendingTimer) Origin() (runtime.Frame, bool) {
+	if p.origin == nil {
+		return runtime.Frame{}, false
+	}
+	return originFrame(p.origin[:]), true
+}
+
+// pendingPlaces is how many places of a shard's wheel are looked at in one hold of
+// its lock.
+const pendingPlaces = 512
+
+// PendingTimers returns the timers that are pending, in no order, without those that
+// have fallen back to package time. A timer that is started, stopped or moved
+// meanwhile may be missing, and a ticker may come twice. No lock is held while the
+// loop's body runs, and none for longer than it takes to look at 512 timers. O(n).
+func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
+	return func(yield func(PendingTimer) bool) {
+		batch := make([]PendingTimer, 0, pendingPlaces)
+		for sh := range s.shards.made() {
+			origins := s.origins.of(sh)
+			more := true
+			for place := uint64(0); more; {
+				batch = batch[:0]
+				sh.mu.Lock()
+				place, more = sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
+					batch = append(batch, s.describe(e, origins))
+				})
+				sh.mu.Unlock()
+				for _, p := range batch {
+					if !yield(p) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// SamplePending returns n of the pending timers, chosen at random and in no order, or
+// all if there are no more: what most of very many are can be seen in a few
+// thousands. It does not hold a lock for longer than PendingTimers does. O(n + shards).
+func (s *Scheduler) SamplePending(n int) []PendingTimer {
+	var out []PendingTimer
+	s.sample(n, func(sh *shard) func(timingwheel.Entry[payload]) {
+		origins := s.origins.of(sh)
+		return func(e timingwheel.Entry[payload]) { out = append(out, s.describe(e, origins)) }
+	})
+	return out
+}
+
+// sample calls what visit returns for a shard with n of all pending timers, chosen at
+// random, or with all if there are no more, under the shard's lock. It returns how
+// many timers there are, and how many it has chosen.
+func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Entry[payload])) (total, chosen int) {
+	total = s.Len()
+	for sh := range s.shards.made() {
+		f := visit(sh)
+		counted := func(e timingwheel.Entry[payload]) {
+			chosen++
+			f(e)
+		}
+		sh.mu.Lock()
+		size := sh.wheel.Len()
+		sh.mu.Unlock()
+		if total <= n {
+			sh.scanAll(counted)
+			continue
+		}
+		// A share of n, rounded up or down at random, so that small shards count as
+		// much as they should.
+		share := float64(n) * float64(size) / float64(total)
+		want := int(share)
+		if rand.Float64() < share-float64(want) {
+			want++
+		}
+		sh.sample(want, counted)
+	}
+	return total, chosen
+}
+
+// scanAll calls f with each timer of the shard, with the lock held.
+func (sh *shard) scanAll(f func(timingwheel.Entry[payload])) {
+	more := true
+	for place := uint64(0); more; {
+		sh.mu.Lock()
+		place, more = sh.wheel.Scan(place, pendingPlaces, f)
+		sh.mu.Unlock()
+	}
+}
+
+// sample calls f with n timers of the shard, with the lock held: each place is as
+// likely as any other.
+func (sh *shard) sample(n int, f func(timingwheel.Entry[payload])) {
+	const perHold = 256
+	// Where few of very many places are taken, most looks find nothing.
+	for tries := 64 * n; n > 0 && tries > 0; {
+		sh.mu.Lock()
+		places := sh.wheel.Places()
+		for range perHold {
+			tries--
+			if n == 0 || places == 0 {
+				break
+			}
+			if e, ok := sh.wheel.At(rand.Uint64N(places)); ok {
+				n--
+				f(e)
+			}
+		}
+		sh.mu.Unlock()
+		if places == 0 {
+			return
+		}
+	}
+}
+
+// describe is called with the shard's lock held.
+func (s *Scheduler) describe(e timingwheel.Entry[payload], origins map[timingwheel.ID]*[originDepth]uintptr) PendingTimer {
+	kind, pc := e.Value.describe(e.Tag)
+	return PendingTimer{Due: s.at(e.Due), Kind: kind, pc: pc, origin: origins[e.ID]}
+}
+
+// described is implemented by the owners of nodes.
+type described interface {
+	// describe returns what the timer is for, and the code of its callback.
+	describe() (Kind, uintptr)
+}
+
+// describe returns what a timer is for, and the code of its callback.
+func (p payload) describe(tag uint8) (Kind, uintptr) {
+	switch tag {
+	case tagFunc:
+		return KindFunc, p.code()
+	case tagChan:
+		return KindChannel, 0
+	case tagArg:
+		return KindFunc, (*Timer)(p.p).p.code()
+	case tagContext:
+		return KindContext, 0
+	}
+	return p.node().owner.(described).describe()
+}
+
+// code returns where the code of a func value begins: in the first word of what it
+// points to.
+func (p payload) code() uintptr {
+	if p.p == nil {
+		return 0
+	}
+	return *(*uintptr)(p.p)
+}
+
+// codeOf is code for any func value.
+func codeOf[F any](f F) uintptr { return payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))}.code() }
+
+func (t *Ticker) describe() (Kind, uintptr)   { return KindTicker, 0 }
+func (d *Deadline) describe() (Kind, uintptr) { return KindDeadline, 0 }
+func (z *sleeper) describe() (Kind, uintptr)  { return KindSleep, 0 }
+func (j *Job) describe() (Kind, uintptr)      { return KindJob, codeOf(j.f) }
+
+func (e *keyedEntry[K, V]) describe() (Kind, uintptr) { return KindKeyed, codeOf(e.keyed.f) }
