@@ -44,10 +44,6 @@ type Project struct {
 	changes []Change
 }
 
-// ErrSeveralModules is returned for patterns that match packages of more than one
-// module.
-var ErrSeveralModules = errors.New("the packages are of several modules")
-
 // Load loads the packages of the module that the patterns are in, and analyzes
 // them. It runs the go command, which compiles what the module depends on.
 func Load(ctx context.Context, cfg Config) (*Project, error) {
@@ -65,7 +61,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := compileErrors(loaded); err != nil {
+	if err := compileErrors(loaded, module.Dir); err != nil {
 		return nil, err
 	}
 	opts := cfg.Options
@@ -153,9 +149,12 @@ func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 // matched returns the paths of the packages that the patterns match, and their
 // module.
 func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module, error) {
+	if err := cfg.check(); err != nil {
+		return nil, nil, err
+	}
 	list, err := packages.Load(cfg.packages(ctx, packages.NeedName|packages.NeedModule|packages.NeedFiles), cfg.Patterns...)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cfg.explain(ctx, err)
 	}
 	named := make(map[string]bool)
 	var module *packages.Module
@@ -164,10 +163,13 @@ func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module
 			continue
 		}
 		if len(pkg.Errors) > 0 {
-			return nil, nil, pkg.Errors[0]
+			return nil, nil, cfg.explain(ctx, errors.New(message(pkg.Errors[0], "")))
 		}
-		if pkg.Module == nil || !pkg.Module.Main {
-			return nil, nil, fmt.Errorf("package %s is of no module that is worked on", pkg.PkgPath)
+		switch {
+		case pkg.Module == nil:
+			return nil, nil, fmt.Errorf("package %s is of no module, but of the standard library", pkg.PkgPath)
+		case !pkg.Module.Main:
+			return nil, nil, fmt.Errorf("package %s is of module %s, which is not worked on here", pkg.PkgPath, pkg.Module.Path)
 		}
 		if module != nil && module.Dir != pkg.Module.Dir {
 			return nil, nil, fmt.Errorf("%w: %s and %s", ErrSeveralModules, module.Path, pkg.Module.Path)
@@ -202,25 +204,6 @@ func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
 
 // isTestMain reports whether a package is the program that go test makes up.
 func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
-
-// compileErrors returns the first errors of packages that do not compile. An error of
-// what they import comes before those that it causes.
-func compileErrors(pkgs []*packages.Package) error {
-	var errs []error
-	seen := make(map[string]bool)
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
-		for _, e := range pkg.Errors {
-			if text := e.Error(); !seen[text] && len(errs) < 10 {
-				seen[text] = true
-				errs = append(errs, e)
-			}
-		}
-	})
-	if len(errs) == 0 {
-		return nil
-	}
-	return fmt.Errorf("the module does not compile:\n%w", errors.Join(errs...))
-}
 
 // convert chooses of each package the variant with the most files, which is the one
 // with its tests.

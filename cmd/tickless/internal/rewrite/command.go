@@ -82,6 +82,10 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 	if cmd.Context().Err() != nil {
 		return cli.ErrInterrupted // by then nothing has been written
 	}
+	var wrong *project.ArgumentError
+	if errors.As(err, &wrong) {
+		return cli.UsageError{Err: err}
+	}
 	if err != nil {
 		return err
 	}

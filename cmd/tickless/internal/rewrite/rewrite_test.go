@@ -23,6 +23,8 @@ func TestMigrate_CalledWrongly(t *testing.T) {
 		{Args: []string{"--diff", "--fix"}, Want: "--diff or --fix"},
 		{Args: []string{"--diff", "--json"}, Want: "--diff or --json"},
 		{Args: []string{"--tests=maybe"}, Want: "maybe"},
+		{Args: []string{"rewrite_test.go"}, Want: "rewrite_test.go is a file"},
+		{Args: []string{"-C", "missing"}, Want: "there is no folder missing"},
 	})
 }
 

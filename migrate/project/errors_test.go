@@ -1,0 +1,79 @@
+package project_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tickless/tickless/migrate/project"
+)
+
+// loadError returns what Load says to be wrong.
+func loadError(t *testing.T, dir string, patterns ...string) error {
+	t.Helper()
+	_, err := project.Load(t.Context(), project.Config{Dir: dir, Patterns: patterns, Env: env()})
+	if err == nil {
+		t.Fatalf("%q in %s: no error", patterns, dir)
+	}
+	return err
+}
+
+// Each error of a module that does not compile is told once, by the type checker and
+// not by the compiler too, for the package and not for its test too.
+func TestProject_CompileErrors(t *testing.T) {
+	const mod = "module example.com/m\n\ngo 1.25\n"
+	const test = "package m\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { f() }\n"
+	for _, tt := range []struct{ name, src, want string }{
+		{"types", "package m\n\nvar x int = \"\"\n\nfunc f() { g() }\n", "m.go:3:13: cannot use \"\" (untyped string constant) as int value in variable declaration\nm.go:5:12: undefined: g"},
+		{"syntax", "package m\n\nfunc f( {\n", "m.go:3:9: expected ')', found '{'"},
+		{"a package that is missing", "package m\n\nimport \"none\"\n\nfunc f() { none.F() }\n", "m.go:3:8: package none is not in std"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := write(t, map[string]string{"go.mod": mod, "m.go": tt.src, "m_test.go": test, "user/u.go": "package user\n\nimport _ \"example.com/m\"\n"})
+			want := "the module does not compile:\n" + tt.want
+			err := loadError(t, dir, "./...")
+			if text, _, _ := strings.Cut(err.Error(), " (/"); text != want { // where package std is
+				t.Errorf("%q\nwant %q", err, want)
+			}
+		})
+	}
+}
+
+func TestProject_CalledWrongly(t *testing.T) {
+	dir := write(t, map[string]string{
+		"go.mod":       "module example.com/m\n\ngo 1.25\n",
+		"m.go":         "package m\n",
+		"dot.go/m.go":  "package dot\n",
+		"other/go.mod": "module example.com/other\n\ngo 1.25\n",
+	})
+	outside := t.TempDir()
+	for _, tt := range []struct {
+		dir, pattern, want string
+		argument           bool
+	}{
+		{dir, "m.go", "m.go is a file: name packages, such as ./...", true},
+		{dir, filepath.Join(dir, "m.go"), filepath.Join(dir, "m.go") + " is a file: name packages, such as ./...", true},
+		{filepath.Join(dir, "none"), "./...", "there is no folder " + filepath.Join(dir, "none"), true},
+		{filepath.Join(dir, "m.go"), "./...", filepath.Join(dir, "m.go") + " is not a folder", true},
+		{dir, "./none", "stat " + filepath.Join(dir, "none") + ": directory not found", false},
+		{dir, "fmt", "package fmt is of no module, but of the standard library", false},
+		{filepath.Join(dir, "other"), "./...", "no packages match ./...", false},
+		{outside, "./...", "there is no go.mod file in " + outside + ", nor in any folder above", false},
+		{outside, "", "there is no go.mod file in " + outside + ", nor in any folder above", false},
+	} {
+		var argument *project.ArgumentError
+		err := loadError(t, tt.dir, tt.pattern)
+		if err.Error() != tt.want || errors.As(err, &argument) != tt.argument {
+			t.Errorf("%s in %s: %q, want %q", tt.pattern, tt.dir, err, tt.want)
+		}
+	}
+	if _, err := project.Load(t.Context(), project.Config{Dir: dir, Patterns: []string{"./dot.go"}, Env: env()}); err != nil {
+		t.Errorf("a folder whose name ends in .go: %v", err)
+	}
+
+	t.Setenv("PATH", t.TempDir())
+	if err := loadError(t, dir, "./..."); err.Error() != "there is no go command in PATH" {
+		t.Errorf("without the go command: %q", err)
+	}
+}
