@@ -165,6 +165,10 @@ func (p *program) visitCall(n *ast.CallExpr) {
 			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), neverStopped)
 			continue
 		}
+		if p.finalized(n) {
+			p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "runtime.SetFinalizer compares its type with the finalizer's")
+			continue
+		}
 		p.flow(dst, pt, n.Args[i])
 		if third != "" && isBox(pt) {
 			if from := p.typeOf(n.Args[i]); from != nil && mentions(from) {
@@ -208,6 +212,12 @@ func (p *program) printed(n *ast.CallExpr, sig *types.Signature, i int) bool {
 		return false
 	}
 	return true
+}
+
+// finalized reports whether a call is one of runtime.SetFinalizer.
+func (p *program) finalized(n *ast.CallExpr) bool {
+	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
+	return ok && qualified(p.pkg.Info, sel, "runtime") == "SetFinalizer"
 }
 
 func paramType(sig *types.Signature, i int, spread bool) types.Type {

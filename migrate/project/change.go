@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,10 +85,11 @@ func (p *Project) WriteDiff(w io.Writer) error {
 	return nil
 }
 
-// Fix writes the files. It stops at the first that cannot be written, or that was
-// changed since it was loaded.
+// Fix writes the files, or none of them: if one was changed since it was loaded, or
+// cannot be written. Then those that were written are put back.
 func (p *Project) Fix() error {
-	for _, c := range p.changes {
+	modes := make([]os.FileMode, len(p.changes))
+	for i, c := range p.changes {
 		now, err := os.ReadFile(c.Name)
 		if err != nil {
 			return err
@@ -99,9 +101,19 @@ func (p *Project) Fix() error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(c.Name, c.New, info.Mode().Perm()); err != nil {
-			return err
+		modes[i] = info.Mode().Perm()
+	}
+	for i, c := range p.changes {
+		err := os.WriteFile(c.Name, c.New, modes[i])
+		if err == nil {
+			continue
 		}
+		for j, c := range p.changes[:i+1] {
+			if backErr := os.WriteFile(c.Name, c.Old, modes[j]); backErr != nil && j < i {
+				err = errors.Join(err, fmt.Errorf("%s stays rewritten: %w", c.Name, backErr))
+			}
+		}
+		return err
 	}
 	return nil
 }

@@ -197,3 +197,24 @@ func (c *conn) start() { c.t = time.AfterFunc(1, func() { C.one() }) }
 		"d.go:5 time.AfterFunc":  "the file uses cgo (c.go:8)",
 	})
 }
+
+// Fix writes all files or none.
+func TestProject_FixAllOrNothing(t *testing.T) {
+	const src = "package m\n\nimport \"time\"\n\nfunc %s() { time.AfterFunc(1, nil) }\n"
+	dir := write(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.25\n",
+		"a.go":   fmt.Sprintf(src, "a"),
+		"b.go":   fmt.Sprintf(src, "b"),
+	})
+	p := load(t, dir, migrate.Options{}, "./...")
+	changed := filepath.Join(dir, "b.go")
+	if err := os.WriteFile(changed, []byte("package m\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Fix(); err == nil || err.Error() != changed+" was changed meanwhile" {
+		t.Errorf("a file was changed: %v", err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "a.go")); err != nil || string(text) != fmt.Sprintf(src, "a") {
+		t.Errorf("the other file is %q, %v", text, err)
+	}
+}

@@ -60,15 +60,24 @@ func (p *Project) WriteReport(w io.Writer) error {
 	case c.Sites == 0 && c.Muted == 0:
 		out.printf("%s starts no timers.\n", p.Module)
 	default:
-		out.printf("%d of %d call sites can be rewritten, on %d lines of %d files; %d are left.\n", c.Rewritten, c.Sites, c.Lines, c.Files, c.Left)
+		out.printf("%d of %s can be rewritten, on %s of %s; %d left.\n",
+			c.Rewritten, number(c.Sites, "call site"), number(c.Lines, "line"), number(c.Files, "file"), c.Left)
 	}
 	if c.Muted > 0 {
-		out.printf("%d call sites in tests stay as they are; --tests has them rewritten too.\n", c.Muted)
+		out.printf("Besides, %s in tests; --tests rewrites these too.\n", number(c.Muted, "call site"))
 	}
 	if c.Rewritten > 0 {
 		out.printf("Where few timers are pending nothing is won: with a few thousand package time is as fast.\nMeasure before and after.\n")
 	}
 	return out.err
+}
+
+// number returns a number of things.
+func number(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // printer remembers the first error.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -113,9 +115,16 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 		return cli.ExitCode(cli.ExitPending)
 	}
 	if !f.json {
-		fmt.Fprintf(out, "Rewrote %d files.\n", len(p.Changes()))
+		files := "files"
+		if len(p.Changes()) == 1 {
+			files = "file"
+		}
+		fmt.Fprintf(out, "Rewrote %d %s.\n", len(p.Changes()), files)
 		if !p.Requires {
 			fmt.Fprintln(out, "Next: go get github.com/tickless/tickless")
+		}
+		if _, err := os.Stat(filepath.Join(p.Dir, "vendor", "modules.txt")); err == nil {
+			fmt.Fprintln(out, "Then: go mod vendor")
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func TestMigrate_ReportDiffFix(t *testing.T) {
 	}
 
 	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "-fix", "./...")
-	if code != 0 || stderr != "" || !strings.Contains(stdout, "Rewrote 1 files.\nNext: go get github.com/tickless/tickless\n") {
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "Rewrote 1 file.\nNext: go get github.com/tickless/tickless\n") {
 		t.Errorf("the fix: exit code %d, %q, %q", code, stdout, stderr)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "m.go")); err != nil || string(text) != after {

@@ -2,6 +2,7 @@ package handed
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -24,5 +25,12 @@ func put(d time.Duration) {
 	pool.Put(time.NewTimer(d)) // want `can be`
 	t := time.NewTimer(d)      // want `can be`
 	fmt.Println(t)
+	t.Stop()
+}
+
+// A finalizer's function has the type of what it is for.
+func finalized() {
+	t := time.NewTimer(1) // want `is left: runtime.SetFinalizer compares its type`
+	runtime.SetFinalizer(t, func(t *time.Timer) { t.Stop() })
 	t.Stop()
 }
