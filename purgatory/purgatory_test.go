@@ -80,7 +80,7 @@ func shutDown[K comparable](ctx context.Context, p *purgatory.Purgatory[K]) ([]p
 }
 
 // leftover closes s and returns what it leaves over.
-func leftover(s *timer.Scheduler) iter.Seq[timer.Pending] {
+func leftover(s *timer.Scheduler) iter.Seq[timer.Leftover] {
 	s.Close()
 	return s.Leftover()
 }

@@ -184,7 +184,7 @@ func (h *hourBack) Next(time.Time) time.Time {
 func TestRussellLuo_ScheduleThatBeginsAnHourBack(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0
-	j := s.Schedule(&hourBack{clk.Now().Add(-time.Hour)}, func() { n++ })
+	j := must(s.Repeat(&hourBack{clk.Now().Add(-time.Hour)}, func() { n++ }))
 	clk.Advance(100 * time.Millisecond)
 	require.Equal(t, 1, n)
 	clk.Advance(10 * time.Second)
@@ -328,7 +328,7 @@ func TestRfyiamcool_StopTwice(t *testing.T) {
 		tm.Stop()
 		tick.Stop()
 		tick.Stop()
-		j := s.Every(time.Hour, func() {})
+		j := must(s.Every(time.Hour, func() {}))
 		j.Stop()
 		j.Stop()
 		s.Close()

@@ -342,7 +342,7 @@ func TestAkka26910_NoBurstAfterAPause(t *testing.T) {
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 	ran := 0
-	job := s.Every(time.Second, func() { ran++ })
+	job := must(s.Every(time.Second, func() { ran++ }))
 	tick := s.NewTicker(time.Second)
 	clk.oversleep(1000*time.Second + 300*time.Millisecond)
 	require.Equal(t, 1, ran)

@@ -30,7 +30,7 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 			"Tick":         func() { s.Tick(time.Second) },
 			"Sleep":        func() { s.Sleep(time.Second) },
 			"Every":        func() { s.Every(time.Second, func() {}) },
-			"Schedule":     func() { s.Schedule(everySecond, func() {}) },
+			"Repeat":       func() { s.Repeat(everySecond, func() {}) },
 			"Keyed.Set":    func() { k.Set("a", 1, time.Second) },
 		} {
 			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+

@@ -10,8 +10,9 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// Pending is a timer that was still pending when its Scheduler was closed.
-type Pending struct {
+// A Leftover is a timer that was pending when its Scheduler was closed: see
+// [Scheduler.Leftover].
+type Leftover struct {
 	// Deadline is when it would have fired, at the earliest.
 	Deadline time.Time
 	// Func is its callback. It is nil for a timer that has none, as those that
@@ -42,14 +43,14 @@ func (s *Scheduler) Close() error {
 // bytes for each timer and O(n log n) time. Until Leftover is called, the Scheduler
 // keeps what was pending, and what its callbacks refer to, reachable; the result may be
 // dropped.
-func (s *Scheduler) Leftover() iter.Seq[Pending] {
+func (s *Scheduler) Leftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
 	left := s.leftover.left
 	s.leftover.left = nil
 	s.leftover.Unlock()
-	return func(yield func(Pending) bool) {
+	return func(yield func(Leftover) bool) {
 		for _, e := range byDeadline(left) {
-			if !yield(s.pendingOf(e)) {
+			if !yield(s.leftoverOf(e)) {
 				return
 			}
 		}
@@ -76,8 +77,8 @@ func byDeadline(left []leftover) []timingwheel.Expired[payload] {
 	return es
 }
 
-func (s *Scheduler) pendingOf(e timingwheel.Expired[payload]) Pending {
-	p := Pending{Deadline: s.at(e.Deadline)}
+func (s *Scheduler) leftoverOf(e timingwheel.Expired[payload]) Leftover {
+	p := Leftover{Deadline: s.at(e.Deadline)}
 	switch e.Tag {
 	case tagFunc:
 		p.Func = e.Value.fn()

@@ -13,13 +13,13 @@ import (
 )
 
 // leftoverOf closes s and returns what it leaves over.
-func leftoverOf(s *Scheduler) iter.Seq[Pending] {
+func leftoverOf(s *Scheduler) iter.Seq[Leftover] {
 	s.Close()
 	return s.Leftover()
 }
 
 // closeAll closes s and returns what was pending.
-func closeAll(s *Scheduler) []Pending { return slices.Collect(leftoverOf(s)) }
+func closeAll(s *Scheduler) []Leftover { return slices.Collect(leftoverOf(s)) }
 
 // Close comes to one shard after another. While it waits for one, those that it has
 // yet to come to refuse what the others do.

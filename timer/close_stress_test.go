@@ -254,7 +254,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	var mu sync.Mutex
 	var all []*frenzied
 	var closed atomic.Bool
-	handed := make(chan []Pending, 1)
+	handed := make(chan []Leftover, 1)
 	var act func(rng *rand.Rand)
 	begin := func(d time.Duration) {
 		mu.Lock()

@@ -30,7 +30,7 @@
 //     no timer until somebody waits for them.
 //   - [Deadline] is what a SetReadDeadline method needs: a moment that is set again
 //     and again, and a channel that is closed when it has passed.
-//   - [Scheduler.Every] and [Scheduler.Schedule] run a function again and again,
+//   - [Scheduler.Every] and [Scheduler.Repeat] run a function again and again,
 //     with a period or by the wall clock.
 //   - [NewKeyed] keeps one timer for each key, to set, move, remove and drain.
 //
@@ -90,6 +90,10 @@
 // the same way through the wheel fire first in, first out; otherwise no order is
 // promised. Callbacks run concurrently. Under a virtual clock the order of ticks has
 // no exception, and callbacks run one by one in that order.
+//
+// Timers of one tick fire together, up to 256 of a shard, before the first of their
+// callbacks runs: one of these callbacks cannot stop another, and its Stop reports
+// false.
 //
 // # Concurrency
 //

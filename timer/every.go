@@ -21,26 +21,24 @@ func FixedDelay() EveryOption { return everyOption(func(e *every) { e.fixedDelay
 // default is one period.
 func FirstAfter(d time.Duration) EveryOption { return everyOption(func(e *every) { e.first = d }) }
 
-// OnMissed says what becomes of occurrences that come while a run is under way. The
-// default is [Skip]. It has no effect with [FixedDelay]. Every panics if m is none of
+// OnOverrun says what becomes of occurrences that come while a run is under way. The
+// default is [Skip]. With [FixedDelay] there are none. OnOverrun panics if o is none of
 // [Skip], [Burst] and [Delay].
-func OnMissed(m Missed) EveryOption {
-	return everyOption(func(e *every) {
-		if m > Delay {
-			panic(fmt.Sprintf("timer: OnMissed: must be Skip, Burst or Delay, got %d", m))
-		}
-		e.missed = m
-	})
+func OnOverrun(o Overrun) EveryOption {
+	if o > Delay {
+		panic(fmt.Sprintf("timer: OnOverrun: must be Skip, Burst or Delay, got %d", o))
+	}
+	return everyOption(func(e *every) { e.overrun = o })
 }
 
-// Missed says what becomes of occurrences that come while a run is under way, or that
+// Overrun says what becomes of occurrences that come while a run is under way, or that
 // the process was too late for. The names are those of tokio's MissedTickBehavior.
-type Missed uint8
+type Overrun uint8
 
 const (
 	// Skip leaves them out. The next run is at the next occurrence: the phase is
 	// kept.
-	Skip Missed = iota
+	Skip Overrun = iota
 	// Burst makes up for them: they run one right after the other until none is
 	// owed. The phase is kept.
 	Burst
@@ -56,7 +54,7 @@ type every struct {
 	period     time.Duration
 	first      time.Duration
 	fixedDelay bool
-	missed     Missed
+	overrun    Overrun
 
 	// Guarded by the Job's shard's lock.
 
@@ -67,11 +65,10 @@ type every struct {
 
 // Every runs f again and again, with the given period: the first time after one
 // period, and then at a fixed rate from there. See [EveryOption] for other ways.
-// It panics if period is not positive or f is nil. On a closed Scheduler the Job is
-// over at once, and counted in Stats as rejected. A Job counts as one pending timer
-// until it is over; on a Scheduler with too many of these it falls back: see
-// [WithMaxPending].
-func (s *Scheduler) Every(period time.Duration, f func(), opts ...EveryOption) *Job {
+// A Job counts as one pending timer until it is over. The error is [ErrClosed] or
+// [ErrTooManyPending], and then f never runs. Every panics if period is not positive or
+// f is nil.
+func (s *Scheduler) Every(period time.Duration, f func(), opts ...EveryOption) (*Job, error) {
 	mustBePositive("Every", period)
 	if f == nil {
 		panic("timer: Every with a nil func")
@@ -93,17 +90,17 @@ func (e *every) occurLocked(j *Job, at moment) (next int64, due bool) {
 	case e.fixedDelay:
 		// The timer only watches over a run that it does not time.
 		due = j.state != running
-	case e.missed == Burst && j.state != idle:
+	case e.overrun == Burst && j.state != idle:
 		e.owed += 1 + max(late, 0)
 		due = j.state == submitted
-	case e.missed == Burst:
+	case e.overrun == Burst:
 		e.owed += max(late, 0)
 	case j.state == running:
 		due = false
-		if e.missed == Delay {
+		if e.overrun == Delay {
 			e.owed = 1
 		}
-	case e.missed == Delay && late > 0:
+	case e.overrun == Delay && late > 0:
 		e.next = deadlineAfter(at.now, e.period)
 	}
 	return e.next, due
@@ -120,7 +117,7 @@ func (e *every) ended(j *Job) {
 	if j.over || sh.closed {
 		return
 	}
-	if e.fixedDelay || e.owed > 0 && e.missed == Delay {
+	if e.fixedDelay || e.owed > 0 && e.overrun == Delay {
 		e.next = deadlineAfter(now, e.period)
 		j.moveLocked(now, e.period)
 	}

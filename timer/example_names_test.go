@@ -271,7 +271,7 @@ func ExampleJob_Next() {
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 
-	j := s.Every(time.Hour, func() {})
+	j, _ := s.Every(time.Hour, func() {})
 	fmt.Println(j.Next().Format(time.TimeOnly))
 	j.Stop()
 	fmt.Println(j.Next().IsZero())
@@ -287,7 +287,7 @@ func ExampleJob_Stop() {
 
 	runs := 0
 	var j *timer.Job
-	j = s.Every(time.Second, func() {
+	j, _ = s.Every(time.Second, func() {
 		if runs++; runs == 3 {
 			j.Stop()
 		}

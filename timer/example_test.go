@@ -182,7 +182,7 @@ func ExampleScheduler_Every() {
 
 	n := 0
 	var j *timer.Job
-	j = s.Every(10*time.Second, func() {
+	j, _ = s.Every(10*time.Second, func() {
 		fmt.Println(clk.Now().Format(time.TimeOnly))
 		if n++; n == 3 {
 			j.Stop()
@@ -201,7 +201,7 @@ func ExampleFixedDelay() {
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 
-	j := s.Every(time.Minute, func() { fmt.Println("backup at", clk.Now().Format(time.TimeOnly)) },
+	j, _ := s.Every(time.Minute, func() { fmt.Println("backup at", clk.Now().Format(time.TimeOnly)) },
 		timer.FixedDelay(), timer.FirstAfter(0))
 	clk.Advance(2 * time.Minute)
 	fmt.Println("next at", j.Next().Format(time.TimeOnly))
@@ -213,16 +213,16 @@ func ExampleFixedDelay() {
 }
 
 // What becomes of the occurrences that a long run passes over.
-func ExampleOnMissed() {
+func ExampleOnOverrun() {
 	s := timer.New()
 	defer s.Close()
 
 	// Each owed run follows as soon as the one before has ended.
-	s.Every(time.Second, func() { /* count the seconds */ }, timer.OnMissed(timer.Burst))
+	s.Every(time.Second, func() { /* count the seconds */ }, timer.OnOverrun(timer.Burst))
 	// One makes up for all, and the next comes a period after it.
-	s.Every(time.Second, func() { /* poll a server */ }, timer.OnMissed(timer.Delay))
+	s.Every(time.Second, func() { /* poll a server */ }, timer.OnOverrun(timer.Delay))
 	// They are left out. This is the default.
-	s.Every(time.Second, func() { /* redraw */ }, timer.OnMissed(timer.Skip))
+	s.Every(time.Second, func() { /* redraw */ }, timer.OnOverrun(timer.Skip))
 }
 
 // nineOClock is a Schedule. Those of github.com/robfig/cron are too.
@@ -236,12 +236,12 @@ func (nineOClock) Next(t time.Time) time.Time {
 	return next
 }
 
-func ExampleScheduler_Schedule() {
+func ExampleScheduler_Repeat() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 
-	j := s.Schedule(nineOClock{}, func() { fmt.Println(clk.Now().Format(time.DateTime)) })
+	j, _ := s.Repeat(nineOClock{}, func() { fmt.Println(clk.Now().Format(time.DateTime)) })
 	clk.Advance(48 * time.Hour)
 	j.Stop()
 	// Output:

@@ -9,8 +9,8 @@ import (
 )
 
 // A fallback is a timer for which there was no room among the pending ones, but
-// whose start cannot fail: a Timer, a Ticker, a Job or a Sleep; or a Ticker whose
-// period is too short for the wheel, It waits for an
+// whose start cannot fail: a Timer, a Ticker or a Sleep; or a Ticker whose
+// period is too short for the wheel. It waits for an
 // alarm of the clock's own, which on the system's is a timer of package time's, and
 // otherwise does what a pending timer does: it is of a shard, whose lock guards it,
 // and has an id, by which it is stopped and reset. It is not counted among the
@@ -130,12 +130,6 @@ func (f *fallback) leaveLocked() {
 	if len(fs.byID) == 0 {
 		fs.byID = nil // maps do not shrink
 	}
-}
-
-// resetLocked gives a fallback another deadline.
-func (f *fallback) resetLocked(now int64, d time.Duration) {
-	f.deadline = deadlineAfter(now, d)
-	f.alarm.Reset(time.Duration(f.deadline - now))
 }
 
 // stopFallbackLocked takes a fallback out. It reports false if there is none of

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/timer"
 )
@@ -39,28 +38,22 @@ func TestFallback_EverythingFires(t *testing.T) {
 		require.Equal(t, begin.Add(8*time.Second), <-tk.C)
 		require.Equal(t, begin.Add(10*time.Second), <-tk.C, "in phase")
 		tk.Stop()
-		runs := atomic.NewInt32(0)
-		j := s.Every(time.Second, func() { runs.Inc() })
-		k := s.Schedule(everySecond, func() { runs.Inc() })
-		require.False(t, j.Next().IsZero())
-		time.Sleep(3*time.Second + time.Millisecond)
-		require.EqualValues(t, 6, runs.Load())
-		require.True(t, j.Stop())
-		require.True(t, k.Stop())
-		require.False(t, k.Stop())
 		time.Sleep(time.Minute)
-		require.EqualValues(t, 6, runs.Load())
 		require.False(t, tm.Stop())
 		require.False(t, f.Stop())
 
 		st := s.Stats()
-		require.EqualValues(t, 7, st.FellBack)
+		require.EqualValues(t, 5, st.FellBack)
 		require.Zero(t, st.Rejected)
 		require.Equal(t, 1, st.Pending, "they are not among these")
 		_, err := s.Start(time.Second, func() {})
 		require.ErrorIs(t, err, timer.ErrTooManyPending, "Start can report it")
+		_, err = s.Every(time.Second, func() {})
+		require.ErrorIs(t, err, timer.ErrTooManyPending)
+		_, err = s.Repeat(everySecond, func() {})
+		require.ErrorIs(t, err, timer.ErrTooManyPending)
 		require.ErrorIs(t, timer.NewKeyed(s, func(int, int) {}).Set(1, 1, time.Second), timer.ErrTooManyPending)
-		require.EqualValues(t, 2, s.Stats().Rejected)
+		require.EqualValues(t, 4, s.Stats().Rejected)
 		require.True(t, filler.Stop())
 		balanced(t, s.Stats())
 		require.NoError(t, s.Shutdown(t.Context()))
@@ -122,7 +115,7 @@ func TestFallback_HandedBackByClose(t *testing.T) {
 	f := s.AfterFunc(4*time.Second, func() { ran++ })
 	tm := s.NewTimer(time.Second)
 	tk := s.NewTicker(5 * time.Second)
-	j := s.Every(6*time.Second, func() { ran++ })
+	g := s.AfterFunc(6*time.Second, func() { ran++ })
 	ps := closeAll(s)
 	require.Len(t, ps, 6)
 	for i, p := range ps {
@@ -137,7 +130,7 @@ func TestFallback_HandedBackByClose(t *testing.T) {
 	requireEmpty(t, tk.C, "none fires")
 	require.False(t, f.Stop())
 	require.False(t, tm.Reset(time.Second))
-	require.False(t, j.Stop())
+	require.False(t, g.Stop())
 	require.Empty(t, closeAll(s))
 	_, set := clk.Next()
 	require.False(t, set, "no alarm is left")

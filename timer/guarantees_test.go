@@ -199,7 +199,7 @@ func TestGuarantee04_Conservation(t *testing.T) {
 		f := func() { ran++ }
 		keyed := timer.NewKeyed(s, func(int, int) { ran++ })
 		tick := s.NewTicker(50 * time.Millisecond)
-		job := s.Every(70*time.Millisecond, f)
+		job := must(s.Every(70*time.Millisecond, f))
 		var hs []timer.Handle
 		var ts []*timer.Timer
 		channels := uint64(0)
@@ -346,7 +346,7 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 					tick := s.NewTicker(time.Hour)
 					tick.Reset(time.Minute)
 					tick.Stop()
-					s.Every(time.Hour, func() {}).Stop()
+					must(s.Every(time.Hour, func() {})).Stop()
 					_, cancel := s.WithTimeout(context.Background(), time.Hour)
 					cancel()
 					s.Len()
@@ -480,7 +480,7 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 			require.True(t, h.Reset(0))
 			s.AfterFunc(time.Millisecond, callback("fired Timers"))
 			s.AfterFunc(time.Hour, callback("stopped Timers")).Stop()
-			s.Every(time.Hour, callback("stopped Jobs")).Stop()
+			must(s.Every(time.Hour, callback("stopped Jobs"))).Stop()
 			hs = append(hs, start(t, s, time.Hour, callback("handed back")))
 			require.NoError(t, keyed.Set(i, value("removed values"), time.Hour))
 			keyed.Remove(i)
@@ -833,7 +833,7 @@ func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait fun
 	defer cancel()
 	context.AfterFunc(ctx, mark("context"))
 	timer.NewKeyed(s, func(k, v string) { mark(k + v)() }).Set("k", "v", 40*time.Minute)
-	job := s.Every(50*time.Minute, mark("Every"))
+	job := must(s.Every(50*time.Minute, mark("Every")))
 	up := make(chan struct{})
 	go func() {
 		s.Sleep(70 * time.Minute)

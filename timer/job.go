@@ -8,7 +8,7 @@ import (
 )
 
 // A Job is a function that runs again and again: see [Scheduler.Every] and
-// [Scheduler.Schedule]. Runs of one Job never overlap, and a run that panics does
+// [Scheduler.Repeat]. Runs of one Job never overlap, and a run that panics does
 // not end the series.
 type Job struct {
 	node
@@ -69,24 +69,36 @@ type plan interface {
 	nextLocked(s *Scheduler) time.Time
 }
 
-// startJob starts a Job's timer to fire first after d.
-func (s *Scheduler) startJob(f func(), p plan, d time.Duration) *Job {
+// startJob starts a Job's timer to fire first after d. The error is ErrClosed or
+// ErrTooManyPending.
+func (s *Scheduler) startJob(f func(), p plan, d time.Duration) (*Job, error) {
 	now := s.now() // it may panic, and so comes before the lock
 	j := &Job{f: f, plan: p}
 	j.owner, j.callback = j, j.step
 	// Before the start: if it is due at once, it may be refused at once.
 	s.hand.jobs.Store(funcPayload(j.callback), j)
-	for j.sh = s.lockShard(); !j.sh.settleLocked(d, tagNode); j.sh = s.lockShard() {
-		j.sh.unlock()
-		s.gather()
-	}
-	j.sh.placeLocked(now, &j.id, d, nodePayload(&j.node), tagNode)
-	// If it was due at once it has fired and started itself again.
-	if j.over = !j.sh.containsLocked(j.id); j.over {
-		j.forget()
-	}
+	j.sh = s.lockShard()
+	err := j.startLocked(now, d)
 	j.sh.unlock()
-	return j
+	for err == errGather {
+		s.limit.gather(s.shards.made())
+		j.sh.mu.Lock()
+		err = j.startLocked(now, d)
+		j.sh.unlock()
+	}
+	if err != nil {
+		j.forget()
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *Job) startLocked(now int64, d time.Duration) error {
+	id, err := j.sh.startLocked(now, d, nodePayload(&j.node), tagNode)
+	if id != (timingwheel.ID{}) { // else it has fired at once, and started itself again
+		j.id = id
+	}
+	return err
 }
 
 // Stop ends the series. It reports false if it was over already. It does not
@@ -152,11 +164,8 @@ func (j *Job) againLocked(state jobState) {
 
 // moveLocked has the timer fire next after d, instead of when it would.
 func (j *Job) moveLocked(now int64, d time.Duration) {
-	if j.over || j.sh.resetLocked(now, j.id, max(d, 1)) {
-		return
-	}
-	if f := j.sh.fallbackLocked(j.id); f != nil {
-		f.resetLocked(now, max(d, 1))
+	if !j.over {
+		j.sh.resetLocked(now, j.id, max(d, 1))
 	}
 }
 

@@ -32,10 +32,10 @@ func TestEvery_FixedRate(t *testing.T) {
 	for _, period := range []time.Duration{time.Second, 333 * time.Millisecond, 90 * time.Minute} {
 		s, clk := virtual(t)
 		n := 0
-		j := s.Every(period, func() {
+		j := must(s.Every(period, func() {
 			n++
 			require.Equal(t, epoch.Add(time.Duration(n)*period), clk.Now(), "drift")
-		})
+		}))
 		require.Equal(t, epoch.Add(period), j.Next())
 		clk.Advance(1000*period - 1)
 		require.Equal(t, 999, n)
@@ -107,11 +107,11 @@ func TestEvery_OverlongRun(t *testing.T) {
 		want []time.Duration
 	}{
 		"skip is the default": {nil, seconds(1, 4, 5, 6)},
-		"skip":                {[]timer.EveryOption{timer.OnMissed(timer.Skip)}, seconds(1, 4, 5, 6)},
-		"burst":               {[]timer.EveryOption{timer.OnMissed(timer.Burst)}, seconds(1, 3.5, 3.5, 4, 5, 6)},
-		"delay":               {[]timer.EveryOption{timer.OnMissed(timer.Delay)}, seconds(1, 3.5, 4.5, 5.5)},
+		"skip":                {[]timer.EveryOption{timer.OnOverrun(timer.Skip)}, seconds(1, 4, 5, 6)},
+		"burst":               {[]timer.EveryOption{timer.OnOverrun(timer.Burst)}, seconds(1, 3.5, 3.5, 4, 5, 6)},
+		"delay":               {[]timer.EveryOption{timer.OnOverrun(timer.Delay)}, seconds(1, 3.5, 4.5, 5.5)},
 		"fixed delay":         {[]timer.EveryOption{timer.FixedDelay()}, seconds(1, 4.5, 5.5)},
-		"fixed delay, burst":  {[]timer.EveryOption{timer.OnMissed(timer.Burst), timer.FixedDelay()}, seconds(1, 4.5, 5.5)},
+		"fixed delay, burst":  {[]timer.EveryOption{timer.OnOverrun(timer.Burst), timer.FixedDelay()}, seconds(1, 4.5, 5.5)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestEvery_Pause(t *testing.T) {
 		want []time.Duration
 	}{
 		"skip":        {nil, seconds(1, 11.5, 12, 13)},
-		"burst":       {[]timer.EveryOption{timer.OnMissed(timer.Burst)}, seconds(1, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 12, 13)},
-		"delay":       {[]timer.EveryOption{timer.OnMissed(timer.Delay)}, seconds(1, 11.5, 12.5, 13.5)},
+		"burst":       {[]timer.EveryOption{timer.OnOverrun(timer.Burst)}, seconds(1, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 12, 13)},
+		"delay":       {[]timer.EveryOption{timer.OnOverrun(timer.Delay)}, seconds(1, 11.5, 12.5, 13.5)},
 		"fixed delay": {[]timer.EveryOption{timer.FixedDelay()}, seconds(1, 11.5, 12.5, 13.5)},
 	} {
 		s, clk := newStoppable(t)
@@ -162,9 +162,9 @@ func TestEvery_Model(t *testing.T) {
 	rng := newRand(t)
 	const period = 100
 	for name, opts := range map[string][]timer.EveryOption{
-		"skip":        {timer.OnMissed(timer.Skip)},
-		"burst":       {timer.OnMissed(timer.Burst)},
-		"delay":       {timer.OnMissed(timer.Delay)},
+		"skip":        {timer.OnOverrun(timer.Skip)},
+		"burst":       {timer.OnOverrun(timer.Burst)},
+		"delay":       {timer.OnOverrun(timer.Delay)},
 		"fixed delay": {timer.FixedDelay()},
 	} {
 		for range 50 {
@@ -189,7 +189,7 @@ func TestEvery_Model(t *testing.T) {
 				var j *timer.Job
 				end := make(chan struct{})
 				ready := make(chan struct{})
-				j = s.Every(period, func() {
+				j = must(s.Every(period, func() {
 					<-ready
 					i := len(got)
 					got = append(got, time.Since(begin))
@@ -199,7 +199,7 @@ func TestEvery_Model(t *testing.T) {
 						return
 					}
 					time.Sleep(takes[i])
-				}, append(opts, timer.FirstAfter(first))...)
+				}, append(opts, timer.FirstAfter(first))...))
 				close(ready)
 				<-end
 				require.NoError(t, s.Shutdown(context.Background()))
@@ -246,8 +246,8 @@ func TestEvery_RunsNeverOverlap(t *testing.T) {
 	for name, e := range executors() {
 		for mode, opts := range map[string][]timer.EveryOption{
 			"skip":        nil,
-			"burst":       {timer.OnMissed(timer.Burst)},
-			"delay":       {timer.OnMissed(timer.Delay)},
+			"burst":       {timer.OnOverrun(timer.Burst)},
+			"delay":       {timer.OnOverrun(timer.Delay)},
 			"fixed delay": {timer.FixedDelay()},
 		} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
@@ -282,11 +282,11 @@ func TestEvery_RunsNeverOverlap_Race(t *testing.T) {
 	var js []*timer.Job
 	for i := range 8 {
 		last := 0
-		js = append(js, s.Every(time.Duration(1+i*20)*time.Microsecond, func() {
+		js = append(js, must(s.Every(time.Duration(1+i*20)*time.Microsecond, func() {
 			last++
 			for spin := last % 1000; spin > 0; spin-- {
 			}
-		}, timer.OnMissed(timer.Missed(i%3))))
+		}, timer.OnOverrun(timer.Overrun(i%3)))))
 	}
 	time.Sleep(50 * time.Millisecond)
 	for _, j := range js {
@@ -310,15 +310,17 @@ func TestJob_PanicAndGoexit(t *testing.T) {
 		},
 	} {
 		for mode, every := range map[string]func(s *timer.Scheduler, f func()) *timer.Job{
-			"skip": func(s *timer.Scheduler, f func()) *timer.Job { return s.Every(time.Second, f) },
+			"skip": func(s *timer.Scheduler, f func()) *timer.Job { return must(s.Every(time.Second, f)) },
 			"burst": func(s *timer.Scheduler, f func()) *timer.Job {
-				return s.Every(time.Second, f, timer.OnMissed(timer.Burst))
+				return must(s.Every(time.Second, f, timer.OnOverrun(timer.Burst)))
 			},
 			"delay": func(s *timer.Scheduler, f func()) *timer.Job {
-				return s.Every(time.Second, f, timer.OnMissed(timer.Delay))
+				return must(s.Every(time.Second, f, timer.OnOverrun(timer.Delay)))
 			},
-			"fixed delay": func(s *timer.Scheduler, f func()) *timer.Job { return s.Every(time.Second, f, timer.FixedDelay()) },
-			"schedule":    func(s *timer.Scheduler, f func()) *timer.Job { return s.Schedule(everySecond, f) },
+			"fixed delay": func(s *timer.Scheduler, f func()) *timer.Job {
+				return must(s.Every(time.Second, f, timer.FixedDelay()))
+			},
+			"schedule": func(s *timer.Scheduler, f func()) *timer.Job { return must(s.Repeat(everySecond, f)) },
 		} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -348,17 +350,17 @@ func TestJob_PanicAndGoexit(t *testing.T) {
 }
 
 func TestJob_StopFromInside(t *testing.T) {
-	for _, opts := range [][]timer.EveryOption{nil, {timer.OnMissed(timer.Burst)}, {timer.OnMissed(timer.Delay)}, {timer.FixedDelay()}} {
+	for _, opts := range [][]timer.EveryOption{nil, {timer.OnOverrun(timer.Burst)}, {timer.OnOverrun(timer.Delay)}, {timer.FixedDelay()}} {
 		s, clk := virtual(t)
 		n := 0
 		var j *timer.Job
-		j = s.Every(time.Second, func() {
+		j = must(s.Every(time.Second, func() {
 			if n++; n == 3 {
 				require.True(t, j.Stop())
 				require.False(t, j.Stop())
 				require.Zero(t, j.Next())
 			}
-		}, opts...)
+		}, opts...))
 		clk.Advance(time.Hour)
 		require.Equal(t, 3, n)
 		require.False(t, j.Stop())
@@ -371,13 +373,13 @@ func TestJob_StopFromInside(t *testing.T) {
 // also if some are owed.
 func TestJob_StopDuringARun(t *testing.T) {
 	for name, opts := range map[string][]timer.EveryOption{
-		"skip": nil, "burst": {timer.OnMissed(timer.Burst)}, "delay": {timer.OnMissed(timer.Delay)}, "fixed delay": {timer.FixedDelay()},
+		"skip": nil, "burst": {timer.OnOverrun(timer.Burst)}, "delay": {timer.OnOverrun(timer.Delay)}, "fixed delay": {timer.FixedDelay()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := timer.New()
 				n := 0
-				j := s.Every(time.Second, func() { n++; time.Sleep(10 * time.Second) }, opts...)
+				j := must(s.Every(time.Second, func() { n++; time.Sleep(10 * time.Second) }, opts...))
 				time.Sleep(5 * time.Second)
 				before := time.Now()
 				require.True(t, j.Stop())
@@ -397,7 +399,7 @@ func TestJob_StopBeforeTheRunBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1))))
 		start(t, s, time.Second, func() { time.Sleep(time.Minute) })
-		j := s.Every(2*time.Second, func() { t.Error("ran after Stop") })
+		j := must(s.Every(2*time.Second, func() { t.Error("ran after Stop") }))
 		time.Sleep(10 * time.Second)
 		require.True(t, j.Stop())
 		require.NoError(t, s.Shutdown(context.Background()))
@@ -410,12 +412,12 @@ func TestJob_StopRace(t *testing.T) {
 	for range 100 {
 		var stopped atomic.Bool
 		var late, trues atomic.Int64
-		j := s.Every(time.Microsecond, func() {
+		j := must(s.Every(time.Microsecond, func() {
 			if stopped.Load() {
 				late.Inc()
 			}
 			runtime.Gosched()
-		}, timer.OnMissed(timer.Burst))
+		}, timer.OnOverrun(timer.Burst)))
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -438,7 +440,7 @@ func TestJob_StopRace(t *testing.T) {
 // tries again.
 func TestJob_RefusedByTheExecutor(t *testing.T) {
 	for name, opts := range map[string][]timer.EveryOption{
-		"skip": nil, "burst": {timer.OnMissed(timer.Burst)}, "delay": {timer.OnMissed(timer.Delay)}, "fixed delay": {timer.FixedDelay()},
+		"skip": nil, "burst": {timer.OnOverrun(timer.Burst)}, "delay": {timer.OnOverrun(timer.Delay)}, "fixed delay": {timer.FixedDelay()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -449,7 +451,7 @@ func TestJob_RefusedByTheExecutor(t *testing.T) {
 				}
 				begin := time.Now()
 				var at []time.Duration
-				j := s.Every(time.Second, func() { at = append(at, time.Since(begin)) }, opts...)
+				j := must(s.Every(time.Second, func() { at = append(at, time.Since(begin)) }, opts...))
 				time.Sleep(5*time.Second + 500*time.Millisecond)
 				require.Empty(t, at)
 				require.EqualValues(t, 5, s.Stats().Dropped)
@@ -508,7 +510,7 @@ func (e *byHand) run(n int) {
 // A run that waits in the executor is not submitted again, however many
 // occurrences come and whatever else the executor refuses.
 func TestJob_WaitsInTheExecutor(t *testing.T) {
-	for name, opts := range map[string][]timer.EveryOption{"skip": nil, "delay": {timer.OnMissed(timer.Delay)}, "fixed delay": {timer.FixedDelay()}} {
+	for name, opts := range map[string][]timer.EveryOption{"skip": nil, "delay": {timer.OnOverrun(timer.Delay)}, "fixed delay": {timer.FixedDelay()}} {
 		e := new(byHand)
 		s, clk := virtual(t, timer.WithExecutor(e))
 		n := 0
@@ -542,13 +544,13 @@ func TestJob_OneCallbackQueued(t *testing.T) {
 		runs := make([]int, 72)
 		for len(jobs) < len(runs) {
 			for _, opts := range [][]timer.EveryOption{
-				nil, {timer.OnMissed(timer.Burst)}, {timer.OnMissed(timer.Delay)}, {timer.FixedDelay()}, {timer.FirstAfter(0)},
+				nil, {timer.OnOverrun(timer.Burst)}, {timer.OnOverrun(timer.Delay)}, {timer.FixedDelay()}, {timer.FirstAfter(0)},
 			} {
 				i := len(jobs)
-				jobs = append(jobs, s.Every(time.Millisecond, func() { runs[i]++ }, opts...))
+				jobs = append(jobs, must(s.Every(time.Millisecond, func() { runs[i]++ }, opts...)))
 			}
 			i := len(jobs)
-			jobs = append(jobs, s.Schedule(each(10*time.Millisecond), func() { runs[i]++ }))
+			jobs = append(jobs, must(s.Repeat(each(10*time.Millisecond), func() { runs[i]++ })))
 		}
 		for range 4000 {
 			clk.Advance(time.Millisecond)
@@ -589,8 +591,8 @@ func TestEvery_PauseDuringARun(t *testing.T) {
 		want int
 	}{
 		"skip":        {nil, 1},
-		"burst":       {[]timer.EveryOption{timer.OnMissed(timer.Burst)}, 11},
-		"delay":       {[]timer.EveryOption{timer.OnMissed(timer.Delay)}, 1},
+		"burst":       {[]timer.EveryOption{timer.OnOverrun(timer.Burst)}, 11},
+		"delay":       {[]timer.EveryOption{timer.OnOverrun(timer.Delay)}, 1},
 		"fixed delay": {[]timer.EveryOption{timer.FixedDelay()}, 1},
 	} {
 		e := new(byHand)
@@ -630,9 +632,9 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
 		begin, runs := time.Now(), 0
-		j := s.Every(time.Second, func() { runs++; time.Sleep(10 * time.Second) }, timer.OnMissed(timer.Burst))
-		c := s.Schedule(everySecond, func() {})
-		other := s.Every(time.Hour, func() { runs += 100 })
+		j := must(s.Every(time.Second, func() { runs++; time.Sleep(10 * time.Second) }, timer.OnOverrun(timer.Burst)))
+		c := must(s.Repeat(everySecond, func() {}))
+		other := must(s.Every(time.Hour, func() { runs += 100 }))
 		time.Sleep(5*time.Second + 500*time.Millisecond)
 		handed := closeAll(s)
 		require.Len(t, handed, 3)
@@ -649,10 +651,10 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 		require.Equal(t, 101, runs, "what is handed back is the function")
 		balanced(t, s.Stats())
 
-		over := s.Every(time.Second, func() { t.Error("ran") }, timer.FirstAfter(0))
-		require.Zero(t, over.Next())
-		require.False(t, over.Stop())
-		require.False(t, s.Schedule(everySecond, func() { t.Error("ran") }).Stop())
+		_, err := s.Every(time.Second, func() { t.Error("ran") }, timer.FirstAfter(0))
+		require.ErrorIs(t, err, timer.ErrClosed)
+		_, err = s.Repeat(everySecond, func() { t.Error("ran") })
+		require.ErrorIs(t, err, timer.ErrClosed)
 		require.EqualValues(t, 2, s.Stats().Rejected)
 	})
 }
@@ -668,30 +670,28 @@ func TestJob_MaxPending(t *testing.T) {
 		}
 		n := 0
 		js := []*timer.Job{
-			s.Every(time.Second, func() { n++; full() }, timer.FirstAfter(0)),
-			s.Every(time.Second, func() { n++; full() }, timer.FixedDelay()),
-			s.Schedule(everySecond, func() { n++; full() }),
+			must(s.Every(time.Second, func() { n++; full() }, timer.FirstAfter(0))),
+			must(s.Every(time.Second, func() { n++; full() }, timer.FixedDelay())),
+			must(s.Repeat(everySecond, func() { n++; full() })),
 		}
 		full()
-		fell := 0
-		over := []*timer.Job{
-			s.Every(time.Second, func() { fell++ }),
-			s.Every(time.Second, func() { fell++ }, timer.FirstAfter(0)),
-			s.Every(time.Second, func() { fell++ }, timer.FixedDelay()),
-			s.Schedule(everySecond, func() { fell++ }),
+		over := func() { t.Error("ran") }
+		for _, refused := range []func() (*timer.Job, error){
+			func() (*timer.Job, error) { return s.Every(time.Second, over) },
+			func() (*timer.Job, error) { return s.Every(time.Second, over, timer.FirstAfter(0)) },
+			func() (*timer.Job, error) { return s.Every(time.Second, over, timer.FixedDelay()) },
+			func() (*timer.Job, error) { return s.Repeat(everySecond, over) },
+		} {
+			j, err := refused()
+			require.ErrorIs(t, err, timer.ErrTooManyPending)
+			require.Nil(t, j)
 		}
-		require.False(t, over[0].Next().IsZero())
 		for range 10 {
 			clk.Advance(time.Second)
 			full()
 		}
 		require.Equal(t, 31, n)
-		require.Equal(t, 41, fell, "those for which there is no room run too")
-		require.EqualValues(t, 4, s.Stats().FellBack)
-		for _, j := range over {
-			require.True(t, j.Stop())
-			require.False(t, j.Stop())
-		}
+		require.Zero(t, s.Stats().FellBack)
 		clk.Advance(0)
 		for _, j := range js {
 			require.True(t, j.Stop())
@@ -708,13 +708,13 @@ func TestEvery_Misuse(t *testing.T) {
 		require.PanicsWithValue(t, "timer: non-positive interval for Every", func() { s.Every(d, func() {}) })
 	}
 	require.PanicsWithValue(t, "timer: Every with a nil func", func() { s.Every(1, nil) })
-	for _, m := range []timer.Missed{timer.Delay + 1, 99, 255} {
-		require.PanicsWithValue(t, fmt.Sprintf("timer: OnMissed: must be Skip, Burst or Delay, got %d", m), func() {
-			s.Every(1, func() {}, timer.OnMissed(m))
+	for _, m := range []timer.Overrun{timer.Delay + 1, 99, 255} {
+		require.PanicsWithValue(t, fmt.Sprintf("timer: OnOverrun: must be Skip, Burst or Delay, got %d", m), func() {
+			s.Every(1, func() {}, timer.OnOverrun(m))
 		})
 	}
-	require.PanicsWithValue(t, "timer: Schedule with a nil Schedule or func", func() { s.Schedule(nil, func() {}) })
-	require.PanicsWithValue(t, "timer: Schedule with a nil Schedule or func", func() { s.Schedule(everySecond, nil) })
+	require.PanicsWithValue(t, "timer: Repeat with a nil Schedule or func", func() { s.Repeat(nil, func() {}) })
+	require.PanicsWithValue(t, "timer: Repeat with a nil Schedule or func", func() { s.Repeat(everySecond, nil) })
 	require.Zero(t, s.Stats().Started)
 }
 
@@ -724,9 +724,9 @@ func TestJob_Next(t *testing.T) {
 		defer s.Close()
 		begin := time.Now()
 		next := func(j *timer.Job) string { return fmt.Sprint(j.Next().Sub(begin)) }
-		rate := s.Every(time.Second, func() { time.Sleep(300 * time.Millisecond) })
+		rate := must(s.Every(time.Second, func() { time.Sleep(300 * time.Millisecond) }))
 		time.Sleep(100 * time.Millisecond)
-		delay := s.Every(time.Second, func() { time.Sleep(300 * time.Millisecond) }, timer.FixedDelay())
+		delay := must(s.Every(time.Second, func() { time.Sleep(300 * time.Millisecond) }, timer.FixedDelay()))
 		require.Equal(t, "1s 1.1s", next(rate)+" "+next(delay))
 		time.Sleep(1400 * time.Millisecond)
 		require.Equal(t, "2s 2.4s", next(rate)+" "+next(delay))

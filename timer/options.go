@@ -21,7 +21,8 @@ const (
 // 244; BenchmarkKeyedSet, n=1000000/p=2, 545, 438 and 458 ns.
 const shardsPerProc = 8
 
-// An Option configures a Scheduler that [New] makes.
+// An Option configures a Scheduler that [New] makes. The function that returns it
+// panics if its argument is out of range.
 type Option interface{ apply(*config) }
 
 type config struct {
@@ -56,9 +57,12 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 // WithTick sets the length of a tick, to which deadlines are rounded up. The default
-// is [DefaultTick]. A coarser tick causes fewer wake-ups. New panics if tick is not
-// positive.
+// is [DefaultTick]. A coarser tick causes fewer wake-ups. WithTick panics if tick is
+// not positive.
 func WithTick(tick time.Duration) Option {
+	if tick <= 0 {
+		panic(fmt.Sprintf("timer: WithTick: the tick must be positive, got %v", tick))
+	}
 	return option(func(c *config) { c.tick = tick })
 }
 
@@ -84,21 +88,22 @@ func WithTick(tick time.Duration) Option {
 // for. Timers of a shard are ordered by the chosen moments, and lateness in Stats
 // counts from them.
 //
-// New panics unless share is from 0 to 1 and 0 <= least <= most.
+// WithSlack panics unless share is from 0 to 1 and 0 <= least <= most.
 func WithSlack(share float64, least, most time.Duration) Option {
-	return option(func(c *config) {
-		if !(share >= 0 && share <= 1) || least < 0 || most < least {
-			panic(fmt.Sprintf("timer: WithSlack: the share must be from 0 to 1, and 0 <= least <= most, got %v, %v and %v",
-				share, least, most))
-		}
-		c.slack = slack{share, least, most}
-	})
+	if !(share >= 0 && share <= 1) || least < 0 || most < least {
+		panic(fmt.Sprintf("timer: WithSlack: the share must be from 0 to 1, and 0 <= least <= most, got %v, %v and %v",
+			share, least, most))
+	}
+	return option(func(c *config) { c.slack = slack{share, least, most} })
 }
 
 // WithWheelSize sets the number of slots in each level of the timing wheel. The
-// default is [DefaultWheelSize]. New panics unless it is a power of two from 2
-// to [timingwheel.MaxSize].
+// default is [DefaultWheelSize]. WithWheelSize panics unless it is a power of
+// two from 2 to [timingwheel.MaxSize].
 func WithWheelSize(slots int) Option {
+	if _, err := timingwheel.New[struct{}](1, slots, 0); err != nil {
+		panic(fmt.Sprintf("timer: WithWheelSize: %v", err))
+	}
 	return option(func(c *config) { c.wheelSize = slots })
 }
 
@@ -106,15 +111,13 @@ func WithWheelSize(slots int) Option {
 // of its own. The default is eight times GOMAXPROCS, or one if a clock is given. A
 // shard is made when it is first used. Timers start on the first one, and on one for
 // each proc while many goroutines want it at a time. The keys of a [Keyed] are spread
-// over all shards by their hash: there, more shards mean less waiting. New panics if
-// n is not positive.
+// over all shards by their hash: there, more shards mean less waiting. WithShards
+// panics if n is not positive.
 func WithShards(n int) Option {
-	return option(func(c *config) {
-		if n <= 0 {
-			panic(fmt.Sprintf("timer: WithShards: the number of shards must be positive, got %d", n))
-		}
-		c.shards = n
-	})
+	if n <= 0 {
+		panic(fmt.Sprintf("timer: WithShards: the number of shards must be positive, got %d", n))
+	}
+	return option(func(c *config) { c.shards = n })
 }
 
 // WithExecutor sets where callbacks run. The default, also for a nil e, is a growing
@@ -137,10 +140,10 @@ func WithExecutor(e executor.Executor) Option {
 
 // WithMaxPending limits how many timers may be pending at a time. A timer that fires
 // or is stopped makes room at once; for executors that may block see [WithExecutor].
-// The default is no limit. New panics if n is not positive.
+// The default is no limit. WithMaxPending panics if n is not positive.
 //
-// Beyond the limit Start and [Keyed.Set] return [ErrTooManyPending]. What cannot
-// return an error falls back: Timers, Tickers, Jobs, Sleep and contexts use a timer
+// Beyond the limit Start, [Keyed.Set], Every and Repeat return [ErrTooManyPending]. What
+// cannot return an error falls back: Timers, Tickers, Sleep and contexts use a timer
 // of package time, or an alarm of the clock that was given, and are counted in Stats
 // as FellBack. If they were not started, timeouts would fail to come just when the
 // process is overloaded. So the limit bounds the memory of the Scheduler, not that of
@@ -148,14 +151,12 @@ func WithExecutor(e executor.Executor) Option {
 //
 // Stop, Reset and Close work on timers that fell back as on others. A timer that
 // Reset starts again returns to the Scheduler if there is room. A Ticker stays
-// outside until then, a Job for as long as it lives.
+// outside until then.
 func WithMaxPending(n int) Option {
-	return option(func(c *config) {
-		if n <= 0 {
-			panic(fmt.Sprintf("timer: WithMaxPending: the limit must be positive, got %d", n))
-		}
-		c.maxPending = n
-	})
+	if n <= 0 {
+		panic(fmt.Sprintf("timer: WithMaxPending: the limit must be positive, got %d", n))
+	}
+	return option(func(c *config) { c.maxPending = n })
 }
 
 // WithPanicHandler sets the function that gets the panics of callbacks: the value and
@@ -188,12 +189,6 @@ func newConfig(opts []Option) config {
 	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize}
 	for _, o := range opts {
 		o.apply(&c)
-	}
-	if c.tick <= 0 {
-		panic(fmt.Sprintf("timer: WithTick: the tick must be positive, got %v", c.tick))
-	}
-	if _, err := timingwheel.New[struct{}](1, c.wheelSize, 0); err != nil {
-		panic(fmt.Sprintf("timer: WithWheelSize: %v", err))
 	}
 	if c.clock == clock.System() {
 		c.clock = nil

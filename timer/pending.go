@@ -18,7 +18,7 @@ const (
 	KindFunc     Kind = "func"     // of Start, AfterFunc or Init: Function says which
 	KindChannel  Kind = "channel"  // of NewTimer or After
 	KindTicker   Kind = "ticker"   // of NewTicker or Tick
-	KindJob      Kind = "job"      // of Every or Schedule
+	KindJob      Kind = "job"      // of Every or Repeat
 	KindKeyed    Kind = "keyed"    // of a Keyed
 	KindContext  Kind = "context"  // of WithTimeout or WithDeadline, once somebody waits
 	KindDeadline Kind = "deadline" // of a Deadline, once somebody waits

@@ -51,7 +51,7 @@ type calendar struct {
 //	idle ─────▶ looking ─────▶ running ─────▶ idle
 const looking = running + 1
 
-// Schedule runs f at the times that sched gives. Occurrences that come while a run is
+// Repeat runs f at the times that sched gives. Occurrences that come while a run is
 // under way are skipped, and so are those that have passed when sched is asked. A
 // time that is not after the one that sched was given is due at once, but at most
 // once a second. The series is over when sched returns the zero time.
@@ -66,18 +66,19 @@ const looking = running + 1
 // sched is asked first on the calling goroutine and then on the executor, never by
 // two goroutines at once. If it panics there, when a run begins, f runs all the same.
 // The panic goes where f's panics go, and sched is asked again a minute later; until
-// then [Job.Next] returns the last time that it gave. Schedule panics if sched or f
-// is nil. On a closed Scheduler the Job is over at once, and counted in Stats as
-// rejected. A Job counts as one pending timer until it is over; on a Scheduler with
-// too many of these it falls back: see [WithMaxPending].
-func (s *Scheduler) Schedule(sched Schedule, f func()) *Job {
+// then [Job.Next] returns the last time that it gave. Repeat panics if sched or f
+// is nil.
+//
+// A Job counts as one pending timer until it is over. The error is [ErrClosed] or
+// [ErrTooManyPending], and then f never runs.
+func (s *Scheduler) Repeat(sched Schedule, f func()) (*Job, error) {
 	if sched == nil || f == nil {
-		panic("timer: Schedule with a nil Schedule or func")
+		panic("timer: Repeat with a nil Schedule or func")
 	}
 	now := s.wall()
 	c := &calendar{schedule: sched, next: sched.Next(now).Round(0), done: now}
 	if c.next.IsZero() {
-		return &Job{f: f, plan: c, sh: s.shards.at(0), over: true}
+		return &Job{f: f, plan: c, sh: s.shards.at(0), over: true}, nil
 	}
 	return s.startJob(f, c, min(c.next.Sub(now), watch))
 }

@@ -21,7 +21,7 @@ import (
 func TestSchedule_WallClockSetForward(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
-	j := s.Schedule(each(time.Hour), func() { runs = append(runs, clk.Wall()) })
+	j := must(s.Repeat(each(time.Hour), func() { runs = append(runs, clk.Wall()) }))
 	clk.Advance(10*time.Minute + 30*time.Second)
 	clk.SetWall(epoch.Add(5*time.Hour + 20*time.Minute))
 	clk.Advance(time.Minute)
@@ -47,7 +47,7 @@ func TestSchedule_WallClockSetForward(t *testing.T) {
 func TestSchedule_WallClockSetForwardByYears(t *testing.T) {
 	s, clk := virtual(t)
 	runs := 0
-	j := s.Schedule(everySecond, func() { runs++ })
+	j := must(s.Repeat(everySecond, func() { runs++ }))
 	clk.Advance(3 * time.Second)
 	clk.SetWall(epoch.AddDate(69, 0, 0))
 	clk.Advance(time.Second)
@@ -69,7 +69,7 @@ func TestSchedule_WallClockSetForwardByYears(t *testing.T) {
 func TestSchedule_WallClockSetBack(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
-	j := s.Schedule(each(time.Hour), func() { runs = append(runs, clk.Wall()) })
+	j := must(s.Repeat(each(time.Hour), func() { runs = append(runs, clk.Wall()) }))
 	clk.Advance(59 * time.Minute)
 	clk.SetWall(epoch.Add(-2 * time.Hour))
 	clk.Advance(time.Minute)
@@ -108,7 +108,7 @@ func TestSchedule_WallClockSetBackByYears(t *testing.T) {
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 	runs := 0
-	j := s.Schedule(everySecond, func() { runs++ })
+	j := must(s.Repeat(everySecond, func() { runs++ }))
 	clk.Advance(3 * time.Second)
 	require.Equal(t, 3, runs)
 	right := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -123,11 +123,11 @@ func TestSchedule_WallClockSetBackByYears(t *testing.T) {
 func TestSchedule_WallClockSetBackDuringARun(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
-	j := s.Schedule(each(time.Hour), func() {
+	j := must(s.Repeat(each(time.Hour), func() {
 		if runs = append(runs, clk.Wall()); len(runs) == 1 {
 			clk.SetWall(epoch.Add(-10 * time.Minute))
 		}
-	})
+	}))
 	clk.Advance(time.Hour)
 	require.Equal(t, epoch, j.Next())
 	clk.Advance(70 * time.Minute)
@@ -143,7 +143,7 @@ func TestSchedule_WallClockSetBackALittle(t *testing.T) {
 		back := func() { clk.SetWall(clk.Wall().Add(-by)) }
 
 		// Right after a run.
-		j := s.Schedule(each(time.Hour), f)
+		j := must(s.Repeat(each(time.Hour), f))
 		clk.Advance(time.Hour)
 		back()
 		clk.Advance(time.Hour)
@@ -168,7 +168,7 @@ func TestSchedule_WallClockSetBackALittle(t *testing.T) {
 
 		// A series whose times lie closer than that waits until they have come.
 		runs = nil
-		s.Schedule(everySecond, f)
+		s.Repeat(everySecond, f)
 		clk.Advance(10 * time.Second)
 		back()
 		clk.Advance(by + 10*time.Second)
@@ -192,10 +192,10 @@ func TestSchedule_WallClockSetBackUnderABusyExecutor(t *testing.T) {
 		}
 		var runs []time.Time
 		asked := 0
-		j := s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+		j := must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 			asked++
 			return each(time.Hour).Next(t)
-		}), func() { runs = append(runs, clk.Wall()) })
+		}), func() { runs = append(runs, clk.Wall()) }))
 		release := make(chan struct{})
 		require.NoError(t, pool.Submit(func() { <-release }))
 		synctest.Wait()
@@ -256,7 +256,7 @@ func TestSchedule_WallClockModel(t *testing.T) {
 			}
 		}
 		broken := 0
-		s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+		s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 			asked = t
 			if rng.IntN(100) < broken {
 				panic("oops")
@@ -336,7 +336,7 @@ func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
 				var runs []time.Duration
 				asked := 0
 				release := make(chan struct{})
-				j := s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+				j := must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 					if asked++; asked == c.asked {
 						clk.hook()
 					}
@@ -345,7 +345,7 @@ func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
 					if runs = append(runs, clk.Now().Sub(epoch)); len(runs) == 1 {
 						<-release
 					}
-				})
+				}))
 				advance := func(d time.Duration) {
 					clk.Advance(d)
 					synctest.Wait()

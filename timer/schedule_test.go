@@ -40,7 +40,7 @@ func TestSchedule(t *testing.T) {
 	s, clk := virtual(t)
 	clk.Advance(17 * time.Second)
 	var runs []time.Time
-	j := s.Schedule(each(time.Minute), func() { runs = append(runs, clk.Now()) })
+	j := must(s.Repeat(each(time.Minute), func() { runs = append(runs, clk.Now()) }))
 	require.Equal(t, epoch.Add(time.Minute), j.Next())
 	clk.AdvanceTo(epoch.Add(1000*time.Minute - 1))
 	require.Len(t, runs, 999)
@@ -61,7 +61,7 @@ func TestSchedule_FarApart(t *testing.T) {
 	s, clk := virtual(t)
 	a, b := epoch.Add(36*time.Hour+time.Second/3), epoch.Add(100*time.Hour)
 	var runs []time.Time
-	j := s.Schedule(at(a, b), func() { runs = append(runs, clk.Now()) })
+	j := must(s.Repeat(at(a, b), func() { runs = append(runs, clk.Now()) }))
 	clk.AdvanceTo(a.Add(-1))
 	require.Empty(t, runs)
 	require.Equal(t, a, j.Next())
@@ -79,19 +79,19 @@ func TestSchedule_FarApart(t *testing.T) {
 
 func TestSchedule_EndsWhenNextIsZero(t *testing.T) {
 	s, clk := virtual(t)
-	over := s.Schedule(at(), func() { t.Error("ran") })
+	over := must(s.Repeat(at(), func() { t.Error("ran") }))
 	require.False(t, over.Stop())
 	require.Zero(t, over.Next())
 	require.Zero(t, s.Stats().Started)
 
 	n := 0
 	var j *timer.Job
-	j = s.Schedule(at(epoch.Add(time.Second), epoch.Add(2*time.Second)), func() {
+	j = must(s.Repeat(at(epoch.Add(time.Second), epoch.Add(2*time.Second)), func() {
 		if n++; n == 2 {
 			require.Zero(t, j.Next(), "in the last run it is over")
 			require.False(t, j.Stop())
 		}
-	})
+	}))
 	clk.Advance(time.Hour)
 	require.Equal(t, 2, n, "the last one runs")
 	require.Zero(t, s.Len())
@@ -108,7 +108,7 @@ func TestSchedule_RussellLuo_NextAnHourBack(t *testing.T) {
 	last := clk.Now().Add(-time.Hour)
 	runs := 0
 	// Each is a second after the one before, as theirs are asked.
-	s.Schedule(scheduleFunc(func(time.Time) time.Time {
+	s.Repeat(scheduleFunc(func(time.Time) time.Time {
 		last = last.Add(time.Second)
 		return last
 	}), func() { runs++ })
@@ -120,7 +120,7 @@ func TestSchedule_RussellLuo_NextAnHourBack(t *testing.T) {
 	runs = 0
 	first := true
 	s, clk = virtual(t)
-	s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+	s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 		if first {
 			first = false
 			return t.Add(-time.Hour)
@@ -141,7 +141,7 @@ func TestSchedule_NextThatIsNotAfter(t *testing.T) {
 		s, clk := virtual(t)
 		runs := 0
 		inside := true
-		s.Schedule(sched, func() { require.False(t, inside); runs++ })
+		s.Repeat(sched, func() { require.False(t, inside); runs++ })
 		inside = false
 		clk.Advance(0)
 		require.Equal(t, 1, runs, name)
@@ -157,7 +157,7 @@ func TestSchedule_FarNext(t *testing.T) {
 		"the end":           time.Unix(1<<60, 0),
 	} {
 		s, clk := virtual(t)
-		j := s.Schedule(at(next), func() { t.Errorf("%s: ran", name) })
+		j := must(s.Repeat(at(next), func() { t.Errorf("%s: ran", name) }))
 		require.True(t, next.Equal(j.Next()))
 		clk.Advance(24 * time.Hour)
 		require.True(t, next.Equal(j.Next()))
@@ -168,18 +168,18 @@ func TestSchedule_FarNext(t *testing.T) {
 func TestSchedule_NextPanics(t *testing.T) {
 	s, _ := virtual(t)
 	require.PanicsWithValue(t, "oops", func() {
-		s.Schedule(scheduleFunc(func(time.Time) time.Time { panic("oops") }), func() {})
+		s.Repeat(scheduleFunc(func(time.Time) time.Time { panic("oops") }), func() {})
 	})
 	require.Zero(t, s.Len())
 
 	panics, runs, broken := 0, 0, false
 	s, clk := virtual(t, timer.WithPanicHandler(func(any, []byte) { panics++ }))
-	j := s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+	j := must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 		if broken {
 			panic("oops")
 		}
 		return everySecond.Next(t)
-	}), func() { runs++ })
+	}), func() { runs++ }))
 	clk.Advance(10 * time.Second)
 	require.Equal(t, 10, runs)
 	broken = true
@@ -227,7 +227,7 @@ func TestSchedule_NextPanicsAndTheRunToo(t *testing.T) {
 				begin := time.Now()
 				asked := 0
 				var runs []time.Duration
-				s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+				s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 					if asked++; asked == 2 {
 						brokenNext()
 					}
@@ -264,7 +264,7 @@ func TestSchedule_NextPanicsAtTheEndOfARun(t *testing.T) {
 		begin := time.Now()
 		var runs []time.Duration
 		asked := 0
-		s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+		s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 			if asked++; asked == 3 {
 				panic("oops")
 			}
@@ -304,7 +304,7 @@ func TestSchedule_WatchesOnlyWhilePending(t *testing.T) {
 	// As buckets of higher levels come down.
 	require.Less(t, s.Stats().Wakeups, uint64(10), "without a schedule")
 	before := s.Stats()
-	j := s.Schedule(at(epoch.Add(10_000*time.Hour)), func() { t.Error("ran") })
+	j := must(s.Repeat(at(epoch.Add(10_000*time.Hour)), func() { t.Error("ran") }))
 	clk.Advance(time.Hour)
 	st := s.Stats()
 	require.EqualValues(t, 60, st.Fired-before.Fired)
@@ -323,7 +323,7 @@ func TestSchedule_OverlongRun(t *testing.T) {
 		s := timer.New()
 		begin := time.Now()
 		var runs []time.Duration
-		j := s.Schedule(everySecond, func() {
+		j := must(s.Repeat(everySecond, func() {
 			runs = append(runs, time.Since(begin))
 			switch len(runs) {
 			case 1:
@@ -331,7 +331,7 @@ func TestSchedule_OverlongRun(t *testing.T) {
 			case 3:
 				time.Sleep(5 * time.Minute) // longer than the watch
 			}
-		})
+		}))
 		time.Sleep(5*time.Minute + 7500*time.Millisecond)
 		require.True(t, j.Stop())
 		require.NoError(t, s.Shutdown(context.Background()))
@@ -344,7 +344,7 @@ func TestSchedule_OverlongRun(t *testing.T) {
 func TestSchedule_Pause(t *testing.T) {
 	s, clk := newStoppable(t)
 	var runs []time.Duration
-	s.Schedule(each(time.Minute), func() { runs = append(runs, clk.Now().Sub(epoch)) })
+	s.Repeat(each(time.Minute), func() { runs = append(runs, clk.Now().Sub(epoch)) })
 	clk.suspend(time.Minute)
 	clk.suspend(time.Hour + time.Second)
 	clk.suspend(59 * time.Second)
@@ -362,7 +362,7 @@ func TestSchedule_RefusedByTheExecutor(t *testing.T) {
 		}
 		begin := time.Now()
 		var runs []time.Duration
-		s.Schedule(each(10*time.Minute), func() { runs = append(runs, time.Since(begin)) })
+		s.Repeat(each(10*time.Minute), func() { runs = append(runs, time.Since(begin)) })
 		time.Sleep(12*time.Minute + 500*time.Millisecond)
 		require.Empty(t, runs)
 		require.NotZero(t, s.Stats().Dropped)
@@ -380,7 +380,7 @@ func TestSchedule_OnTheSystemClock(t *testing.T) {
 	n := 0
 	done := make(chan struct{})
 	var last time.Time
-	s.Schedule(scheduleFunc(func(now time.Time) time.Time {
+	s.Repeat(scheduleFunc(func(now time.Time) time.Time {
 		n++
 		if now != now.Round(0) {
 			t.Error("a time with a monotonic reading")
@@ -406,22 +406,22 @@ func TestSchedule_StopFromInsideAndFromNext(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0
 	var j *timer.Job
-	j = s.Schedule(everySecond, func() {
+	j = must(s.Repeat(everySecond, func() {
 		if n++; n == 3 {
 			require.True(t, j.Stop())
 		}
-	})
+	}))
 	clk.Advance(time.Minute)
 	require.Equal(t, 3, n)
 
 	n = 0
 	asked := 0
-	j = s.Schedule(scheduleFunc(func(t time.Time) time.Time {
+	j = must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 		if asked++; asked == 4 {
 			j.Stop()
 		}
 		return everySecond.Next(t)
-	}), func() { n++ })
+	}), func() { n++ }))
 	clk.Advance(time.Minute)
 	require.Equal(t, 3, n)
 	require.Equal(t, 4, asked)

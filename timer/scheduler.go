@@ -95,7 +95,7 @@ type dueBucket struct {
 	expiration int64
 }
 
-// New makes a Scheduler. It panics if an option is out of its range.
+// New makes a Scheduler.
 func New(opts ...Option) *Scheduler {
 	c := newConfig(opts)
 	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c}
@@ -191,6 +191,9 @@ func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.D
 func (s *Scheduler) gather() { s.limit.gather(s.shards.made()) }
 
 // Len returns the number of pending timers. O(shards).
+//
+// Len counts one shard after another. While other goroutines start and stop timers, the
+// sum may exceed [WithMaxPending] for a moment, though never are more pending than that.
 func (s *Scheduler) Len() int {
 	n := 0
 	for sh := range s.shards.made() {

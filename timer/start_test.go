@@ -2,10 +2,8 @@ package timer_test
 
 import (
 	"context"
-	"iter"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -36,15 +34,6 @@ func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Ha
 	require.NoError(t, err)
 	return h
 }
-
-// closeAll closes s and returns what was pending.
-// leftover closes s and returns what it leaves over.
-func leftover(s *timer.Scheduler) iter.Seq[timer.Pending] {
-	s.Close()
-	return s.Leftover()
-}
-
-func closeAll(s *timer.Scheduler) []timer.Pending { return slices.Collect(leftover(s)) }
 
 // balanced requires that nothing was lost or doubled.
 func balanced(t testing.TB, st timer.Stats) {

@@ -35,7 +35,10 @@ func main() {
 			fmt.Fprintf(os.Stderr, "cron: %q: %v\n", spec, err)
 			os.Exit(2)
 		}
-		s.Schedule(sched, func() { fmt.Println(time.Now().Format(time.TimeOnly), spec) })
+		if _, err := s.Repeat(sched, func() { fmt.Println(time.Now().Format(time.TimeOnly), spec) }); err != nil {
+			fmt.Fprintln(os.Stderr, "cron:", err)
+			os.Exit(1)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

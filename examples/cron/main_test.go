@@ -19,7 +19,7 @@ func runs(t *testing.T, spec string, start time.Time, days int) []string {
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 	var at []string
-	s.Schedule(sched, func() { at = append(at, clk.Now().Format("2006-01-02 15:04:05 MST")) })
+	s.Repeat(sched, func() { at = append(at, clk.Now().Format("2006-01-02 15:04:05 MST")) })
 	clk.Advance(time.Duration(days) * 24 * time.Hour)
 	return at
 }
