@@ -58,7 +58,10 @@ type Pool struct {
 
 var _ Batcher = (*Pool)(nil)
 
-func init() { callback.OnLook = func(p any, f func()) { p.(*Pool).onLook = f } }
+func init() {
+	callback.OnLook = func(p any, f func()) { p.(*Pool).onLook = f }
+	callback.PrintPanic = printPanic
+}
 
 // NewPool returns a pool. It starts no goroutine before there is work.
 //

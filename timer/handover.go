@@ -2,9 +2,12 @@ package timer
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"runtime/pprof"
+	"runtime/trace"
 	"sync"
+	"time"
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/callback"
@@ -23,6 +26,12 @@ type handOver struct {
 	// sees to them.
 	onPanic func(v any, stack []byte)
 	pool    *executor.Pool // the executor, if callbacks go to it directly
+	// times measures callbacks; nil if nobody asked for it. name is the Scheduler's.
+	times *callbackTimes
+	name  string
+	// panics are the latest ones, of which panicked is the number.
+	panics   latest[Panic]
+	panicked *atomic.Uint64
 	// inline: it is an *executor.Inline.
 	inline bool
 	way    way
@@ -73,9 +82,10 @@ const (
 
 // init makes the executor, unless c has one. onLook is called by its watchdog.
 func (h *handOver) init(c *config, onLook func()) {
-	h.dropped = atomic.NewUint64(0)
+	h.dropped, h.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
+	h.name = c.name
 	if c.executor == nil {
-		h.own = newExecutor(c, onLook)
+		h.own = h.newExecutor(c, onLook)
 		h.exec = h.own
 	} else {
 		h.exec, h.onPanic = c.executor, c.onPanic
@@ -93,11 +103,15 @@ func (h *handOver) init(c *config, onLook func()) {
 	}
 }
 
-func newExecutor(c *config, onLook func()) ownExecutor {
-	var handler []executor.Option
-	if c.onPanic != nil {
-		handler = append(handler, executor.WithPanicHandler(c.onPanic))
+func (h *handOver) newExecutor(c *config, onLook func()) ownExecutor {
+	onPanic := c.onPanic
+	if onPanic == nil {
+		onPanic = callback.PrintPanic
 	}
+	handler := []executor.Option{executor.WithPanicHandler(func(v any, stack []byte) {
+		h.notePanic(v, stack)
+		onPanic(v, stack)
+	})}
 	if c.clock != nil {
 		return executor.NewInline(handler...)
 	}
@@ -187,7 +201,7 @@ func (h *handOver) submit(f func()) {
 
 // watchAll is watch for many. What it returns is the poller's.
 func (h *handOver) watchAll(fs []func()) []func() {
-	if h.own != nil {
+	if h.own != nil && h.times == nil && !trace.IsEnabled() {
 		return fs
 	}
 	for _, f := range fs {
@@ -199,6 +213,12 @@ func (h *handOver) watchAll(fs []func()) []func() {
 // watch counts a callback as outstanding until it has finished, however it ends, and
 // has the panic handler, if there is one, get its panic.
 func (h *handOver) watch(f func()) func() {
+	if h.times != nil {
+		f = h.times.measured(f)
+	}
+	if trace.IsEnabled() {
+		f = traced(f, h.name)
+	}
 	if h.own != nil {
 		return f
 	}
@@ -215,8 +235,16 @@ func (h *handOver) watch(f func()) func() {
 // catch is for a defer statement alone, since recover only works there.
 func (h *handOver) catch() {
 	if v := recover(); v != nil {
-		h.onPanic(v, debug.Stack())
+		stack := debug.Stack()
+		h.notePanic(v, stack)
+		h.onPanic(v, stack)
 	}
+}
+
+// notePanic keeps a callback's panic for Recent.
+func (h *handOver) notePanic(v any, stack []byte) {
+	h.panicked.Inc()
+	h.panics.add(Panic{When: time.Now(), Value: fmt.Sprint(v), Stack: string(stack)})
 }
 
 // refused counts callbacks that the executor has not accepted, and tells the Jobs
@@ -329,7 +357,11 @@ func (h *handOver) shutdown(ctx context.Context) error {
 }
 
 func (h *handOver) stats(st *Stats) {
-	st.Dropped = h.dropped.Load()
+	st.Dropped, st.Panicked = h.dropped.Load(), h.panicked.Load()
+	if e, ok := h.exec.(interface{ Stats() executor.Stats }); ok {
+		st.Executor = e.Stats()
+	}
+	st.Callbacks = h.times.read()
 	h.mu.Lock()
 	st.Queued = len(h.ready)
 	if h.way == dispatched {

@@ -36,6 +36,10 @@ type config struct {
 	slack      slack
 	name       string
 	origins    int // 0: none
+	lateAfter  time.Duration
+	onLate     func(LateTimer) // nil: none
+	// callbackTimes: how long callbacks wait and run is measured.
+	callbackTimes bool
 }
 
 // slack is how late timers may fire: a share of their delays, from least to most.

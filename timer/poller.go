@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"runtime/trace"
 	"slices"
 	"sync"
 	"time"
@@ -66,13 +67,16 @@ type poller struct {
 
 	wakeups, emptyWakeups uint64
 
-	late struct {
-		sync.Mutex
-		*Histogram // of the timers that the poller has fired; nil if there are none
-	}
+	late lateness
+	// recent are timers that were fired notably late.
+	recent latest[LateTimer]
 
 	// All below belongs to whoever is awake.
 
+	// rang is when the alarm has rung, and overdue how late that was.
+	rang, overdue int64
+	// toTell are timers of which the user's handler is to be told, without a lock.
+	toTell []LateTimer
 	// expired has room for a batch, or is nil. It is kept only while work is done.
 	expired *expiredBatch
 	// batch are callbacks on their way to the executor.
@@ -138,10 +142,13 @@ func (p *poller) poll() {
 		return
 	}
 	p.awake, p.unfinished = true, false
+	p.rang = p.s.now()
+	p.overdue = max(0, p.rang-p.armed)
 	p.armed = never
 	p.wakeups++
 	p.up.Add(1)
 	p.mu.Unlock()
+	p.late.rang(p.overdue)
 	p.run(false)
 }
 
@@ -174,7 +181,9 @@ func (p *poller) run(worked bool) {
 	}()
 	var share executor.Share
 	for !asleep {
+		region := trace.StartRegion(context.Background(), "timer.poll") // costs nothing unless tracing is on
 		didWork, pause := p.work()
+		region.End()
 		worked = worked || didWork
 		share, asleep = p.sleep(worked, pause)
 	}
@@ -346,6 +355,7 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	sh.wake = never // the poller is awake and will see for itself
 	sh.mu.Unlock()
 	p.expireContexts()
+	p.tellLate()
 	switch {
 	case more && level == 0:
 		p.due.push(sh)
@@ -367,7 +377,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 	at := p.s.moment()
 	before := len(p.batch.fs)
 	sh.n.fired += uint64(len(expired))
-	p.recordLateness(expired, at.now)
+	p.recordLateness(expired, at)
 	for i := range expired {
 		e := &expired[i]
 		if e.Tag == tagContext {
@@ -379,17 +389,6 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 	callbacks := len(p.batch.fs) - before
 	sh.releaseFiredLocked(len(expired), callbacks, callbacks)
 	clear(expired)
-}
-
-func (p *poller) recordLateness(expired []timingwheel.Expired[payload], now int64) {
-	p.late.Lock()
-	defer p.late.Unlock()
-	if p.late.Histogram == nil {
-		p.late.Histogram = new(Histogram)
-	}
-	for i := range expired {
-		p.late.record(time.Duration(now - expired[i].Due))
-	}
 }
 
 // expireContexts ends the contexts whose timers were found due. They do not wait
@@ -523,11 +522,7 @@ func (p *poller) shutdown(ctx context.Context) error {
 }
 
 func (p *poller) stats(st *Stats) {
-	p.late.Lock()
-	if p.late.Histogram != nil {
-		st.Lateness.merge(p.late.Histogram)
-	}
-	p.late.Unlock()
+	p.late.stats(st)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups

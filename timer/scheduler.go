@@ -117,6 +117,9 @@ func New(opts ...Option) *Scheduler {
 	if s.hand.way == dispatched {
 		s.hand.backlog.limit = s.limit
 	}
+	if c.callbackTimes {
+		s.hand.times = newCallbackTimes(s)
+	}
 	s.poller.init(s)
 	s.register()
 	return s

@@ -51,7 +51,7 @@ type shard struct {
 
 	// It keeps two shards' locks out of one pair of cache lines, and makes a shard
 	// five lines long, so that it begins where a line does.
-	_ [112]byte
+	_ [104]byte
 }
 
 const (
@@ -164,6 +164,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 			if err := l.takeLocked(sh); err != nil {
 				if err == ErrTooManyPending {
 					sh.n.rejected++
+					sh.n.rejectedFull++
 				}
 				return id, err
 			}
@@ -173,6 +174,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 	if uint64(sh.wheel.Len()) >= maxPerShard {
 		sh.releaseLocked(held)
 		sh.n.rejected++
+		sh.n.rejectedFull++
 		return id, ErrTooManyPending
 	}
 	sh.n.started++

@@ -1,5 +1,11 @@
 package timer
 
+import (
+	"time"
+
+	"github.com/tickless/tickless/executor"
+)
+
 // Stats are counts since the Scheduler was made. At every quiet moment
 //
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
@@ -28,8 +34,9 @@ type Stats struct {
 	Pending int
 
 	// Rejected counts the timers that were not started: because the Scheduler was
-	// closed or, of Start and of a Keyed, because it had too many pending.
-	Rejected uint64
+	// closed or, of Start and of a Keyed, because it had too many pending. These are
+	// RejectedFull.
+	Rejected, RejectedFull uint64
 	// Dropped counts the callbacks of fired timers that the executor refused.
 	Dropped uint64
 	// Queued is the number of callbacks that wait to be handed to an executor that
@@ -43,6 +50,23 @@ type Stats struct {
 	Cascaded uint64
 	// Lateness is how long after its deadline each timer fired.
 	Lateness Histogram
+	// LateByAlarm and LateByPoller are the parts of Lateness' sum that timers have waited
+	// for the alarm to wake the poller, which is up to the machine and to Go's
+	// scheduler, and for the poller, while it fired or moved others.
+	LateByAlarm, LateByPoller time.Duration
+	// AlarmLateness is how late the alarm rang, each time that it did.
+	AlarmLateness Histogram
+	// SlackUsed is by how much, in all, slack has put off the timers that fired.
+	SlackUsed time.Duration
+
+	// Panicked counts the callbacks that panicked. Of an executor given by WithExecutor
+	// it counts them only if there is a panic handler, too.
+	Panicked uint64
+	// Executor are the counts of the executor: of one that is given by WithExecutor only
+	// if it is of package executor, and then with what others submit to it.
+	Executor executor.Stats
+	// Callbacks is how long callbacks waited and ran; nil without [WithCallbackTimes].
+	Callbacks *CallbackStats
 }
 
 func (s *Stats) add(n *counts) {
@@ -52,13 +76,14 @@ func (s *Stats) add(n *counts) {
 	s.HandedBack += n.handedBack
 	s.FellBack += n.fellBack
 	s.Rejected += n.rejected
+	s.RejectedFull += n.rejectedFull
 	s.Cascaded += n.cascaded
 	s.Lateness.recordMany(0, n.atOnce)
 }
 
 // counts is the part of Stats that a shard keeps, under its lock.
 type counts struct {
-	started, fired, stopped, handedBack, fellBack, rejected, cascaded uint64
+	started, fired, stopped, handedBack, fellBack, rejected, rejectedFull, cascaded uint64
 	// atOnce counts those fired that were due when they were started or reset. The
 	// lateness of the others is kept by the poller, which has fired them.
 	atOnce uint64

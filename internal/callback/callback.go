@@ -10,3 +10,6 @@ package callback
 // front of a proc's run queue: if their timers go off together, the one that loses
 // waits at the end. So each does what is left to do for the other.
 var OnLook func(pool any, f func())
+
+// PrintPanic is the default panic handler of package executor, which sets it.
+var PrintPanic func(v any, stack []byte)

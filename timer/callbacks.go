@@ -1,0 +1,148 @@
+package timer
+
+import (
+	"cmp"
+	"context"
+	"runtime/trace"
+	"slices"
+	"sync"
+	"time"
+)
+
+// slowCallback is from which duration on a callback is kept in Recent.
+const slowCallback = 10 * time.Millisecond
+
+// WithCallbackTimes measures how long callbacks wait for the executor and how long they
+// run, for [Stats.Callbacks] and [Recent.Slow]. It reads the clock twice and makes an
+// object for each callback. The default is not to.
+func WithCallbackTimes() Option {
+	return option(func(c *config) { c.callbackTimes = true })
+}
+
+// CallbackStats are what [WithCallbackTimes] has measured.
+type CallbackStats struct {
+	// Waited is how long callbacks waited in the executor before they began, Ran how
+	// long they took. Those that still run are not in Ran yet.
+	Waited, Ran Histogram
+	// Running is the number of callbacks that run.
+	Running int
+}
+
+// A SlowCallback is a callback that took long, or that runs for long by now.
+type SlowCallback struct {
+	// Began is when it began, after it had waited for the executor, for Waited.
+	Began  time.Time
+	Waited time.Duration
+	// Took is how long it ran, or has been running.
+	Took    time.Duration
+	Running bool
+
+	pc uintptr
+}
+
+// Function returns the name of the callback's function.
+func (c SlowCallback) Function() string { return functionName(c.pc) }
+
+// callbackTimes measures callbacks.
+type callbackTimes struct {
+	now func() int64
+	at  func(int64) time.Time
+
+	mu      sync.Mutex
+	stats   CallbackStats
+	running map[*callbackRun]struct{}
+	slow    latest[SlowCallback]
+}
+
+type callbackRun struct {
+	pc           uintptr
+	handed, from int64
+}
+
+func newCallbackTimes(s *Scheduler) *callbackTimes {
+	return &callbackTimes{now: s.now, at: s.at, running: make(map[*callbackRun]struct{})}
+}
+
+// measured returns f with its measuring around it. It is called when the timer has
+// fired.
+func (t *callbackTimes) measured(f func()) func() {
+	r := &callbackRun{pc: codeOf(f), handed: t.now()}
+	return func() {
+		t.begin(r)
+		defer t.end(r)
+		f()
+	}
+}
+
+func (t *callbackTimes) begin(r *callbackRun) {
+	r.from = t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stats.Waited.record(time.Duration(r.from - r.handed))
+	t.running[r] = struct{}{}
+}
+
+func (t *callbackTimes) end(r *callbackRun) {
+	to := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stats.Ran.record(time.Duration(to - r.from))
+	delete(t.running, r)
+	if time.Duration(to-r.from) >= slowCallback {
+		t.slow.add(t.slowCallback(r, to, false))
+	}
+}
+
+func (t *callbackTimes) slowCallback(r *callbackRun, to int64, running bool) SlowCallback {
+	return SlowCallback{
+		Began:  t.at(r.from),
+		Waited: time.Duration(r.from - r.handed), Took: time.Duration(to - r.from),
+		Running: running, pc: r.pc,
+	}
+}
+
+// slowOnes returns the slow callbacks, in the order in which they began: the last of
+// those that have ended, and the first of those that run.
+func (t *callbackTimes) slowOnes() []SlowCallback {
+	slow := t.slow.get()
+	now := t.now()
+	var running []SlowCallback
+	t.mu.Lock()
+	for r := range t.running {
+		if time.Duration(now-r.from) >= slowCallback {
+			running = append(running, t.slowCallback(r, now, true))
+		}
+	}
+	t.mu.Unlock()
+	begun := func(a, b SlowCallback) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.pc, b.pc)) }
+	slices.SortFunc(running, begun)
+	slow = append(slow, running[:min(len(running), recentKept)]...)
+	slices.SortFunc(slow, begun)
+	return slow
+}
+
+func (t *callbackTimes) read() *CallbackStats {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := t.stats
+	st.Running = len(t.running)
+	return &st
+}
+
+// traced returns f as a task with a region of its own, for an execution trace. name is
+// the Scheduler's.
+func traced(f func(), name string) func() {
+	// The task begins where the timer fires, the region where the callback does: what
+	// is in between is the wait for the executor.
+	ctx, task := trace.NewTask(context.Background(), "timer")
+	trace.Log(ctx, "scheduler", name)
+	trace.Log(ctx, "function", functionName(codeOf(f)))
+	return func() {
+		defer task.End()
+		defer trace.StartRegion(ctx, "timer.callback").End()
+		f()
+	}
+}

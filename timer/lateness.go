@@ -1,0 +1,92 @@
+package timer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// lateness is how late timers were fired, and whose fault it was.
+//
+// A timer that fires late has waited for the alarm first, if it was due before that
+// has rung: the alarm had been set for the earliest of those timers, and by how much it
+// was late is all that its being late can have cost any of them. What is left of the
+// timer's lateness it has waited for the poller, which was busy with others.
+type lateness struct {
+	mu sync.Mutex
+	// fired is the lateness of timers that the poller has fired, alarm that of the
+	// alarm's rings; nil if there are none.
+	fired, alarm *Histogram
+	// byAlarm and byPoller are the parts of fired's sum, slack is by how much timers
+	// were due after their deadlines.
+	byAlarm, byPoller, slack int64
+}
+
+// rang records a ring of the alarm.
+func (l *lateness) rang(overdue int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alarm == nil {
+		l.alarm = new(Histogram)
+	}
+	l.alarm.record(time.Duration(overdue))
+}
+
+func (l *lateness) stats(st *Stats) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fired != nil {
+		st.Lateness.merge(l.fired)
+	}
+	if l.alarm != nil {
+		st.AlarmLateness.merge(l.alarm)
+	}
+	st.LateByAlarm, st.LateByPoller = time.Duration(l.byAlarm), time.Duration(l.byPoller)
+	st.SlackUsed = time.Duration(l.slack)
+}
+
+// recordLateness records the lateness of timers that are about to fire.
+func (p *poller) recordLateness(expired []timingwheel.Expired[payload], at moment) {
+	l := &p.late
+	after := int64(notablyLate)
+	if p.s.config.onLate != nil {
+		after = int64(p.s.config.lateAfter)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fired == nil {
+		l.fired = new(Histogram)
+	}
+	for i := range expired {
+		e := &expired[i]
+		late := max(0, at.now-e.Due)
+		l.fired.record(time.Duration(late))
+		byAlarm := min(max(0, p.rang-e.Due), p.overdue)
+		l.byAlarm += byAlarm
+		l.byPoller += late - byAlarm
+		l.slack += e.Due - e.Deadline
+		if late >= after {
+			p.noteLate(e, at, byAlarm)
+		}
+	}
+}
+
+// noteLate keeps a timer that fires notably late. The shard's lock is held.
+func (p *poller) noteLate(e *timingwheel.Expired[payload], at moment, byAlarm int64) {
+	kind, pc := e.Value.describe(e.Tag)
+	t := LateTimer{Due: p.s.at(e.Due), Fired: at.time, Kind: kind, ByAlarm: time.Duration(byAlarm), pc: pc}
+	p.recent.add(t)
+	if p.s.config.onLate != nil {
+		p.toTell = append(p.toTell, t)
+	}
+}
+
+// tellLate tells the user's handler of timers that were fired late.
+func (p *poller) tellLate() {
+	for i, t := range p.toTell {
+		p.toTell[i] = LateTimer{}
+		p.s.config.onLate(t)
+	}
+	p.toTell = p.toTell[:0]
+}
