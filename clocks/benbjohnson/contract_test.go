@@ -144,3 +144,11 @@ func TestMock_SetBack(t *testing.T) {
 		t.Error("the timer has not fired")
 	}
 }
+
+func TestMock_Panic(t *testing.T) {
+	suite.CheckPanicEnds(t, "boom", func() {
+		m := clock.NewMock()
+		m.AfterFunc(time.Second, func() { panic("boom") })
+		m.Add(time.Second)
+	})
+}

@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // A Mock is a Clock that moves only when told to. Callbacks run on goroutines of their
-// own. Make one with NewMock.
+// own, where a panic ends the program. Make one with NewMock.
 type Mock struct {
 	timers
 	virtual *timertest.Clock
@@ -29,7 +30,8 @@ var _ Clock = (*Mock)(nil)
 func NewMock() *Mock {
 	virtual := timertest.NewClock(time.Unix(0, 0))
 	// A tick of a nanosecond has timers fire at their very moment.
-	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(executor.NewGoroutines()))
+	e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) }))
+	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(e))
 	return &Mock{timers: timers{s}, virtual: virtual}
 }
 

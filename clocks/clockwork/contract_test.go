@@ -1,6 +1,7 @@
 package clockwork_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,19 +37,68 @@ func onBoth(t *testing.T, test func(t *testing.T, c upstream.Clock, advance func
 		}, test)
 }
 
+// adapt returns a Clock's timers as package upstream has them.
+func adapt(c upstream.Clock) suite.Clock {
+	timer := func(t upstream.Timer) suite.Timer { return suite.Timer{C: t.Chan(), Stop: t.Stop, Reset: t.Reset} }
+	return suite.Clock{
+		Now:       c.Now,
+		NewTimer:  func(d time.Duration) suite.Timer { return timer(c.NewTimer(d)) },
+		AfterFunc: func(d time.Duration, f func()) suite.Timer { return timer(c.AfterFunc(d, f)) },
+		NewTicker: func(d time.Duration) suite.Ticker {
+			t := c.NewTicker(d)
+			return suite.Ticker{C: t.Chan(), Stop: t.Stop, Reset: t.Reset}
+		},
+	}
+}
+
 func TestClock_Timers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
-		adapt := func(t upstream.Timer) suite.Timer { return suite.Timer{C: t.Chan(), Stop: t.Stop, Reset: t.Reset} }
-		suite.CheckTimers(t, suite.Clock{
-			Now:       c.Now,
-			NewTimer:  func(d time.Duration) suite.Timer { return adapt(c.NewTimer(d)) },
-			AfterFunc: func(d time.Duration, f func()) suite.Timer { return adapt(c.AfterFunc(d, f)) },
-			NewTicker: func(d time.Duration) suite.Ticker {
-				t := c.NewTicker(d)
-				return suite.Ticker{C: t.Chan(), Stop: t.Stop, Reset: t.Reset}
-			},
-		}, advance)
+		suite.CheckTimers(t, adapt(c), advance)
 	})
+}
+
+func TestFakeClock_Due(t *testing.T) {
+	suite.CheckDue(t, func(*testing.T) (suite.Clock, func(time.Duration)) {
+		fc := upstream.NewFakeClock()
+		return adapt(fc), fc.Advance
+	}, func(*testing.T) (suite.Clock, func(time.Duration)) {
+		fc := clockwork.NewFakeClock()
+		return adapt(fc), fc.Advance
+	})
+}
+
+// A timer that fires at once is none to wait for.
+func TestFakeClock_DueIsNotPending(t *testing.T) {
+	fc := clockwork.NewFakeClock()
+	fc.AfterFunc(0, func() {})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := fc.BlockUntilContext(ctx, 1); err != context.Canceled {
+		t.Errorf("one timer is pending: %v", err)
+	}
+}
+
+// A clock that is set back tells so, as clockwork's does, and keeps the delays of what is
+// pending.
+func TestFakeClock_SetBack(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	fc, theirs := clockwork.NewFakeClockAt(start), upstream.NewFakeClockAt(start)
+	tm := fc.NewTimer(time.Minute)
+	for _, d := range []time.Duration{-time.Hour, time.Second, -1, 0} {
+		fc.Advance(d)
+		theirs.Advance(d)
+		if !fc.Now().Equal(theirs.Now()) || fc.Since(start) != theirs.Since(start) || fc.Until(start) != theirs.Until(start) {
+			t.Errorf("after Advance(%v) it is %v, and clockwork's %v", d, fc.Now(), theirs.Now())
+		}
+	}
+	fc.Advance(58 * time.Second)
+	if suite.Received(tm.Chan()) {
+		t.Error("the timer is early")
+	}
+	fc.Advance(time.Second)
+	if !suite.Received(tm.Chan()) {
+		t.Error("the timer has not fired")
+	}
 }
 
 func TestClock_SleepAndAfter(t *testing.T) {
@@ -107,4 +157,12 @@ func TestNew_Nil(t *testing.T) {
 		}
 	}()
 	clockwork.New(nil)
+}
+
+func TestFakeClock_Panic(t *testing.T) {
+	suite.CheckPanicEnds(t, "boom", func() {
+		fc := clockwork.NewFakeClock()
+		fc.AfterFunc(time.Second, func() { panic("boom") })
+		fc.Advance(time.Second)
+	})
 }

@@ -21,8 +21,11 @@
 // Timers and tickers follow Go 1.23, as those of clockwork's real clock do, and not
 // its FakeClock: after Stop or Reset no earlier value is received, and a Stop that
 // withdraws a value reports true. A timer that is started while time advances counts
-// from the moment that has been reached, not from the end of the Advance. A FakeClock is made by NewFakeClock or
-// NewFakeClockAt; its zero value cannot be used. clockwork.WithDeadline and
+// from the moment that has been reached, not from the end of the Advance. Timers that are
+// pending when a negative Advance sets the clock back keep their delays, as they do when
+// the system's clock is set back; the times that they send are those of the clock without
+// it. A FakeClock is made by NewFakeClock or NewFakeClockAt; its zero value cannot be
+// used. clockwork.WithDeadline and
 // clockwork.WithTimeout know only clockwork's own FakeClock: use the Scheduler's
 // methods of these names, which a FakeClock's Scheduler returns.
 //

@@ -2,6 +2,8 @@ package clockwork
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 )
 
 // A FakeClock is a Clock on a virtual clock, with the methods of clockwork's
-// FakeClock. Callbacks run on goroutines of their own.
+// FakeClock. Callbacks run on goroutines of their own, where a panic ends the program.
 type FakeClock struct {
 	*Clock
 	virtual *timertest.Clock
@@ -22,6 +24,9 @@ type FakeClock struct {
 
 	mu struct {
 		sync.Mutex
+		// behind is by how much the time that Now tells is behind the virtual clock's,
+		// which cannot be set back.
+		behind time.Duration
 		// started is closed when another timer is started. It is nil while nobody
 		// waits for that.
 		started chan struct{}
@@ -35,16 +40,36 @@ func NewFakeClock() *FakeClock { return NewFakeClockAt(time.Now()) }
 func NewFakeClockAt(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t.Round(0))
 	// A tick of a nanosecond has timers fire at their very moment.
-	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(executor.NewGoroutines()))
+	e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) }))
+	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(e))
 	return &FakeClock{Clock: NewOn(s, virtual), virtual: virtual}
 }
 
+// Now returns the time to which the clock was moved.
+func (f *FakeClock) Now() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.virtual.Now().Add(-f.mu.behind)
+}
+
+// Since returns the time that has passed since t.
+func (f *FakeClock) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
+
+// Until returns the time until t.
+func (f *FakeClock) Until(t time.Time) time.Duration { return t.Sub(f.Now()) }
+
 // Advance moves the clock by d. What is due on the way fires at its moment, in
 // order; callbacks may still run when Advance returns. It waits for another Advance that
-// is under way, and panics if d is negative.
+// is under way. A negative d only changes what Now, Since and Until tell.
 func (f *FakeClock) Advance(d time.Duration) {
 	f.advance.Lock()
 	defer f.advance.Unlock()
+	if d < 0 {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.mu.behind -= d
+		return
+	}
 	f.virtual.Advance(d)
 }
 
@@ -95,14 +120,24 @@ func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(
 // NewTimer is Clock.NewTimer.
 func (f *FakeClock) NewTimer(d time.Duration) clockwork.Timer {
 	defer f.start()
-	return fakeTimer{f.Clock.NewTimer(d), f}
+	return fakeTimer{f.Clock.NewTimer(d), f, nil}
 }
 
-// AfterFunc is Clock.AfterFunc.
+// AfterFunc is Clock.AfterFunc. If d is not positive, g runs at once.
 func (f *FakeClock) AfterFunc(d time.Duration, g func()) clockwork.Timer {
-	defer f.start()
-	return fakeTimer{f.Clock.AfterFunc(d, g), f}
+	if d > 0 {
+		defer f.start()
+		return fakeTimer{f.Clock.AfterFunc(d, g), f, g}
+	}
+	f.mu.Lock() // so that nobody counts it
+	defer f.mu.Unlock()
+	t := fakeTimer{f.Clock.AfterFunc(never, g), f, g}
+	t.Reset(d)
+	return t
 }
+
+// never is a delay that no FakeClock can get to the end of.
+const never time.Duration = math.MaxInt64
 
 // NewTicker is Clock.NewTicker.
 func (f *FakeClock) NewTicker(d time.Duration) clockwork.Ticker {
@@ -113,9 +148,16 @@ func (f *FakeClock) NewTicker(d time.Duration) clockwork.Ticker {
 type fakeTimer struct {
 	clockwork.Timer
 	clock *FakeClock
+	f     func() // AfterFunc's, or nil
 }
 
 func (t fakeTimer) Reset(d time.Duration) bool {
+	if t.f != nil && d <= 0 {
+		// A Scheduler would run it when the time moves.
+		active := t.Stop()
+		go t.f()
+		return active
+	}
 	defer t.clock.start()
 	return t.Timer.Reset(d)
 }

@@ -16,9 +16,10 @@
 //
 // Timers and tickers follow Go 1.23, as those of clock.RealClock do, and not the
 // FakeClock of k8s.io/utils: after Stop or Reset no earlier value is received, a Stop
-// that withdraws a value reports true, a ticker that was stopped is no waiter any
-// more, and a timer with a delay of zero or less fires at once, not at the next Step.
-// Step fires what is due each at its moment, and not all at the end.
+// that withdraws a value reports true, and a ticker that was stopped is no waiter any
+// more. NewTicker panics if its period is not positive. Step fires what is due each at
+// its moment, and not all at the end. A clock that is set back, by SetTime or a negative
+// Step, leaves the delays of pending timers as they are.
 //
 // # Concurrency
 //

@@ -1,8 +1,12 @@
 package k8s
 
 import (
+	"math"
+	"slices"
 	"sync"
 	"time"
+
+	k8sclock "k8s.io/utils/clock"
 
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -19,6 +23,9 @@ type FakeClock struct {
 		// set is the time that the clock was last set to, and then the virtual clock's,
 		// which cannot be set back.
 		set, then time.Time
+		// due are the timers that were started with a delay of zero or less, which wait
+		// for the next Step.
+		due []*fakeTimer
 	}
 }
 
@@ -26,7 +33,7 @@ type FakeClock struct {
 func NewFakeClock(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t)
 	// A tick of a nanosecond has timers fire at their very moment.
-	s := timer.New(timer.WithClock(virtual), timer.WithTick(1))
+	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
 	f := &FakeClock{Clock: NewOn(s, virtual), virtual: virtual}
 	f.mu.set, f.mu.then = t, virtual.Now()
 	return f
@@ -43,8 +50,21 @@ func (f *FakeClock) Now() time.Time {
 func (f *FakeClock) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 
 // Step moves the clock by d. What is due on the way fires at its moment, in order;
-// it has, callbacks included, when Step returns. It panics if d is negative.
-func (f *FakeClock) Step(d time.Duration) { f.virtual.Advance(d) }
+// it has, callbacks included, when Step returns. If a callback panics, so does Step, and
+// what else was due waits for the next one. A negative d is SetTime to an earlier time.
+func (f *FakeClock) Step(d time.Duration) {
+	if d < 0 {
+		f.SetTime(f.Now().Add(d))
+		return
+	}
+	f.mu.Lock()
+	for _, t := range f.mu.due {
+		t.t.Reset(0)
+	}
+	f.mu.due = nil
+	f.mu.Unlock()
+	f.virtual.Advance(d)
+}
 
 // SetTime moves the clock to t. If that is before Now, it only changes what Now
 // tells: timers that are pending fire after the same delays as before, and the times
@@ -63,7 +83,81 @@ func (f *FakeClock) SetTime(t time.Time) {
 func (f *FakeClock) Sleep(d time.Duration) { f.Step(max(d, 0)) }
 
 // Waiters returns the number of timers and tickers that are pending.
-func (f *FakeClock) Waiters() int { return f.s.Len() }
+func (f *FakeClock) Waiters() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.s.Len() + len(f.mu.due)
+}
 
 // HasWaiters reports whether any are.
 func (f *FakeClock) HasWaiters() bool { return f.Waiters() > 0 }
+
+// After is NewTimer(d).C().
+func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(d).C() }
+
+// NewTimer returns a timer that sends the time on its channel after d: if that is zero
+// or less, in the next Step, whatever its duration is.
+func (f *FakeClock) NewTimer(d time.Duration) k8sclock.Timer {
+	return f.start(f.s.NewTimer, d)
+}
+
+// AfterFunc returns a timer that runs cb after d, on the goroutine that moves the time:
+// if d is zero or less, in the next Step, whatever its duration is.
+func (f *FakeClock) AfterFunc(d time.Duration, cb func()) k8sclock.Timer {
+	return f.start(func(d time.Duration) *timer.Timer { return f.s.AfterFunc(d, cb) }, d)
+}
+
+func (f *FakeClock) start(start func(time.Duration) *timer.Timer, d time.Duration) *fakeTimer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d > 0 {
+		return &fakeTimer{start(d), f}
+	}
+	t := &fakeTimer{start(never), f}
+	t.resetLocked(d)
+	return t
+}
+
+// never is a delay that no FakeClock can get to the end of.
+const never time.Duration = math.MaxInt64
+
+// A fakeTimer is a FakeClock's timer. It is the Scheduler's while it is pending, unless it
+// is among the clock's due timers.
+type fakeTimer struct {
+	t     *timer.Timer
+	clock *FakeClock
+}
+
+func (t *fakeTimer) C() <-chan time.Time { return t.t.C }
+
+func (t *fakeTimer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.stopLocked()
+}
+
+func (t *fakeTimer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.resetLocked(d)
+}
+
+func (t *fakeTimer) resetLocked(d time.Duration) bool {
+	active := t.stopLocked()
+	if d <= 0 {
+		t.clock.mu.due = append(t.clock.mu.due, t)
+	} else {
+		t.t.Reset(d)
+	}
+	return active
+}
+
+// stopLocked takes the timer from where it is. It reports whether it was pending.
+func (t *fakeTimer) stopLocked() bool {
+	due := &t.clock.mu.due
+	if i := slices.Index(*due, t); i >= 0 {
+		*due = slices.Delete(*due, i, i+1)
+		return true
+	}
+	return t.t.Stop()
+}

@@ -41,10 +41,12 @@ func On(s *timer.Scheduler) Clock {
 }
 
 // NewVirtual returns a Clock that moves when clk is advanced, on a Scheduler of its
-// own. Callbacks run on the goroutine that advances it.
+// own. Callbacks, and the functions of TickerFunc, run on the goroutine that advances it,
+// in its Advance, and panic there. A callback whose delay is zero or less runs at once, on
+// a goroutine of its own.
 func NewVirtual(clk *timertest.Clock) Clock {
 	// A tick of a nanosecond has timers fire at their very moment.
-	return scheduled{timer.New(timer.WithClock(clk), timer.WithTick(1)), clk}
+	return virtual{scheduled{timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) })), clk}}
 }
 
 // scheduled is a Clock on a Scheduler that follows clk.
@@ -72,6 +74,7 @@ func (c scheduled) Since(t time.Time, _ ...string) time.Duration { return c.clk.
 func (c scheduled) Until(t time.Time, _ ...string) time.Duration { return t.Sub(c.clk.Now()) }
 
 func (c scheduled) TickerFunc(ctx context.Context, d time.Duration, f func() error, _ ...string) Waiter {
+	checkPeriod(d)
 	w := &waiter{done: make(chan struct{})}
 	ticks := c.s.NewTicker(d)
 	go func() {
@@ -87,6 +90,12 @@ func (c scheduled) TickerFunc(ctx context.Context, d time.Duration, f func() err
 		}
 	}()
 	return w
+}
+
+func checkPeriod(d time.Duration) {
+	if d <= 0 {
+		panic("quartz: TickerFunc: the period must be positive, got " + d.String())
+	}
 }
 
 // waiter is a TickerFunc that runs.

@@ -3,6 +3,7 @@ package quartz_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,29 +28,77 @@ func onBoth(t *testing.T, test func(t *testing.T, c quartz.Clock, advance func(t
 	}, test)
 }
 
+// adapt returns a Clock's timers as package upstream has them, with tags.
+func adapt(c quartz.Clock) suite.Clock {
+	timer := func(t *quartz.Timer) suite.Timer {
+		return suite.Timer{
+			C:     t.C,
+			Stop:  func() bool { return t.Stop("tag") },
+			Reset: func(d time.Duration) bool { return t.Reset(d, "tag") },
+		}
+	}
+	return suite.Clock{
+		Now:       func() time.Time { return c.Now("tag") },
+		NewTimer:  func(d time.Duration) suite.Timer { return timer(c.NewTimer(d, "tag")) },
+		AfterFunc: func(d time.Duration, f func()) suite.Timer { return timer(c.AfterFunc(d, f, "tag")) },
+		NewTicker: func(d time.Duration) suite.Ticker {
+			t := c.NewTicker(d)
+			return suite.Ticker{C: t.C, Stop: func() { t.Stop("tag") }, Reset: func(d time.Duration) { t.Reset(d, "tag") }}
+		},
+	}
+}
+
 func TestClock_Timers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c quartz.Clock, advance func(time.Duration)) {
-		adapt := func(t *quartz.Timer) suite.Timer {
-			return suite.Timer{
-				C:     t.C,
-				Stop:  func() bool { return t.Stop("tag") },
-				Reset: func(d time.Duration) bool { return t.Reset(d, "tag") },
-			}
-		}
 		start := c.Now()
-		suite.CheckTimers(t, suite.Clock{
-			Now:       func() time.Time { return c.Now("tag") },
-			NewTimer:  func(d time.Duration) suite.Timer { return adapt(c.NewTimer(d, "tag")) },
-			AfterFunc: func(d time.Duration, f func()) suite.Timer { return adapt(c.AfterFunc(d, f, "tag")) },
-			NewTicker: func(d time.Duration) suite.Ticker {
-				t := c.NewTicker(d)
-				return suite.Ticker{C: t.C, Stop: func() { t.Stop("tag") }, Reset: func(d time.Duration) { t.Reset(d, "tag") }}
-			},
-		}, advance)
+		suite.CheckTimers(t, adapt(c), advance)
 		if c.Since(start) < time.Hour || c.Until(start) > -time.Hour {
 			t.Error("the time has not passed")
 		}
 	})
+}
+
+func TestVirtual_Due(t *testing.T) {
+	suite.CheckDue(t, func(t *testing.T) (suite.Clock, func(time.Duration)) {
+		m := quartz.NewMock(t)
+		return adapt(m), func(d time.Duration) { m.Advance(d) }
+	}, func(t *testing.T) (suite.Clock, func(time.Duration)) {
+		clk := timertest.NewClock(time.Now())
+		return adapt(quartz.NewVirtual(clk)), clk.Advance
+	}, "Stop after Reset") // of a callback that has run, it claims to have stopped it
+}
+
+// A TickerFunc runs once for each tick, however far the clock is advanced at a time.
+func TestVirtual_TickerFunc(t *testing.T) {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	clk := timertest.NewClock(start)
+	c := quartz.NewVirtual(clk)
+	boom := errors.New("boom")
+	var at []time.Duration
+	w := c.TickerFunc(t.Context(), time.Second, func() error {
+		if at = append(at, c.Since(start)); len(at) == 5 {
+			return boom
+		}
+		return nil
+	})
+	clk.Advance(3*time.Second + 1)
+	if !slices.Equal(at, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}) {
+		t.Errorf("ran at %v", at)
+	}
+	clk.Advance(time.Hour)
+	if err := w.Wait(); err != boom || len(at) != 5 || w.Wait() != boom {
+		t.Errorf("ran at %v and returned %v", at, err)
+	}
+	for name, c := range map[string]quartz.Clock{"virtual": c, "system": quartz.NewReal(), "mock": quartz.NewMock(t)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: a period of zero does not panic", name)
+				}
+			}()
+			c.TickerFunc(t.Context(), 0, func() error { return nil })
+		}()
+	}
 }
 
 func TestClock_TickerFunc(t *testing.T) {
@@ -77,4 +126,24 @@ func TestClock_TickerFunc(t *testing.T) {
 			t.Errorf("returned %v", err)
 		}
 	})
+}
+
+// A callback's panic is that of the Advance that runs it, and the clock can still be used.
+func TestVirtual_Panic(t *testing.T) {
+	clk := timertest.NewClock(time.Now())
+	c := quartz.NewVirtual(clk)
+	c.AfterFunc(time.Second, func() { panic("boom") })
+	tm := c.NewTimer(time.Second)
+	func() {
+		defer func() {
+			if v := recover(); v != "boom" {
+				t.Errorf("Advance panicked with %v", v)
+			}
+		}()
+		clk.Advance(time.Second)
+	}()
+	clk.Advance(0)
+	if !suite.Received(tm.C) {
+		t.Error("the other timer has not fired")
+	}
 }

@@ -14,6 +14,7 @@ type Timer struct {
 	C <-chan time.Time
 	t *timer.Timer  // unless it is
 	m *quartz.Timer // a Mock's
+	f func()        // AfterFunc's, of a virtual clock
 }
 
 // Stop keeps the Timer from firing. It reports whether it did so.
@@ -28,6 +29,12 @@ func (t *Timer) Stop(tags ...string) bool {
 func (t *Timer) Reset(d time.Duration, tags ...string) bool {
 	if t.m != nil {
 		return t.m.Reset(d, tags...)
+	}
+	if t.f != nil && d <= 0 {
+		// A Scheduler would run it when the time moves.
+		active := t.t.Stop()
+		go t.f()
+		return active
 	}
 	return t.t.Reset(d)
 }
