@@ -133,6 +133,7 @@ func (sh *shard) requeue(t *task, at, now store.Time) store.Outcome {
 	if t.ID == store.DeadID(store.KeyOf(t.ID)) {
 		sh.forget(t)
 		single := t.Task
+		single.Schedule = ""
 		if single.ID = store.SingleID(store.KeyOf(t.ID), t.Due); sh.tasks[single.ID] != nil {
 			single.ID = store.SingleID(store.KeyOf(t.ID), now)
 		}

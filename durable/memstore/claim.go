@@ -10,12 +10,6 @@ import (
 
 // claim gives the worker what is due.
 func (sh *shard) claim(r *store.Round, now store.Time) []store.Claimed {
-	for _, h := range r.Claim.Handlers {
-		sh.handlers[h] = now
-	}
-	for _, s := range r.Claim.Schedules {
-		sh.schedules[s] = now
-	}
 	if sh.paused {
 		return nil
 	}

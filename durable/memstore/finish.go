@@ -1,6 +1,10 @@
 package memstore
 
-import "github.com/tickless/tickless/durable/store"
+import (
+	"slices"
+
+	"github.com/tickless/tickless/durable/store"
+)
 
 // finish takes a report, and returns whether it was accepted.
 func (sh *shard) finish(r *store.Report, now store.Time) bool {
@@ -58,14 +62,15 @@ func (sh *shard) repeats(t *task, r *store.Report, now store.Time) {
 // the one that the task has, so that a task that fails for ever has one.
 func (sh *shard) buryRun(t *task, now store.Time, text string) {
 	id := store.DeadID(t.ID)
-	runs := 1
+	runs, failures := 1, t.Failures
 	if there := sh.tasks[id]; there != nil {
 		runs += there.Runs
+		failures = slices.Concat(there.Failures, failures)
 		sh.remove(there)
 	}
 	x := t.Task
 	x.ID = id
 	run := sh.add(x)
-	run.Due, run.Attempts, run.Crashes, run.Failures, run.Runs = t.Due, t.Attempts, t.Crashes, t.Failures, runs
+	run.Due, run.Attempts, run.Crashes, run.Failures, run.Runs = t.Due, t.Attempts, t.Crashes, failures, runs
 	sh.bury(run, now, text)
 }

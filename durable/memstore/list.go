@@ -119,16 +119,21 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	}
 	for k, q := range sh.due {
 		st.Late = max(st.Late, now.Sub(q.first().At))
-		if !recent(sh.handlers, k.handler, now) || k.schedule != "" && !recent(sh.schedules, k.schedule, now) {
+		if !sh.known(k) {
 			st.Unknown += int64(q.len())
 		}
 	}
 	return st, nil
 }
 
-func recent(named map[string]store.Time, name string, now store.Time) bool {
-	at, ok := named[name]
-	return ok && now.Sub(at) <= store.KnownFor
+// known reports whether there is a worker that can run tasks of a kind.
+func (sh *shard) known(k kind) bool {
+	for _, c := range sh.workers {
+		if knows(&c, k) {
+			return true
+		}
+	}
+	return false
 }
 
 // Forecast counts. O(n) in the tasks of the shard that wait.

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// Do carries out a round. There is nothing to do for a worker that leaves: all the others
-// watch every shard.
+// Do carries out a round. When a worker leaves nobody has to take its place: all the
+// others watch every shard.
 func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
 	if err := r.Check(&st); err != nil {
 		return store.Answer{}, err
@@ -38,11 +38,15 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	}
 	kept := &sender{answer: store.Answer{Accepted: slices.Clone(a.Accepted), Leases: slices.Clone(a.Leases)}}
 	if r.Claim.Asked {
+		sh.workers[st.Sender] = r.Claim
 		sh.expire(&r, now)
 		a.Tasks = sh.claim(&r, now)
 		for i := range a.Tasks {
 			kept.holds = append(kept.holds, store.Hold{ID: a.Tasks[i].ID, Token: a.Tasks[i].Token})
 		}
+	}
+	if r.Leave {
+		delete(sh.workers, st.Sender)
 	}
 	sh.next(&a, &r)
 	sh.remember(&st, kept, now)

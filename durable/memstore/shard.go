@@ -34,8 +34,8 @@ type shard struct {
 	paused  bool
 	n       store.Counters
 	senders map[string]*sender
-	// handlers and schedules are when a claim last named them.
-	handlers, schedules map[string]store.Time
+	// workers are the latest claims of senders that have not left.
+	workers map[string]store.Claim
 }
 
 // A task is an entry, and where it is.
@@ -72,16 +72,15 @@ func newWheel(now store.Time) *timingwheel.Wheel[*task] {
 func newShard(s *Store, index int) *shard {
 	now := s.now()
 	return &shard{
-		s:         s,
-		index:     index,
-		tasks:     make(map[string]*task),
-		waiting:   newWheel(now),
-		due:       make(map[kind]*queue),
-		leases:    newWheel(now),
-		told:      never,
-		senders:   make(map[string]*sender),
-		handlers:  make(map[string]store.Time),
-		schedules: make(map[string]store.Time),
+		s:       s,
+		index:   index,
+		tasks:   make(map[string]*task),
+		waiting: newWheel(now),
+		due:     make(map[kind]*queue),
+		leases:  newWheel(now),
+		told:    never,
+		senders: make(map[string]*sender),
+		workers: make(map[string]store.Claim),
 	}
 }
 

@@ -35,7 +35,8 @@ const (
 	Cancel
 	// Requeue makes a Dead task Pending, due at When, with nothing tried: Moved.
 	// Others are Absent. The dead letter of a repeating task becomes a task with the
-	// id [SingleID] of its Due, or of now if there is one already.
+	// id [SingleID] of its Due, or of now if there is one already, and without a
+	// schedule.
 	Requeue
 	// Purge takes a Dead task out: Removed. Others are Absent.
 	Purge

@@ -41,8 +41,9 @@
 //
 // A task that repeats never dies whole. A run of it that failed for good becomes a dead
 // letter of its own, with the id [DeadID], and the task goes on. All its runs that die
-// share that dead letter, which holds the latest and counts them. Requeued, it becomes
-// a task that does not repeat, with the id [SingleID].
+// share that dead letter, which holds the latest, counts them, and keeps the failures of
+// all of them, as many as a task has. Requeued, it becomes a task that does not repeat,
+// with the id [SingleID].
 //
 // # Guarantees
 //

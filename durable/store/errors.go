@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/tickless/tickless/internal/closed"
 )
 
 var (
@@ -18,8 +20,9 @@ var (
 	ErrBusy = fmt.Errorf("store: too many commands wait: %w", ErrNotDone)
 	// ErrFull is returned if the store has no room.
 	ErrFull = fmt.Errorf("store: no room: %w", ErrNotDone)
-	// ErrClosed is returned after the store was closed.
-	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
+	// ErrClosed is returned after the store was closed. errors.Is finds package timer's
+	// ErrClosed in it.
+	ErrClosed = fmt.Errorf("%w: %w", closed.New("store: closed"), ErrNotDone)
 	// ErrStale is returned for a command that was overtaken by a later one of its
 	// sender. It may have been carried out before.
 	ErrStale = errors.New("store: the sender has sent a later command")

@@ -86,9 +86,10 @@ type Answer struct {
 	// Tasks are those that were claimed.
 	Tasks []Claimed
 	// Next is after what time this worker should claim again, although nobody wakes
-	// it: when a task will be due or a lease ends. It is never too late for that,
-	// unless another worker watches the shard; negative if nothing is to come. It is
-	// zero if there was more that was due than the claim got.
+	// it: when a task will be due, when a lease ends, or when it is to look whether a
+	// wake-up was lost. It is never too late for that, unless another worker watches
+	// the shard; negative if nothing is to come; zero if there was more that was due
+	// than the claim got.
 	Next time.Duration
 }
 

@@ -8,8 +8,8 @@ type Stats struct {
 	Overdue int64 // tasks that are due and not claimed
 	Running int64
 	Dead    int64
-	// Unknown are tasks that are due and that no claim of the last minute could have
-	// got: no worker knows their handler, or their schedule.
+	// Unknown are tasks that are due and that nobody can run: no worker that is there
+	// has named their handler, or their schedule, in its latest claim.
 	Unknown int64
 	// Late is how long the task has been due that waits longest; zero if there is none.
 	Late   time.Duration
@@ -41,9 +41,6 @@ func (c *Counters) Add(d Counters) {
 	c.Refused += d.Refused
 	c.Cancelled += d.Cancelled
 }
-
-// KnownFor is how long a claim has what it names count as known: see Stats.Unknown.
-const KnownFor = time.Minute
 
 // A Health is what Check has found.
 type Health struct {

@@ -28,8 +28,8 @@ type Store interface {
 	// is due earlier than the latest answers to claims there have said, until ctx
 	// ends, or the store cannot go on: it returns an error in either case. While wake
 	// has not returned, Wait may leave what comes to other waiters. A wake-up may come
-	// without reason, and it may be lost, together with a process or a connection: so
-	// workers look by themselves, now and then.
+	// without reason. A store that may lose one, together with a process or a
+	// connection, has workers look by themselves now and then: see Answer.Next.
 	Wait(ctx context.Context, shards []int, wake func(shard int)) error
 
 	// Get returns what is known of a task, or [ErrNotFound].

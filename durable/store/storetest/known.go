@@ -50,6 +50,18 @@ func testUnknown(b *bench) {
 	}
 	equal(b, "claimed", n, 4*store.MaxClaim)
 	equal(b, "unknown", b.stats().Unknown, 1)
+	// When the last one leaves that has it, nobody has it.
+	s := b.stamp()
+	r.Claim = store.Claim{Asked: true, Handlers: []string{"third"}, Schedules: []string{"daily"}}
+	_, err := b.Store.Do(ctx, 0, s, r)
+	b.noError(err)
+	equal(b, "unknown", b.stats().Unknown, 0)
+	s.Number++
+	r.Claim, r.Leave = store.Claim{}, true
+	_, err = b.Store.Do(ctx, 0, s, r)
+	b.noError(err)
+	equal(b, "unknown", b.stats().Unknown, 1)
+	r = b.claimOf(10)
 	// One who names nothing gets nothing.
 	r.Claim.Handlers, r.Claim.Schedules = nil, nil
 	equal(b, "claimed", len(b.do(r).Tasks), 0)

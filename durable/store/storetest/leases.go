@@ -164,7 +164,7 @@ func testRepeating(b *bench) {
 		equal(b, "state", e.State, store.Dead)
 		equal(b, "runs", e.Runs, i+1)
 		equal(b, "due", e.Due, due)
-		equal(b, "failures", len(e.Failures), 1)
+		equal(b, "failures", len(e.Failures), i+1)
 		equal(b, "record", string(e.Record), "record of k")
 		x = b.claimOne("k")
 		equal(b, "due", x.Due, next)

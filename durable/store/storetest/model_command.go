@@ -134,6 +134,7 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 			delete(m.tasks, x.ID)
 			again := t.Task
 			if t.Runs > 0 {
+				again.Schedule = ""
 				if again.ID = store.SingleID(store.KeyOf(x.ID), t.Due); m.tasks[again.ID] != nil {
 					again.ID = store.SingleID(store.KeyOf(x.ID), m.now)
 				}

@@ -94,6 +94,9 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 		m.beliefs = slices.Delete(m.beliefs, i, i+1)
 	}
 	x := store.Report{Hold: h.Hold, Due: h.due, Text: "text of " + h.ID}
+	if m.rng.IntN(4) == 0 {
+		x.Due += store.Time(m.rng.IntN(100)) // runs that were missed were left out
+	}
 	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack}[m.rng.IntN(5)]
 	// A run that dies while the dead letter of another is there would be rare.
 	again := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
@@ -156,11 +159,13 @@ func (m *model) finish(x store.Report) bool {
 		m.counts["run died"]++
 		run := &modelTask{Entry: t.Entry}
 		run.ID = store.DeadID(x.ID)
-		run.State, run.At, run.Failures, run.Runs = store.Dead, m.now, store.Note(t.Failures, failure), 1
+		run.State, run.At, run.Runs = store.Dead, m.now, 1
 		if there := m.tasks[run.ID]; there != nil {
 			m.counts["run died again"]++
 			run.Runs += there.Runs
+			run.Failures = append(slices.Clone(there.Failures), t.Failures...)
 		}
+		run.Failures = store.Note(run.Failures, failure)
 		m.tasks[run.ID] = run
 		t.pend(t.Task, next)
 	}

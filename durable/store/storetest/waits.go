@@ -9,7 +9,7 @@ import (
 )
 
 // patience is how long a test waits for what comes at once.
-const patience = 30 * time.Second
+const patience = 10 * time.Second
 
 // testWait has a worker sleep until it is woken, for each thing that is to wake it.
 func testWait(b *bench) {
@@ -18,19 +18,19 @@ func testWait(b *bench) {
 	woken := make(chan int, 1000)
 	ended := make(chan error, 1)
 	go func() { ended <- b.Store.Wait(waiting, []int{0}, func(shard int) { woken <- shard }) }()
-	// claim claims until there is something, and returns it.
+	// claim claims whenever it is woken, until there is something, which it returns.
 	claim := func(what string) store.Claimed {
 		b.Helper()
 		late := time.After(patience)
 		for {
-			if got := b.claim(10); len(got) == 1 {
-				return got[0]
-			}
 			select {
 			case shard := <-woken:
 				equal(b, "shard", shard, 0)
 			case <-late:
 				b.Fatalf("nobody was woken: %s", what)
+			}
+			if got := b.claim(10); len(got) == 1 {
+				return got[0]
 			}
 		}
 	}

@@ -1,0 +1,157 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timer"
+)
+
+// An attempt is a task that a loop has claimed, from the claim until the store
+// has taken the report.
+type attempt struct {
+	loop    *loop
+	task    Task
+	d       Delivery
+	hold    store.Hold
+	handler *handler // nil: unknown
+	due     store.Time
+	broken  error // the record cannot be read
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// cut cancels ctx before the lease ends.
+	cut timer.Handle
+
+	// The loop's alone: when the lease was last prolonged, and its place among
+	// those that are held.
+	renewed    time.Time
+	prev, next *attempt
+
+	// hangs is when the lease is given up although the handler has not returned.
+	// Fixed by start.
+	hangs time.Time
+
+	// reported is guarded by loop.mu.
+	reported bool
+}
+
+// handler is a function with its options.
+type handler struct {
+	name string
+	run  Handler
+	handlerConfig
+}
+
+func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
+	a := &attempt{loop: l, due: x.Due, hold: store.Hold{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
+	var generation string
+	a.task, generation, a.broken = decode(&x.Task)
+	a.d = Delivery{
+		Key:         a.task.Key,
+		Handler:     a.task.Handler,
+		Body:        a.task.Body,
+		Headers:     a.task.Headers,
+		Attempt:     x.Attempts + 1,
+		MaxAttempts: a.task.MaxAttempts,
+		Crashes:     x.Crashes,
+		Token:       x.Token,
+		Concurrency: w.config.concurrency,
+		gen:         generation,
+	}
+	if a.d.MaxAttempts == 0 {
+		a.d.MaxAttempts = a.config().attempts
+	}
+	return a
+}
+
+func (a *attempt) config() *handlerConfig {
+	if a.handler == nil {
+		return &a.loop.w.config.handler
+	}
+	return &a.handler.handlerConfig
+}
+
+func (a *attempt) timeout() time.Duration {
+	if a.task.Timeout > 0 {
+		return a.task.Timeout
+	}
+	return a.config().timeout
+}
+
+func (a *attempt) begin() { a.ctx, a.cancel = context.WithCancelCause(a.loop.w.ctx) }
+
+// prepare finishes the Delivery, and returns a report if the attempt is over
+// before it has begun. Now is the store's.
+func (a *attempt) prepare(now store.Time) (early *report) {
+	defer func() {
+		if v := recover(); v != nil { // in a Schedule
+			early = a.failed(fmt.Errorf("durable: panic: %v", v))
+		}
+		a.d.Due = a.due.Std()
+	}()
+	switch {
+	case errors.Is(a.broken, errNewer) || a.handler == nil:
+		// Whoever has written it knows it, and will come.
+		return a.left(now)
+	case a.broken != nil:
+		return a.failed(NoRetry(a.broken))
+	case a.d.Attempt > a.d.MaxAttempts:
+		return a.failed(NoRetry(errors.New("durable: the last attempt has ended with its worker")))
+	case a.d.Attempt > 1:
+		return nil
+	}
+	switch a.task.Missed {
+	case LatestMissed:
+		a.skip(now)
+	case DeadMissed:
+		if late := now.Sub(a.due); late > a.task.MissedAfter {
+			return a.failed(NoRetry(fmt.Errorf("durable: missed: it comes %v late", late)))
+		}
+	}
+	return nil
+}
+
+// run is an attempt's goroutine.
+func (a *attempt) run() {
+	var r *report
+	// Deferred, for a handler that ends its goroutine.
+	defer func() {
+		if r == nil {
+			r = a.failed(errors.New("durable: the handler ended its goroutine"))
+		}
+		a.loop.report(r)
+		a.cut.Stop()
+		a.cancel(nil)
+		a.loop.slots.put(1)
+	}()
+	r = a.handle()
+}
+
+// handle runs the handler and returns the report.
+func (a *attempt) handle() (r *report) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.loop.w.client.log.Error("durable: panic in a handler", "handler", a.task.Handler,
+				"key", printable(a.task.Key), "panic", v, "stack", string(debug.Stack()))
+			r = a.failed(fmt.Errorf("panic: %v", v))
+		}
+	}()
+	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
+	defer cancel()
+	err := a.handler.run(ctx, a.d)
+	if err == nil {
+		return a.done()
+	}
+	if errors.Is(context.Cause(ctx), ErrClosed) {
+		return &report{a: a, end: store.HandBack}
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w (%w)", err, cause) // what "context canceled" means
+	}
+	return a.failed(err)
+}

@@ -1,0 +1,50 @@
+// Package callback is the handler for tasks that are HTTP requests: a task says
+// what to send where, and any worker sends it when it is due.
+//
+// # Usage
+//
+//	calls := callback.New(callback.WithSecrets(secret))
+//	defer calls.Close()
+//	w := durable.NewWorker(client)
+//	w.Handle(callback.Name, calls.Handle)
+//
+//	t, err := callback.Request{
+//		URL:     "https://shop.example/orders/17/expire",
+//		Headers: map[string]string{"Content-Type": "application/json"},
+//		Body:    []byte(`{"order":17}`),
+//	}.Task("order-17")
+//	client.Schedule(ctx, t, durable.After(30*time.Minute))
+//
+// # What becomes of a call
+//
+// A status of 2xx ends the run. The statuses 408, 425, 429 and 5xx and errors of
+// the network have it tried again, after the time of a Retry-After header if
+// there is one. All other statuses make a dead letter: see [Judge]. The status
+// decides alone: of what comes after it only the first bytes are read, to say
+// in the dead letter what the receiver said. Redirects are not followed.
+//
+// A host has a share of a worker's places: see [WithPerHost]. What exceeds it is put
+// off, so that a host that does not answer does not hold up the others.
+//
+// # What a receiver gets
+//
+// The request, and these headers:
+//
+//	Idempotency-Key     the same for every attempt at this run, and for no other
+//	Tickless-Key        the task's key, escaped as in a URL's path
+//	Tickless-Token      the fencing token: grows with each attempt at the key's tasks
+//	Tickless-Attempt    from 1
+//	Tickless-Due        when it was due: RFC 3339, UTC
+//	Tickless-Signature  with WithSecrets: see Verify
+//
+// A call may come more than once: see what durable's README.md says
+// of receivers.
+//
+// # Where it connects to
+//
+// Loopback, private, link-local and all other addresses that are not of the
+// public internet are refused unless [WithAllowed] has them, and the task becomes
+// a dead letter. What is looked at is the address of the connection itself,
+// after the name was resolved, so that it does not help to let a name point
+// elsewhere between a check and a call. Proxies of the environment are not used.
+package callback

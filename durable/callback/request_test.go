@@ -1,0 +1,100 @@
+package callback
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+)
+
+func TestRequest_RefusesWhatCannotBeSent(t *testing.T) {
+	for _, r := range []Request{
+		{},
+		{URL: "ftp://a.example"},
+		{URL: "a.example"},
+		{URL: "http://"},
+		{URL: "http://:80"},
+		{URL: "http://a.example/\x00"},
+		{URL: "http://a.example", Method: "GET /"},
+		{URL: "http://a.example", Headers: map[string]string{"": "x"}},
+		{URL: "http://a.example", Headers: map[string]string{"a b": "x"}},
+		{URL: "http://a.example", Headers: map[string]string{"a": "x\r\nb: c"}},
+		{URL: "http://a.example", Headers: map[string]string{"idempotency-key": "x"}},
+		{URL: "http://a.example", Headers: map[string]string{"tickless-signature": "x"}},
+		{URL: "http://a.example", Headers: map[string]string{"Content-Length": "1"}},
+	} {
+		_, err := r.Task("k")
+		require.ErrorIs(t, err, ErrInvalid, "%+v", r)
+	}
+	_, err := Request{URL: "http://u:secret@/"}.Task("k")
+	require.ErrorIs(t, err, ErrInvalid)
+	require.NotContains(t, err.Error(), "secret")
+}
+
+// What others have put into the queue is looked at as well.
+func TestCaller_BrokenTasksAreDead(t *testing.T) {
+	c := New()
+	defer c.Close()
+	for _, body := range []string{
+		"", "x", `{"url":"file:///etc/passwd"}`, `{"url":"http://a.example","headers":{"tickless-token":"1"}}`,
+		`{"url":"http://a.example","method":"A B"}`,
+	} {
+		err := c.Handle(context.Background(), durable.Delivery{Body: []byte(body)})
+		require.True(t, isDead(err), "%s: %v", body, err)
+	}
+}
+
+func TestRequest_BodyStaysReadable(t *testing.T) {
+	task, err := Request{URL: "http://a.example/?a&b", Body: []byte("<hello>")}.Task("k")
+	require.NoError(t, err)
+	require.Equal(t, `{"url":"http://a.example/?a&b","body":"<hello>"}`, string(task.Body))
+}
+
+func TestPublic(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"8.8.8.8": true, "1.1.1.1": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true,
+		"64:ff9b::808:808": true, "2002:808:808::1": true, "172.32.0.1": true, "100.128.0.1": true,
+
+		"127.0.0.1": false, "10.1.2.3": false, "172.31.255.255": false, "192.168.0.1": false, "169.254.169.254": false,
+		"0.0.0.0": false, "0.1.2.3": false, "100.64.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
+		"240.0.0.1": false, "198.18.0.1": false, "::": false, "::1": false, "fe80::1": false, "fe80::1%eth0": false,
+		"fd12::1": false, "ff02::1": false, "fec0::1": false, "::ffff:10.0.0.1": false, "::7f00:1": false,
+		"64:ff9b::7f00:1": false, "64:ff9b::a00:1": false, "2002:7f00:1::": false, "2002:a9fe:a9fe::": false,
+		"2001:0:1::": false, "2001:db8::1": false,
+	} {
+		require.Equal(t, want, public(netip.MustParseAddr(addr)), addr)
+	}
+}
+
+func TestOptions_RefuseMisuse(t *testing.T) {
+	for _, f := range []func(){
+		func() { WithPerHost(0) }, func() { WithTimeout(0) }, func() { WithMaxResponse(-1) }, func() { WithMaxRetryAfter(0) },
+		func() { WithSecrets() }, func() { WithSecrets([]byte("short")) }, func() { WithAllowed(netip.Prefix{}) },
+		func() { WithJudge(nil) },
+	} {
+		require.Panics(t, f)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"url":"http://a.example","method":"PUT","headers":{"A":"b"},"body":"x"}`))
+	f.Add([]byte(`{"url":"http://a.example","body64":"/w=="}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Parse(b)
+		if err != nil {
+			return
+		}
+		task, err := r.Task("k")
+		if err != nil || strings.Contains(r.URL, "\ufffd") {
+			return
+		}
+		again, err := Parse(task.Body)
+		require.NoError(t, err)
+		require.Equal(t, string(r.Body), string(again.Body))
+		require.Equal(t, r.URL, again.URL)
+		require.Equal(t, r.Method, again.Method)
+	})
+}

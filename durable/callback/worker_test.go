@@ -1,0 +1,120 @@
+package callback
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+)
+
+// The whole way: a receiver that asks for a second's patience gets the call again,
+// not before, with the same key, a larger token, and a signature that is right.
+func TestWorker_Calls(t *testing.T) {
+	type arrival struct {
+		at      time.Time
+		key     string
+		token   string
+		attempt string
+	}
+	var mu sync.Mutex
+	var got []arrival
+	all := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := Verify(r, DefaultTolerance, newSecret)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil || string(body) != "hello" {
+			t.Error(err, string(body))
+		}
+		got = append(got, arrival{time.Now(), r.Header.Get(headerIdempotency), r.Header.Get(headerToken), r.Header.Get(headerAttempt)})
+		if len(got) == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		close(all)
+	})
+
+	client := durable.New(memstore.New())
+	w := durable.NewWorker(client)
+	w.Handle(Name, newCaller(t, WithSecrets(newSecret)).Handle)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- w.Run(ctx) }()
+	task, err := Request{URL: s.URL, Body: []byte("hello")}.Task("order-17")
+	require.NoError(t, err)
+	_, err = client.Schedule(ctx, task, durable.After(0))
+	require.NoError(t, err)
+	<-all
+	cancel()
+	require.NoError(t, <-done)
+
+	require.Len(t, got, 2)
+	require.GreaterOrEqual(t, got[1].at.Sub(got[0].at), time.Second)
+	require.Equal(t, got[0].key, got[1].key)
+	require.Less(t, got[0].token, got[1].token)
+	require.Equal(t, "1", got[0].attempt)
+	require.Equal(t, "2", got[1].attempt)
+	st, err := client.Stats(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, st.Done)
+	require.EqualValues(t, 1, st.Retried)
+}
+
+// A host that accepts connections and does not answer, with far more tasks than the
+// worker has places, holds up no other.
+func TestWorker_ADeadHostDoesNotHoldUpOthers(t *testing.T) {
+	const places, many = 64, 500
+	var under, most atomic.Int32
+	dead := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		n := under.Add(1)
+		defer under.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the caller is gone
+		<-r.Context().Done()
+	})
+	answered := make(chan string, many)
+	healthy := serve(t, func(_ http.ResponseWriter, r *http.Request) { answered <- r.Header.Get(headerKey) })
+
+	client := durable.New(memstore.New())
+	w := durable.NewWorker(client, durable.WithConcurrency(places), durable.WithShutdownTimeout(0))
+	w.Handle(Name, newCaller(t).Handle) // with half a minute's patience
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	add := func(n int, url, key string) {
+		var items []durable.Item
+		for i := range n {
+			task, err := Request{URL: url}.Task(fmt.Sprint(key, i))
+			require.NoError(t, err)
+			items = append(items, durable.Item{Task: task, When: durable.After(0)})
+		}
+		_, err := client.ScheduleBatch(ctx, items)
+		require.NoError(t, err)
+	}
+	add(many, dead.URL, "dead")
+	go func() { done <- w.Run(ctx) }()
+	require.Eventually(t, func() bool { return w.Stats().Released >= many-places }, 30*time.Second, time.Millisecond)
+	add(100, healthy.URL, "healthy")
+	for range 100 {
+		select {
+		case <-answered:
+		case <-time.After(30 * time.Second):
+			t.Fatal("the healthy host's tasks do not come")
+		}
+	}
+	require.LessOrEqual(t, most.Load(), int32(places/2))
+	st, err := client.Stats(ctx)
+	require.NoError(t, err)
+	require.Zero(t, st.Retried+st.Died, "waiting burns no attempt")
+	cancel()
+	require.NoError(t, <-done)
+}

@@ -1,0 +1,195 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A command is one call of a method that changes something: a store's command, for
+// items in any shards.
+//
+// A shard's items keep their order. They go in chunks, of which the next is sent when
+// the one before was answered. One that is not answered, so that it is not known whether
+// it was carried out, ends what the shard gets; asked for again the command goes on
+// there, with the same stamp.
+type command struct {
+	c        *Client
+	command  store.Command // all but its items
+	deadline time.Time     // of the first call's context; zero: none
+	running  chan struct{} // has an element while it is carried out
+
+	// These are of whoever carries it out.
+
+	lane  *lane
+	parts []*part
+	out   []Outcome
+	errs  []error // nil: answered, and done
+}
+
+// A part is what a command has for a shard.
+type part struct {
+	shard  int
+	chunks []chunk
+	next   int // of the chunks, the first that has not been answered
+}
+
+type chunk struct {
+	stamp store.Stamp // zero: it was never sent
+	items []store.Item
+	index []int // of the items, among those of the call
+	bytes int
+}
+
+// maxBytes is the size of the records from which on a chunk gets no more of them: what
+// a store takes up in a millisecond or so.
+const maxBytes = 512 << 10
+
+// newCommand returns a command for n items, which the caller adds.
+func (c *Client) newCommand(ctx context.Context, kind store.Command, n int) *command {
+	x := &command{c: c, command: kind, running: make(chan struct{}, 1), out: make([]Outcome, n), errs: make([]error, n)}
+	x.deadline, _ = ctx.Deadline()
+	return x
+}
+
+// add adds the item with an index among those of the call.
+func (x *command) add(index int, item store.Item) {
+	x.addTo(x.c.shardOf(item.ID), index, len(item.Task.Record), []store.Item{item})
+}
+
+func (x *command) addTo(shard, index, bytes int, items []store.Item) {
+	i := slices.IndexFunc(x.parts, func(p *part) bool { return p.shard == shard })
+	if i < 0 {
+		i = len(x.parts)
+		x.parts = append(x.parts, &part{shard: shard})
+	}
+	p := x.parts[i]
+	n := len(p.chunks)
+	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > maxBytes {
+		p.chunks = append(p.chunks, chunk{})
+		n++
+	}
+	last := &p.chunks[n-1]
+	last.items = append(last.items, items...)
+	last.index = append(last.index, index)
+	last.bytes += bytes
+}
+
+// one carries a command out for one task.
+func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
+	x := c.newCommand(ctx, kind, 1)
+	x.add(0, item)
+	out, err := x.do(ctx)
+	if len(out) == 0 {
+		return Unknown, err
+	}
+	return out[0], err
+}
+
+// do carries out what has not been answered, and returns the outcomes and the first
+// error, which is an UnknownError if it is not known of some items what became of them.
+func (x *command) do(ctx context.Context) ([]Outcome, error) {
+	select {
+	case x.running <- struct{}{}:
+	default: // another goroutine asks again
+		select {
+		case x.running <- struct{}{}:
+		case <-ctx.Done():
+			return nil, &UnknownError{Err: ctx.Err(), again: x.do}
+		}
+	}
+	defer func() { <-x.running }()
+	if x.lane == nil {
+		x.lane = x.c.lanes.take()
+	}
+	unknown := x.send(ctx)
+	if unknown != nil {
+		return slices.Clone(x.out), &UnknownError{Err: unknown, again: x.do}
+	}
+	if x.lane != nil {
+		x.c.lanes.put(x.lane)
+		x.lane = nil
+	}
+	for _, err := range x.errs {
+		if err != nil {
+			return slices.Clone(x.out), err
+		}
+	}
+	return slices.Clone(x.out), nil
+}
+
+// maxTogether is how many shards a command uses at a time.
+const maxTogether = 16
+
+// send sends the parts, several at a time.
+func (x *command) send(ctx context.Context) (unknown error) {
+	if len(x.parts) == 1 {
+		return x.sendPart(ctx, x.parts[0])
+	}
+	errs := make([]error, len(x.parts))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(maxTogether, len(x.parts)) {
+		all.Go(func() {
+			for i := range next {
+				errs[i] = x.sendPart(ctx, x.parts[i])
+			}
+		})
+	}
+	for i := range x.parts {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// sendPart sends what a shard has not answered. It returns an error if it is not known
+// of some of that whether it was carried out.
+func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
+	for ; p.next < len(p.chunks); p.next++ {
+		ch := &p.chunks[p.next]
+		before := ch.stamp.Sender != ""
+		out, err := x.sendChunk(ctx, p.shard, ch)
+		if err != nil && ch.stamp.Sender != "" && !certain(err, before) {
+			return err
+		}
+		for i, index := range ch.index {
+			x.errs[index] = explain(err)
+			if i < len(out) {
+				x.out[index] = out[i]
+			}
+		}
+	}
+	return nil
+}
+
+// certain reports whether a command with this error was not carried out. If it was sent
+// before, that this time it was not says nothing about that time; but what is refused
+// for being late was not carried out ever.
+func certain(err error, before bool) bool {
+	return errors.Is(err, store.ErrLate) || !before && errors.Is(err, ErrNotDone)
+}
+
+func (x *command) sendChunk(ctx context.Context, shard int, ch *chunk) ([]Outcome, error) {
+	if ch.stamp.Sender == "" {
+		var until store.Time
+		if !x.deadline.IsZero() {
+			now, err := x.c.store.Now(ctx, shard)
+			if err != nil {
+				return nil, err
+			}
+			until = max(1, now.Add(time.Until(x.deadline)))
+		}
+		ch.stamp = x.lane.next()
+		ch.stamp.Until = until
+	}
+	c := x.command
+	c.Items = ch.items
+	return x.c.store.Change(ctx, shard, ch.stamp, c)
+}

@@ -1,0 +1,66 @@
+// Package durable runs tasks later that a store keeps: what package timer is within a
+// process, for tasks that must outlive it or be shared by several.
+//
+// # Usage
+//
+//	client := durable.New(memstore.New()) // or another store
+//
+//	// Here, or in any other process that has the store:
+//	w := durable.NewWorker(client)
+//	w.Handle("remind", func(ctx context.Context, d durable.Delivery) error {
+//		return send(ctx, d.Key, d.Body)
+//	})
+//	go w.Run(ctx)
+//
+//	// Anywhere:
+//	client.Schedule(ctx, durable.Task{Key: "order-17", Handler: "remind", Body: body},
+//		durable.After(30*time.Minute))
+//	client.Reschedule(ctx, "order-17", durable.After(time.Hour))
+//	client.Cancel(ctx, "order-17")
+//
+// Package callback is the handler for tasks that are HTTP requests.
+//
+// # How it works
+//
+// A store keeps the tasks: package store says what it promises, and draws the life of a
+// task. Package memstore keeps them in the process' memory. The tasks are spread over
+// the store's shards, by the hash of their keys. For each shard a [Worker] has a loop,
+// which does one round after the other: it reports what was run, prolongs the leases of
+// what runs, and claims what is due, all at once. It does not poll. The store says when
+// the next task is due, and wakes it for an earlier one.
+//
+// # Guarantees
+//
+//   - A task that was scheduled without an error runs at least once, unless it is
+//     cancelled, replaced or removed by hand, as long as the store keeps what it has
+//     acknowledged.
+//   - Never early, by the store's clock.
+//   - A worker that crashes, hangs or is cut off loses nothing: its tasks go to
+//     others when their leases have run out. What comes again has a larger fencing
+//     token and the same idempotency key.
+//   - If Cancel says Removed the task does not run any more.
+//   - Each command has its effect once, however often it is sent. Where it is not known
+//     whether it had, the error is an [UnknownError], which can ask.
+//   - The context ends every call.
+//   - A task whose handler or schedule a worker does not have is left to others, and no
+//     attempt of it is counted.
+//   - After a downtime everything that was due runs, the oldest first, or as
+//     [Missed] says.
+//   - Dead letters stay until somebody takes them away.
+//
+// # Concurrency
+//
+// Clients and Workers may be used by any number of goroutines. Handlers run
+// concurrently, each on a goroutine of its own. Two attempts at one task do not
+// overlap unless a lease was lost.
+//
+// # Complexity
+//
+// Scheduling, cancelling and finishing are O(log n) in a shard's tasks, or better.
+//
+// # When not to use it
+//
+// Where tasks may be lost with their process, package timer does the same in
+// nanoseconds. For queues of jobs that are due at once and that need priorities
+// or rate limits, a job queue is the better tool.
+package durable

@@ -1,0 +1,135 @@
+package durable
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Info is what is known of a task.
+type Info struct {
+	Task  Task
+	State State
+	// At is when it runs next if it is pending, when its lease ends if it is
+	// running, and when it died if it is dead.
+	At time.Time
+	// Due is when the run was to begin: the same as At if it is pending and has
+	// not been tried.
+	Due time.Time
+	// Attempts and Crashes count what has been tried of the present run.
+	Attempts int
+	Crashes  int
+	// Stopping: it runs and was asked to stop. Following: it runs, and will again,
+	// at Next, because it was scheduled again meanwhile; Task is still what runs.
+	Stopping  bool
+	Following bool
+	Next      time.Time
+	// Failures are the latest attempts that failed, the oldest first, 10 at most.
+	Failures []Failure
+}
+
+// A Failure is how an attempt ended.
+type Failure struct {
+	Attempt int
+	Time    time.Time // by the store's clock
+	Error   string    // its first 400 bytes
+}
+
+func infoOf(e *store.Entry) (Info, error) {
+	info := Info{
+		State:     e.State,
+		At:        e.At.Std(),
+		Due:       e.Due.Std(),
+		Attempts:  e.Attempts,
+		Crashes:   e.Crashes,
+		Stopping:  e.Stopping,
+		Following: e.Following,
+		Failures:  failuresOf(e),
+	}
+	if e.Following {
+		info.Next = e.Next.Std()
+	}
+	var err error
+	info.Task, _, err = decode(&e.Task)
+	return info, err
+}
+
+func failuresOf(e *store.Entry) []Failure {
+	var out []Failure
+	for _, f := range e.Failures {
+		out = append(out, Failure{Attempt: f.Attempt, Time: f.Time.Std(), Error: f.Text})
+	}
+	return out
+}
+
+// Get returns what is known of a task, or [ErrNotFound].
+func (c *Client) Get(ctx context.Context, key string) (Info, error) {
+	if err := checkKey(key); err != nil {
+		return Info{}, err
+	}
+	e, err := c.store.Get(ctx, c.shardOf(key), key)
+	if err != nil {
+		return Info{}, explain(err)
+	}
+	return infoOf(&e)
+}
+
+// A Filter says which tasks [Client.List] goes over: those that meet all of its fields
+// that are not zero.
+type Filter struct {
+	State   State
+	Handler string
+	Prefix  string // of the key
+	// From and To limit Info.At: from From on, and before To.
+	From, To time.Time
+}
+
+// List goes over the tasks that meet a filter, shard by shard, and within a shard by
+// State, At and key. It reads them in pages of 100; those that come, go or move
+// meanwhile may be missed, or seen twice. An error ends it. O(n).
+func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
+	stored := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix}
+	if !f.From.IsZero() {
+		stored.From = store.TimeOf(f.From)
+	}
+	if !f.To.IsZero() {
+		stored.To = store.TimeOf(f.To)
+	}
+	return func(yield func(Info, error) bool) {
+		for e, err := range c.entries(ctx, stored) {
+			if err != nil {
+				yield(Info{}, err)
+				return
+			}
+			if !yield(infoOf(&e)) {
+				return
+			}
+		}
+	}
+}
+
+// entries goes over the entries of all shards. An error comes last.
+func (c *Client) entries(ctx context.Context, f store.Filter) iter.Seq2[store.Entry, error] {
+	const page = 100
+	return func(yield func(store.Entry, error) bool) {
+		for shard := range c.store.Shards() {
+			for cursor := store.Cursor(""); ; {
+				p, err := c.store.List(ctx, shard, f, cursor, page)
+				if err != nil {
+					yield(store.Entry{}, explain(err))
+					return
+				}
+				for _, e := range p.Entries {
+					if !yield(e, nil) {
+						return
+					}
+				}
+				if cursor = p.Next; cursor == "" {
+					break
+				}
+			}
+		}
+	}
+}

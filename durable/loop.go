@@ -1,0 +1,279 @@
+package durable
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timer"
+)
+
+// A loop is a Worker's part for one shard: one goroutine that does all the
+// commands there, one round after the other: see round.go. What comes while a round is
+// under way waits for the next, so that the rounds grow with the load.
+//
+// It sleeps until the store has something for it: its timer is set for the moment at
+// which the last answer to a claim told it to come, or at which a lease is to be
+// prolonged, and the store wakes it for what is earlier: see listen.go.
+type loop struct {
+	w     *Worker
+	shard int
+	slots *slots
+
+	// signal has an element if there may be something to do. Who sends to asks waits
+	// until the loop has done what there is. Ended is closed when the goroutine ends.
+	signal chan struct{}
+	asks   chan chan struct{}
+	ended  chan struct{}
+	// inLine is guarded by the Worker's slots.
+	inLine bool
+
+	mu      sync.Mutex
+	reports []*report // to be sent
+	claim   bool      // claim, whatever the time
+	phase   phase
+
+	// All below is the goroutine's alone.
+
+	timer   timer.Handle
+	claimAt time.Time // when to claim next, or never
+	held    leases
+	sender  string
+	number  int64
+	unsure  *round // one without an answer
+	backoff time.Duration
+	retryAt time.Time // no command before it; zero after a success
+	flushed time.Time // when a loop that closes gives up
+	lost    bool      // the store was closed
+	// noPlace is since when a claim waits for a place; zero if none does.
+	noPlace time.Time
+}
+
+// A phase is how far a Worker's shutdown has come. Each includes those before.
+type phase uint8
+
+const (
+	working   phase = iota
+	stopping        // claim no more
+	aborting        // cancel the contexts of what runs
+	handing         // hand back what still runs
+	closing         // send the reports that there are, and end
+	abandoned       // end
+)
+
+// Times of the loops.
+const (
+	// firstBackoff and lastBackoff bound the pauses after commands that failed.
+	firstBackoff = 20 * time.Millisecond
+	lastBackoff  = time.Second
+	// patience is how long a loop waits for a place before it has other workers
+	// woken for what it cannot take.
+	patience = 10 * time.Millisecond
+	// flush is how long a Worker that shuts down tries to send its reports.
+	flush = 5 * time.Second
+)
+
+// never is later than any time.
+var never = time.Unix(1<<40, 0)
+
+func newLoop(w *Worker, shard int, s *slots) *loop {
+	return &loop{
+		w:      w,
+		shard:  shard,
+		slots:  s,
+		sender: w.id + "." + strconv.Itoa(shard),
+		signal: make(chan struct{}, 1),
+		asks:   make(chan chan struct{}),
+		ended:  make(chan struct{}),
+	}
+}
+
+// claimSoon has the loop claim. A nil loop is left alone.
+func (l *loop) claimSoon() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.claim = true
+	l.mu.Unlock()
+	l.wake()
+}
+
+func (l *loop) wake() {
+	select {
+	case l.signal <- struct{}{}:
+	default:
+	}
+}
+
+// ring is the timer's function. Under a virtual clock it returns when the loop has done
+// what there is, so that no time passes meanwhile.
+func (l *loop) ring() {
+	if !l.w.virtual {
+		l.wake()
+		return
+	}
+	done := make(chan struct{})
+	select {
+	case l.asks <- done:
+		<-done
+	case <-l.ended:
+	}
+}
+
+// report takes the report on an attempt, unless the attempt was handed back.
+func (l *loop) report(r *report) {
+	l.mu.Lock()
+	if !r.a.reported {
+		r.a.reported = true
+		l.reports = append(l.reports, r)
+	}
+	l.mu.Unlock()
+	l.wake()
+}
+
+// enter has the loop enter a phase.
+func (l *loop) enter(p phase) {
+	l.mu.Lock()
+	l.phase = p
+	l.mu.Unlock()
+	l.wake()
+}
+
+// run is the goroutine.
+func (l *loop) run() {
+	defer close(l.ended)
+	l.claimAt = l.w.now()
+	l.wake()
+	for {
+		var done chan struct{}
+		select {
+		case <-l.signal:
+		case done = <-l.asks:
+		}
+		over := l.step()
+		if done != nil {
+			close(done)
+		}
+		if over {
+			return
+		}
+	}
+}
+
+// step does what there is to do, and sets the timer for what comes next. It returns
+// true if the loop is over.
+func (l *loop) step() (over bool) {
+	now := l.w.now()
+	l.mu.Lock()
+	claim, phase := l.claim, l.phase
+	l.mu.Unlock()
+	if phase == abandoned {
+		l.timer.Stop()
+		return true
+	}
+	l.abort(phase)
+	if phase == closing && l.flushedAll() {
+		l.leave()
+		return true
+	}
+	if now.Before(l.retryAt) {
+		l.arm(l.retryAt.Sub(now))
+		return false
+	}
+	if l.due(now, phase, claim) {
+		l.round(phase)
+	}
+	l.rearm(phase)
+	return false
+}
+
+// due reports whether there is something to do now.
+func (l *loop) due(now time.Time, p phase, claim bool) bool {
+	if p == working && (claim || !now.Before(l.claimAt)) || l.unsure != nil {
+		return true
+	}
+	if a := l.held.first(); a != nil && now.Sub(a.renewed) >= l.w.config.lease/3 {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.reports) > 0
+}
+
+// abort does to the attempts under way what the phase asks for.
+func (l *loop) abort(p phase) {
+	if p < aborting {
+		return
+	}
+	for a := l.held.first(); a != nil; a = a.next {
+		a.cancel(ErrClosed)
+		if p >= handing {
+			l.report(&report{a: a, end: store.HandBack})
+		}
+	}
+}
+
+// flushedAll reports whether there is nothing left to send, or it has been tried for
+// long enough.
+func (l *loop) flushedAll() bool {
+	now := time.Now()
+	if l.flushed.IsZero() {
+		l.flushed = now.Add(flush)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.reports) == 0 && l.unsure == nil || l.lost || now.After(l.flushed)
+}
+
+// arm has the loop run after d.
+func (l *loop) arm(d time.Duration) {
+	if d <= 0 {
+		l.wake()
+		return
+	}
+	if !l.timer.Reset(d) {
+		l.timer, _ = l.w.timers.Start(d, l.ring)
+	}
+}
+
+// rearm sets the timer for what comes next.
+func (l *loop) rearm(p phase) {
+	if p == closing {
+		l.wake()
+		return
+	}
+	at := l.claimAt
+	if p != working {
+		at = never
+	}
+	if a := l.held.first(); a != nil {
+		if renew := a.renewed.Add(l.w.config.lease / 3); renew.Before(at) {
+			at = renew
+		}
+	}
+	if at.Before(l.retryAt) || l.unsure != nil {
+		at = l.retryAt
+	}
+	if at == never {
+		l.timer.Stop()
+		return
+	}
+	l.arm(at.Sub(l.w.now()))
+}
+
+// failed lengthens the pause between commands.
+func (l *loop) failed(err error, now time.Time) {
+	l.w.n.errors.Add(1)
+	l.w.complain(err)
+	l.backoff = min(max(2*l.backoff, firstBackoff), lastBackoff)
+	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
+}
+
+// untilCut is the time until contexts are cancelled whose leases were prolonged
+// by a command that was sent at a time: a tenth of the lease before its end.
+func (l *loop) untilCut(sent time.Time) time.Duration {
+	return sent.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
+}

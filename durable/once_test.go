@@ -1,0 +1,145 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+)
+
+// insist asks until it is known what became of a command.
+func insist(t *testing.T, out []durable.Outcome, err error) []durable.Outcome {
+	t.Helper()
+	for {
+		var unknown *durable.UnknownError
+		if !errors.As(err, &unknown) {
+			require.NoError(t, err)
+			return out
+		}
+		require.ErrorIs(t, err, durable.ErrUnknown)
+		require.ErrorIs(t, err, errFault)
+		out, err = unknown.Again(ctx)
+	}
+}
+
+// Of every two answers one is lost, and one command in four does not arrive.
+func TestOnce_AnswersAreLost(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(&faulty{Store: mem, lose: some(1, 2), refuse: some(1, 4)}, quiet)
+		want := func(want durable.Outcome, f func() (durable.Outcome, error)) {
+			t.Helper()
+			out, err := f()
+			require.Equal(t, []durable.Outcome{want}, insist(t, []durable.Outcome{out}, err))
+		}
+		for i := range 100 {
+			x := durable.Task{Key: fmt.Sprint(i), Handler: "h"}
+			want(durable.Created, func() (durable.Outcome, error) { return c.Schedule(ctx, x, durable.After(time.Hour)) })
+			want(durable.Moved, func() (durable.Outcome, error) { return c.Reschedule(ctx, x.Key, durable.After(time.Minute)) })
+			want(durable.Kept, func() (durable.Outcome, error) {
+				return c.Schedule(ctx, x, durable.After(time.Hour), durable.OnlyNew())
+			})
+			want(durable.Replaced, func() (durable.Outcome, error) { return c.Schedule(ctx, x, durable.After(time.Hour)) })
+			if i%2 == 0 {
+				want(durable.Removed, func() (durable.Outcome, error) { return c.Cancel(ctx, x.Key) })
+				want(durable.Absent, func() (durable.Outcome, error) { return c.Cancel(ctx, x.Key) })
+			}
+		}
+		var items []durable.Item
+		for i := range 1500 {
+			items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint(i), Handler: "h"}, When: durable.After(time.Hour)})
+		}
+		out, err := c.ScheduleBatch(ctx, items)
+		for i, o := range insist(t, out, err) {
+			require.Equal(t, i < 100 && i%2 == 1, o == durable.Replaced, "%d: %v", i, o)
+		}
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 1500, st.Pending)
+		require.EqualValues(t, 50, st.Cancelled)
+	})
+}
+
+// A worker that loses answers runs every task once all the same.
+func TestOnce_AWorkerLosesAnswers(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		w := durable.NewWorker(durable.New(&faulty{Store: mem, lose: some(1, 2), refuse: some(1, 4)}, quiet))
+		var runs atomic.Int64
+		w.Handle("h", func(context.Context, durable.Delivery) error {
+			runs.Add(1)
+			time.Sleep(time.Second)
+			return nil
+		})
+		start(t, w)
+		c := durable.New(mem, quiet)
+		const n = 1000
+		for i := range n {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(time.Duration(i)*time.Millisecond))
+		}
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Done == n
+		}, time.Hour, time.Second)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, n, runs.Load())
+		require.EqualValues(t, n, st.Claimed)
+		require.Zero(t, st.Pending+st.Running+st.Crashed+st.Refused)
+		require.NotZero(t, w.Stats().Errors)
+		require.Eventually(t, func() bool { return w.Stats().Done == n }, soon, time.Second)
+	})
+}
+
+// The context ends the call. Whether it was carried out is known where it is, and what
+// has a deadline is not carried out after it.
+func TestOnce_TheContextEndsTheCall(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		c := durable.New(f, quiet)
+		x := durable.Task{Key: "k", Handler: "h"}
+
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err := c.Schedule(ended, x, durable.After(0))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, durable.ErrNotDone)
+
+		f.frozen.Store(true)
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		begin := time.Now()
+		_, err = c.Schedule(short, x, durable.After(0))
+		require.Equal(t, time.Second, time.Since(begin))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		var unknown *durable.UnknownError
+		require.ErrorAs(t, err, &unknown)
+		// It is asked for with a context that has ended too, which says nothing.
+		_, err = unknown.Again(short)
+		require.ErrorAs(t, err, &unknown)
+		f.frozen.Store(false)
+		_, err = unknown.Again(ended)
+		require.ErrorAs(t, err, &unknown)
+		time.Sleep(time.Millisecond)
+		_, err = unknown.Again(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, durable.ErrNotDone)
+		_, err = c.Get(ctx, "k")
+		require.ErrorIs(t, err, durable.ErrNotFound)
+
+		// One that has no deadline is carried out when it is asked for.
+		f.frozen.Store(true)
+		given, giveUp := context.WithCancel(ctx)
+		time.AfterFunc(time.Second, giveUp)
+		_, err = c.Schedule(given, x, durable.After(0))
+		require.ErrorAs(t, err, &unknown)
+		f.frozen.Store(false)
+		out, err := unknown.Again(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []durable.Outcome{durable.Created}, out)
+	})
+}

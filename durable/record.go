@@ -1,0 +1,196 @@
+package durable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A record is what a store keeps of a task without looking at it:
+//
+//	version     1 byte
+//	generation  6 bytes, drawn for each call of Schedule
+//	fields      1 byte: a bit for each optional field that follows
+//	optional    in the order of the bits
+//	body        what is left
+//
+// Numbers and lengths are varints, durations count microseconds. The key, the handler
+// and the schedule are in the [store.Task] around it.
+const (
+	recordVersion  = 1
+	generationSize = 6
+	recordHead     = 1 + generationSize + 1
+)
+
+const (
+	hasHeaders = 1 << iota
+	hasMaxAttempts
+	hasTimeout
+	hasEvery
+	hasMissed
+	allFields = 1<<iota - 1
+)
+
+// overhead bounds what a record has beside names, headers and body.
+const overhead = 64
+
+// encode returns the task as stores take it.
+func encode(t *Task) (store.Task, error) {
+	size := len(t.Handler) + len(t.Schedule) + len(t.Body)
+	for k, v := range t.Headers {
+		size += len(k) + len(v) + 2*binary.MaxVarintLen16
+	}
+	if len(t.Key)+size > MaxTask {
+		return store.Task{}, invalid("task %q has %d bytes with its headers, more than %d", printable(t.Key), len(t.Key)+size, MaxTask)
+	}
+	b := make([]byte, 1, size+overhead)
+	b[0] = recordVersion
+	b = binary.LittleEndian.AppendUint64(b, rand.Uint64())[:1+generationSize]
+	b = append(b, 0)
+	fields := &b[len(b)-1]
+	if len(t.Headers) > 0 {
+		*fields |= hasHeaders
+		b = binary.AppendUvarint(b, uint64(len(t.Headers)))
+		for _, k := range slices.Sorted(maps.Keys(t.Headers)) {
+			b = appendString(appendString(b, k), t.Headers[k])
+		}
+	}
+	if t.MaxAttempts > 0 {
+		*fields |= hasMaxAttempts
+		b = binary.AppendUvarint(b, uint64(t.MaxAttempts))
+	}
+	if t.Timeout > 0 {
+		*fields |= hasTimeout
+		b = appendDuration(b, t.Timeout)
+	}
+	if t.Every > 0 {
+		*fields |= hasEvery
+		b = appendDuration(b, t.Every)
+	}
+	if t.Missed != FireMissed {
+		*fields |= hasMissed
+		b = append(b, byte(t.Missed))
+		b = appendDuration(b, t.MissedAfter)
+	}
+	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: append(b, t.Body...)}, nil
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendDuration(b []byte, d time.Duration) []byte {
+	return binary.AppendUvarint(b, uint64((d+time.Microsecond-1)/time.Microsecond))
+}
+
+var (
+	errRecord = errors.New("durable: a task's record is damaged")
+	// errNewer is of a record that a later version of this package has written.
+	errNewer = errors.New("durable: a task's record is of a version that this package does not know")
+)
+
+// decode returns what the store has as a task, and its generation. A run of a repeating
+// task that has an id of its own does not repeat.
+func decode(x *store.Task) (t Task, generation string, err error) {
+	t = Task{Key: store.KeyOf(x.ID), Handler: x.Handler, Schedule: x.Schedule}
+	if len(x.Record) > 0 && x.Record[0] > recordVersion {
+		return t, "", fmt.Errorf("%w: %d", errNewer, x.Record[0])
+	}
+	if len(x.Record) < recordHead || x.Record[0] != recordVersion {
+		return t, "", errRecord
+	}
+	generation = string(x.Record[1 : 1+generationSize])
+	fields := x.Record[recordHead-1]
+	r := reader{rest: string(x.Record[recordHead:])}
+	if fields&hasHeaders != 0 {
+		n := r.uint()
+		if n > uint64(len(r.rest)) {
+			return t, generation, errRecord
+		}
+		t.Headers = make(map[string]string, n)
+		for range n {
+			k := r.string()
+			t.Headers[k] = r.string()
+		}
+	}
+	if fields&hasMaxAttempts != 0 {
+		t.MaxAttempts = int(r.uint())
+	}
+	if fields&hasTimeout != 0 {
+		t.Timeout = r.duration()
+	}
+	if fields&hasEvery != 0 {
+		t.Every = r.duration()
+	}
+	if fields&hasMissed != 0 {
+		t.Missed = Missed(r.byte())
+		t.MissedAfter = r.duration()
+	}
+	if r.bad || fields&^allFields != 0 {
+		return t, generation, errRecord
+	}
+	if len(r.rest) > 0 {
+		t.Body = []byte(r.rest)
+	}
+	if store.IsSingle(x.ID) {
+		t.Every, t.Schedule = 0, ""
+	}
+	return t, generation, nil
+}
+
+// A reader takes a record apart; bad is whether it was too short.
+type reader struct {
+	rest string
+	bad  bool
+}
+
+func (r *reader) fail() { r.rest, r.bad = "", true }
+
+func (r *reader) byte() byte {
+	if r.rest == "" {
+		r.fail()
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *reader) uint() uint64 {
+	var n uint64
+	for shift := 0; shift < 64; shift += 7 {
+		b := r.byte()
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n
+		}
+	}
+	r.fail()
+	return 0
+}
+
+func (r *reader) string() string {
+	n := r.uint()
+	if n > uint64(len(r.rest)) {
+		r.fail()
+		return ""
+	}
+	s := r.rest[:n]
+	r.rest = r.rest[n:]
+	return s
+}
+
+func (r *reader) duration() time.Duration {
+	n := r.uint()
+	if n > uint64(1<<63-1)/uint64(time.Microsecond) {
+		r.fail()
+		return 0
+	}
+	return time.Duration(n) * time.Microsecond
+}

@@ -1,0 +1,82 @@
+package durable
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable/store"
+)
+
+func FuzzDecode(f *testing.F) {
+	for _, t := range []Task{
+		{},
+		{Body: []byte("body"), Headers: map[string]string{"a": "b", "c": ""}},
+		{MaxAttempts: 7, Timeout: time.Second, Every: time.Hour, Missed: DeadMissed, MissedAfter: time.Minute},
+		{Missed: LatestMissed},
+	} {
+		x, err := encode(&t)
+		require.NoError(f, err)
+		f.Add(x.Record)
+	}
+	// What is damaged gives an error or a task that is written as it was read.
+	f.Fuzz(func(t *testing.T, record []byte) {
+		x, generation, err := decode(&store.Task{ID: "key", Handler: "h", Record: record})
+		if err != nil {
+			return
+		}
+		require.Equal(t, string(record[1:1+generationSize]), generation)
+		again, err := encode(&x)
+		if err != nil {
+			return // larger than a task may be
+		}
+		y, _, err := decode(&again)
+		require.NoError(t, err)
+		if len(x.Headers) == 0 {
+			x.Headers = nil
+		}
+		if x.Missed == FireMissed {
+			x.MissedAfter = 0
+		}
+		require.Equal(t, x, y)
+	})
+}
+
+func TestDecode_OfAnotherVersion(t *testing.T) {
+	x, err := encode(&Task{Key: "k", Handler: "h", Body: []byte("body")})
+	require.NoError(t, err)
+	x.Record[0]++
+	_, _, err = decode(&x)
+	require.ErrorIs(t, err, errNewer)
+	x.Record[0] = 0
+	_, _, err = decode(&x)
+	require.ErrorIs(t, err, errRecord)
+	x.Record[0] = recordVersion
+	x.Record[recordHead-1] |= 1 << 7 // a field that this version does not have
+	_, _, err = decode(&x)
+	require.ErrorIs(t, err, errRecord)
+	for n := range recordHead {
+		_, _, err = decode(&store.Task{ID: "k", Record: x.Record[:n]})
+		require.Error(t, err)
+	}
+}
+
+func TestDelay_IsWithinItsBounds(t *testing.T) {
+	c := handlerConfig{backoff: time.Second, cap: time.Minute}
+	for attempt := 1; attempt < 200; attempt++ {
+		limit := time.Minute
+		if attempt <= 6 {
+			limit = time.Second << (attempt - 1)
+		}
+		var most time.Duration
+		for range 200 {
+			d := c.delay(attempt)
+			require.GreaterOrEqual(t, d, time.Duration(0))
+			require.LessOrEqual(t, d, limit)
+			most = max(most, d)
+		}
+		require.Greater(t, most, limit/2, "attempt %d", attempt)
+	}
+	c = handlerConfig{}
+	require.Zero(t, c.delay(5))
+}

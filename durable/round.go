@@ -1,0 +1,192 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A round is what a loop sends at once: reports on what was run, leases to prolong, and
+// a claim. If there is no answer it is not known whether it was carried out: the same
+// round is sent again until there is one, and no other before, since the store knows of
+// the latest alone.
+type round struct {
+	stamp   store.Stamp
+	round   store.Round
+	reports []*report
+	renewed []*attempt
+	places  int       // that were taken for the claim
+	first   time.Time // when it was sent first
+}
+
+// round does one round: the one without an answer, or all that there is to do.
+func (l *loop) round(p phase) {
+	now := l.w.now()
+	r := l.unsure
+	if r == nil {
+		if r = l.build(now, p); r == nil {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(l.w.commands, max(l.w.config.lease/3, time.Second))
+	answer, err := l.w.client.store.Do(ctx, l.shard, r.stamp, r.round)
+	cancel()
+	if err != nil {
+		l.unsure = r
+		l.failed(err, now)
+		l.lost = errors.Is(err, store.ErrClosed)
+		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrInvalid) {
+			l.drop(r) // it would be refused for ever
+		}
+		return
+	}
+	l.unsure, l.backoff, l.retryAt = nil, 0, time.Time{}
+	l.accepted(r, &answer)
+	l.prolonged(r, &answer)
+	if r.round.Claim.Asked {
+		l.claimed(r, &answer, now)
+	}
+}
+
+// build makes a round of all that there is to do, or returns nil if that is nothing.
+func (l *loop) build(now time.Time, p phase) *round {
+	r := &round{first: now, round: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
+	l.mu.Lock()
+	claim := l.claim
+	n := min(len(l.reports), store.MaxBatch)
+	r.reports = l.reports[:n:n]
+	if l.reports = l.reports[n:]; len(l.reports) == 0 {
+		l.reports = nil
+	} else {
+		l.wake()
+	}
+	l.mu.Unlock()
+	for _, x := range r.reports {
+		l.held.remove(x.a)
+		r.round.Reports = append(r.round.Reports, x.stored())
+	}
+	for _, a := range l.renewals(now) {
+		r.renewed = append(r.renewed, a)
+		r.round.Extend = append(r.round.Extend, a.hold)
+	}
+	if p == working && (claim || !now.Before(l.claimAt)) {
+		l.ask(r, now)
+	}
+	if len(r.reports)+len(r.renewed) == 0 && !r.round.Claim.Asked {
+		return nil
+	}
+	l.number++
+	r.stamp = store.Stamp{Sender: l.sender, Number: l.number}
+	return r
+}
+
+// ask puts a claim into the round, if there is a place, or if there has been none for a
+// while, so that others get what is due.
+func (l *loop) ask(r *round, now time.Time) {
+	l.mu.Lock()
+	l.claim = false
+	l.mu.Unlock()
+	places, full := l.slots.take(l, l.w.claimBatch)
+	if places == 0 {
+		if l.noPlace.IsZero() {
+			l.noPlace = now
+		}
+		if now.Sub(l.noPlace) < patience {
+			l.claimAt = l.noPlace.Add(patience)
+			return
+		}
+	}
+	l.noPlace = time.Time{}
+	l.w.n.claims.Add(1)
+	r.places = places
+	r.round.Claim = store.Claim{Asked: true, Max: places, Handlers: l.w.names, Schedules: l.w.schedules, Full: full}
+}
+
+// accepted takes the answer to reports.
+func (l *loop) accepted(r *round, a *store.Answer) {
+	n := &l.w.n
+	for i, x := range r.reports {
+		switch {
+		case !a.Accepted[i]:
+			n.lost.Add(1)
+		case x.end == store.Done:
+			n.done.Add(1)
+		case x.end == store.HandBack:
+			n.released.Add(1)
+		default:
+			n.failed.Add(1)
+			if x.end == store.Failed {
+				n.died.Add(1)
+				l.w.client.log.Warn("durable: a task has become a dead letter", "handler", x.a.task.Handler,
+					"key", printable(x.a.task.Key), "attempt", x.a.d.Attempt, "error", x.text)
+			}
+		}
+	}
+}
+
+// prolonged takes the answer to renewals. Their leases last from when they were sent
+// first, since that may be when they were carried out.
+func (l *loop) prolonged(r *round, answer *store.Answer) {
+	for i, a := range r.renewed {
+		if !l.held.has(a) {
+			continue // it has ended while there was no answer
+		}
+		l.held.remove(a)
+		switch answer.Leases[i] {
+		case store.Lost:
+			a.cancel(ErrLeaseLost)
+			continue
+		case store.HeldStopping:
+			a.cancel(ErrCancelled)
+		}
+		if left := l.untilCut(r.first); left > 0 {
+			a.cut.Reset(left)
+		}
+		l.held.add(a, r.first)
+	}
+}
+
+// claimed takes the answer to a claim that was sent at a time, or again.
+func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
+	got := len(answer.Tasks)
+	for i := range answer.Tasks {
+		l.start(l.w.newAttempt(l, &answer.Tasks[i]), answer.Now, sent)
+	}
+	if got == 0 {
+		l.w.n.empty.Add(1)
+	}
+	l.w.n.claimed.Add(int64(got))
+	l.slots.put(r.places - got)
+
+	// What the store has measured it has measured after sent: whoever counts from
+	// there comes rather too early than too late, by less than a round trip.
+	l.claimAt = never
+	if answer.Next > 0 || answer.Next == 0 && r.places > 0 { // else the slots call when there are places
+		l.claimAt = sent.Add(answer.Next)
+	}
+}
+
+// drop gives up a round that no store will ever answer.
+func (l *loop) drop(r *round) {
+	l.slots.put(r.places)
+	l.unsure = nil
+}
+
+// leave ends the loop, and tells the store that it does not watch the shard any more.
+// If that fails, the others notice by themselves.
+func (l *loop) leave() {
+	l.timer.Stop()
+	if r := l.unsure; r != nil {
+		l.slots.put(r.places)
+		l.w.complain(errUnsent)
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.w.commands, time.Second)
+	defer cancel()
+	l.number++
+	// Nobody waits for an answer.
+	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.sender, Number: l.number},
+		store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes, Leave: true})
+}

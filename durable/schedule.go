@@ -1,0 +1,108 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// An Item is a task and when it is due, for [Client.ScheduleBatch].
+type Item struct {
+	Task Task
+	When When
+}
+
+// item returns the Item as stores take it.
+func (x *Item) item() (store.Item, error) {
+	t := &x.Task
+	if err := t.check(); err != nil {
+		return store.Item{}, err
+	}
+	when, err := x.When.stored()
+	if err != nil {
+		return store.Item{}, fmt.Errorf("task %q: %w", printable(t.Key), err)
+	}
+	task, err := encode(t)
+	return store.Item{ID: t.Key, When: when, Task: task}, err
+}
+
+func scheduling(opts []ScheduleOption) store.Command {
+	c := store.Command{Op: store.Schedule}
+	for _, o := range opts {
+		o.applySchedule(&c.Keep)
+	}
+	return c
+}
+
+// Schedule puts a task into the store, to run at the time w. If its key has a
+// task already, that is replaced, unless an option says otherwise: the outcome
+// is Created, Replaced, Kept or, if the task is running, Following.
+//
+// The context ends the call, whatever the store does. If it ends before the task
+// was sent, or if the store refuses it, the task is not scheduled; if it was sent
+// and there is no answer the error is an [UnknownError], and the task may be
+// scheduled, but not after the context's deadline.
+func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
+	item, err := (&Item{t, w}).item()
+	if err != nil {
+		return Unknown, err
+	}
+	return c.one(ctx, scheduling(opts), item)
+}
+
+// ScheduleBatch schedules many tasks at the cost of few, and returns an outcome
+// for each, in their order. They are sent in commands of at most 250 tasks, each
+// of which is carried out as a whole or not at all; of two items with the same
+// key the later counts. If any item is invalid, none is sent. On another error
+// the outcome of tasks that were not scheduled, or of which that is not known, is
+// Unknown; the error is an [UnknownError] if there are any of the second kind.
+func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
+	x := c.newCommand(ctx, scheduling(opts), len(items))
+	for i := range items {
+		item, err := items[i].item()
+		if err != nil {
+			return nil, err
+		}
+		x.add(i, item)
+	}
+	return x.do(ctx)
+}
+
+// Cancel takes the task with the key out: the outcome is Removed if it will not
+// run because of this call, Stopping if it is running and was asked to stop, and
+// Absent if there is no such task, or it is a dead letter. A repeating task does
+// not repeat any more in either case.
+func (c *Client) Cancel(ctx context.Context, key string) (Outcome, error) {
+	if err := checkKey(key); err != nil {
+		return Unknown, err
+	}
+	return c.one(ctx, store.Command{Op: store.Cancel}, store.Item{ID: key})
+}
+
+// CancelBatch cancels many tasks at the cost of few, and returns an outcome for
+// each.
+func (c *Client) CancelBatch(ctx context.Context, keys []string) ([]Outcome, error) {
+	x := c.newCommand(ctx, store.Command{Op: store.Cancel}, len(keys))
+	for i, key := range keys {
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+		x.add(i, store.Item{ID: key})
+	}
+	return x.do(ctx)
+}
+
+// Reschedule moves a pending task to another time: the outcome is Moved. If it
+// is running, it runs again at that time, and the outcome is Following. It is
+// Absent if there is no such task, or it is a dead letter.
+func (c *Client) Reschedule(ctx context.Context, key string, w When) (Outcome, error) {
+	if err := checkKey(key); err != nil {
+		return Unknown, err
+	}
+	when, err := w.stored()
+	if err != nil {
+		return Unknown, err
+	}
+	return c.one(ctx, store.Command{Op: store.Reschedule}, store.Item{ID: key, When: when})
+}

@@ -1,0 +1,195 @@
+package durable_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+)
+
+func TestSchedule_KeepsAllOfATask(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem)
+		want := durable.Task{
+			Key:         "a\r\n b",
+			Handler:     "h",
+			Body:        []byte("\x00\xff body \r\n"),
+			Headers:     map[string]string{"X-A": "1", "": "empty", "b": ""},
+			MaxAttempts: 300,
+			Timeout:     90 * time.Second,
+			Every:       time.Minute,
+			Missed:      durable.DeadMissed,
+			MissedAfter: time.Hour,
+		}
+		at := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+		out, err := c.Schedule(ctx, want, durable.At(at))
+		require.NoError(t, err)
+		require.Equal(t, durable.Created, out)
+		info, err := c.Get(ctx, want.Key)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Task)
+		require.Equal(t, durable.Pending, info.State)
+		require.True(t, at.Equal(info.At), "to the microsecond: %v, %v", at, info.At)
+		require.True(t, at.Equal(info.Due))
+		require.Zero(t, info.Attempts)
+
+		_, err = c.Get(ctx, "another")
+		require.ErrorIs(t, err, durable.ErrNotFound)
+	})
+}
+
+func TestSchedule_Modes(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem)
+		for _, x := range []struct {
+			name  string
+			opt   []durable.ScheduleOption
+			after time.Duration // the task there is due after an hour
+			want  durable.Outcome
+		}{
+			{"upsert", nil, 2 * time.Hour, durable.Replaced},
+			{"new", []durable.ScheduleOption{durable.OnlyNew()}, 2 * time.Hour, durable.Kept},
+			{"earlier", []durable.ScheduleOption{durable.OnlyEarlier()}, time.Minute, durable.Replaced},
+			{"not earlier", []durable.ScheduleOption{durable.OnlyEarlier()}, 2 * time.Hour, durable.Kept},
+			{"later", []durable.ScheduleOption{durable.OnlyLater()}, 2 * time.Hour, durable.Replaced},
+			{"not later", []durable.ScheduleOption{durable.OnlyLater()}, time.Minute, durable.Kept},
+		} {
+			first := durable.Task{Key: x.name, Handler: "first"}
+			second := durable.Task{Key: x.name, Handler: "second"}
+			out, err := c.Schedule(ctx, first, durable.After(time.Hour), x.opt...)
+			require.NoError(t, err)
+			require.Equal(t, durable.Created, out, x.name)
+			out, err = c.Schedule(ctx, second, durable.After(x.after), x.opt...)
+			require.NoError(t, err)
+			require.Equal(t, x.want, out, x.name)
+			info, err := c.Get(ctx, x.name)
+			require.NoError(t, err)
+			require.Equal(t, x.want == durable.Replaced, info.Task.Handler == "second", x.name)
+			require.Equal(t, durable.Pending, info.State)
+		}
+	})
+}
+
+func TestScheduleBatch_OfManyAndOfOneKeyTwice(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem)
+		const n = 5000
+		var items []durable.Item
+		for i := range n {
+			items = append(items, durable.Item{
+				Task: durable.Task{Key: fmt.Sprint("k", i), Handler: "h"},
+				When: durable.After(time.Hour),
+			})
+		}
+		items = append(items, durable.Item{
+			Task: durable.Task{Key: "k7", Handler: "the later counts"},
+			When: durable.After(2 * time.Hour),
+		})
+		out, err := c.ScheduleBatch(ctx, items)
+		require.NoError(t, err)
+		for i, o := range out[:n] {
+			require.Equal(t, durable.Created, o, i)
+		}
+		require.Equal(t, durable.Replaced, out[n])
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, n, st.Pending)
+		require.Zero(t, st.Overdue)
+		info, err := c.Get(ctx, "k7")
+		require.NoError(t, err)
+		require.Equal(t, "the later counts", info.Task.Handler)
+
+		keys := []string{"absent"}
+		for i := range n {
+			keys = append(keys, fmt.Sprint("k", i))
+		}
+		out, err = c.CancelBatch(ctx, keys)
+		require.NoError(t, err)
+		require.Equal(t, durable.Absent, out[0])
+		for i, o := range out[1:] {
+			require.Equal(t, durable.Removed, o, i)
+		}
+		st, err = c.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, st.Pending)
+		require.EqualValues(t, n, st.Cancelled)
+	})
+}
+
+func TestReschedule_MovesAPendingTask(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem)
+		_, err := c.Schedule(ctx, durable.Task{Key: "k", Handler: "h"}, durable.After(time.Hour))
+		require.NoError(t, err)
+		at := time.Now().Add(5 * time.Hour).Truncate(time.Microsecond)
+		out, err := c.Reschedule(ctx, "k", durable.At(at))
+		require.NoError(t, err)
+		require.Equal(t, durable.Moved, out)
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		require.True(t, at.Equal(info.At))
+		out, err = c.Reschedule(ctx, "absent", durable.After(0))
+		require.NoError(t, err)
+		require.Equal(t, durable.Absent, out)
+	})
+}
+
+func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem)
+		good := durable.Task{Key: "good", Handler: "h"}
+		with := func(f func(*durable.Task)) durable.Task {
+			x := good
+			x.Key = "bad"
+			f(&x)
+			return x
+		}
+		hour := durable.After(time.Hour)
+		for name, x := range map[string]durable.Item{
+			"empty key":          {Task: with(func(t *durable.Task) { t.Key = "" }), When: hour},
+			"long key":           {Task: with(func(t *durable.Task) { t.Key = strings.Repeat("k", 513) }), When: hour},
+			"NUL in key":         {Task: with(func(t *durable.Task) { t.Key = "a\x00b" }), When: hour},
+			"no handler":         {Task: with(func(t *durable.Task) { t.Handler = "" }), When: hour},
+			"body too large":     {Task: with(func(t *durable.Task) { t.Body = bytes.Repeat([]byte("b"), 64<<10) }), When: hour},
+			"headers too large":  {Task: with(func(t *durable.Task) { t.Headers = map[string]string{"h": strings.Repeat("v", 64<<10)} }), When: hour},
+			"negative delay":     {Task: good, When: durable.After(-1)},
+			"zero time":          {Task: good, When: durable.At(time.Time{})},
+			"no time":            {Task: good},
+			"far future":         {Task: good, When: durable.At(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC))},
+			"negative attempts":  {Task: with(func(t *durable.Task) { t.MaxAttempts = -1 }), When: hour},
+			"negative timeout":   {Task: with(func(t *durable.Task) { t.Timeout = -1 }), When: hour},
+			"short period":       {Task: with(func(t *durable.Task) { t.Every = time.Microsecond }), When: hour},
+			"period and name":    {Task: with(func(t *durable.Task) { t.Every, t.Schedule = time.Second, "s" }), When: hour},
+			"unknown missed":     {Task: with(func(t *durable.Task) { t.Missed = 3 }), When: hour},
+			"missed without use": {Task: with(func(t *durable.Task) { t.MissedAfter = 1 }), When: hour},
+		} {
+			out, err := c.ScheduleBatch(ctx, []durable.Item{{Task: good, When: hour}, x})
+			require.ErrorIs(t, err, durable.ErrInvalid, name)
+			require.Nil(t, out, name)
+			_, err = c.Schedule(ctx, x.Task, x.When)
+			require.ErrorIs(t, err, durable.ErrInvalid, name)
+		}
+		for info, err := range c.List(ctx, durable.Filter{}) {
+			t.Fatalf("something was sent: %+v, %v", info, err)
+		}
+
+		_, err := c.Cancel(ctx, "")
+		require.ErrorIs(t, err, durable.ErrInvalid)
+		_, err = c.Reschedule(ctx, "k", durable.After(-1))
+		require.ErrorIs(t, err, durable.ErrInvalid)
+		_, err = c.Get(ctx, "")
+		require.ErrorIs(t, err, durable.ErrInvalid)
+
+		largest := with(func(t *durable.Task) { t.Body = make([]byte, 64<<10-len("bad")-len("h")) })
+		_, err = c.Schedule(ctx, largest, hour)
+		require.NoError(t, err)
+		info, err := c.Get(ctx, "bad")
+		require.NoError(t, err)
+		require.Equal(t, largest.Body, info.Task.Body)
+	})
+}

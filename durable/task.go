@@ -1,0 +1,120 @@
+package durable
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Limits of what a [Task] may carry.
+const (
+	// MaxKey is the largest length of a key and of a handler's name, in bytes.
+	MaxKey = store.MaxID
+	// MaxTask is the largest size of a task as it is stored, in bytes: body,
+	// headers, names and about 30 bytes more.
+	MaxTask = 64 << 10
+)
+
+// A Task is what is to be done at some time, by whichever [Worker] gets it. The
+// Key and the Handler must be set, all else may be zero.
+type Task struct {
+	// Key names the task in its [Client]'s queue: scheduling the same key again
+	// replaces the task. From 1 to MaxKey bytes, any but NUL.
+	Key string
+	// Handler is the name under which workers know the function to run: see
+	// [Worker.Handle]. From 1 to MaxKey bytes.
+	Handler string
+	// Body and Headers are handed to the handler as they are.
+	Body    []byte
+	Headers map[string]string
+
+	// MaxAttempts is how often the task is tried before it becomes a dead letter.
+	// Zero means what the worker has for the handler.
+	MaxAttempts int
+	// Timeout is how long one attempt may take before its context is cancelled.
+	// Zero means what the worker has for the handler.
+	Timeout time.Duration
+
+	// Every makes the task repeat: each run is due Every after the last was due,
+	// however long that took or how late it was. At least a millisecond.
+	Every time.Duration
+	// Schedule makes the task repeat too: it names a schedule that the workers
+	// know, see [WithSchedule], which gives the next run's time. The task is over
+	// when that is the zero time. Only one of Every and Schedule may be set.
+	Schedule string
+
+	// Missed says what is done about a run that comes late because no worker was
+	// there; the zero value is FireMissed. MissedAfter belongs to DeadMissed.
+	Missed      Missed
+	MissedAfter time.Duration
+}
+
+// Missed says what becomes of runs that a worker comes to late, after a
+// downtime for example.
+type Missed uint8
+
+const (
+	// FireMissed runs them all, the oldest first.
+	FireMissed Missed = iota
+	// LatestMissed runs a repeating task once for all the runs that were missed,
+	// as of the latest of them. For other tasks it is FireMissed.
+	LatestMissed
+	// DeadMissed makes a dead letter of a run whose first attempt would begin
+	// more than [Task.MissedAfter] late. A repeating task goes on with the run
+	// after it.
+	DeadMissed
+)
+
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return invalid("the key is empty")
+	case len(key) > MaxKey:
+		return invalid("the key has %d bytes, more than %d", len(key), MaxKey)
+	case strings.IndexByte(key, 0) >= 0:
+		return invalid("the key %q contains a NUL", key)
+	}
+	return nil
+}
+
+func (t *Task) check() error {
+	if err := checkKey(t.Key); err != nil {
+		return err
+	}
+	switch {
+	case t.Handler == "":
+		return invalid("task %q has no handler", t.Key)
+	case len(t.Handler) > MaxKey:
+		return invalid("task %q: the handler's name has %d bytes, more than %d", t.Key, len(t.Handler), MaxKey)
+	case len(t.Schedule) > MaxKey:
+		return invalid("task %q: the schedule's name has %d bytes, more than %d", t.Key, len(t.Schedule), MaxKey)
+	case t.MaxAttempts < 0:
+		return invalid("task %q: MaxAttempts is negative", t.Key)
+	case t.Timeout < 0 || t.Timeout > store.MaxDelay:
+		return invalid("task %q: Timeout is %v, negative or more than %v", t.Key, t.Timeout, store.MaxDelay)
+	case t.Every < 0 || t.Every > 0 && t.Every < time.Millisecond:
+		return invalid("task %q: Every is %v, less than a millisecond", t.Key, t.Every)
+	case t.Every > store.MaxDelay:
+		return invalid("task %q: Every is %v, more than %v", t.Key, t.Every, store.MaxDelay)
+	case t.MissedAfter > store.MaxDelay:
+		return invalid("task %q: MissedAfter is %v, more than %v", t.Key, t.MissedAfter, store.MaxDelay)
+	case t.Every > 0 && t.Schedule != "":
+		return invalid("task %q has both Every and Schedule", t.Key)
+	case t.Missed > DeadMissed:
+		return invalid("task %q: there is no Missed of %d", t.Key, t.Missed)
+	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
+		return invalid("task %q: MissedAfter is %v, which only DeadMissed takes, and not negative", t.Key, t.MissedAfter)
+	}
+	return nil
+}
+
+// printable is a key as it is shown in errors and logs.
+func printable(key string) string {
+	if utf8.ValidString(key) && len(key) <= 80 {
+		return key
+	}
+	return fmt.Sprintf("%.80q", key)
+}

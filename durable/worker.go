@@ -1,0 +1,328 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timer"
+)
+
+// A Worker takes tasks that are due and runs their handlers. Make one with
+// [NewWorker], tell it its handlers, and Run it. Any number of Workers, in one
+// process or many, share a store.
+type Worker struct {
+	client *Client
+	config workerConfig
+	// claimBatch is how many places a loop takes for a claim: so few that one
+	// whose shard has little does not keep others from theirs.
+	claimBatch int
+	// clock is the store's, if it has one of its own, as stores in memory do under a
+	// virtual clock.
+	clock   clock.Clock
+	virtual bool
+
+	// Fixed by the first Run.
+
+	handlers  map[string]*handler
+	names     []string // of handlers
+	schedules []string
+
+	// Fixed by each Run.
+
+	id     string // names the Worker in the store
+	timers *timer.Scheduler
+	loops  []*loop
+	ctx    context.Context // of the handlers, but for the cancelling
+	// commands is the context of what is sent to the store.
+	commands context.Context
+
+	stopping atomic.Bool
+	slots    atomic.Pointer[slots] // nil before the first Run
+
+	mu      sync.Mutex
+	started bool // Run was called
+	over    bool // Shutdown or Close was called
+	current *currentRun
+
+	n          counters
+	complained atomic.Int64 // when an error was logged, in seconds
+}
+
+// A currentRun is a call of Run.
+type currentRun struct {
+	// stop is closed when Run shall end, abort when it shall not wait for handlers
+	// any more, and done when it has ended.
+	stop, abort, done chan struct{}
+	abortOnce         sync.Once
+}
+
+func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
+
+var errRunning = errors.New("durable: the Worker is running")
+
+// NewWorker returns a Worker for the client's store. It panics if an option is
+// out of its range.
+func NewWorker(c *Client, opts ...WorkerOption) *Worker {
+	if c == nil {
+		panic("durable: NewWorker with a nil Client")
+	}
+	w := &Worker{
+		client:   c,
+		config:   newWorkerConfig(opts),
+		clock:    clock.System(),
+		handlers: make(map[string]*handler),
+	}
+	if own, ok := c.store.(interface{ Clock() clock.Clock }); ok && own.Clock() != w.clock {
+		w.clock, w.virtual = own.Clock(), true
+	}
+	for name := range w.config.schedules {
+		w.schedules = append(w.schedules, name)
+	}
+	w.claimBatch = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)
+	return w
+}
+
+// now returns the time by which the Worker counts what has passed.
+func (w *Worker) now() time.Time { return w.clock.Now() }
+
+// Handle has the Worker run h for tasks whose Handler is name. It leaves tasks whose
+// handler or schedule it does not have to others. Handle panics if name is empty or
+// taken, if h is nil, and after Run.
+func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case name == "" || h == nil:
+		panic("durable: Handle with no name or a nil Handler")
+	case w.handlers[name] != nil:
+		panic(fmt.Sprintf("durable: Handle: there is a handler %q already", name))
+	case w.started:
+		panic("durable: Handle after Run")
+	}
+	x := &handler{name: name, run: h, handlerConfig: w.config.handler}
+	for _, o := range opts {
+		o.applyHandler(&x.handlerConfig)
+	}
+	w.handlers[name] = x
+	w.names = append(w.names, name)
+}
+
+// Run runs tasks until the context is cancelled or Shutdown or Close is called, and then
+// shuts down by itself: it returns when every handler has returned, or after the
+// time of [WithShutdownTimeout], with what the handlers had handed back to the
+// store. It returns nil then.
+//
+// It returns an error at once if [Client.Check] has one that does not pass by
+// itself: [ErrSchema], [ErrUnsafe]. A store that does not answer, during a failover for
+// example, is no reason to give up, neither at first nor later: Run logs that and tries
+// again.
+//
+// After Run has returned it may be called again, but not at the same time, and not
+// after Shutdown or Close: then it returns [ErrClosed].
+func (w *Worker) Run(ctx context.Context) error {
+	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{})}
+	if err := w.enroll(r); err != nil {
+		return err
+	}
+	defer func() {
+		w.mu.Lock()
+		w.current = nil
+		w.mu.Unlock()
+		close(r.done)
+	}()
+	if ready, err := w.connect(ctx, r); !ready {
+		return err
+	}
+	commands, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	w.begin(ctx, commands)
+	defer func() { w.timers.Close() }() // what it returns is not needed
+
+	var loops sync.WaitGroup
+	for _, l := range w.loops {
+		loops.Go(l.run)
+	}
+	listening, deaf := context.WithCancel(commands)
+	defer deaf()
+	loops.Go(func() { w.listen(listening) })
+
+	select {
+	case <-ctx.Done():
+		timeout := time.AfterFunc(w.config.shutdown, r.dontWait)
+		defer timeout.Stop()
+	case <-r.stop:
+	}
+	w.stopping.Store(true)
+	deaf()
+	w.finish(r)
+
+	w.enter(closing)
+	closed := make(chan struct{})
+	go func() {
+		loops.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-r.abort:
+	}
+	select {
+	case <-closed:
+	case <-time.After(lastReports):
+		// The store does not answer. The leases run out.
+		w.complain(errUnsent)
+		end()
+		w.enter(abandoned)
+		<-closed
+	}
+	return nil
+}
+
+// lastReports is how long Run waits for commands under way when it is not to wait for
+// handlers any more.
+const lastReports = time.Second
+
+var errUnsent = errors.New("durable: shut down with reports that could not be sent")
+
+// enroll makes r the Run that there is.
+func (w *Worker) enroll(r *currentRun) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.over:
+		return ErrClosed
+	case w.current != nil:
+		return errRunning
+	}
+	w.started, w.current = true, r
+	return nil
+}
+
+// begin makes what a Run has.
+func (w *Worker) begin(ctx, commands context.Context) {
+	w.id = newName()
+	w.ctx, w.commands = context.WithoutCancel(ctx), commands
+	if w.virtual {
+		w.timers = timer.New(timer.WithClock(w.clock))
+	} else {
+		w.timers = timer.New()
+	}
+	w.stopping.Store(false)
+	s := newSlots(w.config.concurrency)
+	w.slots.Store(s)
+	w.loops = make([]*loop, w.client.store.Shards())
+	for i := range w.loops {
+		w.loops[i] = newLoop(w, i, s)
+	}
+}
+
+// finish waits for handlers, and for those that it is not to wait for it hands back
+// what they run.
+func (w *Worker) finish(r *currentRun) {
+	slots := w.slots.Load()
+	slots.end()
+	w.enter(stopping)
+	select {
+	case <-slots.idle:
+		return
+	case <-r.abort:
+	}
+	w.enter(aborting)
+	// A handler that heeds its context may have something to report.
+	select {
+	case <-slots.idle:
+	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
+		w.enter(handing)
+	}
+}
+
+// connect waits for a store that can be worked with. It returns false if there is
+// none, with the error that says why, or without one if the run is over before.
+func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err error) {
+	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
+		health, err := w.client.Check(ctx)
+		switch {
+		case err == nil, w.config.unsafe && errors.Is(err, ErrUnsafe):
+			for _, warning := range health.Warnings {
+				w.client.log.Warn("durable: " + warning)
+			}
+			return true, nil
+		case ctx.Err() != nil:
+			return false, nil
+		case errors.Is(err, store.ErrUnfit) || errors.Is(err, store.ErrClosed):
+			return false, err
+		}
+		w.complain(err)
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-r.stop:
+			return false, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (w *Worker) enter(p phase) {
+	for _, l := range w.loops {
+		l.enter(p)
+	}
+}
+
+// Close ends Run without waiting for it: no more tasks are started, the contexts of
+// handlers under way are cancelled, and their tasks are handed back, which other workers
+// may run at once. Attempts that are handed back do not count. Handlers may call Close.
+// To wait, call [Worker.Shutdown], before or after. It is for good: Run returns
+// [ErrClosed] afterwards.
+func (w *Worker) Close() {
+	if r := w.stop(); r != nil {
+		r.dontWait()
+	}
+}
+
+// Shutdown ends Run: no more tasks are started, and those that were claimed but
+// not started are handed back. It waits for handlers that are under way until
+// ctx is done; then it does what [Worker.Close] does, waits until Run has ended, and
+// returns the context's error. Shutdown returns nil if every handler has returned. It
+// may be called more than once. It is for good: Run returns [ErrClosed] afterwards.
+func (w *Worker) Shutdown(ctx context.Context) error {
+	r := w.stop()
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		r.dontWait()
+		<-r.done
+		return ctx.Err()
+	}
+}
+
+// stop has Run end, and returns it, or nil if it is not running.
+func (w *Worker) stop() *currentRun {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != nil && !w.over {
+		close(w.current.stop)
+	}
+	w.over = true
+	return w.current
+}
+
+// complain logs an error of a command, at most one a second: when a store is
+// down every shard has them.
+func (w *Worker) complain(err error) {
+	now, before := time.Now().Unix(), w.complained.Load()
+	if before != now && w.complained.CompareAndSwap(before, now) {
+		w.client.log.Error("durable: a worker's command failed; it is tried again", "error", err)
+	}
+}

@@ -1,0 +1,240 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// A worker whose store does not answer cancels what it runs before the lease ends, and
+// the task comes again.
+func TestWorker_CutsOffWhatItCannotProlong(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		c := durable.New(f, quiet)
+		const lease = 10 * time.Second
+		w := durable.NewWorker(c, durable.WithLease(lease))
+		begun, ended := make(chan time.Time, 1), make(chan time.Time, 1)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			if d.Attempt > 1 {
+				return nil
+			}
+			begun <- time.Now()
+			<-ctx.Done()
+			ended <- time.Now()
+			if cause := context.Cause(ctx); !errors.Is(cause, durable.ErrLeaseLost) {
+				t.Errorf("cancelled because of: %v", cause)
+			}
+			return ctx.Err()
+		}, durable.WithBackoff(0, 0))
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		from := <-begun
+		f.frozen.Store(true)
+		held := (<-ended).Sub(from)
+		require.InDelta(t, lease*9/10, held, float64(time.Millisecond))
+		f.frozen.Store(false)
+		gone(t, c, "k")
+		require.EqualValues(t, 1, w.Stats().Failed+w.Stats().Lost)
+	})
+}
+
+func TestRun_WaitsForTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		f.checks.Store(7)
+		c := durable.New(f, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 1)
+		w.Handle("h", ds.handle)
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		require.Equal(t, "k", ds.next(t).Key)
+	})
+}
+
+// unfit is a store that will not do.
+type unfit struct {
+	store.Store
+	err error
+}
+
+func (u unfit) Check(context.Context) (store.Health, error) { return store.Health{}, u.err }
+
+func TestRun_RefusesAStoreThatWillNotDo(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		w := durable.NewWorker(durable.New(unfit{mem, durable.ErrSchema}, quiet))
+		require.ErrorIs(t, w.Run(ctx), durable.ErrSchema)
+		w = durable.NewWorker(durable.New(unfit{mem, durable.ErrUnsafe}, quiet))
+		require.ErrorIs(t, w.Run(ctx), durable.ErrUnsafe)
+		w = durable.NewWorker(durable.New(unfit{mem, durable.ErrUnsafe}, quiet), durable.WithUnsafe())
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		require.NoError(t, w.Run(ended))
+		require.NoError(t, mem.Close())
+		w = durable.NewWorker(durable.New(mem, quiet))
+		require.ErrorIs(t, w.Run(ctx), timer.ErrClosed)
+	})
+}
+
+// A store that does not answer does not keep a worker from ending.
+func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		c := durable.New(f, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 1)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			ds <- d
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		ds.next(t)
+		f.frozen.Store(true)
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		begin := time.Now()
+		require.ErrorIs(t, w.Shutdown(short), context.DeadlineExceeded)
+		require.Less(t, time.Since(begin), 5*time.Second)
+		require.NoError(t, <-done)
+		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
+		require.ErrorIs(t, w.Run(ctx), timer.ErrClosed)
+	})
+}
+
+// A store that is closed under a worker ends neither it nor the process.
+func TestWorker_OnAStoreThatWasClosed(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 1)
+		release := make(chan struct{})
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			<-release
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		ds.next(t)
+		require.NoError(t, mem.Close())
+		_, err := c.Schedule(ctx, durable.Task{Key: "l", Handler: "h"}, durable.After(0))
+		require.ErrorIs(t, err, timer.ErrClosed)
+		require.ErrorIs(t, err, durable.ErrNotDone)
+		close(release)
+		time.Sleep(time.Minute)
+		require.NotZero(t, w.Stats().Errors)
+	})
+}
+
+func TestClose_HandsBackWithoutWaiting(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		causes := make(chan error, 1)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			w.Close() // from inside a handler
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		})
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		require.ErrorIs(t, <-causes, durable.ErrClosed)
+		require.NoError(t, w.Shutdown(ctx))
+		require.NoError(t, <-done)
+		w.Close()
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, durable.Pending, info.State)
+		require.Zero(t, info.Attempts)
+	})
+}
+
+// A rolling deploy: workers that do not have a handler or a schedule yet leave its tasks
+// to the one that does, and neither burn an attempt nor hold up other tasks.
+func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		const n = 300
+		ds := make(deliveries, 2*n)
+		for range 2 {
+			w := durable.NewWorker(c, durable.WithMaxAttempts(1))
+			w.Handle("old", ds.handle)
+			start(t, w)
+		}
+		for k := range n {
+			schedule(t, c, durable.Task{Key: fmt.Sprint("k", k), Handler: "new", MaxAttempts: 1}, durable.After(0))
+		}
+		schedule(t, c, durable.Task{Key: "schedule", Handler: "old", Schedule: "hourly", MaxAttempts: 1}, durable.After(0))
+		time.Sleep(time.Hour)
+		schedule(t, c, durable.Task{Key: "old", Handler: "old"}, durable.After(0))
+		require.Equal(t, "old", ds.next(t).Key)
+		synctest.Wait()
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, n+1, st.Unknown)
+		require.EqualValues(t, 1, st.Claimed)
+		require.Equal(t, time.Hour, st.Late)
+
+		w := durable.NewWorker(c, durable.WithMaxAttempts(1), durable.WithSchedule("hourly", &times{n: 1, step: 2 * time.Hour}))
+		w.Handle("new", ds.handle)
+		w.Handle("old", ds.handle)
+		start(t, w)
+		for range n + 1 {
+			d := ds.next(t)
+			require.Equal(t, 1, d.Attempt)
+			require.Equal(t, time.Hour, time.Since(d.Due))
+		}
+		synctest.Wait()
+		st, err = c.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, st.Unknown+st.Dead+st.Retried+st.Overdue)
+		require.EqualValues(t, n+2, st.Done)
+	})
+}
+
+// With a clock that a test moves no bubble is needed: the worker follows it, and prolongs
+// its leases while time goes on.
+func TestWorker_UnderAVirtualClock(t *testing.T) {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	c := durable.New(memstore.New(memstore.WithClock(clk)), quiet)
+	w := durable.NewWorker(c)
+	ds := make(deliveries, 10)
+	release := make(chan struct{})
+	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+		ds <- d
+		<-release
+		return nil
+	}, durable.WithTimeout(1000*time.Hour))
+	start(t, w)
+	schedule(t, c, durable.Task{Key: "k"}, durable.After(365*24*time.Hour))
+	require.Eventually(t, func() bool { return w.Stats().Empty > 0 }, soon, time.Millisecond)
+	clk.Advance(365*24*time.Hour - time.Minute)
+	require.Empty(t, ds)
+	clk.Advance(2 * time.Minute)
+	require.Equal(t, "k", ds.next(t).Key)
+	// It holds its lease as long as its handler runs, whatever time passes.
+	clk.Advance(24 * time.Hour)
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.Zero(t, st.Crashed)
+	require.EqualValues(t, 1, st.Running)
+	close(release)
+	gone(t, c, "k")
+	require.Empty(t, ds)
+}

@@ -1,0 +1,160 @@
+package durable
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// Defaults of the options of a [Worker] and of its handlers.
+const (
+	DefaultConcurrency     = 256
+	DefaultLease           = 30 * time.Second
+	DefaultMaxCrashes      = 3
+	DefaultMaxAttempts     = 25
+	DefaultBackoff         = time.Second
+	DefaultMaxBackoff      = time.Hour
+	DefaultTimeout         = 10 * time.Minute
+	DefaultShutdownTimeout = 30 * time.Second
+)
+
+// A WorkerOption changes how [NewWorker] makes a Worker.
+type WorkerOption interface{ applyWorker(*workerConfig) }
+
+// A HandlerOption changes what a Worker does with the tasks of one handler, in
+// [Worker.Handle]. Given to [NewWorker] it is for all handlers.
+type HandlerOption interface {
+	WorkerOption
+	applyHandler(*handlerConfig)
+}
+
+type workerConfig struct {
+	concurrency int
+	lease       time.Duration
+	maxCrashes  int
+	shutdown    time.Duration
+	unsafe      bool
+	schedules   map[string]timer.Schedule
+	handler     handlerConfig
+}
+
+type handlerConfig struct {
+	attempts int
+	backoff  time.Duration
+	cap      time.Duration
+	timeout  time.Duration
+}
+
+type workerOption func(*workerConfig)
+
+func (f workerOption) applyWorker(c *workerConfig) { f(c) }
+
+type handlerOption func(*handlerConfig)
+
+func (f handlerOption) applyWorker(c *workerConfig)   { f(&c.handler) }
+func (f handlerOption) applyHandler(c *handlerConfig) { f(c) }
+
+func positive(option string, ok bool, v any) {
+	if !ok {
+		panic(fmt.Sprintf("durable: %s: out of range: %v", option, v))
+	}
+}
+
+// WithConcurrency sets how many handlers run at a time in the Worker. The default
+// is [DefaultConcurrency]. It panics if n is not positive.
+func WithConcurrency(n int) WorkerOption {
+	positive("WithConcurrency", n > 0, n)
+	return workerOption(func(c *workerConfig) { c.concurrency = n })
+}
+
+// WithLease sets how long a task belongs to the Worker without a sign of life:
+// so long it takes until another worker gets the tasks of one that has crashed.
+// A lease is prolonged after a third of its time, as long as the handler runs.
+// The default is [DefaultLease]. It panics if d is below 100 ms or above a day.
+func WithLease(d time.Duration) WorkerOption {
+	positive("WithLease", d >= 100*time.Millisecond && d <= 24*time.Hour, d)
+	return workerOption(func(c *workerConfig) { c.lease = d })
+}
+
+// WithMaxCrashes sets how many attempts at a run may end with a lost lease, as
+// they do when the process dies, before the task counts as poison and becomes a
+// dead letter. The worker that finds the lease expired decides. The default is
+// [DefaultMaxCrashes]. It panics if n is not positive.
+func WithMaxCrashes(n int) WorkerOption {
+	positive("WithMaxCrashes", n > 0, n)
+	return workerOption(func(c *workerConfig) { c.maxCrashes = n })
+}
+
+// WithShutdownTimeout sets how long Run waits for its handlers when its context
+// was cancelled. The default is [DefaultShutdownTimeout]. It panics if d is
+// negative.
+func WithShutdownTimeout(d time.Duration) WorkerOption {
+	positive("WithShutdownTimeout", d >= 0, d)
+	return workerOption(func(c *workerConfig) { c.shutdown = d })
+}
+
+// WithUnsafe lets Run begin although the store may throw tasks away, which is
+// [ErrUnsafe] otherwise.
+func WithUnsafe() WorkerOption {
+	return workerOption(func(c *workerConfig) { c.unsafe = true })
+}
+
+// WithSchedule tells the Worker a schedule for tasks that name it in
+// [Task.Schedule], such as one of robfig/cron. Every worker of the queue should
+// know the same. It panics if the name is empty or taken, or s is nil.
+func WithSchedule(name string, s timer.Schedule) WorkerOption {
+	positive("WithSchedule", name != "" && s != nil, name)
+	return workerOption(func(c *workerConfig) {
+		positive("WithSchedule", c.schedules[name] == nil, name)
+		if c.schedules == nil {
+			c.schedules = make(map[string]timer.Schedule)
+		}
+		c.schedules[name] = s
+	})
+}
+
+// WithMaxAttempts sets how often a run is tried before it becomes a dead letter,
+// for tasks that do not say it. The default is [DefaultMaxAttempts]. It panics if
+// n is not positive.
+func WithMaxAttempts(n int) HandlerOption {
+	positive("WithMaxAttempts", n > 0, n)
+	return handlerOption(func(c *handlerConfig) { c.attempts = n })
+}
+
+// WithBackoff sets the delays between attempts: after attempt n it is random
+// from zero to base*2^(n-1), and to limit at most, so that tasks that failed
+// together do not come back together. The defaults are [DefaultBackoff] and
+// [DefaultMaxBackoff]. It panics unless 0 <= base <= limit.
+func WithBackoff(base, limit time.Duration) HandlerOption {
+	positive("WithBackoff", base >= 0 && base <= limit, base)
+	return handlerOption(func(c *handlerConfig) { c.backoff, c.cap = base, limit })
+}
+
+// WithTimeout sets how long an attempt may take before its context is cancelled,
+// for tasks that do not say it. If the handler has not returned one lease later
+// the worker gives the lease up, and the task counts as crashed. The default is
+// [DefaultTimeout]. It panics if d is not positive.
+func WithTimeout(d time.Duration) HandlerOption {
+	positive("WithTimeout", d > 0, d)
+	return handlerOption(func(c *handlerConfig) { c.timeout = d })
+}
+
+func newWorkerConfig(opts []WorkerOption) workerConfig {
+	c := workerConfig{
+		concurrency: DefaultConcurrency,
+		lease:       DefaultLease,
+		maxCrashes:  DefaultMaxCrashes,
+		shutdown:    DefaultShutdownTimeout,
+		handler: handlerConfig{
+			attempts: DefaultMaxAttempts,
+			backoff:  DefaultBackoff,
+			cap:      DefaultMaxBackoff,
+			timeout:  DefaultTimeout,
+		},
+	}
+	for _, o := range opts {
+		o.applyWorker(&c)
+	}
+	return c
+}

@@ -1,0 +1,884 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+	"go.uber.org/goleak"
+)
+
+var quiet = durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+
+// soon is how long a test waits for what comes at once, on a machine that has
+// other things to do.
+const soon = 30 * time.Second
+
+var ctx = context.Background()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bubble runs a test on a store in memory, in a bubble, where no time is waited for.
+func bubble(t *testing.T, f func(t *testing.T, st *memstore.Store)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, memstore.New()) })
+}
+
+// start runs a worker until the test ends.
+func start(t *testing.T, w *durable.Worker) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(context.Background()) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), soon)
+		defer cancel()
+		_ = w.Shutdown(ctx)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// deliveries collects what a handler gets.
+type deliveries chan durable.Delivery
+
+func (ds deliveries) handle(_ context.Context, d durable.Delivery) error {
+	ds <- d
+	return nil
+}
+
+func (ds deliveries) next(t *testing.T) durable.Delivery {
+	t.Helper()
+	return receive(t, ds)
+}
+
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case x := <-c:
+		return x
+	case <-time.After(soon):
+		t.Fatal("nothing has come")
+	}
+	panic("not reached")
+}
+
+func none[T any](t *testing.T, c <-chan T, d time.Duration) {
+	t.Helper()
+	select {
+	case x := <-c:
+		t.Fatalf("%v has come", x)
+	case <-time.After(d):
+	}
+}
+
+func schedule(t *testing.T, c *durable.Client, x durable.Task, w durable.When) durable.Outcome {
+	t.Helper()
+	if x.Handler == "" {
+		x.Handler = "h"
+	}
+	out, err := c.Schedule(ctx, x, w)
+	require.NoError(t, err)
+	return out
+}
+
+// gone waits until a task is no more.
+func gone(t *testing.T, c *durable.Client, key string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := c.Get(ctx, key)
+		return errors.Is(err, durable.ErrNotFound)
+	}, soon, 5*time.Millisecond)
+}
+
+// becomes waits until a task is in a state.
+func becomes(t *testing.T, c *durable.Client, key string, s durable.State) durable.Info {
+	t.Helper()
+	var info durable.Info
+	require.Eventually(t, func() bool {
+		var err error
+		info, err = c.Get(ctx, key)
+		return err == nil && info.State == s
+	}, soon, 5*time.Millisecond)
+	return info
+}
+
+func TestWorker_RunsEveryTaskOnceAndNoneEarly(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		const n = 500
+		var mu sync.Mutex
+		runs := make(map[string]int)
+		all := make(chan struct{})
+		handle := func(_ context.Context, d durable.Delivery) error {
+			now := time.Now() // the clock of the store, which is the same
+			mu.Lock()
+			defer mu.Unlock()
+			if now.Before(d.Due) {
+				t.Errorf("%s is early: due %v, now %v", d.Key, d.Due, now)
+			}
+			if string(d.Body) != "body of "+d.Key || d.Attempt != 1 || d.Token == 0 {
+				t.Errorf("unexpected %+v", d)
+			}
+			if runs[d.Key]++; len(runs) == n {
+				close(all)
+			}
+			return nil
+		}
+		for range 3 {
+			w := durable.NewWorker(c, durable.WithConcurrency(20))
+			w.Handle("h", handle)
+			start(t, w)
+		}
+		var items []durable.Item
+		for i := range n {
+			key := fmt.Sprint("k", i)
+			items = append(items, durable.Item{
+				Task: durable.Task{Key: key, Handler: "h", Body: []byte("body of " + key)},
+				When: durable.After(rand.N(2 * time.Second)),
+			})
+		}
+		_, err := c.ScheduleBatch(ctx, items)
+		require.NoError(t, err)
+		receive(t, all)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Done == n && st.Pending+st.Running+st.Dead == 0
+		}, soon, 10*time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		for key, n := range runs {
+			require.Equal(t, 1, n, key)
+		}
+	})
+}
+
+func TestWorker_ComesInTimeForATaskBeforeTheOneItWaitsFor(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		// One shard and no safety net: a lost wake-up is a task that is not run.
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		for range 2 {
+			w := durable.NewWorker(c)
+			w.Handle("h", ds.handle)
+			start(t, w)
+		}
+		schedule(t, c, durable.Task{Key: "late"}, durable.After(time.Hour))
+		for i := range 20 {
+			key := fmt.Sprint("k", i)
+			schedule(t, c, durable.Task{Key: key}, durable.After(time.Duration(20-i)*10*time.Millisecond))
+			if i%3 == 0 {
+				require.Equal(t, key, ds.next(t).Key)
+			} else {
+				_, err := c.Reschedule(ctx, key, durable.After(0))
+				require.NoError(t, err)
+				require.Equal(t, key, ds.next(t).Key)
+			}
+		}
+		_, err := c.Reschedule(ctx, "late", durable.After(0))
+		require.NoError(t, err)
+		require.Equal(t, "late", ds.next(t).Key)
+	})
+}
+
+func TestWorker_RetriesAndTellsTheAttempts(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 10)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			switch d.Attempt {
+			case 1:
+				return errors.New("first error")
+			case 2:
+				panic("second error")
+			}
+			return nil
+		}, durable.WithBackoff(0, 0))
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		first, second, third := ds.next(t), ds.next(t), ds.next(t)
+		require.Equal(t, []int{1, 2, 3}, []int{first.Attempt, second.Attempt, third.Attempt})
+		require.Less(t, first.Token, second.Token)
+		require.Less(t, second.Token, third.Token)
+		require.True(t, first.Due.Equal(second.Due) && second.Due.Equal(third.Due))
+		require.Equal(t, first.IdempotencyKey(), third.IdempotencyKey())
+		gone(t, c, "k")
+
+		schedule(t, c, durable.Task{Key: "k", MaxAttempts: 2}, durable.After(0))
+		require.NotEqual(t, first.IdempotencyKey(), func() string { d := ds.next(t); return d.IdempotencyKey() }())
+		info := becomes(t, c, "k", durable.Dead)
+		require.Equal(t, 2, info.Attempts)
+		require.Len(t, info.Failures, 2)
+		require.Equal(t, "first error", info.Failures[0].Error)
+		require.Equal(t, 1, info.Failures[0].Attempt)
+		require.Contains(t, info.Failures[1].Error, "second error")
+	})
+}
+
+func TestWorker_NoRetryAndRetryAfter(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		wait := 300 * time.Millisecond
+		times := make(chan time.Time, 10)
+		w.Handle("never", func(context.Context, durable.Delivery) error {
+			return fmt.Errorf("wrapped: %w", durable.NoRetry(errors.New("gone for good")))
+		})
+		w.Handle("after", func(_ context.Context, d durable.Delivery) error {
+			times <- time.Now()
+			if d.Attempt == 1 {
+				return fmt.Errorf("wrapped: %w", durable.RetryAfter(errors.New("busy"), wait))
+			}
+			return nil
+		}, durable.WithBackoff(0, 0))
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "never", Handler: "never"}, durable.After(0))
+		schedule(t, c, durable.Task{Key: "after", Handler: "after"}, durable.After(0))
+		info := becomes(t, c, "never", durable.Dead)
+		require.Equal(t, 1, info.Attempts)
+		require.Equal(t, "wrapped: gone for good", info.Failures[0].Error)
+		first, second := receive(t, times), receive(t, times)
+		require.GreaterOrEqual(t, second.Sub(first), wait)
+	})
+}
+
+// A delay beyond all bounds puts the task off as far as a task can be. It used to break
+// the script that takes reports, for all that were reported with it, or to count as
+// none.
+func TestWorker_DelaysBeyondAllBounds(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		var calls atomic.Int64
+		put := map[string]func(error, time.Duration) error{"retry": durable.RetryAfter, "back": durable.HandBack}
+		for name, off := range put {
+			w.Handle(name, func(context.Context, durable.Delivery) error {
+				calls.Add(1)
+				return off(errors.New("much later"), math.MaxInt64)
+			})
+		}
+		w.Handle("good", func(context.Context, durable.Delivery) error { return nil })
+		for name := range put {
+			schedule(t, c, durable.Task{Key: name, Handler: name}, durable.After(0))
+		}
+		for i := range 50 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i), Handler: "good"}, durable.After(0))
+		}
+		start(t, w)
+		for i := range 50 {
+			gone(t, c, fmt.Sprint(i))
+		}
+		for name := range put {
+			info := becomes(t, c, name, durable.Pending)
+			require.Greater(t, time.Until(info.At), 100*365*24*time.Hour)
+		}
+		require.EqualValues(t, len(put), calls.Load())
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 50, st.Done)
+		require.Zero(t, st.Refused+st.Crashed)
+	})
+}
+
+func TestSchedule_RefusesTimesBeyondAllBounds(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		for _, task := range []durable.Task{
+			{Key: "k", Handler: "h", Every: math.MaxInt64},
+			{Key: "k", Handler: "h", Timeout: math.MaxInt64},
+			{Key: "k", Handler: "h", Missed: durable.DeadMissed, MissedAfter: math.MaxInt64},
+		} {
+			_, err := c.Schedule(ctx, task, durable.After(0))
+			require.ErrorIs(t, err, durable.ErrInvalid)
+		}
+	})
+}
+
+func TestDeadLetters_ListRequeuePurge(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		fail := true
+		var mu sync.Mutex
+		ds := make(deliveries, 1000)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if fail {
+				return errors.New("no")
+			}
+			ds <- d
+			return nil
+		}, durable.WithMaxAttempts(1))
+		start(t, w)
+		const n = 300
+		var items []durable.Item
+		for i := range n {
+			items = append(items, durable.Item{
+				Task: durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: []byte("b")}, When: durable.After(0),
+			})
+		}
+		_, err := c.ScheduleBatch(ctx, items)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Dead == n
+		}, soon, 10*time.Millisecond)
+		mu.Lock()
+		fail = false
+		mu.Unlock()
+
+		seen := make(map[string]bool)
+		for d, err := range c.DeadLetters(ctx) {
+			require.NoError(t, err)
+			require.False(t, seen[d.ID], "twice: %s", d.ID)
+			seen[d.ID] = true
+			require.Equal(t, d.ID, d.Task.Key)
+			require.Equal(t, "b", string(d.Task.Body))
+			require.Equal(t, 1, d.Attempts)
+			require.Equal(t, "no", d.Failures[0].Error)
+			require.WithinDuration(t, time.Now(), d.Died, time.Minute)
+			// Taking them out as one goes leaves none out.
+			if len(seen)%2 == 0 {
+				out, err := c.Purge(ctx, d.ID)
+				require.NoError(t, err)
+				require.Equal(t, durable.Removed, out)
+			}
+		}
+		require.Len(t, seen, n)
+
+		requeued := 0
+		for d, err := range c.DeadLetters(ctx) {
+			require.NoError(t, err)
+			out, err := c.Requeue(ctx, d.ID, durable.After(0))
+			require.NoError(t, err)
+			require.Equal(t, durable.Moved, out)
+			require.Equal(t, 1, ds.next(t).Attempt)
+			requeued++
+		}
+		require.Equal(t, n/2, requeued)
+		out, err := c.Requeue(ctx, "absent", durable.After(0))
+		require.NoError(t, err)
+		require.Equal(t, durable.Absent, out)
+		out, err = c.Purge(ctx, "absent")
+		require.NoError(t, err)
+		require.Equal(t, durable.Absent, out)
+	})
+}
+
+func TestDeadLetters_ManyAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		// What fails at once, again and again, does not keep a requeueing going.
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
+		start(t, w)
+		const n = 300
+		for i := range n {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i), Body: []byte{byte(i % 3)}}, durable.After(0))
+		}
+		dead := func(n int64) {
+			t.Helper()
+			require.Eventually(t, func() bool {
+				st, err := c.Stats(ctx)
+				return err == nil && st.Dead == n && st.Pending+st.Running == 0
+			}, soon, 5*time.Millisecond)
+		}
+		dead(n)
+		of := func(b byte) func(durable.DeadLetter) bool {
+			return func(d durable.DeadLetter) bool { return d.Task.Body[0] == b }
+		}
+		time.Sleep(time.Millisecond) // what died at this very microsecond is left
+		moved, err := c.RequeueDead(ctx, durable.After(time.Hour), of(0))
+		require.NoError(t, err)
+		require.Equal(t, n/3, moved)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, n/3, st.Pending)
+		removed, err := c.PurgeDead(ctx, of(1))
+		require.NoError(t, err)
+		require.Equal(t, n/3, removed)
+		moved, err = c.RequeueDead(ctx, durable.After(0), nil)
+		require.NoError(t, err)
+		require.Equal(t, n/3, moved)
+		require.Eventually(t, func() bool { return w.Stats().Died == n+n/3 }, soon, 5*time.Millisecond)
+		removed, err = c.PurgeDead(ctx, nil)
+		require.NoError(t, err)
+		require.LessOrEqual(t, removed, n/3)
+		stopped, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err = c.PurgeDead(stopped, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = c.RequeueDead(ctx, durable.When{}, nil)
+		require.ErrorIs(t, err, durable.ErrInvalid)
+	})
+}
+
+func TestWorker_ProlongsItsLeases(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		const lease = 300 * time.Millisecond
+		ds := make(deliveries, 10)
+		for range 2 {
+			w := durable.NewWorker(c, durable.WithLease(lease))
+			w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+				ds <- d
+				select {
+				case <-ctx.Done():
+					t.Error(context.Cause(ctx))
+				case <-time.After(5 * lease):
+				}
+				return nil
+			})
+			start(t, w)
+		}
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		ds.next(t)
+		gone(t, c, "k")
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, st.Crashed)
+		require.Empty(t, ds)
+	})
+}
+
+func TestCancel_OfARunningTask(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithLease(300*time.Millisecond))
+		ds, causes := make(deliveries, 10), make(chan error, 10)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			ds <- d
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		}, durable.WithBackoff(0, 0))
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k", Every: time.Millisecond}, durable.After(0))
+		ds.next(t)
+		out, err := c.Cancel(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, durable.Stopping, out)
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		require.True(t, info.Stopping)
+		require.ErrorIs(t, receive(t, causes), durable.ErrCancelled)
+		gone(t, c, "k")
+		require.Empty(t, ds, "no other attempt, and no other run")
+	})
+}
+
+func TestSchedule_OfARunningTaskFollows(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds, end := make(deliveries, 10), make(chan error)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			return <-end
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k", Body: []byte("1")}, durable.After(0))
+		require.Equal(t, "1", string(ds.next(t).Body))
+		out := schedule(t, c, durable.Task{Key: "k", Body: []byte("2")}, durable.After(0))
+		require.Equal(t, durable.Following, out)
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		require.True(t, info.Following)
+		require.Equal(t, durable.Running, info.State)
+		none(t, ds, 50*time.Millisecond)
+		end <- errors.New("fails, and is not tried again")
+		d := ds.next(t)
+		require.Equal(t, "2", string(d.Body))
+		require.Equal(t, 1, d.Attempt)
+		end <- nil
+		gone(t, c, "k")
+	})
+}
+
+func TestWorker_Repeats(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 100)
+		w := durable.NewWorker(c, durable.WithSchedule("thrice", &times{n: 2, step: 20 * time.Millisecond}))
+		w.Handle("h", ds.handle)
+		start(t, w)
+		const every = 20 * time.Millisecond
+		schedule(t, c, durable.Task{Key: "every", Every: every}, durable.After(0))
+		first := ds.next(t)
+		for i := range 5 {
+			d := ds.next(t)
+			require.Equal(t, first.Due.Add(time.Duration(i+1)*every), d.Due)
+			require.Equal(t, 1, d.Attempt)
+			require.NotEqual(t, first.IdempotencyKey(), d.IdempotencyKey())
+		}
+		_, err := c.Cancel(ctx, "every")
+		require.NoError(t, err)
+		gone(t, c, "every")
+		for len(ds) > 0 {
+			<-ds
+		}
+		schedule(t, c, durable.Task{Key: "schedule", Schedule: "thrice"}, durable.After(0))
+		for range 3 {
+			require.Equal(t, "schedule", ds.next(t).Key)
+		}
+		gone(t, c, "schedule")
+	})
+}
+
+// times is a schedule with n more times.
+type times struct {
+	n    int
+	step time.Duration
+}
+
+func (s *times) Next(t time.Time) time.Time {
+	if s.n == 0 {
+		return time.Time{}
+	}
+	s.n--
+	return t.Add(s.step)
+}
+
+func TestWorker_MissedRuns(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 1000)
+		ago := time.Now().Add(-10*time.Hour - 30*time.Minute).Truncate(time.Microsecond)
+		for _, x := range []durable.Task{
+			{Key: "fire", Every: time.Hour},
+			{Key: "latest", Every: time.Hour, Missed: durable.LatestMissed},
+			{Key: "dead", Every: time.Hour, Missed: durable.DeadMissed, MissedAfter: 100 * time.Minute},
+			{Key: "once", Missed: durable.DeadMissed, MissedAfter: time.Hour},
+			{Key: "once, in time", Missed: durable.DeadMissed, MissedAfter: 24 * time.Hour},
+			{Key: "once, latest", Missed: durable.LatestMissed},
+		} {
+			schedule(t, c, x, durable.At(ago))
+		}
+		w := durable.NewWorker(c)
+		w.Handle("h", ds.handle)
+		start(t, w)
+		got := make(map[string][]int) // hours after ago
+		for range 11 + 1 + 2 + 0 + 1 + 1 {
+			d := ds.next(t)
+			got[d.Key] = append(got[d.Key], int(d.Due.Sub(ago).Hours()))
+		}
+		require.Equal(t, map[string][]int{
+			"fire":          {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+			"latest":        {10},
+			"dead":          {9, 10},
+			"once, in time": {0},
+			"once, latest":  {0},
+		}, got)
+		for _, key := range []string{"fire", "latest", "dead"} {
+			info := becomes(t, c, key, durable.Pending)
+			require.Equal(t, ago.Add(11*time.Hour), info.At, key)
+		}
+		died := make(map[string]int)
+		for d, err := range c.DeadLetters(ctx) {
+			require.NoError(t, err)
+			died[d.Task.Key] += d.Runs
+			require.Contains(t, d.Failures[0].Error, "missed")
+			require.Zero(t, d.Task.Every, "a dead run does not repeat when it is requeued")
+		}
+		require.Equal(t, map[string]int{"dead": 9, "once": 1}, died)
+		require.Empty(t, ds)
+	})
+}
+
+func TestWorker_ARepeatingTaskSurvivesADeadRun(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 100)
+		bad := true
+		var mu sync.Mutex
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if bad {
+				bad = false
+				return durable.NoRetry(errors.New("this one"))
+			}
+			ds <- d
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k", Every: time.Hour}, durable.At(time.Now().Add(-90*time.Minute)))
+		second := ds.next(t)
+		var letters []durable.DeadLetter
+		for d, err := range c.DeadLetters(ctx) {
+			require.NoError(t, err)
+			letters = append(letters, d)
+		}
+		require.Len(t, letters, 1)
+		require.Equal(t, "k", letters[0].Task.Key)
+		require.Equal(t, second.Due.Add(-time.Hour), letters[0].Due)
+		_, err := c.Requeue(ctx, letters[0].ID, durable.After(0))
+		require.NoError(t, err)
+		again := ds.next(t)
+		require.Equal(t, "k", again.Key)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Pending == 1 && st.Running == 0 && st.Dead == 0
+		}, soon, 5*time.Millisecond, "the requeued run does not repeat")
+	})
+}
+
+func TestPause_KeepsTasksBack(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 100)
+		w.Handle("h", ds.handle)
+		require.NoError(t, c.Pause(ctx))
+		start(t, w)
+		for i := range 50 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(0))
+		}
+		none(t, ds, 200*time.Millisecond)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 50, st.Overdue)
+		require.NotZero(t, st.Paused)
+		require.NoError(t, c.Resume(ctx))
+		for range 50 {
+			ds.next(t)
+		}
+	})
+}
+
+func TestWorker_HandBack(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 10)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			if len(ds) < 4 {
+				return fmt.Errorf("wrapped: %w", durable.HandBack(errors.New("no room"), 10*time.Millisecond))
+			}
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k", MaxAttempts: 1}, durable.After(0))
+		gone(t, c, "k")
+		require.Len(t, ds, 4)
+		first := ds.next(t)
+		for range 3 {
+			d := ds.next(t)
+			require.Equal(t, 1, d.Attempt)
+			require.Equal(t, first.Due, d.Due)
+			require.Equal(t, first.IdempotencyKey(), d.IdempotencyKey())
+			require.Greater(t, d.Token, first.Token)
+		}
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 3, st.Released)
+		require.Zero(t, st.Retried+st.Died)
+	})
+}
+
+// A task that repeats and fails for ever has one dead letter, not one a run.
+func TestDeadLetters_OneForATaskThatRepeats(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		var fail atomic.Bool
+		fail.Store(true)
+		ds := make(deliveries, 1000)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			if fail.Load() {
+				return durable.NoRetry(errors.New(d.Due.String()))
+			}
+			ds <- d
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k", Every: time.Millisecond, Missed: durable.LatestMissed}, durable.After(0))
+		letter := func() durable.DeadLetter {
+			var all []durable.DeadLetter
+			for d, err := range c.DeadLetters(ctx) {
+				require.NoError(t, err)
+				all = append(all, d)
+			}
+			require.Len(t, all, 1)
+			return all[0]
+		}
+		require.Eventually(t, func() bool { return w.Stats().Died >= 50 }, soon, 5*time.Millisecond)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, st.Dead)
+		_, err = c.Cancel(ctx, "k")
+		require.NoError(t, err)
+		gone(t, c, "k")
+		st, err = c.Stats(ctx)
+		require.NoError(t, err)
+		d := letter()
+		require.EqualValues(t, st.Died, d.Runs)
+		require.Equal(t, "k", d.Task.Key)
+		require.Zero(t, d.Task.Every)
+		require.Len(t, d.Failures, 10)
+		require.Equal(t, d.Due.String(), d.Failures[9].Error, "it is of the latest")
+
+		// The latest of them runs once more, and fails: it is a dead letter by itself.
+		out, err := c.Requeue(ctx, d.ID, durable.After(0))
+		require.NoError(t, err)
+		require.Equal(t, durable.Moved, out)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Dead == 1
+		}, soon, 5*time.Millisecond)
+		again := letter()
+		require.Equal(t, 1, again.Runs)
+		require.NotEqual(t, d.ID, again.ID)
+		fail.Store(false)
+		_, err = c.Requeue(ctx, again.ID, durable.After(0))
+		require.NoError(t, err)
+		require.Equal(t, "k", ds.next(t).Key)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Dead+st.Pending+st.Running == 0
+		}, soon, 5*time.Millisecond, "it does not repeat")
+	})
+}
+
+func TestWorker_Timeouts(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithLease(200*time.Millisecond), durable.WithMaxCrashes(1))
+		causes := make(chan error, 10)
+		release := make(chan struct{})
+		w.Handle("heeds", func(ctx context.Context, d durable.Delivery) error {
+			_, has := ctx.Deadline()
+			if !has {
+				t.Error("no deadline")
+			}
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		}, durable.WithMaxAttempts(1))
+		w.Handle("hangs", func(ctx context.Context, d durable.Delivery) error {
+			<-release
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "heeds", Handler: "heeds", Timeout: 50 * time.Millisecond}, durable.After(0))
+		require.ErrorIs(t, receive(t, causes), durable.ErrTimeout)
+		require.Contains(t, becomes(t, c, "heeds", durable.Dead).Failures[0].Error, "took too long")
+
+		schedule(t, c, durable.Task{Key: "hangs", Handler: "hangs", Timeout: 50 * time.Millisecond}, durable.After(0))
+		info := becomes(t, c, "hangs", durable.Dead)
+		require.Equal(t, 1, info.Crashes)
+		close(release)
+		require.Eventually(t, func() bool { return w.Stats().Lost == 1 }, soon, 5*time.Millisecond, "its report is refused")
+	})
+}
+
+func TestShutdown_WaitsForHandlersAndHandsBackTheRest(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 10)
+		quick, causes := make(chan struct{}), make(chan error, 10)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			ds <- d
+			if d.Key == "quick" {
+				<-quick
+				return nil
+			}
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		})
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		schedule(t, c, durable.Task{Key: "quick"}, durable.After(0))
+		schedule(t, c, durable.Task{Key: "slow"}, durable.After(0))
+		ds.next(t)
+		ds.next(t)
+
+		stop, cancel := context.WithCancel(ctx)
+		result := make(chan error, 1)
+		go func() { result <- w.Shutdown(stop) }()
+		none(t, done, 50*time.Millisecond)
+		close(quick)
+		gone(t, c, "quick")
+		none(t, done, 50*time.Millisecond)
+		cancel()
+		require.ErrorIs(t, receive(t, causes), durable.ErrClosed)
+		require.ErrorIs(t, receive(t, result), context.Canceled)
+		require.NoError(t, receive(t, done))
+		info, err := c.Get(ctx, "slow")
+		require.NoError(t, err)
+		require.Equal(t, durable.Pending, info.State)
+		require.Zero(t, info.Attempts, "an attempt that was handed back does not count")
+		require.Zero(t, w.Stats().Running)
+
+		// The next worker has it at once.
+		next := durable.NewWorker(c)
+		next.Handle("h", ds.handle)
+		start(t, next)
+		d := ds.next(t)
+		require.Equal(t, "slow", d.Key)
+		require.Equal(t, 1, d.Attempt)
+	})
+}
+
+func TestRun_EndsWithItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithShutdownTimeout(50*time.Millisecond))
+		ds := make(deliveries, 10)
+		hang := make(chan struct{})
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			ds <- d
+			<-hang // heeds nothing
+			return nil
+		})
+		first, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- w.Run(first) }()
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		ds.next(t)
+		cancel()
+		require.NoError(t, receive(t, done))
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, durable.Pending, info.State, "handed back, although the handler has not returned")
+
+		// Again, while a handler of before still runs. It is another place that this one
+		// gives back.
+		again, cancel := context.WithCancel(ctx)
+		go func() { done <- w.Run(again) }()
+		d := ds.next(t)
+		require.Equal(t, 1, d.Attempt)
+		require.ErrorContains(t, w.Run(ctx), "is running")
+		close(hang)
+		gone(t, c, "k")
+		require.Eventually(t, func() bool { return w.Stats().Running == 0 }, soon, time.Millisecond)
+		cancel()
+		require.NoError(t, receive(t, done))
+		require.Zero(t, w.Stats().Lost)
+
+		require.NoError(t, w.Shutdown(ctx))
+		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
+		w = durable.NewWorker(c)
+		require.NoError(t, w.Shutdown(ctx), "before Run")
+		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
+	})
+}
