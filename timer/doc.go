@@ -33,6 +33,8 @@
 //   - [Scheduler.Every] and [Scheduler.Repeat] run a function again and again,
 //     with a period or by the wall clock.
 //   - [NewKeyed] keeps one timer for each key, to set, move, remove and drain.
+//   - A [Group] is timers that are stopped together, and can wait for its callbacks.
+//     [Scheduler.StartBatch] starts many timers under one lock.
 //
 // # How it works
 //

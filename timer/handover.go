@@ -45,6 +45,8 @@ type handOver struct {
 	// outstanding counts the callbacks that an executor which is not our own has
 	// yet to finish. Of our own, its Shutdown knows.
 	outstanding latch.Latch
+	// drops are the callbacks that the executor refused, for the handler.
+	drops drops
 	// dispatcher is held while the dispatcher lives.
 	dispatcher latch.Latch
 
@@ -82,6 +84,7 @@ const (
 
 // init makes the executor, unless c has one. onLook is called by its watchdog.
 func (h *handOver) init(c *config, onLook func()) {
+	h.drops.handler = c.onDrop
 	h.dropped, h.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
 	h.name = c.name
 	if c.executor == nil {
@@ -171,10 +174,10 @@ func (h *handOver) batch(fs []func()) {
 		}
 		return
 	}
-	accepted, _ := h.batcher.SubmitBatch(h.watchAll(fs))
+	accepted, err := h.batcher.SubmitBatch(h.watchAll(fs))
 	clear(h.wrapped)
 	h.wrapped = h.wrapped[:0]
-	h.refused(fs[accepted:]...)
+	h.refused(err, fs[accepted:]...)
 }
 
 // share takes callbacks that the poller found due and that the goroutine which is
@@ -185,17 +188,17 @@ func (h *handOver) share(fs []func()) executor.Share {
 		h.batch(fs)
 		return executor.Share{}
 	}
-	s, accepted, _ := h.pool.Share(h.watchAll(fs))
+	s, accepted, err := h.pool.Share(h.watchAll(fs))
 	clear(h.wrapped)
 	h.wrapped = h.wrapped[:0]
-	h.refused(fs[accepted:]...)
+	h.refused(err, fs[accepted:]...)
 	return s
 }
 
 // submit hands one callback to the executor.
 func (h *handOver) submit(f func()) {
-	if h.exec.Submit(h.watch(f)) != nil {
-		h.refused(f)
+	if err := h.exec.Submit(h.watch(f)); err != nil {
+		h.refused(err, f)
 	}
 }
 
@@ -248,8 +251,8 @@ func (h *handOver) notePanic(v any, stack []byte) {
 }
 
 // refused counts callbacks that the executor has not accepted, and tells the Jobs
-// that they are of.
-func (h *handOver) refused(fs ...func()) {
+// that they are of, and the handler of WithDropHandler.
+func (h *handOver) refused(err error, fs ...func()) {
 	if len(fs) == 0 {
 		return
 	}
@@ -260,7 +263,9 @@ func (h *handOver) refused(fs ...func()) {
 	for _, f := range fs {
 		if j, ok := h.jobs.Load(funcPayload(f)); ok {
 			j.(*Job).refused.Store(true)
+			f = j.(*Job).f
 		}
+		h.drops.add(f, err)
 	}
 }
 
@@ -350,10 +355,14 @@ func (h *handOver) shutdown(ctx context.Context) error {
 	if err := h.dispatcher.Wait(ctx); err != nil {
 		return err
 	}
+	wait := h.outstanding.Wait
 	if h.own != nil {
-		return h.own.Shutdown(ctx)
+		wait = h.own.Shutdown
 	}
-	return h.outstanding.Wait(ctx)
+	if err := wait(ctx); err != nil {
+		return err
+	}
+	return h.drops.telling.Wait(ctx)
 }
 
 func (h *handOver) stats(st *Stats) {

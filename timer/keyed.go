@@ -3,6 +3,7 @@ package timer
 import (
 	"cmp"
 	"hash/maphash"
+	"iter"
 	"slices"
 	"time"
 
@@ -162,6 +163,33 @@ func (k *Keyed[K, V]) Len() int {
 		sh.mu.Unlock()
 	}
 	return n
+}
+
+// All returns the keys that are pending with their values, in no order. No lock is held
+// while the loop's body runs, so it may use the Keyed: a key that is set, removed or
+// fires meanwhile may be missing or come with its earlier value. O(n); it copies the
+// pairs of one shard at a time.
+func (k *Keyed[K, V]) All() iter.Seq2[K, V] {
+	type pair struct {
+		key   K
+		value V
+	}
+	return func(yield func(K, V) bool) {
+		var pairs []pair
+		for sh := range k.s.shards.made() {
+			pairs = pairs[:0]
+			sh.mu.Lock()
+			for key, e := range k.parts[sh.index].entries.All() {
+				pairs = append(pairs, pair{key, e.value})
+			}
+			sh.mu.Unlock()
+			for _, p := range pairs {
+				if !yield(p.key, p.value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Drain takes out all keys that are pending when it is called. It calls f with each,

@@ -2,10 +2,12 @@ package timer_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -637,4 +639,28 @@ func TestKeyed_InABubble(t *testing.T) {
 		require.NoError(t, k.Set("a", 1, time.Hour))
 		require.Equal(t, time.Hour, <-got)
 	})
+}
+
+func TestKeyedAll_HasEveryKey(t *testing.T) {
+	s, _ := virtual(t, timer.WithShards(4))
+	k := timer.NewKeyed(s, func(int, string) {})
+	want := map[int]string{}
+	for i := range 1000 {
+		want[i] = strconv.Itoa(i)
+		require.NoError(t, k.Set(i, want[i], time.Hour))
+	}
+	require.Equal(t, want, maps.Collect(k.All()))
+	n := 0
+	for key, value := range k.All() {
+		require.Equal(t, want[key], value)
+		k.Remove(key) // the loop's body may use the Keyed
+		if n++; n == 500 {
+			break
+		}
+	}
+	require.Equal(t, 500, k.Len())
+	for range k.All() {
+		n--
+	}
+	require.Zero(t, n)
 }

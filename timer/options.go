@@ -32,6 +32,7 @@ type config struct {
 	executor   executor.Executor
 	maxPending int // 0: no limit
 	onPanic    func(v any, stack []byte)
+	onDrop     func(callback func(), err error)
 	clock      clock.Clock // nil: the system's
 	slack      slack
 	name       string

@@ -243,11 +243,6 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	return true
 }
 
-// containsLocked reports whether there is a timer of that id.
-func (sh *shard) containsLocked(id timingwheel.ID) bool {
-	return sh.wheel.Contains(id) || sh.fallbackLocked(id) != nil
-}
-
 // resetLocked gives a timer another deadline. It reports false if there is none
 // of that id among the pending ones: one that fell back is to be stopped and
 // started again, since there may be room by now.

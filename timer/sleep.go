@@ -1,6 +1,9 @@
 package timer
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Sleep pauses the calling goroutine for at least d. A d of zero or less returns
 // at once. Sleep returns early if the Scheduler is closed meanwhile. If it was
@@ -10,26 +13,84 @@ func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	z := &sleeper{up: make(chan struct{})}
-	z.owner = z
+	z := newSleeper()
 	if _, _, err := s.place(s.now(), d, nodePayload(&z.node), tagNode); err != nil {
 		// There is no error to return. Were it not to sleep, a loop that waits
 		// between two attempts would wait no more.
-		s.clock.NewAlarm(z.abandon).Reset(d)
+		s.clock.NewAlarm(func() { close(z.wakeUp) }).Reset(d)
 	}
-	<-z.up
+	<-z.wakeUp
+}
+
+// SleepContext pauses the calling goroutine for at least d, and returns nil. It returns
+// early with the error of ctx if that ends first, also for a d of zero or less, and
+// with [ErrClosed] if the Scheduler is closed meanwhile, or was before. If there are too
+// many timers pending, it pauses all the same, as Sleep does.
+func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	z := newSleeper()
+	sh, id, err := s.place(s.now(), d, nodePayload(&z.node), tagNode)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-z.wakeUp:
+	case <-ctx.Done():
+		sh.mu.Lock()
+		stopped := sh.stopLocked(id)
+		sh.unlock()
+		if stopped {
+			return ctx.Err()
+		}
+		<-z.wakeUp // it has fired, or Close has it
+	}
+	if z.abandoned {
+		return ErrClosed
+	}
+	return nil
+}
+
+// SleepContext is [Scheduler.SleepContext] on the default Scheduler.
+func SleepContext(ctx context.Context, d time.Duration) error {
+	if s, _ := outside(); s != nil {
+		return s.SleepContext(ctx, d)
+	}
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // sleeper is a goroutine in Sleep.
 type sleeper struct {
 	node
-	up chan struct{}
+	wakeUp    chan struct{}
+	abandoned bool // written before wakeUp is closed
+}
+
+func newSleeper() *sleeper {
+	z := &sleeper{wakeUp: make(chan struct{})}
+	z.owner = z
+	return z
 }
 
 func (z *sleeper) expireLocked(*shard, moment) func() {
-	close(z.up)
+	close(z.wakeUp)
 	return nil
 }
 
 func (z *sleeper) pendingFunc() func() { return nil }
-func (z *sleeper) abandon()            { close(z.up) }
+
+func (z *sleeper) abandon() {
+	z.abandoned = true
+	close(z.wakeUp)
+}

@@ -140,3 +140,62 @@ func TestAfter(t *testing.T) {
 		requireEmpty(t, c, "after Close")
 	}
 }
+
+func TestSleepContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		for name, sleep := range map[string]func(context.Context, time.Duration) error{
+			"Scheduler": s.SleepContext, "package": timer.SleepContext,
+		} {
+			begin := time.Now()
+			require.NoError(t, sleep(t.Context(), time.Second), name)
+			require.Equal(t, time.Second, time.Since(begin), name)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			require.ErrorIs(t, sleep(ctx, time.Hour), context.DeadlineExceeded, name)
+			require.Equal(t, 2*time.Second, time.Since(begin), name)
+			require.ErrorIs(t, sleep(ctx, 0), context.DeadlineExceeded, name)
+			cancel()
+			require.NoError(t, sleep(t.Context(), 0), name)
+			require.NoError(t, sleep(t.Context(), -1), name)
+			require.Equal(t, 2*time.Second, time.Since(begin), name)
+		}
+		st := s.Stats()
+		require.EqualValues(t, 1, st.Stopped, "the timer went with the context")
+		require.Zero(t, st.Pending)
+		balanced(t, st)
+		time.AfterFunc(time.Second, func() { s.Close() })
+		require.ErrorIs(t, s.SleepContext(t.Context(), time.Hour), timer.ErrClosed)
+		require.ErrorIs(t, s.SleepContext(t.Context(), time.Hour), timer.ErrClosed)
+		require.NoError(t, s.Shutdown(t.Context()))
+	})
+}
+
+// The context ends at the moment at which the sleep does: one of them wins.
+func TestSleepContext_AtTheSameMoment(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	for range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Microsecond, cancel)
+		if err := s.SleepContext(ctx, 50*time.Microsecond); err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		cancel()
+	}
+	balanced(t, s.Stats())
+}
+
+// Beyond the limit it sleeps all the same, and can be woken.
+func TestSleepContext_Fallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, filler := full(t)
+		begin := time.Now()
+		require.NoError(t, s.SleepContext(t.Context(), time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.SleepContext(ctx, time.Hour), context.DeadlineExceeded)
+		require.Equal(t, 2*time.Second, time.Since(begin))
+		require.True(t, filler.Stop())
+		require.NoError(t, s.Shutdown(t.Context()))
+	})
+}
