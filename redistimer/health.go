@@ -1,7 +1,9 @@
 package redistimer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,14 +41,36 @@ type Node struct {
 // returned with that error too.
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	var h Health
-	_, err := c.one(ctx, checkScript, c.shards[0])
+	shards := c.shards[:1]
+	if _, ok := c.redis.(*redis.Client); ok {
+		shards = c.shards
+	}
+	calls := make([]call, len(shards))
+	for i, sh := range shards {
+		calls[i] = call{script: checkScript, shard: sh}
+	}
+	var err error
+	for _, cmd := range c.run(ctx, calls...) {
+		err = cmp.Or(err, cmd.Err())
+	}
+	if c.misplaced(err) {
+		return h, fmt.Errorf("redistimer: the server is a node of a Redis Cluster, which needs a redis.ClusterClient: %w", err)
+	}
 	if err != nil {
-		return h, err
+		return h, c.explain(err)
 	}
 	if h.Nodes, err = c.inspectAll(ctx); err != nil {
 		return h, c.explain(err)
 	}
 	return h, h.judge()
+}
+
+// misplaced reports whether an error is that of a client for one server which asks a
+// node of a cluster for what another one has.
+func (c *Client) misplaced(err error) bool {
+	var reply redis.Error
+	_, one := c.redis.(*redis.Client)
+	return one && errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "MOVED ")
 }
 
 // inspectAll asks all servers that hold the queue what they are like.

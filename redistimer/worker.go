@@ -128,7 +128,8 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // queue. It returns nil then, or [ErrNotHandedBack] if the server does not answer.
 //
 // It returns an error at once if [Client.Check] has one that does not pass by
-// itself: [ErrSchema], [ErrEviction], a password that is refused. A server that does
+// itself: [ErrSchema], [ErrEviction], a password that is refused, a client that is
+// closed, or one for a single server that has met a cluster. A server that does
 // not answer, during a failover for example, is no reason to give up, neither at
 // first nor later: Run logs that and tries again.
 //
@@ -265,7 +266,7 @@ func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err er
 			return true, nil
 		case ctx.Err() != nil:
 			return false, nil
-		case !passes(err):
+		case !w.client.passes(err):
 			return false, err
 		}
 		w.complain(err)
@@ -277,8 +278,8 @@ func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err er
 
 // passes reports whether an error may be gone by itself before long: a connection
 // that failed, or a reply of a server that starts or changes its role.
-func passes(err error) bool {
-	if errors.Is(err, ErrSchema) || errors.Is(err, ErrEviction) {
+func (c *Client) passes(err error) bool {
+	if errors.Is(err, ErrSchema) || errors.Is(err, ErrEviction) || errors.Is(err, redis.ErrClosed) || c.misplaced(err) {
 		return false
 	}
 	var reply redis.Error

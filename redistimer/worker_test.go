@@ -1099,6 +1099,28 @@ func TestRun_WaitsForTheServer(t *testing.T) {
 	require.Error(t, redistimer.NewWorker(redistimer.New(stranger, quiet)).Run(ctx))
 }
 
+// Clients with which nothing can ever be done are refused at once.
+func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
+	ctx, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	server := redistest.Start(t)
+	closed := server.Client()
+	require.NoError(t, closed.Close())
+	c := redistimer.New(closed, quiet)
+	require.ErrorIs(t, redistimer.NewWorker(c).Run(ctx), redis.ErrClosed)
+
+	// A node of a cluster has some of the shards.
+	cluster := redistest.StartCluster(t, 3, 0)
+	for _, s := range cluster.Servers {
+		r := s.Client()
+		defer r.Close()
+		c := redistimer.New(r, quiet)
+		_, err := c.Check(ctx)
+		require.ErrorContains(t, err, "needs a redis.ClusterClient")
+		require.ErrorContains(t, redistimer.NewWorker(c).Run(ctx), "needs a redis.ClusterClient")
+	}
+}
+
 func TestCheck_SeesHowTheServerIsSetUp(t *testing.T) {
 	s := redistest.Start(t)
 	r := s.Client()
