@@ -12,7 +12,7 @@ import (
 // Defaults of the options of a [Client].
 const (
 	DefaultName          = "tickless"
-	DefaultShards        = 4
+	DefaultShards        = 2
 	DefaultClusterShards = 64
 )
 
