@@ -76,9 +76,10 @@ func scale(windows []Window, total, chosen int) {
 type Level struct {
 	// Slot is the length of a slot.
 	Slot time.Duration
-	// Slots is the number of slots of all shards, and Queued how many of them are in
-	// the delay queue.
-	Slots, Queued int
+	// Queued says of each slot of the level how many of the shards have it in their
+	// queue: it holds timers, or held some that were stopped. The first is the slot that
+	// is now, the others follow in time.
+	Queued []int
 	// Timers is the number of timers on the level, estimated like those of Forecast.
 	Timers int
 	// Cascaded counts the moves of timers from this level to a lower one.
@@ -86,21 +87,26 @@ type Level struct {
 }
 
 // Levels describes the levels of the Scheduler's timing wheels, the lowest first, as
-// far as there ever was one. O(shards).
+// far as there ever was one. O(shards * slots).
 func (s *Scheduler) Levels() []Level {
 	var levels []Level
+	now := s.now()
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
+		sh.wheel.Observe(now)
 		for n := 0; ; n++ {
 			l, ok := sh.wheel.Level(n)
 			if !ok {
 				break
 			}
 			if n == len(levels) {
-				levels = append(levels, Level{Slot: time.Duration(l.Slot)})
+				levels = append(levels, Level{Slot: time.Duration(l.Slot), Queued: make([]int, len(l.Queued))})
 			}
-			levels[n].Slots += l.Slots
-			levels[n].Queued += l.Queued
+			for i, queued := range l.Queued {
+				if queued {
+					levels[n].Queued[i]++
+				}
+			}
 			levels[n].Cascaded += l.Cascaded
 		}
 		sh.mu.Unlock()

@@ -207,14 +207,21 @@ func TestSchedulerLevels(t *testing.T) {
 	s.AfterFunc(5*time.Millisecond, describedCallback)
 	s.AfterFunc(100*time.Millisecond, describedCallback)
 	s.AfterFunc(101*time.Millisecond, describedCallback)
+	slots := func(i int) []int {
+		q := make([]int, 16)
+		if i > 0 {
+			q[i] = 1
+		}
+		return q
+	}
 	require.Equal(t, []timer.Level{
-		{Slot: time.Millisecond, Slots: 16, Queued: 1, Timers: 1},
-		{Slot: 16 * time.Millisecond, Slots: 16, Queued: 1, Timers: 2},
+		{Slot: time.Millisecond, Queued: slots(5), Timers: 1},
+		{Slot: 16 * time.Millisecond, Queued: slots(6), Timers: 2},
 	}, s.Levels())
 	clk.Advance(100 * time.Millisecond)
 	require.Equal(t, []timer.Level{
-		{Slot: time.Millisecond, Slots: 16, Queued: 1, Timers: 1},
-		{Slot: 16 * time.Millisecond, Slots: 16, Cascaded: 1},
+		{Slot: time.Millisecond, Queued: slots(1), Timers: 1},
+		{Slot: 16 * time.Millisecond, Queued: slots(0), Cascaded: 1},
 	}, s.Levels())
 }
 

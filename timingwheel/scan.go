@@ -1,10 +1,6 @@
 package timingwheel
 
-import (
-	"math/bits"
-
-	"github.com/tickless/tickless/bucket"
-)
+import "github.com/tickless/tickless/bucket"
 
 // An Entry is what a wheel keeps of one value, as [Wheel.At] and [Wheel.Scan] show it.
 type Entry[T any] struct {
@@ -50,28 +46,29 @@ func (w *Wheel[T]) Scan(place uint64, n int, f func(e Entry[T])) (next uint64, m
 type LevelStats struct {
 	// Slot is the length of a slot, in the caller's unit of time.
 	Slot int64
-	// Slots is the number of slots. Queued are those that have had entries since they
-	// last expired.
-	Slots, Queued int
+	// Queued says which slots are queued: have had entries since they last expired. The
+	// first is the slot that the wheel's clock is in, the others follow in time.
+	Queued []bool
 	// Cascaded is how many times an entry of the level was placed again because its
 	// bucket expired before it was due.
 	Cascaded uint64
 }
 
 // Level returns what there is to say about level n, or false if it was never made.
-// O(slots / 64).
+// O(slots of the level).
 func (w *Wheel[T]) Level(n int) (LevelStats, bool) {
 	if n < 0 || n >= len(w.cascadedOn) {
 		return LevelStats{}, false
 	}
 	s := LevelStats{
 		Slot:     w.ticks.time(1<<(uint(n)*w.slotBits) + w.ticks.phase),
-		Slots:    int(w.slotMask) + 1,
+		Queued:   make([]bool, w.slotMask+1),
 		Cascaded: w.cascadedOn[n],
 	}
 	if n < len(w.levels) {
-		for _, word := range w.levels[n].queued {
-			s.Queued += bits.OnesCount64(word)
+		from := uint32(w.clock >> (uint(n) * w.slotBits))
+		for i := range s.Queued {
+			s.Queued[i] = w.levels[n].isQueued((from + uint32(i)) & w.slotMask)
 		}
 	}
 	return s, true

@@ -97,9 +97,9 @@ func TestWheelLevel(t *testing.T) {
 		require.True(t, ok)
 		return s
 	}
-	require.Equal(t, LevelStats{Slot: 10, Slots: 4, Queued: 1}, level(0))
-	require.Equal(t, LevelStats{Slot: 40, Slots: 4, Queued: 1}, level(1))
-	require.Equal(t, LevelStats{Slot: 160, Slots: 4, Queued: 1}, level(2))
+	require.Equal(t, LevelStats{Slot: 10, Queued: []bool{3: true}}, level(0))
+	require.Equal(t, LevelStats{Slot: 40, Queued: []bool{1: true, 3: false}}, level(1))
+	require.Equal(t, LevelStats{Slot: 160, Queued: []bool{1: true, 3: false}}, level(2))
 	_, ok = w.Level(3)
 	require.False(t, ok)
 	_, ok = w.Level(-1)
@@ -108,9 +108,9 @@ func TestWheelLevel(t *testing.T) {
 	out := make([]Expired[string], 8)
 	n, _ := w.Advance(235, out)
 	require.Equal(t, 3, n)
-	require.Equal(t, LevelStats{Slot: 160, Slots: 4, Cascaded: 1}, level(2))
-	require.Equal(t, 1, level(0).Queued)
+	require.Equal(t, LevelStats{Slot: 160, Queued: make([]bool, 4), Cascaded: 1}, level(2))
+	require.Equal(t, []bool{false, true, false, false}, level(0).Queued, "the clock is at 23, the entry at 24")
 	w.Advance(240, out)
 	require.True(t, w.Release())
-	require.Equal(t, LevelStats{Slot: 160, Slots: 4, Cascaded: 1}, level(2), "counts outlive the memory")
+	require.Equal(t, LevelStats{Slot: 160, Queued: make([]bool, 4), Cascaded: 1}, level(2), "counts outlive the memory")
 }
