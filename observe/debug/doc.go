@@ -1,0 +1,34 @@
+// Package debug serves a page that shows the timers of a program while it runs: what is
+// pending and when it falls due, how late timers fire and why, what callbacks take, and
+// who starts the most timers.
+//
+// # Usage
+//
+// Name the Schedulers, and mount the handler beside net/http/pprof:
+//
+//	s := timer.New(timer.WithName("requests"))
+//	...
+//	http.Handle("/debug/timers", debug.Handler())
+//
+// The page lists all Schedulers of the process that have a name ([timer.WithName]) and
+// the default one, if it was used. With [timer.WithCallbackTimes] it shows which
+// callbacks are slow, with [timer.WithOrigins] where the timers were started. The same
+// numbers come as JSON with the query ?format=json.
+//
+// # Safety
+//
+// The handler only reads. It answers GET and HEAD alone, and only requests whose Host
+// is the loopback's, such as localhost or 127.0.0.1, unless [WithHosts] names others:
+// so a web page that you visit cannot read it under a name of its own that leads to
+// your machine. The page loads nothing from other hosts and runs no script but its own,
+// which the Content-Security-Policy enforces; it works without one.
+//
+// Anyone who may open the page sees the names of functions, and what callbacks have
+// panicked with. Mount it where you would mount net/http/pprof.
+//
+// # Complexity
+//
+// A page takes about a millisecond and holds no lock of a Scheduler for longer than it
+// takes to look at 512 timers, however many are pending: of more than 4,096 it looks at
+// a sample.
+package debug

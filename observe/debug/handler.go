@@ -1,0 +1,121 @@
+package debug
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// handler serves the page. See Handler.
+type handler struct {
+	config
+	rates rates
+}
+
+// Handler returns the handler that serves the page, at any path. It may be called by
+// several goroutines at a time.
+func Handler(opts ...Option) http.Handler {
+	h := new(handler)
+	for _, o := range opts {
+		o.apply(&h.config)
+	}
+	return h
+}
+
+var (
+	//go:embed style.css
+	style []byte
+	//go:embed script.js
+	script []byte
+)
+
+// assets are what the page loads, by their names in the query: a handler does not know
+// which paths lead to it.
+var assets = map[string]struct {
+	kind string
+	body []byte
+}{
+	"style":  {"text/css; charset=utf-8", style},
+	"script": {"text/javascript; charset=utf-8", script},
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self';"+
+		" connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		return
+	}
+	if !h.allows(r.Host) {
+		http.Error(w, "this page is for the machine itself: ask for it as localhost, or name the host "+
+			strconv.Quote(r.Host)+" with debug.WithHosts", http.StatusForbidden)
+		return
+	}
+	query := r.URL.Query()
+	if name := query.Get("asset"); name != "" {
+		asset, ok := assets[name]
+		if !ok {
+			http.Error(w, "no such asset", http.StatusNotFound)
+			return
+		}
+		h.write(w, asset.kind, asset.body)
+		return
+	}
+	var all []schedulerView
+	for _, s := range h.schedulers() {
+		all = append(all, view(s, h.rates.of(s)))
+	}
+	switch format := query.Get("format"); format {
+	case "json":
+		body, err := json.MarshalIndent(struct {
+			Time       time.Time       `json:"time"`
+			Schedulers []schedulerView `json:"schedulers"`
+		}{time.Now(), all}, "", "  ")
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		h.write(w, "application/json", append(body, '\n'))
+	case "", "html":
+		var body bytes.Buffer
+		if err := page.Execute(&body, newPageData(all, query)); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		h.write(w, "text/html; charset=utf-8", body.Bytes())
+	default:
+		http.Error(w, "the format must be html or json, got "+strconv.Quote(format), http.StatusBadRequest)
+	}
+}
+
+func (h *handler) write(w http.ResponseWriter, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // of a HEAD nothing is sent
+}
+
+// allows reports whether a request's Host is one that the page may be asked for as.
+func (h *handler) allows(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		return true
+	}
+	return h.hosts[host] || h.anyHost
+}

@@ -1,0 +1,286 @@
+package debug_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+func get(t *testing.T, h http.Handler, target string) (*http.Response, string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result(), w.Body.String()
+}
+
+func TestHandler_OnlyReads(t *testing.T) {
+	h := debug.Handler()
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, "http://localhost/", nil))
+		require.Equal(t, http.StatusMethodNotAllowed, w.Code, method)
+		require.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	resp, err := http.Head(server.URL)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	body, _ := io.ReadAll(resp.Body)
+	require.NoError(t, resp.Body.Close())
+	require.Empty(t, body)
+}
+
+func TestHandler_Hosts(t *testing.T) {
+	for _, c := range []struct {
+		host string
+		opts []debug.Option
+		code int
+	}{
+		{"localhost", nil, 200},
+		{"localhost:8080", nil, 200},
+		{"LocalHost.", nil, 200},
+		{"app.localhost:80", nil, 200},
+		{"127.0.0.1", nil, 200},
+		{"127.8.9.1:1234", nil, 200},
+		{"[::1]", nil, 200},
+		{"[::1]:8080", nil, 200},
+		{"", nil, 403},
+		{"example.org", nil, 403},
+		{"localhost.example.org", nil, 403},
+		{"127.0.0.1.example.org", nil, 403},
+		{"notlocalhost", nil, 403},
+		{"10.0.0.1:80", nil, 403},
+		{"0.0.0.0", nil, 403},
+		{"[::]:80", nil, 403},
+		{"Timers.Example.org:80", []debug.Option{debug.WithHosts("timers.example.org")}, 200},
+		{"other.example.org", []debug.Option{debug.WithHosts("timers.example.org")}, 403},
+		{"[fd00::1]:80", []debug.Option{debug.WithHosts("[fd00::1]")}, 200},
+		{"any", []debug.Option{debug.WithHosts("*")}, 200},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = c.host
+		w := httptest.NewRecorder()
+		debug.Handler(c.opts...).ServeHTTP(w, r)
+		require.Equal(t, c.code, w.Code, "Host %q", c.host)
+		if c.code == 403 {
+			require.NotContains(t, w.Body.String(), "<", "not a page")
+		}
+	}
+}
+
+func TestHandler_LoadsNothingFromElsewhere(t *testing.T) {
+	s := timer.New(timer.WithName("one"))
+	defer s.Close()
+	h := debug.Handler()
+	resp, body := get(t, h, "http://localhost/debug/timers")
+	policy := resp.Header.Get("Content-Security-Policy")
+	require.Contains(t, policy, "default-src 'none'")
+	require.NotContains(t, policy, "unsafe")
+	require.NotContains(t, body, "style=")
+	require.NotRegexp(t, regexp.MustCompile(`\son[a-z]+=`), body)
+	for _, m := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+		require.True(t, strings.HasPrefix(m[1], "?"), m[1])
+	}
+	for asset, kind := range map[string]string{"style": "text/css; charset=utf-8", "script": "text/javascript; charset=utf-8"} {
+		resp, body := get(t, h, "http://localhost/debug/timers?asset="+asset)
+		require.Equal(t, kind, resp.Header.Get("Content-Type"))
+		require.NotEmpty(t, body)
+		require.NotContains(t, body, "http")
+	}
+	resp, _ = get(t, h, "http://localhost/?asset=none")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+	resp, _ = get(t, h, "http://localhost/?format=xml")
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+}
+
+// wellFormed fails unless every element of the page is closed in its order.
+func wellFormed(t *testing.T, body string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(body))
+	d.Strict = false
+	d.AutoClose = []string{"meta", "link"}
+	d.Entity = xml.HTMLEntity
+	for {
+		_, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err)
+	}
+}
+
+func busyHour() {}
+
+func TestHandler_Page(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithName("<b>orders & more</b>"), timer.WithCallbackTimes(), timer.WithOrigins(1),
+			timer.WithPanicHandler(func(any, []byte) {}))
+		defer s.Close()
+		for range 5000 {
+			s.AfterFunc(time.Hour, busyHour)
+		}
+		s.NewTicker(time.Second)
+		s.AfterFunc(time.Millisecond, func() { panic("<i>broken</i>") })
+		s.AfterFunc(time.Millisecond, func() { time.Sleep(30 * time.Millisecond) })
+		h := debug.Handler(debug.WithSchedulers(s))
+		_, body := get(t, h, "http://localhost/")
+		wellFormed(t, body)
+		require.Contains(t, body, "known from the second look on")
+		time.Sleep(10 * time.Second)
+		_, body = get(t, h, "http://localhost/")
+		wellFormed(t, body)
+		require.NotContains(t, body, "known from the second look on")
+		require.NotContains(t, body, "<i>broken")
+		require.NotContains(t, body, "<b>orders")
+		require.Contains(t, body, "&lt;i&gt;broken")
+		require.Contains(t, body, "debug_test.busyHour")
+		require.Contains(t, body, "handler_test.go:")
+		require.Contains(t, body, "5\u202f001") // pending
+		require.Contains(t, body, "in 1 h")
+
+		// Those who ask at different times get each their rates.
+		resp, body := get(t, h, "http://localhost/?format=json")
+		require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
+		var got struct {
+			Schedulers []struct {
+				Name   string
+				Counts struct{ Pending, Fired int }
+				Rates  *struct {
+					Fired float64 `json:"fired_per_second"`
+				}
+				Forecast []struct {
+					Until  *float64 `json:"until_seconds"`
+					Timers int
+				}
+				Top []struct {
+					Function, Origin, Kind string
+					Timers                 int
+				}
+				Slow []struct {
+					Took     float64 `json:"took_seconds"`
+					Function string
+				} `json:"recent_slow"`
+				Panics    []struct{ Value, Stack string } `json:"recent_panics"`
+				Callbacks struct {
+					Ran struct{ Count int } `json:"ran_seconds"`
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(body), &got))
+		require.Len(t, got.Schedulers, 1)
+		g := got.Schedulers[0]
+		require.Equal(t, "<b>orders & more</b>", g.Name)
+		require.Equal(t, 5001, g.Counts.Pending)
+		require.InDelta(t, 1.2, g.Rates.Fired, 0.01, "12 in 10 s")
+		total := 0
+		for _, w := range g.Forecast {
+			total += w.Timers
+		}
+		require.Equal(t, 5001, total)
+		require.Equal(t, "func", g.Top[0].Kind)
+		require.InDelta(t, 5000, g.Top[0].Timers, 5)
+		require.Len(t, g.Slow, 1)
+		require.InDelta(t, 0.03, g.Slow[0].Took, 1e-9)
+		require.Equal(t, "<i>broken</i>", g.Panics[0].Value)
+		require.Equal(t, 2, g.Callbacks.Ran.Count)
+	})
+}
+
+func TestHandler_NamedSchedulers(t *testing.T) {
+	h := debug.Handler()
+	a, b := timer.New(timer.WithName("twin")), timer.New(timer.WithName("twin"))
+	c := timer.New(timer.WithName("a/b?c=d&e"))
+	unnamed := timer.New()
+	defer a.Close()
+	defer b.Close()
+	defer unnamed.Close()
+	b.AfterFunc(time.Hour, busyHour)
+	_, body := get(t, h, "http://localhost/")
+	wellFormed(t, body)
+	require.Contains(t, body, "twin #2")
+	require.Contains(t, body, "?scheduler=a%2Fb%3Fc%3Dd%26e")
+	require.NotContains(t, body, "Falling due", "none was chosen")
+	_, body = get(t, h, "http://localhost/?scheduler=twin&nth=1")
+	wellFormed(t, body)
+	require.Contains(t, body, "Falling due")
+	require.Contains(t, body, "busyHour")
+	_, body = get(t, h, "http://localhost/?scheduler=twin")
+	require.Contains(t, body, "Falling due")
+	require.NotContains(t, body, "busyHour")
+	require.NoError(t, c.Close())
+	_, body = get(t, h, "http://localhost/?scheduler=a/b?c=d%26e&refresh=2")
+	wellFormed(t, body)
+	require.Contains(t, body, "There is no Scheduler named")
+	require.Contains(t, body, `http-equiv="refresh" content="2"`)
+}
+
+func TestHandler_NoSchedulers(t *testing.T) {
+	_, body := get(t, debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...)), "http://localhost/")
+	wellFormed(t, body)
+	require.Contains(t, body, "No Scheduler has a name")
+	_, body = get(t, debug.Handler(), "http://localhost/?format=json")
+	require.True(t, json.Valid([]byte(body)))
+}
+
+// A Scheduler whose timers were late says by whose fault.
+func TestHandler_Late(t *testing.T) {
+	clk := timertest.NewClock(time.Unix(1e9, 0))
+	s := timer.New(timer.WithClock(clk), timer.WithName("late"), timer.WithLateHandler(time.Nanosecond, func(timer.LateTimer) {}))
+	defer s.Close()
+	s.AfterFunc(time.Second+1, busyHour) // rounded up to a tick
+	clk.Advance(time.Minute)
+	_, body := get(t, debug.Handler(debug.WithSchedulers(s)), "http://localhost/")
+	wellFormed(t, body)
+	require.Contains(t, body, "The latest that were notably late")
+	require.Contains(t, body, "Not measured")
+}
+
+// No lock is held for long, and no page takes long, however much is pending: here that
+// it looks at a sample alone.
+func TestHandler_OfVeryMany(t *testing.T) {
+	clk := timertest.NewClock(time.Unix(1e9, 0))
+	s := timer.New(timer.WithClock(clk), timer.WithShards(4))
+	defer s.Close()
+	for i := range 100_000 {
+		s.AfterFunc(time.Duration(i)*time.Millisecond, busyHour)
+	}
+	_, body := get(t, debug.Handler(debug.WithSchedulers(s)), "http://localhost/")
+	wellFormed(t, body)
+	require.Contains(t, body, "Estimated from 4")
+}
+
+func TestHandler_FromManyGoroutines(t *testing.T) {
+	s := timer.New(timer.WithCallbackTimes(), timer.WithOrigins(2))
+	defer s.Close()
+	h := debug.Handler(debug.WithSchedulers(s))
+	done := make(chan struct{})
+	for range 4 {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for i := range 50 {
+				s.AfterFunc(time.Duration(i)*time.Millisecond, busyHour)
+				r := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
+				h.ServeHTTP(httptest.NewRecorder(), r)
+			}
+		}()
+	}
+	for range 4 {
+		<-done
+	}
+}

@@ -1,0 +1,151 @@
+package debug
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed page.html
+var pageHTML string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"duration": duration,
+	"number":   number,
+	"rate":     func(f float64) string { return number(uint64(math.Round(f))) },
+	"clock":    func(t time.Time) string { return t.Format("15:04:05.000") },
+	"short":    short,
+	"plural":   plural,
+}).Parse(pageHTML))
+
+// pageData is what page.html shows.
+type pageData struct {
+	Program    string
+	Process    string
+	Now        time.Time
+	Schedulers []link
+	// Shown is the Scheduler that was asked for, or the only one; nil: the list is shown.
+	Shown   *schedulerView
+	Missing string // the name that was asked for, if there is none of it
+	Refresh int    // seconds after which the page is loaded again; 0: never
+	// Again and Once lead to the same page with that and without.
+	Again, Once, JSON string
+}
+
+// link is a line of the list of Schedulers.
+type link struct {
+	schedulerView
+	Label, URL string
+	Current    bool
+}
+
+func newPageData(all []schedulerView, query url.Values) pageData {
+	d := pageData{
+		Program: programName(),
+		Process: fmt.Sprintf("pid %d, %s, GOMAXPROCS %d, %s", os.Getpid(), runtime.Version(), runtime.GOMAXPROCS(0),
+			plural(runtime.NumGoroutine(), "goroutine")),
+		Now: time.Now(),
+	}
+	d.Refresh, _ = strconv.Atoi(query.Get("refresh"))
+	d.Refresh = min(max(d.Refresh, 0), 3600)
+	with := func(key, value string) string {
+		q := url.Values{}
+		for k, v := range query {
+			q[k] = v
+		}
+		q.Del(key)
+		if value != "" {
+			q.Set(key, value)
+		}
+		return "?" + q.Encode()
+	}
+	d.Again, d.Once, d.JSON = with("refresh", "2"), with("refresh", ""), with("format", "json")
+
+	name, asked := query["scheduler"]
+	nth, _ := strconv.Atoi(query.Get("nth"))
+	seen := make(map[string]int)
+	for i := range all {
+		v := &all[i]
+		n := seen[v.Name]
+		seen[v.Name]++
+		l := link{schedulerView: *v, Label: v.Name, URL: "?" + url.Values{"scheduler": {v.Name}}.Encode()}
+		if v.Name == "" {
+			l.Label = "(no name)"
+		}
+		if n > 0 {
+			l.Label += " #" + strconv.Itoa(n+1)
+			l.URL += "&nth=" + strconv.Itoa(n)
+		}
+		if asked && v.Name == name[0] && n == nth || !asked && len(all) == 1 {
+			l.Current, d.Shown = true, v
+		}
+		d.Schedulers = append(d.Schedulers, l)
+	}
+	if asked && d.Shown == nil {
+		d.Missing = name[0]
+	}
+	return d
+}
+
+func programName() string {
+	name := os.Args[0]
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	return name
+}
+
+// duration writes seconds with three digits and a unit that suits.
+func duration(seconds float64) string {
+	units := []struct {
+		size float64
+		name string
+	}{{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}}
+	if seconds == 0 {
+		return "0"
+	}
+	for _, u := range units {
+		if seconds >= 0.9995*u.size {
+			return strconv.FormatFloat(seconds/u.size, 'g', 3, 64) + " " + u.name
+		}
+	}
+	return strconv.FormatFloat(seconds*1e9, 'g', 3, 64) + " ns"
+}
+
+// number writes a count with thin spaces between thousands.
+func number(n any) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// short leaves the folders out of a function's name.
+func short(function string) string {
+	paren := strings.IndexByte(function, '(')
+	head := function
+	if paren > 0 && function[paren-1] == ' ' { // an origin: name (file:line)
+		head = function[:paren]
+		file := function[paren:]
+		if i := strings.LastIndexByte(file, '/'); i >= 0 {
+			file = "(" + file[i+1:]
+		}
+		return head[strings.LastIndexByte(head, '/')+1:] + file
+	}
+	return function[strings.LastIndexByte(head, '/')+1:]
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return number(n) + " " + noun + "s"
+}
