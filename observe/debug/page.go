@@ -22,6 +22,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"rate":     func(f float64) string { return number(uint64(math.Round(f))) },
 	"clock":    func(t time.Time) string { return t.Format("15:04:05.000") },
 	"short":    short,
+	"share":    share,
 	"plural":   plural,
 }).Parse(pageHTML))
 
@@ -128,19 +129,21 @@ func number(n any) string {
 	return s
 }
 
-// short leaves the folders out of a function's name.
-func short(function string) string {
-	paren := strings.IndexByte(function, '(')
-	head := function
-	if paren > 0 && function[paren-1] == ' ' { // an origin: name (file:line)
-		head = function[:paren]
-		file := function[paren:]
-		if i := strings.LastIndexByte(file, '/'); i >= 0 {
-			file = "(" + file[i+1:]
-		}
-		return head[strings.LastIndexByte(head, '/')+1:] + file
+// short leaves the folders out of the name of a function or a file.
+func short(name string) string {
+	head, rest, generic := strings.Cut(name, "[") // type arguments have folders too
+	if generic {
+		rest = "[" + rest
 	}
-	return function[strings.LastIndexByte(head, '/')+1:]
+	return head[strings.LastIndexByte(head, '/')+1:] + rest
+}
+
+// share writes a percentage.
+func share(percent float64) string {
+	if percent > 0 && percent < 1 {
+		return "<1"
+	}
+	return strconv.FormatFloat(percent, 'f', 0, 64)
 }
 
 func plural(n int, noun string) string {

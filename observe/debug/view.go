@@ -127,9 +127,11 @@ type cellView struct {
 type topView struct {
 	Kind     timer.Kind `json:"kind"`
 	Function string     `json:"function,omitempty"`
-	Origin   string     `json:"origin,omitempty"`
-	Timers   int        `json:"timers"` // estimated, if there is a sample only
-	Percent  float64    `json:"percent"`
+	// Origin is the function that started the timers, At its file and line.
+	Origin  string  `json:"origin,omitempty"`
+	At      string  `json:"origin_at,omitempty"`
+	Timers  int     `json:"timers"` // estimated, if there is a sample only
+	Percent float64 `json:"percent"`
 }
 
 type lateView struct {
@@ -358,7 +360,7 @@ func top(s *timer.Scheduler) (views []topView, sampled int) {
 	for _, p := range sample {
 		key := topView{Kind: p.Kind, Function: p.Function()}
 		if f, ok := p.Origin(); ok {
-			key.Origin = f.Function + " (" + f.File + ":" + strconv.Itoa(f.Line) + ")"
+			key.Origin, key.At = f.Function, f.File+":"+strconv.Itoa(f.Line)
 		}
 		by[key]++
 	}
@@ -372,7 +374,7 @@ func top(s *timer.Scheduler) (views []topView, sampled int) {
 	}
 	slices.SortFunc(views, func(a, b topView) int {
 		return cmp.Or(-cmp.Compare(a.Timers, b.Timers), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Function, b.Function), cmp.Compare(a.Origin, b.Origin))
+			cmp.Compare(a.Function, b.Function), cmp.Compare(a.At, b.At))
 	})
 	if len(sample) < pending {
 		sampled = len(sample)

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type flags struct {
 	slack    time.Duration
 	executor string
 	json     bool
+	http     string
 }
 
 func (f *flags) validate() error {
@@ -39,6 +41,9 @@ func (f *flags) validate() error {
 	}
 	if !slices.Contains(Executors, f.executor) {
 		return fmt.Errorf("the executor must be one of %s, not %q", strings.Join(Executors, ", "), f.executor)
+	}
+	if f.http != "" && f.json {
+		return errors.New("--http shows the load for as long as it runs, and has no result for --json to print")
 	}
 	return nil
 }
@@ -61,6 +66,7 @@ and both sides get the same ones.`,
   tickless --stop-ratio 0 --delay-min 1s      every request times out
   tickless --tick 10ms --executor goroutine   a coarser tick, a goroutine for each callback
   tickless --slack 10ms                       timers wait for one another, to share wake-ups
+  tickless --http :0                          a page that shows the load while it runs
   tickless --json > result.json               the figures as JSON`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -71,6 +77,9 @@ and both sides get the same ones.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.validate(); err != nil {
 				return cli.UsageError{Err: err}
+			}
+			if f.http != "" {
+				return watch(cmd, f)
 			}
 			return runAll(cmd, f)
 		},
@@ -87,5 +96,6 @@ and both sides get the same ones.`,
 	flags.StringVar(&f.executor, "executor", Executors[0], "where its callbacks run: "+strings.Join(Executors, ", "))
 	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
+	flags.StringVar(&f.http, "http", "", "serve a page of the running load at this address, such as :0 (on localhost), and repeat the load on Tickless until interrupted")
 	return cmd
 }

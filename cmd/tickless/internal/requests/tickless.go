@@ -22,6 +22,7 @@ type tickless struct {
 	tick    time.Duration
 	slack   time.Duration
 	exec    string
+	more    []timer.Option
 	handles []timer.Handle
 
 	scheduler *timer.Scheduler
@@ -46,7 +47,7 @@ func (b *tickless) Open() error {
 	if b.tick != 0 {
 		opts = append(opts, timer.WithTick(b.tick))
 	}
-	b.scheduler = timer.New(opts...)
+	b.scheduler = timer.New(append(opts, b.more...)...)
 	return nil
 }
 

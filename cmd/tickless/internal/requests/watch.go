@@ -1,0 +1,93 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/timer"
+)
+
+// originsOneIn is of how many timers one is noted by who started it.
+const originsOneIn = 100
+
+// watch puts the load on one Scheduler, again and again until it is interrupted, and
+// serves the page that shows it.
+func watch(cmd *cobra.Command, f flags) error {
+	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	l, hosts, err := listen(f.http)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...)), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer server.Close()
+	fmt.Fprintf(stdout, "http://%s/ shows the load while it runs, again and again; interrupt it to end\n", l.Addr())
+
+	b := &watched{tickless: tickless{
+		tick: f.tick, slack: f.slack, exec: f.executor, handles: make([]timer.Handle, f.config.Count),
+		more: []timer.Option{timer.WithName("requests"), timer.WithCallbackTimes(), timer.WithOrigins(originsOneIn)},
+	}}
+	plan, err := NewPlan(f.config)
+	if err != nil {
+		return err
+	}
+	if err := b.tickless.Open(); err != nil {
+		return err
+	}
+	var sum Result
+	for runs := 1; ctx.Err() == nil; runs++ {
+		bar := cli.NewBar(stderr, fmt.Sprintf("load %d", runs), int64(f.config.Count),
+			cli.RequestsOver(f.config.Count, f.config.Duration))
+		r, err := plan.Run(ctx, b, bar.Set)
+		bar.Finish()
+		if err != nil {
+			return err
+		}
+		sum.Started, sum.Stopped, sum.Fired, sum.Lost = sum.Started+r.Started, sum.Stopped+r.Stopped, sum.Fired+r.Fired, sum.Lost+r.Lost
+		select {
+		case err := <-served:
+			return err
+		default:
+		}
+	}
+	pending, err := b.tickless.Close()
+	fmt.Fprintf(stdout, "%s requests: %s answered, %s timed out, %s pending, %s lost\n", cli.Thousands(sum.Started),
+		cli.Thousands(sum.Stopped), cli.Thousands(sum.Fired), cli.Thousands(int64(pending)), cli.Thousands(sum.Lost))
+	if sum.Lost != 0 {
+		return errors.Join(err, errors.New("requests were lost"))
+	}
+	return err
+}
+
+// listen listens on an address, on the loopback unless it names a host, and returns the
+// hosts besides the loopback that the page may be asked for as.
+func listen(address string) (l net.Listener, hosts []string, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, nil, cli.UsageError{Err: fmt.Errorf("--http takes an address such as :0 or localhost:6060: %w", err)}
+	}
+	if host == "" {
+		host = "localhost"
+	} else {
+		hosts = append(hosts, host)
+	}
+	l, err = new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, port))
+	return l, hosts, err
+}
+
+// watched is a Scheduler that load after load is put on.
+type watched struct{ tickless }
+
+func (*watched) Open() error { return nil }
+
+// Close leaves it open. What is pending then is the interrupted load's.
+func (b *watched) Close() (int, error) { return b.scheduler.Len(), nil }

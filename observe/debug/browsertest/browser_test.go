@@ -1,0 +1,269 @@
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/timer"
+)
+
+// browserNames are the programs that are tried, unless BROWSER_BIN names one.
+var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
+
+// newBrowser starts a browser, and fails the test in the end if a page complained.
+func newBrowser(t *testing.T) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	path := os.Getenv("BROWSER_BIN")
+	for _, name := range browserNames {
+		if path == "" {
+			path, _ = exec.LookPath(name)
+		}
+	}
+	if path == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("none of %s is installed", strings.Join(browserNames, ", "))
+		}
+		t.Skipf("none of %s is installed; BROWSER_BIN may name another", strings.Join(browserNames, ", "))
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path))
+	if os.Geteuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox)
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+
+	var mu sync.Mutex
+	var complaints []error
+	require.NoError(t, chromedp.Do(ctx)) // it starts the browser
+	require.NoError(t, chromedp.Listen(ctx, func(event any) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := event.(type) {
+		case *log.EventEntryAdded:
+			if !strings.Contains(e.Entry.URL, "favicon.ico") { // no icon is served at the root
+				complaints = append(complaints, fmt.Errorf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+			}
+		case *runtime.EventExceptionThrown:
+			complaints = append(complaints, errors.New(e.ExceptionDetails.Text))
+		}
+	}))
+	call(t, ctx, log.Enable, cdp.Empty{})
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		require.NoError(t, errors.Join(complaints...), "the browser complains: of the Content-Security-Policy, or of the script")
+	})
+	return ctx
+}
+
+// do carries out steps on the page.
+func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // it is not the page's speed that is tested
+	defer cancel()
+	require.NoError(t, chromedp.Do(ctx, steps...))
+}
+
+// get carries out an action that has a result.
+func get[T any](t *testing.T, ctx context.Context, a chromedp.Action[T]) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	v, err := chromedp.Run(ctx, a)
+	require.NoError(t, err)
+	return v
+}
+
+func call[P, R any](t *testing.T, ctx context.Context, c cdp.Command[P, R], params P) R {
+	t.Helper()
+	v, err := chromedp.Call(ctx, c, params)
+	require.NoError(t, err)
+	return v
+}
+
+// until waits for a condition of the page's.
+func until(condition string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, err error) {
+		_, err = chromedp.Poll[bool](condition)(ctx, t)
+		return none, err
+	}
+}
+
+func expire() {}
+
+// newPage returns the address of a page with two Schedulers under load.
+func newPage(t *testing.T) string {
+	t.Helper()
+	var all []*timer.Scheduler
+	for _, name := range []string{"requests", "leases & <b>more</b>"} {
+		s := timer.New(timer.WithName(name), timer.WithCallbackTimes(), timer.WithOrigins(10),
+			timer.WithPanicHandler(func(any, []byte) {}))
+		t.Cleanup(func() { require.NoError(t, s.Shutdown(context.Background())) })
+		for i := range 10_000 {
+			s.AfterFunc(time.Hour+time.Duration(i)*time.Second, expire)
+		}
+		_ = s.NewTicker(5 * time.Millisecond)
+		s.AfterFunc(0, func() { panic("broken") })
+		s.AfterFunc(0, func() { time.Sleep(20 * time.Millisecond) })
+		all = append(all, s)
+	}
+	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...)))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// fits fails if the page is wider than the window.
+func fits(t *testing.T, ctx context.Context) {
+	t.Helper()
+	over := get(t, ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
+	require.LessOrEqual(t, over, 0, "pixels that the page is too wide")
+}
+
+const (
+	clock = `document.querySelector("header time").textContent`
+	// rates: it is known how many timers fire a second.
+	rates = `/^\d/.test(document.querySelectorAll(".figures dd")[3].textContent)`
+)
+
+func TestPage_Live(t *testing.T) {
+	ctx := newBrowser(t)
+	url := newPage(t)
+	do(t, ctx,
+		chromedp.EmulateViewport(1100, 900),
+		chromedp.Navigate(url+"/debug/timers"),
+		chromedp.Click(chromedp.CSS(`a[href="?scheduler=requests"]`)),
+		chromedp.WaitVisible(chromedp.CSS(`#forecast`)),
+		until(rates), // it fills them in by itself
+	)
+	require.Contains(t, get(t, ctx, chromedp.Title()), "requests - Timers of ")
+	require.NotEqual(t, "0", get(t, ctx, chromedp.Text(chromedp.CSS(`.figures div:nth-child(4) dd`))), "a ticker ticks")
+	fits(t, ctx)
+
+	// What is open stays open while the page goes on.
+	do(t, ctx,
+		chromedp.Click(chromedp.CSS(`details[data-key="meanings"] summary`)),
+		chromedp.Click(chromedp.CSS(`details[data-key="panic0"] summary`)),
+	)
+	for range 2 {
+		at := get(t, ctx, chromedp.Evaluate[string](clock))
+		do(t, ctx,
+			until(clock+` !== "`+at+`"`),
+			until(`document.querySelectorAll("details[open]").length === 2`),
+			chromedp.WaitVisible(chromedp.CSS(`details[data-key="panic0"] pre`)),
+		)
+	}
+	// Paused, it does not.
+	do(t, ctx,
+		chromedp.Click(chromedp.CSS(`#live`)),
+		until(`document.querySelector("#live").getAttribute("aria-pressed") === "false"`),
+	)
+	at := get(t, ctx, chromedp.Evaluate[string](clock))
+	do(t, ctx, chromedp.Sleep(2500*time.Millisecond))
+	require.Equal(t, at, get(t, ctx, chromedp.Evaluate[string](clock)))
+}
+
+// A name that looks like markup is a name.
+func TestPage_Names(t *testing.T) {
+	ctx := newBrowser(t)
+	do(t, ctx,
+		chromedp.Navigate(newPage(t)),
+		chromedp.Click(chromedp.CSS(`a[href^="?scheduler=leases"]`)),
+		chromedp.WaitVisible(chromedp.CSS(`h2.name`)),
+	)
+	require.Equal(t, "leases & <b>more</b>", get(t, ctx, chromedp.Text(chromedp.CSS(`h2.name`))))
+}
+
+func TestPage_WithoutJavaScript(t *testing.T) {
+	ctx := newBrowser(t)
+	call(t, ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	do(t, ctx,
+		chromedp.EmulateViewport(390, 800, chromedp.EmulateMobile),
+		chromedp.Navigate(newPage(t)+"/?scheduler=requests"),
+		chromedp.WaitVisible(chromedp.CSS(`#forecast`)),
+		chromedp.WaitNotVisible(chromedp.CSS(`#live`)),
+		chromedp.Click(chromedp.CSS(`.plain a[href*="refresh=2"]`)),
+		chromedp.WaitVisible(chromedp.CSS(`.plain a:not([href*="refresh"])`)),
+	)
+	at := get(t, ctx, chromedp.Location())
+	require.Contains(t, at, "refresh=2")
+	require.Contains(t, at, "scheduler=requests")
+	do(t, ctx,
+		chromedp.Click(chromedp.CSS(`.plain a:not([href*="refresh"])`)),
+		chromedp.WaitVisible(chromedp.CSS(`.plain a[href*="refresh=2"]`)),
+		chromedp.Click(chromedp.CSS(`details[data-key="meanings"] summary`)),
+		chromedp.WaitVisible(chromedp.CSS(`details[data-key="meanings"] dd`)),
+	)
+	fits(t, ctx)
+}
+
+// Whoever cannot see the page is told what each control does, and each picture shows.
+func TestPage_ControlsHaveNames(t *testing.T) {
+	ctx := newBrowser(t)
+	do(t, ctx,
+		chromedp.Navigate(newPage(t)+"/?scheduler=requests"),
+		chromedp.WaitVisible(chromedp.CSS(`#live`)),
+	)
+	named := make(map[string]int)
+	for _, n := range call(t, ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
+		if n.Ignored || n.Role == nil {
+			continue
+		}
+		role := strings.Trim(string(n.Role.Value), `"`)
+		switch role {
+		case "button", "link", "DisclosureTriangle", "image", "img", "heading", "region", "RootWebArea":
+			require.NotNil(t, n.Name, role)
+			require.NotEmpty(t, strings.Trim(string(n.Name.Value), `" `), "a %s has no name", role)
+			named[role]++
+		}
+	}
+	for _, role := range []string{"button", "link", "heading", "region"} {
+		require.NotZero(t, named[role], "the tree has no %s at all: %v", role, named)
+	}
+	require.NotZero(t, named["image"]+named["img"], "the wheel's levels: %v", named)
+}
+
+// Both widths, light and dark: set SCREENSHOTS to a folder to look at them.
+func TestPage_Screenshots(t *testing.T) {
+	folder := os.Getenv("SCREENSHOTS")
+	if folder == "" {
+		t.Skip("SCREENSHOTS names no folder")
+	}
+	ctx := newBrowser(t)
+	url := newPage(t) + "/?scheduler=requests"
+	for _, width := range []int64{390, 1100} {
+		for _, scheme := range []string{"light", "dark"} {
+			call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+			})
+			do(t, ctx,
+				chromedp.EmulateViewport(width, 900),
+				chromedp.Navigate(url),
+				until(rates),
+			)
+			picture := get(t, ctx, chromedp.FullScreenshot(100))
+			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/page-%d-%s.png", folder, width, scheme), picture, 0o644))
+		}
+	}
+}
