@@ -48,7 +48,7 @@ build: ## build every module, alone and in the workspace
 # Go's own timer tests, in internal/conformance, judge how late timers are by the
 # real clock: they run alone, not beside the other packages' tests.
 .PHONY: test
-test: deps need-redis ## run the tests of every module, shuffled; needs Go and redis-server
+test: deps need-redis need-browser ## run the tests of every module, shuffled; needs Go and redis-server
 	$(call each,test,CGO_ENABLED=0 TICKLESS_CONFORMANCE=off $(GO) test -shuffle=on $(TESTFLAGS) ./...)
 	GOWORK=off CGO_ENABLED=0 $(GO) test $(TESTFLAGS) ./internal/conformance
 
@@ -74,6 +74,11 @@ need-cgo:
 need-redis:
 	@./scripts/need-redis
 
+# Without one the tests that open a page in it are skipped.
+.PHONY: need-browser
+need-browser:
+	@./scripts/need-browser
+
 .PHONY: test32
 test32: ## run the core's tests as a 32-bit program (linux/amd64 runs them natively)
 	GOWORK=off GOARCH=386 CGO_ENABLED=0 TICKLESS_CONFORMANCE=off $(GO) test $(TESTFLAGS) ./...
@@ -94,6 +99,10 @@ conformance: ## run the toolchain's own timer tests against package timer, all o
 .PHONY: chaos
 chaos: need-redis ## run redistimer's fault cases, those that take minutes too, and write redistimer/FAULTS.md
 	cd redistimer && GOWORK=off TICKLESS_CHAOS=long TICKLESS_FAULTS='$(CURDIR)/redistimer/FAULTS.md' $(GO) test -count=1 -timeout 30m -v ./internal/chaos
+
+.PHONY: page-picture
+page-picture: ## take the picture of the debug page that README shows, of a load that runs; needs Chromium
+	@GO='$(GO)' ./scripts/page-picture
 
 .PHONY: migrate-modules
 migrate-modules: ## move six public modules here by tickless migrate, and run their tests; takes minutes

@@ -267,3 +267,19 @@ func TestPage_Screenshots(t *testing.T) {
 		}
 	}
 }
+
+// TestPage_Picture takes the picture PAGE_PICTURE of the page at PAGE_URL: see
+// scripts/page-picture.
+func TestPage_Picture(t *testing.T) {
+	url, path := os.Getenv("PAGE_URL"), os.Getenv("PAGE_PICTURE")
+	if url == "" || path == "" {
+		t.Skip("PAGE_URL and PAGE_PICTURE name nothing")
+	}
+	ctx := newBrowser(t)
+	do(t, ctx,
+		chromedp.EmulateViewport(960, 760),
+		chromedp.Navigate(url),
+		until(rates),
+	)
+	require.NoError(t, os.WriteFile(path, get(t, ctx, chromedp.CaptureScreenshot()), 0o644))
+}
