@@ -36,8 +36,12 @@
 //   - it is in a file that is generated, uses cgo, or imports package time with a dot
 //   - it is in a file that looks for goroutines that were left behind
 //   - a file may use it, by its name, that the build leaves out
+//   - it becomes an interface value, and a type assertion may get it or another of its
+//     type that is left
+//   - runtime.SetFinalizer gets it
 //   - it gets to a type switch that has a case for package timer's type too
-//   - a context may be made inside a testing/synctest bubble
+//   - a context may be made inside a testing/synctest bubble, which a test makes, or a
+//     helper of any package that it imports
 //
 // What the rewritten program then does differently is in docs/migrating.md.
 //

@@ -42,8 +42,9 @@ current folder.
 It changes nothing but with --fix. Then the module needs the library:
 go get github.com/tickless/tickless.
 
-It exits with 0 when there is nothing to rewrite, or --fix has done it, and with
-3 when there is.`,
+It exits with 0 when there is nothing to rewrite, or --fix has done it, with 3
+when there is, with 1 when something failed, and with 2 when it was called
+wrongly.`,
 		Example: `  tickless migrate ./...                  which calls can be rewritten, and which are worth it
   tickless migrate --diff ./...           what would change
   tickless migrate --fix ./...            rewrite
