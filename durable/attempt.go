@@ -36,6 +36,13 @@ type attempt struct {
 	// Fixed by start.
 	hangs time.Time
 
+	// after is what the task is to do after this run, and planned whether that is known.
+	// Of the goroutine that runs the handler.
+	after   store.When
+	planned bool
+
+	// open is whether the store may still have the lease. The loop's alone.
+	open bool
 	// reported is guarded by loop.mu.
 	reported bool
 }
@@ -88,29 +95,26 @@ func (a *attempt) begin() { a.ctx, a.cancel = context.WithCancelCause(a.loop.w.c
 // prepare finishes the Delivery, and returns a report if the attempt is over
 // before it has begun. Now is the store's.
 func (a *attempt) prepare(now store.Time) (early *report) {
-	defer func() {
-		if v := recover(); v != nil { // in a Schedule
-			early = a.failed(fmt.Errorf("durable: panic: %v", v))
-		}
-		a.d.Due = a.due.Std()
-	}()
+	defer func() { a.d.Due = a.due.Std() }()
 	switch {
 	case errors.Is(a.broken, errNewer) || a.handler == nil:
 		// Whoever has written it knows it, and will come.
 		return a.left(now)
 	case a.broken != nil:
-		return a.failed(NoRetry(a.broken))
+		return a.failed(NoRetry(a.broken)).unrun()
 	case a.d.Attempt > a.d.MaxAttempts:
-		return a.failed(NoRetry(errors.New("durable: the last attempt has ended with its worker")))
+		return a.failed(NoRetry(errors.New("durable: the last attempt has ended with its worker"))).unrun()
 	case a.d.Attempt > 1:
 		return nil
 	}
 	switch a.task.Missed {
 	case LatestMissed:
-		a.skip(now)
+		if err := a.skip(now); err != nil {
+			return a.failed(err).unrun()
+		}
 	case DeadMissed:
 		if late := now.Sub(a.due); late > a.task.MissedAfter {
-			return a.failed(NoRetry(fmt.Errorf("durable: missed: it comes %v late", late)))
+			return a.failed(NoRetry(fmt.Errorf("durable: missed: it comes %v late", late))).unrun()
 		}
 	}
 	return nil
@@ -141,6 +145,10 @@ func (a *attempt) handle() (r *report) {
 			r = a.failed(fmt.Errorf("panic: %v", v))
 		}
 	}()
+	// A schedule that cannot go on is to say so before the run, not when it is done.
+	if err := a.plan(); err != nil {
+		return a.failed(err).unrun()
+	}
 	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
 	defer cancel()
 	err := a.handler.run(ctx, a.d)

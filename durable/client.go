@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -19,13 +20,15 @@ type Client struct {
 }
 
 // New returns a Client for the tasks in a store, which stays the caller's to close. New
-// does not use the store: [Client.Check] does. It panics if st is nil.
+// does not use the store: [Client.Check] does. It panics if st is
+// nil, as a pointer in the interface too, and if an option is nil.
 func New(st store.Store, opts ...Option) *Client {
-	if st == nil {
+	if v := reflect.ValueOf(st); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("durable: New with a nil Store")
 	}
 	config := config{log: slog.Default()}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil("New", i, o)
 		o.apply(&config)
 	}
 	return &Client{store: st, log: config.log, lanes: lanes{client: newName()}}

@@ -36,6 +36,12 @@ var (
 	// shuts down and has waited long enough: the task is handed back, and the attempt
 	// does not count. errors.Is finds package timer's ErrClosed in it.
 	ErrClosed = closed.New("durable: the worker is closed")
+	// ErrNotHandedBack is returned by [Worker.Run] if it has ended with attempts of
+	// which the store has not confirmed how they ended, since it did not answer.
+	// Those tasks come again when their leases have run out, unless the report has
+	// arrived all the same. So does what an unanswered claim was given, of which
+	// nobody knows.
+	ErrNotHandedBack = errors.New("durable: the worker has ended without an answer to its last reports")
 	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context that was
 	// cancelled because the worker could not prolong its lease: another worker may
 	// run the task by now.
@@ -77,7 +83,7 @@ type UnknownError struct {
 	again func(context.Context) ([]Outcome, error)
 }
 
-func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + e.Err.Error() }
+func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + text(e.Err) }
 func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 
 // Again sends the same command once more. If it has been carried out it is not carried
@@ -88,4 +94,9 @@ func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 // is no answer again the error is another UnknownError.
 //
 // The store keeps the answers for a day. It may be used by several goroutines.
-func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) { return e.again(ctx) }
+func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {
+	if e.again == nil { // not made by this package
+		return nil, e
+	}
+	return e.again(ctx)
+}

@@ -64,6 +64,9 @@ func (f *faulty) Check(ctx context.Context) (store.Health, error) {
 	if f.checks.Add(-1) >= 0 {
 		return store.Health{}, errFault
 	}
+	if err := f.arrives(ctx); err != nil {
+		return store.Health{}, err
+	}
 	return f.Store.Check(ctx)
 }
 

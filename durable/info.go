@@ -32,7 +32,7 @@ type Info struct {
 
 // A Failure is how an attempt ended.
 type Failure struct {
-	Attempt int
+	Attempt int       // from 1; 0 if the run failed before its handler was called first
 	Time    time.Time // by the store's clock
 	Error   string    // its first 400 bytes
 }

@@ -52,6 +52,7 @@ func (l *loop) renewals(now time.Time) []*attempt {
 			// It does not return although its time is long up. What it holds goes to
 			// another worker as soon as the lease has run out.
 			l.held.remove(a)
+			l.settled(a)
 			l.w.client.log.Error("durable: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printable(a.task.Key))
 		} else {
@@ -62,10 +63,20 @@ func (l *loop) renewals(now time.Time) []*attempt {
 	return out
 }
 
+// settled says that the attempt's lease is not the Worker's any more.
+func (l *loop) settled(a *attempt) {
+	if a.open {
+		a.open = false
+		l.open--
+	}
+}
+
 // start starts an attempt whose lease was given after sent.
 func (l *loop) start(a *attempt, now store.Time, sent time.Time) {
 	w := l.w
 	l.held.add(a, sent)
+	a.open = true
+	l.open++
 	a.begin()
 	early := a.prepare(now)
 	left := l.untilCut(sent)

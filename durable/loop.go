@@ -47,6 +47,7 @@ type loop struct {
 	retryAt time.Time // no command before it; zero after a success
 	flushed time.Time // when a loop that closes gives up
 	lost    bool      // the store was closed
+	open    int       // attempts whose leases the store may still have
 	// noPlace is since when a claim waits for a place; zero if none does.
 	noPlace time.Time
 }

@@ -95,6 +95,14 @@ func TestOnce_AWorkerLosesAnswers(t *testing.T) {
 	})
 }
 
+// An UnknownError that somebody else has made, for a test of theirs, has nothing to ask.
+func TestAgain_OfAnErrorThatIsMadeByHand(t *testing.T) {
+	e := &durable.UnknownError{}
+	_, err := e.Again(ctx)
+	require.Equal(t, e, err)
+	require.EqualError(t, e, "durable: it is not known whether the command was carried out: (no error)")
+}
+
 // The context ends the call. Whether it was carried out is known where it is, and what
 // has a deadline is not carried out after it.
 func TestOnce_TheContextEndsTheCall(t *testing.T) {

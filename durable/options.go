@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/tickless/tickless/durable/store"
@@ -25,12 +26,34 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.log = l })
 }
 
-// A ScheduleOption changes what [Client.Schedule] does.
-type ScheduleOption interface{ applySchedule(*store.Keep) }
+// notNil panics if an option of the function is nil.
+func notNil(function string, i int, option any) {
+	if option == nil {
+		panic(fmt.Sprintf("durable: %s: option %d is nil", function, i+1))
+	}
+}
+
+// A ScheduleOption changes what [Client.Schedule] does. OnlyNew, OnlyEarlier and
+// OnlyLater exclude one another: a call with two of them fails with [ErrInvalid].
+// A nil option panics.
+type ScheduleOption interface{ keep() store.Keep }
 
 type scheduleOption store.Keep
 
-func (o scheduleOption) applySchedule(k *store.Keep) { *k = store.Keep(o) }
+func (o scheduleOption) keep() store.Keep { return store.Keep(o) }
+
+// scheduling returns the command that the options of a method ask for.
+func scheduling(method string, opts []ScheduleOption) (store.Command, error) {
+	c := store.Command{Op: store.Schedule}
+	for i, o := range opts {
+		notNil(method, i, o)
+		if c.Keep != store.KeepNone && c.Keep != o.keep() {
+			return c, invalid("OnlyNew, OnlyEarlier and OnlyLater exclude one another, use one of them")
+		}
+		c.Keep = o.keep()
+	}
+	return c, nil
+}
 
 // OnlyNew leaves a task that the key has already, pending, running or dead, as
 // it is: the outcome is then Kept.

@@ -23,13 +23,7 @@ func (r *report) stored() store.Report {
 }
 
 // done is the report of a run that went well.
-func (a *attempt) done() *report {
-	next, err := a.following()
-	if err != nil {
-		return a.failed(err)
-	}
-	return &report{a: a, end: store.Done, next: next}
-}
+func (a *attempt) done() *report { return &report{a: a, end: store.Done, next: a.after} }
 
 // failed is the report of an attempt that failed.
 func (a *attempt) failed(err error) *report {
@@ -43,8 +37,10 @@ func (a *attempt) failed(err error) *report {
 		r.end, r.next = store.HandBack, delay(back.After)
 	case dead || a.d.Attempt >= a.d.MaxAttempts:
 		r.end = store.Failed
-		// A schedule that panics or is unknown makes the task itself the dead letter.
-		r.next, _ = a.following()
+		if !a.planned {
+			_ = a.plan() // without a next time the task itself is the dead letter
+		}
+		r.next = a.after
 	case errors.As(err, &after):
 		r.end, r.next = store.Retry, delay(after.After)
 	default:
@@ -86,49 +82,72 @@ func (a *attempt) left(now store.Time) *report {
 	return &report{a: a, end: store.HandBack, next: store.After(d/2 + rand.N(d/2))}
 }
 
-// following returns when the run after this one is due, or nothing if there is none.
-func (a *attempt) following() (next store.When, err error) {
-	defer func() {
-		if v := recover(); v != nil { // in a Schedule
-			next, err = store.When{}, NoRetry(fmt.Errorf("durable: panic in the schedule %q: %v", a.task.Schedule, v))
-		}
-	}()
-	at, ok := a.after(a.due)
-	if !ok {
-		return store.When{}, nil
+// unrun says of a failure for good that its attempt does not count: the handler was
+// not called.
+func (r *report) unrun() *report {
+	if r.end == store.Failed {
+		r.end = store.Dropped
 	}
-	return store.At(at), nil
+	return r
 }
 
-// after returns when the run is due that follows one which was due at a time.
-func (a *attempt) after(due store.Time) (store.Time, bool) {
+// plan finds out when the run after this one is due.
+func (a *attempt) plan() error {
+	at, ok, err := a.following()
+	if err == nil && ok {
+		a.after = store.At(at)
+	}
+	a.planned = err == nil
+	return err
+}
+
+// minStep is the least time between two runs of a task that repeats.
+const minStep = time.Millisecond
+
+// following returns when the run after this one is due, or false if there is none. An
+// error is of a schedule: one that panics may do better another time.
+func (a *attempt) following() (at store.Time, ok bool, err error) {
 	switch {
 	case a.task.Every > 0:
-		return due.Add(a.task.Every), true
+		return a.due.Add(a.task.Every), true, nil
 	case a.task.Schedule == "":
-		return 0, false
+		return 0, false, nil
 	}
-	next := a.loop.w.config.schedules[a.task.Schedule].Next(due.Std())
-	if next.IsZero() {
-		return 0, false
+	defer func() {
+		if v := recover(); v != nil {
+			at, ok, err = 0, false, fmt.Errorf("durable: panic in the schedule %q: %v", a.task.Schedule, v)
+		}
+	}()
+	schedule := a.loop.w.config.schedules[a.task.Schedule]
+	if schedule == nil {
+		return 0, false, nil
 	}
-	// One that does not go on would never end.
-	return min(max(store.TimeOf(next), due+1), store.Farthest), true
+	this := a.due.Std()
+	next := schedule.Next(this)
+	switch {
+	case next.IsZero():
+		return 0, false, nil
+	case !next.After(this):
+		return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not go on: after %s comes %s",
+			a.task.Schedule, this.UTC().Format(time.RFC3339Nano), next.UTC().Format(time.RFC3339Nano)))
+	}
+	return max(store.TimeOf(next), a.due.Add(minStep)), true, nil
 }
 
 // skip makes the latest run of a repeating task, of those that are due, this one.
-func (a *attempt) skip(now store.Time) {
+func (a *attempt) skip(now store.Time) error {
 	if a.task.Every > 0 {
 		every := store.Time(a.task.Every.Microseconds())
 		a.due += max(0, now-a.due) / every * every
-		return
+		return nil
 	}
 	// A schedule that was missed for years by the second may take several claims.
 	for range 100_000 {
-		next, ok := a.after(a.due)
-		if !ok || next > now {
-			return
+		next, ok, err := a.following()
+		if err != nil || !ok || next > now {
+			return err
 		}
 		a.due = next
 	}
+	return nil
 }

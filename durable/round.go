@@ -108,6 +108,7 @@ func (l *loop) ask(r *round, now time.Time) {
 func (l *loop) accepted(r *round, a *store.Answer) {
 	n := &l.w.n
 	for i, x := range r.reports {
+		l.settled(x.a)
 		switch {
 		case !a.Accepted[i]:
 			n.lost.Add(1)
@@ -117,7 +118,7 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 			n.released.Add(1)
 		default:
 			n.failed.Add(1)
-			if x.end == store.Failed {
+			if x.end != store.Retry {
 				n.died.Add(1)
 				l.w.client.log.Warn("durable: a task has become a dead letter", "handler", x.a.task.Handler,
 					"key", printable(x.a.task.Key), "attempt", x.a.d.Attempt, "error", x.text)
@@ -136,6 +137,7 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 		l.held.remove(a)
 		switch answer.Leases[i] {
 		case store.Lost:
+			l.settled(a)
 			a.cancel(ErrLeaseLost)
 			continue
 		case store.HeldStopping:
@@ -180,7 +182,6 @@ func (l *loop) leave() {
 	l.timer.Stop()
 	if r := l.unsure; r != nil {
 		l.slots.put(r.places)
-		l.w.complain(errUnsent)
 		return
 	}
 	ctx, cancel := context.WithTimeout(l.w.commands, time.Second)

@@ -27,14 +27,6 @@ func (x *Item) item() (store.Item, error) {
 	return store.Item{ID: t.Key, When: when, Task: task}, err
 }
 
-func scheduling(opts []ScheduleOption) store.Command {
-	c := store.Command{Op: store.Schedule}
-	for _, o := range opts {
-		o.applySchedule(&c.Keep)
-	}
-	return c
-}
-
 // Schedule puts a task into the store, to run at the time w. If its key has a
 // task already, that is replaced, unless an option says otherwise: the outcome
 // is Created, Replaced, Kept or, if the task is running, Following.
@@ -44,11 +36,15 @@ func scheduling(opts []ScheduleOption) store.Command {
 // and there is no answer the error is an [UnknownError], and the task may be
 // scheduled, but not after the context's deadline.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
+	command, err := scheduling("Schedule", opts)
+	if err != nil {
+		return Unknown, err
+	}
 	item, err := (&Item{t, w}).item()
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, scheduling(opts), item)
+	return c.one(ctx, command, item)
 }
 
 // ScheduleBatch schedules many tasks at the cost of few, and returns an outcome
@@ -58,7 +54,11 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 // the outcome of tasks that were not scheduled, or of which that is not known, is
 // Unknown; the error is an [UnknownError] if there are any of the second kind.
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-	x := c.newCommand(ctx, scheduling(opts), len(items))
+	command, err := scheduling("ScheduleBatch", opts)
+	if err != nil {
+		return nil, err
+	}
+	x := c.newCommand(ctx, command, len(items))
 	for i := range items {
 		item, err := items[i].item()
 		if err != nil {

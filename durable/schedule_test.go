@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -178,6 +179,18 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 			t.Fatalf("something was sent: %+v, %v", info, err)
 		}
 
+		for _, opts := range [][]durable.ScheduleOption{
+			{durable.OnlyEarlier(), durable.OnlyLater()},
+			{durable.OnlyNew(), durable.OnlyLater()},
+			{durable.OnlyEarlier(), durable.OnlyNew()},
+		} {
+			_, err := c.Schedule(ctx, good, hour, opts...)
+			require.ErrorIs(t, err, durable.ErrInvalid)
+			require.ErrorContains(t, err, "exclude one another")
+			_, err = c.ScheduleBatch(ctx, []durable.Item{{Task: good, When: hour}}, opts...)
+			require.ErrorIs(t, err, durable.ErrInvalid)
+		}
+
 		_, err := c.Cancel(ctx, "")
 		require.ErrorIs(t, err, durable.ErrInvalid)
 		_, err = c.Reschedule(ctx, "k", durable.After(-1))
@@ -192,4 +205,25 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, largest.Body, info.Task.Body)
 	})
+}
+
+// What is nil is refused where it is given, and by name.
+func TestNew_RefusesWhatIsNil(t *testing.T) {
+	mem := memstore.New()
+	c := durable.New(mem)
+	task, at := durable.Task{Key: "k", Handler: "h"}, durable.After(0)
+	run := func(context.Context, durable.Delivery) error { return nil }
+	for want, f := range map[string]func(){
+		"durable: New with a nil Store":                        func() { durable.New(nil) },
+		"durable: New with a nil Store ":                       func() { durable.New((*memstore.Store)(nil)) },
+		"durable: New: option 2 is nil":                        func() { durable.New(mem, quiet, nil) },
+		"durable: NewWorker with a nil Client":                 func() { durable.NewWorker(nil) },
+		"durable: NewWorker: option 1 is nil":                  func() { durable.NewWorker(c, nil) },
+		"durable: Handle: option 1 is nil":                     func() { durable.NewWorker(c).Handle("h", run, nil) },
+		"durable: Schedule: option 1 is nil":                   func() { _, _ = c.Schedule(ctx, task, at, nil) },
+		"durable: ScheduleBatch: option 1 is nil":              func() { _, _ = c.ScheduleBatch(ctx, nil, nil) },
+		"durable: WithSchedule with no name or a nil Schedule": func() { durable.WithSchedule("s", nil) },
+	} {
+		require.PanicsWithValue(t, strings.TrimRight(want, " "), f, want)
+	}
 }

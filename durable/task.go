@@ -43,7 +43,8 @@ type Task struct {
 	Every time.Duration
 	// Schedule makes the task repeat too: it names a schedule that the workers
 	// know, see [WithSchedule], which gives the next run's time. The task is over
-	// when that is the zero time. Only one of Every and Schedule may be set.
+	// when that is the zero time, and a dead letter if it is not after the last. Only
+	// one of Every and Schedule may be set.
 	Schedule string
 
 	// Missed says what is done about a run that comes late because no worker was
@@ -63,8 +64,8 @@ const (
 	// as of the latest of them. For other tasks it is FireMissed.
 	LatestMissed
 	// DeadMissed makes a dead letter of a run whose first attempt would begin
-	// more than [Task.MissedAfter] late. A repeating task goes on with the run
-	// after it.
+	// more than [Task.MissedAfter] late; it has had no attempts. A repeating task
+	// goes on with the run after it.
 	DeadMissed
 )
 

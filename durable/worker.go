@@ -60,14 +60,15 @@ type currentRun struct {
 	// any more, and done when it has ended.
 	stop, abort, done chan struct{}
 	abortOnce         sync.Once
+	err               error // what Run returns; set before done is closed
 }
 
 func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
 
 var errRunning = errors.New("durable: the Worker is running")
 
-// NewWorker returns a Worker for the client's store. It panics if an option is
-// out of its range.
+// NewWorker returns a Worker for the client's store. It panics if c or an option is
+// nil, or an option out of its range.
 func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	if c == nil {
 		panic("durable: NewWorker with a nil Client")
@@ -93,7 +94,7 @@ func (w *Worker) now() time.Time { return w.clock.Now() }
 
 // Handle has the Worker run h for tasks whose Handler is name. It leaves tasks whose
 // handler or schedule it does not have to others. Handle panics if name is empty or
-// taken, if h is nil, and after Run.
+// taken, if h or an option is nil, and after Run.
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +107,8 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 		panic("durable: Handle after Run")
 	}
 	x := &handler{name: name, run: h, handlerConfig: w.config.handler}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil("Handle", i, o)
 		o.applyHandler(&x.handlerConfig)
 	}
 	w.handlers[name] = x
@@ -116,7 +118,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // Run runs tasks until the context is cancelled or Shutdown or Close is called, and then
 // shuts down by itself: it returns when every handler has returned, or after the
 // time of [WithShutdownTimeout], with what the handlers had handed back to the
-// store. It returns nil then.
+// store. It returns nil then, or [ErrNotHandedBack] if the store does not answer.
 //
 // It returns an error at once if [Client.Check] has one that does not pass by
 // itself: [ErrSchema], [ErrUnsafe]. A store that does not answer, during a failover for
@@ -125,7 +127,7 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 //
 // After Run has returned it may be called again, but not at the same time, and not
 // after Shutdown or Close: then it returns [ErrClosed].
-func (w *Worker) Run(ctx context.Context) error {
+func (w *Worker) Run(ctx context.Context) (err error) {
 	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{})}
 	if err := w.enroll(r); err != nil {
 		return err
@@ -134,6 +136,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.mu.Lock()
 		w.current = nil
 		w.mu.Unlock()
+		r.err = err
 		close(r.done)
 	}()
 	if ready, err := w.connect(ctx, r); !ready {
@@ -170,26 +173,37 @@ func (w *Worker) Run(ctx context.Context) error {
 	}()
 	select {
 	case <-closed:
-		return nil
 	case <-r.abort:
+		select {
+		case <-closed:
+		case <-time.After(lastReports):
+			// The store does not answer.
+			end()
+			w.enter(abandoned)
+			<-closed
+		}
 	}
-	select {
-	case <-closed:
-	case <-time.After(lastReports):
-		// The store does not answer. The leases run out.
-		w.complain(errUnsent)
-		end()
-		w.enter(abandoned)
-		<-closed
+	return w.unsettled()
+}
+
+// unsettled returns an error if there are attempts of which the store has not confirmed
+// how they ended. The loops have ended.
+func (w *Worker) unsettled() error {
+	n := 0
+	for _, l := range w.loops {
+		n += l.open
 	}
-	return nil
+	if n == 0 {
+		return nil
+	}
+	w.client.log.Error("durable: the worker ends without an answer to its last reports; "+
+		"what they were about may come again when the leases have run out", "attempts", n)
+	return fmt.Errorf("%w: %d attempts", ErrNotHandedBack, n)
 }
 
 // lastReports is how long Run waits for commands under way when it is not to wait for
 // handlers any more.
 const lastReports = time.Second
-
-var errUnsent = errors.New("durable: shut down with reports that could not be sent")
 
 // enroll makes r the Run that there is.
 func (w *Worker) enroll(r *currentRun) error {
@@ -246,6 +260,16 @@ func (w *Worker) finish(r *currentRun) {
 // connect waits for a store that can be worked with. It returns false if there is
 // none, with the error that says why, or without one if the run is over before.
 func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err error) {
+	// Nothing has been claimed yet that Shutdown would have to wait for.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
 		health, err := w.client.Check(ctx)
 		switch {
@@ -260,12 +284,8 @@ func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err er
 			return false, err
 		}
 		w.complain(err)
-		select {
-		case <-ctx.Done():
+		if sleep(ctx, pause) != nil {
 			return false, nil
-		case <-r.stop:
-			return false, nil
-		case <-time.After(pause):
 		}
 	}
 }
@@ -290,8 +310,10 @@ func (w *Worker) Close() {
 // Shutdown ends Run: no more tasks are started, and those that were claimed but
 // not started are handed back. It waits for handlers that are under way until
 // ctx is done; then it does what [Worker.Close] does, waits until Run has ended, and
-// returns the context's error. Shutdown returns nil if every handler has returned. It
-// may be called more than once. It is for good: Run returns [ErrClosed] afterwards.
+// returns the context's error. That takes up to half a second if handlers do not heed
+// their contexts, and a second more if the store does not answer. If every handler has
+// returned before, Shutdown returns what Run does: nil or [ErrNotHandedBack]. It may be
+// called more than once. It is for good: Run returns [ErrClosed] afterwards.
 func (w *Worker) Shutdown(ctx context.Context) error {
 	r := w.stop()
 	if r == nil {
@@ -299,7 +321,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	}
 	select {
 	case <-r.done:
-		return nil
+		return r.err
 	case <-ctx.Done():
 		r.dontWait()
 		<-r.done

@@ -63,6 +63,22 @@ func TestRun_WaitsForTheStore(t *testing.T) {
 	})
 }
 
+// A Run that has not reached the store yet has nothing that Shutdown could wait for.
+func TestShutdown_OfARunThatBegins(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		f.frozen.Store(true)
+		w := durable.NewWorker(durable.New(f, quiet))
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		synctest.Wait()
+		begin := time.Now()
+		require.NoError(t, w.Shutdown(ctx))
+		require.NoError(t, <-done)
+		require.Zero(t, time.Since(begin))
+	})
+}
+
 // unfit is a store that will not do.
 type unfit struct {
 	store.Store
@@ -109,7 +125,7 @@ func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 		begin := time.Now()
 		require.ErrorIs(t, w.Shutdown(short), context.DeadlineExceeded)
 		require.Less(t, time.Since(begin), 5*time.Second)
-		require.NoError(t, <-done)
+		require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
 		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
 		require.ErrorIs(t, w.Run(ctx), timer.ErrClosed)
 	})
@@ -127,7 +143,8 @@ func TestWorker_OnAStoreThatWasClosed(t *testing.T) {
 			<-release
 			return nil
 		})
-		start(t, w)
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
 		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
 		ds.next(t)
 		require.NoError(t, mem.Close())
@@ -137,6 +154,8 @@ func TestWorker_OnAStoreThatWasClosed(t *testing.T) {
 		close(release)
 		time.Sleep(time.Minute)
 		require.NotZero(t, w.Stats().Errors)
+		require.ErrorIs(t, w.Shutdown(ctx), durable.ErrNotHandedBack)
+		require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
 	})
 }
 

@@ -102,11 +102,19 @@ func WithUnsafe() WorkerOption {
 
 // WithSchedule tells the Worker a schedule for tasks that name it in
 // [Task.Schedule], such as one of robfig/cron. Every worker of the queue should
-// know the same. It panics if the name is empty or taken, or s is nil.
+// know the same. Its Next is called before each attempt, with the time at which the
+// run was due, by several goroutines. Runs are at least a millisecond apart: what
+// Next returns is moved to that. If it returns a time that is not after the one it
+// was given, the task becomes a dead letter, and its handler is not called. It panics
+// if the name is empty or taken, or s is nil.
 func WithSchedule(name string, s timer.Schedule) WorkerOption {
-	positive("WithSchedule", name != "" && s != nil, name)
+	if name == "" || s == nil {
+		panic("durable: WithSchedule with no name or a nil Schedule")
+	}
 	return workerOption(func(c *workerConfig) {
-		positive("WithSchedule", c.schedules[name] == nil, name)
+		if c.schedules[name] != nil {
+			panic(fmt.Sprintf("durable: WithSchedule: there is a schedule %q already", name))
+		}
 		if c.schedules == nil {
 			c.schedules = make(map[string]timer.Schedule)
 		}
@@ -153,7 +161,8 @@ func newWorkerConfig(opts []WorkerOption) workerConfig {
 			timeout:  DefaultTimeout,
 		},
 	}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil("NewWorker", i, o)
 		o.applyWorker(&c)
 	}
 	return c

@@ -593,6 +593,8 @@ func TestWorker_MissedRuns(t *testing.T) {
 			require.NoError(t, err)
 			died[d.Task.Key] += d.Runs
 			require.Contains(t, d.Failures[0].Error, "missed")
+			require.Zero(t, d.Attempts, "the handler was not called")
+			require.Zero(t, d.Failures[0].Attempt)
 			require.Zero(t, d.Task.Every, "a dead run does not repeat when it is requeued")
 		}
 		require.Equal(t, map[string]int{"dead": 9, "once": 1}, died)
@@ -880,5 +882,65 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 		w = durable.NewWorker(c)
 		require.NoError(t, w.Shutdown(ctx), "before Run")
 		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
+	})
+}
+
+// next is a schedule.
+type next func(time.Time) time.Time
+
+func (f next) Next(t time.Time) time.Time { return f(t) }
+
+// A schedule that does not go on does not keep the workers busy.
+func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		calls := make(chan string, 100_000)
+		step := func(d time.Duration) next { return func(t time.Time) time.Time { return t.Add(d) } }
+		w := durable.NewWorker(c,
+			durable.WithSchedule("stays", step(0)),
+			durable.WithSchedule("goes back", step(-time.Hour)),
+			durable.WithSchedule("panics", next(func(time.Time) time.Time { panic("no") })),
+			durable.WithSchedule("creeps", step(1)))
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			calls <- d.Key
+			return nil
+		})
+		late := time.Now().Add(-time.Minute)
+		for _, name := range []string{"stays", "goes back"} {
+			schedule(t, c, durable.Task{Key: name, Schedule: name}, durable.After(0))
+			schedule(t, c, durable.Task{Key: name + ", latest", Schedule: name, Missed: durable.LatestMissed}, durable.At(late))
+			schedule(t, c, durable.Task{Key: name + ", dead", Schedule: name, Missed: durable.DeadMissed}, durable.At(late))
+		}
+		schedule(t, c, durable.Task{Key: "panics", Schedule: "panics", MaxAttempts: 1}, durable.After(0))
+		start(t, w)
+		require.Eventually(t, func() bool {
+			st, err := c.Stats(ctx)
+			return err == nil && st.Dead == 7
+		}, soon, time.Millisecond)
+		require.Empty(t, calls, "nothing was run")
+		for d, err := range c.DeadLetters(ctx) {
+			require.NoError(t, err)
+			require.Zero(t, d.Attempts)
+			want := "does not go on: after "
+			switch {
+			case d.Task.Key == "panics":
+				want = "panic in the schedule"
+			case d.Task.Missed == durable.DeadMissed:
+				want = "missed"
+			}
+			require.Contains(t, d.Failures[0].Error, want)
+		}
+
+		// One that goes on by less than a millisecond has it run each millisecond.
+		begin := time.Now()
+		schedule(t, c, durable.Task{Key: "creeps", Schedule: "creeps"}, durable.At(begin))
+		for range 50 {
+			require.Equal(t, "creeps", receive(t, calls))
+		}
+		info, err := c.Get(ctx, "creeps")
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, info.Due.Sub(begin), 49*time.Millisecond)
+		_, err = c.Cancel(ctx, "creeps")
+		require.NoError(t, err)
 	})
 }

@@ -25,7 +25,7 @@ type Caller struct {
 	hosts  hosts
 }
 
-// New returns a Caller. It panics if an option is out of its range.
+// New returns a Caller. It panics if an option is nil or out of its range.
 func New(opts ...Option) *Caller {
 	c := &Caller{config: config{
 		perHost:     DefaultPerHost,
@@ -34,7 +34,10 @@ func New(opts ...Option) *Caller {
 		maxRetry:    DefaultMaxRetryAfter,
 		judge:       Judge,
 	}}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("callback: New: option %d is nil", i+1))
+		}
 		o.apply(&c.config)
 	}
 	c.hosts = hosts{limit: c.perHost, m: make(map[string]*host)}
@@ -72,7 +75,7 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	if err != nil {
 		return durable.NoRetry(err)
 	}
-	u, err := r.url()
+	u, err := r.check()
 	if err != nil {
 		return durable.NoRetry(err)
 	}
@@ -139,9 +142,6 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 	h := req.Header
 	h.Set("User-Agent", "Tickless")
 	for k, v := range r.Headers {
-		if err := checkHeader(k, v); err != nil {
-			return nil, err
-		}
 		if strings.EqualFold(k, "Host") {
 			req.Host = v
 			continue

@@ -70,5 +70,9 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 // spread adds up to a tenth to a delay, at least a little, so that tasks that were
 // put off together do not all come back at one moment. None comes before it.
 func spread(d time.Duration) time.Duration {
+	d = min(d, maxAfter)
 	return d + rand.N(d/10+10*time.Millisecond)
 }
+
+// maxAfter leaves a Duration room for a tenth more.
+const maxAfter = 100 * 365 * 24 * time.Hour

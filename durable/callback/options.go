@@ -68,8 +68,11 @@ func WithMaxResponse(n int64) Option {
 	return option(func(c *config) { c.maxResponse = n })
 }
 
-// WithMaxRetryAfter sets how long a receiver's Retry-After may put a task off at
-// most. The default is [DefaultMaxRetryAfter]. It panics if d is not positive.
+// WithMaxRetryAfter sets what a receiver's Retry-After counts at most: one that asks
+// for more is called after d. A task never comes before that time, and up to a tenth
+// of it and 10 ms later, so that those which were put off together do not come back
+// at one moment. The default is [DefaultMaxRetryAfter]. It panics if d is not
+// positive.
 func WithMaxRetryAfter(d time.Duration) Option {
 	positive("WithMaxRetryAfter", d)
 	return option(func(c *config) { c.maxRetry = d })

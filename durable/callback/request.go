@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -26,13 +27,14 @@ func invalid(format string, args ...any) error {
 
 // A Request is what is sent when a task is due.
 type Request struct {
-	URL     string            // http or https, with a host
-	Method  string            // POST if it is empty
+	URL     string            // http or https, with a host; escaped, so without blanks
+	Method  string            // POST if it is empty; not CONNECT
 	Headers map[string]string // Host is the request's host; those of the package doc are refused
 	Body    []byte
 }
 
-// wire is a Request as a task's body has it. A body that is text stays readable.
+// wire is a Request as a task's body has it. A body that is text stays readable,
+// unless the task is too large so.
 type wire struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"`
@@ -42,18 +44,13 @@ type wire struct {
 }
 
 // Task returns a task with the key that sends the request, to be scheduled as it
-// is or with its other fields set. The error is [ErrInvalid].
+// is or with its other fields set. The error is [ErrInvalid] for a request that can
+// never be sent, and for one that takes more than [durable.MaxTask] bytes as it
+// is stored, which is JSON: there a body that is no text, or has very much to
+// escape, is a third longer.
 func (r Request) Task(key string) (durable.Task, error) {
-	if _, err := r.url(); err != nil {
+	if _, err := r.check(); err != nil {
 		return durable.Task{}, err
-	}
-	if r.Method != "" && !token(r.Method) {
-		return durable.Task{}, invalid("the method %q", r.Method)
-	}
-	for k, v := range r.Headers {
-		if err := checkHeader(k, v); err != nil {
-			return durable.Task{}, err
-		}
 	}
 	w := wire{URL: r.URL, Method: r.Method, Headers: r.Headers}
 	if utf8.Valid(r.Body) {
@@ -61,13 +58,27 @@ func (r Request) Task(key string) (durable.Task, error) {
 	} else {
 		w.Bytes = r.Body
 	}
+	const most = durable.MaxTask - len(Name)
+	body, err := encode(w)
+	if err == nil && len(key)+len(body) > most && w.Body != "" {
+		w.Body, w.Bytes = "", r.Body
+		body, err = encode(w)
+	}
+	switch {
+	case err != nil:
+		return durable.Task{}, invalid("%v", err)
+	case len(key)+len(body) > most:
+		return durable.Task{}, invalid("it takes %d bytes as it is stored, with the key, more than %d", len(key)+len(body), most)
+	}
+	return durable.Task{Key: key, Handler: Name, Body: body}, nil
+}
+
+func encode(w wire) ([]byte, error) {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(w); err != nil {
-		return durable.Task{}, invalid("%v", err)
-	}
-	return durable.Task{Key: key, Handler: Name, Body: bytes.TrimSpace(body.Bytes())}, nil
+	err := enc.Encode(w)
+	return bytes.TrimSpace(body.Bytes()), err
 }
 
 // Parse is the reverse of [Request.Task]: it returns what a task's body asks for.
@@ -86,6 +97,44 @@ func Parse(body []byte) (Request, error) {
 	return r, nil
 }
 
+// check returns the URL, or an error if the request can never be sent.
+func (r Request) check() (*url.URL, error) {
+	u, err := r.url()
+	if err != nil {
+		return nil, err
+	}
+	if r.Method != "" && !token(r.Method) || r.Method == http.MethodConnect {
+		return nil, invalid("the method %q", r.Method)
+	}
+	seen := make(map[string]bool, len(r.Headers))
+	for k, v := range r.Headers {
+		if err := checkHeader(k, v); err != nil {
+			return nil, err
+		}
+		name := textproto.CanonicalMIMEHeaderKey(k)
+		if seen[name] {
+			return nil, invalid("the header %s is there more than once", name)
+		}
+		seen[name] = true
+	}
+	// What net/http makes of the URL and the host, and a server of that.
+	req := http.Request{URL: u, Host: r.host()}
+	if host, _, err := arrival(&req); err != nil || host == "" {
+		return nil, invalid("the URL %q, or its host, cannot be sent: it has to be escaped", shown(u))
+	}
+	return u, nil
+}
+
+// host returns the request's host if the headers have one.
+func (r Request) host() string {
+	for k, v := range r.Headers {
+		if strings.EqualFold(k, "Host") {
+			return v
+		}
+	}
+	return ""
+}
+
 func (r Request) url() (*url.URL, error) {
 	u, err := url.Parse(r.URL)
 	switch {
@@ -95,8 +144,20 @@ func (r Request) url() (*url.URL, error) {
 		return nil, invalid("the URL %q is neither http nor https", u.Redacted())
 	case u.Hostname() == "":
 		return nil, invalid("the URL %q has no host", u.Redacted())
+	case !portOK(u):
+		return nil, invalid("the URL %q has a port that is not from 1 to 65535", u.Redacted())
+	case !utf8.ValidString(r.URL):
+		return nil, invalid("the URL %q is not UTF-8", u.Redacted())
 	}
 	return u, nil
+}
+
+func portOK(u *url.URL) bool {
+	if u.Port() == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
 }
 
 // own are the headers that the handler or HTTP itself sets.
@@ -118,8 +179,17 @@ func checkHeader(name, value string) error {
 		return invalid("the header %s is not the task's to set", name)
 	case strings.ContainsFunc(value, bad):
 		return invalid("the value of the header %s contains a control character", name)
+	case !utf8.ValidString(value):
+		return invalid("the value of the header %s is not UTF-8", name)
+	case strings.EqualFold(name, "Host") && !isHost(value):
+		return invalid("the header Host is %q, not a name or an address, with a port or without", value)
 	}
 	return nil
+}
+
+func isHost(s string) bool {
+	u, err := url.Parse("//" + s + "/")
+	return err == nil && u.Host == s && u.Hostname() != "" && portOK(u)
 }
 
 // token reports whether s is a token as RFC 9110 has it.

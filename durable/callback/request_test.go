@@ -1,10 +1,15 @@
 package callback
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"math"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/durable"
@@ -25,6 +30,24 @@ func TestRequest_RefusesWhatCannotBeSent(t *testing.T) {
 		{URL: "http://a.example", Headers: map[string]string{"idempotency-key": "x"}},
 		{URL: "http://a.example", Headers: map[string]string{"tickless-signature": "x"}},
 		{URL: "http://a.example", Headers: map[string]string{"Content-Length": "1"}},
+		{URL: "http://a.example/?a b"},
+		{URL: "http://a.example/?a\xff"},
+		{URL: "http://a.example:99999/"},
+		{URL: "http://a.example:0/"},
+		{URL: "http://xn--a\u00e4/"},
+		{URL: "http://a.example", Method: "CONNECT"},
+		{URL: "http://a.example", Headers: map[string]string{"X-A": "1", "x-a": "2"}},
+		{URL: "http://a.example", Headers: map[string]string{"a": "\xff"}},
+		{URL: "http://a.example", Headers: map[string]string{"Host": ""}},
+		{URL: "http://a.example", Headers: map[string]string{"Host": "a b"}},
+		{URL: "http://a.example", Headers: map[string]string{"host": "b.example/x"}},
+		{URL: "http://a.example", Headers: map[string]string{"Host": "http://b.example"}},
+		{URL: "http://a.example", Headers: map[string]string{"Host": "u@b.example"}},
+		{URL: "http://a.example", Headers: map[string]string{"Host": "b.example:99999"}},
+		{URL: "http://a.example", Headers: map[string]string{"Host": "b.example?x"}},
+		{URL: "http://a.example", Headers: map[string]string{"Host": ":80"}},
+		{URL: "http://a.example", Body: bytes.Repeat([]byte{0}, durable.MaxTask*3/4)},
+		{URL: "http://a.example", Body: bytes.Repeat([]byte{0xff}, durable.MaxTask*3/4)},
 	} {
 		_, err := r.Task("k")
 		require.ErrorIs(t, err, ErrInvalid, "%+v", r)
@@ -34,13 +57,56 @@ func TestRequest_RefusesWhatCannotBeSent(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
+// What Task accepts can be scheduled and arrives.
+func TestRequest_WhatIsUnusualArrives(t *testing.T) {
+	for _, r := range []Request{
+		{URL: "/?q=\u00e4&r=%20+", Headers: map[string]string{"Host": "b.example:8080"}},
+		{URL: "/\u00e4 b", Headers: map[string]string{"Host": "[2001:db8::1]"}},
+		{URL: "/", Method: "PURGE", Headers: map[string]string{"x-a": "\u00e4"}},
+		{URL: "/", Body: bytes.Repeat([]byte{0}, 46<<10)}, // six times as long with escapes
+		{URL: "/", Body: bytes.Repeat([]byte("\"\n"), 23<<10)},
+		{URL: "/", Body: bytes.Repeat([]byte{0xff}, 46<<10)},
+	} {
+		var got *http.Request
+		var body []byte
+		s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			body, _ = io.ReadAll(r.Body)
+			got = r.Clone(context.Background())
+		})
+		r.URL = s.URL + r.URL
+		task, err := r.Task("k")
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(task.Key)+len(task.Handler)+len(task.Body), durable.MaxTask)
+		require.NoError(t, call(t, newCaller(t, WithSecrets(newSecret)), r))
+		require.Equal(t, string(r.Body), string(body))
+		if r.host() != "" {
+			require.Equal(t, r.host(), got.Host)
+		}
+		_, err = Verify(with(got, body), DefaultTolerance, newSecret)
+		require.NoError(t, err)
+	}
+}
+
+// No task comes before the time of Retry-After, whatever is asked for and allowed.
+func TestSpread_IsNeverEarly(t *testing.T) {
+	for _, d := range []time.Duration{1, time.Millisecond, time.Second, time.Hour, 24 * time.Hour, maxAfter, math.MaxInt64} {
+		for range 100 {
+			got := spread(d)
+			d := min(d, maxAfter)
+			require.GreaterOrEqual(t, got, d)
+			require.Less(t, got, d+d/10+10*time.Millisecond)
+		}
+	}
+}
+
 // What others have put into the queue is looked at as well.
 func TestCaller_BrokenTasksAreDead(t *testing.T) {
 	c := New()
 	defer c.Close()
 	for _, body := range []string{
 		"", "x", `{"url":"file:///etc/passwd"}`, `{"url":"http://a.example","headers":{"tickless-token":"1"}}`,
-		`{"url":"http://a.example","method":"A B"}`,
+		`{"url":"http://a.example","method":"A B"}`, `{"url":"http://a.example/?a b"}`, `{"url":"http://a.example:99999"}`,
+		`{"url":"http://a.example","headers":{"a":"1","A":"2"}}`, `{"url":"http://a.example","headers":{"host":"a b"}}`,
 	} {
 		err := c.Handle(context.Background(), durable.Delivery{Body: []byte(body)})
 		require.True(t, isDead(err), "%s: %v", body, err)

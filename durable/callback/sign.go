@@ -106,7 +106,8 @@ func arrival(req *http.Request) (host, target string, err error) {
 //
 // What is signed is the method, the host, the path with the query, the time, the
 // body, and the headers Idempotency-Key, Tickless-Key, Tickless-Token and
-// Tickless-Due. Other headers are not, and neither is the scheme. A request that was
+// Tickless-Due, of each of which there may be one. Other headers are not, and
+// neither is the scheme. A request that was
 // recorded is refused at any other host or path, and after the tolerance; within
 // it, it can be sent to the same place again, which a receiver does not mind that
 // remembers the Idempotency-Key, or the largest Tickless-Token of each
@@ -133,6 +134,11 @@ func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][
 		}
 		r.Body.Close()
 		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	for _, name := range []string{headerSignature, headerIdempotency, headerKey, headerToken, headerDue} {
+		if n := len(r.Header.Values(name)); n > 1 {
+			return nil, fmt.Errorf("%w: the header %s is there %d times", ErrSignature, name, n)
+		}
 	}
 	var at string
 	var given [][]byte

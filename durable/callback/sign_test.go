@@ -51,6 +51,15 @@ func TestVerify(t *testing.T) {
 
 func TestVerify_Tampered(t *testing.T) {
 	r, body := record(t, WithSecrets(newSecret))
+	for _, name := range []string{"Tickless-Signature", "Idempotency-Key", "Tickless-Key", "Tickless-Token", "Tickless-Due"} {
+		for _, second := range []string{r.Header.Get(name), "other"} {
+			r := with(r, body)
+			r.Header.Add(name, second)
+			_, err := Verify(r, DefaultTolerance, newSecret)
+			require.ErrorIs(t, err, ErrSignature)
+			require.ErrorContains(t, err, name+" is there 2 times")
+		}
+	}
 	refused := func(change func(r *http.Request)) {
 		t.Helper()
 		r := with(r, body)

@@ -27,7 +27,10 @@ func (sh *shard) finish(r *store.Report, now store.Time) bool {
 	switch r.End {
 	case store.Done:
 		sh.repeats(t, r, now)
-	case store.Failed:
+	case store.Failed, store.Dropped:
+		if r.End == store.Dropped {
+			t.Attempts--
+		}
 		if r.Next.IsZero() {
 			sh.bury(t, now, r.Text)
 			break
@@ -39,7 +42,7 @@ func (sh *shard) finish(r *store.Report, now store.Time) bool {
 		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: now, Text: r.Text})
 		sh.wait(t, r.Next.From(now))
 	case store.HandBack:
-		t.Attempts--
+		t.Attempts-- // it does not count
 		at := r.Due
 		if !r.Next.IsZero() {
 			at = r.Next.From(now)

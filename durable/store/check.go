@@ -78,11 +78,11 @@ func (r *Round) Check(s *Stamp) error {
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		switch {
-		case x.End < Done || x.End > HandBack:
+		case x.End < Done || x.End > Dropped:
 			return invalid("task %q: there is no End of %d", x.ID, x.End)
 		case x.End == Retry && x.Next.IsZero():
 			return invalid("task %q: a retry without a time", x.ID)
-		case IsSingle(x.ID) && !x.Next.IsZero() && (x.End == Done || x.End == Failed):
+		case IsSingle(x.ID) && !x.Next.IsZero() && (x.End == Done || x.End == Failed || x.End == Dropped):
 			return invalid("task %q: a single run does not repeat", x.ID)
 		case !x.Next.IsZero() && !x.Next.inRange() || x.Due < 0 || x.Due > Farthest:
 			return invalid("task %q: the time %v or %v is out of range", x.ID, x.Next, x.Due)

@@ -53,6 +53,8 @@ const (
 	// HandBack: the attempt does not count. The task is due at Next, or else when it
 	// was.
 	HandBack
+	// Dropped is Failed for a run that was not begun: the attempt does not count.
+	Dropped
 )
 
 // A Claim asks for tasks.

@@ -140,7 +140,7 @@ func testBadInput(b *bench) {
 		"crashes":    func(r *store.Round) { r.MaxCrashes = 0 },
 		"reports":    func(r *store.Round) { r.Reports = make([]store.Report, store.MaxBatch+1) },
 		"extensions": func(r *store.Round) { r.Extend = make([]store.Hold, store.MaxBatch+1) },
-		"end":        func(r *store.Round) { r.Reports = []store.Report{{End: store.HandBack + 1}} },
+		"end":        func(r *store.Round) { r.Reports = []store.Report{{End: store.Dropped + 1}} },
 		"no end":     func(r *store.Round) { r.Reports = []store.Report{{}} },
 		"retry when": func(r *store.Round) { r.Reports = []store.Report{{End: store.Retry}} },
 		"next":       func(r *store.Round) { r.Reports = []store.Report{{End: store.Done, Next: store.At(-1)}} },

@@ -77,11 +77,11 @@ func testZombie(b *bench) {
 	b.require(y.Token > x.Token, "token %d came after %d", y.Token, x.Token)
 	equal(b, "extended", b.extend(x), store.Lost)
 	before := b.get("k")
-	for _, end := range []store.End{store.Done, store.Retry, store.Failed, store.HandBack} {
+	for _, end := range []store.End{store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped} {
 		b.require(!b.report(x, end, b.after(0)), "End %d with an old token was accepted", end)
 	}
 	equal(b, "the task", b.get("k"), before)
-	equal(b, "refused", b.stats().Refused, 4)
+	equal(b, "refused", b.stats().Refused, 5)
 	b.require(b.report(y, store.Done, store.When{}), "refused")
 	b.require(!b.report(y, store.Done, store.When{}), "accepted twice")
 	b.absent("k")
@@ -122,10 +122,17 @@ func testReports(b *bench) {
 	y = b.claimOne("k")
 	equal(b, "attempts after it was requeued", y.Attempts, 0)
 	equal(b, "failures", len(b.get("k").Failures), 0)
+	b.require(b.report(y, store.Dropped, store.When{}), "refused")
+	e = b.get("k")
+	equal(b, "state", e.State, store.Dead)
+	equal(b, "attempts", e.Attempts, 0)
+	equal(b, "the failed attempt", e.Failures[0].Attempt, 0)
+	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Moved)
+	y = b.claimOne("k")
 	b.require(b.report(y, store.Done, store.When{}), "refused")
 	b.absent("k")
 	equal(b, "counters", b.stats().Counters,
-		store.Counters{Claimed: 5, Done: 1, Retried: 1, Died: 1, Released: 2})
+		store.Counters{Claimed: 6, Done: 1, Retried: 1, Died: 2, Released: 2})
 }
 
 func testFailures(b *bench) {

@@ -94,7 +94,7 @@ func testModel(b *bench) {
 		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent",
 		"late", "overtaken", "repeated command", "repeated round", "repeated claim with tasks",
 		"claimed", "unknown left", "crashed", "poisoned", "refused", "extended", "stopped", "lost",
-		"done", "done, repeats", "retried", "died", "run died", "run died again", "handed back", "handed back for later",
+		"done", "done, repeats", "retried", "died", "run died", "run died again", "dropped", "handed back", "handed back for later",
 		"followed", "forgotten",
 	} {
 		b.require(m.counts[what] > 0, "%q never happened", what)

@@ -97,13 +97,13 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	if m.rng.IntN(4) == 0 {
 		x.Due += store.Time(m.rng.IntN(100)) // runs that were missed were left out
 	}
-	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack}[m.rng.IntN(5)]
+	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped}[m.rng.IntN(6)]
 	// A run that dies while the dead letter of another is there would be rare.
 	again := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
 	if again {
 		x.End = store.Failed
 	}
-	if store.IsSingle(h.ID) && (x.End == store.Done || x.End == store.Failed) {
+	if store.IsSingle(h.ID) && x.End != store.Retry && x.End != store.HandBack {
 		return x, true // it does not repeat
 	}
 	if again || x.End == store.Retry || m.rng.IntN(3) == 0 {
@@ -131,6 +131,10 @@ func (m *model) finish(x store.Report) bool {
 		return true
 	}
 	t.Token, t.Due = 0, x.Due
+	if x.End == store.Dropped {
+		m.counts["dropped"]++
+		t.Attempts--
+	}
 	failure := store.Failure{Attempt: t.Attempts, Time: m.now, Text: x.Text}
 	switch {
 	case x.End == store.Done && x.Next.IsZero():
