@@ -16,9 +16,12 @@ type faulty struct {
 	// lose reports whether the answer to a command is lost, which was carried out, and
 	// refuse whether a command does not arrive. A nil one never does.
 	lose, refuse func() bool
-	frozen       atomic.Bool // calls end with their contexts alone
+	later        atomic.Pointer[func() bool] // lose, when it was set later
+	frozen       atomic.Bool                 // calls end with their contexts alone
 	checks       atomic.Int32
 }
+
+func (f *faulty) setLose(lose func() bool) { f.later.Store(&lose) }
 
 func (f *faulty) arrives(ctx context.Context) error {
 	if f.frozen.Load() {
@@ -32,7 +35,7 @@ func (f *faulty) arrives(ctx context.Context) error {
 }
 
 func (f *faulty) returns() error {
-	if f.lose != nil && f.lose() {
+	if later := f.later.Load(); later != nil && (*later)() || f.lose != nil && f.lose() {
 		return errFault
 	}
 	return nil

@@ -71,8 +71,9 @@ func (l *loop) settled(a *attempt) {
 	}
 }
 
-// start starts an attempt whose lease was given after sent.
-func (l *loop) start(a *attempt, now store.Time, sent time.Time) {
+// start starts an attempt whose lease was given after sent. It returns false for one
+// that is over before it has begun, and takes no place.
+func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 	w := l.w
 	l.held.add(a, sent)
 	a.open = true
@@ -86,10 +87,10 @@ func (l *loop) start(a *attempt, now store.Time, sent time.Time) {
 	if early != nil {
 		a.cancel(nil)
 		l.report(early)
-		l.slots.put(1)
-		return
+		return false
 	}
 	a.hangs = sent.Add(a.timeout() + w.config.lease)
 	a.cut, _ = w.timers.Start(left, func() { a.cancel(ErrLeaseLost) })
 	go a.run()
+	return true
 }

@@ -17,7 +17,7 @@ type round struct {
 	round   store.Round
 	reports []*report
 	renewed []*attempt
-	places  int       // that were taken for the claim
+	places  int       // that were taken for the claim, unless they were given back
 	first   time.Time // when it was sent first
 }
 
@@ -37,6 +37,11 @@ func (l *loop) round(p phase) {
 		l.unsure = r
 		l.failed(err, now)
 		l.lost = errors.Is(err, store.ErrClosed)
+		if l.w.stopping.Load() {
+			// Who shuts down does not wait for what a claim may have got.
+			l.slots.put(r.places)
+			r.places = 0
+		}
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrInvalid) {
 			l.drop(r) // it would be refused for ever
 		}
@@ -153,14 +158,17 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 // claimed takes the answer to a claim that was sent at a time, or again.
 func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	got := len(answer.Tasks)
+	running := 0
 	for i := range answer.Tasks {
-		l.start(l.w.newAttempt(l, &answer.Tasks[i]), answer.Now, sent)
+		if l.start(l.w.newAttempt(l, &answer.Tasks[i]), answer.Now, sent) {
+			running++
+		}
 	}
 	if got == 0 {
 		l.w.n.empty.Add(1)
 	}
 	l.w.n.claimed.Add(int64(got))
-	l.slots.put(r.places - got)
+	l.slots.put(r.places - running)
 
 	// What the store has measured it has measured after sent: whoever counts from
 	// there comes rather too early than too late, by less than a round trip.

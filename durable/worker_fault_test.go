@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +129,33 @@ func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 		require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
 		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
 		require.ErrorIs(t, w.Run(ctx), timer.ErrClosed)
+	})
+}
+
+// A claim without an answer has places, for which a worker that shuts down does not wait.
+func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(durable.New(f, quiet))
+		w.Handle("h", func(context.Context, durable.Delivery) error { return nil })
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		synctest.Wait()
+		var lost atomic.Bool
+		lost.Store(true)
+		f.setLose(lost.Load)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		synctest.Wait() // it is claimed, which the worker does not know
+		becomes(t, c, "k", durable.Running)
+		time.AfterFunc(3*time.Second, func() { lost.Store(false) })
+		require.NoError(t, w.Shutdown(ctx))
+		require.NoError(t, <-done)
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, durable.Pending, info.State, "handed back when the answer came")
+		require.Zero(t, info.Attempts)
+		require.Zero(t, w.Stats().Running)
 	})
 }
 
