@@ -43,13 +43,22 @@ var mayImport = map[string][]string{
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
 	"internal/conformance/contexts": onTimer,
 	"internal/upstream":             onTimer,
-	"observe/debug":                 onTimer,
 	"purgatory":                     onTimer,
+
+	// What reports on all of these.
+	"internal/metric":              onTimer,
+	"observe":                      belowObserve,
+	"observe/debug":                onTimer,
+	"observe/expvar":               onObserve,
+	"observe/internal/observetest": append(onObserve[:len(onObserve):len(onObserve)], "timertest"),
 }
 
 var (
 	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/closed", "internal/hashmap", "internal/latch", "timingwheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
+
+	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "internal/metric", "purgatory")
+	onObserve    = append(belowObserve[:len(belowObserve):len(belowObserve)], "observe")
 )
 
 // mayRequire lists the modules that the core may require, tests included.
@@ -92,14 +101,24 @@ func TestLayout_ImportsRunOneWay(t *testing.T) {
 	}
 }
 
+// mayDial lists those that may import net: what idle evicts are connections.
+var mayDial = map[string]bool{"idle": true, "observe": true, "observe/internal/observetest": true}
+
+// mayServe lists the packages that may import net/http.
+var mayServe = map[string]bool{
+	"httptimeout":    true,
+	"observe/debug":  true,
+	"observe/expvar": true, // the standard library's expvar serves
+}
+
 // TestLayout_CoreStaysLight keeps out of users' programs what a timer has no
-// use for. What idle evicts are connections, so it may know of package net.
+// use for.
 func TestLayout_CoreStaysLight(t *testing.T) {
 	for _, p := range corePackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		for _, dep := range p.Deps {
-			heavy := dep == "net/http" || strings.Contains(dep, "redis") || dep == "net" && name != "idle"
-			if heavy && name != "httptimeout" && name != "observe/debug" {
+			heavy := dep == "net/http" || strings.Contains(dep, "redis") || dep == "net" && !mayDial[name]
+			if heavy && !mayServe[name] {
 				t.Errorf("%s imports %s", name, dep)
 			}
 			for _, m := range onlyInTests {

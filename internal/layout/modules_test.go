@@ -103,6 +103,21 @@ func TestLayout_ClocksStandAlone(t *testing.T) {
 	}
 }
 
+// TestLayout_ExportersStandAlone keeps the exporters from needing one another.
+func TestLayout_ExportersStandAlone(t *testing.T) {
+	for _, dir := range []string{"observe/otel", "observe/prom"} {
+		checkImports(t, dir, "this test", map[string][]string{".": {}})
+		for _, p := range packages(t, dir, "-find", "-json=ImportPath,Dir,GoFiles") {
+			for _, path := range p.imports(t) {
+				below, ours := strings.CutPrefix(path, module+"/")
+				if ours && !slices.Contains([]string{"internal/metric", "observe", "timer"}, below) {
+					t.Errorf("%s imports %s", dir, path)
+				}
+			}
+		}
+	}
+}
+
 // checkImports compares what the packages of a module import of it with what the list
 // of that name allows.
 func checkImports(t *testing.T, dir, list string, allowed map[string][]string) {

@@ -1,0 +1,115 @@
+package metric
+
+import (
+	"strings"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// A Kind says how a metric's value behaves.
+type Kind int
+
+const (
+	// Counter only ever grows.
+	Counter Kind = iota
+	// UpDownCounter grows and shrinks. The values of several things can be added up.
+	UpDownCounter
+	// Gauge is a value of which sums mean nothing, or an estimate.
+	Gauge
+	// Histogram counts durations.
+	Histogram
+)
+
+func (k Kind) String() string {
+	return [...]string{"counter", "up-down counter", "gauge", "histogram"}[k]
+}
+
+// A Thing is a kind of thing that has numbers.
+type Thing struct {
+	// Name is what its metrics' names begin with, after "tickless.".
+	Name string
+	// Label is the label that tells things of the kind apart.
+	Label string
+	// Metrics are its metrics, in the order of the documentation.
+	Metrics []Metric
+}
+
+// A Metric is one metric of a Thing. Counter, UpDownCounter and Gauge have Values,
+// Histogram has Histogram.
+type Metric struct {
+	// Name begins with "tickless." and the Thing's name.
+	Name string
+	Kind Kind
+	// Unit is in the notation of UCUM: "s", or what is counted, in braces.
+	Unit string
+	// Help is one sentence, without a full stop.
+	Help string
+	// Label tells the parts of the metric apart, "" if it is one number.
+	Label string
+	// Values calls yield with each part of the metric and its value, of what the Source
+	// has read. The part is "" if the metric has no Label.
+	Values func(sample any, yield func(part string, value float64))
+	// Histogram returns the histogram, and false if nobody measures it.
+	Histogram func(sample any) (timer.Histogram, bool)
+}
+
+// Seconds reports whether the metric is measured in seconds. Other metrics are whole
+// numbers.
+func (m *Metric) Seconds() bool { return m.Unit == "s" }
+
+// Prometheus returns the metric's name in Prometheus, which is what OpenTelemetry's
+// mapping makes of Name.
+func (m *Metric) Prometheus() string {
+	name := strings.ReplaceAll(m.Name, ".", "_")
+	if m.Seconds() {
+		name += "_seconds"
+	}
+	if m.Kind == Counter {
+		name += "_total"
+	}
+	return name
+}
+
+// Short returns the metric's name without "tickless." and the Thing's name.
+func (t *Thing) Short(m *Metric) string {
+	return strings.TrimPrefix(m.Name, "tickless."+t.Name+".")
+}
+
+// A Table makes metrics of things whose sample is a T.
+type Table[T any] struct {
+	thing *Thing
+}
+
+// NewTable begins the table of a kind of thing.
+func NewTable[T any](name, label string) Table[T] {
+	return Table[T]{&Thing{Name: name, Label: label}}
+}
+
+// Thing returns what the table describes.
+func (t Table[T]) Thing() *Thing { return t.thing }
+
+// Add adds a metric that is one number.
+func (t Table[T]) Add(kind Kind, name, unit, help string, read func(sample T) float64) {
+	t.add(Metric{Kind: kind, Name: name, Unit: unit, Help: help,
+		Values: func(sample any, yield func(string, float64)) { yield("", read(sample.(T))) },
+	})
+}
+
+// AddParts adds a metric that has several numbers, told apart by a label.
+func (t Table[T]) AddParts(kind Kind, name, unit, label, help string, read func(sample T, yield func(part string, value float64))) {
+	t.add(Metric{Kind: kind, Name: name, Unit: unit, Label: label, Help: help,
+		Values: func(sample any, yield func(string, float64)) { read(sample.(T), yield) },
+	})
+}
+
+// AddHistogram adds a histogram of durations. read returns false if nobody measures it.
+func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.Histogram, bool)) {
+	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
+		Histogram: func(sample any) (timer.Histogram, bool) { return read(sample.(T)) },
+	})
+}
+
+func (t Table[T]) add(m Metric) {
+	m.Name = "tickless." + t.thing.Name + "." + m.Name
+	t.thing.Metrics = append(t.thing.Metrics, m)
+}

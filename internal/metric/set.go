@@ -1,0 +1,119 @@
+package metric
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Source is where the things of one kind are found whose numbers are exported.
+type Source struct {
+	Thing *Thing
+	// Objects returns the things that there are now.
+	Objects func() iter.Seq[Object]
+}
+
+// An Object is a thing whose numbers are exported.
+type Object struct {
+	// Name is what its user calls it.
+	Name string
+	// ID is comparable, and equal for the same thing only.
+	ID any
+	// Read reads the numbers, as the sample for the Thing's metrics.
+	Read func() any
+}
+
+// A Reading is what has been read of one thing.
+type Reading struct {
+	Thing *Thing
+	// Name is unique among the things of one kind.
+	Name   string
+	Sample any
+}
+
+// A Set reads sources. It may be used by several goroutines at once.
+type Set struct {
+	sources []Source
+	things  []*Thing
+
+	mu    sync.Mutex
+	names map[*Thing]map[any]string // by Object.ID
+}
+
+// NewSet makes a Set of the sources.
+func NewSet(sources []Source) *Set {
+	s := &Set{sources: sources, names: make(map[*Thing]map[any]string)}
+	for _, source := range sources {
+		if s.names[source.Thing] == nil {
+			s.names[source.Thing] = make(map[any]string)
+			s.things = append(s.things, source.Thing)
+		}
+	}
+	return s
+}
+
+// Things returns the kinds of things that the sources are of.
+func (s *Set) Things() []*Thing { return s.things }
+
+// Read reads all things that there are. One that has the name of another of its kind
+// has a number after its name, "name#2", for as long as it exists. One that several
+// sources have is read once. No lock is held while things are read.
+func (s *Set) Read() []Reading {
+	named := make(map[*Thing][]Object)
+	for _, source := range s.sources {
+		for o := range source.Objects() {
+			named[source.Thing] = append(named[source.Thing], o)
+		}
+	}
+	var readings []Reading
+	for _, thing := range s.things {
+		for name, o := range s.unique(thing, named[thing]) {
+			readings = append(readings, Reading{Thing: thing, Name: name, Sample: o.Read()})
+		}
+	}
+	return readings
+}
+
+// unique returns the objects, each once, by names that nothing else of the kind has. A
+// name that an object has been given stays its own.
+func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.names[thing]
+	names := make(map[any]string, len(objects))
+	taken := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		if name, ok := before[o.ID]; ok {
+			names[o.ID] = name
+			taken[name] = true
+		}
+	}
+	list := make([]Object, 0, len(objects))
+	seen := make(map[any]bool, len(objects))
+	for _, o := range objects {
+		if seen[o.ID] {
+			continue
+		}
+		seen[o.ID] = true
+		list = append(list, o)
+		if _, ok := names[o.ID]; ok {
+			continue
+		}
+		base := strings.ToValidUTF8(o.Name, "\uFFFD")
+		name := base
+		for n := 2; taken[name]; n++ {
+			name = base + "#" + strconv.Itoa(n)
+		}
+		names[o.ID] = name
+		taken[name] = true
+	}
+	s.names[thing] = names
+	return func(yield func(string, Object) bool) {
+		for _, o := range list {
+			if !yield(names[o.ID], o) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package metric
+
+import (
+	"iter"
+	"slices"
+	"testing"
+)
+
+// things is a Source of things that a test makes and takes away.
+type things struct {
+	thing   *Thing
+	objects []Object
+}
+
+func (s *things) source() Source {
+	return Source{Thing: s.thing, Objects: func() iter.Seq[Object] { return slices.Values(s.objects) }}
+}
+
+func (s *things) add(id int, name string) {
+	s.objects = append(s.objects, Object{Name: name, ID: id, Read: func() any { return id }})
+}
+
+func (s *things) remove(id int) {
+	s.objects = slices.DeleteFunc(s.objects, func(o Object) bool { return o.ID == id })
+}
+
+func names(set *Set) map[string]any {
+	all := make(map[string]any)
+	for _, r := range set.Read() {
+		all[r.Name] = r.Sample
+	}
+	return all
+}
+
+func TestSet_NamesAreUnique(t *testing.T) {
+	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
+	set := NewSet([]Source{s.source()})
+	expect := func(situation string, want map[string]any) {
+		t.Helper()
+		readings := set.Read()
+		got := names(set)
+		if len(readings) != len(want) || len(got) != len(want) {
+			t.Fatalf("%s: got %v, want %v", situation, got, want)
+		}
+		for name, id := range want {
+			if got[name] != id {
+				t.Errorf("%s: got %v, want %v", situation, got, want)
+			}
+		}
+	}
+	s.add(1, "a")
+	s.add(2, "a")
+	s.add(3, "b")
+	expect("at first", map[string]any{"a": 1, "a#2": 2, "b": 3})
+	s.remove(1)
+	expect("the first gone", map[string]any{"a#2": 2, "b": 3})
+	s.add(4, "a")
+	expect("another instead", map[string]any{"a#2": 2, "b": 3, "a": 4})
+	s.add(5, "a#2")
+	expect("a name that is taken", map[string]any{"a#2": 2, "b": 3, "a": 4, "a#2#2": 5})
+	s.add(6, "\xff")
+	expect("bytes that are not UTF-8", map[string]any{"a#2": 2, "b": 3, "a": 4, "a#2#2": 5, "\uFFFD": 6})
+}
+
+func TestSet_ReadsEachThingOnce(t *testing.T) {
+	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
+	s.add(1, "a")
+	other := &things{thing: s.thing}
+	other.add(1, "by another name")
+	other.add(2, "b")
+	got := names(NewSet([]Source{s.source(), other.source()}))
+	if len(got) != 2 || got["a"] != 1 || got["b"] != 2 {
+		t.Errorf("got %v, want a and b", got)
+	}
+}

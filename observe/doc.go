@@ -1,0 +1,28 @@
+// Package observe says whose numbers are exported: of which Schedulers, Keyeds,
+// purgatories and monitors.
+//
+// The exporters stand below it. All of them export the same numbers, which
+// docs/observability.md lists one by one:
+//
+//   - observe/prom: a collector for Prometheus; a module of its own.
+//   - observe/otel: instruments and a producer for OpenTelemetry; a module of its own.
+//   - observe/expvar: a variable for the standard library's expvar.
+//
+// # Usage
+//
+//	prometheus.MustRegister(prom.New(
+//		observe.Schedulers(),                  // all that have names
+//		observe.Keyed("sessions", sessions),
+//		observe.Purgatory("produce", purgatory),
+//	))
+//
+// # Concurrency
+//
+// Any goroutine may use a Source, and any number of exporters may share one.
+//
+// # Complexity
+//
+// Reading a thing takes as long whatever is pending: it is O(shards), and holds no lock
+// for longer than it takes to look at 512 timers. Nothing is read, and nothing costs
+// anything, until an exporter asks.
+package observe

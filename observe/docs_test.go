@@ -1,0 +1,42 @@
+package observe_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe/internal/observetest"
+)
+
+// TestDocs_ListEveryMetric compares the table in docs/observability.md with the metrics
+// that there are: each with its names, kind, unit, labels and meaning, in their order.
+func TestDocs_ListEveryMetric(t *testing.T) {
+	var want []observetest.Row
+	for _, thing := range metric.NewSet(observetest.Sources(t)).Things() {
+		for i := range thing.Metrics {
+			m := &thing.Metrics[i]
+			labels := thing.Label
+			if m.Label != "" {
+				labels += ", " + m.Label
+			}
+			want = append(want, observetest.Row{
+				OTel: m.Name, Prometheus: m.Prometheus(), Kind: m.Kind.String(), Unit: m.Unit, Labels: labels, Help: m.Help,
+			})
+		}
+	}
+	got := observetest.Documented(t, "..")
+	for _, r := range want {
+		if !slices.Contains(got, r) {
+			t.Errorf("docs/observability.md lacks the line\n| `%s` | `%s` | %s | `%s` | `%s` | %s |",
+				r.OTel, r.Prometheus, r.Kind, r.Unit, r.Labels, r.Help)
+		}
+	}
+	for _, r := range got {
+		if !slices.Contains(want, r) {
+			t.Errorf("docs/observability.md lists %s, which does not exist like that", r.OTel)
+		}
+	}
+	if !t.Failed() && !slices.Equal(got, want) {
+		t.Error("docs/observability.md lists the metrics in another order than the code")
+	}
+}

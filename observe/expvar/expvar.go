@@ -1,0 +1,101 @@
+// Package expvar publishes the numbers of Schedulers, and of what stands on them, as a
+// variable of the standard library's package expvar.
+//
+// # Usage
+//
+//	expvar.Publish("tickless", observe.Schedulers())
+//
+// GET /debug/vars then has, among the others, a variable
+//
+//	"tickless": {
+//	    "scheduler": {
+//	        "default": {
+//	            "timer.pending": 12,
+//	            "timer.rejected": {"closed": 0, "full": 0},
+//	            "timer.lateness": {"count": 3, "sum": 0.0021, "max": 0.0011, "p50": ..., "p90": ..., "p99": ..., "p999": ...},
+//	            ...
+//
+// with an object for each thing, by its kind and its name. The keys are the names of
+// OpenTelemetry's metrics without their beginning; docs/observability.md lists them.
+// Durations are in seconds. Quantiles are at most 12.5 percent above the true ones.
+//
+// # Concurrency and complexity
+//
+// Any goroutine may read the variable. Each time reads all things anew, which takes
+// as long whatever is pending: O(shards) for each Scheduler.
+package expvar
+
+import (
+	"expvar"
+	"time"
+
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/timer"
+)
+
+// Publish publishes what [New] returns under a name. It panics if the name is in use.
+func Publish(name string, sources ...observe.Source) {
+	expvar.Publish(name, New(sources...))
+}
+
+// New returns a variable with the numbers of the sources; without any, of
+// [observe.Schedulers].
+func New(sources ...observe.Source) expvar.Var {
+	if len(sources) == 0 {
+		sources = []observe.Source{observe.Schedulers()}
+	}
+	set := metric.NewSet(sources)
+	return expvar.Func(func() any {
+		all := make(map[string]map[string]map[string]any)
+		for _, thing := range set.Things() {
+			all[thing.Name] = make(map[string]map[string]any)
+		}
+		for _, r := range set.Read() {
+			all[r.Thing.Name][r.Name] = numbers(r)
+		}
+		return all
+	})
+}
+
+// numbers returns the numbers of one thing.
+func numbers(r metric.Reading) map[string]any {
+	object := make(map[string]any)
+	for i := range r.Thing.Metrics {
+		m := &r.Thing.Metrics[i]
+		name := r.Thing.Short(m)
+		if m.Kind == metric.Histogram {
+			if h, ok := m.Histogram(r.Sample); ok {
+				object[name] = summary(h)
+			}
+			continue
+		}
+		m.Values(r.Sample, func(part string, value float64) {
+			if m.Label == "" {
+				object[name] = value
+				return
+			}
+			parts, _ := object[name].(map[string]float64)
+			if parts == nil {
+				parts = make(map[string]float64)
+				object[name] = parts
+			}
+			parts[part] = value
+		})
+	}
+	return object
+}
+
+// summary is what is shown of a histogram, in seconds.
+func summary(h timer.Histogram) map[string]float64 {
+	seconds := func(d time.Duration) float64 { return d.Seconds() }
+	return map[string]float64{
+		"count": float64(h.Count()),
+		"sum":   h.Sum(),
+		"max":   seconds(h.Max()),
+		"p50":   seconds(h.Quantile(0.5)),
+		"p90":   seconds(h.Quantile(0.9)),
+		"p99":   seconds(h.Quantile(0.99)),
+		"p999":  seconds(h.Quantile(0.999)),
+	}
+}

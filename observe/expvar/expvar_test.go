@@ -1,0 +1,82 @@
+package expvar_test
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tickless/tickless/observe"
+	tickless "github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// TestNew_HasWhatIsDocumented compares the keys with docs/observability.md.
+func TestNew_HasWhatIsDocumented(t *testing.T) {
+	var all map[string]map[string]map[string]any
+	if err := json.Unmarshal([]byte(tickless.New(observetest.Sources(t)...).String()), &all); err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]any)
+	for thing, objects := range all {
+		if len(objects) != 1 {
+			t.Errorf("there are %d of %s, want 1", len(objects), thing)
+		}
+		for _, numbers := range objects {
+			for name, value := range numbers {
+				found["tickless."+thing+"."+name] = value
+			}
+		}
+	}
+	for _, r := range observetest.Documented(t, "../..") {
+		value, ok := found[r.OTel]
+		if !ok {
+			t.Errorf("%s is missing", r.OTel)
+		}
+		delete(found, r.OTel)
+		_, object := value.(map[string]any)
+		if want := r.Kind == "histogram" || strings.Contains(r.Labels, ","); object != want {
+			t.Errorf("%s is %v", r.OTel, value)
+		}
+	}
+	for name := range found {
+		t.Errorf("%s is not documented", name)
+	}
+}
+
+func TestNew_DefaultIsNamedSchedulers(t *testing.T) {
+	s := timer.New(timer.WithName("expvar test"), timer.WithClock(timertest.NewClock(time.Unix(0, 0))))
+	v := tickless.New()
+	if text := v.String(); !strings.Contains(text, `"expvar test"`) {
+		t.Errorf("the Scheduler is missing: %s", text)
+	}
+	s.Close()
+	if text := v.String(); strings.Contains(text, `"expvar test"`) {
+		t.Error("the Scheduler is there although it is closed")
+	}
+}
+
+func ExamplePublish() {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk))
+	defer s.Close()
+	s.AfterFunc(time.Minute, func() {})
+	s.AfterFunc(time.Hour, func() {})
+
+	tickless.Publish("tickless", observe.Schedulers())
+
+	var tickless struct {
+		Scheduler map[string]struct {
+			Pending  int            `json:"timer.pending"`
+			Forecast map[string]int `json:"timer.forecast"`
+		}
+	}
+	json.Unmarshal([]byte(expvar.Get("tickless").String()), &tickless)
+	jobs := tickless.Scheduler["jobs"]
+	fmt.Println(jobs.Pending, "pending,", jobs.Forecast["10m"], "within ten minutes")
+	// Output: 2 pending, 1 within ten minutes
+}

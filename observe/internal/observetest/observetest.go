@@ -1,0 +1,124 @@
+// Package observetest has what the tests of the exporters share: things that have
+// numbers, and the documentation to compare with.
+package observetest
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// operation waits for its key.
+type operation struct{ purgatory.Delayed[string] }
+
+func (*operation) TryComplete() bool { return false }
+func (*operation) OnComplete()       {}
+func (*operation) OnExpiration()     {}
+
+// A lazyClock rings each alarm 3 ms late.
+type lazyClock struct{ *timertest.Clock }
+
+func (c *lazyClock) NewAlarm(f func()) clock.Alarm { return lazyAlarm{c.Clock.NewAlarm(f)} }
+
+type lazyAlarm struct{ clock.Alarm }
+
+func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond) }
+
+// Sources returns a thing of each kind, with numbers that are not all zero. The time is
+// virtual, so that they are the same each time, but for how long callbacks took.
+//
+// The Scheduler is called "jobs". It has started 8 timers, of which 3 fired, each 3 ms
+// late because of the alarm, 1 was stopped, and 4 are pending: 2 within a minute, 3
+// within an hour, and 1 later. It has refused 1 timer because it was full. The others
+// are "sessions", "produce", "peers" and "clients".
+func Sources(t testing.TB) []observe.Source {
+	t.Helper()
+	clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0))}
+	s := timer.New(timer.WithClock(clk), timer.WithCallbackTimes(), timer.WithMaxPending(4),
+		timer.WithExecutor(executor.NewInline()), timer.WithPanicHandler(func(any, []byte) {}))
+	t.Cleanup(func() { s.Close() })
+	start := func(d time.Duration, f func()) timer.Handle {
+		h, err := s.Start(d, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	for range 2 {
+		start(time.Second, func() {})
+	}
+	start(time.Second, func() { panic("on purpose") })
+	stopped := start(time.Hour, func() {})
+	if !stopped.Stop() {
+		t.Fatal("the timer was not stopped")
+	}
+	clk.Advance(2 * time.Second)
+
+	sessions := timer.NewKeyed(s, func(string, int) {})
+	if err := sessions.Set("a", 1, 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	produce := purgatory.New[string](s)
+	t.Cleanup(func() { produce.Close() })
+	if _, err := produce.TryCompleteElseWatch(new(operation), 45*time.Second, "k", "l"); err != nil {
+		t.Fatal(err)
+	}
+	start(30*time.Minute, func() {})
+	start(48*time.Hour, func() {})
+	if _, err := s.Start(time.Second, func() {}); err == nil {
+		t.Fatal("the Scheduler was not full")
+	}
+
+	peers := idle.New(func(string, time.Time) {}, idle.WithClock(clk))
+	t.Cleanup(func() { peers.Close() })
+	for _, peer := range []string{"x", "y"} {
+		if _, err := peers.Watch(peer, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clients := idle.NewConns(time.Minute, idle.WithClock(clk))
+	t.Cleanup(func() { clients.Close() })
+
+	return []observe.Source{
+		observe.Scheduler("jobs", s),
+		observe.Keyed("sessions", sessions),
+		observe.Purgatory("produce", produce),
+		observe.Monitor("peers", peers),
+		observe.Conns("clients", clients),
+	}
+}
+
+// A Row is a metric as docs/observability.md lists it.
+type Row struct {
+	OTel, Prometheus, Kind, Unit, Labels, Help string
+}
+
+var row = regexp.MustCompile("(?m)^\\| `(tickless\\.[^`]+)` \\| `([^`]+)` \\| ([^|]+) \\| `([^`]+)` \\| (`[^|]+`) \\| ([^|]+) \\|$")
+
+// Documented returns the table of metrics in docs/observability.md. root is the
+// repository's folder.
+func Documented(t testing.TB, root string) []Row {
+	t.Helper()
+	page, err := os.ReadFile(root + "/docs/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []Row
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		rows = append(rows, Row{m[1], m[2], m[3], m[4], strings.ReplaceAll(m[5], "`", ""), m[6]})
+	}
+	if len(rows) == 0 {
+		t.Fatal("docs/observability.md has no table of metrics")
+	}
+	return rows
+}

@@ -1,0 +1,30 @@
+// Package otel exports the numbers of Schedulers, and of what stands on them, through
+// OpenTelemetry.
+//
+// # Usage
+//
+//	exporter := otel.New(observe.Schedulers())
+//	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(
+//		sdkmetric.NewPeriodicReader(otlp, sdkmetric.WithProducer(exporter))))
+//	registration, err := exporter.Register(provider)
+//
+// Counts and gauges are asynchronous instruments, which Register makes. Histograms are
+// kept by the Schedulers already, and OpenTelemetry has no asynchronous instrument for
+// these. So the Exporter is a Producer too, which the reader asks for them. Views apply
+// to the instruments, not to the histograms.
+//
+// Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
+// open. Package observe makes Sources of other things. docs/observability.md lists the
+// metrics. They are the same as those of package prom, by the mapping that
+// OpenTelemetry prescribes.
+//
+// # Concurrency
+//
+// Any number of readers may use an Exporter at once. It starts no goroutine, and nothing
+// costs anything until a reader collects.
+//
+// # Complexity
+//
+// Collecting takes as long whatever is pending: O(shards) for each Scheduler. It holds
+// no lock for longer than it takes to look at 512 timers.
+package otel

@@ -1,0 +1,123 @@
+package otel
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	otelmetric "go.opentelemetry.io/otel/metric"
+
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe"
+)
+
+// scopeName is the name of the instrumentation scope.
+const scopeName = "github.com/tickless/tickless/observe/otel"
+
+// An Exporter exports what its Sources have. Counts and gauges go through the
+// instruments that Register makes, histograms through Produce.
+type Exporter struct {
+	set         *metric.Set
+	begin       time.Time // when counting began, as far as readers are concerned
+	exponential bool
+}
+
+// New makes an Exporter of the sources; without any, of observe.Schedulers.
+// Its histograms have explicit bounds: see ExponentialHistograms.
+func New(sources ...observe.Source) *Exporter {
+	if len(sources) == 0 {
+		sources = []observe.Source{observe.Schedulers()}
+	}
+	return &Exporter{set: metric.NewSet(sources), begin: time.Now()}
+}
+
+// ExponentialHistograms makes the Exporter's histograms exponential ones, of scale 3.
+// They are finer, and Prometheus has them as native histograms, but not every backend
+// takes them. Call it before Register and before the Exporter is given to a reader. It
+// returns e.
+func (e *Exporter) ExponentialHistograms() *Exporter {
+	e.exponential = true
+	return e
+}
+
+// Register makes the instruments with a meter of the provider. The Registration takes
+// them away again.
+func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
+	meter := provider.Meter(scopeName)
+	observers := make(map[*metric.Metric]observer)
+	var instruments []otelmetric.Observable
+	for _, thing := range e.set.Things() {
+		for i := range thing.Metrics {
+			m := &thing.Metrics[i]
+			if m.Kind == metric.Histogram {
+				continue
+			}
+			instrument, observer, err := newInstrument(meter, m)
+			if err != nil {
+				return nil, err
+			}
+			instruments = append(instruments, instrument)
+			observers[m] = observer
+		}
+	}
+	return meter.RegisterCallback(func(_ context.Context, o otelmetric.Observer) error {
+		for _, r := range e.set.Read() {
+			e.observe(o, r, observers)
+		}
+		return nil
+	}, instruments...)
+}
+
+// observe passes on the values of all instruments for one thing.
+func (e *Exporter) observe(o otelmetric.Observer, r metric.Reading, observers map[*metric.Metric]observer) {
+	for i := range r.Thing.Metrics {
+		m := &r.Thing.Metrics[i]
+		if m.Kind == metric.Histogram {
+			continue
+		}
+		m.Values(r.Sample, func(part string, value float64) {
+			attributes := []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name)}
+			if m.Label != "" {
+				attributes = append(attributes, attribute.String(m.Label, part))
+			}
+			observers[m](o, value, attributes)
+		})
+	}
+}
+
+// An observer passes on a value of one instrument.
+type observer func(o otelmetric.Observer, value float64, attributes []attribute.KeyValue)
+
+// newInstrument makes the instrument for a metric: of floats for seconds, else of
+// integers.
+func newInstrument(meter otelmetric.Meter, m *metric.Metric) (otelmetric.Observable, observer, error) {
+	unit, help := otelmetric.WithUnit(m.Unit), otelmetric.WithDescription(m.Help)
+	if m.Seconds() {
+		var instrument otelmetric.Float64Observable
+		var err error
+		switch m.Kind {
+		case metric.Counter:
+			instrument, err = meter.Float64ObservableCounter(m.Name, unit, help)
+		case metric.UpDownCounter:
+			instrument, err = meter.Float64ObservableUpDownCounter(m.Name, unit, help)
+		default:
+			instrument, err = meter.Float64ObservableGauge(m.Name, unit, help)
+		}
+		return instrument, func(o otelmetric.Observer, value float64, attributes []attribute.KeyValue) {
+			o.ObserveFloat64(instrument, value, otelmetric.WithAttributes(attributes...))
+		}, err
+	}
+	var instrument otelmetric.Int64Observable
+	var err error
+	switch m.Kind {
+	case metric.Counter:
+		instrument, err = meter.Int64ObservableCounter(m.Name, unit, help)
+	case metric.UpDownCounter:
+		instrument, err = meter.Int64ObservableUpDownCounter(m.Name, unit, help)
+	default:
+		instrument, err = meter.Int64ObservableGauge(m.Name, unit, help)
+	}
+	return instrument, func(o otelmetric.Observer, value float64, attributes []attribute.KeyValue) {
+		o.ObserveInt64(instrument, int64(value), otelmetric.WithAttributes(attributes...))
+	}, err
+}

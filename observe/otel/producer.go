@@ -1,0 +1,98 @@
+package otel
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/timer"
+)
+
+var _ sdkmetric.Producer = (*Exporter)(nil)
+
+// Produce implements sdkmetric.Producer: it returns the histograms. It fails if ctx has
+// ended.
+func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	readings, now := e.set.Read(), time.Now()
+	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
+	for _, thing := range e.set.Things() {
+		for i := range thing.Metrics {
+			m := &thing.Metrics[i]
+			if m.Kind != metric.Histogram {
+				continue
+			}
+			if data := e.aggregate(thing, m, readings, now); data != nil {
+				scope.Metrics = append(scope.Metrics, metricdata.Metrics{
+					Name: m.Name, Description: m.Help, Unit: m.Unit, Data: data,
+				})
+			}
+		}
+	}
+	if len(scope.Metrics) == 0 {
+		return nil, nil
+	}
+	return []metricdata.ScopeMetrics{scope}, nil
+}
+
+// aggregate returns the histograms that a metric has of all things, nil if none.
+func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []metric.Reading, now time.Time) metricdata.Aggregation {
+	var explicit []metricdata.HistogramDataPoint[float64]
+	var exponential []metricdata.ExponentialHistogramDataPoint[float64]
+	for _, r := range readings {
+		if r.Thing != thing {
+			continue
+		}
+		h, ok := m.Histogram(r.Sample)
+		if !ok {
+			continue
+		}
+		attributes := attribute.NewSet(attribute.String(thing.Label, r.Name))
+		if e.exponential {
+			exponential = append(exponential, exponentialPoint(h, attributes, e.begin, now))
+		} else {
+			explicit = append(explicit, explicitPoint(h, attributes, e.begin, now))
+		}
+	}
+	switch {
+	case exponential != nil:
+		return metricdata.ExponentialHistogram[float64]{DataPoints: exponential, Temporality: metricdata.CumulativeTemporality}
+	case explicit != nil:
+		return metricdata.Histogram[float64]{DataPoints: explicit, Temporality: metricdata.CumulativeTemporality}
+	}
+	return nil
+}
+
+func explicitPoint(h timer.Histogram, attributes attribute.Set, begin, now time.Time) metricdata.HistogramDataPoint[float64] {
+	p := metricdata.HistogramDataPoint[float64]{
+		Attributes: attributes, StartTime: begin, Time: now,
+		Count: h.Count(), Sum: h.Sum(),
+		Bounds: slices.Clone(metric.Bounds), BucketCounts: metric.Counts(h.Buckets()),
+	}
+	if h.Count() > 0 {
+		p.Max = metricdata.NewExtrema(h.Max().Seconds())
+	}
+	return p
+}
+
+func exponentialPoint(h timer.Histogram, attributes attribute.Set, begin, now time.Time) metricdata.ExponentialHistogramDataPoint[float64] {
+	x := metric.Exponentials(h.Buckets())
+	p := metricdata.ExponentialHistogramDataPoint[float64]{
+		Attributes: attributes, StartTime: begin, Time: now,
+		Count: h.Count(), Sum: h.Sum(),
+		Scale: metric.Scale, ZeroCount: x.Zero, ZeroThreshold: metric.ZeroThreshold,
+		PositiveBucket: metricdata.ExponentialBucket{Offset: int32(x.Offset), Counts: x.Counts},
+	}
+	if h.Count() > 0 {
+		p.Max = metricdata.NewExtrema(h.Max().Seconds())
+	}
+	return p
+}

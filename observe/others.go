@@ -1,0 +1,77 @@
+package observe
+
+import (
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/purgatory"
+)
+
+var keyeds = func() *metric.Thing {
+	t := metric.NewTable[int]("keyed", "keyed")
+	t.Add(metric.UpDownCounter, "pending", "{key}", "Keys that are pending", func(n int) float64 { return float64(n) })
+	return t.Thing()
+}()
+
+var purgatories = func() *metric.Thing {
+	t := metric.NewTable[purgatory.Stats]("purgatory", "purgatory")
+	counter := func(name, unit, help string, read func(purgatory.Stats) uint64) {
+		t.Add(metric.Counter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
+	}
+	now := func(name, unit, help string, read func(purgatory.Stats) int) {
+		t.Add(metric.UpDownCounter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
+	}
+	now("operation.waiting", "{operation}", "Operations that are waiting",
+		func(s purgatory.Stats) int { return s.Delayed })
+	now("watches", "{watch}", "The sum of the lengths of all keys' lists: an operation counts once for each of its keys",
+		func(s purgatory.Stats) int { return s.Watched })
+	now("keys", "{key}", "Keys that have operations waiting for them",
+		func(s purgatory.Stats) int { return s.Keys })
+	counter("operation.entered", "{operation}", "Operations that were not complete when they were added, and so waited",
+		func(s purgatory.Stats) uint64 { return s.Entered })
+	counter("operation.completed", "{operation}", "Operations that waited and were completed before their timeout",
+		func(s purgatory.Stats) uint64 { return s.Completed })
+	counter("operation.expired", "{operation}", "Operations that their timeout completed",
+		func(s purgatory.Stats) uint64 { return s.Expired })
+	counter("operation.cancelled", "{operation}", "Operations that CancelForKey took out",
+		func(s purgatory.Stats) uint64 { return s.Cancelled })
+	counter("operation.handed_back", "{operation}", "Operations that were waiting when the Purgatory was closed",
+		func(s purgatory.Stats) uint64 { return s.HandedBack })
+	counter("panics", "{panic}", "Panics of operations that went to the panic handler",
+		func(s purgatory.Stats) uint64 { return s.Panics })
+	return t.Thing()
+}()
+
+var monitors = func() *metric.Thing {
+	t := metric.NewTable[idle.Stats]("idle", "monitor")
+	entries := func(name, help string, read func(idle.Stats) uint64) {
+		t.Add(metric.Counter, "entry."+name, "{entry}", help, func(s idle.Stats) float64 { return float64(read(s)) })
+	}
+	t.Add(metric.UpDownCounter, "entry.watching", "{entry}", "Entries that are watched",
+		func(s idle.Stats) float64 { return float64(s.Watching) })
+	entries("watched", "Entries made", func(s idle.Stats) uint64 { return s.Watched })
+	entries("evicted", "Entries found idle", func(s idle.Stats) uint64 { return s.Evicted })
+	entries("stopped", "Entries that Stop ended", func(s idle.Stats) uint64 { return s.Stopped })
+	entries("handed_back", "Entries that were watched when the Monitor was closed",
+		func(s idle.Stats) uint64 { return s.HandedBack })
+	entries("rearmed", "Timers that fired for an entry that had been touched meanwhile",
+		func(s idle.Stats) uint64 { return s.Rearmed })
+	entries("rejected", "Calls of Watch that returned an error",
+		func(s idle.Stats) uint64 { return s.Rejected })
+	return t.Thing()
+}()
+
+var conns = func() *metric.Thing {
+	t := metric.NewTable[idle.ConnsStats]("conns", "conns")
+	connections := func(name, help string, read func(idle.ConnsStats) uint64) {
+		t.Add(metric.Counter, "connection."+name, "{connection}", help,
+			func(s idle.ConnsStats) float64 { return float64(read(s)) })
+	}
+	t.Add(metric.UpDownCounter, "connection.open", "{connection}", "Connections that are open",
+		func(s idle.ConnsStats) float64 { return float64(s.Open) })
+	connections("wrapped", "Connections wrapped or accepted", func(s idle.ConnsStats) uint64 { return s.Wrapped })
+	connections("evicted", "Connections closed for being idle", func(s idle.ConnsStats) uint64 { return s.Evicted })
+	connections("closed", "Connections that their users closed", func(s idle.ConnsStats) uint64 { return s.Closed })
+	t.Add(metric.Counter, "eviction.refused", "{eviction}", "Evictions that the callback of WithOnIdle refused",
+		func(s idle.ConnsStats) float64 { return float64(s.Refused) })
+	return t.Thing()
+}()

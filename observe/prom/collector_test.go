@@ -1,0 +1,243 @@
+package prom_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"go.uber.org/goleak"
+
+	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/prom"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// gather returns what is exported of the things that tests have, by name.
+func gather(t *testing.T, sources ...observe.Source) map[string]*dto.MetricFamily {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(prom.New(sources...))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]*dto.MetricFamily)
+	for _, f := range families {
+		all[f.GetName()] = f
+	}
+	return all
+}
+
+// TestCollector_HasWhatIsDocumented compares names, kinds, labels and help texts with
+// docs/observability.md.
+func TestCollector_HasWhatIsDocumented(t *testing.T) {
+	families := gather(t, observetest.Sources(t)...)
+	kinds := map[string]dto.MetricType{
+		"counter":         dto.MetricType_COUNTER,
+		"up-down counter": dto.MetricType_GAUGE,
+		"gauge":           dto.MetricType_GAUGE,
+		"histogram":       dto.MetricType_HISTOGRAM,
+	}
+	for _, r := range observetest.Documented(t, "../..") {
+		f := families[r.Prometheus]
+		if f == nil {
+			t.Errorf("%s is missing", r.Prometheus)
+			continue
+		}
+		delete(families, r.Prometheus)
+		if f.GetType() != kinds[r.Kind] {
+			t.Errorf("%s is a %v, documented as %s", r.Prometheus, f.GetType(), r.Kind)
+		}
+		if f.GetHelp() != r.Help {
+			t.Errorf("%s has the help %q, documented as %q", r.Prometheus, f.GetHelp(), r.Help)
+		}
+		want := strings.Split(r.Labels, ", ")
+		slices.Sort(want)
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName())
+			}
+			if !slices.Equal(labels, want) {
+				t.Errorf("%s has the labels %v, want %v", r.Prometheus, labels, want)
+			}
+		}
+	}
+	for name := range families {
+		t.Errorf("%s is not documented", name)
+	}
+}
+
+// TestCollector_Values checks the numbers of the Scheduler that observetest makes.
+func TestCollector_Values(t *testing.T) {
+	want := `
+		# HELP tickless_scheduler_timer_pending Timers that have neither fired nor been stopped
+		# TYPE tickless_scheduler_timer_pending gauge
+		tickless_scheduler_timer_pending{scheduler="jobs"} 4
+		# HELP tickless_scheduler_timer_forecast Pending timers that fall due within that time from now, an estimate if there are more than 4096; 0s are those due already
+		# TYPE tickless_scheduler_timer_forecast gauge
+		tickless_scheduler_timer_forecast{scheduler="jobs",within="0s"} 0
+		tickless_scheduler_timer_forecast{scheduler="jobs",within="1s"} 0
+		tickless_scheduler_timer_forecast{scheduler="jobs",within="10s"} 0
+		tickless_scheduler_timer_forecast{scheduler="jobs",within="1m"} 2
+		tickless_scheduler_timer_forecast{scheduler="jobs",within="10m"} 2
+		tickless_scheduler_timer_forecast{scheduler="jobs",within="1h"} 3
+		tickless_scheduler_timer_forecast{scheduler="jobs",within="24h"} 3
+		# HELP tickless_scheduler_timer_rejected_total Timers not started, because too many were pending (full) or the Scheduler was closed (closed)
+		# TYPE tickless_scheduler_timer_rejected_total counter
+		tickless_scheduler_timer_rejected_total{reason="closed",scheduler="jobs"} 0
+		tickless_scheduler_timer_rejected_total{reason="full",scheduler="jobs"} 1
+		# HELP tickless_scheduler_timer_late_time_seconds_total The sum of the lateness of timers, by what they waited for: for the alarm, which is up to the machine, or for the poller, which was busy with other timers
+		# TYPE tickless_scheduler_timer_late_time_seconds_total counter
+		tickless_scheduler_timer_late_time_seconds_total{cause="alarm",scheduler="jobs"} 0.009
+		tickless_scheduler_timer_late_time_seconds_total{cause="poller",scheduler="jobs"} 0
+		# HELP tickless_scheduler_callback_panicked_total Callbacks that panicked
+		# TYPE tickless_scheduler_callback_panicked_total counter
+		tickless_scheduler_callback_panicked_total{scheduler="jobs"} 1
+		# HELP tickless_keyed_pending Keys that are pending
+		# TYPE tickless_keyed_pending gauge
+		tickless_keyed_pending{keyed="sessions"} 1
+		# HELP tickless_purgatory_watches The sum of the lengths of all keys' lists: an operation counts once for each of its keys
+		# TYPE tickless_purgatory_watches gauge
+		tickless_purgatory_watches{purgatory="produce"} 2
+		# HELP tickless_idle_entry_watched_total Entries made
+		# TYPE tickless_idle_entry_watched_total counter
+		tickless_idle_entry_watched_total{monitor="peers"} 2
+	`
+	err := testutil.CollectAndCompare(prom.New(observetest.Sources(t)...), strings.NewReader(want),
+		"tickless_scheduler_timer_pending", "tickless_scheduler_timer_forecast", "tickless_scheduler_timer_rejected_total",
+		"tickless_scheduler_timer_late_time_seconds_total", "tickless_scheduler_callback_panicked_total",
+		"tickless_keyed_pending", "tickless_purgatory_watches", "tickless_idle_entry_watched_total")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCollector_NamesFollowTheRules runs Prometheus' own checks of names and help texts.
+func TestCollector_NamesFollowTheRules(t *testing.T) {
+	problems, err := testutil.CollectAndLint(prom.New(observetest.Sources(t)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// TestCollector_HistogramIsNativeAndClassic looks at the lateness of three timers that
+// were 3 ms late.
+func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
+	h := gather(t, observetest.Sources(t)...)["tickless_scheduler_timer_lateness_seconds"].GetMetric()[0].GetHistogram()
+	if h.GetSampleCount() != 3 || math.Abs(h.GetSampleSum()-0.009) > 1e-12 {
+		t.Errorf("there are %d with the sum %g, want 3 with 0.009", h.GetSampleCount(), h.GetSampleSum())
+	}
+	for _, b := range h.GetBucket() {
+		want := uint64(0)
+		if b.GetUpperBound() >= 0.003 {
+			want = 3
+		}
+		if b.GetCumulativeCount() != want {
+			t.Errorf("%d are up to %g, want %d", b.GetCumulativeCount(), b.GetUpperBound(), want)
+		}
+	}
+	if len(h.GetBucket()) == 0 {
+		t.Error("there is no classic histogram")
+	}
+	spans, deltas := h.GetPositiveSpan(), h.GetPositiveDelta()
+	if len(spans) != 1 || spans[0].GetLength() != 1 || !slices.Equal(deltas, []int64{3}) || h.GetSchema() != 3 {
+		t.Fatalf("the native histogram is %v", h)
+	}
+	if limit := math.Exp2(float64(spans[0].GetOffset()) / 8); limit < 0.003 || limit > 0.003*1.23 {
+		t.Errorf("the native bucket is up to %g, want 0.003 or little above", limit)
+	}
+}
+
+// TestCollector_WithoutCallbackTimes has no histograms that nobody measures.
+func TestCollector_WithoutCallbackTimes(t *testing.T) {
+	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(0, 0))))
+	defer s.Close()
+	families := gather(t, observe.Scheduler("s", s))
+	for _, name := range []string{"wait_time_seconds", "run_time_seconds", "running"} {
+		if families["tickless_scheduler_callback_"+name] != nil {
+			t.Errorf("%s is exported although nobody measures it", name)
+		}
+	}
+}
+
+// TestCollector_ServedFormatsParse serves all formats that Prometheus asks for, and reads
+// them back by Prometheus' parser.
+func TestCollector_ServedFormatsParse(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	sources := observetest.Sources(t)
+	registry.MustRegister(prom.New(sources...))
+	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	documented := observetest.Documented(t, "../..")
+	for _, format := range []expfmt.Format{
+		expfmt.NewFormat(expfmt.TypeTextPlain),
+		expfmt.NewFormat(expfmt.TypeProtoDelim),
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Accept", string(format))
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", format, w.Code, w.Body)
+		}
+		decoder := expfmt.NewDecoder(bytes.NewReader(w.Body.Bytes()), expfmt.ResponseFormat(w.Header()))
+		n, native := 0, false
+		for {
+			var f dto.MetricFamily
+			if decoder.Decode(&f) != nil {
+				break
+			}
+			n++
+			if !model.LegacyValidation.IsValidMetricName(f.GetName()) {
+				t.Errorf("%s is no name of a metric", f.GetName())
+			}
+			for _, m := range f.GetMetric() {
+				native = native || m.GetHistogram().GetPositiveSpan() != nil
+			}
+		}
+		if n != len(documented) {
+			t.Errorf("%s has %d metrics, want %d", format, n, len(documented))
+		}
+		if native != (format.FormatType() == expfmt.TypeProtoDelim) {
+			t.Errorf("%s: has native histograms: %v", format, native)
+		}
+	}
+}
+
+func Example() {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk))
+	defer s.Close()
+	s.AfterFunc(time.Minute, func() {})
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prom.New(observe.Schedulers()))
+
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "tickless_scheduler_timer_pending") {
+			fmt.Print(line)
+		}
+	}
+	// Output: tickless_scheduler_timer_pending{scheduler="jobs"} 1
+}

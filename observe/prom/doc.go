@@ -1,0 +1,24 @@
+// Package prom exports the numbers of Schedulers, and of what stands on them, to
+// Prometheus.
+//
+// # Usage
+//
+//	prometheus.MustRegister(prom.New(observe.Schedulers()))
+//	http.Handle("/metrics", promhttp.Handler())
+//
+// Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
+// open. Package observe makes Sources of other things. docs/observability.md lists the
+// metrics.
+//
+// Histograms are native ones where Prometheus scrapes these, and classic ones besides.
+//
+// # Concurrency
+//
+// Any number of scrapes may run at once. Registering a Collector starts no goroutine,
+// and nothing costs anything until Prometheus scrapes.
+//
+// # Complexity
+//
+// A scrape takes as long whatever is pending: O(shards) for each Scheduler. It holds no
+// lock for longer than it takes to look at 512 timers.
+package prom

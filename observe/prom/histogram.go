@@ -1,0 +1,50 @@
+package prom
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/timer"
+)
+
+// A histogram is a native and a classic histogram in one: Prometheus takes the one that
+// it was told to scrape.
+type histogram struct {
+	prometheus.Metric // the native one
+	classic           []*dto.Bucket
+}
+
+func newHistogram(desc *prometheus.Desc, h timer.Histogram, labels ...string) prometheus.Metric {
+	e := metric.Exponentials(h.Buckets())
+	native := make(map[int]int64, len(e.Counts))
+	for i, n := range e.Counts {
+		if n > 0 {
+			native[e.Offset+i+1] = int64(n) // Prometheus counts from one: its bucket i ends at base^i
+		}
+	}
+	m := histogram{
+		Metric: prometheus.MustNewConstNativeHistogram(desc, h.Count(), h.Sum(), native, nil, e.Zero,
+			metric.Scale, metric.ZeroThreshold, time.Time{}, labels...),
+	}
+	counts := metric.Counts(h.Buckets())
+	var below uint64
+	for i, bound := range metric.Bounds {
+		below += counts[i]
+		m.classic = append(m.classic, &dto.Bucket{UpperBound: ptr(bound), CumulativeCount: ptr(below)})
+	}
+	return m
+}
+
+// Write implements prometheus.Metric.
+func (m histogram) Write(out *dto.Metric) error {
+	if err := m.Metric.Write(out); err != nil {
+		return err
+	}
+	out.Histogram.Bucket = m.classic
+	return nil
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,73 @@
+package observe
+
+import (
+	"iter"
+	"weak"
+
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+)
+
+// A Source is one thing, or several of a kind, whose numbers are exported. The functions
+// of this package make Sources, for the exporters.
+//
+// The name of a thing becomes the value of a label. If two things of a kind have the
+// same name, an exporter calls the later one "name#2", for as long as it exists. Bytes
+// in a name that are not UTF-8 are replaced.
+type Source = metric.Source
+
+// Schedulers is all Schedulers of the process that have names and are not closed, by
+// [timer.WithName], at the time that an exporter reads it. It keeps none of them alive.
+func Schedulers() Source {
+	return metric.Source{Thing: schedulers, Objects: func() iter.Seq[metric.Object] {
+		return func(yield func(metric.Object) bool) {
+			for s := range timer.Schedulers() {
+				if !yield(schedulerObject(s.Name(), s)) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// Scheduler is one Scheduler, which need not have a name of its own. It is exported when
+// it is closed, too.
+func Scheduler(name string, s *timer.Scheduler) Source {
+	return one(schedulers, schedulerObject(name, s))
+}
+
+func schedulerObject(name string, s *timer.Scheduler) metric.Object {
+	return metric.Object{Name: name, ID: weak.Make(s), Read: func() any { return readScheduler(s) }}
+}
+
+// Keyed is one Keyed.
+func Keyed[K comparable, V any](name string, k *timer.Keyed[K, V]) Source {
+	return one(keyeds, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
+}
+
+// Purgatory is one Purgatory.
+func Purgatory[K comparable](name string, p *purgatory.Purgatory[K]) Source {
+	return one(purgatories, metric.Object{Name: name, ID: p, Read: func() any { return p.Stats() }})
+}
+
+// Monitor is one Monitor of package idle.
+func Monitor[T any](name string, m *idle.Monitor[T]) Source {
+	return one(monitors, metric.Object{Name: name, ID: m, Read: func() any { return m.Stats() }})
+}
+
+// Conns is one Conns of package idle. That of an idle.Listener is what its method Conns
+// returns.
+func Conns(name string, c *idle.Conns) Source {
+	return one(conns, metric.Object{Name: name, ID: c, Read: func() any { return c.Stats() }})
+}
+
+func one(thing *metric.Thing, o metric.Object) Source {
+	if o.Name == "" {
+		panic("observe: the name must not be empty")
+	}
+	return metric.Source{Thing: thing, Objects: func() iter.Seq[metric.Object] {
+		return func(yield func(metric.Object) bool) { yield(o) }
+	}}
+}
