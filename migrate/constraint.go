@@ -87,6 +87,9 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 	}
 	params := typeParams(p.pkg.Info.Uses[id])
 	for i, arg := range args {
+		if i < params.Len() {
+			p.addInstances(arg)
+		}
 		if i >= params.Len() || !namesTimers(params.At(i).Constraint()) {
 			continue
 		}
@@ -97,6 +100,23 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 			return true
 		})
 	}
+}
+
+// addInstances notes the timers that are written in a type argument.
+func (p *program) addInstances(arg ast.Expr) {
+	ast.Inspect(arg, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if timerName(p.pkg.Info.Uses[n.Sel]) != "" {
+				p.instances = append(p.instances, p.expression(n))
+			}
+		case *ast.Ident:
+			if obj, ok := p.pkg.Info.Uses[n].(*types.TypeName); ok && obj.IsAlias() && mentions(obj.Type()) {
+				p.instances = append(p.instances, p.object(obj))
+			}
+		}
+		return true
+	})
 }
 
 // typeParams returns the type parameters of a generic type or function.

@@ -13,8 +13,10 @@
 // # Guarantees
 //
 //   - A type is rewritten in all packages of the module that use it, or in none.
-//   - Nothing is written before Fix, and nothing outside the files of the report.
-//   - A file that gofmt would not have changed it does not change afterwards.
+//   - Nothing is written before Fix, and nothing outside the files of the report. Fix
+//     writes all of them or none.
+//   - A file that gofmt would not have changed it does not change afterwards. Its lines
+//     end as they did.
 //   - Packages that do not compile are refused.
 //
 // # Limits

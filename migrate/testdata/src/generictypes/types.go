@@ -1,0 +1,18 @@
+// Package generictypes has the methods of generic types ask for types.
+package generictypes
+
+import "time"
+
+type box[T any] struct{ v any }
+
+func (b box[T]) get() T { return b.v.(T) }
+
+type ticker = *time.Ticker
+
+func use() bool {
+	var b box[*time.Timer]
+	b.v = time.AfterFunc(1, nil)        // want `can be`
+	c := box[ticker]{time.NewTicker(1)} // want `can be`
+	defer c.get().Stop()
+	return b.get().Stop()
+}
