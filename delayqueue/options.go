@@ -3,15 +3,19 @@ package delayqueue
 import "github.com/tickless/tickless/clock"
 
 // An Option changes how [New] makes a queue.
-type Option func(*config)
+type Option interface{ apply(*config) }
 
 type config struct {
 	clock clock.Clock
 }
 
+type option func(*config)
+
+func (o option) apply(c *config) { o(c) }
+
 // WithClock makes the queue follow c. The default, also for a nil c, is
 // [clock.System]. Inside Now, NewAlarm, Reset and Stop, which are called with
 // the queue's lock held, c must not call the queue back.
 func WithClock(c clock.Clock) Option {
-	return func(cfg *config) { cfg.clock = c }
+	return option(func(cfg *config) { cfg.clock = c })
 }

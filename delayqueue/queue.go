@@ -10,7 +10,8 @@ import (
 )
 
 // A Queue is a delay queue: an element comes out when its deadline has passed,
-// the earliest first. It is made by [New] and must not be copied.
+// the earliest first. The zero Queue is empty, and follows the system's clock from its
+// first use on; [New] makes one with options. A Queue must not be copied.
 //
 // There is no Close: a context ends a Take that waits, and a queue that nobody refers
 // to is garbage.
@@ -50,19 +51,28 @@ type Ticket struct {
 func New[T any](opts ...Option) *Queue[T] {
 	var cfg config
 	for _, o := range opts {
-		o(&cfg)
+		o.apply(&cfg)
 	}
 	if cfg.clock == nil {
 		cfg.clock = clock.System()
 	}
-	epoch := cfg.clock.Now()
-	return &Queue[T]{
-		clock:     cfg.clock,
-		epoch:     epoch,
-		monotonic: bubble.Monotonic(epoch),
-		order:     newKeyHeap(),
-		slab:      newSlab[T](),
-		armed:     never,
+	q := new(Queue[T])
+	q.init(cfg.clock)
+	return q
+}
+
+func (q *Queue[T]) init(c clock.Clock) {
+	q.clock, q.epoch = c, c.Now()
+	q.monotonic = bubble.Monotonic(q.epoch)
+	q.order, q.slab = newKeyHeap(), newSlab[T]()
+	q.armed = never
+}
+
+// lock locks the queue, and makes a zero one ready.
+func (q *Queue[T]) lock() {
+	q.mu.Lock()
+	if q.clock == nil {
+		q.init(clock.System())
 	}
 }
 
@@ -75,7 +85,7 @@ func New[T any](opts ...Option) *Queue[T] {
 //
 // Offer never blocks, and allocates nothing while the queue's size is steady.
 func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, q.momentLocked(deadline))
 }
@@ -83,7 +93,7 @@ func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 // OfferAfter is Offer with a deadline d from now, by the queue's clock. A d of
 // zero or less is due at once; one beyond the queue's range never comes.
 func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, add(q.now(), int64(d)))
 }
@@ -104,7 +114,7 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 // Poll takes the first element if it is due, and never blocks. Not ok: nothing
 // is due.
 func (q *Queue[T]) Poll() (v T, ok bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	return q.pollLocked()
 }
@@ -127,7 +137,7 @@ func (q *Queue[T]) pollLocked() (v T, ok bool) {
 // without a monotonic reading and before the wall clock was set, need not
 // equal the one that was offered.
 func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	k, ok := q.order.head()
 	if !ok {
@@ -139,7 +149,7 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 // Head returns the first element, whether due or not, and its ticket, for callers
 // that may want to remove it. Not ok: the queue is empty.
 func (q *Queue[T]) Head() (v T, ticket Ticket, ok bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	k, ok := q.order.head()
 	if !ok {
@@ -150,7 +160,7 @@ func (q *Queue[T]) Head() (v T, ticket Ticket, ok bool) {
 
 // Len returns the number of elements, due or not.
 func (q *Queue[T]) Len() int {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	return q.slab.live
 }
@@ -161,7 +171,7 @@ func (q *Queue[T]) Len() int {
 // The queue lets go of the element at once, and of its place in the order
 // when more than half of those places, and more than a few, are dead.
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	return q.takeLocked(ticket.slot, ticket.seq)
 }
@@ -194,7 +204,7 @@ func (q *Queue[T]) takeLocked(slot int, seq uint64) (v T, ok bool) {
 // deadlines; nil if there are none. The queue stays usable, and goroutines
 // that are blocked in Take stay so.
 func (q *Queue[T]) Drain() []T {
-	q.mu.Lock()
+	q.lock()
 	if q.slab.live == 0 {
 		q.mu.Unlock()
 		return nil

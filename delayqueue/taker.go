@@ -89,7 +89,7 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 	if isDone(done) {
 		return v, ctx.Err()
 	}
-	q.mu.Lock()
+	q.lock()
 	v, ok := q.pollLocked()
 	if ok {
 		q.mu.Unlock()

@@ -100,6 +100,7 @@ func (c *Conn) evict() {
 
 // Close closes the connection, and ends the watching at once.
 func (c *Conn) Close() error {
+	c.conn()
 	c.mu.Lock()
 	first := !c.closed
 	c.closed = true
@@ -107,11 +108,19 @@ func (c *Conn) Close() error {
 		c.entry.Load().Stop()
 	}
 	c.mu.Unlock()
-	err := c.under.Close()
+	err := c.conn().Close()
 	if first {
 		c.conns.count(func(n *ConnsStats) { n.Closed++; n.Open-- })
 	}
 	return c.explain("close", err)
+}
+
+// conn returns the connection underneath.
+func (c *Conn) conn() net.Conn {
+	if c.under == nil {
+		panic("idle: a Conn that was not made by Conns.Wrap or a Listener")
+	}
+	return c.under
 }
 
 // touch tells of activity.
@@ -127,7 +136,7 @@ func (c *Conn) explain(op string, err error) error {
 
 // Read reads from the connection.
 func (c *Conn) Read(b []byte) (int, error) {
-	n, err := c.under.Read(b)
+	n, err := c.conn().Read(b)
 	if n > 0 {
 		c.touch()
 	}
@@ -145,7 +154,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	defer c.writing.Unlock()
 	written := 0
 	for {
-		n, err := c.under.Write(b[written:min(written+pieceSize, len(b))])
+		n, err := c.conn().Write(b[written:min(written+pieceSize, len(b))])
 		written += n
 		if n > 0 {
 			c.touch()
@@ -160,6 +169,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 // last activity: a shorter timeout may close it at once. It panics if timeout is
 // not positive.
 func (c *Conn) SetTimeout(timeout time.Duration) {
+	c.conn()
 	checkTimeout("SetTimeout", timeout)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,47 +178,50 @@ func (c *Conn) SetTimeout(timeout time.Duration) {
 }
 
 // Since returns the time of the connection's last activity.
-func (c *Conn) Since() time.Time { return c.conns.monitor.Time(c.entry.Load().Last()) }
+func (c *Conn) Since() time.Time {
+	c.conn()
+	return c.conns.monitor.Time(c.entry.Load().Last())
+}
 
 // NetConn returns the connection underneath. Bytes that you read from it or write to
 // it directly do not count as activity.
-func (c *Conn) NetConn() net.Conn { return c.under }
+func (c *Conn) NetConn() net.Conn { return c.conn() }
 
 // LocalAddr returns the local address.
-func (c *Conn) LocalAddr() net.Addr { return c.under.LocalAddr() }
+func (c *Conn) LocalAddr() net.Addr { return c.conn().LocalAddr() }
 
 // RemoteAddr returns the remote address.
-func (c *Conn) RemoteAddr() net.Addr { return c.under.RemoteAddr() }
+func (c *Conn) RemoteAddr() net.Addr { return c.conn().RemoteAddr() }
 
 // SetDeadline is the underlying connection's.
-func (c *Conn) SetDeadline(t time.Time) error { return c.explain("set", c.under.SetDeadline(t)) }
+func (c *Conn) SetDeadline(t time.Time) error { return c.explain("set", c.conn().SetDeadline(t)) }
 
 // SetReadDeadline is the underlying connection's.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	return c.explain("set", c.under.SetReadDeadline(t))
+	return c.explain("set", c.conn().SetReadDeadline(t))
 }
 
 // SetWriteDeadline is the underlying connection's.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	return c.explain("set", c.under.SetWriteDeadline(t))
+	return c.explain("set", c.conn().SetWriteDeadline(t))
 }
 
 // CloseRead shuts down the reading side. The connection is still watched: writes
 // count as activity.
 func (c *Conn) CloseRead() error {
-	if u, ok := c.under.(interface{ CloseRead() error }); ok {
+	if u, ok := c.conn().(interface{ CloseRead() error }); ok {
 		return c.explain("close", u.CloseRead())
 	}
-	return unsupported("CloseRead", c.under)
+	return unsupported("CloseRead", c.conn())
 }
 
 // CloseWrite shuts down the writing side, so that the peer reads an end of file. The
 // connection is still watched: reads count as activity.
 func (c *Conn) CloseWrite() error {
-	if u, ok := c.under.(interface{ CloseWrite() error }); ok {
+	if u, ok := c.conn().(interface{ CloseWrite() error }); ok {
 		return c.explain("close", u.CloseWrite())
 	}
-	return unsupported("CloseWrite", c.under)
+	return unsupported("CloseWrite", c.conn())
 }
 
 // SyscallConn returns access to the file descriptor. A successful Read or Write
@@ -217,9 +230,9 @@ func (c *Conn) CloseWrite() error {
 // Package os cannot use it to send a file past the Conn. A copy from a file goes
 // through ReadFrom, and uses sendfile all the same.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
-	sc, ok := c.under.(syscall.Conn)
+	sc, ok := c.conn().(syscall.Conn)
 	if !ok {
-		return nil, unsupported("SyscallConn", c.under)
+		return nil, unsupported("SyscallConn", c.conn())
 	}
 	rc, err := sc.SyscallConn()
 	if err != nil {

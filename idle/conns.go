@@ -53,10 +53,18 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	return cs
 }
 
+// made returns cs, which NewConns has made.
+func (cs *Conns) made() *Conns {
+	if cs.monitor == nil {
+		panic("idle: a Conns that was not made by NewConns")
+	}
+	return cs
+}
+
 // Wrap returns a Conn over c, which is watched from now on. Do not use c itself any
 // more. After Close the error is [ErrClosed], and c stays as it is.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
-	w := &Conn{under: c, conns: cs, timeout: cs.timeout}
+	w := &Conn{under: c, conns: cs.made(), timeout: cs.timeout}
 	// Counted before, so that it is by the time that it may be evicted.
 	cs.count(func(n *ConnsStats) { n.Wrapped++; n.Open++ })
 	if err := w.watch(); err != nil {
@@ -67,7 +75,7 @@ func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 }
 
 // Listener returns a Listener over l, whose connections cs watches.
-func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{under: l, conns: cs} }
+func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{under: l, conns: cs.made()} }
 
 // Stats returns the counts.
 func (cs *Conns) Stats() ConnsStats {
@@ -80,17 +88,17 @@ func (cs *Conns) Stats() ConnsStats {
 // will not be closed for being idle: [Conns.Leftover] has them. From now on Wrap returns
 // [ErrClosed]. Close waits for nothing: see [Monitor.Close]. There is no need to call it
 // if all connections are closed: then nothing is left behind.
-func (cs *Conns) Close() error { return cs.monitor.Close() }
+func (cs *Conns) Close() error { return cs.made().monitor.Close() }
 
 // Shutdown does what Close does, and waits until all callbacks have returned. If ctx
 // ends first it returns the error of ctx.
-func (cs *Conns) Shutdown(ctx context.Context) error { return cs.monitor.Shutdown(ctx) }
+func (cs *Conns) Shutdown(ctx context.Context) error { return cs.made().monitor.Shutdown(ctx) }
 
 // Leftover takes the connections that were open when the watching ended, and returns
 // them in no particular order. A connection is in the result of one call only: see
 // [Monitor.Leftover].
 func (cs *Conns) Leftover() iter.Seq[*Conn] {
-	left := cs.monitor.Leftover()
+	left := cs.made().monitor.Leftover()
 	return func(yield func(*Conn) bool) {
 		for e := range left {
 			if !yield(e.Value()) {

@@ -25,7 +25,7 @@ import (
 
 // ReadFrom copies from r until its end, as [io.Copy] has it do.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
-	if dst, ok := c.under.(io.ReaderFrom); ok {
+	if dst, ok := c.conn().(io.ReaderFrom); ok {
 		if t, ok := transferFrom(r); ok {
 			t.dst, t.to = dst, c
 			return t.run("readfrom")
@@ -78,7 +78,7 @@ func transferFrom(r io.Reader) (t transfer, ok bool) {
 		t.rest, r = lr, lr.R
 	}
 	if c, ok := r.(*Conn); ok {
-		t.from, r = c, c.under
+		t.from, r = c, c.conn()
 	}
 	t.src = r
 	// By methods rather than types: io.Copy passes a *net.TCPConn and an

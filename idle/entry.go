@@ -112,7 +112,10 @@ func (e *Entry[T]) Touch() bool { return e.touch() }
 // touch does not replace a later one, so moments need not come in order. A moment
 // ahead of the clock keeps the entry from eviction until its timeout has passed from
 // then.
-func (e *Entry[T]) TouchAt(at Moment) bool { return e.touchAt(at) }
+func (e *Entry[T]) TouchAt(at Moment) bool {
+	e.current()
+	return e.touchAt(at)
+}
 
 // Stop ends the watching. It reports true if this call keeps the callback from ever
 // running. It reports false if there was nothing to stop: the entry was stopped or
@@ -129,13 +132,22 @@ func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
 }
 
 // Timeout returns the timeout.
-func (e *Entry[T]) Timeout() time.Duration { return e.period.Load().timeout }
+func (e *Entry[T]) Timeout() time.Duration { return e.current().timeout }
 
 // Last returns the moment of the last activity, also when the entry is no longer
 // watched.
 func (e *Entry[T]) Last() Moment { return moment(e.word.Load()) }
 
-func (e *entry) touch() bool { return e.touchAt(e.period.Load().stripe.core.now()) }
+func (e *entry) touch() bool { return e.touchAt(e.current().stripe.core.now()) }
+
+// current returns the entry's period.
+func (e *entry) current() *period {
+	p := e.period.Load()
+	if p == nil {
+		panic("idle: an Entry that was not made by Monitor.Watch")
+	}
+	return p
+}
 
 func (e *entry) touchAt(at Moment) bool {
 	next := word(at)
@@ -165,7 +177,7 @@ func (e *entry) leaveLocked(state uint64) bool {
 }
 
 func (e *entry) stop() bool {
-	st := e.period.Load().stripe
+	st := e.current().stripe
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !e.leaveLocked(stopped) {
@@ -180,7 +192,7 @@ func (e *entry) stop() bool {
 }
 
 func (e *entry) setTimeout(timeout time.Duration) bool {
-	st := e.period.Load().stripe
+	st := e.current().stripe
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	old := e.period.Load()
@@ -202,7 +214,7 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 // expire is what the entry's timer runs, and what Close does to an entry whose
 // timer was pending.
 func (e *entry) expire() {
-	st := e.period.Load().stripe
+	st := e.current().stripe
 	st.mu.Lock()
 	if st.core.closed.Load() {
 		st.handBackLocked(e)

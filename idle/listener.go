@@ -42,9 +42,16 @@ func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Li
 	return NewConns(timeout, opts...).Listener(l)
 }
 
+func (l *Listener) mustBeMade() {
+	if l.under == nil {
+		panic("idle: a Listener that was not made by NewListener or Conns.Listener")
+	}
+}
+
 // Accept waits for the next connection. The connection is a [*Conn]. Errors are those
 // of the listener underneath.
 func (l *Listener) Accept() (net.Conn, error) {
+	l.mustBeMade()
 	under, err := l.under.Accept()
 	if err != nil {
 		l.failed.Inc()
@@ -62,15 +69,22 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // Close closes the listener underneath.
-func (l *Listener) Close() error { return l.under.Close() }
+func (l *Listener) Close() error {
+	l.mustBeMade()
+	return l.under.Close()
+}
 
 // Addr returns the listener's address.
-func (l *Listener) Addr() net.Addr { return l.under.Addr() }
+func (l *Listener) Addr() net.Addr {
+	l.mustBeMade()
+	return l.under.Addr()
+}
 
 // Conns returns what watches the connections.
 func (l *Listener) Conns() *Conns { return l.conns }
 
 // Stats returns the counts.
 func (l *Listener) Stats() ListenerStats {
+	l.mustBeMade()
 	return ListenerStats{Accepted: l.accepted.Load(), Failed: l.failed.Load(), ConnsStats: l.conns.Stats()}
 }

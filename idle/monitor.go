@@ -102,6 +102,7 @@ func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) 
 // entries are independent. The error is [ErrClosed] or [ErrTooMany]. Watch panics if
 // timeout is not positive. It is O(1).
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
+	m.mustBeMade()
 	checkTimeout("Watch", timeout)
 	e := &Entry[T]{value: v}
 	if err := m.watch(&e.entry, timeout); err != nil {
@@ -157,17 +158,30 @@ func (c *core) release() {
 	}
 }
 
+func (m *Monitor[T]) mustBeMade() {
+	if m.s == nil {
+		panic("idle: a Monitor that was not made by New")
+	}
+}
+
 // Now reads the Monitor's clock, for [Entry.TouchAt].
-func (m *Monitor[T]) Now() Moment { return m.now() }
+func (m *Monitor[T]) Now() Moment {
+	m.mustBeMade()
+	return m.now()
+}
 
 // Time returns the time at a moment.
-func (m *Monitor[T]) Time(at Moment) time.Time { return m.time(at) }
+func (m *Monitor[T]) Time(at Moment) time.Time {
+	m.mustBeMade()
+	return m.time(at)
+}
 
 // Len returns how many things are watched.
 func (m *Monitor[T]) Len() int { return m.Stats().Watching }
 
 // Stats returns the Monitor's counts.
 func (m *Monitor[T]) Stats() Stats {
+	m.mustBeMade()
 	var sum Stats
 	for i := range m.stripes {
 		st := &m.stripes[i]
@@ -183,6 +197,7 @@ func (m *Monitor[T]) Stats() Stats {
 // nothing, so callbacks may call it. Evictions that were decided before still run their
 // callbacks. Closing again does nothing.
 func (m *Monitor[T]) Close() error {
+	m.mustBeMade()
 	m.shut()
 	return nil
 }
@@ -192,6 +207,7 @@ func (m *Monitor[T]) Close() error {
 // of the Monitor is left. Called from inside a callback, it waits for that callback too,
 // and so for ctx to end.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
+	m.mustBeMade()
 	m.shut()
 	if err := m.s.Shutdown(ctx); err != nil || m.pool == nil {
 		return err
@@ -206,6 +222,7 @@ func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 // checking for touches, is in the result of a later call: at the latest of one after
 // Shutdown has returned nil.
 func (m *Monitor[T]) Leftover() iter.Seq[*Entry[T]] {
+	m.mustBeMade()
 	m.leftover.Lock()
 	left := m.leftover.entries
 	m.leftover.entries = nil

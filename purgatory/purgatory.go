@@ -41,8 +41,12 @@ type Purgatory[K comparable] struct {
 }
 
 // New makes a Purgatory whose timeouts are timers of s. Shut it down before you close
-// s: an operation whose timer s has handed back waits without a timeout.
+// s: an operation whose timer s has handed back waits without a timeout. New panics if s
+// is nil.
 func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
+	if s == nil {
+		panic("purgatory: New with a nil Scheduler")
+	}
 	c := newConfig(opts)
 	p := &Purgatory[K]{
 		s:       s,
@@ -75,6 +79,7 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 // It does nothing to an operation that is complete already. It panics if the
 // operation is waiting, or if a key is not equal to itself, as NaN.
 func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
+	p.mustBeMade()
 	run, mine, err := op.delayed().enter(p, op, timeout, keys)
 	if run {
 		op.OnComplete()
@@ -124,6 +129,7 @@ func (p *Purgatory[K]) Watched() int { return p.Stats().Watched }
 
 // Stats returns the gauges and counts. O(shards).
 func (p *Purgatory[K]) Stats() Stats {
+	p.mustBeMade()
 	st := Stats{Panics: p.panics.Load()}
 	for i := range p.shards {
 		sh := &p.shards[i]
@@ -141,6 +147,7 @@ func (p *Purgatory[K]) Stats() Stats {
 // does not wait for callbacks of expired operations, so these may call it. Closing
 // again does nothing.
 func (p *Purgatory[K]) Close() error {
+	p.mustBeMade()
 	// An expiry that is under way has the operation's lock, which take waits for, and
 	// counts itself in expiring before the operation leaves the first of its lists. So
 	// an operation is in a list still, and then take finds out whose it is, or its
@@ -184,7 +191,14 @@ func (p *Purgatory[K]) Leftover() iter.Seq[Operation[K]] {
 	return slices.Values(ops)
 }
 
+func (p *Purgatory[K]) mustBeMade() {
+	if p.s == nil {
+		panic("purgatory: a Purgatory that was not made by New")
+	}
+}
+
 func (p *Purgatory[K]) shardOf(key K) *shard[K] {
+	p.mustBeMade()
 	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
 }
 

@@ -3,7 +3,10 @@ package timer
 import "time"
 
 // Now returns the time on the Scheduler's clock.
-func (s *Scheduler) Now() time.Time { return s.clock.Now() }
+func (s *Scheduler) Now() time.Time {
+	s.mustBeMade()
+	return s.clock.Now()
+}
 
 // StartAt is [Scheduler.Start] for a moment instead of a delay: the delay is t less
 // Now, and so f runs at once if t has passed. If the wall clock is set afterwards the

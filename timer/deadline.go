@@ -48,8 +48,12 @@ type Deadline struct {
 }
 
 // Init makes d a Deadline on s that is not set. It must not be called on a Deadline
-// that has been used.
+// that has been used. It panics if s is nil.
 func (d *Deadline) Init(s *Scheduler) {
+	if s == nil {
+		panic("timer: Deadline.Init with a nil Scheduler")
+	}
+	s.mustBeMade()
 	d.owner = d
 	d.sh = s.lockShard()
 	d.due, d.armed = never, never

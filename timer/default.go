@@ -17,6 +17,7 @@ var defaultScheduler = sync.OnceValue(func() *Scheduler {
 // mustBeOwned panics if everybody shares the Scheduler: whoever calls the method would
 // end the timers of packages that know nothing of it.
 func (s *Scheduler) mustBeOwned(method string) {
+	s.mustBeMade()
 	if s.shared {
 		panic("timer: " + method + " of the default Scheduler, which the whole program shares: close one that you have made with New")
 	}

@@ -22,6 +22,7 @@ func Init[T any](t *Timer, s *Scheduler, f func(*T), arg *T) {
 	if s == nil || f == nil || arg == nil {
 		panic("timer: Init with a nil Scheduler, func or argument")
 	}
+	s.mustBeMade()
 	sh := s.lockShard()
 	sh.mu.Unlock()
 	// What a pointer points to is nothing to its caller: a func(*T) is called as a

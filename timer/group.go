@@ -43,6 +43,7 @@ func NewGroup(s *Scheduler) *Group {
 	if s == nil {
 		panic("timer: NewGroup with a nil Scheduler")
 	}
+	s.mustBeMade()
 	return &Group{s: s, round: new(round), sweepAt: minSweep}
 }
 

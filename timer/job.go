@@ -105,9 +105,16 @@ func (j *Job) startLocked(now int64, d time.Duration) error {
 // wait for a run that is under way; there is no other after it. It may be called
 // from inside the Job's function.
 func (j *Job) Stop() bool {
+	j.mustBeMade()
 	j.sh.mu.Lock()
 	defer j.sh.unlock()
 	return j.endLocked()
+}
+
+func (j *Job) mustBeMade() {
+	if j.sh == nil {
+		panic("timer: a Job that was not made by Every or Repeat")
+	}
 }
 
 // endLocked ends the series, or reports false if it is over.
@@ -126,6 +133,7 @@ func (j *Job) forget() { j.sh.s.hand.jobs.Delete(funcPayload(j.callback)) }
 // Next returns the time of the next occurrence, or the zero time if the series
 // is over.
 func (j *Job) Next() time.Time {
+	j.mustBeMade()
 	j.sh.mu.Lock()
 	defer j.sh.mu.Unlock()
 	if j.over || j.sh.closed {

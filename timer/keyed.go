@@ -44,12 +44,13 @@ type keyedEntry[K comparable, V any] struct {
 	changes uint32
 }
 
-// NewKeyed returns an empty Keyed whose timers are on s and run f. It panics if f
-// is nil.
+// NewKeyed returns an empty Keyed whose timers are on s and run f. It panics if s
+// or f is nil.
 func NewKeyed[K comparable, V any](s *Scheduler, f func(key K, value V)) *Keyed[K, V] {
-	if f == nil {
-		panic("timer: NewKeyed with a nil func")
+	if s == nil || f == nil {
+		panic("timer: NewKeyed with a nil Scheduler or func")
 	}
+	s.mustBeMade()
 	return &Keyed[K, V]{
 		s:     s,
 		f:     f,
@@ -58,10 +59,17 @@ func NewKeyed[K comparable, V any](s *Scheduler, f func(key K, value V)) *Keyed[
 	}
 }
 
+func (k *Keyed[K, V]) mustBeMade() {
+	if k.s == nil {
+		panic("timer: a Keyed that was not made by NewKeyed")
+	}
+}
+
 // lock locks the shard of a key. A key that cannot be hashed, such as an
 // interface that holds a slice, panics here, in its caller and outside the lock.
 // So does one that is not equal to itself, a NaN, which could never be found.
 func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
+	k.mustBeMade()
 	if key != key {
 		panic("timer: a Keyed's key must be equal to itself")
 	}
@@ -77,6 +85,7 @@ func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
 // [ErrTooManyPending], whatever d is; then what was pending stays. O(1); over a key
 // that is pending it allocates nothing.
 func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
+	k.mustBeMade()
 	now := k.s.now()
 	sh, p := k.lock(key)
 	err := k.setLocked(sh, p, key, value, now, d)
@@ -117,6 +126,7 @@ func (k *Keyed[K, V]) setLocked(sh *shard, p *part[K, V], key K, value V, now in
 // has; at once if d is zero or less. It reports false if the key is not pending.
 // O(1), without allocation.
 func (k *Keyed[K, V]) Move(key K, d time.Duration) bool {
+	k.mustBeMade()
 	now := k.s.now()
 	sh, p := k.lock(key)
 	defer sh.unlock()
@@ -156,6 +166,7 @@ func (k *Keyed[K, V]) Get(key K) (V, bool) {
 
 // Len returns the number of keys that are pending. O(shards).
 func (k *Keyed[K, V]) Len() int {
+	k.mustBeMade()
 	n := 0
 	for sh := range k.s.shards.made() {
 		sh.mu.Lock()
@@ -170,6 +181,7 @@ func (k *Keyed[K, V]) Len() int {
 // fires meanwhile may be missing or come with its earlier value. O(n); it copies the
 // pairs of one shard at a time.
 func (k *Keyed[K, V]) All() iter.Seq2[K, V] {
+	k.mustBeMade()
 	type pair struct {
 		key   K
 		value V
@@ -198,6 +210,7 @@ func (k *Keyed[K, V]) All() iter.Seq2[K, V] {
 // fires before its turn is left alone. Drain returns how many keys it took out. If f
 // panics, the keys whose turn had not come stay pending. O(n log n).
 func (k *Keyed[K, V]) Drain(f func(key K, value V)) int {
+	k.mustBeMade()
 	type turn struct {
 		sh       *shard
 		e        *keyedEntry[K, V]

@@ -328,7 +328,7 @@ func TestKeyed_KeysThatCannotBe(t *testing.T) {
 
 func TestKeyed_NilFuncPanics(t *testing.T) {
 	s, _ := virtual(t)
-	require.PanicsWithValue(t, "timer: NewKeyed with a nil func", func() { timer.NewKeyed[int, int](s, nil) })
+	require.PanicsWithValue(t, "timer: NewKeyed with a nil Scheduler or func", func() { timer.NewKeyed[int, int](s, nil) })
 }
 
 func TestKeyed_CallbackPanics(t *testing.T) {

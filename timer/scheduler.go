@@ -198,6 +198,7 @@ func (s *Scheduler) gather() { s.limit.gather(s.shards.made()) }
 // Len counts one shard after another. While other goroutines start and stop timers, the
 // sum may exceed [WithMaxPending] for a moment, though never are more pending than that.
 func (s *Scheduler) Len() int {
+	s.mustBeMade()
 	n := 0
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
@@ -209,6 +210,7 @@ func (s *Scheduler) Len() int {
 
 // Stats returns the Scheduler's counts. O(shards).
 func (s *Scheduler) Stats() Stats {
+	s.mustBeMade()
 	var st Stats
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
@@ -225,6 +227,7 @@ func (s *Scheduler) Stats() Stats {
 // now reads the clock: nanoseconds since the epoch, never negative.
 func (s *Scheduler) now() int64 {
 	if !s.system {
+		s.mustBeMade()
 		return max(0, int64(s.clock.Now().Sub(s.epoch)))
 	}
 	now := int64(time.Since(s.epoch))
@@ -243,6 +246,13 @@ func (s *Scheduler) mustBeAtHome() {
 	if bubble.Inside() && bubble.Monotonic(s.epoch) {
 		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
 			" call timer.New inside the bubble")
+	}
+}
+
+// mustBeMade panics unless New has made s.
+func (s *Scheduler) mustBeMade() {
+	if s.clock == nil {
+		panic("timer: a Scheduler that was not made by New")
 	}
 }
 

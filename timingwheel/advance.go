@@ -122,6 +122,7 @@ func (w *Wheel[T]) Advance(now int64, out []Expired[T]) (n int, more bool) {
 	if len(out) == 0 {
 		panic("timingwheel: Advance needs room to hand entries out")
 	}
+	w.mustBeMade()
 	t := w.ticks.floor(max(now, 0))
 	budget := len(out)
 	for {

@@ -85,6 +85,7 @@ func (w *Wheel[T]) place(i bucket.Index, t int64) {
 
 // addLevels makes levels up to level n, without their slots' buckets.
 func (w *Wheel[T]) addLevels(n uint) {
+	w.mustBeMade()
 	for uint(len(w.levels)) <= n {
 		w.levels = append(w.levels, level{
 			due:    w.arena.NewBuckets(1),

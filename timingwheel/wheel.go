@@ -36,8 +36,8 @@ type Expired[T any] struct {
 	Tag uint8 // as given to AddTagged
 }
 
-// A Wheel keeps entries of type T until they are due. See the package comment
-// for how, and for what an ID, a tick and a time are.
+// A Wheel keeps entries of type T until they are due. Make one with [New]. See the
+// package comment for how, and for what an ID, a tick and a time are.
 type Wheel[T any] struct {
 	// What every call needs comes first, so that it is in few cache lines.
 
@@ -74,7 +74,11 @@ type Wheel[T any] struct {
 }
 
 // An Option changes how a wheel works.
-type Option func(*options)
+type Option interface{ apply(*options) }
+
+type option func(*options)
+
+func (f option) apply(o *options) { f(o) }
 
 type options struct {
 	offer func(b bucket.Bucket, place uint32, expiration int64)
@@ -89,7 +93,7 @@ func WithPhase(ticks int64) Option {
 	if ticks < 0 || ticks > MaxPhase {
 		panic(fmt.Sprintf("timingwheel: WithPhase: the phase must be from 0 to %d ticks, got %d", int64(MaxPhase), ticks))
 	}
-	return func(o *options) { o.phase = ticks }
+	return option(func(o *options) { o.phase = ticks })
 }
 
 // WithQueue makes the wheel offer each bucket to a queue when its first entry is
@@ -101,7 +105,7 @@ func WithPhase(ticks int64) Option {
 // [Wheel.Expire] for the buckets, in the order of their expirations, and
 // [Wheel.Drain], in place of [Wheel.Advance]. offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
-	return func(o *options) { o.offer = offer }
+	return option(func(o *options) { o.offer = offer })
 }
 
 // New returns an empty wheel whose time is start. tick is the length of a slot
@@ -118,7 +122,7 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 	}
 	var o options
 	for _, opt := range opts {
-		opt(&o)
+		opt.apply(&o)
 	}
 	w := &Wheel[T]{
 		ticks:    newTicks(tick, o.phase),
@@ -187,6 +191,13 @@ func (w *Wheel[T]) AddWithin(deadline, slack int64, v T, tag uint8) (ID, bool) {
 	}
 	b, place := w.find(t)
 	return w.arena.NewIn(b, deadline, v, tag, grain, place), true
+}
+
+// mustBeMade panics unless New has made w.
+func (w *Wheel[T]) mustBeMade() {
+	if w.slotMask == 0 {
+		panic("timingwheel: a Wheel that was not made by New")
+	}
 }
 
 // Remove takes an entry out and returns its payload. It reports false if the

@@ -1,0 +1,220 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/delayqueue"
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+	"github.com/tickless/tickless/timingwheel"
+)
+
+// zeroes has every exported struct of the core, by package and name.
+var zeroes = map[string]any{
+	"bucket.Arena": new(bucket.Arena[int]),
+	"bucket.Ref":   new(bucket.Ref),
+
+	"delayqueue.Queue":  new(delayqueue.Queue[int]),
+	"delayqueue.Ticket": new(delayqueue.Ticket),
+
+	"executor.Goroutines": new(executor.Goroutines),
+	"executor.Inline":     new(executor.Inline),
+	"executor.Pool":       new(executor.Pool),
+	"executor.Share":      new(executor.Share),
+	"executor.Stats":      new(executor.Stats),
+
+	"idle.Conn":          new(idle.Conn),
+	"idle.Conns":         new(idle.Conns),
+	"idle.ConnsStats":    new(idle.ConnsStats),
+	"idle.Entry":         new(idle.Entry[int]),
+	"idle.Listener":      new(idle.Listener),
+	"idle.ListenerStats": new(idle.ListenerStats),
+	"idle.Monitor":       new(idle.Monitor[int]),
+	"idle.Stats":         new(idle.Stats),
+
+	"purgatory.Delayed":   new(purgatory.Delayed[int]),
+	"purgatory.Purgatory": new(purgatory.Purgatory[int]),
+	"purgatory.Stats":     new(purgatory.Stats),
+
+	"timer.CallbackStats": new(timer.CallbackStats),
+	"timer.Deadline":      new(timer.Deadline),
+	"timer.Group":         new(timer.Group),
+	"timer.Handle":        new(timer.Handle),
+	"timer.Histogram":     new(timer.Histogram),
+	"timer.Job":           new(timer.Job),
+	"timer.Keyed":         new(timer.Keyed[int, int]),
+	"timer.LateTimer":     new(timer.LateTimer),
+	"timer.Leftover":      new(timer.Leftover),
+	"timer.Level":         new(timer.Level),
+	"timer.Panic":         new(timer.Panic),
+	"timer.PendingTimer":  new(timer.PendingTimer),
+	"timer.Recent":        new(timer.Recent),
+	"timer.Scheduler":     new(timer.Scheduler),
+	"timer.SlowCallback":  new(timer.SlowCallback),
+	"timer.Start":         new(timer.Start),
+	"timer.Stats":         new(timer.Stats),
+	"timer.Ticker":        new(timer.Ticker),
+	"timer.Timer":         new(timer.Timer),
+	"timer.Window":        new(timer.Window),
+
+	"timertest.Clock": new(timertest.Clock),
+
+	"timingwheel.Entry":      new(timingwheel.Entry[int]),
+	"timingwheel.Expired":    new(timingwheel.Expired[int]),
+	"timingwheel.LevelStats": new(timingwheel.LevelStats),
+	"timingwheel.Wheel":      new(timingwheel.Wheel[int]),
+}
+
+func TestZeroValues_AreAllLookedAt(t *testing.T) {
+	files, err := filepath.Glob("../../api/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files in api: ", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		for line := range strings.Lines(string(text)) {
+			rest, isType := strings.CutPrefix(strings.TrimSpace(line), "type ")
+			if typ, isStruct := strings.CutSuffix(rest, " struct"); isType && isStruct {
+				typ, _, _ = strings.Cut(typ, "[")
+				if zeroes[name+"."+typ] == nil {
+					t.Errorf("add %s.%s to zeroes", name, typ)
+				}
+			}
+		}
+	}
+}
+
+// Each method of a zero value does something useful or panics and says what to call
+// first. None crashes, and none hangs: all run in a bubble, where that is a deadlock.
+func TestZeroValues_AreUsefulOrSayWhatToCall(t *testing.T) {
+	for name, zero := range zeroes {
+		if name == "bucket.Arena" {
+			continue // its methods are for entries and buckets that it has made
+		}
+		v := reflect.ValueOf(zero)
+		for i := range v.NumMethod() {
+			method := v.Type().Method(i).Name
+			t.Run(name+"."+method, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					v := reflect.New(v.Type().Elem()) // nothing is left of other methods' calls
+					message := panicOf(func() { call(v.Method(i)) })
+					if message == "" {
+						return
+					}
+					pkg, _, _ := strings.Cut(name, ".")
+					if !strings.HasPrefix(message, pkg+": ") {
+						t.Errorf("it panics: %s", message)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Where a wrong use could pass unnoticed, it does not.
+func TestZeroValues_Refuse(t *testing.T) {
+	for name, f := range map[string]func(){
+		"timingwheel: a Wheel that was not made by New":          func() { new(timingwheel.Wheel[int]).Add(1<<40, 1) },
+		"timer: a Scheduler that was not made by New":            func() { new(timer.Scheduler).Start(1, func() {}) },
+		"idle: an Entry that was not made by Monitor.Watch":      func() { new(idle.Entry[int]).TouchAt(1) },
+		"purgatory: a Purgatory that was not made by New":        func() { new(purgatory.Purgatory[int]).CheckAndComplete(1) },
+		"executor: a Pool that was not made by NewPool":          func() { new(executor.Pool).Submit(func() {}) },
+		"timer: Stop called on uninitialized Timer":              func() { new(timer.Timer).Stop() },
+		"timer: a Job that was not made by Every or Repeat":      func() { new(timer.Job).Stop() },
+		"timer: a Group that was not made by NewGroup":           func() { new(timer.Group).Stop() },
+		"idle: a Conns that was not made by NewConns":            func() { new(idle.Conns).Wrap(nil) },
+		"idle: a Monitor that was not made by New":               func() { new(idle.Monitor[int]).Watch(1, 1) },
+		"timer: a Keyed that was not made by NewKeyed":           func() { new(timer.Keyed[int, int]).Set(1, 1, 1) },
+		"timer: Deadline.Init with a nil Scheduler":              func() { new(timer.Deadline).Init(nil) },
+		"purgatory: New with a nil Scheduler":                    func() { purgatory.New[int](nil) },
+		"timer: NewKeyed with a nil Scheduler or func":           func() { timer.NewKeyed[int, int](nil, func(int, int) {}) },
+		"executor: an Inline or Goroutines that was not made by": func() { new(executor.Inline).Submit(func() {}) },
+	} {
+		if got := panicOf(f); !strings.HasPrefix(got, name) {
+			t.Errorf("it panics with %q, want %q", got, name)
+		}
+	}
+}
+
+// The zero Queue is ready for use.
+func TestZeroValues_Queue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q delayqueue.Queue[string]
+		q.OfferAfter("a", time.Second)
+		begin := time.Now()
+		if v, err := q.Take(t.Context()); v != "a" || err != nil || time.Since(begin) != time.Second {
+			t.Error(v, err, time.Since(begin))
+		}
+	})
+}
+
+// call calls a method with what it may expect, and ranges over what it returns.
+func call(m reflect.Value) {
+	typ := m.Type()
+	var args []reflect.Value
+	for i := range typ.NumIn() {
+		if typ.IsVariadic() && i == typ.NumIn()-1 {
+			break
+		}
+		args = append(args, argument(typ.In(i)))
+	}
+	for _, r := range m.Call(args) {
+		if r.Kind() == reflect.Func && r.Type().CanSeq() && !r.IsNil() {
+			for range r.Seq() {
+				break
+			}
+		}
+	}
+}
+
+func argument(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch {
+	case t == reflect.TypeFor[context.Context]():
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		v.Set(reflect.ValueOf(ctx))
+	case t == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Now()))
+	case t == reflect.TypeFor[[]byte]():
+		v.Set(reflect.ValueOf(make([]byte, 1)))
+	case t == reflect.TypeFor[[]func()]():
+		v.Set(reflect.ValueOf([]func(){func() {}}))
+	case t.Kind() == reflect.Func:
+		v.Set(reflect.MakeFunc(t, func([]reflect.Value) (results []reflect.Value) {
+			for i := range t.NumOut() {
+				results = append(results, reflect.Zero(t.Out(i)))
+			}
+			return results
+		}))
+	case v.CanInt() && v.Kind() == reflect.Int64:
+		v.SetInt(1) // a time.Duration above all
+	}
+	return v
+}
+
+func panicOf(f func()) (message string) {
+	defer func() {
+		if p := recover(); p != nil {
+			message = fmt.Sprint(p)
+		}
+	}()
+	f()
+	return ""
+}
