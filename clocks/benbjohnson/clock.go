@@ -78,13 +78,25 @@ func (c timers) WithTimeout(parent context.Context, d time.Duration) (context.Co
 type Timer struct {
 	C <-chan time.Time
 	t *timer.Timer
+	m *Mock // whose timer it is, or nil
 }
 
 // Stop keeps the Timer from firing. It reports whether it did so.
-func (t *Timer) Stop() bool { return t.t.Stop() }
+func (t *Timer) Stop() bool {
+	if t.m != nil {
+		return t.m.stop(t)
+	}
+	return t.t.Stop()
+}
 
-// Reset has the Timer fire after d. It reports whether it was active.
-func (t *Timer) Reset(d time.Duration) bool { return t.t.Reset(d) }
+// Reset has the Timer fire after d. It reports whether it was active. If d is zero or
+// less, a Mock's Timer fires when the time is next moved, by whatever duration.
+func (t *Timer) Reset(d time.Duration) bool {
+	if t.m != nil {
+		return t.m.reset(t, d)
+	}
+	return t.t.Reset(d)
+}
 
 // A Ticker sends the time on C at intervals.
 type Ticker struct {

@@ -2,6 +2,8 @@ package clock
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +23,9 @@ type Mock struct {
 		// ahead is by how much the time that Now tells is ahead of the virtual clock's,
 		// which cannot be set back.
 		ahead time.Duration
+		// due are the timers that were started with a delay of zero or less, which wait
+		// until the time is moved.
+		due []*Timer
 	}
 }
 
@@ -55,6 +60,9 @@ func (m *Mock) Add(d time.Duration) { m.Set(m.Now().Add(d)) }
 
 // Set moves the time to t: see Add.
 func (m *Mock) Set(t time.Time) {
+	if !t.Before(m.Now()) {
+		m.release()
+	}
 	end := m.virtual.Now().Add(t.Sub(m.Now()))
 	for {
 		next, ok := m.virtual.Next()
@@ -79,14 +87,83 @@ func (m *Mock) Set(t time.Time) {
 // WaitForAllTimers moves the time on until no timer is pending, and returns it. With a
 // ticker that is not stopped it never returns.
 func (m *Mock) WaitForAllTimers() time.Time {
-	for m.s.Len() > 0 {
+	for {
+		m.mu.Lock()
+		due := len(m.mu.due) > 0
+		m.mu.Unlock()
+		if due {
+			m.Add(0)
+		}
 		next, ok := m.virtual.Next()
-		if !ok {
-			break
+		if m.s.Len() == 0 || !ok {
+			return m.Now()
 		}
 		m.Add(next.Sub(m.virtual.Now()))
 	}
-	return m.Now()
+}
+
+// AfterFunc is Clock.AfterFunc. If d is zero or less, f runs when the time is next moved,
+// by whatever duration.
+func (m *Mock) AfterFunc(d time.Duration, f func()) *Timer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d > 0 {
+		return &Timer{t: m.s.AfterFunc(d, f), m: m}
+	}
+	t := &Timer{t: m.s.AfterFunc(never, f), m: m}
+	m.resetLocked(t, d)
+	return t
+}
+
+// Timer is Clock.Timer. If d is zero or less, the Timer fires at once.
+func (m *Mock) Timer(d time.Duration) *Timer {
+	t := m.timers.Timer(d)
+	t.m = m
+	return t
+}
+
+// never is a delay that no Mock can get to the end of.
+const never time.Duration = math.MaxInt64
+
+// release starts the timers that are due.
+func (m *Mock) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.mu.due {
+		t.t.Reset(0)
+	}
+	m.mu.due = nil
+}
+
+func (m *Mock) stop(t *Timer) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stopLocked(t)
+}
+
+func (m *Mock) reset(t *Timer, d time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.resetLocked(t, d)
+}
+
+// stopLocked takes a timer from where it is. It reports whether it was pending.
+func (m *Mock) stopLocked(t *Timer) bool {
+	if i := slices.Index(m.mu.due, t); i >= 0 {
+		m.mu.due = slices.Delete(m.mu.due, i, i+1)
+		return true
+	}
+	return t.t.Stop()
+}
+
+func (m *Mock) resetLocked(t *Timer, d time.Duration) bool {
+	active := m.stopLocked(t)
+	if d <= 0 {
+		m.mu.due = append(m.mu.due, t)
+	} else {
+		t.t.Reset(d)
+	}
+	return active
 }
 
 // gosched lets other goroutines do what the time has brought them.
