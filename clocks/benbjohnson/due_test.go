@@ -2,6 +2,7 @@ package clock_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	upstream "github.com/benbjohnson/clock"
@@ -29,17 +30,19 @@ func TestMock_Due(t *testing.T) {
 }
 
 func TestMock_DueAndWaitForAllTimers(t *testing.T) {
-	m := clock.NewMock()
-	ran := make(chan time.Time, 2)
-	m.AfterFunc(0, func() {
-		ran <- m.Now()
-		m.AfterFunc(time.Second, func() { ran <- m.Now() })
+	synctest.Test(t, func(t *testing.T) { // where other goroutines get what they need
+		m := clock.NewMock()
+		ran := make(chan time.Time, 2)
+		m.AfterFunc(0, func() {
+			ran <- m.Now()
+			m.AfterFunc(time.Second, func() { ran <- m.Now() })
+		})
+		start := m.Now()
+		if end := m.WaitForAllTimers(); !end.Equal(start.Add(time.Second)) {
+			t.Errorf("all timers have fired at %v", end)
+		}
+		if first, second := <-ran, <-ran; !first.Equal(start) || !second.Equal(start.Add(time.Second)) {
+			t.Errorf("they ran at %v and %v", first, second)
+		}
 	})
-	start := m.Now()
-	if end := m.WaitForAllTimers(); !end.Equal(start.Add(time.Second)) {
-		t.Errorf("all timers have fired at %v", end)
-	}
-	if first, second := <-ran, <-ran; !first.Equal(start) || !second.Equal(start.Add(time.Second)) {
-		t.Errorf("they ran at %v and %v", first, second)
-	}
 }
