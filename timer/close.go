@@ -30,7 +30,7 @@ type Leftover struct {
 // before or after. Closing again does nothing. Close panics on the [Default] Scheduler.
 //
 // O(shards), and O(n) for the n timers of shards that ever had a Ticker, a Job, a
-// Sleep, a context or a key of a Keyed.
+// Sleep, a context or a key of a Keyed, or have a Timer that was reset.
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
 	s.shut()
@@ -98,7 +98,11 @@ type leftover struct {
 
 // each calls f with every timer, in no order.
 func (l *leftover) each(f func(timingwheel.Expired[payload])) {
-	l.wheel.Each(f)
+	l.wheel.Each(func(e timingwheel.Expired[payload]) {
+		if e.Tag != tagEntry || e.Value.entry().handedBack(&e) {
+			f(e)
+		}
+	})
 	for _, b := range l.fallbacks {
 		f(timingwheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag})
 	}
@@ -164,7 +168,7 @@ func (sh *shard) shut() (left leftover, hasNodes bool) {
 	left = leftover{w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard: it finds nothing.
 	sh.wheel = newWheel(&sh.s.config)
-	sh.n.handedBack += uint64(w.Len())
+	sh.n.handedBack += uint64(w.Len() - sh.handBackEntriesLocked(w))
 	sh.n.cascaded += w.Cascaded()
 	if w.Len()+len(left.fallbacks) > 0 {
 		sh.s.leftover.Lock()

@@ -15,7 +15,9 @@ func TestHandle_IsTwoWords(t *testing.T) {
 	// See home.
 	require.LessOrEqual(t, unsafe.Sizeof(shard{}), uintptr(512))
 	if unsafe.Sizeof(uintptr(0)) == 8 {
-		require.EqualValues(t, 5*64, unsafe.Sizeof(shard{}))
+		require.EqualValues(t, 6*64, unsafe.Sizeof(shard{}))
+		require.Zero(t, unsafe.Offsetof(shard{}.shared)%128)
+		require.EqualValues(t, 64, unsafe.Sizeof(Timer{}))
 	}
 }
 

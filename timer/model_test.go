@@ -35,10 +35,11 @@ type modelCase struct {
 	// tickers: there are tickers too, and so time must not leap.
 	tickers bool
 	slack   bool // timers may wait for others
+	sweep   int  // how many dead entries are swept
 }
 
 func (c modelCase) String() string {
-	return fmt.Sprintf("tick=%v/size=%d/shards=%d/start=%v/limit=%d/tickers=%v/slack=%v", c.tick, c.size, c.shards, c.start, c.limit, c.tickers, c.slack)
+	return fmt.Sprintf("tick=%v/size=%d/shards=%d/start=%v/limit=%d/tickers=%v/slack=%v/sweep=%d", c.tick, c.size, c.shards, c.start, c.limit, c.tickers, c.slack, c.sweep)
 }
 
 func modelCases() []modelCase {
@@ -48,7 +49,7 @@ func modelCases() []modelCase {
 			for _, shards := range []int{1, 3} {
 				for _, start := range []time.Duration{0, 12345678912345, math.MaxInt64 - 1<<40} {
 					for kind := range 4 {
-						c := modelCase{tick: tick, size: size, shards: shards, start: start, tickers: kind%2 == 1, slack: len(cases)%3 == 0}
+						c := modelCase{tick: tick, size: size, shards: shards, start: start, tickers: kind%2 == 1, slack: len(cases)%3 == 0, sweep: 1 + len(cases)%5}
 						if kind >= 2 {
 							c.limit = 4 * shards
 						}
@@ -77,6 +78,8 @@ type modelTimer struct {
 	fell     bool  // fell back when it was last started: due at its deadline, not at a tick
 	period   int64 // of a ticker
 	unread   int64 // the moment that is to be found in c, or none
+	reset    bool  // it is a Timer that was reset while it could be started again
+	dead     bool  // such a one was stopped, and then nothing
 }
 
 const none = -1
@@ -89,6 +92,7 @@ type coverage struct {
 	RejectedReset, AfterClose, HandedBack                       int
 	FellBack, FellBackFired, FellBackStopped, FellBackReset     int
 	FellBackHandedBack, Waiting                                 int
+	ResetStopped, RevivedLater, RevivedEarlier, RevivedAtOnce   int
 	Cascaded                                                    uint64
 }
 
@@ -127,7 +131,7 @@ func newModelRun(t testing.TB, c modelCase, rng choices, cover *coverage) *model
 	r := &modelRun{t: t, c: c, rng: rng, cover: cover}
 	r.epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	r.clk = timertest.NewClock(r.epoch)
-	opts := []timer.Option{timer.WithClock(r.clk), timer.WithTick(c.tick), timer.WithWheelSize(c.size), timer.WithShards(c.shards)}
+	opts := []timer.Option{timer.WithClock(r.clk), timer.WithTick(c.tick), timer.WithWheelSize(c.size), timer.WithShards(c.shards), timer.WithSweepLeast(c.sweep)}
 	if c.limit > 0 {
 		opts = append(opts, timer.WithMaxPending(c.limit))
 	}
@@ -496,6 +500,10 @@ func (r *modelRun) stop(m *modelTimer, reached bool) {
 		r.failf("Stop: %v, deadline %d", got, m.deadline)
 	case got:
 		r.stopped(m)
+		if m.reset {
+			m.dead = true
+			r.cover.ResetStopped++
+		}
 	default:
 		r.cover.Stale++
 	}
@@ -562,6 +570,16 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 		}
 	}
 	r.set(m, now, d, slack, fell)
+	switch {
+	case !m.dead:
+	case d <= 0:
+		r.cover.RevivedAtOnce++
+	case m.deadline >= old:
+		r.cover.RevivedLater++
+	default:
+		r.cover.RevivedEarlier++
+	}
+	m.reset, m.dead = m.t != nil && d > 0 && !fell, false
 	if m.deadline >= old {
 		r.cover.ResetLater++
 	} else {

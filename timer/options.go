@@ -41,6 +41,8 @@ type config struct {
 	onLate     func(LateTimer) // nil: none
 	// callbackTimes: how long callbacks wait and run is measured.
 	callbackTimes bool
+	// sweepLeast is the constant, or less in tests.
+	sweepLeast int
 }
 
 // slack is how late timers may fire: a share of their delays, from least to most.
@@ -191,7 +193,7 @@ func WithClock(c clock.Clock) Option {
 }
 
 func newConfig(opts []Option) config {
-	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize}
+	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize, sweepLeast: sweepLeast}
 	for _, o := range opts {
 		o.apply(&c)
 	}

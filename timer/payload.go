@@ -22,6 +22,8 @@ const (
 	tagContext
 	// tagArg: a *Timer of Init's, whose function takes an argument.
 	tagArg
+	// tagEntry: a *timerEntry, of a Timer that has been reset.
+	tagEntry
 )
 
 func funcPayload(f func()) payload { return payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))} }
@@ -50,6 +52,10 @@ func (p payload) argFunc() func() {
 func ctxPayload(c *deadlineCtx) payload { return payload{unsafe.Pointer(c)} }
 
 func (p payload) context() *deadlineCtx { return (*deadlineCtx)(p.p) }
+
+func entryPayload(e *timerEntry) payload { return payload{unsafe.Pointer(e)} }
+
+func (p payload) entry() *timerEntry { return (*timerEntry)(p.p) }
 
 func nodePayload(n *node) payload { return payload{unsafe.Pointer(n)} }
 

@@ -76,9 +76,9 @@ func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
 			for place := uint64(0); more; {
 				batch = batch[:0]
 				sh.mu.Lock()
-				place, more = sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
+				place, more = sh.wheel.Scan(place, pendingPlaces, live(func(e timingwheel.Entry[payload]) {
 					batch = append(batch, s.describe(e, origins))
-				})
+				}))
 				sh.mu.Unlock()
 				for _, p := range batch {
 					if !yield(p) {
@@ -114,7 +114,7 @@ func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Entry[p
 			f(e)
 		}
 		sh.mu.Lock()
-		size := sh.wheel.Len()
+		size := sh.lenLocked()
 		sh.mu.Unlock()
 		if total <= n {
 			sh.scanAll(counted)
@@ -132,12 +132,22 @@ func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Entry[p
 	return total, chosen
 }
 
+// live returns a function that calls f with what an entry of a Timer stands for, unless
+// that is dead, and with all others as they are.
+func live(f func(timingwheel.Entry[payload])) func(timingwheel.Entry[payload]) {
+	return func(e timingwheel.Entry[payload]) {
+		if e.Tag != tagEntry || e.Value.entry().pending(&e.Expired) {
+			f(e)
+		}
+	}
+}
+
 // scanAll calls f with each timer of the shard, with the lock held.
 func (sh *shard) scanAll(f func(timingwheel.Entry[payload])) {
 	more := true
 	for place := uint64(0); more; {
 		sh.mu.Lock()
-		place, more = sh.wheel.Scan(place, pendingPlaces, f)
+		place, more = sh.wheel.Scan(place, pendingPlaces, live(f))
 		sh.mu.Unlock()
 	}
 }
@@ -146,6 +156,10 @@ func (sh *shard) scanAll(f func(timingwheel.Entry[payload])) {
 // likely as any other.
 func (sh *shard) sample(n int, f func(timingwheel.Entry[payload])) {
 	const perHold = 256
+	found := live(func(e timingwheel.Entry[payload]) {
+		n--
+		f(e)
+	})
 	// Where few of very many places are taken, most looks find nothing.
 	for tries := 64 * n; n > 0 && tries > 0; {
 		sh.mu.Lock()
@@ -156,8 +170,7 @@ func (sh *shard) sample(n int, f func(timingwheel.Entry[payload])) {
 				break
 			}
 			if e, ok := sh.wheel.At(rand.Uint64N(places)); ok {
-				n--
-				f(e)
+				found(e)
 			}
 		}
 		sh.mu.Unlock()

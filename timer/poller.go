@@ -346,10 +346,9 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	if queued {
 		sh.wheel.Expire(b.b, b.expiration)
 	}
-	before := sh.wheel.Cascaded()
+	before := sh.wheel.Cascaded() + sh.n.cascaded
 	n, _ := sh.wheel.Drain(p.expired[:])
-	p.fireLocked(sh, p.expired[:n])
-	worked = n > 0 || sh.wheel.Cascaded() != before
+	worked = p.fireLocked(sh, p.expired[:n]) || sh.wheel.Cascaded()+sh.n.cascaded != before
 	level, more := sh.wheel.Draining()
 	p.idle = p.idle || sh.isIdleLocked()
 	sh.wake = never // the poller is awake and will see for itself
@@ -369,10 +368,13 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 }
 
 // fireLocked does for timers that left the wheel what is done under the shard's
-// lock, and collects their callbacks in p.batch.
-func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
+// lock, and collects their callbacks in p.batch. It reports false if there are none.
+func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) bool {
+	if sh.entries.n > 0 {
+		expired = sh.expireEntriesLocked(expired)
+	}
 	if len(expired) == 0 {
-		return
+		return false
 	}
 	at := p.s.moment()
 	before := len(p.batch.fs)
@@ -389,6 +391,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) {
 	callbacks := len(p.batch.fs) - before
 	sh.releaseFiredLocked(len(expired), callbacks, callbacks)
 	clear(expired)
+	return true
 }
 
 // expireContexts ends the contexts whose timers were found due. They do not wait

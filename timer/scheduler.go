@@ -57,6 +57,7 @@ type Scheduler struct {
 //
 //	shard.mu   everything about the timers of a shard: its wheel, and the fields
 //	           of the Timers and Tickers whose home it is
+//	  > Timer.mu       of one that was reset: see timerEntry
 //	  > delayqueue's   inside package delayqueue
 //	  > limit.mu, hand.mu, the executor's own, the clock's
 //	trimmer.mu   held while shards are looked at, one by one
@@ -82,7 +83,8 @@ type Scheduler struct {
 // Every arrow out of pending is one critical section of the timer's shard, which
 // takes its entry out of the wheel. So exactly one of stop, fire and hand back
 // happens, whoever races; a bucket's expiry alone changes nothing for its
-// timers, who can be stopped and reset until the drain has reached them.
+// timers, who can be stopped and reset until the drain has reached them. For a Timer
+// that was reset it is a critical section of its own lock: see timerEntry.
 
 // processEpoch is the epoch of all Schedulers on the system's clock: their ticks, and
 // so the moments to which slack rounds, are the same.
@@ -202,7 +204,7 @@ func (s *Scheduler) Len() int {
 	n := 0
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
-		n += sh.wheel.Len()
+		n += sh.lenLocked()
 		sh.mu.Unlock()
 	}
 	return n
@@ -215,7 +217,8 @@ func (s *Scheduler) Stats() Stats {
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
 		st.add(&sh.n)
-		st.Pending += sh.wheel.Len()
+		sh.addEntriesLocked(&st)
+		st.Pending += sh.lenLocked()
 		st.Cascaded += sh.wheel.Cascaded()
 		sh.mu.Unlock()
 	}

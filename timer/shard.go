@@ -49,9 +49,14 @@ type shard struct {
 	// place%ticketPage: what is queued for one may have to be replaced.
 	tickets []*[ticketPage]delayqueue.Ticket
 
-	// It keeps two shards' locks out of one pair of cache lines, and makes a shard
-	// five lines long, so that it begins where a line does.
-	_ [104]byte
+	entries timerEntries
+
+	// It keeps two shards' locks, and what is written without them, out of one pair of
+	// cache lines, and makes a shard six lines long, so that it begins where a line
+	// does.
+	_      [16]byte
+	shared sharedEntries
+	_      [96]byte
 }
 
 const (
@@ -171,7 +176,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 		}
 		held = 1
 	}
-	if uint64(sh.wheel.Len()) >= maxPerShard {
+	if uint64(sh.wheel.Len()) >= maxPerShard && !sh.sweptLocked() {
 		sh.releaseLocked(held)
 		sh.n.rejected++
 		sh.n.rejectedFull++
@@ -223,12 +228,20 @@ func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
 // removeLocked takes a timer out of the wheel before its time.
 func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	p, ok = sh.wheel.Remove(id)
+	if ok && sh.entries.n > 0 {
+		sh.tidyLocked()
+	}
+	sh.noteEmptiedLocked(ok)
+	return p, ok
+}
+
+// noteEmptiedLocked has the poller told if a timer was taken out and it was the last.
+func (sh *shard) noteEmptiedLocked(ok bool) {
 	// The look, if it is still to come, comes after this hold of the lock: see
 	// poller.wake.
 	if ok && sh.wheel.Len() == 0 && !sh.s.poller.look.Load() {
 		sh.wake = min(sh.wake, emptied)
 	}
-	return p, ok
 }
 
 // stopLocked takes a timer out. It reports false if there is none of that id.

@@ -1,6 +1,8 @@
 package timer
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -25,12 +27,24 @@ type Timer struct {
 	// p is what the Timer is started with, fixed when it is made: of one of Init's
 	// the function, of one of package time's that.
 	p payload
-	// arg is the function's argument, only of one of Init's.
+	// arg of one of Init's is the function's argument. Of others it is nil at first, and
+	// from the first Reset on the *timerEntry: it is set once, atomically and with sh.mu
+	// held.
 	arg unsafe.Pointer
-	// word and rest are the last start's id, packed, and guarded by sh.mu; once that
-	// has fired or was stopped it names nothing.
-	word uint64
-	rest uint32
+
+	// A Timer is one cache line: 64 bytes. What follows is explained at timerEntry.
+
+	// mu guards phase, and all below while that is not out. phase may be loaded without
+	// it.
+	mu       sync.Mutex
+	deadline int64
+	// word and rest are the id of the last start without a timerEntry, packed, and
+	// guarded by sh.mu; once that has fired or was stopped it names nothing. While phase
+	// is not out, word is the deadline by which the entry lies in the wheel, and rest is
+	// of its id.
+	word  uint64
+	phase atomic.Uint32
+	rest  uint8
 	// tag says what p is, fixed when the Timer is made. C, which is the user's to
 	// change, does not.
 	tag uint8
@@ -59,7 +73,7 @@ func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p payload, tag uint8) *Timer {
 	sh, id, _ := s.place(now, d, p, tag)
 	t := &Timer{C: c, sh: sh, p: p, tag: tag}
-	t.word, t.rest = id.Pack()
+	t.setIDLocked(id) // nobody else knows t
 	return t
 }
 
@@ -76,14 +90,36 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // but not yet received is withdrawn, and counts as not having expired. For a
 // Timer of AfterFunc's, Stop does not wait for f to finish. It panics on a Timer
 // that was not made by NewTimer or AfterFunc.
+//
+// From the first Reset on Stop takes no lock that other Timers share, and neither does
+// a Reset to a later time: the Timer keeps its place among the pending ones. With
+// [WithMaxPending], and for a Timer of [Init]'s, it is as before that.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.outside("Stop").Stop()
 	}
+	if t.phase.Load() != out {
+		if ok, known := t.stopEntry(); known {
+			return ok
+		}
+	}
 	t.sh.mu.Lock()
-	ok := t.sh.stopLocked(t.idLocked()) || t.withdrawLocked()
+	ok := t.stopLocked()
 	t.sh.unlock()
 	return ok
+}
+
+func (t *Timer) stopLocked() bool {
+	if t.phase.Load() != out {
+		if ok, known, crowded := t.kill(); known {
+			if crowded {
+				t.sh.buryLocked(t)
+			}
+			t.cut()
+			return ok
+		}
+	}
+	return t.sh.stopLocked(t.idLocked()) || t.withdrawLocked()
 }
 
 // Reset makes the Timer expire after d from now. It reports true if the Timer
@@ -101,6 +137,11 @@ func (t *Timer) Reset(d time.Duration) bool {
 	}
 	sh := t.sh
 	now := sh.s.now()
+	if t.phase.Load() != out {
+		if active, done := t.resetEntry(now, d); done {
+			return active
+		}
+	}
 	for {
 		sh.mu.Lock()
 		active, done := t.resetLocked(now, d)
@@ -114,6 +155,12 @@ func (t *Timer) Reset(d time.Duration) bool {
 
 // resetLocked is Reset, unless it reports that it has done nothing.
 func (t *Timer) resetLocked(now int64, d time.Duration) (active, done bool) {
+	if active, done = t.resetEntryLocked(now, d); done {
+		return active, true
+	}
+	if t.takesEntryLocked(d) {
+		return t.startEntryLocked(now, d), true
+	}
 	id := t.idLocked()
 	if t.sh.resetLocked(now, id, d) {
 		return true, true
@@ -123,12 +170,18 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active, done bool) {
 	}
 	active = t.sh.stopFallbackLocked(id) || t.withdrawLocked()
 	t.sh.placeLocked(now, &id, d, t.payload(), t.tag)
-	t.word, t.rest = id.Pack()
+	t.setIDLocked(id)
 	return active, true
 }
 
-// idLocked returns what the shard knows the Timer by.
-func (t *Timer) idLocked() timingwheel.ID { return bucket.Unpack(t.word, t.rest) }
+// idLocked returns what the shard knows the Timer by, if it has no timerEntry in the
+// wheel.
+func (t *Timer) idLocked() timingwheel.ID { return bucket.Unpack(t.word, uint32(t.rest)) }
+
+func (t *Timer) setIDLocked(id timingwheel.ID) {
+	word, rest := id.Pack()
+	t.word, t.rest = word, uint8(rest)
+}
 
 func (t *Timer) payload() payload {
 	if t.tag == tagArg {

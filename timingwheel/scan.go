@@ -42,6 +42,23 @@ func (w *Wheel[T]) Scan(place uint64, n int, f func(e Entry[T])) (next uint64, m
 	return place, place < w.arena.Slots()
 }
 
+// Sweep removes those of the entries in n places, from one on, that have a tag and for
+// whose payloads dead reports true: for an owner whose entries may lose their meaning
+// without a call of Remove. It returns what Scan does. dead must not call the wheel.
+// O(n + memory given back).
+func (w *Wheel[T]) Sweep(place uint64, n int, tag uint8, dead func(v T) bool) (next uint64, more bool) {
+	place = w.arena.SkipTo(place)
+	end := min(place+uint64(n), w.arena.Slots())
+	for ; place < end; place++ {
+		i := bucket.Index(place)
+		if w.arena.Live(i) && w.arena.Tag(i) == tag && dead(w.arena.Value(i)) {
+			w.arena.Unlink(i)
+			w.arena.Free(i)
+		}
+	}
+	return place, place < w.arena.Slots()
+}
+
 // LevelStats describes one level of a wheel.
 type LevelStats struct {
 	// Slot is the length of a slot, in the caller's unit of time.

@@ -47,3 +47,8 @@ func BenchmarkContextStorm(b *testing.B)  { benchmarks.ContextStorm(b) }
 func BenchmarkContextServer(b *testing.B) { benchmarks.ContextServer(b) }
 func BenchmarkDeadlineSet(b *testing.B)   { benchmarks.DeadlineSet(b) }
 func BenchmarkTimerField(b *testing.B)    { benchmarks.TimerField(b) }
+
+// A Handle that was stopped is not reset, and so it is without Tickless's own.
+func BenchmarkStopReset(b *testing.B) {
+	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.TicklessTimer}, benchmarks.StopReset)
+}

@@ -1,0 +1,150 @@
+package timer
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+)
+
+// entryHands are how many goroutines have their hands on the same Timers.
+const entryHands = 4
+
+// A few Timers, which several goroutines stop and reset at once, around the moments at
+// which they expire, while others are swept, and at last closed: each start ends in
+// exactly one run, one Stop that reports true, or by being handed back.
+func TestStress_TimersThatAreReset(t *testing.T) {
+	rounds := 0
+	var total Stats
+	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {
+		st := entryRound(t, uint64(rounds))
+		total.Fired += st.Fired
+		total.Stopped += st.Stopped
+		total.HandedBack += st.HandedBack
+		total.Cascaded += st.Cascaded
+	}
+	t.Logf("%d rounds: %d fired, %d stopped, %d handed back, %d moved", rounds, total.Fired, total.Stopped, total.HandedBack, total.Cascaded)
+	require.NotZero(t, total.Fired)
+	require.NotZero(t, total.Stopped)
+	require.NotZero(t, total.HandedBack)
+}
+
+func entryRound(t *testing.T, round uint64) Stats {
+	s := New(WithShards(1), WithTick(time.Microsecond<<(round%8)), WithSweepLeast(1+int(round%7)))
+	timers := make([]*Timer, 1+round%64)
+	var runs, stops, starts atomic.Int64
+	for i := range timers {
+		timers[i] = s.AfterFunc(time.Hour, func() { runs.Inc() })
+	}
+	starts.Add(int64(len(timers)))
+	var handedBack int
+	var wg sync.WaitGroup
+	closing := make(chan struct{})
+	for g := range entryHands {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(round, uint64(g)))
+			for n := 0; ; n++ {
+				select {
+				case <-closing:
+					if n > 3000 {
+						return
+					}
+				default:
+				}
+				x := timers[rng.IntN(len(timers))]
+				switch {
+				case rng.IntN(2) == 0:
+					if x.Stop() {
+						stops.Inc()
+					}
+				default:
+					if !x.Reset(time.Duration(rng.IntN(300)) * time.Microsecond) {
+						starts.Inc()
+					}
+				}
+				if g == 0 && n == 2000 && round%2 == 0 {
+					handedBack = len(closeAll(s)) // in the middle of it all
+				}
+				if g == 0 && n == 2000 {
+					close(closing)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if round%2 == 1 {
+		for _, x := range timers {
+			if x.Stop() {
+				stops.Inc()
+			}
+		}
+		require.Zero(t, s.Len())
+		require.Zero(t, s.shards.first.wheel.Len())
+	}
+	require.NoError(t, s.Shutdown(context.Background()))
+	handedBack += len(closeAll(s))
+	st := s.Stats()
+	require.Equal(t, starts.Load()-int64(st.Rejected), runs.Load()+stops.Load()+int64(handedBack), "%+v", st)
+	require.EqualValues(t, runs.Load(), st.Fired)
+	require.EqualValues(t, stops.Load(), st.Stopped)
+	require.EqualValues(t, handedBack, st.HandedBack)
+	require.EqualValues(t, starts.Load()-int64(st.Rejected), st.Started)
+	require.Zero(t, st.Pending)
+	require.Zero(t, s.shards.first.entries.n)
+	return st
+}
+
+// The same with channels, from which others receive: each start ends in one value that
+// is received, or one Stop, or a Reset, that reports true.
+func TestStress_TimersWithChannelsThatAreReset(t *testing.T) {
+	rounds := 0
+	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {
+		s := New(WithShards(1), WithTick(time.Microsecond<<(rounds%8)), WithSweepLeast(1+rounds%7))
+		timers := make([]*Timer, 1+rounds%8)
+		for i := range timers {
+			timers[i] = s.NewTimer(time.Hour)
+		}
+		var received, stops, starts atomic.Int64
+		starts.Add(int64(len(timers)))
+		var wg sync.WaitGroup
+		for g := range entryHands {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(rounds), uint64(g)))
+				for range 2000 {
+					x := timers[rng.IntN(len(timers))]
+					switch rng.IntN(4) {
+					case 0:
+						select {
+						case <-x.C:
+							received.Inc()
+						default:
+						}
+					case 1:
+						if x.Stop() {
+							stops.Inc()
+						}
+					default:
+						if !x.Reset(time.Duration(rng.IntN(100)) * time.Microsecond) {
+							starts.Inc()
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for _, x := range timers {
+			if x.Stop() {
+				stops.Inc()
+			}
+			require.Empty(t, x.C)
+		}
+		require.Equal(t, starts.Load(), received.Load()+stops.Load())
+		require.Zero(t, s.Len())
+		require.NoError(t, s.Shutdown(context.Background()))
+	}
+	t.Logf("%d rounds", rounds)
+}
