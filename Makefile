@@ -48,7 +48,7 @@ build: ## build every module, alone and in the workspace
 # Go's own timer tests, in internal/conformance, judge how late timers are by the
 # real clock: they run alone, not beside the other packages' tests.
 .PHONY: test
-test: deps need-redis need-browser ## run the tests of every module, shuffled; needs Go and redis-server
+test: deps need-redis need-browser need-prometheus ## run the tests of every module, shuffled; needs Go and redis-server
 	$(call each,test,CGO_ENABLED=0 TICKLESS_CONFORMANCE=off $(GO) test -shuffle=on $(TESTFLAGS) ./...)
 	GOWORK=off CGO_ENABLED=0 $(GO) test $(TESTFLAGS) ./internal/conformance
 
@@ -78,6 +78,11 @@ need-redis:
 .PHONY: need-browser
 need-browser:
 	@./scripts/need-browser
+
+# Tests of observe/prom have Prometheus check what it is to read.
+.PHONY: need-prometheus
+need-prometheus:
+	@./scripts/need-prometheus
 
 .PHONY: test32
 test32: ## run the core's tests as a 32-bit program (linux/amd64 runs them natively)

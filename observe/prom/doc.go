@@ -12,6 +12,9 @@
 //
 // Histograms are native ones where Prometheus scrapes these, and classic ones besides.
 //
+// A dashboard for Grafana and alert rules for Prometheus are beside the code:
+// dashboard.json and alerts.yml.
+//
 // # Concurrency
 //
 // Any number of scrapes may run at once. Registering a Collector starts no goroutine,

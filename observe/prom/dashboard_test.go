@@ -1,0 +1,111 @@
+package prom_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tickless/tickless/observe/internal/observetest"
+)
+
+// A panel is what these tests read of a dashboard's panel.
+type panel struct {
+	ID      int
+	Type    string
+	Title   string
+	Targets []struct{ Expr string }
+}
+
+// panels returns the panels of dashboard.json.
+func panels(t *testing.T) []panel {
+	t.Helper()
+	var dashboard struct{ Panels []panel }
+	if err := json.Unmarshal([]byte(read(t, "dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	return dashboard.Panels
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestFiles_NameMetricsThatExist looks for each metric that the dashboard and the alert
+// rules name in the documentation, which other tests compare with what is exported.
+func TestFiles_NameMetricsThatExist(t *testing.T) {
+	exist := make(map[string]bool)
+	for _, r := range observetest.Documented(t, "../..") {
+		if r.Kind != "histogram" {
+			exist[r.Prometheus] = true
+			continue
+		}
+		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+			exist[r.Prometheus+suffix] = true
+		}
+	}
+	for _, file := range []string{"dashboard.json", "alerts.yml", "alerts_test.yml"} {
+		found := 0
+		for _, name := range regexp.MustCompile(`\btickless_\w+`).FindAllString(read(t, file), -1) {
+			found++
+			if !exist[name] {
+				t.Errorf("%s names %s, which does not exist", file, name)
+			}
+		}
+		if found < 9 {
+			t.Errorf("%s names but %d metrics", file, found)
+		}
+	}
+}
+
+// TestDashboard_ShowsWhatMatters requires that the dashboard shows all of a Scheduler's
+// metrics.
+func TestDashboard_ShowsWhatMatters(t *testing.T) {
+	dashboard := read(t, "dashboard.json")
+	for _, r := range observetest.Documented(t, "../..") {
+		if strings.HasPrefix(r.Prometheus, "tickless_scheduler_") && !strings.Contains(dashboard, r.Prometheus) &&
+			r.Prometheus != "tickless_scheduler_executor_panicked_total" && // as callback_panicked
+			r.Prometheus != "tickless_scheduler_callback_running" { // as executor_running
+			t.Errorf("the dashboard does not show %s", r.Prometheus)
+		}
+	}
+}
+
+// TestDashboard_PanelsAreWhole requires that each panel has a title, an identity of its
+// own and, but for rows, something to show.
+func TestDashboard_PanelsAreWhole(t *testing.T) {
+	seen := make(map[int]string)
+	for _, p := range panels(t) {
+		if other, twice := seen[p.ID]; twice {
+			t.Errorf("%q and %q have the id %d", other, p.Title, p.ID)
+		}
+		seen[p.ID] = p.Title
+		if p.Title == "" || (p.Type == "row") != (len(p.Targets) == 0) {
+			t.Errorf("panel %d %q is a %s with %d queries", p.ID, p.Title, p.Type, len(p.Targets))
+		}
+	}
+}
+
+// TestAlerts_EachHasATest requires a case in alerts_test.yml for each alert, and a line
+// in the documentation.
+func TestAlerts_EachHasATest(t *testing.T) {
+	rules, tests, docs := read(t, "alerts.yml"), read(t, "alerts_test.yml"), read(t, "../../docs/observability.md")
+	alerts := regexp.MustCompile(`(?s)- alert: (\w+).*?severity: (\w+)`).FindAllStringSubmatch(rules, -1)
+	if len(alerts) == 0 {
+		t.Fatal("there is no alert")
+	}
+	for _, m := range alerts {
+		if !strings.Contains(tests, "alertname: "+m[1]+"\n        exp_alerts:\n          - exp_labels") {
+			t.Errorf("alerts_test.yml does not show when %s fires", m[1])
+		}
+		if !strings.Contains(docs, "\n| `"+m[1]+"` | "+m[2]+" |") {
+			t.Errorf("docs/observability.md does not list %s as %s", m[1], m[2])
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package prom_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/prom"
+)
+
+// program returns the path of prometheus or promtool, and skips the test where it is
+// missing. scripts/need-prometheus puts both into the repository's folder .bin.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	path, err := filepath.Abs("../../.bin/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("there is no %s: CI=true scripts/need-prometheus fetches it", name)
+	}
+	return path
+}
+
+func run(t *testing.T, path string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
+		t.Errorf("%s %s: %v\n%s", filepath.Base(path), strings.Join(args, " "), err, out)
+	}
+}
+
+// TestAlerts_ByPromtool has Prometheus' own tool check the rules, and that each alert
+// fires when it should and not else.
+func TestAlerts_ByPromtool(t *testing.T) {
+	promtool := program(t, "promtool")
+	run(t, promtool, "check", "rules", "alerts.yml")
+	run(t, promtool, "test", "rules", "alerts_test.yml")
+}
+
+// TestCollector_ByPromtool has Prometheus' own tool check what is served.
+func TestCollector_ByPromtool(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), program(t, "promtool"), "check", "metrics")
+	w := httptest.NewRecorder()
+	exporter(t).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	cmd.Stdin = w.Body
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// exporter serves the things that observetest makes.
+func exporter(t *testing.T) http.Handler {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(prom.New(observetest.Sources(t)...))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}
+
+// TestPrometheus_Scrapes has a real Prometheus scrape, with classic histograms and with
+// native ones, and answer each query of the dashboard.
+func TestPrometheus_Scrapes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers and waits for them")
+	}
+	path := program(t, "prometheus")
+	t.Run("classic", func(t *testing.T) {
+		t.Parallel()
+		s := startPrometheus(t, path)
+		for _, p := range panels(t) {
+			for _, target := range p.Targets {
+				expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*", "$scheduler", ".*").Replace(target.Expr)
+				if values := s.query(t, expr); len(values) == 0 {
+					t.Errorf("%q: nothing answers %s", p.Title, expr)
+				}
+			}
+		}
+		s.expect(t, `tickless_scheduler_timer_pending`, 4)
+		s.expect(t, `tickless_scheduler_timer_forecast{within="1m"}`, 2)
+		s.expect(t, `tickless_scheduler_timer_lateness_seconds_count`, 3)
+		s.expect(t, `count(ALERTS) or vector(0)`, 0)
+	})
+	t.Run("native", func(t *testing.T) {
+		t.Parallel()
+		s := startPrometheus(t, path, "--enable-feature=native-histograms")
+		if _, err := s.try(`histogram_count(up)`); err != nil {
+			t.Skipf("this prometheus is older than native histograms: %v", err)
+		}
+		s.expect(t, `histogram_count(tickless_scheduler_timer_lateness_seconds)`, 3)
+		if got := s.query(t, `histogram_quantile(0.5, tickless_scheduler_timer_lateness_seconds)`); len(got) != 1 || got[0] < 0.0027 || got[0] > 0.0037 {
+			t.Errorf("the median lateness is %v, want about 0.003", got)
+		}
+	})
+}
+
+// A server is a Prometheus that scrapes an exporter.
+type server struct{ url string }
+
+// startPrometheus returns when it has scraped a few times.
+func startPrometheus(t *testing.T, path string, flags ...string) *server {
+	t.Helper()
+	target := httptest.NewServer(exporter(t))
+	t.Cleanup(target.Close)
+	rules, err := filepath.Abs("alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	config := fmt.Sprintf(`
+global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}
+rule_files: [%q]
+scrape_configs:
+  - job_name: tickless
+    static_configs: [{targets: [%q]}]
+`, rules, strings.TrimPrefix(target.URL, "http://"))
+	if err := os.WriteFile(dir+"/prometheus.yml", []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	cmd := exec.Command(path, append([]string{"--config.file=" + dir + "/prometheus.yml",
+		"--storage.tsdb.path=" + dir + "/data", "--web.listen-address=" + address}, flags...)...)
+	var log strings.Builder
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-ended
+		http.DefaultClient.CloseIdleConnections()
+	})
+	s := &server{"http://" + address}
+	for {
+		values, err := s.try(`count_over_time(up[1m]) * up`)
+		if err == nil && len(values) == 1 && values[0] >= 4 {
+			return s
+		}
+		select {
+		case <-ended:
+			t.Fatalf("prometheus has ended:\n%s", log.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// try returns the values that a query has now.
+func (s *server) try(expr string) ([]float64, error) {
+	r, err := http.Get(s.url + "/api/v1/query?query=" + url.QueryEscape(expr))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          struct {
+			Result []struct{ Value []any }
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	if answer.Status != "success" {
+		return nil, fmt.Errorf("%s: %s", expr, answer.Error)
+	}
+	var values []float64
+	for _, result := range answer.Data.Result {
+		v, err := strconv.ParseFloat(result.Value[1].(string), 64)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+func (s *server) query(t *testing.T, expr string) []float64 {
+	t.Helper()
+	values, err := s.try(expr)
+	if err != nil {
+		t.Error(err)
+	}
+	return values
+}
+
+func (s *server) expect(t *testing.T, expr string, want float64) {
+	t.Helper()
+	if got := s.query(t, expr); len(got) != 1 || got[0] != want {
+		t.Errorf("%s is %v, want %g", expr, got, want)
+	}
+}
