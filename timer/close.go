@@ -18,6 +18,10 @@ type Leftover struct {
 	// Func is its callback. It is nil for a timer that has none, as those that
 	// send on a channel.
 	Func func()
+	// Handle is what [Scheduler.Start] has returned for it, to compare with.
+	Handle Handle
+	// Key is its key in a [Keyed], and nil for other timers.
+	Key any
 }
 
 // Close ends the Scheduler, and returns nil. What was pending will not fire, those
@@ -39,7 +43,7 @@ func (s *Scheduler) Close() error {
 
 // Leftover takes what was pending when the Scheduler was closed, and returns it by
 // deadline. A timer is in the result of one call only, and before Close or Shutdown
-// there is none. The result can be ranged over any number of times; each time takes 32
+// there is none. The result can be ranged over any number of times; each time takes 64
 // bytes for each timer and O(n log n) time. Until Leftover is called, the Scheduler
 // keeps what was pending, and what its callbacks refer to, reachable; the result may be
 // dropped.
@@ -58,53 +62,70 @@ func (s *Scheduler) Leftover() iter.Seq[Leftover] {
 }
 
 // byDeadline returns what is left over of the shards, without the contexts: they go on.
-func byDeadline(left []leftover) []timingwheel.Expired[payload] {
+func byDeadline(left []shardLeftover) []leftoverEntry {
 	n := 0
-	for _, sh := range left {
-		n += sh.wheel.Len() + len(sh.fallbacks)
+	for _, l := range left {
+		n += l.wheel.Len() + len(l.fallbacks)
 	}
-	es := make([]timingwheel.Expired[payload], 0, n)
-	for _, sh := range left {
-		sh.each(func(e timingwheel.Expired[payload]) {
+	es := make([]leftoverEntry, 0, n)
+	for _, l := range left {
+		l.each(func(e timingwheel.Entry[payload]) {
 			if e.Tag != tagContext {
-				es = append(es, e)
+				es = append(es, leftoverEntry{e, l.sh})
 			}
 		})
 	}
-	slices.SortFunc(es, func(a, b timingwheel.Expired[payload]) int {
+	slices.SortFunc(es, func(a, b leftoverEntry) int {
 		return cmp.Compare(a.Deadline, b.Deadline)
 	})
 	return es
 }
 
-func (s *Scheduler) leftoverOf(e timingwheel.Expired[payload]) Leftover {
+func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 	p := Leftover{Deadline: s.at(e.Deadline)}
 	switch e.Tag {
 	case tagFunc:
 		p.Func = e.Value.fn()
+		if e.ID != (timingwheel.ID{}) {
+			p.Handle = e.sh.handle(e.ID)
+		}
 	case tagArg:
 		p.Func = e.Value.argFunc()
 	case tagNode:
-		p.Func = e.Value.node().owner.pendingFunc()
+		o := e.Value.node().owner
+		p.Func = o.pendingFunc()
+		if k, ok := o.(keyed); ok {
+			p.Key = k.anyKey()
+		}
 	}
 	return p
 }
 
-// leftover is what was pending on a shard.
-type leftover struct {
+// keyed is implemented by the owners of nodes that have a key.
+type keyed interface{ anyKey() any }
+
+// shardLeftover is what was pending on a shard.
+type shardLeftover struct {
+	sh        *shard
 	wheel     *timingwheel.Wheel[payload]
 	fallbacks []*fallback
 }
 
+// leftoverEntry is one of them. It has no ID if it had fallen back.
+type leftoverEntry struct {
+	timingwheel.Entry[payload]
+	sh *shard
+}
+
 // each calls f with every timer, in no order.
-func (l *leftover) each(f func(timingwheel.Expired[payload])) {
-	l.wheel.Each(func(e timingwheel.Expired[payload]) {
-		if e.Tag != tagEntry || e.Value.entry().handedBack(&e) {
+func (l *shardLeftover) each(f func(timingwheel.Entry[payload])) {
+	l.wheel.Scan(0, int(l.wheel.Places()), func(e timingwheel.Entry[payload]) {
+		if e.Tag != tagEntry || e.Value.entry().handedBack(&e.Expired) {
 			f(e)
 		}
 	})
 	for _, b := range l.fallbacks {
-		f(timingwheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag})
+		f(timingwheel.Entry[payload]{Expired: timingwheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag}})
 	}
 }
 
@@ -139,7 +160,7 @@ func (s *Scheduler) shut() {
 	s.closed.Store(true)
 	for sh := range s.shards.made() {
 		if left, hasNodes := sh.shut(); hasNodes {
-			left.each(func(e timingwheel.Expired[payload]) {
+			left.each(func(e timingwheel.Entry[payload]) {
 				switch e.Tag {
 				case tagNode:
 					e.Value.node().owner.abandon()
@@ -157,15 +178,15 @@ func (s *Scheduler) shut() {
 
 // shut moves what is pending to the Scheduler's leftover, unless it was before. It
 // reports whether there may be nodes among that.
-func (sh *shard) shut() (left leftover, hasNodes bool) {
+func (sh *shard) shut() (left shardLeftover, hasNodes bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.closed {
-		return leftover{}, false
+		return shardLeftover{}, false
 	}
 	sh.closed = true
 	w := sh.wheel
-	left = leftover{w, sh.takeFallbacksLocked()}
+	left = shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard: it finds nothing.
 	sh.wheel = newWheel(&sh.s.config)
 	sh.n.handedBack += uint64(w.Len() - sh.handBackEntriesLocked(w))

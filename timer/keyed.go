@@ -260,6 +260,8 @@ func (e *keyedEntry[K, V]) pendingFunc() func() {
 	return func() { e.keyed.f(e.key, e.value) }
 }
 
+func (e *keyedEntry[K, V]) anyKey() any { return e.key }
+
 // abandon forgets all keys of the shard at once: all were pending, and so none is
 // any more.
 func (e *keyedEntry[K, V]) abandon() {

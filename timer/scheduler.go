@@ -49,7 +49,7 @@ type Scheduler struct {
 	// leftover is what was pending at Close, until Leftover takes it.
 	leftover struct {
 		sync.Mutex
-		left []leftover
+		left []shardLeftover
 	}
 }
 
