@@ -165,7 +165,7 @@ bench-once: ## run each benchmark once, to see that it works
 
 # With BENCH, nothing is written but the raw output of what matches it.
 .PHONY: bench
-bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts): tables, plots and raw output; or those that match BENCH
+bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates): tables, plots and raw output; or those that match BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -98,6 +99,38 @@ func Tickers(b *testing.B) {
 					onProcs(b, func() map[string]float64 { return ticked(n, period, m.tick) })
 				})
 			}
+		})
+	}
+}
+
+// MultiWakeup has as many goroutines as there are procs receive 100,000 ticks each of one
+// ticker of a microsecond, none of which they wait for longer than a millisecond: package
+// time's TestMultiWakeupTicker. It reports s, how long that takes.
+func MultiWakeup(b *testing.B) {
+	for _, m := range []struct {
+		name  string
+		tick  func(time.Duration) <-chan time.Time
+		after func(time.Duration) <-chan time.Time
+	}{{"time", time.Tick, time.After}, {"tickless", timer.Default().Tick, timer.Default().After}} {
+		b.Run("impl="+m.name, func(b *testing.B) {
+			onProcs(b, func() map[string]float64 {
+				ticks := choose(1000, 100_000, 100_000)
+				c := m.tick(time.Microsecond)
+				begin := time.Now()
+				var wg sync.WaitGroup
+				for range runtime.GOMAXPROCS(0) {
+					wg.Go(func() {
+						for range ticks {
+							select {
+							case <-c:
+							case <-m.after(time.Millisecond):
+							}
+						}
+					})
+				}
+				wg.Wait()
+				return map[string]float64{"s": time.Since(begin).Seconds()}
+			})
 		})
 	}
 }

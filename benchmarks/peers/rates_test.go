@@ -10,4 +10,11 @@ func BenchmarkRates(b *testing.B) {
 	benchmarks.Each(b, append(benchmarks.Makers(), benchmarks.TicklessSlack), benchmarks.Rates)
 }
 
+// Those that share wake-ups, beside those that do not.
+func BenchmarkExpirySlack(b *testing.B) {
+	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessSlack}, benchmarks.Expiry)
+}
+
+func BenchmarkMultiWakeup(b *testing.B) { benchmarks.MultiWakeup(b) }
+
 func BenchmarkTickers(b *testing.B) { benchmarks.Tickers(b) }

@@ -126,6 +126,25 @@ func layout(r *results, brief bool) []table {
 			metrics("ContextLive", [2]string{"B/ctx", "a live one, bytes"}),
 			metrics("ContextStorm", [2]string{"ms", "100,000 end with their parent, ms"}),
 			metrics("ContextServer", [2]string{"cpu-ns", "a request's deadline, ns"}))},
+		{"So many timers a second, in a process that does nothing else", "With a slack of 10 ms: `tickless-slack`.", metrics("Rates",
+			[2]string{"cpu-ms/s", "CPU time a second, ms"},
+			[2]string{"switches/s", "context switches a second"},
+			[2]string{"p50-ms", "late at p50, ms"},
+			[2]string{"p99-ms", "late at p99, ms"},
+			[2]string{"early", "early"},
+			[2]string{"lost", "lost"})},
+		{"Tickers", "10,000 tickers, of which all ticks are read; and one of a microsecond, read by a goroutine for each proc.", slices.Concat(
+			metrics("Tickers",
+				[2]string{"cpu-ms/s", "CPU time a second, ms"},
+				[2]string{"ticks", "share of the ticks that came"}),
+			metrics("MultiWakeup", [2]string{"s", "100,000 ticks of a microsecond for each, s"}))},
+		{"A million due within one second, with a slack of 10 ms", "`tickless-slack` has it.", metrics("ExpirySlack",
+			[2]string{"cpu-s", "CPU time, s"},
+			[2]string{"last-ms", "the last one late by, ms"},
+			[2]string{"early", "early"},
+			[2]string{"lost", "lost"})},
+		{"Stop a random Timer of many, and reset it", "`tickless` is a Timer of AfterFunc's.", metrics("StopReset",
+			[2]string{"ns/pair", "a Stop and a Reset, ns"})},
 		{"Values that others embed", "`field` is a Timer that is a field, `tickless` one of Start's. For the deadline `time` is a Timer's Reset, `tickless` a Deadline that nobody waits for.", slices.Concat(
 			metrics("TimerField", [2]string{"ns", "a timer, ns"}, [2]string{"allocs", "a timer, allocations"}),
 			metrics("DeadlineSet", [2]string{"ns", "set a deadline later, ns"}))},
@@ -187,6 +206,12 @@ func describe(workload, title, params string) string {
 			said = append(said, "at random")
 		case name == "asked":
 			said = append(said, v+" asked")
+		case name == "rate":
+			said = append(said, v+" timers")
+		case name == "period":
+			said = append(said, "every "+v)
+		case name == "delay":
+			said = append(said, v+" delay")
 		case name == "op":
 			said = append(said, strings.Replace(v, "startstop", "start and stop", 1))
 		case name == "parent":
