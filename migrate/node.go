@@ -37,6 +37,7 @@ const bothTypes = "a type switch has a case for package timer's type too"
 // name is one by which other files may know a member of the class.
 type name struct {
 	pkg, name string
+	member    bool // a field or a method
 }
 
 // mark is a place where the type time.Timer or time.Ticker is written.
@@ -128,7 +129,7 @@ func (p *program) object(obj types.Object) *node {
 	}
 	p.uniteAliases(n, obj.Type())
 	if isKnownOutside(obj) {
-		n.names = append(n.names, name{obj.Pkg().Path(), obj.Name()})
+		n.names = append(n.names, name{obj.Pkg().Path(), obj.Name(), isMember(obj)})
 	}
 	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
 		p.methods[f.Name()] = append(p.methods[f.Name()], n)

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
 )
@@ -18,17 +19,37 @@ func (p *program) blockUnseen() {
 		if f == nil || p.opts.alone && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
 			return // most tests: what they use by its name only can have either type
 		}
+		use := func(id *ast.Ident, member bool) {
+			used[name{path, id.Name, member}] = id.Pos()
+			if id.IsExported() {
+				used[name{"", id.Name, member}] = id.Pos()
+			}
+		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.CompositeLit:
+				if namesNoFields(n) {
+					p.eachField(n.Type, func(field string) { use(&ast.Ident{NamePos: n.Pos(), Name: field}, true) })
+				}
+			case *ast.KeyValueExpr:
+				if id, ok := n.Key.(*ast.Ident); ok {
+					use(id, true)
+				}
+			case *ast.FuncDecl:
+				use(n.Name, n.Recv != nil)
+			case *ast.InterfaceType:
+				for _, field := range n.Methods.List {
+					for _, id := range field.Names {
+						use(id, true)
+					}
+				}
 			case *ast.SelectorExpr:
+				use(n.Sel, true)
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && (n.Sel.Name == "Timer" || n.Sel.Name == "Ticker") {
 					return false // a field of that name may be embedded elsewhere
 				}
 			case *ast.Ident:
-				used[name{path, n.Name}] = n.Pos()
-				if n.IsExported() {
-					used[name{"", n.Name}] = n.Pos()
-				}
+				use(n, false)
 			}
 			return true
 		})
@@ -51,7 +72,7 @@ func (p *program) blockUnseen() {
 		for _, known := range n.names {
 			pos, ok := used[known]
 			if !ok {
-				pos, ok = used[name{"", known.name}]
+				pos, ok = used[name{"", known.name, known.member}]
 			}
 			if ok {
 				n.block(pos, known.name+" may be used there, in a file that was not looked at")
@@ -107,4 +128,46 @@ func (p *program) declaresUnseen(pkg *Package, name string) bool {
 		}
 	}
 	return false
+}
+
+// namesNoFields reports whether a composite literal may set fields that it does not name,
+// by itself or by those within, whose types are left out.
+func namesNoFields(n *ast.CompositeLit) bool {
+	switch n.Type.(type) {
+	case nil:
+		return false // what it is in tells
+	case *ast.ArrayType, *ast.MapType:
+		return true
+	}
+	if len(n.Elts) == 0 {
+		return false
+	}
+	_, keyed := n.Elts[0].(*ast.KeyValueExpr)
+	return !keyed
+}
+
+// eachField calls f with the names of the fields of the structs that a composite
+// literal's type may be, by its name.
+func (p *program) eachField(te ast.Expr, f func(string)) {
+	var id *ast.Ident
+	ast.Inspect(te, func(n ast.Node) bool { // the last name: of a selector, or a slice's element
+		if x, ok := n.(*ast.Ident); ok {
+			id = x
+		}
+		return true
+	})
+	if id == nil {
+		return
+	}
+	for _, pkg := range p.pkgs {
+		obj := pkg.Types.Scope().Lookup(id.Name)
+		if obj == nil {
+			continue
+		}
+		if s, ok := obj.Type().Underlying().(*types.Struct); ok {
+			for field := range s.Fields() {
+				f(field.Name())
+			}
+		}
+	}
 }

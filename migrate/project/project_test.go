@@ -235,13 +235,24 @@ import "time"
 type Conn struct {
 	Idle *time.Timer
 	Free *time.Timer
+	t    *time.Timer
 }
+
+type pair struct{ a, b *time.Timer }
 
 func Start() *time.Timer { return time.AfterFunc(1, nil) }
 
 func (c *Conn) fill() { c.Idle = time.AfterFunc(1, nil) }
 
 func (c *Conn) free() { c.Free = time.AfterFunc(1, nil) }
+
+func (c *Conn) own() { c.t = time.AfterFunc(1, nil) }
+
+func (p pair) fill() { p.a = time.AfterFunc(1, nil) }
+`,
+		"internal/a/a_plan9.go": `package a
+
+func variable(t int) []pair { return []pair{{nil, nil}} }
 `,
 		"b/b.go": "package b\n",
 		"b/b_plan9.go": `package b
@@ -271,6 +282,8 @@ func own(c *a.Conn) { c.Idle.Stop() }
 		"Start may be used there, in a file that was not looked at: b_plan9.go",
 		"Idle may be used there, in a file that was not looked at: c_plan9.go",
 		"",
+		"",
+		"a may be used there, in a file that was not looked at: a_plan9.go",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("reasons %q, want %q", got, want)
