@@ -26,10 +26,11 @@ type command struct {
 
 	// These are of whoever carries it out.
 
-	lane  *lane
-	parts []*part
-	out   []Outcome
-	errs  []error // nil: answered, and done
+	lane    *lane
+	parts   []*part // of the shards that have any
+	byShard []*part // the same; nil for a shard that has none
+	out     []Outcome
+	errs    []error // nil: answered, and done
 }
 
 // A part is what a command has for a shard.
@@ -63,12 +64,7 @@ func (x *command) add(index int, item store.Item) {
 }
 
 func (x *command) addTo(shard, index, bytes int, items []store.Item) {
-	i := slices.IndexFunc(x.parts, func(p *part) bool { return p.shard == shard })
-	if i < 0 {
-		i = len(x.parts)
-		x.parts = append(x.parts, &part{shard: shard})
-	}
-	p := x.parts[i]
+	p := x.part(shard)
 	n := len(p.chunks)
 	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > maxBytes {
 		p.chunks = append(p.chunks, chunk{})
@@ -80,10 +76,22 @@ func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	last.bytes += bytes
 }
 
+// part returns the part for a shard.
+func (x *command) part(shard int) *part {
+	if x.byShard == nil {
+		x.byShard = make([]*part, x.c.store.Shards())
+	}
+	if x.byShard[shard] == nil {
+		x.byShard[shard] = &part{shard: shard}
+		x.parts = append(x.parts, x.byShard[shard])
+	}
+	return x.byShard[shard]
+}
+
 // one carries a command out for one task.
 func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
 	x := c.newCommand(ctx, kind, 1)
-	x.add(0, item)
+	x.parts = []*part{{shard: c.shardOf(item.ID), chunks: []chunk{{items: []store.Item{item}, index: []int{0}}}}}
 	out, err := x.do(ctx)
 	if len(out) == 0 {
 		return Unknown, err

@@ -270,8 +270,7 @@ func TestWorker_UnderAVirtualClock(t *testing.T) {
 	}, durable.WithTimeout(1000*time.Hour))
 	start(t, w)
 	schedule(t, c, durable.Task{Key: "k"}, durable.After(365*24*time.Hour))
-	require.Eventually(t, func() bool { return w.Stats().Empty > 0 }, soon, time.Millisecond)
-	clk.Advance(365*24*time.Hour - time.Minute)
+	clk.Advance(365*24*time.Hour - time.Minute) // while the worker begins
 	require.Empty(t, ds)
 	clk.Advance(2 * time.Minute)
 	require.Equal(t, "k", ds.next(t).Key)

@@ -20,6 +20,7 @@ require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
 	github.com/redis/go-redis/v9 v9.22.0
+	github.com/tickless/tickless/durable v0.0.0
 	github.com/tickless/tickless/redistimer v0.0.0
 	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
@@ -27,5 +28,7 @@ require (
 )
 
 replace github.com/tickless/tickless => ../
+
+replace github.com/tickless/tickless/durable => ../durable
 
 replace github.com/tickless/tickless/redistimer => ../redistimer

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/storetest"
 	"github.com/tickless/tickless/timertest"
 )
@@ -28,4 +29,14 @@ func TestStore_RealTime(t *testing.T) {
 		t.Skip("set TICKLESS_STRESS to run it")
 	}
 	storetest.Run(t, func(t *testing.T) storetest.Subject { return storetest.Subject{Store: memstore.New()} })
+}
+
+// What storetest does with a store that it opens again, which this one cannot be: it
+// stays open.
+func TestStore_Reopened(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		s := memstore.New(memstore.WithClock(clk), memstore.WithShards(1))
+		return storetest.Subject{Store: s, Advance: clk.Advance, Reopen: func(*testing.T) store.Store { return s }}
+	})
 }

@@ -1,11 +1,13 @@
-// Command moving is one small program on the timer of this process and on the
-// one on Redis: orders of a shop that expire unless they are paid in time.
+// Command moving is one small program on the timer of this process, on tasks in a
+// store, and on those on Redis: orders of a shop that expire unless they are paid in
+// time.
 //
 //	go run ./moving                         in this process
+//	go run ./moving -memory                 as tasks of a store, which is in memory
 //	go run ./moving -redis in-process       on Redis, a small one inside this process
 //	go run ./moving -redis localhost:6379   on a server: the orders outlive the program
 //
-// What differs is in local.go and redis.go: another constructor, and the callback
+// What differs is in local.go, store.go and redis.go: another constructor, and the callback
 // has a name, since another process may be the one to run it.
 package main
 
@@ -31,16 +33,26 @@ type expiry func(order string, amount []byte)
 
 func main() {
 	addr := flag.String("redis", "", "HOST:PORT of a Redis server, or in-process (default: no Redis)")
+	memory := flag.Bool("memory", false, "as tasks of a store in memory")
 	flag.Parse()
+	if *memory {
+		*addr = inMemory
+	}
 	if err := run(os.Stdout, *addr); err != nil {
 		fmt.Fprintln(os.Stderr, "moving:", err)
 		os.Exit(1)
 	}
 }
 
+// inMemory is an address for no server, but a store in memory.
+const inMemory = "memory"
+
 func run(out io.Writer, addr string) error {
-	if addr == "" {
+	switch addr {
+	case "":
 		return shop(out, newLocal)
+	case inMemory:
+		return shop(out, newInMemory)
 	}
 	return shop(out, func(f expiry) (deadlines, error) { return newOnRedis(addr, f) })
 }

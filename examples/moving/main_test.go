@@ -9,7 +9,7 @@ import (
 
 // Wherever the deadlines are, the program does the same.
 func TestShop(t *testing.T) {
-	for name, addr := range map[string]string{"local": "", "redis": "in-process"} {
+	for name, addr := range map[string]string{"local": "", "store": inMemory, "redis": "in-process"} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, run(&out, addr))

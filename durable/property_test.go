@@ -1,0 +1,161 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// history is what happened to one task. All of it is guarded by the mutex of the
+// test's histories.
+type history struct {
+	cancelled durable.Outcome // what the last Cancel said, if there was one
+	endedAt   int64           // the sequence number when Cancel had returned
+	begun     []int64         // sequence numbers of the deliveries
+	done      int
+	failed    int
+}
+
+// TestProperty_CancelAndRescheduleRace has tasks cancelled and rescheduled at
+// random moments of their lives while workers claim, finish, fail and retry them
+// and a worker crashes all the time. Afterwards every task must have run if it
+// was not cancelled, and must not have begun after a Cancel that said Removed.
+func TestProperty_CancelAndRescheduleRace(t *testing.T) {
+	bubble(t, race)
+}
+
+func race(t *testing.T, mem *memstore.Store) {
+	const n = 2000
+	c := durable.New(mem, quiet)
+	var mu sync.Mutex
+	var seq int64
+	all := make(map[string]*history, n)
+	for i := range n {
+		all[fmt.Sprint(i)] = &history{}
+	}
+
+	handle := func(ctx context.Context, d durable.Delivery) error {
+		mu.Lock()
+		seq++
+		h := all[d.Key]
+		h.begun = append(h.begun, seq)
+		mu.Unlock()
+		if rand.IntN(4) == 0 {
+			select {
+			case <-time.After(rand.N(30 * time.Millisecond)):
+			case <-ctx.Done():
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if rand.IntN(3) == 0 {
+			h.failed++
+			return errors.New("tried again")
+		}
+		h.done++
+		return nil
+	}
+	run, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	for range 2 {
+		w := durable.NewWorker(c, durable.WithLease(10*time.Second), durable.WithMaxCrashes(1000), durable.WithMaxAttempts(1000),
+			durable.WithBackoff(time.Millisecond, 10*time.Millisecond), durable.WithConcurrency(50))
+		w.Handle("h", handle)
+		background.Go(func() {
+			if err := w.Run(run); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// A worker that crashes with what it has claimed, again and again.
+	var crashed int
+	background.Go(func() {
+		for i := 0; run.Err() == nil; i++ {
+			got, err := mem.Do(ctx, rand.IntN(mem.Shards()), store.Stamp{Sender: fmt.Sprint("crash", i), Number: 1}, store.Round{
+				Claim: store.Claim{Asked: true, Max: 2, Handlers: []string{"h"}, Full: true},
+				Lease: 50 * time.Millisecond, MaxCrashes: 1000,
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			crashed += len(got.Tasks)
+			time.Sleep(time.Millisecond)
+		}
+	})
+
+	var clients sync.WaitGroup
+	for part := range 8 {
+		clients.Go(func() {
+			for i := part; i < n; i += 8 {
+				key := fmt.Sprint(i)
+				if _, err := c.Schedule(ctx, durable.Task{Key: key, Handler: "h"}, durable.After(rand.N(50*time.Millisecond))); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(rand.N(time.Millisecond))
+				other := fmt.Sprint(rand.IntN(i + 1))
+				switch rand.IntN(4) {
+				case 0:
+					out, err := c.Cancel(ctx, other)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					seq++
+					if h := all[other]; out != durable.Absent {
+						h.cancelled, h.endedAt = out, seq
+					}
+					mu.Unlock()
+				case 1:
+					if _, err := c.Reschedule(ctx, other, durable.After(rand.N(50*time.Millisecond))); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+	require.Eventually(t, func() bool {
+		st, err := c.Stats(ctx)
+		return err == nil && st.Pending+st.Running+st.Dead == 0
+	}, time.Minute, 20*time.Millisecond, "nothing is stuck")
+	stop()
+	background.Wait()
+
+	rep, err := c.Repair(ctx)
+	require.NoError(t, err)
+	require.Equal(t, durable.Repair{}, rep, "nothing at all is left")
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, st.Crashed, int64(crashed/2), "the crashes did happen")
+	require.NotZero(t, crashed)
+
+	mu.Lock()
+	defer mu.Unlock()
+	count := make(map[durable.Outcome]int)
+	for key, h := range all {
+		count[h.cancelled]++
+		switch h.cancelled {
+		case durable.Unknown:
+			require.NotZero(t, h.done, "task %s was not cancelled and has not run", key)
+		case durable.Removed:
+			for _, at := range h.begun {
+				// A handler counts itself a little after its claim, which came before
+				// the Cancel, but then that would have said durable.Stopping.
+				require.Less(t, at, h.endedAt, "task %s has begun after it was removed", key)
+			}
+		}
+	}
+	require.NotZero(t, count[durable.Removed])
+	require.NotZero(t, count[durable.Stopping])
+	t.Logf("%v, crashed with %d tasks, %+v", count, crashed, st)
+}
