@@ -9,7 +9,7 @@ package timer
 type backlog struct {
 	limit *limit // fixed; nil: nothing keeps room
 
-	// All below is guarded by handOver.mu.
+	// All below is guarded by dispatch.mu.
 
 	waiting int
 	rooms   int // no more than waiting
@@ -17,33 +17,33 @@ type backlog struct {
 
 // keepLocked counts callbacks that wait from now on, and rooms that were their
 // timers'. A shard's lock is held, under which these fired.
-func (h *handOver) keepLocked(callbacks, rooms int) {
-	h.mu.Lock()
-	h.backlog.waiting += callbacks
-	h.backlog.rooms += rooms
-	h.giveUp()
+func (d *dispatch) keepLocked(callbacks, rooms int) {
+	d.mu.Lock()
+	d.backlog.waiting += callbacks
+	d.backlog.rooms += rooms
+	d.giveUp()
 }
 
 // handedOver counts a callback that waits no more.
-func (h *handOver) handedOver() {
-	h.mu.Lock()
-	h.backlog.waiting--
-	h.giveUp()
+func (d *dispatch) handedOver() {
+	d.mu.Lock()
+	d.backlog.waiting--
+	d.giveUp()
 }
 
 // giveUp gives back the rooms that nothing keeps, and unlocks mu.
-func (h *handOver) giveUp() {
-	b := &h.backlog
+func (d *dispatch) giveUp() {
+	b := &d.backlog
 	spare := max(0, b.rooms-b.waiting)
 	b.rooms -= spare
-	h.mu.Unlock()
+	d.mu.Unlock()
 	if spare > 0 {
 		b.limit.give(spare)
 	}
 }
 
 // submitWaiting is submit for the dispatcher.
-func (h *handOver) submitWaiting(f func()) {
-	defer h.handedOver() // also if the executor runs f here, and f ends this goroutine
-	h.submit(f)
+func (d *dispatch) submitWaiting(f func()) {
+	defer d.handedOver() // also if the executor runs f here, and f ends this goroutine
+	d.submit(f)
 }

@@ -137,7 +137,7 @@ func (l *shardLeftover) each(f func(timingwheel.Entry[payload])) {
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustBeOwned("Shutdown")
 	s.shut()
-	if s.hand.way == onPoller {
+	if s.dispatch.mode == onPoller {
 		// What is ready need not wait for the alarm, which under a virtual clock
 		// is for the caller to let ring.
 		if err := s.poller.finish(ctx); err != nil {
@@ -150,7 +150,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if err := s.telling.Wait(ctx); err != nil {
 		return err
 	}
-	return s.hand.shutdown(ctx)
+	return s.dispatch.shutdown(ctx)
 }
 
 // shut lets no new timers in and takes all pending ones out.

@@ -99,8 +99,8 @@ func (c *deadlineCtx) init(s *Scheduler, parent context.Context, now int64, caus
 	if parent == nil {
 		panic("timer: cannot create a context from a nil parent")
 	}
-	up, kind := stdKinds().nearest(parent)
-	if ours, _ := up.(*deadlineCtx); ours != nil && ours.s == s && ours.due != never {
+	nearest, kind := stdKinds().nearest(parent)
+	if ours, _ := nearest.(*deadlineCtx); ours != nil && ours.s == s && ours.due != never {
 		if ours.due < c.due {
 			c.inherit(&cause)
 		}
@@ -125,11 +125,11 @@ func (c *deadlineCtx) init(s *Scheduler, parent context.Context, now int64, caus
 		c.watchOther(now)
 		return c, c.cancel
 	}
-	lives := kind != ctxUnderOurs || up.(*deadlineCtx).noteChild()
+	lives := kind != ctxUnderOurs || nearest.(*deadlineCtx).noteChild()
 	if due <= now {
 		c.endAtOnce(now)
 	} else if !lives {
-		c.look(now)
+		c.check(now)
 	}
 	return c, c.cancel
 }

@@ -28,7 +28,7 @@ func (e refusing) Shutdown(context.Context) error    { return nil }
 func TestContext_ExpiresBesideTheExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
-		s.hand.exec = refusing{t}
+		s.dispatch.exec = refusing{t}
 		ctx, cancel := s.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		child, cancelChild := context.WithCancel(ctx)

@@ -166,8 +166,8 @@ func (c *deadlineCtx) gave(done <-chan struct{}) bool {
 func (c *deadlineCtx) parentEnd(now int64) (end ctxEnd, ok bool) {
 	switch c.kind() {
 	case ctxUnderOurs:
-		up, _ := stdKinds().nearest(c.parent)
-		return up.(*deadlineCtx).seen(now, c.s)
+		nearest, _ := stdKinds().nearest(c.parent)
+		return nearest.(*deadlineCtx).seen(now, c.s)
 	case ctxUnderStd:
 		if err := c.parent.Err(); err != nil {
 			if c.phase() == ctxIdle && err != context.DeadlineExceeded {
@@ -178,8 +178,8 @@ func (c *deadlineCtx) parentEnd(now int64) (end ctxEnd, ok bool) {
 	case ctxUnderOther:
 		switch m := c.armed(); {
 		case m == nil:
-		case m.up != nil:
-			return m.up.seen(now, c.s)
+		case m.nearest != nil:
+			return m.nearest.seen(now, c.s)
 		case m.above != nil:
 			if err := m.group.std.Err(); err != nil {
 				return ctxEnd{err, context.Cause(m.group.std), now, c.s}, true
@@ -197,7 +197,7 @@ func (c *deadlineCtx) seen(now int64, by *Scheduler) (end ctxEnd, ok bool) {
 	}
 	switch c.phase() {
 	case ctxIdle:
-		c.look(now)
+		c.check(now)
 	case ctxWaiting:
 		c.Err()
 	}

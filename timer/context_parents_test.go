@@ -3,6 +3,7 @@ package timer_test
 import (
 	"context"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
 )
 
 // unhashable is a context that is no key of a map and cannot be compared.
@@ -188,4 +191,74 @@ func TestContext_ShutdownAfterExpiry(t *testing.T) {
 	for _, c := range children {
 		requireDone(t, c, context.DeadlineExceeded, "child")
 	}
+}
+
+// A context is done when Advance returns, whose callbacks run inline.
+func TestContext_InlineExecutorThatWasGiven(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
+	defer s.Close()
+	for range 100 {
+		ctx, cancel := s.WithTimeout(context.Background(), time.Second)
+		clk.Advance(time.Second)
+		require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+		cancel()
+	}
+}
+
+// lockedContext is a context whose methods take a lock that its owner may hold.
+type lockedContext struct {
+	context.Context
+	mu   sync.Mutex
+	err  error
+	done chan struct{}
+}
+
+func (c *lockedContext) Done() <-chan struct{} { return c.done }
+
+func (c *lockedContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// A context calls nothing of a parent's that is neither ours nor package context's,
+// neither while that is pending nor once it is done, but on a goroutine of its own:
+// whoever asks may hold what its methods wait for.
+func TestContext_CallsNothingOfTheParents(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	parent := &lockedContext{Context: context.Background(), done: make(chan struct{})}
+	ctx, cancel := s.WithTimeout(parent, time.Hour)
+	defer cancel()
+	child, cancelChild := s.WithTimeout(ctx, time.Minute)
+	defer cancelChild()
+	other, cancelOther := s.WithTimeout(parent, time.Hour)
+	parent.mu.Lock()
+	done := ctx.Done()
+	for range 100 {
+		require.NoError(t, ctx.Err())
+		require.NoError(t, child.Err())
+	}
+	parent.err = context.Canceled
+	close(parent.done)
+	for range 100 {
+		ctx.Err()
+		ctx.Done()
+		child.Err()
+		child.Done()
+	}
+	cancelOther()
+	require.ErrorIs(t, other.Err(), context.Canceled)
+	parent.mu.Unlock()
+	<-done
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+	<-child.Done()
+}
+
+func TestContext_StringTellsTheSchedulersTime(t *testing.T) {
+	s, _ := virtual(t)
+	ctx, cancel := s.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	require.Contains(t, ctx.(interface{ String() string }).String(), "[1s]")
 }

@@ -69,11 +69,11 @@ type ctxMore struct {
 
 	// above is the Done channel of a parent that is not ours and whose methods
 	// never wait, else nil.
-	above <-chan struct{}
-	up    *deadlineCtx // the context of ours that it is under, if any
-	group *ctxGroup    // else its group, if any
+	above   <-chan struct{}
+	nearest *deadlineCtx // the context of ours that it is under, if any
+	group   *ctxGroup    // else its group, if any
 
-	// place is this context's in the list of those that up or group tells of its
+	// place is this context's in the list of those that nearest or group tells of its
 	// end. Its links are guarded by their lock.
 	place ctxHook
 
@@ -170,11 +170,11 @@ func (c *deadlineCtx) aboveOver(kind ctxKind) bool {
 	case ctxUnderStd:
 		return c.parent.Err() != nil
 	case ctxUnderOurs:
-		return c.more.Load().up.Err() != nil
+		return c.more.Load().nearest.Err() != nil
 	case ctxUnderOther:
 		m := c.more.Load()
-		if m.up != nil {
-			return m.up.Err() != nil
+		if m.nearest != nil {
+			return m.nearest.Err() != nil
 		}
 		return m.above != nil && isClosed(m.above)
 	}
@@ -189,7 +189,7 @@ const looksToArm = 16
 func (c *deadlineCtx) lookErr() error {
 	if c.phase() == ctxIdle && c.state.Add(ctxLook)/ctxLook >= looksToArm {
 		c.arm()
-	} else if c.phase() <= ctxWaiting && !c.look(c.s.now()) {
+	} else if c.phase() <= ctxWaiting && !c.check(c.s.now()) {
 		return nil
 	}
 	return c.settledErr()
@@ -214,13 +214,13 @@ func (c *deadlineCtx) settledErr() error {
 	return nil
 }
 
-// look ends the context if its parent is done or its deadline has passed by now. It
+// check ends the context if its parent is done or its deadline has passed by now. It
 // reports whether it is so.
 //
 // If both are so, which of them came first cannot be told in general. If the
 // parent is ours, it can; else it counts as the parent's end, unless that is itself
 // a timeout: then a deadline that was not before this one's has passed.
-func (c *deadlineCtx) look(now int64) bool {
+func (c *deadlineCtx) check(now int64) bool {
 	switch c.kind() {
 	case ctxAlone:
 	case ctxUnderStd:
@@ -257,7 +257,7 @@ func (c *deadlineCtx) timeout() ctxEnd {
 	return end
 }
 
-// judge returns how the context ended if its parent ended so. See look.
+// judge returns how the context ended if its parent ended so. See check.
 func (c *deadlineCtx) judge(end ctxEnd) ctxEnd {
 	passed := c.due <= end.at && c.s == end.by
 	if passed && (c.kind() == ctxUnderOurs || end.err == context.DeadlineExceeded) {
@@ -273,7 +273,7 @@ func (c *deadlineCtx) cancel() {
 	case ctxIdle:
 		// What has happened before counts, though nobody has looked.
 		now := c.s.now()
-		if c.look(now) {
+		if c.check(now) {
 			return
 		}
 		if !c.cancelIdle() {
@@ -281,7 +281,7 @@ func (c *deadlineCtx) cancel() {
 		}
 	case ctxWaiting:
 		if c.aboveOver(c.kind()) {
-			c.look(c.s.now())
+			c.check(c.s.now())
 		}
 		at := int64(0)
 		if state&ctxHadChild != 0 {

@@ -64,11 +64,11 @@ func (c *deadlineCtx) arm() *ctxMore {
 		return c.armed()
 	}
 	now := c.s.now()
-	if c.look(now); c.phase() != ctxIdle {
+	if c.check(now); c.phase() != ctxIdle {
 		return c.armed()
 	}
-	up, kind := stdKinds().nearest(c.parent)
-	return c.armUnder(now, up, kind)
+	nearest, kind := stdKinds().nearest(c.parent)
+	return c.armUnder(now, nearest, kind)
 }
 
 // armed returns what the context has if it waits or has waited.
@@ -79,16 +79,16 @@ func (c *deadlineCtx) armed() *ctxMore {
 	return nil
 }
 
-// armUnder has an idle context wait for the end of up, in which its parent's end
+// armUnder has an idle context wait for the end of nearest, in which its parent's end
 // is to be seen.
-func (c *deadlineCtx) armUnder(now int64, up context.Context, kind ctxKind) *ctxMore {
-	ours, _ := up.(*deadlineCtx)
+func (c *deadlineCtx) armUnder(now int64, nearest context.Context, kind ctxKind) *ctxMore {
+	ours, _ := nearest.(*deadlineCtx)
 	if ours != nil {
 		ours.arm()
 	}
 	var above <-chan struct{}
 	if kind >= ctxUnderStd {
-		above = up.Done()
+		above = nearest.Done()
 	}
 	c.mu.Lock()
 	if c.phase() != ctxIdle {
@@ -108,12 +108,12 @@ func (c *deadlineCtx) armUnder(now int64, up context.Context, kind ctxKind) *ctx
 	over, register := false, false
 	switch {
 	case ours != nil:
-		m.up = ours
+		m.nearest = ours
 		over = !ours.addHook(&m.place)
 	case kind != ctxAlone:
 		var std context.Context
 		if kind == ctxUnderStd {
-			m.above, std = above, up
+			m.above, std = above, nearest
 		}
 		m.group, register = c.s.ctxs.join(above, std, &m.place)
 	}
@@ -125,14 +125,14 @@ func (c *deadlineCtx) armUnder(now int64, up context.Context, kind ctxKind) *ctx
 		c.mu.Unlock()
 		timer.Stop()
 		if register {
-			m.group.register(up) // others may have joined the group already
+			m.group.register(nearest) // others may have joined the group already
 		}
 		c.leave(m, false)
 		return m
 	}
 	c.mu.Unlock()
 	if register {
-		m.group.register(up)
+		m.group.register(nearest)
 	}
 	switch {
 	case over:
@@ -218,8 +218,8 @@ func (c *deadlineCtx) fallBack() {
 
 // leave takes a context that is done off the list of those that its parent tells.
 func (c *deadlineCtx) leave(m *ctxMore, onPoller bool) {
-	if m.up != nil {
-		m.up.removeHook(&m.place)
+	if m.nearest != nil {
+		m.nearest.removeHook(&m.place)
 	}
 	if m.group == nil {
 		return

@@ -34,9 +34,9 @@ func (s *Scheduler) mustBeOwned(method string) {
 // bubble when a timer is started; code that runs there makes a Scheduler of its own.
 func Default() *Scheduler { return defaultScheduler() }
 
-// outside returns the default Scheduler and the time on its clock; or nil inside
+// outsideBubble returns the default Scheduler and the time on its clock; or nil inside
 // a bubble, where time has no monotonic reading.
-func outside() (*Scheduler, int64) {
+func outsideBubble() (*Scheduler, int64) {
 	t := time.Now()
 	if !bubble.Monotonic(t) {
 		return nil, 0
@@ -47,7 +47,7 @@ func outside() (*Scheduler, int64) {
 
 // AfterFunc is [Scheduler.AfterFunc] on the default Scheduler.
 func AfterFunc(d time.Duration, f func()) *Timer {
-	s, now := outside()
+	s, now := outsideBubble()
 	if s == nil {
 		return &Timer{p: timePayload(time.AfterFunc(d, f))}
 	}
@@ -56,7 +56,7 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 
 // NewTimer is [Scheduler.NewTimer] on the default Scheduler.
 func NewTimer(d time.Duration) *Timer {
-	s, now := outside()
+	s, now := outsideBubble()
 	if s == nil {
 		t := time.NewTimer(d)
 		return &Timer{C: t.C, p: timePayload(t)}
@@ -85,7 +85,7 @@ func After(d time.Duration) <-chan time.Time { return time.After(d) }
 // NewTicker is [Scheduler.NewTicker] on the default Scheduler.
 func NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
-	s, now := outside()
+	s, now := outsideBubble()
 	if s == nil {
 		t := time.NewTicker(d)
 		return &Ticker{C: t.C, inner: t}
@@ -99,7 +99,7 @@ func Tick(d time.Duration) <-chan time.Time { return time.Tick(d) }
 
 // Sleep is [Scheduler.Sleep] on the default Scheduler.
 func Sleep(d time.Duration) {
-	s, _ := outside()
+	s, _ := outsideBubble()
 	if s == nil {
 		time.Sleep(d)
 		return

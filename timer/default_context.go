@@ -8,7 +8,7 @@ import (
 // WithTimeout is [Scheduler.WithTimeout] on the default Scheduler, and package
 // context's inside a testing/synctest bubble.
 func WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if s, _ := outside(); s != nil {
+	if s, _ := outsideBubble(); s != nil {
 		return s.WithTimeout(parent, d)
 	}
 	return context.WithTimeout(parent, d)
@@ -17,7 +17,7 @@ func WithTimeout(parent context.Context, d time.Duration) (context.Context, cont
 // WithTimeoutCause is [Scheduler.WithTimeoutCause] on the default Scheduler, and package
 // context's inside a testing/synctest bubble.
 func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	if s, _ := outside(); s != nil {
+	if s, _ := outsideBubble(); s != nil {
 		return s.WithTimeoutCause(parent, d, cause)
 	}
 	return context.WithTimeoutCause(parent, d, cause)
@@ -26,7 +26,7 @@ func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (con
 // WithDeadline is [Scheduler.WithDeadline] on the default Scheduler, and package
 // context's inside a testing/synctest bubble.
 func WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
-	if s, _ := outside(); s != nil {
+	if s, _ := outsideBubble(); s != nil {
 		return s.WithDeadline(parent, deadline)
 	}
 	return context.WithDeadline(parent, deadline)
@@ -35,7 +35,7 @@ func WithDeadline(parent context.Context, deadline time.Time) (context.Context, 
 // WithDeadlineCause is [Scheduler.WithDeadlineCause] on the default Scheduler, and
 // package context's inside a testing/synctest bubble.
 func WithDeadlineCause(parent context.Context, deadline time.Time, cause error) (context.Context, context.CancelFunc) {
-	if s, _ := outside(); s != nil {
+	if s, _ := outsideBubble(); s != nil {
 		return s.WithDeadlineCause(parent, deadline, cause)
 	}
 	return context.WithDeadlineCause(parent, deadline, cause)

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
-	"golang.org/x/sync/errgroup"
 )
 
 // goEach has Submit and nothing else.
@@ -109,4 +111,42 @@ func ExampleWithExecutor_errgroup() {
 	// Output:
 	// a callback on the group
 	// <nil>
+}
+
+// askingPool has all methods of a Pool, also the one that says that it never
+// blocks.
+type askingPool struct {
+	*executor.Pool
+	s *timer.Scheduler
+}
+
+func (p *askingPool) Submit(f func()) error {
+	p.s.Len() // takes the lock of every shard
+	return p.Pool.Submit(f)
+}
+
+type runAtOnce struct{ *executor.Goroutines }
+
+func (runAtOnce) Submit(f func()) error { f(); return nil }
+
+func TestScheduler_ExecutorThatEmbedsOneOfOurs(t *testing.T) {
+	pool := &askingPool{Pool: executor.NewPool()}
+	pool.s = timer.New(timer.WithExecutor(pool))
+	ran := make(chan bool)
+	start(t, pool.s, 0, func() { ran <- true })
+	<-ran
+	require.NoError(t, pool.s.Shutdown(t.Context()))
+	require.NoError(t, pool.Shutdown(t.Context()))
+
+	once := runAtOnce{executor.NewGoroutines()}
+	s := timer.New(timer.WithExecutor(once))
+	var inside atomic.Bool
+	inside.Store(true)
+	start(t, s, 0, func() {
+		s.Len()
+		ran <- true // nobody receives before Start has returned
+	})
+	inside.Store(false)
+	<-ran
+	require.NoError(t, s.Shutdown(t.Context()))
 }

@@ -157,7 +157,7 @@ func (sh *shard) fireFallbackLocked(p payload, tag uint8) {
 	f, ok := sh.expireLocked(p, tag, at)
 	sh.fallbacks.firing = false
 	if ok {
-		sh.s.hand.soonLocked(sh, f)
+		sh.s.dispatch.submitDueLocked(sh, f)
 	}
 }
 

@@ -3,8 +3,14 @@ package timer_test
 import (
 	"iter"
 	"slices"
+	"testing"
+	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
 )
 
 // must returns v; an error ends the test.
@@ -23,3 +29,41 @@ func leftover(s *timer.Scheduler) iter.Seq[timer.Leftover] {
 
 // closeAll closes s and returns what was pending.
 func closeAll(s *timer.Scheduler) []timer.Leftover { return slices.Collect(leftover(s)) }
+
+var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// virtual returns a Scheduler on a virtual clock.
+func virtual(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *timertest.Clock) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(append([]timer.Option{timer.WithClock(clk)}, opts...)...)
+	t.Cleanup(func() { s.Close() })
+	return s, clk
+}
+
+func start(t testing.TB, s *timer.Scheduler, d time.Duration, f func()) timer.Handle {
+	t.Helper()
+	h, err := s.Start(d, f)
+	require.NoError(t, err)
+	return h
+}
+
+// balanced requires that nothing was lost or doubled.
+func balanced(t testing.TB, st timer.Stats) {
+	t.Helper()
+	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending), "%+v", st)
+}
+
+func executors() map[string]func() executor.Executor {
+	return map[string]func() executor.Executor{
+		"default":    func() executor.Executor { return nil },
+		"inline":     func() executor.Executor { return executor.NewInline() },
+		"goroutines": func() executor.Executor { return executor.NewGoroutines() },
+		"pool":       func() executor.Executor { return executor.NewPool() },
+		"blocking": func() executor.Executor {
+			return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2), executor.WithQueue(3), executor.WithOverload(executor.Block))
+		},
+		"caller": func() executor.Executor {
+			return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2), executor.WithQueue(3), executor.WithOverload(executor.CallerRuns))
+		},
+	}
+}

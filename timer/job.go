@@ -76,7 +76,7 @@ func (s *Scheduler) startJob(f func(), p plan, d time.Duration) (*Job, error) {
 	j := &Job{f: f, plan: p}
 	j.owner, j.callback = j, j.step
 	// Before the start: if it is due at once, it may be refused at once.
-	s.hand.jobs.Store(funcPayload(j.callback), j)
+	s.dispatch.jobs.Store(funcPayload(j.callback), j)
 	j.sh = s.lockShard()
 	err := j.startLocked(now, d)
 	j.sh.unlock()
@@ -128,7 +128,7 @@ func (j *Job) endLocked() bool {
 }
 
 // forget has a refusal no longer find the Job.
-func (j *Job) forget() { j.sh.s.hand.jobs.Delete(funcPayload(j.callback)) }
+func (j *Job) forget() { j.sh.s.dispatch.jobs.Delete(funcPayload(j.callback)) }
 
 // Next returns the time of the next occurrence, or the zero time if the series
 // is over.
@@ -166,7 +166,7 @@ func (j *Job) submitLocked(state jobState) func() {
 // againLocked submits a run that is not an occurrence of the timer's.
 func (j *Job) againLocked(state jobState) {
 	if f := j.submitLocked(state); f != nil {
-		j.sh.s.hand.soonLocked(j.sh, f)
+		j.sh.s.dispatch.submitDueLocked(j.sh, f)
 	}
 }
 

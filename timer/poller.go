@@ -49,17 +49,17 @@ type poller struct {
 	s     *Scheduler
 	alarm alarm.Alarm
 	// up is held while the poller is awake.
-	up latch.Latch
+	running latch.Latch
 
 	mu    sync.Mutex
 	awake bool
 	// armed is what the alarm is set for, never if it is not. While the poller
 	// sleeps it only moves earlier.
 	armed int64
-	// look: since the poller last looked at the queue for buckets without timers,
+	// recheck: since the poller last looked at the queue for buckets without timers,
 	// a shard's last timer was taken out. Then the alarm is set for no later than
 	// lookAfter from there. It changes under mu, and is read without: see wake.
-	look atomic.Bool
+	recheck atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
 	// unfinished: it was interrupted, and sleeps with work at hand.
@@ -80,7 +80,7 @@ type poller struct {
 	// expired has room for a batch, or is nil. It is kept only while work is done.
 	expired *expiredBatch
 	// batch are callbacks on their way to the executor.
-	batch line
+	batch batch
 	// expiring are contexts whose timers have fired, to be ended without a lock.
 	expiring []*deadlineCtx
 	// idle: a shard has lost its last queued bucket, and has no timers.
@@ -116,15 +116,15 @@ const lookAfter = 20 * time.Millisecond
 // would keep its alarm, and what that holds, until the bucket of the timer that
 // was stopped last would have expired. No shard may be locked.
 func (p *poller) wake(at int64) {
-	// The poller clears look before it looks. So whoever finds it set, after the
+	// The poller clears recheck before it looks. So whoever finds it set, after the
 	// shard was unlocked, comes before that look, which will see the shard.
-	if at == emptied && p.look.Load() {
+	if at == emptied && p.recheck.Load() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at == emptied {
-		p.look.Store(true)
+		p.recheck.Store(true)
 		at = min(deadlineAfter(p.s.now(), lookAfter), emptied)
 	}
 	if !p.awake && at < p.armed {
@@ -146,7 +146,7 @@ func (p *poller) poll() {
 	p.overdue = max(0, p.rang-p.armed)
 	p.armed = never
 	p.wakeups++
-	p.up.Add(1)
+	p.running.Add(1)
 	p.mu.Unlock()
 	p.late.rang(p.overdue)
 	p.run(false)
@@ -199,13 +199,13 @@ func (p *poller) interrupted() {
 	p.armed = p.s.now()
 	p.alarm.Reset(0)
 	p.mu.Unlock()
-	p.up.Add(-1)
+	p.running.Add(-1)
 }
 
 // finish does what is left for a closed poller, on goroutines of its own, or
 // returns ctx's error if that ends first.
 func (p *poller) finish(ctx context.Context) error {
-	for more := p.s.hand.hasReady() || p.wasInterrupted(); more; more = p.wasInterrupted() {
+	for more := p.s.dispatch.hasReady() || p.wasInterrupted(); more; more = p.wasInterrupted() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -286,13 +286,13 @@ func (l *shardList) pop() *shard {
 // work does what is due. It reports whether there was anything, and after how long
 // it is to go on if it has stopped before the end; negative if it has not.
 func (p *poller) work() (worked bool, pause time.Duration) {
-	serial := p.s.hand.way == onPoller
+	serial := p.s.dispatch.mode == onPoller
 	if serial {
 		p.flush() // what a run that ended in the middle has left
 	}
 	for begin := p.s.now(); ; {
 		if serial {
-			p.batch.fs = p.s.hand.takeReady(p.batch.fs)
+			p.batch.fs = p.s.dispatch.takeReady(p.batch.fs)
 			worked = worked || len(p.batch.fs) > 0
 			p.flush()
 		}
@@ -361,7 +361,7 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	case more:
 		p.moves.push(sh)
 	}
-	if len(p.batch.fs) >= shareSize || p.s.hand.way == onPoller {
+	if len(p.batch.fs) >= shareSize || p.s.dispatch.mode == onPoller {
 		p.flush()
 	}
 	return worked
@@ -409,7 +409,7 @@ func (p *poller) flush() {
 	if len(p.batch.fs) == 0 {
 		return
 	}
-	if h := &p.s.hand; h.way == onPoller {
+	if h := &p.s.dispatch; h.mode == onPoller {
 		p.batch.each(h.submit)
 	} else {
 		h.batch(p.batch.fs)
@@ -424,7 +424,7 @@ func (p *poller) flush() {
 func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, ok bool) {
 	if pause < 0 {
 		p.mu.Lock()
-		p.look.Store(false)
+		p.recheck.Store(false)
 		p.mu.Unlock()
 		p.discardEmpty()
 		if p.idle {
@@ -435,7 +435,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next := int64(never)
-	if p.s.hand.way == onPoller && p.s.hand.hasReady() {
+	if p.s.dispatch.mode == onPoller && p.s.dispatch.hasReady() {
 		next = 0
 	} else if due, _, ok := p.s.queue.Peek(); ok {
 		next = due.expiration
@@ -448,7 +448,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 		return share, false
 	}
 	if next != never {
-		if p.look.Load() {
+		if p.recheck.Load() {
 			next = min(next, deadlineAfter(now, lookAfter))
 		}
 		p.alarm.Reset(time.Duration(next - now))
@@ -460,7 +460,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
 	// the pool's watchdog is to be the later one.
 	if len(p.batch.fs) > 0 {
-		share = p.s.hand.share(p.batch.fs)
+		share = p.s.dispatch.share(p.batch.fs)
 		clear(p.batch.fs)
 		p.batch.fs = p.batch.fs[:0]
 	}
@@ -470,7 +470,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	if !worked {
 		p.emptyWakeups++
 	}
-	p.up.Add(-1)
+	p.running.Add(-1)
 	return share, true
 }
 
@@ -510,7 +510,7 @@ func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if !p.awake && !p.unfinished && !p.s.hand.hasReady() {
+	if !p.awake && !p.unfinished && !p.s.dispatch.hasReady() {
 		p.armed = never
 		p.alarm.Close()
 	}
@@ -518,7 +518,7 @@ func (p *poller) close() {
 
 // shutdown waits until nothing is left of a closed poller.
 func (p *poller) shutdown(ctx context.Context) error {
-	if err := p.up.Wait(ctx); err != nil {
+	if err := p.running.Wait(ctx); err != nil {
 		return err
 	}
 	return latch.Await(ctx, p.alarm.Close())

@@ -43,7 +43,7 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	for _, sh := range allShards(s) {
 		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // in phase
 	}
-	s.hand.way = direct
+	s.dispatch.mode = direct
 	s.poller.awake = true
 	return s, clk
 }
@@ -199,7 +199,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		fillFar(t, s.shards.at(0), 1000*batchSize)
 		p := &s.poller
 		p.awake = true
-		s.hand.way = direct
+		s.dispatch.mode = direct
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
@@ -233,7 +233,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	s := New(WithClock(clk), WithShards(1))
 	p := &s.poller
 	p.awake = true
-	s.hand.way = direct
+	s.dispatch.mode = direct
 	const n = 200
 	for i := range n {
 		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})

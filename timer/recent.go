@@ -72,9 +72,9 @@ func WithLateHandler(after time.Duration, f func(LateTimer)) Option {
 
 // Recent returns what went wrong lately.
 func (s *Scheduler) Recent() Recent {
-	r := Recent{Late: s.poller.recent.get(), Panics: s.hand.panics.get()}
-	if s.hand.times != nil {
-		r.Slow = s.hand.times.slowOnes()
+	r := Recent{Late: s.poller.recent.get(), Panics: s.dispatch.panics.get()}
+	if s.dispatch.times != nil {
+		r.Slow = s.dispatch.times.slowOnes()
 	}
 	return r
 }

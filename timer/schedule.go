@@ -13,8 +13,8 @@ type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
-// watch is how long a Job waits at most without looking at the wall clock.
-const watch = time.Minute
+// wallCheck is how long a Job waits at most without looking at the wall clock.
+const wallCheck = time.Minute
 
 // setBack is how far the wall clock may be set back without occurrences coming
 // again. Corrections by a time server are smaller.
@@ -80,7 +80,7 @@ func (s *Scheduler) Repeat(sched Schedule, f func()) (*Job, error) {
 	if c.next.IsZero() {
 		return &Job{f: f, plan: c, sh: s.shards.at(0), over: true}, nil
 	}
-	return s.startJob(f, c, min(c.next.Sub(now), watch))
+	return s.startJob(f, c, min(c.next.Sub(now), wallCheck))
 }
 
 // wall reads the wall clock, as a time without a monotonic reading, which would
@@ -96,10 +96,10 @@ func (c *calendar) occurLocked(j *Job, at moment) (next int64, due bool) {
 	now := j.sh.s.wall()
 	// Whoever asks moves the timer. Should the executor refuse what is submitted
 	// here, this is when to try again.
-	next = deadlineAfter(at.now, watch)
+	next = deadlineAfter(at.now, wallCheck)
 	wait := c.next.Sub(now)
 	if wait > 0 {
-		next = deadlineAfter(at.now, min(wait, watch))
+		next = deadlineAfter(at.now, min(wait, wallCheck))
 	}
 	c.failed = false
 	due = wait <= 0 && !c.gone
@@ -182,12 +182,12 @@ func (c *calendar) ask(j *Job, state jobState) {
 		c.done, c.gone, c.failed = from, failed, failed
 		switch {
 		case failed:
-			j.moveLocked(s.now(), watch)
+			j.moveLocked(s.now(), wallCheck)
 		case next.IsZero():
 			j.endLocked()
 		default:
 			c.next = next
-			j.moveLocked(mono, min(next.Sub(now), watch))
+			j.moveLocked(mono, min(next.Sub(now), wallCheck))
 		}
 	}()
 	next = c.schedule.Next(from).Round(0)

@@ -39,10 +39,10 @@ type Scheduler struct {
 
 	// queue holds the buckets of all shards that have timers in them, and only
 	// those, by expiration.
-	queue  *delayqueue.Queue[dueBucket]
-	poller poller
-	hand   handOver
-	ctxs   ctxParents
+	queue    *delayqueue.Queue[dueBucket]
+	poller   poller
+	dispatch dispatch
+	ctxs     ctxParents
 	// telling counts the goroutines that tell of contexts which have expired.
 	telling latch.Latch
 
@@ -59,11 +59,11 @@ type Scheduler struct {
 //	           of the Timers and Tickers whose home it is
 //	  > Timer.mu       of one that was reset: see timerEntry
 //	  > delayqueue's   inside package delayqueue
-//	  > limit.mu, hand.mu, the executor's own, the clock's
+//	  > limit.mu, dispatch.mu, the executor's own, the clock's
 //	trimmer.mu   held while shards are looked at, one by one
 //	  > shard.mu
 //	poller.mu  when the alarm is set for, whether the poller is awake
-//	  > delayqueue's, hand.mu
+//	  > delayqueue's, dispatch.mu
 //
 // Those of contexts come before these: see deadlineCtx.
 //
@@ -115,12 +115,12 @@ func New(opts ...Option) *Scheduler {
 	if c.maxPending > 0 {
 		s.limit = newLimit(c.maxPending, c.shards)
 	}
-	s.hand.init(&c, s.poller.pollOverdue)
-	if s.hand.way == dispatched {
-		s.hand.backlog.limit = s.limit
+	s.dispatch.init(&c, s.poller.pollOverdue)
+	if s.dispatch.mode == dispatched {
+		s.dispatch.backlog.limit = s.limit
 	}
 	if c.callbackTimes {
-		s.hand.times = newCallbackTimes(s)
+		s.dispatch.times = newCallbackTimes(s)
 	}
 	s.poller.init(s)
 	s.register()
@@ -223,7 +223,7 @@ func (s *Scheduler) Stats() Stats {
 		sh.mu.Unlock()
 	}
 	s.poller.stats(&st)
-	s.hand.stats(&st)
+	s.dispatch.stats(&st)
 	return st
 }
 

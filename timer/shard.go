@@ -202,7 +202,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 // takesRoom reports whether a timer needs room among the pending ones: not if it is
 // due at once, unless it will start itself again, or its callback keeps room.
 func (sh *shard) takesRoom(d time.Duration, tag uint8) bool {
-	return d > 0 || tag == tagNode || (tag == tagFunc || tag == tagArg) && sh.s.hand.backlog.limit != nil
+	return d > 0 || tag == tagNode || (tag == tagFunc || tag == tagArg) && sh.s.dispatch.backlog.limit != nil
 }
 
 // rearmLocked starts a node's timer again while it expires, to fire at a moment after
@@ -239,7 +239,7 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 func (sh *shard) noteEmptiedLocked(ok bool) {
 	// The look, if it is still to come, comes after this hold of the lock: see
 	// poller.wake.
-	if ok && sh.wheel.Len() == 0 && !sh.s.poller.look.Load() {
+	if ok && sh.wheel.Len() == 0 && !sh.s.poller.recheck.Load() {
 		sh.wake = min(sh.wake, emptied)
 	}
 }
@@ -298,7 +298,7 @@ func (sh *shard) fireLocked(p payload, tag uint8, held int) {
 	}
 	callbacks := 0
 	if f, ok := sh.expireLocked(p, tag, at); ok {
-		sh.s.hand.soonLocked(sh, f)
+		sh.s.dispatch.submitDueLocked(sh, f)
 		callbacks = 1
 	}
 	sh.releaseFiredLocked(held, callbacks, 0)
@@ -310,11 +310,11 @@ func (sh *shard) fireLocked(p payload, tag uint8, held int) {
 func (sh *shard) releaseFiredLocked(held, callbacks, waiting int) {
 	held -= sh.rearmed
 	sh.rearmed = 0
-	if h := &sh.s.hand; h.backlog.limit != nil {
+	if h := &sh.s.dispatch; h.backlog.limit != nil {
 		keep := min(held, callbacks)
 		h.keepLocked(waiting, keep)
 		held -= keep
-	} else if h.way == dispatched && waiting > 0 {
+	} else if h.mode == dispatched && waiting > 0 {
 		h.keepLocked(waiting, 0)
 	}
 	sh.releaseLocked(held)

@@ -54,7 +54,7 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 
 // SleepContext is [Scheduler.SleepContext] on the default Scheduler.
 func SleepContext(ctx context.Context, d time.Duration) error {
-	if s, _ := outside(); s != nil {
+	if s, _ := outsideBubble(); s != nil {
 		return s.SleepContext(ctx, d)
 	}
 	if err := ctx.Err(); err != nil || d <= 0 {

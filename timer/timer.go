@@ -96,7 +96,7 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // [WithMaxPending], and for a Timer of [Init]'s, it is as before that.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
-		return t.outside("Stop").Stop()
+		return t.stdTimer("Stop").Stop()
 	}
 	if t.phase.Load() != out {
 		if ok, known := t.stopEntry(); known {
@@ -133,7 +133,7 @@ func (t *Timer) stopLocked() bool {
 // stopped, and is counted in Stats as rejected.
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
-		return t.outside("Reset").Reset(d)
+		return t.stdTimer("Reset").Reset(d)
 	}
 	sh := t.sh
 	now := sh.s.now()
@@ -190,8 +190,8 @@ func (t *Timer) payload() payload {
 	return t.p
 }
 
-// outside returns the timer of package time that t is.
-func (t *Timer) outside(method string) *time.Timer {
+// stdTimer returns the timer of package time that t is.
+func (t *Timer) stdTimer(method string) *time.Timer {
 	if t.p == (payload{}) {
 		panic("timer: " + method + " called on uninitialized Timer")
 	}

@@ -41,10 +41,10 @@ func (t *trimmer) soon() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.soonLocked()
+	t.submitDueLocked()
 }
 
-func (t *trimmer) soonLocked() {
+func (t *trimmer) submitDueLocked() {
 	if t.closed {
 		return
 	}
@@ -64,7 +64,7 @@ func (t *trimmer) ring() {
 		return
 	}
 	if t.passLocked() {
-		t.soonLocked()
+		t.submitDueLocked()
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// handOver brings the callbacks of timers that fired to the executor.
-type handOver struct {
+// dispatch brings the callbacks of timers that fired to the executor.
+type dispatch struct {
 	// Fixed by init.
 
 	exec    executor.Executor
@@ -34,7 +34,7 @@ type handOver struct {
 	panicked *atomic.Uint64
 	// inline: it is an *executor.Inline.
 	inline bool
-	way    way
+	mode   mode
 
 	// dropped counts the callbacks that the executor refused. Allocated alone, it
 	// is aligned on 32-bit machines too.
@@ -66,13 +66,13 @@ type ownExecutor interface {
 	Shutdown(ctx context.Context) error
 }
 
-// way is how callbacks come to the executor.
-type way int
+// mode is how callbacks come to the executor.
+type mode int
 
 const (
 	// direct: the executor never blocks its submitter and never runs a callback
 	// on it. Whoever finds a timer due submits its callback.
-	direct way = iota
+	direct mode = iota
 	// onPoller: the poller submits, and an inline executor so runs, all
 	// callbacks. That of a timer which was due when it was started waits in
 	// ready until the poller comes: it never runs inside Start.
@@ -83,36 +83,36 @@ const (
 )
 
 // init makes the executor, unless c has one. onLook is called by its watchdog.
-func (h *handOver) init(c *config, onLook func()) {
-	h.drops.handler = c.onDrop
-	h.dropped, h.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
-	h.name = c.name
+func (d *dispatch) init(c *config, onLook func()) {
+	d.drops.handler = c.onDrop
+	d.dropped, d.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
+	d.name = c.name
 	if c.executor == nil {
-		h.own = h.newExecutor(c, onLook)
-		h.exec = h.own
+		d.own = d.newExecutor(c, onLook)
+		d.exec = d.own
 	} else {
-		h.exec, h.onPanic = c.executor, c.onPanic
+		d.exec, d.onPanic = c.executor, c.onPanic
 	}
-	h.batcher, _ = h.exec.(executor.Batcher)
-	_, h.inline = h.exec.(*executor.Inline)
+	d.batcher, _ = d.exec.(executor.Batcher)
+	_, d.inline = d.exec.(*executor.Inline)
 	switch {
-	case h.inline || c.clock != nil:
-		h.way = onPoller
-	case neverBlocks(h.exec):
-		h.way = direct
-		h.pool, _ = h.exec.(*executor.Pool)
+	case d.inline || c.clock != nil:
+		d.mode = onPoller
+	case neverBlocks(d.exec):
+		d.mode = direct
+		d.pool, _ = d.exec.(*executor.Pool)
 	default:
-		h.way = dispatched
+		d.mode = dispatched
 	}
 }
 
-func (h *handOver) newExecutor(c *config, onLook func()) ownExecutor {
+func (d *dispatch) newExecutor(c *config, onLook func()) ownExecutor {
 	onPanic := c.onPanic
 	if onPanic == nil {
 		onPanic = callback.PrintPanic
 	}
 	handler := []executor.Option{executor.WithPanicHandler(func(v any, stack []byte) {
-		h.notePanic(v, stack)
+		d.notePanic(v, stack)
 		onPanic(v, stack)
 	})}
 	if c.clock != nil {
@@ -143,238 +143,238 @@ func neverBlocks(e executor.Executor) bool {
 	return false
 }
 
-// soonLocked takes the callback of a timer that was due when it was started or
+// submitDueLocked takes the callback of a timer that was due when it was started or
 // reset, with its shard's lock held: Close, which takes every shard's lock, thus
 // finds the callback handed over.
-func (h *handOver) soonLocked(sh *shard, f func()) {
-	switch h.way {
+func (d *dispatch) submitDueLocked(sh *shard, f func()) {
+	switch d.mode {
 	case direct:
-		h.submit(f)
+		d.submit(f)
 	case onPoller:
-		h.mu.Lock()
-		h.ready = append(h.ready, f)
-		h.mu.Unlock()
+		d.mu.Lock()
+		d.ready = append(d.ready, f)
+		d.mu.Unlock()
 		sh.wake = 0
 	case dispatched:
-		h.keepLocked(1, 0)
-		h.dispatch(f)
+		d.keepLocked(1, 0)
+		d.enqueue(f)
 	}
 }
 
 // batch takes the callbacks that the poller found due, unless the poller is to
 // run them itself. fs is the caller's again on return.
-func (h *handOver) batch(fs []func()) {
-	if h.way == dispatched {
-		h.dispatch(fs...)
+func (d *dispatch) batch(fs []func()) {
+	if d.mode == dispatched {
+		d.enqueue(fs...)
 		return
 	}
-	if h.batcher == nil {
+	if d.batcher == nil {
 		for _, f := range fs {
-			h.submit(f)
+			d.submit(f)
 		}
 		return
 	}
-	accepted, err := h.batcher.SubmitBatch(h.watchAll(fs))
-	clear(h.wrapped)
-	h.wrapped = h.wrapped[:0]
-	h.refused(err, fs[accepted:]...)
+	accepted, err := d.batcher.SubmitBatch(d.trackAll(fs))
+	clear(d.wrapped)
+	d.wrapped = d.wrapped[:0]
+	d.refused(err, fs[accepted:]...)
 }
 
 // share takes callbacks that the poller found due and that the goroutine which is
 // the poller now will run itself, if the executor is a pool. fs is the caller's
 // again on return.
-func (h *handOver) share(fs []func()) executor.Share {
-	if h.pool == nil {
-		h.batch(fs)
+func (d *dispatch) share(fs []func()) executor.Share {
+	if d.pool == nil {
+		d.batch(fs)
 		return executor.Share{}
 	}
-	s, accepted, err := h.pool.Share(h.watchAll(fs))
-	clear(h.wrapped)
-	h.wrapped = h.wrapped[:0]
-	h.refused(err, fs[accepted:]...)
+	s, accepted, err := d.pool.Share(d.trackAll(fs))
+	clear(d.wrapped)
+	d.wrapped = d.wrapped[:0]
+	d.refused(err, fs[accepted:]...)
 	return s
 }
 
 // submit hands one callback to the executor.
-func (h *handOver) submit(f func()) {
-	if err := h.exec.Submit(h.watch(f)); err != nil {
-		h.refused(err, f)
+func (d *dispatch) submit(f func()) {
+	if err := d.exec.Submit(d.track(f)); err != nil {
+		d.refused(err, f)
 	}
 }
 
-// watchAll is watch for many. What it returns is the poller's.
-func (h *handOver) watchAll(fs []func()) []func() {
-	if h.own != nil && h.times == nil && !trace.IsEnabled() {
+// trackAll is track for many. What it returns is the poller's.
+func (d *dispatch) trackAll(fs []func()) []func() {
+	if d.own != nil && d.times == nil && !trace.IsEnabled() {
 		return fs
 	}
 	for _, f := range fs {
-		h.wrapped = append(h.wrapped, h.watch(f))
+		d.wrapped = append(d.wrapped, d.track(f))
 	}
-	return h.wrapped
+	return d.wrapped
 }
 
-// watch counts a callback as outstanding until it has finished, however it ends, and
+// track counts a callback as outstanding until it has finished, however it ends, and
 // has the panic handler, if there is one, get its panic.
-func (h *handOver) watch(f func()) func() {
-	if h.times != nil {
-		f = h.times.measured(f)
+func (d *dispatch) track(f func()) func() {
+	if d.times != nil {
+		f = d.times.measured(f)
 	}
 	if trace.IsEnabled() {
-		f = traced(f, h.name)
+		f = traced(f, d.name)
 	}
-	if h.own != nil {
+	if d.own != nil {
 		return f
 	}
-	h.outstanding.Add(1)
+	d.outstanding.Add(1)
 	return func() {
-		defer h.outstanding.Add(-1)
-		if h.onPanic != nil {
-			defer h.catch()
+		defer d.outstanding.Add(-1)
+		if d.onPanic != nil {
+			defer d.catch()
 		}
 		f()
 	}
 }
 
 // catch is for a defer statement alone, since recover only works there.
-func (h *handOver) catch() {
+func (d *dispatch) catch() {
 	if v := recover(); v != nil {
 		stack := debug.Stack()
-		h.notePanic(v, stack)
-		h.onPanic(v, stack)
+		d.notePanic(v, stack)
+		d.onPanic(v, stack)
 	}
 }
 
 // notePanic keeps a callback's panic for Recent.
-func (h *handOver) notePanic(v any, stack []byte) {
-	h.panicked.Inc()
-	h.panics.add(Panic{When: time.Now(), Value: fmt.Sprint(v), Stack: string(stack)})
+func (d *dispatch) notePanic(v any, stack []byte) {
+	d.panicked.Inc()
+	d.panics.add(Panic{When: time.Now(), Value: fmt.Sprint(v), Stack: string(stack)})
 }
 
 // refused counts callbacks that the executor has not accepted, and tells the Jobs
 // that they are of, and the handler of WithDropHandler.
-func (h *handOver) refused(err error, fs ...func()) {
+func (d *dispatch) refused(err error, fs ...func()) {
 	if len(fs) == 0 {
 		return
 	}
-	h.dropped.Add(uint64(len(fs)))
-	if h.own == nil {
-		h.outstanding.Add(-len(fs))
+	d.dropped.Add(uint64(len(fs)))
+	if d.own == nil {
+		d.outstanding.Add(-len(fs))
 	}
 	for _, f := range fs {
-		if j, ok := h.jobs.Load(funcPayload(f)); ok {
+		if j, ok := d.jobs.Load(funcPayload(f)); ok {
 			j.(*Job).refused.Store(true)
 			f = j.(*Job).f
 		}
-		h.drops.add(f, err)
+		d.drops.add(f, err)
 	}
 }
 
 // takeReady returns what waits in ready, in into's memory if it is large enough.
-func (h *handOver) takeReady(into []func()) []func() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	into = append(into[:0], h.ready...)
-	clear(h.ready)
-	h.ready = h.ready[:0]
-	if cap(h.ready) > 2*batchSize {
-		h.ready = nil // grown by a burst
+func (d *dispatch) takeReady(into []func()) []func() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	into = append(into[:0], d.ready...)
+	clear(d.ready)
+	d.ready = d.ready[:0]
+	if cap(d.ready) > 2*batchSize {
+		d.ready = nil // grown by a burst
 	}
 	return into
 }
 
-func (h *handOver) hasReady() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.ready) > 0
+func (d *dispatch) hasReady() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.ready) > 0
 }
 
-func (h *handOver) dispatch(fs ...func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ready = append(h.ready, fs...)
-	if !h.dispatching {
-		h.dispatching = true
-		h.dispatcher.Add(1)
-		go h.runDispatcher(new(line))
+func (d *dispatch) enqueue(fs ...func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ready = append(d.ready, fs...)
+	if !d.dispatching {
+		d.dispatching = true
+		d.dispatcher.Add(1)
+		go d.runDispatcher(new(batch))
 	}
 }
 
 // runDispatcher hands over what is in ready until there is nothing, but first
 // what is left of left.
-func (h *handOver) runDispatcher(left *line) {
+func (d *dispatch) runDispatcher(left *batch) {
 	over := false
 	defer func() {
 		if !over {
 			// A callback that ran on this goroutine, as an executor may have it,
 			// has ended it with runtime.Goexit. Another takes over.
-			go h.runDispatcher(left)
+			go d.runDispatcher(left)
 			return
 		}
-		h.dispatcher.Add(-1)
+		d.dispatcher.Add(-1)
 	}()
 	for {
-		left.each(h.submitWaiting)
-		h.mu.Lock()
-		if len(h.ready) == 0 {
+		left.each(d.submitWaiting)
+		d.mu.Lock()
+		if len(d.ready) == 0 {
 			// Under the lock that dispatch adds under: nothing is added
 			// unseen between this look and the end.
-			h.dispatching = false
-			h.mu.Unlock()
+			d.dispatching = false
+			d.mu.Unlock()
 			over = true
 			return
 		}
-		left.fs, h.ready = h.ready, nil
-		h.mu.Unlock()
+		left.fs, d.ready = d.ready, nil
+		d.mu.Unlock()
 	}
 }
 
-// A line is callbacks to be handed over one by one, by a goroutine that may end
+// A batch is callbacks to be handed over one by one, by a goroutine that may end
 // in the middle, if a callback runs on it and calls runtime.Goexit. The next
 // goroutine goes on where it stopped.
-type line struct {
+type batch struct {
 	fs   []func()
 	done int
 }
 
 // each calls submit with every callback that is left, and forgets them all.
-func (l *line) each(submit func(func())) {
-	for l.done < len(l.fs) {
-		f := l.fs[l.done]
-		l.fs[l.done] = nil
-		l.done++
+func (b *batch) each(submit func(func())) {
+	for b.done < len(b.fs) {
+		f := b.fs[b.done]
+		b.fs[b.done] = nil
+		b.done++
 		submit(f)
 	}
-	l.fs, l.done = l.fs[:0], 0
-	if cap(l.fs) > 2*batchSize {
-		l.fs = nil // grown by a burst
+	b.fs, b.done = b.fs[:0], 0
+	if cap(b.fs) > 2*batchSize {
+		b.fs = nil // grown by a burst
 	}
 }
 
 // shutdown waits until everything handed over has run.
-func (h *handOver) shutdown(ctx context.Context) error {
-	if err := h.dispatcher.Wait(ctx); err != nil {
+func (d *dispatch) shutdown(ctx context.Context) error {
+	if err := d.dispatcher.Wait(ctx); err != nil {
 		return err
 	}
-	wait := h.outstanding.Wait
-	if h.own != nil {
-		wait = h.own.Shutdown
+	wait := d.outstanding.Wait
+	if d.own != nil {
+		wait = d.own.Shutdown
 	}
 	if err := wait(ctx); err != nil {
 		return err
 	}
-	return h.drops.telling.Wait(ctx)
+	return d.drops.telling.Wait(ctx)
 }
 
-func (h *handOver) stats(st *Stats) {
-	st.Dropped, st.Panicked = h.dropped.Load(), h.panicked.Load()
-	if e, ok := h.exec.(interface{ Stats() executor.Stats }); ok {
+func (d *dispatch) stats(st *Stats) {
+	st.Dropped, st.Panicked = d.dropped.Load(), d.panicked.Load()
+	if e, ok := d.exec.(interface{ Stats() executor.Stats }); ok {
 		st.Executor = e.Stats()
 	}
-	st.Callbacks = h.times.read()
-	h.mu.Lock()
-	st.Queued = len(h.ready)
-	if h.way == dispatched {
-		st.Queued = h.backlog.waiting
+	st.Callbacks = d.times.read()
+	d.mu.Lock()
+	st.Queued = len(d.ready)
+	if d.mode == dispatched {
+		st.Queued = d.backlog.waiting
 	}
-	h.mu.Unlock()
+	d.mu.Unlock()
 }

@@ -19,7 +19,7 @@ import (
 
 // What went wrong in Apache Kafka's timer, and what its tests ask for, on a whole
 // Scheduler. The tests of its timing wheel alone are package timingwheel's
-// (kafka_test.go); that of KAFKA-2112 is in anchors_internal_test.go.
+// (kafka_test.go); that of KAFKA-2112 is in regress_internal_test.go.
 
 // A delay of 5 ms ran after 4.1, and one of 150 ms at a tick of 100 after 91:
 // a bucket was due at the beginning of its tick.

@@ -1,0 +1,102 @@
+package timer_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+func TestSchedulerShutdown_HonoursItsContextOnThePoller(t *testing.T) {
+	for name, opt := range map[string]timer.Option{
+		"virtual clock":   timer.WithClock(timertest.NewClock(epoch)),
+		"inline executor": timer.WithExecutor(executor.NewInline()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := timer.New(opt)
+			release := make(chan struct{})
+			var ran atomic.Int32
+			start(t, s, 0, func() { <-release; ran.Inc() })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded)
+			close(release)
+			require.NoError(t, s.Shutdown(t.Context()))
+			require.EqualValues(t, 1, ran.Load())
+		})
+	}
+}
+
+// What is left of a batch, one of whose callbacks has ended the goroutine that
+// advances the clock, runs in the next Advance, and not behind its back.
+func TestScheduler_InterruptedAdvance(t *testing.T) {
+	for name, interrupt := range map[string]func(){
+		"panic":  func() { panic("on purpose") },
+		"goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			clk := timertest.NewClock(epoch)
+			s := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+			var order []int // not guarded: all runs are inside an Advance
+			start(t, s, time.Second, interrupt)
+			for i := range 5 {
+				start(t, s, time.Second, func() { order = append(order, i) })
+			}
+			advance := func() {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer func() { _ = recover() }()
+					clk.Advance(time.Second)
+				}()
+				<-done
+			}
+			advance()
+			require.Empty(t, order)
+			start(t, s, time.Second, func() { order = append(order, 5) })
+			advance()
+			require.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
+
+			// Also if the Scheduler has been closed meanwhile: they had fired.
+			closed := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+			order = nil
+			start(t, closed, time.Second, interrupt)
+			start(t, closed, time.Second, func() { order = append(order, 0) })
+			advance()
+			require.Empty(t, closeAll(closed))
+			require.Empty(t, order)
+			advance()
+			require.Equal(t, []int{0}, order)
+			_, set := clk.Next()
+			require.False(t, set, "an alarm is left")
+
+			// Or by Shutdown.
+			order = nil
+			start(t, s, 0, runtime.Goexit)
+			for i := range 3 {
+				start(t, s, 0, func() { order = append(order, i) })
+			}
+			require.NoError(t, s.Shutdown(t.Context()))
+			require.Equal(t, []int{0, 1, 2}, order)
+		})
+	}
+}
+
+// What is over is so whatever the context says.
+func TestSchedulerShutdown_NothingLeftAndAContextThatHasEnded(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		clk := timertest.NewClock(epoch)
+		for _, s := range []*timer.Scheduler{timer.New(timer.WithClock(clk)), timer.New(timer.WithExecutor(executor.NewInline()))} {
+			require.NoError(t, s.Shutdown(ended))
+		}
+	}
+}
