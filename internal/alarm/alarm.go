@@ -33,7 +33,8 @@ type Alarm interface {
 	// Close unsets the alarm for good and gives back what is held for it. The
 	// channel is closed once nothing of that is left: at once, or when a call of the
 	// alarm's function that is under way has returned, or when the goroutine that
-	// waits for the descriptor has ended, if no other alarm needs it.
+	// waits for the descriptor has ended, if no other alarm needs it, and those that
+	// timers have started.
 	Close() <-chan struct{}
 }
 

@@ -212,16 +212,16 @@ func TestAlarm_Backups(t *testing.T) {
 		a.Reset(time.Millisecond)
 		h.mu.Lock()
 		require.False(t, h.exact)
-		h.timer.Stop()
+		h.timer.t.Stop()
 		for _, b := range h.backups[:i] {
-			b.Stop()
+			b.t.Stop()
 		}
 		h.mu.Unlock()
 		<-rang
 	}
 	a.Reset(time.Hour)
 	for _, b := range h.backups {
-		require.False(t, b.Stop(), "a moment that is far away has none")
+		require.False(t, b.t.Stop(), "a moment that is far away has none")
 	}
 }
 

@@ -30,9 +30,11 @@ type descriptor struct {
 // A waiter is a goroutine that waits for a timerfd.
 type waiter struct {
 	raw syscall.RawConn
-	// inside: it calls a member's function. Then it is part of what that member's
-	// Close waits for, and otherwise of what closers' do.
+	// inside: it calls a member's function, which is part of what the closing of that
+	// member waits for. The end of the waiter, if it is about to end, is of what
+	// that of closers does.
 	inside  bool
+	caller  *member // whose function that is
 	closers []*member
 }
 
@@ -58,10 +60,11 @@ func (d *descriptor) takeLocked() io.Closer {
 	return file
 }
 
-// awaitLocked has the closing of m wait for the waiters that are about to end.
+// awaitLocked has the closing of m wait for the waiters that are about to end, but for
+// those that call functions of others, which may take their time.
 func (d *descriptor) awaitLocked(m *member) {
 	for _, w := range d.waiters {
-		if w != d.waiter && !w.inside {
+		if w != d.waiter && (!w.inside || w.caller == m) {
 			w.closers = append(w.closers, m)
 			m.left++
 		}
@@ -127,10 +130,10 @@ func (h *hub) wait(w *waiter) {
 		now := h.now()
 		h.mu.Lock()
 		if h.fd.waiter == w && h.set.first() <= now {
-			w.inside = true
+			w.inside, w.caller = true, h.set[0]
 			h.ringLocked(now)
 			h.mu.Lock()
-			w.inside = false
+			w.inside, w.caller = false, nil
 		}
 		current = h.fd.waiter == w
 		h.mu.Unlock()

@@ -45,13 +45,18 @@ type hub struct {
 
 	// timer calls tick at timerAt: at armed, or soonEnough before, or at the end of
 	// the linger. backups do so a while after armed.
-	timer   *time.Timer
+	timer   *bell
 	timerAt int64
-	backups [len(backupAfter)]*time.Timer
+	backups [len(backupAfter)]*bell
 	// backed: the backups are set.
 	backed bool
 
 	pace pace
+
+	// running counts the goroutines of the bells, and others, that call no function of a
+	// member's; closers are the members whose closing waits for them.
+	running int
+	closers []*member
 }
 
 const (
@@ -88,18 +93,11 @@ var process = sync.OnceValue(newHub)
 
 func newHub() *hub {
 	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never}
-	h.timer = stopped(h.tick)
+	h.timer = newBell(h, h.tick)
 	for i := range h.backups {
-		h.backups[i] = stopped(h.backup)
+		h.backups[i] = newBell(h, func() { h.backup(i) })
 	}
 	return h
-}
-
-// stopped returns a timer that is not set.
-func stopped(f func()) *time.Timer {
-	t := time.AfterFunc(math.MaxInt64, f)
-	t.Stop()
-	return t
 }
 
 func (h *hub) add(f func()) *member { return &member{h: h, f: f, index: unset} }
@@ -146,7 +144,7 @@ func (h *hub) settleLocked(now time.Time) {
 // a bubble and has not the time, and whose goroutines would be the bubble's.
 func (h *hub) kickLocked() {
 	h.timerAt = 0
-	h.timer.Reset(0)
+	h.timer.reset(0)
 }
 
 // armLocked arms the hub for the first moment, or for what comes before that.
@@ -175,9 +173,9 @@ func (h *hub) backLocked(now int64, set bool) {
 	for i, after := range backupAfter {
 		switch {
 		case set:
-			h.backups[i].Reset(time.Duration(h.armed - now + after))
+			h.backups[i].reset(time.Duration(h.armed - now + after))
 		case h.backed:
-			h.backups[i].Stop()
+			h.backups[i].stop()
 		}
 	}
 	h.backed = set
@@ -201,9 +199,9 @@ func (h *hub) timerLocked(now, at int64) {
 	}
 	h.timerAt = at
 	if at == never {
-		h.timer.Stop()
+		h.timer.stop()
 	} else {
-		h.timer.Reset(time.Duration(max(at-now, 0)))
+		h.timer.reset(time.Duration(max(at-now, 0)))
 	}
 }
 
@@ -211,7 +209,9 @@ func (h *hub) timerLocked(now, at int64) {
 func (h *hub) tick() {
 	now := h.now()
 	h.mu.Lock()
+	h.timer.beginLocked()
 	if now < h.timerAt {
+		h.endLocked()
 		h.mu.Unlock() // it has been set for another moment meanwhile
 		return
 	}
@@ -222,29 +222,36 @@ func (h *hub) tick() {
 	}
 	file := h.lingeredLocked(now)
 	h.armLocked(now)
+	if file == nil {
+		h.endLocked()
+	}
 	h.mu.Unlock()
 	if file != nil {
-		file.Close()
+		h.closeFile(file)
 	}
 }
 
 // backup is the function of the backups.
-func (h *hub) backup() {
+func (h *hub) backup(i int) {
 	now := h.now()
 	h.mu.Lock()
+	h.backups[i].beginLocked()
 	if h.set.first() <= now {
 		h.ringLateLocked(now)
 		return
 	}
+	h.endLocked()
 	h.mu.Unlock()
 }
 
-// ringLateLocked rings for the timer. If the descriptor ought to have done so, the
+// ringLateLocked rings for a bell, whose goroutine is one of the first member's from here
+// on. If the descriptor ought to have done so, the
 // goroutine that waits for it is held up in a function, or does not get to run.
 func (h *hub) ringLateLocked(now int64) {
 	if !h.exact || !h.replaceLocked() {
 		h.pace.late(now, now-h.set.first(), h.exact)
 	}
+	h.endLocked()
 	h.ringLocked(now)
 }
 
@@ -262,11 +269,14 @@ func (h *hub) ringLocked(now int64) {
 	if len(h.set) > 0 {
 		h.armLocked(now)
 	}
+	if file != nil {
+		h.running++
+	}
 	h.mu.Unlock()
 	if file != nil {
 		// It waits for the goroutine that waits for the descriptor, which on busy procs
 		// is at the end of a run queue. The functions must not.
-		go file.Close()
+		go h.closeFile(file)
 	}
 	if len(rest) > 0 {
 		go callAll(rest)

@@ -82,14 +82,14 @@ func TestHub_OnlyTheFirstMovesTheTimer(t *testing.T) {
 		t.Helper()
 		h.mu.Lock()
 		at := h.timerAt
-		require.True(t, h.timer.Stop())
+		require.True(t, h.timer.t.Stop())
 		h.mu.Unlock()
 		change()
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		require.False(t, h.timer.Stop(), what)
+		require.False(t, h.timer.t.Stop(), what)
 		require.Equal(t, at, h.timerAt)
-		h.timer.Reset(time.Minute)
+		h.timer.t.Reset(time.Minute)
 	}
 	untouched("later than the first", func() { other.Reset(2 * time.Minute) })
 	untouched("moved", func() { other.Reset(3 * time.Minute) })
@@ -103,7 +103,7 @@ func TestHub_OnlyTheFirstMovesTheTimer(t *testing.T) {
 	require.Equal(t, first.when, h.armed, "later")
 	<-first.Close()
 	require.Equal(t, never, h.armed)
-	require.False(t, h.timer.Stop())
+	require.False(t, h.timer.t.Stop())
 }
 
 // Alarms that are made, set, moved, stopped and closed by many goroutines: each rings
@@ -205,4 +205,41 @@ func TestAlarm_SetFromInsideABubble(t *testing.T) {
 	<-late
 	<-b.Close()
 	require.Empty(t, h.set)
+}
+
+// Closing the last alarm waits for what the hub's timers have started, be it that they
+// were stopped or set again meanwhile.
+func TestHub_CloseWaitsForTheTimers(t *testing.T) {
+	h := newHub()
+	gate, came := make(chan bool), make(chan bool)
+	h.timer = newBell(h, func() {
+		came <- true
+		<-gate
+		h.tick()
+	})
+	m := h.add(func() {})
+	for range 3 { // three times it starts a goroutine, which has yet to begin
+		h.mu.Lock()
+		h.timer.reset(0)
+		h.mu.Unlock()
+		<-came
+	}
+	m.Reset(time.Hour) // for that the timer is set again
+	done := m.Close()
+	for left := range 3 {
+		select {
+		case <-done:
+			t.Fatal("the alarm is closed while a goroutine of its hub's is under way")
+		default:
+		}
+		gate <- true
+		for running := 3; running > 2-left; runtime.Gosched() {
+			h.mu.Lock()
+			running = h.running
+			h.mu.Unlock()
+		}
+	}
+	<-done
+	require.Zero(t, h.running)
+	require.Empty(t, h.closers)
 }

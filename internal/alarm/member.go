@@ -74,6 +74,7 @@ func (m *member) Close() <-chan struct{} {
 	}
 	h.fd.awaitLocked(m)
 	h.settleLocked(now)
+	h.awaitLocked(m)
 	done := m.doneLocked()
 	h.mu.Unlock()
 	if file != nil {
