@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -120,7 +121,8 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 		}
 	}
 	if fields&hasMaxAttempts != 0 {
-		t.MaxAttempts = int(r.uint())
+		n := r.uint()
+		t.MaxAttempts = int(min(n, math.MaxInt32))
 	}
 	if fields&hasTimeout != 0 {
 		t.Timeout = r.duration()

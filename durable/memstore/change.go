@@ -61,17 +61,24 @@ func (sh *shard) change(c *store.Command, x *store.Item, now store.Time) store.O
 		return sh.cancel(t)
 	case store.Requeue:
 		return sh.requeue(t, at, now)
+	case store.Import:
+		return sh.take(t, x.Entry, now)
 	default:
 		return sh.purge(t)
 	}
+}
+
+// own returns a task whose record is the store's: the caller may change its own.
+func own(t store.Task) store.Task {
+	t.Record = bytes.Clone(t.Record)
+	return t
 }
 
 func (sh *shard) schedule(t *task, x *store.Item, at store.Time, keep store.Keep) store.Outcome {
 	keeps := func(there store.Time) bool {
 		return keep == store.KeepEarlier && at >= there || keep == store.KeepLater && at <= there
 	}
-	item := x.Task
-	item.Record = bytes.Clone(item.Record) // the caller's to change
+	item := own(x.Task)
 	switch {
 	case t == nil:
 		sh.fresh(sh.add(item), at)
@@ -144,6 +151,27 @@ func (sh *shard) requeue(t *task, at, now store.Time) store.Outcome {
 	}
 	sh.fresh(t, at)
 	return store.Moved
+}
+
+// take takes over an entry of another store.
+func (sh *shard) take(t *task, e *store.Entry, now store.Time) store.Outcome {
+	if t != nil {
+		return store.Kept
+	}
+	t = sh.add(own(e.Task))
+	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = e.Due, e.Attempts, e.Crashes, e.Runs, slices.Clone(e.Failures)
+	switch {
+	case e.State == store.Dead:
+		t.State, t.At = store.Dead, e.At
+		sh.dead++
+	case e.Following:
+		sh.fresh(t, e.Next)
+	case e.State == store.Running:
+		sh.wait(t, now)
+	default:
+		sh.wait(t, e.At)
+	}
+	return store.Created
 }
 
 func (sh *shard) purge(t *task) store.Outcome {

@@ -14,7 +14,7 @@ func (c *Command) Check(s *Stamp) error {
 			return invalid("Pause or Resume with items")
 		}
 		return nil
-	case Schedule, Reschedule, Cancel, Requeue, Purge:
+	case Schedule, Reschedule, Cancel, Requeue, Purge, Import:
 	default:
 		return invalid("there is no Op of %d", c.Op)
 	}
@@ -40,15 +40,45 @@ func (x *Item) check(op Op) error {
 	if timed && !x.When.inRange() || !timed && !x.When.IsZero() {
 		return invalid("task %q: the time %v is out of range, or is not for this command", x.ID, x.When)
 	}
-	if op != Schedule {
-		return nil
-	}
-	t := &x.Task
 	switch {
-	case t.ID != x.ID:
-		return invalid("the ids %q and %q of one item differ", x.ID, t.ID)
-	case IsSingle(t.ID):
-		return invalid("the key %q contains a NUL", t.ID)
+	case (op == Import) != (x.Entry != nil):
+		return invalid("task %q: there is no entry, or the command takes none", x.ID)
+	case op == Import:
+		return x.Entry.check(x.ID)
+	case op == Schedule && IsSingle(x.ID):
+		return invalid("the key %q contains a NUL", x.ID)
+	case op == Schedule:
+		return x.Task.check(x.ID)
+	}
+	return nil
+}
+
+// check looks at an entry that is imported.
+func (e *Entry) check(id string) error {
+	if err := e.Task.check(id); err != nil {
+		return err
+	}
+	inRange := func(t Time) bool { return t >= 0 && t <= Farthest }
+	switch {
+	case e.State < Pending || e.State > Dead:
+		return invalid("task %q: there is no State of %d", id, e.State)
+	case !inRange(e.At) || !inRange(e.Due) || !inRange(e.Next):
+		return invalid("task %q: a time is out of range", id)
+	case e.Attempts < 0 || e.Crashes < 0 || e.Runs < 0 || len(e.Failures) > MaxFailures:
+		return invalid("task %q: what was tried is out of range", id)
+	}
+	for _, f := range e.Failures {
+		if len(f.Text) > MaxText || f.Attempt < 0 {
+			return invalid("task %q: a failure is out of range", id)
+		}
+	}
+	return nil
+}
+
+func (t *Task) check(id string) error {
+	switch {
+	case t.ID != id:
+		return invalid("the ids %q and %q of one item differ", id, t.ID)
 	case t.Handler == "" || len(t.Handler) > MaxID:
 		return invalid("task %q: the handler's name has %d bytes, not from 1 to %d", t.ID, len(t.Handler), MaxID)
 	case len(t.Schedule) > MaxID:

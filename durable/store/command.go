@@ -14,6 +14,8 @@ type Item struct {
 	ID   string
 	When When // of Schedule, Reschedule and Requeue
 	Task Task // of Schedule, with the same ID
+	// Entry is of Import, with the same ID.
+	Entry *Entry
 }
 
 // An Op is what a command does.
@@ -40,6 +42,10 @@ const (
 	Requeue
 	// Purge takes a Dead task out: Removed. Others are Absent.
 	Purge
+	// Import takes an entry over from another store: Created. It keeps all but the
+	// lease: what was Running there is Pending, due at Next if it was Following, else
+	// at once. If there is a task with the id, that is Kept.
+	Import
 	// Pause has claims get nothing, until Resume. Neither has items, nor outcomes.
 	Pause
 	Resume

@@ -73,6 +73,7 @@ var tests = []struct {
 	{"Wait", testWait},
 	{"ContextEndsTheCall", testContext},
 	{"Repair", testRepair},
+	{"Import", testImport},
 	{"ManyWorkers", testWorkers},
 }
 

@@ -1,0 +1,76 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+func testImport(b *bench) {
+	now := b.now()
+	far := now.Add(1000 * b.unit)
+	failures := []store.Failure{{Attempt: 1, Time: now - 9, Text: "first"}, {Attempt: 2, Time: now - 5, Text: "second"}}
+	entry := func(id string, s store.State, at store.Time) store.Entry {
+		e := store.Entry{Task: task(id), State: s, At: at, Due: now - 10, Attempts: 2, Crashes: 1, Failures: failures}
+		e.Schedule = "daily"
+		return e
+	}
+	tried, dead, runs := entry("tried", store.Pending, far), entry("dead", store.Dead, now-3), entry(store.DeadID("repeats"), store.Dead, now-2)
+	fresh := store.Entry{Task: task("fresh"), State: store.Pending, At: far, Due: far}
+	runs.Runs = 7
+	want := []store.Entry{fresh, tried, dead, runs}
+	var items []store.Item
+	for _, e := range want {
+		items = append(items, store.Item{ID: e.ID, Entry: &e})
+	}
+	for _, out := range b.change(store.Command{Op: store.Import, Items: items}) {
+		equal(b, "outcome", out, store.Created)
+	}
+	slices.SortFunc(want, compareEntries)
+	equal(b, "what was imported", b.whole(), want)
+	for _, out := range b.change(store.Command{Op: store.Import, Items: items}) {
+		equal(b, "outcome", out, store.Kept)
+	}
+	equal(b, "what was imported twice", b.whole(), want)
+	equal(b, "counters", b.stats().Counters, store.Counters{})
+
+	// What ran there runs here, at once, or as it was scheduled again meanwhile.
+	running, follows := entry("running", store.Running, far), entry("follows", store.Running, far)
+	running.Schedule, follows.Schedule = "", ""
+	running.Token, follows.Token = 17, 18
+	follows.Following, follows.Next = true, far
+	items = []store.Item{{ID: "running", Entry: &running}, {ID: "follows", Entry: &follows}}
+	b.change(store.Command{Op: store.Import, Items: items})
+	x := b.claimOne("running")
+	equal(b, "attempts", x.Attempts, 2)
+	equal(b, "crashes", x.Crashes, 1)
+	equal(b, "due", x.Due, now-10)
+	e := b.get("follows")
+	b.require(e.State == store.Pending && e.At == far && e.Due == far && e.Attempts == 0, "%+v", e)
+	equal(b, "requeue", b.op(store.Requeue, "dead", b.after(1000)), store.Moved)
+
+	for what, f := range map[string]func(e *store.Entry){
+		"state":    func(e *store.Entry) { e.State = 0 },
+		"at":       func(e *store.Entry) { e.At = -1 },
+		"due":      func(e *store.Entry) { e.Due = store.Farthest + 1 },
+		"attempts": func(e *store.Entry) { e.Attempts = -1 },
+		"failures": func(e *store.Entry) { e.Failures = make([]store.Failure, store.MaxFailures+1) },
+		"text":     func(e *store.Entry) { e.Failures = []store.Failure{{Text: string(make([]byte, store.MaxText+1))}} },
+		"id":       func(e *store.Entry) { e.ID = "other" },
+		"handler":  func(e *store.Entry) { e.Handler = "" },
+	} {
+		bad := entry("bad", store.Pending, far)
+		f(&bad)
+		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.Import, Items: []store.Item{{ID: "bad", Entry: &bad}}})
+		b.isError(err, store.ErrInvalid)
+		_ = what
+	}
+	for _, c := range []store.Command{
+		{Op: store.Import, Items: []store.Item{{ID: "bad"}}},
+		{Op: store.Cancel, Items: []store.Item{{ID: "bad", Entry: &tried}}},
+	} {
+		_, err := b.Store.Change(ctx, 0, b.stamp(), c)
+		b.isError(err, store.ErrInvalid)
+	}
+	b.absent("bad")
+}
