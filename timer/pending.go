@@ -149,6 +149,7 @@ func (sh *shard) scanAll(f func(timingwheel.Entry[payload])) {
 		sh.mu.Lock()
 		place, more = sh.wheel.Scan(place, pendingPlaces, live(f))
 		sh.mu.Unlock()
+		runtime.Gosched() // see sample
 	}
 }
 
@@ -177,6 +178,10 @@ func (sh *shard) sample(n int, f func(timingwheel.Entry[payload])) {
 		if places == 0 {
 			return
 		}
+		// If Start waits for the lock, it takes it now. Without this the next hold
+		// would come first, again and again, until the mutex has starved for a
+		// millisecond (BenchmarkStartStop/scraped in observe/prom).
+		runtime.Gosched()
 	}
 }
 
