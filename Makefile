@@ -88,6 +88,18 @@ need-prometheus:
 test32: ## run the core's tests as a 32-bit program (linux/amd64 runs them natively)
 	GOWORK=off GOARCH=386 CGO_ENABLED=0 TICKLESS_CONFORMANCE=off $(GO) test $(TESTFLAGS) ./...
 
+# The versions of Go besides the one in the PATH: the oldest that the core's go.mod
+# allows, and the newest.
+COMPAT ?= go1.25.1 go1.27.0
+
+.PHONY: compat
+compat: ## run the core's tests and Go's own timer tests, and build for other systems, with the versions of Go in COMPAT
+	@set -e; for v in $(COMPAT); do echo "-- compat: $$v"; export GOTOOLCHAIN=$$v GOWORK=off; \
+		TICKLESS_CONFORMANCE=off $(GO) test -short $(TESTFLAGS) ./...; \
+		$(GO) test $(TESTFLAGS) ./internal/conformance; \
+		for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 js/wasm; do \
+			GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...; done; done
+
 .PHONY: stress
 stress: need-cgo ## run the long stress tests of the core under the race detector
 	GOWORK=off TICKLESS_STRESS=$(STRESS) $(GO) test -race -count=1 -timeout 0 -run Stress -v ./...
