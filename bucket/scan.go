@@ -15,6 +15,31 @@ func (a *Arena[T]) Live(i Index) bool {
 	return s.gen() != 0 && !s.isFree()
 }
 
+// A Glance is what can be seen of a slot in one cache line: all of an entry but its
+// payload and its bucket.
+type Glance struct {
+	Deadline int64
+	Place    uint32
+	Grain    uint8
+	Tag      uint8
+	Live     bool // it is an entry
+}
+
+// Look fills out with a glance at each of the slots is, which are below [Arena.Slots].
+// For slots far apart it is several times faster than to look at one after the other: the
+// processor loads many cache lines at a time.
+func (a *Arena[T]) Look(is []Index, out []Glance) {
+	for k, i := range is {
+		m := a.dir[i>>chunkShift]
+		if m == nil {
+			out[k] = Glance{}
+			continue
+		}
+		b := &m.bodies[i&chunkMask] // of generation 0 if it was never used
+		out[k] = Glance{b.deadline, b.place(), uint8(b.grain()), b.tag(), b.gen() != 0 && !b.isFree()}
+	}
+}
+
 // SkipTo returns the first index from i on whose slot is in memory, or Slots if there
 // is none: chunks that were given back are passed over at once.
 func (a *Arena[T]) SkipTo(i uint64) uint64 {

@@ -76,9 +76,11 @@ func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
 			for place := uint64(0); more; {
 				batch = batch[:0]
 				sh.mu.Lock()
-				place, more = sh.wheel.Scan(place, pendingPlaces, live(func(e timingwheel.Entry[payload]) {
-					batch = append(batch, s.describe(e, origins))
-				}))
+				place, more = sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
+					if isLive(&e) {
+						batch = append(batch, s.describe(e, origins))
+					}
+				})
 				sh.mu.Unlock()
 				for _, p := range batch {
 					if !yield(p) {
@@ -95,9 +97,13 @@ func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
 // thousands. It does not hold a lock for longer than PendingTimers does. O(n + shards).
 func (s *Scheduler) SamplePending(n int) []PendingTimer {
 	var out []PendingTimer
-	s.sample(n, func(sh *shard) func(timingwheel.Entry[payload]) {
+	s.sample(n, func(sh *shard) func(timingwheel.Sample) {
 		origins := s.origins.of(sh)
-		return func(e timingwheel.Entry[payload]) { out = append(out, s.describe(e, origins)) }
+		return func(x timingwheel.Sample) {
+			if e, ok := sh.wheel.At(x.Place); ok && isLive(&e) {
+				out = append(out, s.describe(e, origins))
+			}
+		}
 	})
 	return out
 }
@@ -105,21 +111,22 @@ func (s *Scheduler) SamplePending(n int) []PendingTimer {
 // sample calls what visit returns for a shard with n of all pending timers, chosen at
 // random, or with all if there are no more, under the shard's lock. It returns how
 // many timers there are, and how many it has chosen.
-func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Entry[payload])) (total, chosen int) {
+func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Sample)) (total, chosen int) {
 	total = s.Len()
+	var room []timingwheel.Sample
 	for sh := range s.shards.made() {
 		f := visit(sh)
-		counted := func(e timingwheel.Entry[payload]) {
+		counted := func(x timingwheel.Sample) {
 			chosen++
-			f(e)
+			f(x)
 		}
-		sh.mu.Lock()
-		size := sh.lenLocked()
-		sh.mu.Unlock()
 		if total <= n {
 			sh.scanAll(counted)
 			continue
 		}
+		sh.mu.Lock()
+		size := sh.lenLocked()
+		sh.mu.Unlock()
 		// A share of n, rounded up or down at random, so that small shards count as
 		// much as they should.
 		share := float64(n) * float64(size) / float64(total)
@@ -127,27 +134,30 @@ func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Entry[p
 		if rand.Float64() < share-float64(want) {
 			want++
 		}
-		sh.sample(want, counted)
+		if room == nil {
+			room = make([]timingwheel.Sample, pendingPlaces)
+		}
+		sh.sample(want, room, counted)
 	}
 	return total, chosen
 }
 
-// live returns a function that calls f with what an entry of a Timer stands for, unless
-// that is dead, and with all others as they are.
-func live(f func(timingwheel.Entry[payload])) func(timingwheel.Entry[payload]) {
-	return func(e timingwheel.Entry[payload]) {
-		if e.Tag != tagEntry || e.Value.entry().pending(&e.Expired) {
-			f(e)
-		}
-	}
+// isLive has an entry of a Timer be what it stands for, or reports false if that is
+// dead. The shard is locked.
+func isLive(e *timingwheel.Entry[payload]) bool {
+	return e.Tag != tagEntry || e.Value.entry().pending(&e.Expired)
 }
 
 // scanAll calls f with each timer of the shard, with the lock held.
-func (sh *shard) scanAll(f func(timingwheel.Entry[payload])) {
+func (sh *shard) scanAll(f func(timingwheel.Sample)) {
 	more := true
 	for place := uint64(0); more; {
 		sh.mu.Lock()
-		place, more = sh.wheel.Scan(place, pendingPlaces, live(f))
+		place, more = sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
+			if isLive(&e) {
+				f(timingwheel.Sample{Place: e.Place, Due: e.Due, Level: e.Level, Tag: e.Tag})
+			}
+		})
 		sh.mu.Unlock()
 		runtime.Gosched() // see sample
 	}
@@ -155,29 +165,25 @@ func (sh *shard) scanAll(f func(timingwheel.Entry[payload])) {
 
 // sample calls f with n timers of the shard, with the lock held: each place is as
 // likely as any other.
-func (sh *shard) sample(n int, f func(timingwheel.Entry[payload])) {
-	const perHold = 256
-	found := live(func(e timingwheel.Entry[payload]) {
-		n--
-		f(e)
-	})
+func (sh *shard) sample(n int, room []timingwheel.Sample, f func(timingwheel.Sample)) {
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	// Where few of very many places are taken, most looks find nothing.
 	for tries := 64 * n; n > 0 && tries > 0; {
+		now := room[:min(n, len(room), tries)]
+		tries -= len(now)
 		sh.mu.Lock()
-		places := sh.wheel.Places()
-		for range perHold {
-			tries--
-			if n == 0 || places == 0 {
-				break
+		for _, x := range sh.wheel.Sample(now, random.Uint64N) {
+			if x.Tag == tagEntry {
+				e, ok := sh.wheel.At(x.Place)
+				if !ok || !isLive(&e) {
+					continue
+				}
+				x.Due = e.Due
 			}
-			if e, ok := sh.wheel.At(rand.Uint64N(places)); ok {
-				found(e)
-			}
+			n--
+			f(x)
 		}
 		sh.mu.Unlock()
-		if places == 0 {
-			return
-		}
 		// If Start waits for the lock, it takes it now. Without this the next hold
 		// would come first, again and again, until the mutex has starved for a
 		// millisecond (BenchmarkStartStop/scraped in observe/prom).

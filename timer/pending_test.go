@@ -159,7 +159,7 @@ func TestSchedulerForecast(t *testing.T) {
 	require.Equal(t, 1, s.Forecast(time.Minute)[0].Timers)
 }
 
-// Of very many a forecast looks at 4,096: the bounds are six standard errors, which
+// Of very many a forecast looks at 2,048: the bounds are six standard errors, which
 // one of half a billion samples exceeds.
 func TestSchedulerForecast_OfVeryMany(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
@@ -192,7 +192,7 @@ func TestSchedulerForecast_OfVeryMany(t *testing.T) {
 	total := 0
 	for i, w := range windows {
 		p := float64(in[i]) / float64(s.Len())
-		sigma := math.Sqrt(p*(1-p)/4096) * float64(s.Len())
+		sigma := math.Sqrt(p*(1-p)/2048) * float64(s.Len())
 		require.InDelta(t, in[i], w.Timers, 6*sigma+1)
 		total += w.Timers
 	}

@@ -6,7 +6,9 @@ import "github.com/tickless/tickless/bucket"
 type Entry[T any] struct {
 	ID ID
 	Expired[T]
-	// Level is the level that the entry was last placed on.
+	// Place is that of the wheel's memory in which the entry is kept, Level the level
+	// that it was last placed on.
+	Place uint64
 	Level int
 }
 
@@ -21,9 +23,50 @@ func (w *Wheel[T]) At(place uint64) (e Entry[T], ok bool) {
 	if place >= w.arena.Slots() || !w.arena.Live(i) {
 		return e, false
 	}
-	e = Entry[T]{w.arena.Ref(i), w.expired(i), int(w.arena.Place(i) >> w.slotBits)}
+	e = Entry[T]{w.arena.Ref(i), w.expired(i), place, int(w.arena.Place(i) >> w.slotBits)}
 	e.Value = w.arena.Value(i)
 	return e, true
+}
+
+// A Sample is what [Wheel.Sample] finds.
+type Sample struct {
+	Place uint64
+	Due   int64 // as in Expired
+	Level int   // as in Entry
+	Tag   uint8
+}
+
+// Sample returns the entries in places chosen at random among all, for as many tries as
+// out has room: each place is as likely as any other. intN returns a random number below
+// n. out is overwritten.
+func (w *Wheel[T]) Sample(out []Sample, intN func(n uint64) uint64) []Sample {
+	const batch = 64
+	var is [batch]bucket.Index
+	var looks [batch]bucket.Glance
+	places := w.arena.Slots()
+	if places == 0 {
+		return out[:0]
+	}
+	found := 0
+	for tries := len(out); tries > 0; tries -= batch {
+		n := min(tries, batch)
+		for k := range n {
+			is[k] = bucket.Index(intN(places))
+		}
+		w.arena.Look(is[:n], looks[:n])
+		for k, l := range looks[:n] {
+			if !l.Live {
+				continue
+			}
+			s := Sample{uint64(is[k]), l.Deadline, int(l.Place >> w.slotBits), l.Tag}
+			if l.Grain > 0 {
+				s.Due = w.ticks.time(w.ticks.ceilTo(l.Deadline, uint(l.Grain)))
+			}
+			out[found] = s
+			found++
+		}
+	}
+	return out[:found]
 }
 
 // Scan calls f for the entries in n places, from one on, and returns the place to go

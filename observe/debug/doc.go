@@ -29,6 +29,6 @@
 // # Complexity
 //
 // A page takes about a millisecond and holds no lock of a Scheduler for longer than it
-// takes to look at 512 timers, however many are pending: of more than 4,096 it looks at
+// takes to look at 512 timers, however many are pending: of more than some thousands it looks at
 // a sample.
 package debug

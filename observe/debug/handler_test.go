@@ -262,7 +262,7 @@ func TestHandler_OfVeryMany(t *testing.T) {
 	}
 	_, body := get(t, debug.Handler(debug.WithSchedulers(s)), "http://localhost/")
 	wellFormed(t, body)
-	require.Contains(t, body, "Estimated from 4")
+	require.Contains(t, body, "Estimated from 2")
 }
 
 func TestHandler_FromManyGoroutines(t *testing.T) {
