@@ -23,8 +23,9 @@ import (
 
 // zeroes has every exported struct of the core, by package and name.
 var zeroes = map[string]any{
-	"bucket.Arena": new(bucket.Arena[int]),
-	"bucket.Ref":   new(bucket.Ref),
+	"bucket.Glance": new(bucket.Glance),
+	"bucket.Arena":  new(bucket.Arena[int]),
+	"bucket.Ref":    new(bucket.Ref),
 
 	"delayqueue.Queue":  new(delayqueue.Queue[int]),
 	"delayqueue.Ticket": new(delayqueue.Ticket),
@@ -74,6 +75,7 @@ var zeroes = map[string]any{
 	"timingwheel.Entry":      new(timingwheel.Entry[int]),
 	"timingwheel.Expired":    new(timingwheel.Expired[int]),
 	"timingwheel.LevelStats": new(timingwheel.LevelStats),
+	"timingwheel.Sample":     new(timingwheel.Sample),
 	"timingwheel.Wheel":      new(timingwheel.Wheel[int]),
 }
 
