@@ -250,7 +250,7 @@ func (l *loop) arm(at time.Time) {
 
 // rearm sets the timer for what comes next.
 func (l *loop) rearm(p phase) {
-	if p == closing {
+	if p == closing || l.unsure == nil && l.more(p) {
 		l.wake()
 		return
 	}
@@ -271,6 +271,14 @@ func (l *loop) rearm(p phase) {
 		return
 	}
 	l.arm(at)
+}
+
+// more reports whether something has come while a round was under way, or without an
+// answer: what woke the loop for it may be forgotten.
+func (l *loop) more(p phase) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.reports) > 0 || p == working && l.claim
 }
 
 // failed lengthens the pause between commands.

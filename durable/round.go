@@ -64,8 +64,6 @@ func (l *loop) build(now time.Time, p phase) *round {
 	r.reports = l.reports[:n:n]
 	if l.reports = l.reports[n:]; len(l.reports) == 0 {
 		l.reports = nil
-	} else {
-		l.wake()
 	}
 	l.mu.Unlock()
 	for _, x := range r.reports {

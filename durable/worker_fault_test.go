@@ -159,6 +159,39 @@ func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 	})
 }
 
+// What is reported while an earlier report has no answer is sent right after that has.
+func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memstore.New(memstore.WithShards(1))
+		f := &faulty{Store: mem}
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(durable.New(f, quiet), durable.WithLease(time.Hour))
+		release := map[string]chan struct{}{"first": make(chan struct{}), "second": make(chan struct{})}
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			<-release[d.Key]
+			return nil
+		})
+		start(t, w)
+		for key := range release {
+			schedule(t, c, durable.Task{Key: key}, durable.After(0))
+		}
+		synctest.Wait()
+		var lost atomic.Bool
+		lost.Store(true)
+		f.setLose(lost.Load)
+		close(release["first"])
+		synctest.Wait()
+		close(release["second"])
+		synctest.Wait()
+		lost.Store(false)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, st.Done)
+	})
+}
+
 // A store that is closed under a worker ends neither it nor the process.
 func TestWorker_OnAStoreThatWasClosed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
