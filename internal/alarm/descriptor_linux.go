@@ -80,11 +80,13 @@ func (h *hub) openLocked() bool {
 	}
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
+		h.rings.NoDescriptor++
 		return false
 	}
 	file := os.NewFile(uintptr(fd), "timerfd")
 	raw, err := file.SyscallConn()
 	if err != nil || file.SetReadDeadline(time.Time{}) != nil {
+		h.rings.NoDescriptor++
 		file.Close() // the network poller does not know it
 		return false
 	}
@@ -131,6 +133,7 @@ func (h *hub) wait(w *waiter) {
 		h.mu.Lock()
 		if h.fd.waiter == w && h.set.first() <= now {
 			w.inside, w.caller = true, h.set[0]
+			h.rings.ByDescriptor++
 			h.ringLocked(now)
 			h.mu.Lock()
 			w.inside, w.caller = false, nil

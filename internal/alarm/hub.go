@@ -53,6 +53,8 @@ type hub struct {
 
 	pace pace
 
+	rings Rings
+
 	// running counts the goroutines of the bells, and others, that call no function of a
 	// member's; closers are the members whose closing waits for them.
 	running int
@@ -217,6 +219,7 @@ func (h *hub) tick() {
 	}
 	h.timerAt = never
 	if h.set.first() <= now {
+		h.rings.ByTimer++
 		h.ringLateLocked(now)
 		return
 	}
@@ -237,6 +240,7 @@ func (h *hub) backup(i int) {
 	h.mu.Lock()
 	h.backups[i].beginLocked()
 	if h.set.first() <= now {
+		h.rings.ByBackup++
 		h.ringLateLocked(now)
 		return
 	}

@@ -49,6 +49,7 @@ var zeroes = map[string]any{
 	"purgatory.Purgatory": new(purgatory.Purgatory[int]),
 	"purgatory.Stats":     new(purgatory.Stats),
 
+	"timer.AlarmStats":    new(timer.AlarmStats),
 	"timer.CallbackStats": new(timer.CallbackStats),
 	"timer.Deadline":      new(timer.Deadline),
 	"timer.Group":         new(timer.Group),

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tickless/tickless/timer"
 )
 
 // handler serves the page. See Handler.
@@ -80,8 +82,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "json":
 		body, err := json.MarshalIndent(struct {
 			Time       time.Time       `json:"time"`
+			Alarm      alarmView       `json:"alarm"`
 			Schedulers []schedulerView `json:"schedulers"`
-		}{time.Now(), all}, "", "  ")
+		}{time.Now(), alarmView(timer.ReadAlarmStats()), all}, "", "  ")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tickless/tickless/timer"
 )
 
 //go:embed page.html
@@ -31,6 +33,7 @@ type pageData struct {
 	Program    string
 	Process    string
 	Now        time.Time
+	Alarm      timer.AlarmStats
 	Schedulers []link
 	// Shown is the Scheduler that was asked for, or the only one; nil: the list is shown.
 	Shown   *schedulerView
@@ -52,7 +55,8 @@ func newPageData(all []schedulerView, query url.Values) pageData {
 		Program: programName(),
 		Process: fmt.Sprintf("pid %d, %s, GOMAXPROCS %d, %s", os.Getpid(), runtime.Version(), runtime.GOMAXPROCS(0),
 			plural(runtime.NumGoroutine(), "goroutine")),
-		Now: time.Now(),
+		Now:   time.Now(),
+		Alarm: timer.ReadAlarmStats(),
 	}
 	d.Refresh, _ = strconv.Atoi(query.Get("refresh"))
 	d.Refresh = min(max(d.Refresh, 0), 3600)

@@ -151,6 +151,14 @@ type slowView struct {
 	Function string    `json:"function"`
 }
 
+// alarmView is what the process's alarm has counted.
+type alarmView struct {
+	ByDescriptor uint64 `json:"by_descriptor"`
+	ByTimer      uint64 `json:"by_timer"`
+	ByBackup     uint64 `json:"by_backup"`
+	NoDescriptor uint64 `json:"no_descriptor"`
+}
+
 type panicView struct {
 	When  time.Time `json:"when"`
 	Value string    `json:"value"`
