@@ -10,7 +10,7 @@
 //
 //	var a bucket.Arena[string]
 //	b := a.NewBuckets(1)
-//	e := a.New(deadline, "payload", 0)
+//	e := a.New(deadline, "payload")
 //	a.PushBack(b, e)
 //	ref := a.Ref(e)           // what a caller may keep
 //	...

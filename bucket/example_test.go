@@ -11,7 +11,7 @@ func ExampleArena() {
 	b := a.NewBuckets(1)
 	var refs []bucket.Ref
 	for _, v := range []string{"first", "second", "third"} {
-		e := a.New(0, v, 0)
+		e := a.New(0, v)
 		a.PushBack(b, e)
 		refs = append(refs, a.Ref(e))
 	}

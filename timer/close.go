@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A Leftover is a timer that was pending when its Scheduler was closed: see
@@ -69,7 +69,7 @@ func byDeadline(left []shardLeftover) []leftoverEntry {
 	}
 	es := make([]leftoverEntry, 0, n)
 	for _, l := range left {
-		l.each(func(e timingwheel.Entry[payload]) {
+		l.each(func(e wheel.Entry[payload]) {
 			if e.Tag != tagContext {
 				es = append(es, leftoverEntry{e, l.sh})
 			}
@@ -86,7 +86,7 @@ func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 	switch e.Tag {
 	case tagFunc:
 		p.Func = e.Value.fn()
-		if e.ID != (timingwheel.ID{}) {
+		if e.ID != (wheel.ID{}) {
 			p.Handle = e.sh.handle(e.ID)
 		}
 	case tagArg:
@@ -107,25 +107,25 @@ type keyed interface{ anyKey() any }
 // shardLeftover is what was pending on a shard.
 type shardLeftover struct {
 	sh        *shard
-	wheel     *timingwheel.Wheel[payload]
+	wheel     *wheel.Wheel[payload]
 	fallbacks []*fallback
 }
 
 // leftoverEntry is one of them. It has no ID if it had fallen back.
 type leftoverEntry struct {
-	timingwheel.Entry[payload]
+	wheel.Entry[payload]
 	sh *shard
 }
 
 // each calls f with every timer, in no order.
-func (l *shardLeftover) each(f func(timingwheel.Entry[payload])) {
-	l.wheel.Scan(0, int(l.wheel.Places()), func(e timingwheel.Entry[payload]) {
+func (l *shardLeftover) each(f func(wheel.Entry[payload])) {
+	l.wheel.Scan(0, int(l.wheel.Places()), func(e wheel.Entry[payload]) {
 		if e.Tag != tagEntry || e.Value.entry().handedBack(&e.Expired) {
 			f(e)
 		}
 	})
 	for _, b := range l.fallbacks {
-		f(timingwheel.Entry[payload]{Expired: timingwheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag}})
+		f(wheel.Entry[payload]{Expired: wheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag}})
 	}
 }
 
@@ -160,7 +160,7 @@ func (s *Scheduler) shut() {
 	s.closed.Store(true)
 	for sh := range s.shards.made() {
 		if left, hasNodes := sh.shut(); hasNodes {
-			left.each(func(e timingwheel.Entry[payload]) {
+			left.each(func(e wheel.Entry[payload]) {
 				switch e.Tag {
 				case tagNode:
 					e.Value.node().owner.abandon()

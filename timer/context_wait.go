@@ -5,7 +5,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 var closedChan = func() chan struct{} {
@@ -160,7 +160,7 @@ func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
 	s := c.s
 	sh := s.lockShard()
 	id, err := sh.startLocked(now, time.Duration(due-now), ctxPayload(c), tagContext)
-	if err == nil && id != (timingwheel.ID{}) {
+	if err == nil && id != (wheel.ID{}) {
 		m.timer = sh.handleLocked(id)
 	}
 	sh.unlock()
@@ -169,11 +169,11 @@ func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
 			sh.fellBack()
 			return startRefused
 		}
-		if id != (timingwheel.ID{}) {
+		if id != (wheel.ID{}) {
 			m.timer = sh.handle(id)
 		}
 	}
-	if id == (timingwheel.ID{}) {
+	if id == (wheel.ID{}) {
 		return startDue
 	}
 	return startPending

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/internal/bubble"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A Deadline is a moment that can be set again and again, and waited for. It is what
@@ -43,7 +43,7 @@ type Deadline struct {
 	over bool
 	// armed is what the timer or the alarm is pending for, never if neither is.
 	armed int64
-	id    timingwheel.ID
+	id    wheel.ID
 	alarm clock.Alarm // in place of the timer, once the Scheduler is closed
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/tickless/tickless/bucket"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A timerEntry is what the wheel keeps for a Timer that has been reset. From the first
@@ -98,7 +98,7 @@ func (t *Timer) entry() *timerEntry {
 }
 
 // id returns what the shard knows the entry of t by.
-func (e *timerEntry) id(t *Timer) timingwheel.ID { return bucket.Unpack(e.word, uint32(t.rest)) }
+func (e *timerEntry) id(t *Timer) wheel.ID { return slab.Unpack(e.word, uint32(t.rest)) }
 
 // slackOf returns the Scheduler's slack for a delay.
 func (sh *shard) slackOf(d time.Duration) int64 { return int64(sh.s.config.slack.of(d)) }
@@ -320,7 +320,7 @@ func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
 
 // expireEntriesLocked replaces the entries of Timers, among what has left the wheel, by
 // what is to be fired of them.
-func (sh *shard) expireEntriesLocked(expired []timingwheel.Expired[payload]) []timingwheel.Expired[payload] {
+func (sh *shard) expireEntriesLocked(expired []wheel.Expired[payload]) []wheel.Expired[payload] {
 	n := 0
 	for i := range expired {
 		if x := &expired[i]; x.Tag != tagEntry || sh.expireEntryLocked(x.Value.entry(), x) {
@@ -335,7 +335,7 @@ func (sh *shard) expireEntriesLocked(expired []timingwheel.Expired[payload]) []t
 
 // expireEntryLocked makes of an entry that was due what is to be fired, or reports false:
 // the Timer was stopped, or is due later, where its entry is now.
-func (sh *shard) expireEntryLocked(e *timerEntry, x *timingwheel.Expired[payload]) bool {
+func (sh *shard) expireEntryLocked(e *timerEntry, x *wheel.Expired[payload]) bool {
 	t := sh.ownerLocked(e)
 	if t == nil {
 		return false
@@ -363,7 +363,7 @@ func (sh *shard) expireEntryLocked(e *timerEntry, x *timingwheel.Expired[payload
 
 // pending makes of an entry in the wheel the timer that is pending, or reports false if
 // that is dead. The shard is locked.
-func (e *timerEntry) pending(x *timingwheel.Expired[payload]) bool {
+func (e *timerEntry) pending(x *wheel.Expired[payload]) bool {
 	t := e.t.Load()
 	if t == nil {
 		return false

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/internal/wheel"
 	"github.com/tickless/tickless/timertest"
-	"github.com/tickless/tickless/timingwheel"
 )
 
 // Stop and a later Reset of a Timer that was reset before take no lock of the shard's.
@@ -279,7 +279,7 @@ func TestTimer_EntriesAmongThePending(t *testing.T) {
 	check(s.SamplePending(10))
 	found := 0
 	for range 1000 {
-		s.shards.first.sample(1, make([]timingwheel.Sample, 64), func(x timingwheel.Sample) {
+		s.shards.first.sample(1, make([]wheel.Sample, 64), func(x wheel.Sample) {
 			require.EqualValues(t, time.Minute, x.Due-s.now()) // the clock has not moved
 			found++
 		})

@@ -3,9 +3,9 @@ package timer
 import (
 	"time"
 
-	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/clock"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A fallback is a timer for which there was no room among the pending ones, but
@@ -22,7 +22,7 @@ type fallback struct {
 
 	// All below is guarded by sh.mu.
 
-	id       timingwheel.ID
+	id       wheel.ID
 	deadline int64
 	p        payload
 	tag      uint8
@@ -30,7 +30,7 @@ type fallback struct {
 
 // fallbacks are those of a shard.
 type fallbacks struct {
-	byID map[timingwheel.ID]*fallback
+	byID map[wheel.ID]*fallback
 	last uint64 // the number of the last one's id
 	// firing: one of them is being fired. A node that starts again meanwhile
 	// becomes another of them.
@@ -40,7 +40,7 @@ type fallbacks struct {
 // placeLocked starts a timer whose home this is, and which must be started: it falls
 // back if there is no room. It keeps the timer's id in *id unless it fired at once,
 // and perhaps started itself again. The error is ErrClosed.
-func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
+func (sh *shard) placeLocked(now int64, id *wheel.ID, d time.Duration, p payload, tag uint8) error {
 	i, err := sh.startLocked(now, d, p, tag)
 	if err == ErrTooManyPending {
 		sh.n.rejected-- // it is not
@@ -49,7 +49,7 @@ func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p p
 	if err == ErrTooManyPending || err == errGather {
 		i, err = sh.fallBackLocked(now, d, p, tag), nil
 	}
-	if i != (timingwheel.ID{}) {
+	if i != (wheel.ID{}) {
 		*id = i
 	}
 	return err
@@ -65,17 +65,17 @@ func (sh *shard) settleLocked(d time.Duration, tag uint8) bool {
 }
 
 // fallBackLocked starts a timer for which there is no room.
-func (sh *shard) fallBackLocked(now int64, d time.Duration, p payload, tag uint8) timingwheel.ID {
+func (sh *shard) fallBackLocked(now int64, d time.Duration, p payload, tag uint8) wheel.ID {
 	sh.n.started++
 	sh.n.fellBack++
 	if d <= 0 {
 		sh.fireFallbackLocked(p, tag)
-		return timingwheel.ID{}
+		return wheel.ID{}
 	}
 	return sh.addFallbackLocked(now, deadlineAfter(now, d), p, tag)
 }
 
-func (sh *shard) addFallbackLocked(now, deadline int64, p payload, tag uint8) timingwheel.ID {
+func (sh *shard) addFallbackLocked(now, deadline int64, p payload, tag uint8) wheel.ID {
 	f := &fallback{deadline: deadline, p: p, tag: tag}
 	f.alarm = sh.s.clock.NewAlarm(f.ring)
 	id := sh.keepFallbackLocked(f)
@@ -84,17 +84,17 @@ func (sh *shard) addFallbackLocked(now, deadline int64, p payload, tag uint8) ti
 }
 
 // keepFallbackLocked makes f one of the shard's.
-func (sh *shard) keepFallbackLocked(f *fallback) timingwheel.ID {
+func (sh *shard) keepFallbackLocked(f *fallback) wheel.ID {
 	fs := sh.fallbacks
 	if fs == nil {
 		fs = new(fallbacks)
 		sh.fallbacks = fs
 	}
 	if fs.byID == nil {
-		fs.byID = make(map[timingwheel.ID]*fallback)
+		fs.byID = make(map[wheel.ID]*fallback)
 	}
 	fs.last++
-	f.sh, f.id = sh, bucket.Foreign(fs.last)
+	f.sh, f.id = sh, slab.Foreign(fs.last)
 	fs.byID[f.id] = f
 	return f.id
 }
@@ -117,7 +117,7 @@ func (f *fallback) ring() {
 }
 
 // fallbackLocked returns the fallback of an id, or nil.
-func (sh *shard) fallbackLocked(id timingwheel.ID) *fallback {
+func (sh *shard) fallbackLocked(id wheel.ID) *fallback {
 	if sh.fallbacks == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (f *fallback) leaveLocked() {
 
 // stopFallbackLocked takes a fallback out. It reports false if there is none of
 // that id.
-func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
+func (sh *shard) stopFallbackLocked(id wheel.ID) bool {
 	f := sh.fallbackLocked(id)
 	if f == nil {
 		return false

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A Window is a stretch of the time to come, and how many timers fall due in it.
@@ -43,7 +43,7 @@ func (s *Scheduler) Forecast(untils ...time.Duration) []Window {
 	windows[len(untils)] = Window{From: from, Until: math.MaxInt64}
 
 	now := s.now()
-	count := func(x timingwheel.Sample) {
+	count := func(x wheel.Sample) {
 		in := time.Duration(x.Due - now)
 		i, found := slices.BinarySearch(untils, in)
 		if found {
@@ -51,7 +51,7 @@ func (s *Scheduler) Forecast(untils ...time.Duration) []Window {
 		}
 		windows[i].Timers++
 	}
-	total, chosen := s.sample(forecastSample, func(*shard) func(timingwheel.Sample) { return count })
+	total, chosen := s.sample(forecastSample, func(*shard) func(wheel.Sample) { return count })
 	if chosen > 0 && chosen < total {
 		scale(windows, total, chosen)
 	}
@@ -112,8 +112,8 @@ func (s *Scheduler) Levels() []Level {
 		sh.mu.Unlock()
 	}
 	windows := make([]Window, len(levels))
-	total, chosen := s.sample(forecastSample, func(*shard) func(timingwheel.Sample) {
-		return func(x timingwheel.Sample) {
+	total, chosen := s.sample(forecastSample, func(*shard) func(wheel.Sample) {
+		return func(x wheel.Sample) {
 			if x.Level < len(windows) { // else it was made since
 				windows[x.Level].Timers++
 			}

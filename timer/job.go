@@ -3,7 +3,7 @@ package timer
 import (
 	"time"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 	"go.uber.org/atomic"
 )
 
@@ -29,7 +29,7 @@ type Job struct {
 	// All below is guarded by sh.mu.
 
 	// id is the Job's timer, pending until the Job is over.
-	id timingwheel.ID
+	id wheel.ID
 	// over: the Job was stopped or its schedule has ended, or it never started.
 	over  bool
 	state jobState
@@ -95,7 +95,7 @@ func (s *Scheduler) startJob(f func(), p plan, d time.Duration) (*Job, error) {
 
 func (j *Job) startLocked(now int64, d time.Duration) error {
 	id, err := j.sh.startLocked(now, d, nodePayload(&j.node), tagNode)
-	if id != (timingwheel.ID{}) { // else it has fired at once, and started itself again
+	if id != (wheel.ID{}) { // else it has fired at once, and started itself again
 		j.id = id
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/internal/hashmap"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A Keyed has at most one pending timer for each key: setting a key again replaces
@@ -37,7 +37,7 @@ type keyedEntry[K comparable, V any] struct {
 	node
 	keyed *Keyed[K, V]
 	sh    *shard // its key's
-	id    timingwheel.ID
+	id    wheel.ID
 	key   K
 	value V
 	// changes counts the Sets and Moves of the entry, for Drain to notice them.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // lateness is how late timers were fired, and whose fault it was.
@@ -47,7 +47,7 @@ func (l *lateness) stats(st *Stats) {
 }
 
 // recordLateness records the lateness of timers that are about to fire.
-func (p *poller) recordLateness(expired []timingwheel.Expired[payload], at moment) {
+func (p *poller) recordLateness(expired []wheel.Expired[payload], at moment) {
 	l := &p.late
 	after := int64(notablyLate)
 	if p.s.config.onLate != nil {
@@ -73,7 +73,7 @@ func (p *poller) recordLateness(expired []timingwheel.Expired[payload], at momen
 }
 
 // noteLate keeps a timer that fires notably late. The shard's lock is held.
-func (p *poller) noteLate(e *timingwheel.Expired[payload], at moment, byAlarm int64) {
+func (p *poller) noteLate(e *wheel.Expired[payload], at moment, byAlarm int64) {
 	kind, pc := e.Value.describe(e.Tag)
 	t := LateTimer{Due: p.s.at(e.Due), Fired: at.time, Kind: kind, ByAlarm: time.Duration(byAlarm), pc: pc}
 	p.recent.add(t)

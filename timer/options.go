@@ -7,7 +7,7 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // Defaults of the options.
@@ -106,9 +106,9 @@ func WithSlack(share float64, least, most time.Duration) Option {
 
 // WithWheelSize sets the number of slots in each level of the timing wheel. The
 // default is [DefaultWheelSize]. WithWheelSize panics unless it is a power of
-// two from 2 to [timingwheel.MaxSize].
+// two from 2 to 32768.
 func WithWheelSize(slots int) Option {
-	if _, err := timingwheel.New[struct{}](1, slots, 0); err != nil {
+	if _, err := wheel.New[struct{}](1, slots, 0); err != nil {
 		panic(fmt.Sprintf("timer: WithWheelSize: %v", err))
 	}
 	return option(func(c *config) { c.wheelSize = slots })

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // WithOrigins notes where one of oneIn timers was started, for [PendingTimer.Origin].
@@ -40,7 +40,7 @@ type shardOrigins struct {
 }
 
 type originNote struct {
-	id timingwheel.ID
+	id wheel.ID
 	at *[originDepth]uintptr
 }
 
@@ -52,7 +52,7 @@ func newOrigins(oneIn, shards int) *origins {
 }
 
 // noteLocked notes who has started a timer, if its turn has come.
-func (o *origins) noteLocked(sh *shard, id timingwheel.ID) {
+func (o *origins) noteLocked(sh *shard, id wheel.ID) {
 	so := &o.shards[sh.index]
 	if so.skip > 0 {
 		so.skip--
@@ -83,12 +83,12 @@ func (o *origins) noteLocked(sh *shard, id timingwheel.ID) {
 }
 
 // of returns a shard's notes by timer.
-func (o *origins) of(sh *shard) map[timingwheel.ID]*[originDepth]uintptr {
+func (o *origins) of(sh *shard) map[wheel.ID]*[originDepth]uintptr {
 	if o == nil {
 		return nil
 	}
 	const perHold = 4096
-	by := make(map[timingwheel.ID]*[originDepth]uintptr)
+	by := make(map[wheel.ID]*[originDepth]uintptr)
 	some := make([]originNote, perHold)
 	for from := 0; ; {
 		sh.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A Kind says what a pending timer is for.
@@ -76,7 +76,7 @@ func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
 			for place := uint64(0); more; {
 				batch = batch[:0]
 				sh.mu.Lock()
-				place, more = sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
+				place, more = sh.wheel.Scan(place, pendingPlaces, func(e wheel.Entry[payload]) {
 					if isLive(&e) {
 						batch = append(batch, s.describe(e, origins))
 					}
@@ -97,9 +97,9 @@ func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
 // thousands. It does not hold a lock for longer than PendingTimers does. O(n + shards).
 func (s *Scheduler) SamplePending(n int) []PendingTimer {
 	var out []PendingTimer
-	s.sample(n, func(sh *shard) func(timingwheel.Sample) {
+	s.sample(n, func(sh *shard) func(wheel.Sample) {
 		origins := s.origins.of(sh)
-		return func(x timingwheel.Sample) {
+		return func(x wheel.Sample) {
 			if e, ok := sh.wheel.At(x.Place); ok && isLive(&e) {
 				out = append(out, s.describe(e, origins))
 			}
@@ -111,12 +111,12 @@ func (s *Scheduler) SamplePending(n int) []PendingTimer {
 // sample calls what visit returns for a shard with n of all pending timers, chosen at
 // random, or with all if there are no more, under the shard's lock. It returns how
 // many timers there are, and how many it has chosen.
-func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Sample)) (total, chosen int) {
+func (s *Scheduler) sample(n int, visit func(sh *shard) func(wheel.Sample)) (total, chosen int) {
 	total = s.Len()
-	var room []timingwheel.Sample
+	var room []wheel.Sample
 	for sh := range s.shards.made() {
 		f := visit(sh)
-		counted := func(x timingwheel.Sample) {
+		counted := func(x wheel.Sample) {
 			chosen++
 			f(x)
 		}
@@ -135,7 +135,7 @@ func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Sample)
 			want++
 		}
 		if room == nil {
-			room = make([]timingwheel.Sample, pendingPlaces)
+			room = make([]wheel.Sample, pendingPlaces)
 		}
 		sh.sample(want, room, counted)
 	}
@@ -144,18 +144,18 @@ func (s *Scheduler) sample(n int, visit func(sh *shard) func(timingwheel.Sample)
 
 // isLive has an entry of a Timer be what it stands for, or reports false if that is
 // dead. The shard is locked.
-func isLive(e *timingwheel.Entry[payload]) bool {
+func isLive(e *wheel.Entry[payload]) bool {
 	return e.Tag != tagEntry || e.Value.entry().pending(&e.Expired)
 }
 
 // scanAll calls f with each timer of the shard, with the lock held.
-func (sh *shard) scanAll(f func(timingwheel.Sample)) {
+func (sh *shard) scanAll(f func(wheel.Sample)) {
 	more := true
 	for place := uint64(0); more; {
 		sh.mu.Lock()
-		place, more = sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
+		place, more = sh.wheel.Scan(place, pendingPlaces, func(e wheel.Entry[payload]) {
 			if isLive(&e) {
-				f(timingwheel.Sample{Place: e.Place, Due: e.Due, Level: e.Level, Tag: e.Tag})
+				f(wheel.Sample{Place: e.Place, Due: e.Due, Level: e.Level, Tag: e.Tag})
 			}
 		})
 		sh.mu.Unlock()
@@ -165,7 +165,7 @@ func (sh *shard) scanAll(f func(timingwheel.Sample)) {
 
 // sample calls f with n timers of the shard, with the lock held: each place is as
 // likely as any other.
-func (sh *shard) sample(n int, room []timingwheel.Sample, f func(timingwheel.Sample)) {
+func (sh *shard) sample(n int, room []wheel.Sample, f func(wheel.Sample)) {
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	// Where few of very many places are taken, most looks find nothing.
 	for tries := 64 * n; n > 0 && tries > 0; {
@@ -192,7 +192,7 @@ func (sh *shard) sample(n int, room []timingwheel.Sample, f func(timingwheel.Sam
 }
 
 // describe is called with the shard's lock held.
-func (s *Scheduler) describe(e timingwheel.Entry[payload], origins map[timingwheel.ID]*[originDepth]uintptr) PendingTimer {
+func (s *Scheduler) describe(e wheel.Entry[payload], origins map[wheel.ID]*[originDepth]uintptr) PendingTimer {
 	kind, pc := e.Value.describe(e.Tag)
 	return PendingTimer{Due: s.at(e.Due), Kind: kind, pc: pc, origin: origins[e.ID]}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/latch"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 const (
@@ -91,7 +91,7 @@ type poller struct {
 }
 
 // expiredBatch is room for the timers of a batch.
-type expiredBatch [batchSize]timingwheel.Expired[payload]
+type expiredBatch [batchSize]wheel.Expired[payload]
 
 var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
 
@@ -369,7 +369,7 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 
 // fireLocked does for timers that left the wheel what is done under the shard's
 // lock, and collects their callbacks in p.batch. It reports false if there are none.
-func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) bool {
+func (p *poller) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
 	if sh.entries.n > 0 {
 		expired = sh.expireEntriesLocked(expired)
 	}

@@ -4,12 +4,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/bubble"
 	"github.com/tickless/tickless/internal/latch"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/internal/wheel"
 	"go.uber.org/atomic"
 )
 
@@ -93,7 +93,7 @@ var processEpoch = time.Now()
 // dueBucket is what waits in the delay queue.
 type dueBucket struct {
 	sh         *shard
-	b          bucket.Bucket
+	b          slab.Bucket
 	expiration int64
 }
 
@@ -162,7 +162,7 @@ func (s *Scheduler) start(d, slack time.Duration, f func()) (Handle, error) {
 
 // place starts a timer on a shard of its choice, which becomes its home. If there
 // is no room it falls back. The error is ErrClosed.
-func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id timingwheel.ID, err error) {
+func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id wheel.ID, err error) {
 	for {
 		sh = s.lockShard()
 		if sh.settleLocked(d, tag) {
@@ -177,11 +177,11 @@ func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh 
 
 // retry starts a timer once more if it is not known why it was not started: for
 // want of room in all shards or just in this one.
-func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (timingwheel.ID, error) {
+func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (wheel.ID, error) {
 	return s.retryWithin(sh, err, now, d, s.config.slack.of(d), p, tag)
 }
 
-func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, _ error) {
+func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.Duration, p payload, tag uint8) (id wheel.ID, _ error) {
 	for err == errGather {
 		s.gather()
 		sh.mu.Lock()

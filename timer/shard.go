@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/delayqueue"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A shard is one timing wheel and the lock that guards it and every timer in
@@ -22,7 +22,7 @@ type shard struct {
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	wheel *timingwheel.Wheel[payload]
+	wheel *wheel.Wheel[payload]
 	// closed: Close has taken out what was pending.
 	closed bool
 	// hadNodes: the tag of some timer was tagNode or tagContext.
@@ -78,7 +78,7 @@ var maxPerShard uint64 = 1<<32 - 1<<20
 func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never, closed: s.closed.Load()}
 	sh.firstHome = home{sh, 0}
-	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer), timingwheel.WithPhase(shardPhase(&s.config, index)))
+	sh.wheel = newWheel(&s.config, wheel.WithQueue(sh.offer), wheel.WithPhase(shardPhase(&s.config, index)))
 	return sh
 }
 
@@ -90,8 +90,8 @@ func shardPhase(c *config, index int) int64 {
 	return size * int64(index) / int64(c.shards) * size
 }
 
-func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload] {
-	w, err := timingwheel.New[payload](int64(c.tick), c.wheelSize, 0, opts...)
+func newWheel(c *config, opts ...wheel.Option) *wheel.Wheel[payload] {
+	w, err := wheel.New[payload](int64(c.tick), c.wheelSize, 0, opts...)
 	if err != nil {
 		panic("timer: " + err.Error()) // newConfig has looked at all of it
 	}
@@ -103,7 +103,7 @@ const ticketPage = 32
 
 // offer queues a bucket, in place of what is queued for it, if anything. The wheel
 // calls it with the shard's lock held.
-func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
+func (sh *shard) offer(b slab.Bucket, place uint32, expiration int64) {
 	q := sh.s.queue
 	var ticket *delayqueue.Ticket
 	if place >= uint32(sh.s.config.wheelSize) { // others are offered once
@@ -150,12 +150,12 @@ func (sh *shard) unlockAndWake() {
 // startLocked starts a timer. If it is due already it fires at once. The zero id
 // names no timer: that is what a timer that fired at once gets, unless it has started
 // itself again. The error is ErrClosed, ErrTooManyPending, or errGather.
-func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
+func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
 	return sh.startWithinLocked(now, d, sh.s.config.slack.of(d), p, tag)
 }
 
 // startWithinLocked is startLocked with a slack of the timer's own.
-func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
+func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
 	if sh.s.closed.Load() {
 		sh.n.rejected++
 		return id, ErrClosed
@@ -208,7 +208,7 @@ func (sh *shard) takesRoom(d time.Duration, tag uint8) bool {
 // rearmLocked starts a node's timer again while it expires, to fire at a moment after
 // the one that expireLocked was given. The timer keeps the room that it had among the
 // pending ones; if it had none it falls back again.
-func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
+func (sh *shard) rearmLocked(now, deadline int64, n *node) wheel.ID {
 	if sh.fallbacks != nil && sh.fallbacks.firing {
 		return sh.addFallbackLocked(now, deadline, nodePayload(n), tagNode)
 	}
@@ -226,7 +226,7 @@ func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
 }
 
 // removeLocked takes a timer out of the wheel before its time.
-func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
+func (sh *shard) removeLocked(id wheel.ID) (p payload, ok bool) {
 	p, ok = sh.wheel.Remove(id)
 	if ok && sh.entries.n > 0 {
 		sh.tidyLocked()
@@ -245,7 +245,7 @@ func (sh *shard) noteEmptiedLocked(ok bool) {
 }
 
 // stopLocked takes a timer out. It reports false if there is none of that id.
-func (sh *shard) stopLocked(id timingwheel.ID) bool {
+func (sh *shard) stopLocked(id wheel.ID) bool {
 	if _, ok := sh.removeLocked(id); !ok {
 		return sh.stopFallbackLocked(id)
 	}
@@ -259,12 +259,12 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 // resetLocked gives a timer another deadline. It reports false if there is none
 // of that id among the pending ones: one that fell back is to be stopped and
 // started again, since there may be room by now.
-func (sh *shard) resetLocked(now int64, id timingwheel.ID, d time.Duration) bool {
+func (sh *shard) resetLocked(now int64, id wheel.ID, d time.Duration) bool {
 	return sh.resetWithinLocked(now, id, d, sh.s.config.slack.of(d))
 }
 
 // resetWithinLocked is resetLocked with a slack of the timer's own.
-func (sh *shard) resetWithinLocked(now int64, id timingwheel.ID, d, slack time.Duration) bool {
+func (sh *shard) resetWithinLocked(now int64, id wheel.ID, d, slack time.Duration) bool {
 	if d > 0 {
 		sh.wheel.Observe(now)
 		if sh.wheel.MoveWithin(id, deadlineAfter(now, d), int64(slack)) {

@@ -3,7 +3,7 @@ package timer
 import (
 	"time"
 
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 // A Ticker sends the time on C at intervals, as [time.Ticker] does: it drops
@@ -26,7 +26,7 @@ type Ticker struct {
 
 	// All below is guarded by sh.mu.
 
-	id     timingwheel.ID
+	id     wheel.ID
 	period time.Duration
 	next   int64
 }

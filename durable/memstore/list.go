@@ -153,7 +153,7 @@ func (s *Store) Forecast(ctx context.Context, shard int, moments []store.Time) (
 		i, _ := slices.BinarySearch(moments, at+1)
 		out[i]++
 	}
-	sh.waiting.Each(func(x timingwheel.Expired[*task]) { count(x.Value.At) })
+	sh.waiting.Each(func(_ timingwheel.ID, x timingwheel.Expired[*task]) { count(x.Value.At) })
 	for _, q := range sh.due {
 		for _, t := range q.tasks {
 			count(t.At)

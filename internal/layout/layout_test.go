@@ -20,7 +20,7 @@ const module = "github.com/tickless/tickless"
 // that a new one takes its place in the order knowingly.
 var mayImport = map[string][]string{
 	// The leaves.
-	"bucket":            {},
+	"bucket":            {"internal/slab"},
 	"clock":             {},
 	"delayqueue":        {"clock", "internal/bubble"},
 	"executor":          {"internal/callback", "internal/closed", "internal/latch"},
@@ -31,11 +31,13 @@ var mayImport = map[string][]string{
 	"internal/closed":   {},
 	"internal/hashmap":  {},
 	"internal/latch":    {},
+	"internal/slab":     {},
 	"internal/layout":   {},
 	"timertest":         {"clock"},
 
-	"timingwheel": {"bucket"},
-	"timer":       belowTimer,
+	"internal/wheel": {"internal/slab"},
+	"timingwheel":    {"internal/slab", "internal/wheel"},
+	"timer":          belowTimer,
 
 	// What stands on the timer.
 	"httptimeout":                   onTimer,
@@ -54,7 +56,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/closed", "internal/hashmap", "internal/latch", "timingwheel"}
+	belowTimer = []string{"clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/closed", "internal/hashmap", "internal/latch", "internal/slab", "internal/wheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 
 	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "internal/metric", "purgatory")

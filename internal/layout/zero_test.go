@@ -23,9 +23,8 @@ import (
 
 // zeroes has every exported struct of the core, by package and name.
 var zeroes = map[string]any{
-	"bucket.Glance": new(bucket.Glance),
-	"bucket.Arena":  new(bucket.Arena[int]),
-	"bucket.Ref":    new(bucket.Ref),
+	"bucket.Arena": new(bucket.Arena[int]),
+	"bucket.Ref":   new(bucket.Ref),
 
 	"delayqueue.Queue":  new(delayqueue.Queue[int]),
 	"delayqueue.Ticket": new(delayqueue.Ticket),
@@ -73,11 +72,9 @@ var zeroes = map[string]any{
 
 	"timertest.Clock": new(timertest.Clock),
 
-	"timingwheel.Entry":      new(timingwheel.Entry[int]),
-	"timingwheel.Expired":    new(timingwheel.Expired[int]),
-	"timingwheel.LevelStats": new(timingwheel.LevelStats),
-	"timingwheel.Sample":     new(timingwheel.Sample),
-	"timingwheel.Wheel":      new(timingwheel.Wheel[int]),
+	"timingwheel.Expired": new(timingwheel.Expired[int]),
+	"timingwheel.ID":      new(timingwheel.ID),
+	"timingwheel.Wheel":   new(timingwheel.Wheel[int]),
 }
 
 func TestZeroValues_AreAllLookedAt(t *testing.T) {

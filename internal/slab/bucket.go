@@ -1,4 +1,4 @@
-package bucket
+package slab
 
 // A Bucket names a first-in, first-out list of entries in an arena, and keeps
 // two numbers for its owner: the expiration and the load.

@@ -1,4 +1,4 @@
-package bucket
+package slab
 
 // Slots returns the number of slots that the arena has numbers for: an Index below it
 // may name an entry, and none from it on does.

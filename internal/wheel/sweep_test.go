@@ -1,17 +1,17 @@
-package timingwheel
+package wheel
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/internal/slab"
 )
 
 // Sweep comes to every entry with the tag, few slots at a time, and removes those that
 // are dead and no others.
 func TestWheel_Sweep(t *testing.T) {
-	for _, n := range []int{0, 1, 3, 5 * bucket.ChunkSize} {
+	for _, n := range []int{0, 1, 3, 5 * slab.ChunkSize} {
 		w := newWheel[int](t, 1, 4, 0)
 		ids := make([]ID, n)
 		for i := range ids {
@@ -30,7 +30,7 @@ func TestWheel_Sweep(t *testing.T) {
 				return v%2 == 0
 			})
 		}
-		require.LessOrEqual(t, rounds, n/100+bucket.ChunkSize/100+2) // and the sentinels
+		require.LessOrEqual(t, rounds, n/100+slab.ChunkSize/100+2) // and the sentinels
 		for i, id := range ids {
 			gone := i%5 == 0
 			require.Equal(t, !gone && i%3 == 2, looked[i])

@@ -1,10 +1,10 @@
-package timingwheel
+package wheel
 
 import (
 	"math"
 	"math/bits"
 
-	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/internal/slab"
 )
 
 // ticks converts times into whole ticks by a multiplication instead of a
@@ -79,7 +79,7 @@ func (t ticks) within(n, slack int64) (grain uint) {
 	// In the highest bit in which they differ, last has a one and first-1 a zero: so
 	// last with all lower bits cleared is after first-1, and no multiple of a larger
 	// power lies in between.
-	return min(uint(bits.Len64(uint64((first-1)^last))-1), bucket.MaxGrain)
+	return min(uint(bits.Len64(uint64((first-1)^last))-1), slab.MaxGrain)
 }
 
 // time returns the time of a tick, which is not before time 0, or math.MaxInt64 if

@@ -1,9 +1,9 @@
-package timingwheel
+package wheel
 
 import (
 	"math/bits"
 
-	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/internal/slab"
 )
 
 // level is one wheel of the hierarchy: a ring of size buckets.
@@ -21,10 +21,10 @@ import (
 type level struct {
 	// first is the bucket of slot 0, before those of the others; zero until the level
 	// gets its first entry. Few timers live on as many levels as lie below the highest.
-	first bucket.Bucket
+	first slab.Bucket
 	// due is the list of entries taken out of expired buckets of the level and not
 	// yet handed out or placed again. Nothing else is ever added to it.
-	due bucket.Bucket
+	due slab.Bucket
 	// queued has a bit for each bucket.
 	queued []uint64
 }

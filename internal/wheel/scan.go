@@ -1,6 +1,6 @@
-package timingwheel
+package wheel
 
-import "github.com/tickless/tickless/bucket"
+import "github.com/tickless/tickless/internal/slab"
 
 // An Entry is what a wheel keeps of one value, as [Wheel.At] and [Wheel.Scan] show it.
 type Entry[T any] struct {
@@ -19,7 +19,7 @@ func (w *Wheel[T]) Places() uint64 { return w.arena.Slots() }
 // At returns the entry in a place, or false if there is none. With it a caller can
 // look at a few entries of very many. O(1).
 func (w *Wheel[T]) At(place uint64) (e Entry[T], ok bool) {
-	i := bucket.Index(place)
+	i := slab.Index(place)
 	if place >= w.arena.Slots() || !w.arena.Live(i) {
 		return e, false
 	}
@@ -41,8 +41,8 @@ type Sample struct {
 // n. out is overwritten.
 func (w *Wheel[T]) Sample(out []Sample, intN func(n uint64) uint64) []Sample {
 	const batch = 64
-	var is [batch]bucket.Index
-	var looks [batch]bucket.Glance
+	var is [batch]slab.Index
+	var looks [batch]slab.Glance
 	places := w.arena.Slots()
 	if places == 0 {
 		return out[:0]
@@ -51,7 +51,7 @@ func (w *Wheel[T]) Sample(out []Sample, intN func(n uint64) uint64) []Sample {
 	for tries := len(out); tries > 0; tries -= batch {
 		n := min(tries, batch)
 		for k := range n {
-			is[k] = bucket.Index(intN(places))
+			is[k] = slab.Index(intN(places))
 		}
 		w.arena.Look(is[:n], looks[:n])
 		for k, l := range looks[:n] {
@@ -93,7 +93,7 @@ func (w *Wheel[T]) Sweep(place uint64, n int, tag uint8, dead func(v T) bool) (n
 	place = w.arena.SkipTo(place)
 	end := min(place+uint64(n), w.arena.Slots())
 	for ; place < end; place++ {
-		i := bucket.Index(place)
+		i := slab.Index(place)
 		if w.arena.Live(i) && w.arena.Tag(i) == tag && dead(w.arena.Value(i)) {
 			w.arena.Unlink(i)
 			w.arena.Free(i)

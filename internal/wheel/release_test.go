@@ -1,4 +1,4 @@
-package timingwheel
+package wheel
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/internal/slab"
 )
 
 // A few entries take one chunk with the buckets of three levels.
@@ -22,7 +22,7 @@ func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 	}
 	require.Equal(t, 3, w.Levels())
 	require.Equal(t, 1, w.Chunks())
-	require.Less(t, n, bucket.ChunkSize-3*(256+1))
+	require.Less(t, n, slab.ChunkSize-3*(256+1))
 
 	// One that is far away takes the buckets of its own level.
 	w = newWheel[int](t, 1, 256, 0)

@@ -1,0 +1,43 @@
+package wheel_test
+
+import (
+	"fmt"
+
+	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/internal/wheel"
+)
+
+// A queue outside sorts the buckets of many wheels.
+func ExampleWithQueue() {
+	type queued struct {
+		b          slab.Bucket
+		expiration int64
+	}
+	var queue []queued // in place of one that sorts, and replaces what is offered again
+	w, _ := wheel.New[string](1, 256, 0, wheel.WithQueue(
+		func(b slab.Bucket, _ uint32, expiration int64) {
+			fmt.Println("queued until", expiration)
+			queue = append(queue, queued{b, expiration})
+		}))
+	w.Add(5, "a")
+	w.Add(5, "b") // the bucket is queued already
+	w.Add(8, "c")
+
+	var due [64]wheel.Expired[string]
+	for _, q := range queue {
+		w.Expire(q.b, q.expiration)
+		for more := true; more; {
+			var n int
+			n, more = w.Drain(due[:])
+			for _, e := range due[:n] {
+				fmt.Println(e.Deadline, e.Value)
+			}
+		}
+	}
+	// Output:
+	// queued until 5
+	// queued until 8
+	// 5 a
+	// 5 b
+	// 8 c
+}
