@@ -119,5 +119,6 @@
 // # When not to use it
 //
 // For a few hundred timers package time is simpler and as good. Where a timer must
-// survive the process, or several processes share it, use package redistimer.
+// survive the process, or several processes share it, use package redistimer, or
+// package durable with a store of your own.
 package timer

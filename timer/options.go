@@ -171,7 +171,8 @@ func WithMaxPending(n int) Option {
 // standard error. WithPanicHandler panics if f is nil.
 //
 // A panic of f is not recovered. It ends the program, which is how to choose what
-// package time does.
+// package time does; but an executor given by [WithExecutor] may recover it, as those
+// of package executor do.
 //
 // With [WithExecutor], f gets the panics of this Scheduler's callbacks, and the executor
 // never sees them. Without a WithPanicHandler they are the executor's to deal with.
