@@ -74,7 +74,7 @@ func timersOf(t schedulerMetrics) {
 	t.Add(metric.UpDownCounter, "timer.pending", "{timer}", "Timers that have neither fired nor been stopped",
 		func(s *schedulerSample) float64 { return float64(s.Pending) })
 	t.AddParts(metric.Gauge, "timer.forecast", "{timer}", "within",
-		"Pending timers that fall due within that time from now, an estimate if there are more than 4096; 0s are those due already",
+		"Pending timers that fall due within that time from now, an estimate if there are more than 2048; 0s are those due already",
 		func(s *schedulerSample, yield func(string, float64)) {
 			due := 0
 			for i, w := range within {
@@ -113,7 +113,7 @@ func machineryOf(t schedulerMetrics) {
 	}
 	levels(metric.Counter, "cascades", "{timer}", "Moves of a timer from that level of the wheel to a lower one",
 		func(l timer.Level) float64 { return float64(l.Cascaded) })
-	levels(metric.Gauge, "timers", "{timer}", "Timers on that level of the wheel, an estimate if more than 4096 are pending",
+	levels(metric.Gauge, "timers", "{timer}", "Timers on that level of the wheel, an estimate if more than 2048 are pending",
 		func(l timer.Level) float64 { return float64(l.Timers) })
 	levels(metric.UpDownCounter, "slots", "{slot}", "Slots of that level of the wheel that are in the delay queue, all shards taken together",
 		func(l timer.Level) (n float64) {

@@ -90,7 +90,7 @@ func TestCollector_Values(t *testing.T) {
 		# HELP tickless_scheduler_timer_pending Timers that have neither fired nor been stopped
 		# TYPE tickless_scheduler_timer_pending gauge
 		tickless_scheduler_timer_pending{scheduler="jobs"} 4
-		# HELP tickless_scheduler_timer_forecast Pending timers that fall due within that time from now, an estimate if there are more than 4096; 0s are those due already
+		# HELP tickless_scheduler_timer_forecast Pending timers that fall due within that time from now, an estimate if there are more than 2048; 0s are those due already
 		# TYPE tickless_scheduler_timer_forecast gauge
 		tickless_scheduler_timer_forecast{scheduler="jobs",within="0s"} 0
 		tickless_scheduler_timer_forecast{scheduler="jobs",within="1s"} 0
