@@ -1,0 +1,80 @@
+package observe
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+)
+
+// TestTables_ExportEachField sets each number of each kind of Stats, one at a time, and
+// requires that some metric changes with it: so a new field cannot be forgotten.
+func TestTables_ExportEachField(t *testing.T) {
+	forecast := make([]timer.Window, len(within)+1)
+	scheduler := func(st timer.Stats) any { return &schedulerSample{Stats: st, forecast: forecast} }
+	each(t, schedulers, timer.Stats{}, func(st timer.Stats) any {
+		st.Rejected += st.RejectedFull // of which it is a part
+		return scheduler(st)
+	}, "Cascaded") // by level
+	each(t, schedulers, timer.CallbackStats{}, func(st timer.CallbackStats) any {
+		return scheduler(timer.Stats{Callbacks: &st})
+	})
+	each(t, schedulers, timer.Level{}, func(l timer.Level) any {
+		return &schedulerSample{forecast: forecast, levels: []timer.Level{l}}
+	}, "Slot") // follows from the tick
+	each(t, purgatories, purgatory.Stats{}, func(st purgatory.Stats) any { return st })
+	each(t, monitors, idle.Stats{}, func(st idle.Stats) any { return st })
+	each(t, conns, idle.ConnsStats{}, func(st idle.ConnsStats) any { return st })
+}
+
+// each sets the numbers of a T, one at a time, but for those that are left out.
+func each[T any](t *testing.T, thing *metric.Thing, zero T, sample func(T) any, leftOut ...string) {
+	t.Helper()
+	without := dump(thing, sample(zero))
+	skip := make(map[string]bool)
+	for _, name := range leftOut {
+		skip[name] = true
+	}
+	stats := zero
+	var walk func(v reflect.Value, path string)
+	walk = func(v reflect.Value, path string) {
+		for i := range v.NumField() {
+			f, name := v.Field(i), v.Type().Field(i).Name
+			if !v.Type().Field(i).IsExported() || skip[name] {
+				continue
+			}
+			switch {
+			case f.CanInt():
+				f.SetInt(7e9)
+			case f.CanUint():
+				f.SetUint(7e9)
+			case f.Kind() == reflect.Slice:
+				f.Set(reflect.ValueOf([]int{0, 3}))
+			case f.Kind() == reflect.Struct:
+				walk(f, path+name+".")
+				continue
+			default:
+				continue // a pointer to more of them
+			}
+			if dump(thing, sample(stats)) == without {
+				t.Errorf("no metric of %s has %T.%s%s", thing.Name, zero, path, name)
+			}
+			f.SetZero()
+		}
+	}
+	walk(reflect.ValueOf(&stats).Elem(), "")
+}
+
+// dump returns all numbers of a sample.
+func dump(thing *metric.Thing, sample any) (text string) {
+	for i := range thing.Metrics {
+		if m := &thing.Metrics[i]; m.Kind != metric.Histogram {
+			m.Values(sample, func(part string, value float64) { text += fmt.Sprintln(m.Name, part, value) })
+		}
+	}
+	return text
+}
