@@ -37,6 +37,38 @@ func (h Handle) Deadline() (time.Time, bool) {
 	return sh.s.at(at), true
 }
 
+// Deadline returns the moment for which the Timer is set, on the Scheduler's clock and
+// without the slack. It reports false if the Timer is not pending, and for one of
+// package time's, which the package-level functions make inside a testing/synctest
+// bubble. O(1).
+func (t *Timer) Deadline() (time.Time, bool) {
+	if t.sh == nil {
+		return time.Time{}, false
+	}
+	t.sh.mu.Lock()
+	at, ok := t.deadlineLocked()
+	t.sh.mu.Unlock()
+	if !ok {
+		return time.Time{}, false
+	}
+	return t.sh.s.at(at), true
+}
+
+func (t *Timer) deadlineLocked() (int64, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch t.phase.Load() {
+	case pending:
+		return t.deadline, true
+	case out:
+		if f := t.sh.fallbackLocked(t.idLocked()); f != nil {
+			return f.deadline, true
+		}
+		return t.sh.wheel.Deadline(t.idLocked())
+	}
+	return 0, false
+}
+
 // Deadline returns the moment for which a pending key is set, on the Scheduler's clock
 // and without the slack, or false if the key is not pending. O(1).
 func (k *Keyed[K, V]) Deadline(key K) (time.Time, bool) {
