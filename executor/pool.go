@@ -31,7 +31,7 @@ type Pool struct {
 
 	base, max, bound int
 	overload         Overload
-	onLook           func()          // nil, or see callback.OnLook
+	onCheck          func()          // nil, or see callback.OnCheck
 	labels           context.Context // of workers, nil: none
 	start            func()          // p.work as a value: a go statement on it allocates nothing
 
@@ -59,7 +59,7 @@ type Pool struct {
 var _ Batcher = (*Pool)(nil)
 
 func init() {
-	callback.OnLook = func(p any, f func()) { p.(*Pool).onLook = f }
+	callback.OnCheck = func(p any, f func()) { p.(*Pool).onCheck = f }
 	callback.PrintPanic = printPanic
 }
 

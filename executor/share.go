@@ -188,7 +188,7 @@ func (ss *shares) left() int {
 }
 
 // adoptLocked puts into the queue what is left of shares that were made before the
-// watchdog's last look, and reports whether there was anything: a callback lasts, or
+// watchdog's last check, and reports whether there was anything: a callback lasts, or
 // its goroutine does not get to run.
 func (p *Pool) adoptLocked() bool {
 	adopted := false

@@ -54,7 +54,7 @@ func TestShare_RunsWhereItWasFound(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// A callback that blocks holds up those behind it for a look of the watchdog's or
+// A callback that blocks holds up those behind it for a check of the watchdog's or
 // two.
 func TestShare_OneThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestShare_OnABoundedPool(t *testing.T) {
 	require.LessOrEqual(t, p.Stats().PeakWorkers, 1)
 }
 
-// Shares, submissions and looks at once: everything runs once.
+// Shares, submissions and checks at once: everything runs once.
 func TestStress_Shares(t *testing.T) {
 	const goroutines, rounds, size = 4, 300, 20
 	p := executor.NewPool(executor.WithWorkers(2))

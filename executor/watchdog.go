@@ -3,24 +3,24 @@ package executor
 import "time"
 
 const (
-	// watchEvery is how often the watchdog looks, while callbacks wait.
+	// watchEvery is how often the watchdog checks, while callbacks wait.
 	watchEvery = time.Millisecond
 
-	// watchLate is how long a look may take to come before it means that the
+	// watchLate is how long a check may take to come before it means that the
 	// processors are busy, not that callbacks block. An idle Linux machine
 	// rounds a millisecond's sleep up to two.
 	watchLate = 3 * watchEvery
 
 	// slowCallback is how long a callback takes, on the average of all that ended
-	// since the last look, from which on more workers are worth what they cost.
+	// since the last check, from which on more workers are worth what they cost.
 	slowCallback = 100 * time.Microsecond
 
 	// growth multiplies the workers: a thousand callbacks that block for
-	// ever are all running after four looks from a base of two.
+	// ever are all running after four checks from a base of two.
 	growth = 8
 
 	// leap is how many workers are started at once where the processors are busy. The
-	// next look may be long in coming: it waits for a processor, as they do.
+	// next check may be long in coming: it waits for a processor, as they do.
 	leap = 4096
 )
 
@@ -33,7 +33,7 @@ type watchdog struct {
 	queued uint64 // callbacks that had been put in the queue
 	run    uint64 // callbacks that had ended
 
-	// A lap is the time between two looks. busy is whether the last look came
+	// A lap is the time between two checks. busy is whether the last check came
 	// late; slow, whether callbacks took long; comers, how many workers have come
 	// for more in this lap.
 	lap    uint
@@ -52,11 +52,11 @@ func (w *watchdog) init(tick func()) {
 func (w *watchdog) arm(p *Pool) {
 	if !w.armed {
 		w.armed = true
-		w.look(p)
+		w.check(p)
 	}
 }
 
-func (w *watchdog) look(p *Pool) {
+func (w *watchdog) check(p *Pool) {
 	w.at = time.Now()
 	w.queued, w.run = p.progressLocked()
 	w.lap++
@@ -98,12 +98,12 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 	return p.submitted - p.callerRan - p.shared, p.submitted - uint64(busy)
 }
 
-// tick is the watchdog's look. It takes over what is left of Shares that last, and
+// tick is the watchdog's check. It takes over what is left of Shares that last, and
 // starts more workers if
 //
-//   - a callback that was waiting at the last look still waits, and
+//   - a callback that was waiting at the last check still waits, and
 //   - all workers started before have got to run, and
-//   - this look comes in time: then it multiplies them; or
+//   - this check comes in time: then it multiplies them; or
 //   - it comes late, and callbacks take long: then it starts one for each callback
 //     that waits.
 //
@@ -138,10 +138,10 @@ func (p *Pool) tick() {
 		}
 	}
 	n := p.startLocked()
-	w.look(p)
+	w.check(p)
 	p.mu.Unlock()
 	p.spawn(n)
-	if p.onLook != nil {
-		p.onLook()
+	if p.onCheck != nil {
+		p.onCheck()
 	}
 }

@@ -39,7 +39,7 @@ func TestWatchdog_SurplusEndsWhenProcessorsAreBusy(t *testing.T) {
 }
 
 // A backlog that lasts, after a hundred callbacks have blocked and come back.
-// The looks are made by hand and late, as they come on busy processors: the
+// The checks are made by hand and late, as they come on busy processors: the
 // bubble's clock stands still all the while.
 func TestPool_SurplusEndsUnderALastingBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestPool_SurplusEndsUnderALastingBacklog(t *testing.T) {
 		require.Equal(t, 128, p.Stats().Workers)
 		close(release)
 		synctest.Wait()
-		for looks := 0; p.Stats().Workers > 2; looks++ {
-			require.Less(t, looks, 10)
+		for checks := 0; p.Stats().Workers > 2; checks++ {
+			require.Less(t, checks, 10)
 			p.mu.Lock()
 			p.watch.at = time.Now().Add(-watchLate)
 			p.mu.Unlock()
@@ -94,7 +94,7 @@ func TestWatchdog_WaitsForWorkersToGetToRun(t *testing.T) {
 	})
 }
 
-// On processors that others keep busy the looks come late, and callbacks that
+// On processors that others keep busy the checks come late, and callbacks that
 // block must still not hold up the rest.
 func TestWatchdog_LateButStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -144,18 +144,18 @@ func TestWatchdog_LateAndSlow(t *testing.T) {
 	}
 }
 
-// After each look the watchdog does for others what they ask it to.
+// After each check the watchdog does for others what they ask it to.
 func TestWatchdog_OnLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		looks := 0
+		checks := 0
 		p := NewPool(WithWorkers(1))
-		callback.OnLook(p, func() { looks++ })
+		callback.OnCheck(p, func() { checks++ })
 		release := make(chan struct{})
 		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 10))
 		require.NoError(t, err)
 		time.Sleep(watchEvery + 1)
 		synctest.Wait()
-		require.Equal(t, 1, looks)
+		require.Equal(t, 1, checks)
 		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
 	})
@@ -179,7 +179,7 @@ func TestPool_TheLastWorkersStay(t *testing.T) {
 	err := p.Submit(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		// As after a late look, and after two others have come and gone.
+		// As after a late check, and after two others have come and gone.
 		p.watch.lap++
 		p.watch.busy, p.watch.comers = true, 2
 		p.queue.push(func() { close(ran) })
@@ -190,7 +190,7 @@ func TestPool_TheLastWorkersStay(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// A look that finds callbacks and no worker at all starts some.
+// A check that finds callbacks and no worker at all starts some.
 func TestPool_TickStartsTheFirstWorker(t *testing.T) {
 	p := NewPool(WithWorkers(2))
 	ran := make(chan struct{})
@@ -198,8 +198,8 @@ func TestPool_TickStartsTheFirstWorker(t *testing.T) {
 	p.queue.push(func() { close(ran) })
 	p.submitted++
 	p.watch.armed = true
-	p.watch.look(p)
+	p.watch.check(p)
 	p.mu.Unlock()
-	<-ran // the watchdog looks within milliseconds
+	<-ran // the watchdog checks within milliseconds
 	require.NoError(t, p.Shutdown(t.Context()))
 }

@@ -82,13 +82,13 @@ const (
 	dispatched
 )
 
-// init makes the executor, unless c has one. onLook is called by its watchdog.
-func (d *dispatch) init(c *config, onLook func()) {
+// init makes the executor, unless c has one. onCheck is called by its watchdog.
+func (d *dispatch) init(c *config, onCheck func()) {
 	d.drops.handler = c.onDrop
 	d.dropped, d.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
 	d.name = c.name
 	if c.executor == nil {
-		d.own = d.newExecutor(c, onLook)
+		d.own = d.newExecutor(c, onCheck)
 		d.exec = d.own
 	} else {
 		d.exec, d.onPanic = c.executor, c.onPanic
@@ -106,7 +106,7 @@ func (d *dispatch) init(c *config, onLook func()) {
 	}
 }
 
-func (d *dispatch) newExecutor(c *config, onLook func()) ownExecutor {
+func (d *dispatch) newExecutor(c *config, onCheck func()) ownExecutor {
 	onPanic := c.onPanic
 	if onPanic == nil {
 		onPanic = callback.PrintPanic
@@ -126,7 +126,7 @@ func (d *dispatch) newExecutor(c *config, onLook func()) ownExecutor {
 		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
 	}
 	pool := executor.NewPool(opts...)
-	callback.OnLook(pool, onLook)
+	callback.OnCheck(pool, onCheck)
 	return pool
 }
 

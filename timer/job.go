@@ -47,7 +47,7 @@ type Job struct {
 // lock. So the series goes on even if the executor refuses a run: an occurrence that
 // finds the Job submitted, and its callback refused, submits it once more. If the
 // callback waits still, the occurrence adds nothing to the executor's queue. (A Job
-// with a Schedule has one state more: looking.)
+// with a Schedule has one state more: asking.)
 type jobState uint8
 
 const (

@@ -24,7 +24,7 @@ const setBack = time.Minute
 //
 // The schedule is the user's code and so is asked without the lock, by whoever has
 // put the Job in the state running: a run, when it begins and perhaps when it ends,
-// or a look, when there is nothing to do but ask. The timer leaves out what comes
+// or a question, when there is nothing to do but ask. The timer leaves out what comes
 // meanwhile, and says so in gone. The Job becomes idle in the critical section that
 // finds nothing gone or that sets the timer again, so there is always one of the two
 // who sees to the next occurrence.
@@ -44,12 +44,12 @@ type calendar struct {
 	failed bool
 }
 
-// looking is a state that only a Job with a Schedule has: a look is submitted. An
+// asking is a state that only a Job with a Schedule has: a question is submitted. An
 // occurrence that comes before it is run makes it a run: the state is submitted
 // then.
 //
-//	idle ─────▶ looking ─────▶ running ─────▶ idle
-const looking = running + 1
+//	idle ─────▶ asking ─────▶ running ─────▶ idle
+const asking = running + 1
 
 // Repeat runs f at the times that sched gives. Occurrences that come while a run is
 // under way are skipped, and so are those that have passed when sched is asked. A
@@ -112,7 +112,7 @@ func (c *calendar) occurLocked(j *Job, at moment) (next int64, due bool) {
 	case due || j.state == submitted:
 		return next, true
 	case c.gone || c.wasSetBackLocked(now):
-		j.againLocked(looking)
+		j.againLocked(asking)
 	}
 	return next, false
 }

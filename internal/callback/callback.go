@@ -2,14 +2,14 @@
 // what is nobody else's business.
 package callback
 
-// OnLook has a pool of package executor call f after each look of its watchdog, on
+// OnCheck has a pool of package executor call f after each check of its watchdog, on
 // the watchdog's goroutine and without a lock. It is to be called before the pool is
 // used. Package executor sets it.
 //
 // The watchdog's goroutine and that of a scheduler's alarm compete for the place in
 // front of a proc's run queue: if their timers go off together, the one that loses
 // waits at the end. So each does what is left to do for the other.
-var OnLook func(pool any, f func())
+var OnCheck func(pool any, f func())
 
 // PrintPanic is the default panic handler of package executor, which sets it.
 var PrintPanic func(v any, stack []byte)
