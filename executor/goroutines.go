@@ -1,6 +1,10 @@
 package executor
 
-import "context"
+import (
+	"context"
+
+	"runtime/pprof"
+)
 
 // A Goroutines runs each callback on a goroutine of its own, as time.AfterFunc does.
 // No callback ever waits for another. Each costs the start of a goroutine. Make one
@@ -41,6 +45,8 @@ func (e *Goroutines) SubmitBatch(fs []func()) (accepted int, err error) {
 func (e *Goroutines) run(f func()) {
 	defer e.gate.leave()
 	defer e.gate.catch()
+	// Not those of the goroutine that has submitted f, as with time.AfterFunc.
+	pprof.SetGoroutineLabels(context.Background())
 	f()
 }
 

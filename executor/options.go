@@ -26,7 +26,7 @@ type poolConfig struct {
 	maxWorkers int // 0: unbounded
 	queue      int // 0: unbounded
 	overload   Overload
-	labels     context.Context // with the labels, nil: none
+	labels     context.Context
 }
 
 type option func(*config)
@@ -103,8 +103,7 @@ func WithOverload(policy Overload) PoolOption {
 
 // WithLabels sets profiler labels of the goroutines on which a [Pool] runs callbacks,
 // so that profiles tell whose callbacks they are. A label that a callback sets with
-// [pprof.SetGoroutineLabels] may stay until the goroutine ends. The default is none:
-// a worker has the labels of the goroutine that has started it.
+// [pprof.SetGoroutineLabels] may stay until the goroutine ends. The default is none.
 func WithLabels(labels pprof.LabelSet) PoolOption {
 	return poolOption(func(c *poolConfig) {
 		c.labels = pprof.WithLabels(context.Background(), labels)

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -32,7 +33,7 @@ type Pool struct {
 	base, max, bound int
 	overload         Overload
 	onCheck          func()          // nil, or see callback.OnCheck
-	labels           context.Context // of workers, nil: none
+	labels           context.Context // of workers
 	start            func()          // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
@@ -73,7 +74,7 @@ func NewPool(opts ...PoolOption) *Pool {
 		max:      c.maxWorkers,
 		bound:    c.queue,
 		overload: c.overload,
-		labels:   c.labels,
+		labels:   cmp.Or(c.labels, context.Background()),
 		limit:    c.workers,
 		done:     make(chan struct{}),
 	}

@@ -57,11 +57,9 @@ func (s Share) Run() {
 	if s.p == nil {
 		return
 	}
-	if s.p.labels != nil {
-		s.p.label()
-		// It may be anybody's goroutine. What labels it had cannot be found out.
-		defer pprof.SetGoroutineLabels(context.Background())
-	}
+	s.p.label()
+	// It may be anybody's goroutine. What labels it had cannot be found out.
+	defer pprof.SetGoroutineLabels(context.Background())
 	s.p.runShare(s.first, s.rest)
 }
 

@@ -23,12 +23,9 @@ func (p *Pool) spawn(n int) {
 	}
 }
 
-// label gives the goroutine the pool's labels.
-func (p *Pool) label() {
-	if p.labels != nil {
-		pprof.SetGoroutineLabels(p.labels)
-	}
-}
+// label gives the goroutine the pool's labels, in place of those of the goroutine that
+// has started it, which belong to other work.
+func (p *Pool) label() { pprof.SetGoroutineLabels(p.labels) }
 
 // work is a worker's goroutine.
 func (p *Pool) work() {

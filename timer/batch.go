@@ -22,7 +22,7 @@ func (s *Scheduler) StartBatch(hs []Handle, starts []Start) ([]Handle, error) {
 	for len(starts) > 0 {
 		n := min(len(starts), batchSize)
 		var err error
-		if hs, err = s.startSome(hs, starts[:n]); err != nil {
+		if hs, err = s.startSome(hs, starts[:n], len(starts)-n); err != nil {
 			return hs, err
 		}
 		starts = starts[n:]
@@ -30,8 +30,8 @@ func (s *Scheduler) StartBatch(hs []Handle, starts []Start) ([]Handle, error) {
 	return hs, nil
 }
 
-// startSome starts timers on one shard.
-func (s *Scheduler) startSome(hs []Handle, starts []Start) ([]Handle, error) {
+// startSome starts timers on one shard. behind is how many are to come after them.
+func (s *Scheduler) startSome(hs []Handle, starts []Start, behind int) ([]Handle, error) {
 	now := s.now()
 	sh := s.lockShard()
 	for i := 0; i < len(starts); {
@@ -46,6 +46,12 @@ func (s *Scheduler) startSome(hs []Handle, starts []Start) ([]Handle, error) {
 			s.limit.gather(s.shards.made())
 			sh.mu.Lock()
 		default:
+			// The first is counted.
+			more := uint64(len(starts) - i - 1 + behind)
+			sh.n.rejected += more
+			if err == ErrTooManyPending {
+				sh.n.rejectedFull += more
+			}
 			sh.unlock()
 			return hs, err
 		}

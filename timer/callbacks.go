@@ -51,7 +51,10 @@ type callbackTimes struct {
 	mu      sync.Mutex
 	stats   CallbackStats
 	running map[*callbackRun]struct{}
-	slow    latest[SlowCallback]
+	// names has the code of what a timer of a kind of its own will call, by the function
+	// that stands for it on the way to the executor.
+	names map[payload]uintptr
+	slow  latest[SlowCallback]
 }
 
 type callbackRun struct {
@@ -60,13 +63,36 @@ type callbackRun struct {
 }
 
 func newCallbackTimes(s *Scheduler) *callbackTimes {
-	return &callbackTimes{now: s.now, at: s.at, running: make(map[*callbackRun]struct{})}
+	return &callbackTimes{now: s.now, at: s.at, running: make(map[*callbackRun]struct{}), names: make(map[payload]uintptr)}
+}
+
+// name notes what f is called for, which was made for a timer of that kind.
+func (t *callbackTimes) name(f func(), p payload, tag uint8) {
+	if t == nil || tag == tagFunc || f == nil {
+		return
+	}
+	if _, pc := p.describe(tag); pc != 0 {
+		t.mu.Lock()
+		t.names[funcPayload(f)] = pc
+		t.mu.Unlock()
+	}
+}
+
+// codeOf returns the code of what f is called for.
+func (t *callbackTimes) codeOf(f func()) uintptr {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if pc, ok := t.names[funcPayload(f)]; ok {
+		delete(t.names, funcPayload(f))
+		return pc
+	}
+	return codeOf(f)
 }
 
 // measured returns f with its measuring around it. It is called when the timer has
 // fired.
 func (t *callbackTimes) measured(f func()) func() {
-	r := &callbackRun{pc: codeOf(f), handed: t.now()}
+	r := &callbackRun{pc: t.codeOf(f), handed: t.now()}
 	return func() {
 		t.begin(r)
 		defer t.end(r)

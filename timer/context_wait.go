@@ -166,7 +166,7 @@ func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
 	sh.unlock()
 	if err != nil {
 		if id, err = s.retry(sh, err, now, time.Duration(due-now), ctxPayload(c), tagContext); err != nil {
-			sh.fellBack()
+			sh.fellBack(err)
 			return startRefused
 		}
 		if id != (wheel.ID{}) {
@@ -179,10 +179,13 @@ func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
 	return startPending
 }
 
-// fellBack counts a timer that was rejected as one that goes on elsewhere.
-func (sh *shard) fellBack() {
+// fellBack counts a timer that was rejected with err as one that goes on elsewhere.
+func (sh *shard) fellBack(err error) {
 	sh.mu.Lock()
 	sh.n.rejected--
+	if err == ErrTooManyPending {
+		sh.n.rejectedFull--
+	}
 	sh.n.started++
 	sh.n.fellBack++
 	sh.mu.Unlock()

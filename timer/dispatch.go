@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"runtime/trace"
+	"strings"
 	"sync"
 	"time"
 
@@ -247,7 +248,16 @@ func (d *dispatch) catch() {
 // notePanic keeps a callback's panic for Recent.
 func (d *dispatch) notePanic(v any, stack []byte) {
 	d.panicked.Inc()
-	d.panics.add(Panic{When: time.Now(), Value: fmt.Sprint(v), Stack: string(stack)})
+	d.panics.add(Panic{When: time.Now(), Value: beginning(fmt.Sprint(v)), Stack: beginning(string(stack))})
+}
+
+// beginning returns what is kept of a text.
+func beginning(s string) string {
+	const most = 4096
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
 // refused counts callbacks that the executor has not accepted, and tells the Jobs

@@ -64,7 +64,8 @@
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +
 //     fallen back to package time. (Timers fall back beyond WithMaxPending, and if
 //     their period is too short for the wheel.) The callback of every timer that
-//     fired runs, waits in the executor, or was refused by it and is counted.
+//     fired runs, waits in the executor, or was refused by it and is counted. (That
+//     of a [Group] that was stopped meanwhile does nothing when it runs.)
 //  5. A stale Handle never touches another timer, even after its memory was reused.
 //  6. Every method may be called from any goroutine and from inside callbacks.
 //  7. A callback that panics or hangs harms no other timer. (On an [executor.Inline],
@@ -84,7 +85,8 @@
 //  10. Changes of the wall clock do not affect timers.
 //  11. After Close no goroutine and no file descriptor is left once the callbacks
 //     have ended; Shutdown waits for that. There is none either while nothing is
-//     pending.
+//     pending. (A goroutine that is in its last instructions may still be counted
+//     for a moment.)
 //  12. All of this works under a virtual clock (package timertest) and inside a
 //     testing/synctest bubble.
 //

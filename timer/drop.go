@@ -8,8 +8,10 @@ import (
 
 // WithDropHandler sets a function that is called with each callback that the executor
 // has refused, and with the executor's error: f may run the callback, count it or log
-// it. Without a handler such callbacks are only counted, as Dropped in [Stats]. The
-// default executor refuses none. WithDropHandler panics if f is nil.
+// it. It is the callback as it was given: its panic, if f runs it, is f's, and it is
+// nil if AfterFunc was given a nil func. Without a handler such callbacks are only
+// counted, as Dropped in [Stats]. The default executor refuses none. WithDropHandler
+// panics if f is nil.
 //
 // f runs on a goroutine of its own, which lives while there is something to tell, for
 // one callback after the other. [Scheduler.Shutdown] waits for it. A panic of f is not

@@ -44,6 +44,7 @@ func (sh *shard) placeLocked(now int64, id *wheel.ID, d time.Duration, p payload
 	i, err := sh.startLocked(now, d, p, tag)
 	if err == ErrTooManyPending {
 		sh.n.rejected-- // it is not
+		sh.n.rejectedFull--
 	}
 	// If the error is errGather there was no room a moment ago: see settleLocked.
 	if err == ErrTooManyPending || err == errGather {

@@ -15,7 +15,8 @@ import (
 // So a Group of one timer is a timer whose stop waits. Make one with [NewGroup]. All its
 // methods may be called from any goroutine, also from inside callbacks.
 //
-// A timer of a Group costs its Handle's 16 bytes and a closure besides. A Group forgets
+// A timer of a Group costs its Handle's 16 bytes and a closure besides, and what
+// reports on pending timers names the Group's own function, not f. A Group forgets
 // Handles of timers that have fired or were stopped as it grows.
 type Group struct {
 	s *Scheduler

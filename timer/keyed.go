@@ -82,8 +82,9 @@ func (k *Keyed[K, V]) lock(key K) (*shard, *part[K, V]) {
 // Set makes the callback run with key and value after d from now, in place of what
 // was pending for the key. A d of zero or less is due at once; the callback never
 // runs inside Set. The error is [ErrClosed] or, for a key that is not pending,
-// [ErrTooManyPending], whatever d is; then what was pending stays. O(1); over a key
-// that is pending it allocates nothing.
+// [ErrTooManyPending], whatever d is; then what was pending stays. It panics if the
+// key is not equal to itself, as NaN. O(1); over a key that is pending it allocates
+// nothing.
 func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	k.mustBeMade()
 	now := k.s.now()

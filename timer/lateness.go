@@ -84,9 +84,10 @@ func (p *poller) noteLate(e *wheel.Expired[payload], at moment, byAlarm int64) {
 
 // tellLate tells the user's handler of timers that were fired late.
 func (p *poller) tellLate() {
-	for i, t := range p.toTell {
-		p.toTell[i] = LateTimer{}
+	for p.told < len(p.toTell) {
+		t := p.toTell[p.told]
+		p.told++ // first: the handler may end the goroutine, and another goes on
 		p.s.config.onLate(t)
 	}
-	p.toTell = p.toTell[:0]
+	p.toTell, p.told = p.toTell[:0], 0
 }

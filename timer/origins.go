@@ -12,14 +12,12 @@ import (
 // WithOrigins notes where one of oneIn timers was started, for [PendingTimer.Origin].
 // It is for finding out who starts timers that nobody stops. A note takes about a
 // microsecond, and 96 bytes for as long as the timer is pending. Tickers and Jobs have
-// one until they first fire. The default is none. New panics unless oneIn is positive.
+// one until they first fire. The default is none. WithOrigins panics unless oneIn is positive.
 func WithOrigins(oneIn int) Option {
-	return option(func(c *config) {
-		if oneIn < 1 {
-			panic(fmt.Sprintf("timer: WithOrigins: one in how many must be positive, got %d", oneIn))
-		}
-		c.origins = oneIn
-	})
+	if oneIn < 1 {
+		panic(fmt.Sprintf("timer: WithOrigins: one in how many must be positive, got %d", oneIn))
+	}
+	return option(func(c *config) { c.origins = oneIn })
 }
 
 // originDepth is how many frames are noted: those of this package, and the first of

@@ -77,6 +77,7 @@ type poller struct {
 	rang, overdue int64
 	// toTell are timers of which the user's handler is to be told, without a lock.
 	toTell []LateTimer
+	told   int
 	// expired has room for a batch, or is nil. It is kept only while work is done.
 	expired *expiredBatch
 	// batch are callbacks on their way to the executor.
@@ -287,6 +288,7 @@ func (l *shardList) pop() *shard {
 // it is to go on if it has stopped before the end; negative if it has not.
 func (p *poller) work() (worked bool, pause time.Duration) {
 	serial := p.s.dispatch.mode == onPoller
+	p.tellLate() // what a run that ended in the middle has left
 	if serial {
 		p.flush() // what a run that ended in the middle has left
 	}
@@ -385,6 +387,7 @@ func (p *poller) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
 		if e.Tag == tagContext {
 			p.expiring = append(p.expiring, e.Value.context())
 		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
+			p.s.dispatch.times.name(f, e.Value, e.Tag)
 			p.batch.fs = append(p.batch.fs, f)
 		}
 	}

@@ -50,24 +50,24 @@ func (l LateTimer) Late() time.Duration { return l.Fired.Sub(l.Due) }
 // A Panic is the panic of a callback.
 type Panic struct {
 	When time.Time
-	// Value is what it panicked with, as package fmt prints it.
+	// Value is what it panicked with, as package fmt prints it, and Stack the stack: of
+	// each the first 4,096 bytes.
 	Value string
 	Stack string
 }
 
 // WithLateHandler sets a function that is called with each timer that fires late by at
 // least after. It runs on the goroutine that fires timers, without a lock: it must not
-// block. The default is none. New panics if after is not positive or f is nil.
+// block. A panic of it is not recovered. The default is none. WithLateHandler panics if after is not positive
+// or f is nil.
 func WithLateHandler(after time.Duration, f func(LateTimer)) Option {
-	return option(func(c *config) {
-		if after <= 0 {
-			panic(fmt.Sprintf("timer: WithLateHandler: the duration must be positive, got %v", after))
-		}
-		if f == nil {
-			panic("timer: WithLateHandler: the function must not be nil")
-		}
-		c.lateAfter, c.onLate = after, f
-	})
+	if after <= 0 {
+		panic(fmt.Sprintf("timer: WithLateHandler: the duration must be positive, got %v", after))
+	}
+	if f == nil {
+		panic("timer: WithLateHandler: the function must not be nil")
+	}
+	return option(func(c *config) { c.lateAfter, c.onLate = after, f })
 }
 
 // Recent returns what went wrong lately.

@@ -127,11 +127,11 @@ func New(opts ...Option) *Scheduler {
 	return s
 }
 
-// Start runs f once, after d from now, on the Scheduler's executor. A d of zero
-// or less is due at once; f never runs inside Start. Delays round up to a tick:
-// the timer never fires early. The error is [ErrClosed] or [ErrTooManyPending],
-// and then f never runs. Start panics if f is nil. O(1), and it allocates
-// nothing.
+// Start runs f once, after d from now, on the Scheduler's executor. A d of zero or
+// less is due at once; f never runs inside Start. Delays round up to a tick: the
+// timer never fires early. The error is [ErrClosed] or [ErrTooManyPending], and then
+// f never runs; a timer that is due at once needs no room among the pending ones.
+// Start panics if f is nil. O(1), and it allocates nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
 	return s.start(d, s.config.slack.of(d), f)
 }

@@ -298,6 +298,7 @@ func (sh *shard) fireLocked(p payload, tag uint8, held int) {
 	}
 	callbacks := 0
 	if f, ok := sh.expireLocked(p, tag, at); ok {
+		sh.s.dispatch.times.name(f, p, tag)
 		sh.s.dispatch.submitDueLocked(sh, f)
 		callbacks = 1
 	}

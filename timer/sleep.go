@@ -22,10 +22,11 @@ func (s *Scheduler) Sleep(d time.Duration) {
 	<-z.wakeUp
 }
 
-// SleepContext pauses the calling goroutine for at least d, and returns nil. It returns
-// early with the error of ctx if that ends first, also for a d of zero or less, and
-// with [ErrClosed] if the Scheduler is closed meanwhile, or was before. If there are too
-// many timers pending, it pauses all the same, as Sleep does.
+// SleepContext pauses the calling goroutine for at least d, and returns nil. It
+// returns early with the error of ctx if that ends first, and with [ErrClosed] if the
+// Scheduler is closed meanwhile, or was before. For a d of zero or less it returns at
+// once, with the error of ctx if that has ended. If there are too many timers
+// pending, it pauses all the same, as Sleep does.
 func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

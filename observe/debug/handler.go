@@ -74,12 +74,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.write(w, asset.kind, asset.body)
 		return
 	}
-	var all []schedulerView
-	for _, s := range h.schedulers() {
-		all = append(all, view(s, h.rates.of(s)))
-	}
+	schedulers := h.schedulers()
+	shown, asked := choose(schedulers, query)
 	switch format := query.Get("format"); format {
 	case "json":
+		all := []schedulerView{}
+		for i, s := range schedulers {
+			if i == shown || !asked {
+				all = append(all, view(s, h.rates.of(s)))
+			}
+		}
 		body, err := json.MarshalIndent(struct {
 			Time       time.Time       `json:"time"`
 			Alarm      alarmView       `json:"alarm"`
@@ -92,7 +96,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.write(w, "application/json", append(body, '\n'))
 	case "", "html":
 		var body bytes.Buffer
-		if err := page.Execute(&body, newPageData(all, query)); err != nil {
+		if err := page.Execute(&body, h.newPageData(schedulers, shown, query)); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

@@ -38,6 +38,9 @@ func WithHosts(hosts ...string) Option {
 // WithSchedulers has the page show these Schedulers, whether they have names or not.
 // The default is what [timer.Schedulers] returns. The handler keeps them alive.
 func WithSchedulers(s ...*timer.Scheduler) Option {
+	if slices.Contains(s, nil) {
+		panic("debug: WithSchedulers: a Scheduler must not be nil")
+	}
 	return option(func(c *config) {
 		if c.given == nil {
 			c.given = []*timer.Scheduler{}

@@ -35,6 +35,7 @@ type pageData struct {
 	Now        time.Time
 	Alarm      timer.AlarmStats
 	Schedulers []link
+	Unlisted   int // how many more there are
 	// Shown is the Scheduler that was asked for, or the only one; nil: the list is shown.
 	Shown   *schedulerView
 	Missing string // the name that was asked for, if there is none of it
@@ -45,12 +46,36 @@ type pageData struct {
 
 // link is a line of the list of Schedulers.
 type link struct {
-	schedulerView
+	summary
 	Label, URL string
 	Current    bool
 }
 
-func newPageData(all []schedulerView, query url.Values) pageData {
+// listed is how many Schedulers the list shows at most.
+const listed = 500
+
+// choose returns which Scheduler is asked for, the only one if none is, or else -1.
+func choose(all []*timer.Scheduler, query url.Values) (shown int, asked bool) {
+	name, asked := query["scheduler"]
+	if !asked {
+		if len(all) == 1 {
+			return 0, false
+		}
+		return -1, false
+	}
+	nth, _ := strconv.Atoi(query.Get("nth"))
+	for i, s := range all {
+		if s.Name() == name[0] {
+			if nth == 0 {
+				return i, true
+			}
+			nth--
+		}
+	}
+	return -1, true
+}
+
+func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Values) pageData {
 	d := pageData{
 		Program: programName(),
 		Process: fmt.Sprintf("pid %d, %s, GOMAXPROCS %d, %s", os.Getpid(), runtime.Version(), runtime.GOMAXPROCS(0),
@@ -73,28 +98,30 @@ func newPageData(all []schedulerView, query url.Values) pageData {
 	}
 	d.Again, d.Once, d.JSON = with("refresh", "2"), with("refresh", ""), with("format", "json")
 
-	name, asked := query["scheduler"]
-	nth, _ := strconv.Atoi(query.Get("nth"))
+	if shown >= 0 {
+		v := view(all[shown], h.rates.of(all[shown]))
+		d.Shown = &v
+	} else if name, asked := query["scheduler"]; asked {
+		d.Missing = name[0]
+	}
+	d.Unlisted = max(0, len(all)-listed)
 	seen := make(map[string]int)
-	for i := range all {
-		v := &all[i]
-		n := seen[v.Name]
-		seen[v.Name]++
-		l := link{schedulerView: *v, Label: v.Name, URL: "?" + url.Values{"scheduler": {v.Name}}.Encode()}
-		if v.Name == "" {
+	for i, s := range all[:len(all)-d.Unlisted] {
+		name := s.Name()
+		n := seen[name]
+		seen[name]++
+		l := link{
+			summary: summarize(h.rates.of(s)), Current: i == shown,
+			Label: name, URL: "?" + url.Values{"scheduler": {name}}.Encode(),
+		}
+		if name == "" {
 			l.Label = "(no name)"
 		}
 		if n > 0 {
 			l.Label += " #" + strconv.Itoa(n+1)
 			l.URL += "&nth=" + strconv.Itoa(n)
 		}
-		if asked && v.Name == name[0] && n == nth || !asked && len(all) == 1 {
-			l.Current, d.Shown = true, v
-		}
 		d.Schedulers = append(d.Schedulers, l)
-	}
-	if asked && d.Shown == nil {
-		d.Missing = name[0]
 	}
 	return d
 }

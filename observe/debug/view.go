@@ -185,6 +185,19 @@ const (
 	topRows    = 20
 )
 
+// summary is what the list of Schedulers shows of one.
+type summary struct {
+	Pending           int
+	Rates             *ratesView
+	LateP99           float64
+	Dropped, Panicked uint64
+}
+
+func summarize(m measured) summary {
+	st := &m.stats
+	return summary{st.Pending, m.rates, st.Lateness.Quantile(0.99).Seconds(), st.Dropped, st.Panicked}
+}
+
 func view(s *timer.Scheduler, m measured) schedulerView {
 	st := &m.stats
 	v := schedulerView{
