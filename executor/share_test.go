@@ -33,25 +33,27 @@ func goroutine() string {
 // Callbacks that are short run where they were found, in their order, and nobody is
 // woken for them.
 func TestShare_RunsWhereItWasFound(t *testing.T) {
-	p := executor.NewPool(executor.WithWorkers(2))
-	var order []int
-	fs := make([]func(), 1000)
-	for i := range fs {
-		fs[i] = func() { order = append(order, i) }
-	}
-	s := share(t, p, fs...)
-	clear(fs) // the caller's again
-	st := p.Stats()
-	conserve(t, st, 1000)
-	require.Equal(t, 1, st.Running, "the first counts as running from when it is handed over")
-	require.Equal(t, 999, st.Queued)
-	s.Run()
-	require.True(t, slices.IsSorted(order))
-	require.Len(t, order, 1000)
-	st = p.Stats()
-	require.Equal(t, uint64(1000), st.Run)
-	require.Equal(t, 1, st.PeakWorkers)
-	require.NoError(t, p.Shutdown(t.Context()))
+	synctest.Test(t, func(t *testing.T) { // in which the watchdog does not come meanwhile
+		p := executor.NewPool(executor.WithWorkers(2))
+		var order []int
+		fs := make([]func(), 1000)
+		for i := range fs {
+			fs[i] = func() { order = append(order, i) }
+		}
+		s := share(t, p, fs...)
+		clear(fs) // the caller's again
+		st := p.Stats()
+		conserve(t, st, 1000)
+		require.Equal(t, 1, st.Running, "the first counts as running from when it is handed over")
+		require.Equal(t, 999, st.Queued)
+		s.Run()
+		require.True(t, slices.IsSorted(order))
+		require.Len(t, order, 1000)
+		st = p.Stats()
+		require.Equal(t, uint64(1000), st.Run)
+		require.Equal(t, 1, st.PeakWorkers)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
 }
 
 // A callback that blocks holds up those behind it for a check of the watchdog's or
