@@ -1,0 +1,21 @@
+package observe_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/timer"
+)
+
+// One Scheduler as a source of numbers, here for package expvar.
+func ExampleScheduler() {
+	s := timer.New()
+	defer s.Close()
+	s.AfterFunc(time.Hour, func() {})
+	numbers := expvar.New(observe.Scheduler("leases", s)).String()
+	fmt.Println(strings.Contains(numbers, `"timer.pending":1`))
+	// Output: true
+}

@@ -1,0 +1,113 @@
+package timer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+// How many timers fall due when.
+func ExampleScheduler_Forecast() {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	for i := range 100 {
+		s.AfterFunc(time.Duration(i)*time.Second, func() {})
+	}
+	clk.Advance(0) // what is due at once
+	for _, w := range s.Forecast(10*time.Second, time.Minute) {
+		if w.Until == 1<<63-1 {
+			fmt.Println("later:", w.Timers)
+			continue
+		}
+		fmt.Printf("before %v: %d\n", w.Until, w.Timers)
+	}
+	// Output:
+	// before 10s: 9
+	// before 1m0s: 50
+	// later: 40
+}
+
+func expireLease() {}
+
+// What is pending, and what it will call.
+func ExampleScheduler_PendingTimers() {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	s.AfterFunc(time.Minute, expireLease)
+	for p := range s.PendingTimers() {
+		fmt.Println(p.Kind, p.Function(), p.Due.Sub(clk.Now()))
+	}
+	// Output: func github.com/tickless/tickless/timer_test.expireLease 1m0s
+}
+
+// A named Scheduler is found by what reports on Schedulers.
+func ExampleSchedulers() {
+	s := timer.New(timer.WithName("leases"))
+	defer s.Close()
+	for s := range timer.Schedulers() {
+		if s.Name() == "leases" {
+			fmt.Println(s.Name(), s.Len())
+		}
+	}
+	// Output: leases 0
+}
+
+type session struct {
+	timeout timer.Timer
+	id      int
+}
+
+func (c *session) expire() { fmt.Println("session", c.id, "has been silent") }
+
+// A timeout that is a field, which is reset with each message.
+func ExampleInit() {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	c := &session{id: 17}
+	timer.Init(&c.timeout, s, (*session).expire, c)
+	c.timeout.Reset(30 * time.Second)
+	clk.Advance(20 * time.Second)
+	c.timeout.Reset(30 * time.Second) // a message has come
+	clk.Advance(29 * time.Second)
+	fmt.Println("still there")
+	clk.Advance(time.Second)
+	// Output:
+	// still there
+	// session 17 has been silent
+}
+
+// What a type with a SetReadDeadline method needs.
+func ExampleDeadline() {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	var d timer.Deadline
+	d.Init(s)
+	d.Set(clk.Now().Add(time.Second))
+	passed := d.Done()
+	clk.Advance(2 * time.Second)
+	<-passed
+	fmt.Println(d.Err(), errors.Is(d.Err(), os.ErrDeadlineExceeded))
+	d.Set(clk.Now().Add(time.Second))
+	fmt.Println(d.Err())
+	// Output:
+	// i/o timeout true
+	// <nil>
+}
+
+// Package-level contexts use the default Scheduler.
+func ExampleWithTimeout() {
+	ctx, cancel := timer.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	fmt.Println(ctx.Err())
+	// Output: context deadline exceeded
+}
