@@ -30,9 +30,19 @@ func (s *Scheduler) mustBeOwned(method string) {
 //
 // Inside a testing/synctest bubble the package-level functions use package time
 // instead of the default Scheduler, whose timers would not follow the bubble's clock:
-// there they behave exactly as package time's. What Default returns panics in a
-// bubble when a timer is started; code that runs there makes a Scheduler of its own.
-func Default() *Scheduler { return defaultScheduler() }
+// there they behave exactly as package time's. Default panics in a bubble, and so does
+// what it has returned outside when a timer is started there; code that runs in a bubble
+// makes a Scheduler of its own.
+func Default() *Scheduler {
+	if bubble.Inside() {
+		// Made here it would follow the bubble's clock, for the whole program and for
+		// ever. That it may have been made outside makes no difference, so that what a
+		// test does depends on no other.
+		panic("timer: Default is called inside a testing/synctest bubble, whose clock it would not follow:" +
+			" call timer.New inside the bubble")
+	}
+	return defaultScheduler()
+}
 
 // outsideBubble returns the default Scheduler and the time on its clock; or nil inside
 // a bubble, where time has no monotonic reading.

@@ -244,3 +244,16 @@ func TestDefault_CannotBeClosed(t *testing.T) {
 	require.NoError(t, err, "it goes on")
 	require.True(t, h.Stop())
 }
+
+// Whether Default was made before makes no difference: the first use of all may be in a
+// bubble.
+func TestDefault_PanicsInABubble(t *testing.T) {
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			require.PanicsWithValue(t, "timer: Default is called inside a testing/synctest bubble, whose clock it would not follow:"+
+				" call timer.New inside the bubble", func() { Default() })
+			AfterFunc(time.Second, func() {}).Stop() // package time's
+		})
+		Default().AfterFunc(time.Hour, func() {}).Stop()
+	}
+}

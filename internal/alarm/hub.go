@@ -91,7 +91,11 @@ const (
 var backupAfter = [...]int64{int64(2 * time.Millisecond), int64(10 * time.Millisecond)}
 
 // process returns the process's hub.
-var process = sync.OnceValue(newHub)
+var process = sync.OnceValue(func() *hub {
+	h := newHub()
+	made.Store(h)
+	return h
+})
 
 func newHub() *hub {
 	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never}
