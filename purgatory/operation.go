@@ -33,7 +33,7 @@ type Operation[K comparable] interface {
 	// holds another's. Such a call panics where it would have to wait.
 	TryComplete() bool
 	// OnComplete is called once, when the operation has been completed, for whatever
-	// reason. Answer the request here.
+	// reason: also at the timeout, before OnExpiration. Answer the request here.
 	OnComplete()
 	// OnExpiration is called after OnComplete if the timeout completed the
 	// operation.

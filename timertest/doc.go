@@ -10,10 +10,11 @@
 // Packages idle and purgatory follow it too: pass it to idle.New with idle.WithClock,
 // or give purgatory.New a Scheduler on it.
 //
-// A Scheduler rounds deadlines up to its tick, also on this clock. As long as the clock
-// moves by whole milliseconds, a timer of whole milliseconds fires exactly after its
-// delay. If a timer is started between two ticks, advance by one tick more. What has
-// slack (timer.WithSlack, idle.WithSlack) may come later by that much.
+// A Scheduler rounds deadlines up to its tick, also on this clock. As long as the
+// clock moves by whole ticks, a timer of whole ticks fires exactly after its delay: a
+// tick is 0.1 ms for a Scheduler and 10 ms in package idle (idle.WithTick). If a
+// timer is started between two ticks, advance by one tick more. What has slack
+// (timer.WithSlack, idle.WithSlack) may come later by that much.
 //
 // # Guarantees
 //
