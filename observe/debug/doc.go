@@ -30,7 +30,7 @@
 // # Complexity
 //
 // A page takes about a millisecond, and some microseconds for each Scheduler in the
-// list, of which it has 500 at most. It holds no lock of a Scheduler for longer than it
-// takes to look at 512 timers, however many are pending: of more than some thousands it looks at
-// a sample.
+// list, of which it has 500 at most. It holds no lock of a Scheduler for longer than
+// it takes to look at 512 timers, however many are pending: of more than a few
+// thousand it looks at a sample.
 package debug
