@@ -21,9 +21,13 @@ func madeShards(s *Scheduler) (made []int) {
 	return made
 }
 
+// stillClock is for tests that count shards: by the system's clock the poller looks at
+// the first shard now and then, and a start that finds it so goes to the next.
+func stillClock() Option { return WithClock(timertest.NewClock(time.Unix(0, 0))) }
+
 // A timer needs one shard, however many there could be, and a key its own.
 func TestShards_AreMadeOnFirstUse(t *testing.T) {
-	s := New(WithShards(512))
+	s := New(stillClock(), WithShards(512))
 	defer s.Close()
 	for range 1000 {
 		_, err := s.Start(time.Hour, func() {})
@@ -183,7 +187,7 @@ func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 // the shards.
 func TestShards_CollectionsDoNotMoveStarts(t *testing.T) {
 	for _, spread := range []bool{false, true} {
-		s := New(WithShards(512))
+		s := New(stillClock(), WithShards(512))
 		s.shards.spread.Store(spread)
 		goroutines := 1 // never more than one start at a time
 		if spread {
