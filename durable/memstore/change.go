@@ -90,7 +90,7 @@ func (sh *shard) schedule(t *task, x *store.Item, at store.Time, keep store.Keep
 	case t.State == store.Running && t.Following && keeps(t.Next):
 		return store.Kept
 	case t.State == store.Running:
-		t.beside, t.Following, t.Next = &item, true, at
+		t.NextTask, t.Following, t.Next = &item, true, at
 		return store.Following
 	}
 	sh.remove(t)
@@ -123,7 +123,7 @@ func (sh *shard) cancel(t *task) store.Outcome {
 		if !t.Stopping {
 			sh.n.Cancelled++
 		}
-		t.Stopping, t.Following, t.Next, t.beside = true, false, 0, nil
+		t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil
 		return store.Stopping
 	}
 	sh.n.Cancelled++
@@ -165,6 +165,9 @@ func (sh *shard) take(t *task, e *store.Entry, now store.Time) store.Outcome {
 		t.State, t.At = store.Dead, e.At
 		sh.dead++
 	case e.Following:
+		if e.NextTask != nil {
+			t.Task = own(*e.NextTask)
+		}
 		sh.fresh(t, e.Next)
 	case e.State == store.Running:
 		sh.wait(t, now)

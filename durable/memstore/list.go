@@ -32,6 +32,10 @@ func (t *task) entry() store.Entry {
 	e := t.Entry
 	e.Record = bytes.Clone(e.Record)
 	e.Failures = slices.Clone(e.Failures)
+	if e.NextTask != nil {
+		next := own(*e.NextTask)
+		e.NextTask = &next
+	}
 	return e
 }
 

@@ -31,12 +31,15 @@ func TestStore_RealTime(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject { return storetest.Subject{Store: memstore.New()} })
 }
 
-// What storetest does with a store that it opens again, which this one cannot be: it
-// stays open.
+// What storetest does with a store that it opens again: see Reopened.
 func TestStore_Reopened(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-		s := memstore.New(memstore.WithClock(clk), memstore.WithShards(1))
-		return storetest.Subject{Store: s, Advance: clk.Advance, Reopen: func(*testing.T) store.Store { return s }}
+		opts := []memstore.Option{memstore.WithClock(clk), memstore.WithShards(1)}
+		s := memstore.New(opts...)
+		return storetest.Subject{Store: s, Advance: clk.Advance, Reopen: func(*testing.T) store.Store {
+			s = memstore.Reopened(s, opts...)
+			return s
+		}}
 	})
 }

@@ -121,8 +121,8 @@ func (sh *shard) crashed(t *task, most int, now store.Time) {
 func (sh *shard) follow(t *task) bool {
 	switch {
 	case t.Following:
-		if t.beside != nil {
-			t.Task = *t.beside
+		if t.NextTask != nil {
+			t.Task = *t.NextTask
 		}
 		sh.fresh(t, t.Next)
 	case t.Stopping:

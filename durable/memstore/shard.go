@@ -41,8 +41,6 @@ type shard struct {
 // A task is an entry, and where it is.
 type task struct {
 	store.Entry
-	// beside is what it was scheduled as while it ran; nil if it follows as it is.
-	beside *store.Task
 	// place is of waiting or of leases, index of the heap in due.
 	place timingwheel.ID
 	index int
@@ -129,7 +127,7 @@ func (sh *shard) remove(t *task) {
 // wait makes a task that is in no place Pending, due at a time.
 func (sh *shard) wait(t *task, at store.Time) {
 	t.State, t.At, t.Token = store.Pending, at, 0
-	t.Stopping, t.Following, t.Next, t.beside = false, false, 0, nil
+	t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
 	sh.arrival++
 	t.arrival = sh.arrival
 	var ok bool

@@ -67,6 +67,17 @@ func (e *Entry) check(id string) error {
 	case e.Attempts < 0 || e.Crashes < 0 || e.Runs < 0 || len(e.Failures) > MaxFailures:
 		return invalid("task %q: what was tried is out of range", id)
 	}
+	if e.Stopping && !e.Following {
+		return invalid("task %q: it was cancelled while it ran, and is gone with its attempt", id)
+	}
+	if e.NextTask != nil {
+		if !e.Following || e.State != Running {
+			return invalid("task %q: there is a NextTask, but the task is not Running and Following", id)
+		}
+		if err := e.NextTask.check(id); err != nil {
+			return err
+		}
+	}
 	for _, f := range e.Failures {
 		if len(f.Text) > MaxText || f.Attempt < 0 {
 			return invalid("task %q: a failure is out of range", id)

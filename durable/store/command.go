@@ -43,8 +43,10 @@ const (
 	// Purge takes a Dead task out: Removed. Others are Absent.
 	Purge
 	// Import takes an entry over from another store: Created. It keeps all but the
-	// lease: what was Running there is Pending, due at Next if it was Following, else
-	// at once. If there is a task with the id, that is Kept.
+	// lease: what was Running there is Pending, at once with what was tried, or, if it
+	// was Following, at Next as its NextTask with nothing tried. One that was Stopping
+	// and not Following is refused: it is gone with its attempt. If there is a task with
+	// the id, that is Kept.
 	Import
 	// Pause has claims get nothing, until Resume. Neither has items, nor outcomes.
 	Pause

@@ -44,10 +44,12 @@ type Entry struct {
 	Crashes  int
 	Token    int64 // of the lease, if it is Running
 	// Stopping and Following are said in the package comment. Next is when what
-	// follows is due.
+	// follows is due, and NextTask what it was scheduled as while it ran, with the same
+	// ID; nil if it was only rescheduled.
 	Stopping  bool
 	Following bool
 	Next      Time
+	NextTask  *Task
 	// Runs is how many runs have died, of the dead letter of a repeating task; 0 of
 	// any other entry.
 	Runs int

@@ -38,8 +38,11 @@ func testImport(b *bench) {
 	running, follows := entry("running", store.Running, far), entry("follows", store.Running, far)
 	running.Schedule, follows.Schedule = "", ""
 	running.Token, follows.Token = 17, 18
-	follows.Following, follows.Next = true, far
-	items = []store.Item{{ID: "running", Entry: &running}, {ID: "follows", Entry: &follows}}
+	follows.Following, follows.Stopping, follows.Next = true, true, far
+	replaced, next := follows, task("replaced")
+	replaced.Task, replaced.NextTask = task("replaced"), &next
+	next.Handler, next.Record = "another", []byte("another")
+	items = []store.Item{{ID: "running", Entry: &running}, {ID: "follows", Entry: &follows}, {ID: "replaced", Entry: &replaced}}
 	b.change(store.Command{Op: store.Import, Items: items})
 	x := b.claimOne("running")
 	equal(b, "attempts", x.Attempts, 2)
@@ -47,6 +50,7 @@ func testImport(b *bench) {
 	equal(b, "due", x.Due, now-10)
 	e := b.get("follows")
 	b.require(e.State == store.Pending && e.At == far && e.Due == far && e.Attempts == 0, "%+v", e)
+	equal(b, "the task that follows", b.get("replaced"), store.Entry{Task: next, State: store.Pending, At: far, Due: far})
 	equal(b, "requeue", b.op(store.Requeue, "dead", b.after(1000)), store.Moved)
 
 	for what, f := range map[string]func(e *store.Entry){
@@ -58,6 +62,9 @@ func testImport(b *bench) {
 		"text":     func(e *store.Entry) { e.Failures = []store.Failure{{Text: string(make([]byte, store.MaxText+1))}} },
 		"id":       func(e *store.Entry) { e.ID = "other" },
 		"handler":  func(e *store.Entry) { e.Handler = "" },
+		"stopping": func(e *store.Entry) { e.State, e.Stopping = store.Running, true },
+		"next":     func(e *store.Entry) { e.State, e.NextTask = store.Running, &next },
+		"next id":  func(e *store.Entry) { e.State, e.Following, e.NextTask = store.Running, true, &next },
 	} {
 		bad := entry("bad", store.Pending, far)
 		f(&bad)

@@ -1,6 +1,10 @@
 package storetest
 
-import "github.com/tickless/tickless/durable/store"
+import (
+	"reflect"
+
+	"github.com/tickless/tickless/durable/store"
+)
 
 func testKeep(b *bench) {
 	schedule := func(k store.Keep, at store.Time) store.Outcome {
@@ -74,6 +78,7 @@ func testFollowing(b *bench) {
 			e := b.get(name)
 			b.require(e.State == store.Running && e.Following && e.Next == at && e.Stopping == stopped, "%+v", e)
 			equal(b, "the record while it runs", string(e.Record), "record of "+name)
+			b.require(e.NextTask != nil && reflect.DeepEqual(*e.NextTask, other), "what follows: %+v", e.NextTask)
 			end(x)
 			y := b.claimOne(name)
 			equal(b, name+": the record that follows", string(y.Record), "another")

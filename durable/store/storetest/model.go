@@ -18,7 +18,6 @@ import (
 // A modelTask is what the store should have of a task.
 type modelTask struct {
 	store.Entry
-	beside *store.Task // what it was scheduled as while it ran
 }
 
 // A sent is a command or a round that was sent, and its answer.
@@ -90,6 +89,9 @@ func testModel(b *bench) {
 	if steps < modelSteps {
 		return
 	}
+	if m.Reopen != nil {
+		b.require(m.counts["reopened"] > 0, "it was never reopened")
+	}
 	for _, what := range []string{
 		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent",
 		"late", "overtaken", "repeated command", "repeated round", "repeated claim with tasks",
@@ -121,7 +123,8 @@ func (m *model) step() {
 			return nil
 		})
 	case n < 98 && m.Reopen != nil:
-		m.Store = m.Reopen(m.T)
+		m.reopen()
+		m.counts["reopened"]++
 	default:
 		m.Advance(3 * modelLease)
 		m.now = m.bench.now()

@@ -100,7 +100,7 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 			return store.Kept
 		}
 		if is(store.Running) {
-			t.beside, t.Following, t.Next = &x.Task, true, at
+			t.NextTask, t.Following, t.Next = &x.Task, true, at
 			return store.Following
 		}
 		t.pend(x.Task, at)
@@ -121,7 +121,7 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 			if !t.Stopping {
 				m.n.Cancelled++
 			}
-			t.Stopping, t.Following, t.Next, t.beside = true, false, 0, nil
+			t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil
 			return store.Stopping
 		}
 		if is(store.Pending) {

@@ -182,8 +182,8 @@ func (m *model) ended(t *modelTask) bool {
 	case t.Following:
 		m.counts["followed"]++
 		x := t.Task
-		if t.beside != nil {
-			x = *t.beside
+		if t.NextTask != nil {
+			x = *t.NextTask
 		}
 		t.pend(x, t.Next)
 		return true

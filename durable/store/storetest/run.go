@@ -17,8 +17,9 @@ type Subject struct {
 	// Advance moves the store's clock, which nothing else moves. If it is nil the
 	// clock is the real one: tests wait then, and the model is skipped.
 	Advance func(d time.Duration)
-	// Reopen closes the store and opens it again, with all that it has acknowledged.
-	// It is nil for a store that does not outlive its process.
+	// Reopen closes the latest Store and opens it again, with all that it has
+	// acknowledged. It is nil for a store that does not outlive its process. Advance
+	// moves the clock of the one that is open.
 	Reopen func(t *testing.T) store.Store
 }
 
@@ -74,6 +75,7 @@ var tests = []struct {
 	{"ContextEndsTheCall", testContext},
 	{"Repair", testRepair},
 	{"Import", testImport},
+	{"Reopened", testReopened},
 	{"ManyWorkers", testWorkers},
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,6 +14,9 @@ const patience = 10 * time.Second
 
 // testWait has a worker sleep until it is woken, for each thing that is to wake it.
 func testWait(b *bench) {
+	if b.Reopen != nil {
+		b.reopen()
+	}
 	waiting, end := context.WithCancel(ctx)
 	defer end()
 	woken := make(chan int, 1000)
@@ -79,25 +83,31 @@ func testWait(b *bench) {
 	}
 }
 
+// calls are all methods of a store that can fail.
+func (b *bench) calls(ctx context.Context, st store.Store) map[string]func() error {
+	return map[string]func() error{
+		"Now":      func() error { _, err := st.Now(ctx, 0); return err },
+		"Get":      func() error { _, err := st.Get(ctx, 0, "k"); return err },
+		"List":     func() error { _, err := st.List(ctx, 0, store.Filter{}, "", 1); return err },
+		"Stats":    func() error { _, err := st.Stats(ctx, 0); return err },
+		"Forecast": func() error { _, err := st.Forecast(ctx, 0, []store.Time{1}); return err },
+		"Check":    func() error { _, err := st.Check(ctx); return err },
+		"Repair":   func() error { _, err := st.Repair(ctx, 0); return err },
+		"Wait":     func() error { return st.Wait(ctx, []int{0}, func(int) {}) },
+		"Do":       func() error { _, err := st.Do(ctx, 0, b.stamp(), b.claimOf(1)); return err },
+		"Change":   func() error { _, err := st.Change(ctx, 0, b.stamp(), store.Command{Op: store.Pause}); return err },
+	}
+}
+
 // Every call ends with its context. What was not begun was not done.
 func testContext(b *bench) {
 	b.prepare()
 	before := b.whole()
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	for name, call := range map[string]func() error{
-		"Now":      func() error { _, err := b.Store.Now(ended, 0); return err },
-		"Get":      func() error { _, err := b.Store.Get(ended, 0, "k"); return err },
-		"List":     func() error { _, err := b.Store.List(ended, 0, store.Filter{}, "", 1); return err },
-		"Stats":    func() error { _, err := b.Store.Stats(ended, 0); return err },
-		"Forecast": func() error { _, err := b.Store.Forecast(ended, 0, []store.Time{1}); return err },
-		"Check":    func() error { _, err := b.Store.Check(ended); return err },
-		"Repair":   func() error { _, err := b.Store.Repair(ended, 0); return err },
-		"Wait":     func() error { return b.Store.Wait(ended, []int{0}, func(int) {}) },
-		"Do":       func() error { _, err := b.Store.Do(ended, 0, b.stamp(), b.claimOf(1)); return err },
-	} {
-		b.isError(call(), context.Canceled)
-		_ = name
+	for name, call := range b.calls(ended, b.Store) {
+		err := call()
+		b.require(errors.Is(err, context.Canceled), "%s: the error is %v", name, err)
 	}
 	for _, c := range b.everyCommand() {
 		_, err := b.Store.Change(ended, 0, b.stamp(), c)

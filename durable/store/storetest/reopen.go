@@ -1,0 +1,143 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// reopen closes the store and opens it again, and sees that the closed one is of no use.
+func (b *bench) reopen() {
+	b.Helper()
+	old, before := b.Store, b.now()
+	b.Store = b.Reopen(b.T)
+	b.require(b.now() >= before, "its time went back by %v", before.Sub(b.now()))
+	if b.Store == old {
+		return // it was not closed
+	}
+	for name, call := range b.calls(ctx, old) {
+		err := call()
+		b.require(errors.Is(err, store.ErrClosed), "%s after Close: the error is %v", name, err)
+	}
+}
+
+// testReopened has all that was acknowledged before a store was closed be there when it
+// is open again, as it was.
+func testReopened(b *bench) {
+	if b.Reopen == nil {
+		b.Skip("it does not outlive its process")
+	}
+	b.reopen()
+	b.reopen() // with nothing in it
+	equal(b, "entries of a new store", len(b.whole()), 0)
+
+	b.prepare() // running, running2; dead, dead2; pending, pending2, pending3
+	s := b.stamp()
+	round := b.claimOf(3)
+	for _, id := range []string{"held", "follows", "stops"} {
+		b.schedule(id, b.after(0))
+	}
+	answer, err := b.Store.Do(ctx, 0, s, round)
+	b.noError(err)
+	equal(b, "claimed", len(answer.Tasks), 3)
+	other := task("follows")
+	other.Record = []byte("another")
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "follows", When: b.after(50), Task: other}}})
+	equal(b, "cancel", b.op(store.Cancel, "stops", store.When{}), store.Stopping)
+	b.schedule("fails", b.after(0))
+	x := b.claimOne("fails")
+	b.require(b.report(x, store.Failed, b.after(70)), "refused")
+	b.schedule("tried", b.after(0))
+	b.require(b.report(b.claimOne("tried"), store.Retry, b.after(60)), "refused")
+	// Each of the commands, by a sender of its own, whose answer was lost.
+	type answered struct {
+		stamp    store.Stamp
+		command  store.Command
+		outcomes []store.Outcome
+	}
+	var sent []answered
+	for _, c := range b.everyCommand() {
+		x := answered{stamp: b.stamp(), command: c}
+		x.outcomes, err = b.Store.Change(ctx, 0, x.stamp, c)
+		b.noError(err)
+		sent = append(sent, x)
+	}
+	late := b.stamp()
+	late.Until = b.now() - 1
+	overdue := store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
+	_, err = b.Store.Change(ctx, 0, late, overdue)
+	b.isError(err, store.ErrLate)
+	b.change(store.Command{Op: store.Pause})
+	b.schedule("while paused", b.after(0))
+	before, numbers := b.whole(), b.stats()
+
+	same := func() {
+		b.Helper()
+		equal(b, "all that there is", b.whole(), before)
+		st := b.stats()
+		st.Late, st.Overdue, st.Unknown = numbers.Late, numbers.Overdue, numbers.Unknown
+		equal(b, "the numbers", st, numbers)
+	}
+	for range 3 {
+		b.reopen()
+		same()
+		b.claimNone() // it is paused
+	}
+	for _, x := range sent {
+		out, err := b.Store.Change(ctx, 0, x.stamp, x.command)
+		b.noError(err)
+		equal(b, "an answer once more", out, x.outcomes)
+		x.stamp.Number--
+		_, err = b.Store.Change(ctx, 0, x.stamp, x.command)
+		b.isError(err, store.ErrStale)
+	}
+	_, err = b.Store.Change(ctx, 0, late, overdue)
+	b.isError(err, store.ErrLate)
+	same()
+
+	// Leases last: their workers do not notice.
+	again, err := b.Store.Do(ctx, 0, s, round)
+	b.noError(err)
+	equal(b, "the tasks once more", again.Tasks, answer.Tasks)
+	held := make(map[string]store.Claimed)
+	for _, x := range answer.Tasks {
+		held[x.ID] = x
+	}
+	equal(b, "extended", b.extend(held["held"]), store.Held)
+	equal(b, "extended", b.extend(held["stops"]), store.HeldStopping)
+	b.require(b.report(held["stops"], store.Retry, b.after(0)), "refused")
+	b.absent("stops")
+	b.reopen()
+	b.require(b.report(held["follows"], store.Done, store.When{}), "refused")
+	e := b.get("follows")
+	b.require(e.State == store.Pending && string(e.Record) == "another", "%+v", e)
+	b.require(!b.report(x, store.Done, store.When{}), "a token that was used was accepted")
+
+	// What comes has a token that no other had.
+	b.change(store.Command{Op: store.Resume})
+	y := b.claimOne("while paused")
+	for id, x := range held {
+		b.require(y.Token > x.Token, "token %d came after %d, of %s", y.Token, x.Token, id)
+	}
+	b.require(b.report(y, store.Done, store.When{}), "refused")
+
+	// Leases end, and who waits when the store is closed does not wait for ever.
+	ended := make(chan error, 1)
+	go func(st store.Store) { ended <- st.Wait(ctx, []int{0}, func(int) {}) }(b.Store)
+	old := b.Store
+	if b.reopen(); b.Store != old {
+		select {
+		case err := <-ended:
+			b.isError(err, store.ErrClosed)
+		case <-time.After(patience):
+			b.Fatal("Wait does not end with the store")
+		}
+	}
+	b.sleep(lease + 1)
+	crashed := false
+	for _, x := range b.claim(100) {
+		crashed = crashed || x.ID == "held" && x.Crashes == 1 && x.Token > y.Token
+	}
+	b.require(crashed, "the lease of a worker that is gone does not end")
+}
