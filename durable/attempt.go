@@ -50,8 +50,9 @@ type attempt struct {
 // handler is a function with its options.
 type handler struct {
 	name string
-	run  Handler
+	run  Handler // with the middleware around it
 	handlerConfig
+	n handlerCounters
 }
 
 func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
@@ -83,6 +84,9 @@ func (a *attempt) config() *handlerConfig {
 	return &a.handler.handlerConfig
 }
 
+// unknown reports whether the Worker does not know how to run the task.
+func (a *attempt) unknown() bool { return a.handler == nil || errors.Is(a.broken, errNewer) }
+
 func (a *attempt) timeout() time.Duration {
 	if a.task.Timeout > 0 {
 		return a.task.Timeout
@@ -97,7 +101,7 @@ func (a *attempt) begin() { a.ctx, a.cancel = context.WithCancelCause(a.loop.w.c
 func (a *attempt) prepare(now store.Time) (early *report) {
 	defer func() { a.d.Due = a.due.Std() }()
 	switch {
-	case errors.Is(a.broken, errNewer) || a.handler == nil:
+	case a.unknown():
 		// Whoever has written it knows it, and will come.
 		return a.left(now)
 	case a.broken != nil:
@@ -151,7 +155,7 @@ func (a *attempt) handle() (r *report) {
 	}
 	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
 	defer cancel()
-	err := a.handler.run(ctx, a.d)
+	err := a.call(ctx)
 	if err == nil {
 		return a.done()
 	}
@@ -162,4 +166,11 @@ func (a *attempt) handle() (r *report) {
 		err = fmt.Errorf("%w (%w)", err, cause) // what "context canceled" means
 	}
 	return a.failed(err)
+}
+
+// call calls the handler.
+func (a *attempt) call(ctx context.Context) error {
+	a.handler.n.running.Add(1)
+	defer a.countRun(a.loop.w.now())
+	return a.handler.run(ctx, a.d)
 }

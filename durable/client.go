@@ -14,9 +14,11 @@ import (
 // or a few commands of the store, ends when the context does, and is O(log n)
 // in the number of tasks unless it says otherwise.
 type Client struct {
-	store store.Store
+	store *timedStore
 	log   *slog.Logger
 	lanes lanes
+	// schedule is what Schedule and ScheduleBatch call, nil if there is no middleware.
+	schedule ScheduleFunc
 }
 
 // New returns a Client for the tasks in a store, which stays the caller's to close. New
@@ -31,11 +33,13 @@ func New(st store.Store, opts ...Option) *Client {
 		notNil("New", i, o)
 		o.apply(&config)
 	}
-	return &Client{store: st, log: config.log, lanes: lanes{client: newName()}}
+	c := &Client{store: &timedStore{Store: st}, log: config.log, lanes: lanes{client: newName()}}
+	c.schedule = c.through(config.around)
+	return c
 }
 
 // Store returns the Client's store.
-func (c *Client) Store() store.Store { return c.store }
+func (c *Client) Store() store.Store { return c.store.Store }
 
 func (c *Client) shardOf(id string) int { return store.ShardOf(id, c.store.Shards()) }
 

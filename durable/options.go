@@ -10,7 +10,10 @@ import (
 // An Option changes how [New] makes a Client.
 type Option interface{ apply(*config) }
 
-type config struct{ log *slog.Logger }
+type config struct {
+	log    *slog.Logger
+	around []func(ScheduleFunc) ScheduleFunc
+}
 
 type option func(*config)
 

@@ -112,6 +112,7 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 	n := &l.w.n
 	for i, x := range r.reports {
 		l.settled(x.a)
+		x.countEnd(a.Accepted[i])
 		switch {
 		case !a.Accepted[i]:
 			n.lost.Add(1)
@@ -123,6 +124,8 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 			n.failed.Add(1)
 			if x.end != store.Retry {
 				n.died.Add(1)
+				l.w.dead.add(RecentDead{When: l.w.now(), Key: x.a.task.Key, Handler: x.a.task.Handler,
+					Attempt: x.a.d.Attempt, Error: x.text})
 				l.w.client.log.Warn("durable: a task has become a dead letter", "handler", x.a.task.Handler,
 					"key", printable(x.a.task.Key), "attempt", x.a.d.Attempt, "error", x.text)
 			}
@@ -158,7 +161,9 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	got := len(answer.Tasks)
 	running := 0
 	for i := range answer.Tasks {
-		if l.start(l.w.newAttempt(l, &answer.Tasks[i]), answer.Now, sent) {
+		a := l.w.newAttempt(l, &answer.Tasks[i])
+		a.countClaim(answer.Now)
+		if l.start(a, answer.Now, sent) {
 			running++
 		}
 	}

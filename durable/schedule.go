@@ -36,6 +36,13 @@ func (x *Item) item() (store.Item, error) {
 // and there is no answer the error is an [UnknownError], and the task may be
 // scheduled, but not after the context's deadline.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
+	if c.schedule != nil {
+		out, err := c.schedule(ctx, []Item{{t, w}}, opts...)
+		if len(out) == 0 {
+			return Unknown, err
+		}
+		return out[0], err
+	}
 	command, err := scheduling("Schedule", opts)
 	if err != nil {
 		return Unknown, err
@@ -54,6 +61,13 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 // the outcome of tasks that were not scheduled, or of which that is not known, is
 // Unknown; the error is an [UnknownError] if there are any of the second kind.
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
+	if c.schedule != nil {
+		return c.schedule(ctx, items, opts...)
+	}
+	return c.scheduleBatch(ctx, items, opts...)
+}
+
+func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
 	command, err := scheduling("ScheduleBatch", opts)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,7 @@ type Worker struct {
 	current *currentRun
 
 	n          counters
+	dead       recentDead
 	complained atomic.Int64 // when an error was logged, in seconds
 }
 
@@ -79,7 +80,7 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 		clock:    clock.System(),
 		handlers: make(map[string]*handler),
 	}
-	if own, ok := c.store.(interface{ Clock() clock.Clock }); ok && own.Clock() != w.clock {
+	if own, ok := c.Store().(interface{ Clock() clock.Clock }); ok && own.Clock() != w.clock {
 		w.clock, w.virtual = own.Clock(), true
 	}
 	for name := range w.config.schedules {
@@ -106,11 +107,12 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	case w.started:
 		panic("durable: Handle after Run")
 	}
-	x := &handler{name: name, run: h, handlerConfig: w.config.handler}
+	x := &handler{name: name, handlerConfig: w.config.handler}
 	for i, o := range opts {
 		notNil("Handle", i, o)
 		o.applyHandler(&x.handlerConfig)
 	}
+	x.run = x.wrap(h)
 	w.handlers[name] = x
 	w.names = append(w.names, name)
 }

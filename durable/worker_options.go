@@ -44,6 +44,7 @@ type handlerConfig struct {
 	backoff  time.Duration
 	cap      time.Duration
 	timeout  time.Duration
+	around   []func(Handler) Handler
 }
 
 type workerOption func(*workerConfig)

@@ -11,6 +11,7 @@ type WorkerStats struct {
 	Died     int64 // runs that became dead letters
 	Released int64 // attempts handed back
 	Lost     int64 // reports that were refused, since the lease was lost before
+	Unknown  int64 // tasks claimed that the Worker does not know how to run, and left to others
 	Errors   int64 // rounds of commands with an error
 	Claims   int64 // claims sent
 	Empty    int64 // claims that got nothing
@@ -19,7 +20,7 @@ type WorkerStats struct {
 
 type counters struct {
 	claimed, done, failed, died, released, lost atomic.Int64
-	errors, claims, empty, wakeups              atomic.Int64
+	errors, claims, empty, wakeups, unknown     atomic.Int64
 }
 
 // Stats returns the Worker's numbers.
@@ -36,6 +37,7 @@ func (w *Worker) Stats() WorkerStats {
 		Died:     w.n.died.Load(),
 		Released: w.n.released.Load(),
 		Lost:     w.n.lost.Load(),
+		Unknown:  w.n.unknown.Load(),
 		Errors:   w.n.errors.Load(),
 		Claims:   w.n.claims.Load(),
 		Empty:    w.n.empty.Load(),

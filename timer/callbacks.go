@@ -104,7 +104,7 @@ func (t *callbackTimes) begin(r *callbackRun) {
 	r.from = t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stats.Waited.record(time.Duration(r.from - r.handed))
+	t.stats.Waited.Record(time.Duration(r.from - r.handed))
 	t.running[r] = struct{}{}
 }
 
@@ -112,7 +112,7 @@ func (t *callbackTimes) end(r *callbackRun) {
 	to := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stats.Ran.record(time.Duration(to - r.from))
+	t.stats.Ran.Record(time.Duration(to - r.from))
 	delete(t.running, r)
 	if time.Duration(to-r.from) >= slowCallback {
 		t.slow.add(t.slowCallback(r, to, false))

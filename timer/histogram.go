@@ -21,7 +21,9 @@ const (
 	histogramBuckets = (64 - histogramSub) << histogramSub
 )
 
-func (h *Histogram) record(d time.Duration) { h.recordMany(d, 1) }
+// Record counts a duration; a negative one counts as zero. It is for histograms of
+// one's own, and must not be called by several goroutines at a time.
+func (h *Histogram) Record(d time.Duration) { h.recordMany(d, 1) }
 
 func (h *Histogram) recordMany(d time.Duration, n uint64) {
 	d = max(d, 0)

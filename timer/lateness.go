@@ -30,7 +30,7 @@ func (l *lateness) rang(overdue int64) {
 	if l.alarm == nil {
 		l.alarm = new(Histogram)
 	}
-	l.alarm.record(time.Duration(overdue))
+	l.alarm.Record(time.Duration(overdue))
 }
 
 func (l *lateness) stats(st *Stats) {
@@ -61,7 +61,7 @@ func (p *poller) recordLateness(expired []wheel.Expired[payload], at moment) {
 	for i := range expired {
 		e := &expired[i]
 		late := max(0, at.now-e.Due)
-		l.fired.record(time.Duration(late))
+		l.fired.Record(time.Duration(late))
 		byAlarm := min(max(0, p.rang-e.Due), p.overdue)
 		l.byAlarm += byAlarm
 		l.byPoller += late - byAlarm
