@@ -2,63 +2,134 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Copy copies all tasks of one store into another, which may be of another kind and have
-// another number of shards: pending ones with what has been tried, and dead letters.
-// What dst has already it keeps, so that Copy may be called again after an error. It
-// returns how many tasks were copied.
-//
-// It is for stores that nothing else uses meanwhile. A task that is running is copied as
-// one that is due at once, or at the time for which it was scheduled again, but then as
-// it was before. O(n).
-func Copy(ctx context.Context, dst, src store.Store) (int, error) {
-	c := &copying{dst: dst, lane: lane{sender: newName()}, batches: make([][]store.Item, dst.Shards())}
-	from := New(src)
-	for e, err := range from.entries(ctx, store.Filter{}) {
-		if err != nil {
-			return c.copied, err
-		}
-		shard := store.ShardOf(e.ID, dst.Shards())
-		c.batches[shard] = append(c.batches[shard], store.Item{ID: e.ID, Entry: &e})
-		if len(c.batches[shard]) == store.MaxBatch {
-			if err := c.send(ctx, shard); err != nil {
-				return c.copied, err
-			}
-		}
-	}
-	for shard := range c.batches {
-		if err := c.send(ctx, shard); err != nil {
-			return c.copied, err
-		}
-	}
-	return c.copied, nil
+// A Copied says what [Copy] or [Import] has done.
+type Copied struct {
+	New  int // tasks that are in the store now, and were not
+	Kept int // tasks whose key the store had already: it keeps its own
 }
 
-// copying is a call of Copy.
-type copying struct {
+// ErrChanged is returned by [Copy] and [Export] if the source was used meanwhile. What was
+// read is where it was to go, but may lack tasks, or have some that are gone.
+var ErrChanged = errors.New("durable: the source was used while it was read: stop its workers and clients, and repeat")
+
+// Copy copies all tasks of one store into another, which may be of another kind and have
+// another number of shards: pending ones with what has been tried, repeating ones, and
+// dead letters. The source stays as it is.
+//
+// It pauses dst, and leaves it paused, so that nothing runs there before everything is
+// there, and nothing runs twice if Copy has to be repeated after an error: what dst has
+// already it keeps. Call [Client.Resume] when the source is out of use.
+//
+// The source must be out of use: stop its workers and clients first. A task that is
+// running all the same is copied as one that is due at once, or as what it was scheduled
+// as meanwhile; one that was cancelled meanwhile is left out. Senders' commands,
+// counters and whether the source is paused are not copied. O(n).
+func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
+	c, err := newImporting(ctx, dst)
+	if err != nil {
+		return Copied{}, err
+	}
+	err = forEach(ctx, src, c.add)
+	if err == nil || errors.Is(err, ErrChanged) {
+		err = errors.Join(c.flush(ctx), err)
+	}
+	return c.done, err
+}
+
+// forEach calls f with the entries that a copy of a store has.
+func forEach(ctx context.Context, src store.Store, f func(context.Context, *store.Entry) error) error {
+	c := New(src)
+	before, err := c.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	var seen [store.Dead + 1]int64
+	for e, err := range c.entries(ctx, store.Filter{}) {
+		if err != nil {
+			return err
+		}
+		seen[e.State]++
+		if e.Stopping && !e.Following {
+			continue // it is gone with its attempt
+		}
+		if err := f(ctx, &e); err != nil {
+			return err
+		}
+	}
+	after, err := c.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, st := range []Stats{before, after} {
+		if st.Pending != seen[store.Pending] || st.Running != seen[store.Running] || st.Dead != seen[store.Dead] || st.Counters != before.Counters {
+			return ErrChanged
+		}
+	}
+	return nil
+}
+
+// importing puts entries into a store, in batches for each shard.
+type importing struct {
 	dst     store.Store
 	lane    lane
-	batches [][]store.Item // of each shard of dst
-	copied  int
+	batches []batch
+	done    Copied
 }
 
-func (c *copying) send(ctx context.Context, shard int) error {
-	items := c.batches[shard]
+type batch struct {
+	items []store.Item
+	bytes int
+}
+
+func newImporting(ctx context.Context, dst store.Store) (*importing, error) {
+	if err := New(dst).Pause(ctx); err != nil {
+		return nil, fmt.Errorf("durable: pausing the destination: %w", err)
+	}
+	return &importing{dst: dst, lane: lane{sender: newName()}, batches: make([]batch, dst.Shards())}, nil
+}
+
+func (c *importing) add(ctx context.Context, e *store.Entry) error {
+	shard := store.ShardOf(e.ID, len(c.batches))
+	b := &c.batches[shard]
+	b.items = append(b.items, store.Item{ID: e.ID, Entry: e})
+	b.bytes += len(e.Record)
+	if len(b.items) < store.MaxBatch && b.bytes < maxBytes {
+		return nil
+	}
+	return c.send(ctx, shard)
+}
+
+// flush sends what has not been sent.
+func (c *importing) flush(ctx context.Context) error {
+	for shard := range c.batches {
+		if err := c.send(ctx, shard); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *importing) send(ctx context.Context, shard int) error {
+	items := c.batches[shard].items
 	if len(items) == 0 {
 		return nil
 	}
-	c.batches[shard] = nil
+	c.batches[shard] = batch{}
 	out, err := c.dst.Change(ctx, shard, c.lane.next(), store.Command{Op: store.Import, Items: items})
 	if err != nil {
 		return fmt.Errorf("durable: copying into shard %d: %w", shard, err)
 	}
 	for _, o := range out {
 		if o == Created {
-			c.copied++
+			c.done.New++
+		} else {
+			c.done.Kept++
 		}
 	}
 	return nil

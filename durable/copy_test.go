@@ -1,67 +1,380 @@
 package durable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
 )
 
-// A queue moves to a store of another number of shards, with all that was tried.
-func TestCopy(t *testing.T) {
-	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
-		w := durable.NewWorker(c)
-		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
-			if d.Key[0] == 'd' {
-				return durable.NoRetry(errors.New("no"))
-			}
-			return durable.RetryAfter(errors.New("later"), time.Hour)
-		})
-		for i := range 1000 {
-			schedule(t, c, durable.Task{Key: fmt.Sprint("pending", i), Body: []byte("body")}, durable.After(10*time.Minute))
-			schedule(t, c, durable.Task{Key: fmt.Sprint("tried", i)}, durable.After(0))
-			schedule(t, c, durable.Task{Key: fmt.Sprint("dead", i), Every: time.Hour * time.Duration(i%2)}, durable.After(0))
+// queue makes a store that has tasks in each state, about 8 n of them, and names that
+// are not UTF-8.
+func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
+	t.Helper()
+	c := durable.New(mem, quiet)
+	w := durable.NewWorker(c)
+	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+		if d.Key[0] == 'd' {
+			return durable.NoRetry(errors.New("no \xff"))
 		}
-		done := make(chan error)
-		go func() { done <- w.Run(ctx) }()
-		synctest.Wait()
-		require.NoError(t, w.Shutdown(ctx))
-		require.NoError(t, <-done)
+		return durable.RetryAfter(errors.New("later"), time.Hour)
+	})
+	for i := range n {
+		schedule(t, c, durable.Task{Key: fmt.Sprint("pending", i), Body: []byte("body")}, durable.After(10*time.Minute))
+		schedule(t, c, durable.Task{Key: fmt.Sprint("pending\xff<", i), Body: []byte{0, 255}}, durable.After(11*time.Minute))
+		schedule(t, c, durable.Task{Key: fmt.Sprint("tried", i)}, durable.After(0))
+		schedule(t, c, durable.Task{Key: fmt.Sprint("dead", i), Every: time.Hour * time.Duration(i%2)}, durable.After(0))
+	}
+	done := make(chan error)
+	go func() { done <- w.Run(ctx) }()
+	synctest.Wait()
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-done)
+	out, err := c.Requeue(ctx, store.DeadID("dead1"), durable.After(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, durable.Moved, out)
 
-		to := memstore.New(memstore.WithShards(16))
-		f := &faulty{Store: to, lose: some(1, 3)}
-		copied := 0
-		for {
-			n, err := durable.Copy(ctx, f, mem)
-			copied += n
-			if err == nil {
+	// A worker that is gone has left these behind.
+	for i := range n {
+		for _, what := range []string{"running", "follows", "cancelled"} {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(what, i)}, durable.After(0))
+		}
+	}
+	for shard := range mem.Shards() {
+		for more := true; more; {
+			a, err := mem.Do(ctx, shard, store.Stamp{Sender: "gone", Number: time.Now().UnixNano()}, store.Round{Lease: time.Minute, MaxCrashes: 3,
+				Claim: store.Claim{Asked: true, Max: 100, Handlers: []string{"h"}}})
+			require.NoError(t, err)
+			more = len(a.Tasks) > 0
+			time.Sleep(time.Microsecond)
+		}
+	}
+	for i := range n {
+		follows := durable.Task{Key: fmt.Sprint("follows", i), Body: []byte("another"), Handler: "h"}
+		_, err := c.Schedule(ctx, follows, durable.After(20*time.Minute))
+		require.NoError(t, err)
+		_, err = c.Cancel(ctx, fmt.Sprint("cancelled", i))
+		require.NoError(t, err)
+	}
+	return c
+}
+
+// entries returns all that a store has.
+func entries(t *testing.T, st store.Store) map[string]store.Entry {
+	t.Helper()
+	all := make(map[string]store.Entry)
+	for shard := range st.Shards() {
+		for cursor := store.Cursor(""); ; {
+			p, err := st.List(ctx, shard, store.Filter{}, cursor, 100)
+			require.NoError(t, err)
+			for _, e := range p.Entries {
+				require.NotContains(t, all, e.ID)
+				all[e.ID] = e
+			}
+			if cursor = p.Next; cursor == "" {
 				break
 			}
-			require.ErrorIs(t, err, errFault)
-			if copied > 0 {
-				f.lose = nil
-			}
 		}
-		list := func(c *durable.Client) map[string]durable.Info {
-			all := make(map[string]durable.Info)
-			for info, err := range c.List(ctx, durable.Filter{}) {
+	}
+	return all
+}
+
+// moved returns entries as they are in another store.
+func moved(all map[string]store.Entry, now store.Time) map[string]store.Entry {
+	for id, e := range all {
+		switch {
+		case e.Following:
+			all[id] = store.Entry{Task: *e.NextTask, State: store.Pending, At: e.Next, Due: e.Next}
+		case e.Stopping:
+			delete(all, id)
+		case e.State == store.Running:
+			e.State, e.At, e.Token = store.Pending, now, 0
+			all[id] = e
+		}
+	}
+	return all
+}
+
+func now(t *testing.T, st store.Store) store.Time {
+	t.Helper()
+	now, err := st.Now(ctx, 0)
+	require.NoError(t, err)
+	return now
+}
+
+// through has the two ways from one store to another: at once, and through a file.
+var through = map[string]func(dst, src store.Store) (durable.Copied, error){
+	"Copy": func(dst, src store.Store) (durable.Copied, error) { return durable.Copy(ctx, dst, src) },
+	"File": func(dst, src store.Store) (durable.Copied, error) {
+		var file bytes.Buffer
+		n, err := durable.Export(ctx, &file, src)
+		if err != nil {
+			return durable.Copied{}, err
+		}
+		copied, err := durable.Import(ctx, dst, iotest.HalfReader(&file))
+		if err == nil && copied.New+copied.Kept != n {
+			err = fmt.Errorf("exported %d, imported %+v", n, copied)
+		}
+		return copied, err
+	},
+}
+
+// A queue moves to a store of another number of shards, with all that was tried, over
+// any number of failures on the way.
+func TestCopy(t *testing.T) {
+	for name, move := range through {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				queue(t, mem, 100)
+				before := entries(t, mem)
+				to := memstore.New(memstore.WithShards(16))
+				f := &faulty{Store: to, lose: some(1, 3)}
+				for {
+					_, err := move(f, mem)
+					if err == nil {
+						break
+					}
+					require.ErrorIs(t, err, errFault)
+					if len(entries(t, to)) > 0 {
+						f.lose = nil
+					}
+				}
+				require.Equal(t, before, entries(t, mem), "the source has changed")
+				want := moved(entries(t, mem), now(t, to))
+				require.Greater(t, len(want), 100*6)
+				require.Equal(t, want, entries(t, to))
+				n, err := move(to, mem)
 				require.NoError(t, err)
-				all[info.Task.Key+" "+info.State.String()] = info
-			}
-			return all
-		}
-		want := list(c)
-		require.Len(t, want, 3500)
-		require.Equal(t, want, list(durable.New(to, quiet)))
-		n, err := durable.Copy(ctx, to, mem)
+				require.Equal(t, durable.Copied{Kept: len(want)}, n, "it is all there")
+				require.Equal(t, want, entries(t, to))
+			})
+		})
+	}
+}
+
+// Workers are at the new store while a copy fails and is repeated: nothing runs before
+// all is there, and then each task once.
+func TestCopy_NothingRunsTwice(t *testing.T) {
+	for name, move := range through {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				for i := range 1000 {
+					schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(0))
+				}
+				require.NoError(t, c.Pause(ctx))
+				to := memstore.New(memstore.WithShards(1))
+				f := &faulty{Store: to}
+				ran := make(deliveries, 3000)
+				w := durable.NewWorker(durable.New(to, quiet))
+				w.Handle("h", ran.handle)
+				start(t, w)
+				for after := 2; ; after++ {
+					n := 0
+					f.refuse = func() bool { n++; return n > after }
+					_, err := move(f, mem)
+					synctest.Wait()
+					require.Empty(t, ran, "it runs before all is there")
+					if err == nil {
+						break
+					}
+					require.ErrorIs(t, err, errFault)
+				}
+				require.NoError(t, durable.New(to, quiet).Resume(ctx))
+				synctest.Wait()
+				require.Len(t, ran, 1000)
+				require.Empty(t, entries(t, to))
+			})
+		})
+	}
+}
+
+// A source that is used meanwhile is noticed.
+func TestCopy_OfASourceInUse(t *testing.T) {
+	for name, move := range through {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				for i := range 1000 {
+					schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(time.Hour))
+				}
+				src := &used{Store: mem, use: func() { schedule(t, c, durable.Task{Key: "new"}, durable.After(0)) }}
+				to := memstore.New()
+				_, err := move(to, src)
+				require.ErrorIs(t, err, durable.ErrChanged)
+				if name == "Copy" {
+					require.GreaterOrEqual(t, len(entries(t, to)), 1000)
+				}
+				_, err = move(to, mem)
+				require.NoError(t, err)
+				require.Len(t, entries(t, to), 1001)
+			})
+		})
+	}
+}
+
+// used is a store that somebody uses while it is listed.
+type used struct {
+	store.Store
+	use func()
+}
+
+func (u *used) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
+	if shard == 2 && u.use != nil {
+		u.use()
+		u.use = nil
+	}
+	return u.Store.List(ctx, shard, f, c, limit)
+}
+
+// export returns the file of a small queue, and what is in it.
+func export(t *testing.T) (file []byte, want map[string]store.Entry) {
+	t.Helper()
+	var b bytes.Buffer
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		queue(t, mem, 2)
+		_, err := durable.Export(ctx, &b, mem)
 		require.NoError(t, err)
-		require.Zero(t, n, "it is all there")
+		want = moved(entries(t, mem), 0)
 	})
+	return b.Bytes(), want
+}
+
+// No damage gets through: whatever is cut off or changed, Import says so, and what it has
+// imported is right.
+func TestImport_DamagedFile(t *testing.T) {
+	file, want := export(t)
+	step := 1
+	if testing.Short() {
+		step = 11
+	}
+	try := func(what string, b []byte) {
+		to := memstore.New()
+		_, err := durable.Import(ctx, to, bytes.NewReader(b))
+		if err == nil {
+			// An upper-case letter in a field's name does no harm.
+			require.True(t, strings.EqualFold(string(b), string(file)), "%s: nobody has noticed", what)
+		} else if !errors.Is(err, durable.ErrDamaged) {
+			require.ErrorContains(t, err, "version", what)
+		}
+		got := entries(t, to)
+		for id, e := range got {
+			e.At = want[id].At // what was running is due at once
+			require.Equal(t, want[id], e, what)
+		}
+		require.True(t, err != nil || len(got) == len(want), what)
+	}
+	for i := 0; i < len(file); i += step {
+		try(fmt.Sprintf("cut at %d", i), file[:i])
+	}
+	for i := 0; i < len(file); i += step {
+		b := bytes.Clone(file)
+		b[i] ^= 1 << (i % 8)
+		try(fmt.Sprintf("bit %d of byte %d", i%8, i), b)
+	}
+	lines := bytes.SplitAfter(file, []byte("\n"))
+	for i := range len(lines) - 1 {
+		without := append(append([][]byte{}, lines[:i]...), lines[i+1:]...)
+		try(fmt.Sprintf("without line %d", i+1), bytes.Join(without, nil))
+	}
+	try("something behind it", append(bytes.Clone(file), '\n'))
+	try("twice", append(bytes.Clone(file), file...))
+	try("a long line", append(bytes.Clone(lines[0]), bytes.Repeat([]byte("x"), 3<<20)...))
+}
+
+// A file with damage far behind is imported up to there, and then as a whole.
+func TestImport_GoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		body := bytes.Repeat([]byte("x"), 10_000)
+		for i := range 500 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i), Body: body}, durable.After(time.Hour))
+		}
+		var b bytes.Buffer
+		n, err := durable.Export(ctx, &b, mem)
+		require.NoError(t, err)
+		require.Equal(t, 500, n)
+		bad := bytes.Clone(b.Bytes())
+		bad[len(bad)*2/3] ^= 1
+		to := memstore.New(memstore.WithShards(1))
+		some, err := durable.Import(ctx, to, bytes.NewReader(bad))
+		require.ErrorIs(t, err, durable.ErrDamaged)
+		require.Greater(t, some.New, 100)
+		require.Less(t, some.New, 400)
+		require.Len(t, entries(t, to), some.New)
+		rest, err := durable.Import(ctx, to, &b)
+		require.NoError(t, err)
+		require.Equal(t, durable.Copied{New: 500 - some.New, Kept: some.New}, rest)
+		require.Equal(t, entries(t, mem), entries(t, to))
+	})
+}
+
+func TestImport_Refuses(t *testing.T) {
+	for _, x := range []struct{ file, want string }{
+		{"", "line 1: the file ends too early"},
+		{"hello\n", "line 1: this is no file of tasks"},
+		{"{}\n", `line 1: this is no file of tasks: its format is ""`},
+		{`{"format":"tickless tasks","version":2,"new":1}` + "\n", "the file has version 2 of its format, and this program knows version 1"},
+	} {
+		to := memstore.New()
+		_, err := durable.Import(ctx, to, strings.NewReader(x.file))
+		require.ErrorContains(t, err, x.want)
+		st, err := to.Stats(ctx, 0)
+		require.NoError(t, err)
+		require.False(t, st.Paused, "it was paused for nothing")
+	}
+	_, err := durable.Import(ctx, memstore.New(), iotest.ErrReader(errFault))
+	require.ErrorIs(t, err, errFault)
+	require.NotErrorIs(t, err, durable.ErrDamaged)
+}
+
+func TestExport_WriterThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		for i := range 1000 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i), Body: make([]byte, 1000)}, durable.After(time.Hour))
+		}
+		for _, room := range []int{0, 100_000} {
+			r, w := io.Pipe()
+			go func() {
+				_, _ = io.CopyN(io.Discard, r, int64(room))
+				r.CloseWithError(errFault)
+			}()
+			_, err := durable.Export(ctx, w, mem)
+			require.ErrorIs(t, err, errFault)
+		}
+	})
+}
+
+// The format is a promise: this file was written by the first version.
+func TestImport_FirstVersion(t *testing.T) {
+	file := `{"format":"tickless tasks","version":1,"time":"2026-01-02T03:04:05.000006Z"}
+{"id":"order-17","handler":"remind","record":"AWdlbmVyYXRpAGJvZHk=","state":"pending","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05Z","attempts":2,"crashes":1,"failures":[{"attempt":1,"time":"2026-01-02T03:04:05.5Z","text":"<busy>"}]}
+{"id":{"base64":"/w=="},"handler":"h","schedule":"daily","state":"running","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05Z","attempts":1,"following":true,"next":"2026-01-02T05:04:05Z","next_task":{"id":{"base64":"/w=="},"handler":"other"}}
+{"tasks":2,"crc32c":"%s"}
+{"id":"k\u0000","handler":"h","state":"dead","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05Z","runs":3}
+{"tasks":3,"crc32c":"%s","end":true}
+`
+	at := func(hour int) store.Time { return store.TimeOf(time.Date(2026, 1, 2, hour, 4, 5, 0, time.UTC)) }
+	file = fmt.Sprintf(file, "b66ee99e", "fedb3c3a")
+	to := memstore.New()
+	_, err := durable.Import(ctx, to, strings.NewReader(file))
+	require.NoError(t, err)
+	require.Equal(t, map[string]store.Entry{
+		"order-17": {Task: store.Task{ID: "order-17", Handler: "remind", Record: []byte("\x01generati\x00body")}, State: store.Pending,
+			At: at(4), Due: at(3), Attempts: 2, Crashes: 1, Failures: []store.Failure{{Attempt: 1, Time: at(3) + 500_000, Text: "<busy>"}}},
+		"\xff":  {Task: store.Task{ID: "\xff", Handler: "other"}, State: store.Pending, At: at(5), Due: at(5)},
+		"k\x00": {Task: store.Task{ID: "k\x00", Handler: "h"}, State: store.Dead, At: at(4), Due: at(3), Runs: 3},
+	}, entries(t, to))
 }

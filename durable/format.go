@@ -1,0 +1,197 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// The file that Export writes is lines of JSON: a head, a line for each task, and sums, the
+// last of which is the end. A sum is of all bytes in front of its line, so that a
+// reader knows at each of them that nothing is damaged so far.
+
+const (
+	fileFormat  = "tickless tasks"
+	fileVersion = 1
+)
+
+type fileHead struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Time    moment `json:"time"` // when it was begun, for people
+}
+
+type fileSum struct {
+	Tasks *int   `json:"tasks"` // so far
+	CRC   string `json:"crc32c"`
+	End   bool   `json:"end,omitempty"`
+}
+
+type fileTask struct {
+	ID       bytesOf `json:"id"`
+	Handler  bytesOf `json:"handler"`
+	Schedule bytesOf `json:"schedule,omitempty"`
+	Record   []byte  `json:"record,omitempty"`
+}
+
+// A fileLine is the line of a task, or a sum.
+type fileLine struct {
+	fileTask
+	State     string        `json:"state"`
+	At        moment        `json:"at"`
+	Due       moment        `json:"due"`
+	Attempts  int           `json:"attempts,omitempty"`
+	Crashes   int           `json:"crashes,omitempty"`
+	Runs      int           `json:"runs,omitempty"`
+	Following bool          `json:"following,omitempty"`
+	Next      moment        `json:"next,omitzero"`
+	NextTask  *fileTask     `json:"next_task,omitempty"`
+	Failures  []fileFailure `json:"failures,omitempty"`
+}
+
+type fileFailure struct {
+	Attempt int     `json:"attempt"`
+	Time    moment  `json:"time"`
+	Text    bytesOf `json:"text"`
+}
+
+// A moment is a time, written as RFC 3339 has it, with microseconds.
+type moment store.Time
+
+func (m moment) MarshalText() ([]byte, error) {
+	return store.Time(m).Std().UTC().AppendFormat(nil, time.RFC3339Nano), nil
+}
+
+func (m *moment) UnmarshalText(b []byte) error {
+	t, err := time.Parse(time.RFC3339Nano, string(b))
+	if err != nil {
+		return err
+	}
+	*m = moment(t.UnixMicro())
+	if t.Nanosecond()%1000 != 0 {
+		return fmt.Errorf("the time %s is not one of microseconds", b)
+	}
+	return nil
+}
+
+// A bytesOf is a string that need not be UTF-8: one that is not is an object with its
+// base64.
+type bytesOf string
+
+type notUTF8 struct {
+	Base64 []byte `json:"base64"`
+}
+
+func (s bytesOf) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(s)) {
+		return json.Marshal(string(s))
+	}
+	return json.Marshal(notUTF8{[]byte(s)})
+}
+
+func (s *bytesOf) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var x notUTF8
+		err := strictly(b, &x)
+		*s = bytesOf(x.Base64)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(s))
+}
+
+func taskOf(t *store.Task) fileTask {
+	return fileTask{bytesOf(t.ID), bytesOf(t.Handler), bytesOf(t.Schedule), t.Record}
+}
+
+func (t *fileTask) stored() store.Task {
+	return store.Task{ID: string(t.ID), Handler: string(t.Handler), Schedule: string(t.Schedule), Record: t.Record}
+}
+
+func lineOf(e *store.Entry) fileLine {
+	x := fileLine{fileTask: taskOf(&e.Task), State: e.State.String(), At: moment(e.At), Due: moment(e.Due),
+		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs}
+	if e.Following {
+		x.Following, x.Next = true, moment(e.Next)
+	}
+	if e.NextTask != nil {
+		next := taskOf(e.NextTask)
+		x.NextTask = &next
+	}
+	for _, f := range e.Failures {
+		x.Failures = append(x.Failures, fileFailure{f.Attempt, moment(f.Time), bytesOf(f.Text)})
+	}
+	return x
+}
+
+func (x *fileLine) entry() (*store.Entry, error) {
+	e := &store.Entry{Task: x.stored(), At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
+		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Next: store.Time(x.Next)}
+	for e.State = store.Pending; e.State.String() != x.State; e.State++ {
+		if e.State == store.Dead {
+			return nil, fmt.Errorf("there is no state %q", x.State)
+		}
+	}
+	if x.NextTask != nil {
+		next := x.NextTask.stored()
+		e.NextTask = &next
+	}
+	for _, f := range x.Failures {
+		e.Failures = append(e.Failures, store.Failure{Attempt: f.Attempt, Time: store.Time(f.Time), Text: string(f.Text)})
+	}
+	check := store.Command{Op: store.Import, Items: []store.Item{{ID: e.ID, Entry: e}}}
+	return e, check.Check(&store.Stamp{Sender: "import", Number: 1})
+}
+
+func marshalLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	x := json.NewEncoder(&b)
+	x.SetEscapeHTML(false)
+	err := x.Encode(v) // with a newline
+	return b.Bytes(), err
+}
+
+// strictly decodes all of b.
+func strictly(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the object")
+	}
+	return nil
+}
+
+func unmarshalHead(b []byte) (h fileHead, err error) {
+	// A later version may have other fields.
+	if err := json.Unmarshal(b, &h); err != nil {
+		return h, err
+	}
+	if h.Format != fileFormat {
+		return h, fmt.Errorf("its format is %q", h.Format)
+	}
+	return h, nil
+}
+
+// unmarshalLine returns a task or a sum.
+func unmarshalLine(b []byte) (*store.Entry, *fileSum, error) {
+	var x struct {
+		fileLine
+		fileSum
+	}
+	if err := strictly(b, &x); err != nil {
+		return nil, nil, err
+	}
+	if x.Tasks == nil {
+		e, err := x.entry()
+		return e, nil, err
+	}
+	return nil, &x.fileSum, nil
+}

@@ -1,0 +1,130 @@
+package durable
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// ErrDamaged is returned by [Import] for a file that is not as [Export] has written it.
+var ErrDamaged = errors.New("durable: the file is damaged")
+
+// Import puts the tasks of a file that [Export] has written into a store, which may be of
+// another kind than theirs was, and have another number of shards. What dst has already
+// it keeps. Import pauses dst, and leaves it paused: see [Copy].
+//
+// It reads r to its end. If the file is damaged, or cut short, the error is an
+// [ErrDamaged] that names the line: what stands before the damage is imported, and
+// nothing that is damaged. After any error Import can be repeated with the whole file
+// for as long as dst stays paused. O(n).
+func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
+	in := &lines{r: bufio.NewReaderSize(r, maxLine)}
+	if err := in.head(); err != nil { // before anything is changed
+		return Copied{}, err
+	}
+	c, err := newImporting(ctx, dst)
+	if err != nil {
+		return Copied{}, err
+	}
+	for end := false; !end; {
+		var block []*store.Entry
+		if block, end, err = in.block(); err != nil {
+			break
+		}
+		for _, e := range block {
+			if err := c.add(ctx, e); err != nil {
+				return c.done, err
+			}
+		}
+	}
+	return c.done, errors.Join(c.flush(ctx), err)
+}
+
+// maxLine is more than the longest line: two records of MaxRecord bytes, as base64, and
+// names and texts whose every byte is escaped.
+const maxLine = 1 << 20
+
+// lines reads the lines of a file.
+type lines struct {
+	r     *bufio.Reader
+	n     int    // lines read
+	crc   uint32 // of what was read before the latest line
+	next  uint32 // with that one
+	tasks int
+}
+
+func (in *lines) damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.n, fmt.Errorf(format, args...))
+}
+
+// line returns the next line, which stays as it is until the one after it is read.
+func (in *lines) line() ([]byte, error) {
+	b, err := in.r.ReadSlice('\n')
+	in.n++
+	in.crc = in.next
+	in.next = crc32.Update(in.next, castagnoli, b)
+	switch {
+	case err == bufio.ErrBufferFull:
+		return nil, in.damaged("it is longer than %d bytes", maxLine)
+	case err == io.EOF:
+		return nil, in.damaged("the file ends too early: %w", io.ErrUnexpectedEOF)
+	case err != nil:
+		return nil, fmt.Errorf("durable: reading tasks: %w", err)
+	}
+	return b, nil
+}
+
+func (in *lines) head() error {
+	b, err := in.line()
+	if err != nil {
+		return err
+	}
+	h, err := unmarshalHead(b)
+	if err != nil {
+		return in.damaged("this is no file of tasks: %w", err)
+	}
+	if h.Version != fileVersion {
+		return fmt.Errorf("durable: the file has version %d of its format, and this program knows version %d", h.Version, fileVersion)
+	}
+	return nil
+}
+
+// block returns the entries up to the next sum, which is right, and whether that is the
+// end.
+func (in *lines) block() (block []*store.Entry, end bool, err error) {
+	for size := 0; ; {
+		b, err := in.line()
+		if err != nil {
+			return nil, false, err
+		}
+		if size += len(b); size > blockBytes+2*maxLine {
+			return nil, false, in.damaged("there is no sum within %d bytes", size)
+		}
+		e, sum, err := unmarshalLine(b)
+		if err != nil {
+			return nil, false, in.damaged("%w", err)
+		}
+		if sum == nil {
+			block = append(block, e)
+			continue
+		}
+		in.tasks += len(block)
+		if got := fmt.Sprintf("%08x", in.crc); got != sum.CRC || in.tasks != *sum.Tasks {
+			return nil, false, in.damaged("the sum of %d tasks is %s, and should be %s of %d", in.tasks, got, sum.CRC, *sum.Tasks)
+		}
+		if !sum.End {
+			return block, false, nil
+		}
+		if _, err := in.r.ReadByte(); err == nil {
+			return nil, false, in.damaged("something follows the end")
+		} else if err != io.EOF {
+			return nil, false, fmt.Errorf("durable: reading tasks: %w", err)
+		}
+		return block, true, nil
+	}
+}
