@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -78,7 +79,7 @@ func testModel(b *bench) {
 		senders: make(map[string][]sent),
 		counts:  make(map[string]int),
 	}
-	steps := environ(b, "TICKLESS_MODEL", modelSteps)
+	steps := environ(b, "TICKLESS_MODEL", uint64(cmp.Or(b.Steps, modelSteps)))
 	for range steps {
 		b.Advance(time.Duration(m.rng.IntN(200)) * time.Microsecond)
 		m.now = b.now()

@@ -21,6 +21,9 @@ type Subject struct {
 	// acknowledged. It is nil for a store that does not outlive its process. Advance
 	// moves the clock of the one that is open.
 	Reopen func(t *testing.T) store.Store
+	// Steps is how many steps the model goes, of which each compares all that there is;
+	// 10,000 if it is zero. TICKLESS_MODEL goes before it.
+	Steps int
 }
 
 // Run tests the stores that open returns, one for each test.

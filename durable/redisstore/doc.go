@@ -1,0 +1,48 @@
+// Package redisstore is a store for package durable that keeps its tasks in Redis or
+// Valkey: on one server, on those that Sentinels watch over, or on a Cluster.
+//
+// # Usage
+//
+//	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+//	client := durable.New(redisstore.New(rdb))
+//
+// # How it works
+//
+// Tasks are spread over shards, by the hash of their keys. Each shard has keys of its own
+// in Redis, all with one hash tag, so that they are on one node of a Cluster. All that
+// changes a shard is a script: scripts/begin.lua says what is stored, and draws how a
+// task moves.
+//
+// Nobody polls. For each shard one worker has its timer set for the first task that is
+// due, and a blocking command wakes a worker if an earlier one is scheduled. In case a
+// wake-up was lost, with a connection or with the worker that took it, every worker looks
+// by itself every few seconds: see [WithRecheck].
+//
+// # Guarantees
+//
+// Those of package store, as long as the server keeps what it has acknowledged:
+//
+//   - The clock is that of the server that has the shard.
+//   - Tokens grow over restarts and failovers, also if the new server knows less.
+//   - Scripts leave nothing that Repair cannot tell and put right, wherever a crash of
+//     the server has torn what it wrote to its AOF.
+//
+// A server that loses what it has acknowledged loses tasks: without AOF at a crash, and
+// in a failover, which is asynchronous. [Store.Check], [WithReplicas] and
+// [WithLossHandler] are for that.
+//
+// # Concurrency
+//
+// A Store may be used from any goroutine. Commands that come at the same time are sent
+// together.
+//
+// # Complexity
+//
+// Scheduling, cancelling and finishing are O(log n) in a shard's tasks, and one round
+// trip. A server does nothing else while a script runs: 250 tasks take 1 to 3 ms.
+//
+// # When not to use it
+//
+// Where one process is enough, a store in a file needs no server. Package timer is
+// cheaper by far where tasks need not outlive the process.
+package redisstore

@@ -1,0 +1,67 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+var (
+	// ErrEviction is returned by [Store.Check], and told to a handler of
+	// [WithLossHandler], if a server may throw away tasks when its memory is full. It
+	// wraps [store.ErrUnsafe].
+	ErrEviction = fmt.Errorf("redisstore: the server evicts keys; set maxmemory-policy to noeviction: %w", store.ErrUnsafe)
+	// ErrLost is what a handler of [WithLossHandler] is told if a server has lost
+	// tasks: it was emptied, or started again without its data, or has thrown keys
+	// away.
+	ErrLost = errors.New("redisstore: the server has lost tasks")
+	// ErrNotReplicated is returned with [WithReplicas] if too few replicas have
+	// confirmed a command in time. It is carried out all the same.
+	ErrNotReplicated = errors.New("redisstore: too few replicas have confirmed")
+)
+
+// errDisturbed is of an answer that cannot be trusted.
+var errDisturbed = errors.New("the connection failed")
+
+// unsentError is of a command that was not sent.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+// explain makes the errors of scripts those of package store. What a script itself
+// answers is certain: it looks first whether the command was carried out before. What
+// else a server replies is about this copy of it.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var unsent *unsentError
+	if errors.As(err, &unsent) {
+		return fmt.Errorf("redisstore: %w: %w", store.ErrNotDone, unsent.err)
+	}
+	text := err.Error()
+	switch {
+	case text == "TICKLESS late":
+		return store.ErrLate
+	case text == "TICKLESS stale":
+		return store.ErrStale
+	case strings.HasPrefix(text, "OOM "):
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	}
+	if _, has, ok := strings.Cut(text, "TICKLESS schema "); ok {
+		has, _, _ = strings.Cut(has, "@")
+		return fmt.Errorf("%w: version and shards are %s: %w", store.ErrSchema, has, store.ErrNotDone)
+	}
+	for _, prefix := range []string{"NOPERM ", "NOAUTH ", "WRONGPASS "} {
+		if strings.HasPrefix(text, prefix) {
+			return fmt.Errorf("redisstore: %w: %w", store.ErrNotDone, err)
+		}
+	}
+	return fmt.Errorf("redisstore: %w", err)
+}
+
+// unexpected is of an answer that no script gives.
+func unexpected(v any) error { return fmt.Errorf("redisstore: unexpected answer of a script: %v", v) }

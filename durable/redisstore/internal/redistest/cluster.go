@@ -1,0 +1,165 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slots is the number of slots of a Redis Cluster.
+const slots = 16384
+
+// A Cluster is a Redis Cluster.
+type Cluster struct {
+	// Servers are the masters first, as they were at the start, and then the
+	// replicas, the first master's before the second's.
+	Servers []*Server
+	Masters int
+}
+
+// StartCluster starts a cluster with so many masters, which share the slots in
+// equal parts, and replicas for each. A master counts as failed two seconds
+// after it fell silent. Args are for every server.
+func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
+	tb.Helper()
+	c := &Cluster{Masters: masters}
+	for range masters * (1 + replicas) {
+		c.Servers = append(c.Servers, Start(tb, append([]string{
+			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
+			"--repl-diskless-sync-delay", "0",
+		}, args...)...))
+	}
+	if err := c.form(replicas); err != nil {
+		tb.Fatalf("redistest: forming the cluster: %v\n%s", err, c.Servers[0].Output())
+	}
+	return c
+}
+
+func (c *Cluster) form(replicas int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var clients []*redis.Client
+	for _, s := range c.Servers {
+		cl := s.Client()
+		defer cl.Close()
+		clients = append(clients, cl)
+	}
+	for i, cl := range clients {
+		// Distinct epochs, or the servers take a while to agree on theirs.
+		if err := cl.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
+			return err
+		}
+	}
+	for i, cl := range clients[:c.Masters] {
+		first, last := i*slots/c.Masters, (i+1)*slots/c.Masters-1
+		if err := cl.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.Servers[1:] {
+		if err := clients[0].Do(ctx, "cluster", "meet", "127.0.0.1", s.Port).Err(); err != nil {
+			return err
+		}
+	}
+	if err := poll(ctx, func() bool {
+		for _, cl := range clients {
+			if n := strings.Count(cl.ClusterNodes(ctx).Val(), "\n"); n != len(clients) {
+				return false
+			}
+		}
+		return true
+	}); err != nil {
+		return fmt.Errorf("the servers do not meet: %w", err)
+	}
+	for i := range c.Masters {
+		id := clients[i].ClusterMyID(ctx).Val()
+		for j := range replicas {
+			replica := clients[c.Masters+i*replicas+j]
+			if err := poll(ctx, func() bool { return replica.ClusterReplicate(ctx, id).Err() == nil }); err != nil {
+				return fmt.Errorf("replicas: %w", err)
+			}
+		}
+	}
+	return c.WaitHealthy(ctx)
+}
+
+// WaitHealthy waits until every server that runs finds the cluster well, and
+// every replica that runs is connected to its master.
+func (c *Cluster) WaitHealthy(ctx context.Context) error {
+	return poll(ctx, func() bool {
+		for _, s := range c.Servers {
+			if s.Alive() && !healthy(ctx, s) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func healthy(ctx context.Context, s *Server) bool {
+	cl := s.Client()
+	defer cl.Close()
+	if !strings.Contains(cl.ClusterInfo(ctx).Val(), "cluster_state:ok") {
+		return false
+	}
+	info := cl.Info(ctx, "replication").Val()
+	return strings.Contains(info, "role:master") || strings.Contains(info, "master_link_status:up")
+}
+
+// Client returns a client of the cluster, which its caller closes. It reloads the
+// cluster's state every second, as redistimer.TuneCluster has it. Opts change its
+// options.
+func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
+	o := &redis.ClusterOptions{ClusterStateReloadInterval: time.Second}
+	for _, s := range c.Servers {
+		o.Addrs = append(o.Addrs, s.Addr)
+	}
+	for _, f := range opts {
+		f(o)
+	}
+	return redis.NewClusterClient(o)
+}
+
+// MasterOf returns the server that is the master of a slot, or nil if there is
+// none that runs: a failover is to come, or under way.
+func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
+	for _, s := range c.Servers {
+		if !s.Alive() {
+			continue
+		}
+		cl := s.Client()
+		//lint:ignore SA1019 what is to replace it needs Redis 7
+		ranges, err := cl.ClusterSlots(ctx).Result()
+		cl.Close()
+		if err != nil {
+			continue
+		}
+		for _, r := range ranges {
+			if slot < r.Start || slot > r.End || len(r.Nodes) == 0 {
+				continue
+			}
+			for _, m := range c.Servers {
+				if m.Alive() && m.Addr == r.Nodes[0].Addr {
+					return m
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// poll waits until ok returns true.
+func poll(ctx context.Context, ok func() bool) error {
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}

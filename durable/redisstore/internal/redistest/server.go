@@ -1,0 +1,250 @@
+package redistest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Server is a redis-server process. Its methods fail the test if they do not
+// work, and are for one goroutine at a time.
+type Server struct {
+	Addr string // 127.0.0.1 and its port
+	Port int
+	Dir  string // where it keeps its files, over restarts too
+
+	tb   testing.TB
+	args []string
+	env  []string // beside this process's
+	cmd  *exec.Cmd
+	done chan struct{} // closed when cmd has ended
+	out  *output
+}
+
+// AOF are the arguments for a server that keeps what it has acknowledged over a
+// kill -9 of its process. (With appendfsync everysec it may lose the last two seconds
+// if the disk is busy.)
+func AOF() []string { return []string{"--appendonly", "yes", "--appendfsync", "always"} }
+
+// Start starts a server, which ends with the test. It keeps nothing on disk
+// unless args say so, as those of AOF do; they are arguments of redis-server.
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	return StartIn(tb, nil, args...)
+}
+
+// StartIn starts a server with more in its environment than this process has.
+func StartIn(tb testing.TB, env []string, args ...string) *Server {
+	tb.Helper()
+	program(tb)
+	// Somebody else may take the port before the server does.
+	for try := 0; ; try++ {
+		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args, env: env}
+		s.Addr = "127.0.0.1:" + strconv.Itoa(s.Port)
+		tb.Cleanup(s.stop)
+		err := s.start()
+		if err == nil {
+			return s
+		}
+		if try == 3 {
+			tb.Fatalf("redistest: %v\n%s", err, s.Output())
+		}
+	}
+}
+
+// program returns the path of redis-server.
+func program(tb testing.TB) string {
+	tb.Helper()
+	name := "redis-server"
+	if env := os.Getenv("REDIS_SERVER"); env != "" {
+		name = env
+	}
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	const hint = "this test needs the program redis-server (6.2 or later): scripts/need-redis in the " +
+		"repository's root says how to install it; or set REDIS_SERVER to its path"
+	if testing.Short() {
+		tb.Skip(hint)
+	}
+	tb.Fatalf("redistest: %s (%v)", hint, err)
+	return ""
+}
+
+// tempDir is a directory that is removed when the test has ended, after the
+// servers: t.TempDir fails the test if a server that was killed writes a last
+// file while it is removed.
+func tempDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "redistest-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// FreePort returns a port that nobody listens on at the moment. It is small
+// enough for a cluster's server, whose bus is 10000 above.
+func FreePort(tb testing.TB) int {
+	tb.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		if port += -10000; port < 1024 {
+			continue
+		}
+		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	tb.Fatal("redistest: no free port")
+	return 0
+}
+
+func (s *Server) start() error {
+	s.out = &output{}
+	args := append([]string{
+		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir,
+		"--save", "", "--daemonize", "no", "--loglevel", "notice",
+	}, s.args...)
+	s.cmd = exec.Command(program(s.tb), args...)
+	s.cmd.Env = append(os.Environ(), s.env...)
+	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
+	ownGroup(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	s.done = done
+	go func(cmd *exec.Cmd) {
+		_ = cmd.Wait()
+		close(done)
+	}(s.cmd)
+	return s.ready()
+}
+
+// ready waits until the server answers, has read its files, and is this one.
+func (s *Server) ready() error {
+	c := s.Client()
+	defer c.Close()
+	end := time.Now().Add(30 * time.Second)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		info, err := c.InfoMap(ctx, "server").Result()
+		cancel()
+		if err == nil {
+			if pid := info["Server"]["process_id"]; pid != strconv.Itoa(s.cmd.Process.Pid) {
+				return fmt.Errorf("port %d has another server, with pid %s", s.Port, pid)
+			}
+			return nil
+		}
+		select {
+		case <-s.done:
+			return errors.New("redis-server has ended at once")
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("redis-server does not answer: %w", err)
+		}
+	}
+}
+
+// Client returns a client, which its caller closes. Opts change its options.
+func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
+	o := &redis.Options{Addr: s.Addr}
+	for _, f := range opts {
+		f(o)
+	}
+	return redis.NewClient(o)
+}
+
+// Pid returns the id of the process.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
+// Alive reports whether the process has not ended.
+func (s *Server) Alive() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends the server as kill -9 does, and waits for its end.
+func (s *Server) Kill() {
+	s.tb.Helper()
+	s.Resume()
+	if err := s.cmd.Process.Kill(); err != nil {
+		s.tb.Fatalf("redistest: kill: %v", err)
+	}
+	<-s.done
+}
+
+// Shutdown ends the server in good order, as a restart by an administrator does.
+func (s *Server) Shutdown() {
+	s.tb.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.tb.Fatalf("redistest: terminate: %v", err)
+	}
+	<-s.done
+}
+
+// Restart starts the server again, at its address and with its files, after
+// Kill or Shutdown.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	if s.Alive() {
+		s.tb.Fatal("redistest: Restart of a server that runs")
+	}
+	if err := s.start(); err != nil {
+		s.tb.Fatalf("redistest: restart: %v\n%s", err, s.Output())
+	}
+}
+
+// Output returns what the server has printed since its last start.
+func (s *Server) Output() string { return s.out.String() }
+
+func (s *Server) stop() {
+	if s.cmd == nil || s.cmd.Process == nil || s.done == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// output keeps what a process prints.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}

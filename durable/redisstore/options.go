@@ -1,0 +1,147 @@
+package redisstore
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Defaults of the options.
+const (
+	DefaultName          = "tickless"
+	DefaultShards        = 2
+	DefaultClusterShards = 64
+	DefaultRecheck       = 5 * time.Second
+	DefaultSlack         = 4 * time.Millisecond
+)
+
+// maxShards is as many as the hash tags are chosen for.
+const maxShards = 1024
+
+// An Option changes how [New] makes a Store.
+type Option func(*config)
+
+type config struct {
+	name     string
+	shards   int // 0: by the kind of client
+	log      *slog.Logger
+	onLoss   func(error)
+	recheck  time.Duration
+	slack    time.Duration
+	replicas int
+	wait     time.Duration
+	// exact has Now ask the server each time, for tests whose clock they move.
+	exact bool
+}
+
+// WithName sets the store's name, with which all its keys in Redis begin. Stores of
+// different names have nothing in common. The default is [DefaultName]. It panics if the
+// name is empty, longer than 64 bytes, or contains a brace, a blank or a control
+// character.
+func WithName(name string) Option {
+	bad := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, bad) {
+		panic(fmt.Sprintf("redisstore: WithName: %q is no name of a store", name))
+	}
+	return func(c *config) { c.name = name }
+}
+
+// WithShards sets the number of shards that the tasks are spread over. It is fixed when
+// the store is first used, and whoever comes with another number later gets
+// [store.ErrSchema]. The default is [DefaultShards], and [DefaultClusterShards] for a
+// Cluster. It panics unless n is a power of two from 1 to 1024.
+//
+
+func WithShards(n int) Option {
+	if n <= 0 || n > maxShards || n&(n-1) != 0 {
+		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, it is %d", maxShards, n))
+	}
+	return func(c *config) { c.shards = n }
+}
+
+// WithLogger sets where the Store reports what nobody else is told: that a server has
+// lost tasks, or what was repaired after a restart. The default is [slog.Default]. It
+// panics if l is nil.
+func WithLogger(l *slog.Logger) Option {
+	if l == nil {
+		panic("redisstore: WithLogger with a nil Logger")
+	}
+	return func(c *config) { c.log = l }
+}
+
+// WithLossHandler has the Store call f when it notices that a server has lost tasks,
+// with [ErrLost], or may throw them away, with [ErrEviction]: when it is first used, with
+// the first command after the loss to each shard, and once a minute while it is used.
+// What it calls f for is logged too. F must not block: the call that has noticed waits
+// for it. What was lost cannot be named; who can schedules it again. It panics if f is
+// nil.
+func WithLossHandler(f func(err error)) Option {
+	if f == nil {
+		panic("redisstore: WithLossHandler with a nil function")
+	}
+	return func(c *config) { c.onLoss = f }
+}
+
+// WithRecheck sets the longest time after which a worker claims by itself, in case a
+// wake-up was lost. The default is [DefaultRecheck]. It panics unless d is from 10 ms to
+// an hour.
+func WithRecheck(d time.Duration) Option {
+	if d < 10*time.Millisecond || d > time.Hour {
+		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, it is %v", d))
+	}
+	return func(c *config) { c.recheck = d }
+}
+
+// WithSlack sets for how long rounds of workers may wait for one another, so that one
+// pipeline takes them all: that saves the server and the process about half of the
+// processor's time at a steady load. The first round after a pause does not wait, nor
+// does one that has much to do. Zero turns it off. The default is [DefaultSlack]. On a
+// Cluster it has no effect. It panics unless d is from 0 to 100 ms.
+func WithSlack(d time.Duration) Option {
+	if d < 0 || d > 100*time.Millisecond {
+		panic(fmt.Sprintf("redisstore: WithSlack: the time must be from 0 to 100ms, it is %v", d))
+	}
+	return func(c *config) { c.slack = d }
+}
+
+// WithReplicas has every command of a client wait, for d at most, until so many replicas
+// of the server have confirmed it, with the command WAIT. If fewer do the error is
+// [ErrNotReplicated], and the command is carried out all the same. It needs a
+// *redis.Client or a *redis.ClusterClient. It panics unless both are positive.
+func WithReplicas(n int, d time.Duration) Option {
+	if n <= 0 || d <= 0 {
+		panic("redisstore: WithReplicas: the number of replicas and the time must be positive")
+	}
+	return func(c *config) { c.replicas, c.wait = n, d }
+}
+
+func newConfig(client redis.UniversalClient, opts []Option) config {
+	c := config{name: DefaultName, log: slog.Default(), recheck: DefaultRecheck, slack: DefaultSlack}
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("redisstore: New: option %d is nil", i+1))
+		}
+		o(&c)
+	}
+	if c.shards == 0 {
+		c.shards = DefaultShards
+		if _, ok := client.(*redis.ClusterClient); ok {
+			c.shards = DefaultClusterShards
+		}
+	}
+	return c
+}
+
+// TuneCluster changes options for a client of Redis Cluster so that a failover is
+// noticed within seconds: without it go-redis may take most of a minute. It returns o,
+// and panics if it is nil.
+func TuneCluster(o *redis.ClusterOptions) *redis.ClusterOptions {
+	if o == nil {
+		panic("redisstore: TuneCluster with nil ClusterOptions")
+	}
+	o.ClusterStateReloadInterval = time.Second
+	return o
+}

@@ -1,0 +1,194 @@
+package redisstore
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Do carries out a round, in one script: each of its parts is atomic, and so is all of it.
+func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+	if err := r.Check(&st); err != nil {
+		return store.Answer{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return store.Answer{}, err
+	}
+	sh := s.shards[shard]
+	x := call{script: s.scripts.round, shard: sh, args: roundArgs(&st, &r)}
+	var cmd *redis.Cmd
+	if s.gather != nil && s.config.slack > 0 {
+		cmd = s.gather.run(ctx, sh.busy.Load() || len(r.Reports) >= largeRound, x)
+	} else {
+		cmd = s.run(ctx, x)[0]
+	}
+	v, err := cmd.Result()
+	if err != nil {
+		return store.Answer{}, explain(err)
+	}
+	return s.answer(sh, &r, v)
+}
+
+// largeRound is from how many reports on a round waits for no others.
+const largeRound = 32
+
+var ends = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
+
+// roundArgs are those of scripts/round.lua.
+func roundArgs(st *store.Stamp, r *store.Round) []any {
+	c := &r.Claim
+	max := ""
+	if c.Asked {
+		max = strconv.Itoa(c.Max)
+	}
+	lease := strconv.FormatInt(int64((r.Lease+time.Microsecond-1)/time.Microsecond), 10)
+	args := make([]any, 0, 12+6*len(r.Reports)+2*len(r.Extend)+len(c.Handlers)+len(c.Schedules))
+	args = append(args, senderField(st), strconv.FormatInt(st.Number, 10), untilArg(st.Until), lease, strconv.Itoa(r.MaxCrashes),
+		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), max, bit(c.Full), strconv.Itoa(len(c.Handlers)),
+		names(lease, c))
+	for i := range r.Reports {
+		x := &r.Reports[i]
+		next, text := "", ""
+		if !x.Next.IsZero() {
+			next = whenArg(x.Next)
+		}
+		if x.Text != "" {
+			text = store.Note(nil, store.Failure{Text: x.Text})[0].Text
+		}
+		args = append(args, ends[x.End], x.ID, strconv.FormatInt(x.Token, 10), next, strconv.FormatInt(int64(x.Due), 10), text)
+	}
+	for i := range r.Extend {
+		args = append(args, r.Extend[i].ID, strconv.FormatInt(r.Extend[i].Token, 10))
+	}
+	for _, h := range c.Handlers {
+		args = append(args, h)
+	}
+	for _, x := range c.Schedules {
+		args = append(args, x)
+	}
+	return args
+}
+
+func bit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// names writes down what a worker knows, as scripts/crew.lua reads it.
+func names(lease string, c *store.Claim) string {
+	if !c.Asked {
+		return ""
+	}
+	b := append(strconv.AppendInt(append([]byte(lease), ' '), int64(len(c.Handlers)), 10), ' ')
+	for _, list := range [][]string{c.Handlers, c.Schedules} {
+		for _, s := range list {
+			b = append(append(strconv.AppendInt(b, int64(len(s)), 10), ':'), s...)
+		}
+	}
+	return string(b)
+}
+
+// An answer to a round is what scripts/round.lua says.
+const answerSize = 11
+
+func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
+	f, _ := v.([]any)
+	if len(f) != answerSize {
+		return a, unexpected(v)
+	}
+	var n [answerSize]int64
+	for _, i := range []int{0, 3, 4, 5, 6} {
+		var ok bool
+		if n[i], ok = f[i].(int64); !ok {
+			return a, unexpected(v)
+		}
+	}
+	accepted, _ := f[1].(string)
+	leases, _ := f[2].(string)
+	ids, _ := f[7].([]any)
+	scores, _ := f[8].([]any)
+	records, _ := f[9].([]any)
+	runs, _ := f[10].([]any)
+	if len(accepted) != 1+len(r.Reports) || len(leases) != 1+len(r.Extend) ||
+		len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
+		return a, unexpected(v)
+	}
+	a.Now = store.Time(n[0])
+	sh.read(a.Now)
+	if len(r.Reports) > 0 {
+		a.Accepted = make([]bool, len(r.Reports))
+	}
+	for i := range a.Accepted {
+		a.Accepted[i] = accepted[1+i] == '1'
+	}
+	if len(r.Extend) > 0 {
+		a.Leases = make([]store.Lease, len(r.Extend))
+	}
+	for i := range a.Leases {
+		a.Leases[i] = store.Lease(leases[1+i] - '0')
+	}
+	if len(ids) > 0 {
+		a.Tasks = make([]store.Claimed, 0, len(ids))
+	}
+	for i := range ids {
+		record, ok := records[i].(string)
+		if !ok {
+			continue
+		}
+		id, _ := ids[i].(string)
+		score, _ := scores[i].(string)
+		before, _ := runs[i].(string)
+		a.Tasks = append(a.Tasks, claimed(id, n[6]+int64(i), record, score, before))
+	}
+	if len(a.Tasks) == 0 {
+		a.Tasks = nil
+	}
+	if r.Claim.Asked {
+		sh.busy.Store(len(a.Tasks) > 0 && len(a.Tasks) == r.Claim.Max)
+	}
+	a.Next = s.next(r, &a, n[3] == 1, n[4], n[5])
+	return a, nil
+}
+
+func claimed(id string, token int64, record, score, before string) store.Claimed {
+	x := store.Claimed{Task: parseRecord(id, record), Token: token, Due: parseTime(score)}
+	if r, ok := parseRun(before); ok {
+		x.Due, x.Attempts, x.Crashes = r.due, r.attempts, r.crashes
+	}
+	return x
+}
+
+// backup is how much later than a task is due a worker looks for it that does not watch
+// the shard, and up to as much more, so that they do not all look at once.
+const backup = 250 * time.Millisecond
+
+// next says when a worker should come again. What was measured in the server was measured
+// after the round was sent: whoever counts from there comes rather too early than too
+// late, by less than a round trip. Wait and lease are microseconds, and negative if there
+// is none.
+func (s *Store) next(r *store.Round, a *store.Answer, own bool, wait, lease int64) time.Duration {
+	d := s.config.recheck
+	if len(a.Tasks) > 0 {
+		d = min(d, r.Lease)
+	}
+	soon := func(micros int64) {
+		if micros < 0 {
+			return
+		}
+		at := time.Duration(micros) * time.Microsecond
+		if !own && micros > 0 {
+			at += backup + rand.N(backup)
+		}
+		d = min(d, at)
+	}
+	soon(wait)
+	soon(lease)
+	return d
+}

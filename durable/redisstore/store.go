@@ -1,0 +1,130 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Store keeps tasks in Redis. Make one with [New].
+type Store struct {
+	redis  redis.UniversalClient
+	config config
+	schema string
+	shards []*shard
+	// scripts are those of allScripts but in tests.
+	scripts *scripts
+	// known is whether shard 0 has told that the schema is this one: see run.
+	known atomic.Bool
+	// waiting has an element for each goroutine of await.
+	waiting chan struct{}
+	// watched is when the servers were looked at last, in nanoseconds, and evicted
+	// how many keys each had thrown away by then.
+	watched atomic.Int64
+	evicted sync.Map
+	// combiners are for Change: shard i uses the one that i modulo their number says.
+	combiners []*combiner
+	gather    *gatherer // of Do, if there is one server
+	// doubts has an element if the servers may have changed: see care.go.
+	doubts chan struct{}
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns a Store on one Redis server, on those that Sentinels watch over, or on a
+// Redis Cluster; client stays the caller's to close. New does not connect:
+// [Store.Check] does. It panics if client is nil, as a pointer in the interface too, or a
+// [redis.Ring], which has no scripts that survive a change of its servers, and if an
+// option is nil.
+func New(client redis.UniversalClient, opts ...Option) *Store {
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		panic("redisstore: New with a nil client")
+	}
+	if _, ok := client.(*redis.Ring); ok {
+		panic("redisstore: New: a redis.Ring cannot be used, a redis.ClusterClient can")
+	}
+	s := &Store{
+		redis:   client,
+		config:  newConfig(client, opts),
+		scripts: allScripts,
+		waiting: make(chan struct{}, maxWaiting),
+		doubts:  make(chan struct{}, 1),
+		closed:  make(chan struct{}),
+	}
+	s.schema = fmt.Sprintf("%d/%d", schemaVersion, s.config.shards)
+	_, oneServer := client.(*redis.Client)
+	s.shards = newShards(s.config.name, s.schema, s.config.shards, oneServer)
+	n := len(s.shards)
+	if oneServer {
+		n = 1
+		s.gather = &gatherer{s: s, slack: s.config.slack}
+	}
+	s.combiners = make([]*combiner, n)
+	for i := range s.combiners {
+		s.combiners[i] = &combiner{s: s}
+	}
+	return s
+}
+
+// Close ends the Store: every call returns [store.ErrClosed] from now on, and Wait
+// returns. What is under way goes on. The client stays open.
+func (s *Store) Close() error {
+	s.closing.Do(func() { close(s.closed) })
+	return nil
+}
+
+// begin returns an error if a call may not begin.
+func (s *Store) begin(ctx context.Context) error {
+	select {
+	case <-s.closed:
+		return store.ErrClosed
+	default:
+		return store.Ended(ctx)
+	}
+}
+
+// Shards returns the number of shards.
+func (s *Store) Shards() int { return len(s.shards) }
+
+// Now returns the time of the server that has the shard, as far as the latest answers
+// say, which are at most a few seconds old; without one it asks.
+func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
+	if err := s.begin(ctx); err != nil {
+		return 0, err
+	}
+	sh := s.shards[shard]
+	if r := sh.clock.Load(); s.config.exact || r == nil || time.Since(r.after) > fresh {
+		if err := s.know(ctx); err != nil {
+			return 0, explain(err)
+		}
+		now, err := s.check(ctx, sh)
+		return now, explain(err)
+	} else {
+		return r.at(time.Now()), nil
+	}
+}
+
+// check asks a shard for its clock, and so for its schema.
+func (s *Store) check(ctx context.Context, sh *shard) (store.Time, error) {
+	text, err := s.send(ctx, s.pipeline, []call{{script: s.scripts.now, shard: sh}})[0].Text()
+	if err != nil {
+		return 0, err
+	}
+	now, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	sh.read(store.Time(now))
+	return store.Time(now), nil
+}

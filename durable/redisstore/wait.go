@@ -1,0 +1,166 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// wakeBackup is the member of wake whose taker looks a little later, in case the
+// taker of the other is frozen or gone: see rouse in scripts/begin.lua.
+const wakeBackup = "x"
+
+// A waiter is a call of Wait. It waits for wake-ups: for members that the scripts put
+// into a shard's wake when a task is due before the one that somebody watches for. It has
+// connections of its own, which spend their life in BZPOPMIN, and would otherwise be
+// missing in the caller's pool.
+//
+// A wake-up may get lost with the worker that took it, or with a reply. Then another one,
+// which took the backup, looks by itself, and all do now and then: see next.
+type waiter struct {
+	s      *Store
+	client redis.UniversalClient
+	ctx    context.Context
+	all    sync.WaitGroup
+
+	mu   sync.Mutex
+	wake func(shard int)
+}
+
+// Wait waits for wake-ups until the context ends, over failures of connections. As long
+// as it does it also sees to it that a shard is looked over, as Repair does, when its
+// server was started again, or another one has taken over.
+func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancel(ctx)
+	w := &waiter{s: s, ctx: inner, wake: wake, client: s.redis}
+	defer w.all.Wait()
+	defer cancel()
+	list := make([]*shard, len(shards))
+	for i, n := range shards {
+		list[i] = s.shards[n]
+	}
+	w.all.Go(func() { s.care(inner, list) })
+	switch r := s.redis.(type) {
+	case *redis.Client:
+		// One connection for all shards.
+		opt := *r.Options()
+		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = len(list)+1, 0, 0, 0
+		opt.MaxRetries = -1
+		own := redis.NewClient(&opt)
+		defer own.Close()
+		w.client = own
+		w.hear(list)
+	case *redis.ClusterClient:
+		opt := *r.Options()
+		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = len(list)+1, 0, 0, 0
+		TuneCluster(&opt)
+		own := redis.NewClusterClient(&opt)
+		defer own.Close()
+		w.client = own
+		w.hearEach(list)
+	default:
+		w.hearEach(list)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closed:
+		return store.ErrClosed
+	}
+}
+
+// call calls wake, unless it is over. While wake does not return nobody pops more.
+func (w *waiter) call(shard int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() == nil {
+		w.wake(shard)
+	}
+}
+
+// hear listens for some shards in one command, as one server can.
+func (w *waiter) hear(shards []*shard) {
+	keys := make([]string, len(shards))
+	byKey := make(map[string]*shard, len(shards))
+	for i, sh := range shards {
+		keys[i] = sh.keys[keyWake]
+		byKey[keys[i]] = sh
+	}
+	// Whole seconds, for servers older than 6.
+	timeout := max(w.s.config.recheck.Truncate(time.Second), time.Second)
+	w.all.Go(func() {
+		pause := firstBackoff
+		for w.ctx.Err() == nil {
+			z, err := w.client.BZPopMin(w.ctx, timeout, keys...).Result()
+			switch {
+			case err == nil:
+				pause = firstBackoff
+				if sh := byKey[z.Key]; z.Member == wakeBackup {
+					w.callLater(sh.index)
+				} else {
+					w.call(sh.index)
+				}
+				continue
+			case errors.Is(err, redis.Nil):
+				pause = firstBackoff
+				continue
+			case w.ctx.Err() != nil:
+				return
+			case len(shards) > 1 && strings.HasPrefix(err.Error(), "CROSSSLOT"):
+				// A proxy before a Cluster.
+				w.hearEach(shards)
+				return
+			}
+			w.s.noticeFailure(w.ctx, err)
+			if c, ok := w.client.(*redis.ClusterClient); ok {
+				c.ReloadState(w.ctx)
+			}
+			w.s.doubt()
+			if sleep(w.ctx, pause) != nil {
+				return
+			}
+			pause = min(2*pause, lastBackoff)
+		}
+	})
+}
+
+// firstBackoff and lastBackoff bound the pauses after commands that failed.
+const (
+	firstBackoff = 20 * time.Millisecond
+	lastBackoff  = time.Second
+)
+
+func (w *waiter) hearEach(shards []*shard) {
+	for _, sh := range shards {
+		w.hear([]*shard{sh})
+	}
+}
+
+// callLater calls wake a little later, in case nobody else claims.
+func (w *waiter) callLater(shard int) {
+	w.all.Go(func() {
+		if sleep(w.ctx, backup+rand.N(backup)) == nil {
+			w.call(shard)
+		}
+	})
+}
+
+// sleep waits for d, or returns the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
