@@ -4,6 +4,8 @@ import "sync/atomic"
 
 // WorkerStats are the numbers of one Worker since it first began to run.
 type WorkerStats struct {
+	Concurrency int // how many handlers may run at a time
+
 	Running  int   // handlers under way, and places taken for tasks that are being claimed
 	Claimed  int64 // attempts begun
 	Done     int64 // runs that ended well
@@ -30,6 +32,8 @@ func (w *Worker) Stats() WorkerStats {
 		running = s.taken()
 	}
 	return WorkerStats{
+		Concurrency: w.config.concurrency,
+
 		Running:  running,
 		Claimed:  w.n.claimed.Load(),
 		Done:     w.n.done.Load(),

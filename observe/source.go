@@ -14,8 +14,13 @@ import (
 // of this package make Sources, for the exporters.
 //
 // The name of a thing becomes the value of a label. If two things of a kind have the
-// same name, an exporter calls the later one "name#2", for as long as it exists. Bytes
-// in a name that are not UTF-8 are replaced.
+// same name, the later one is "name#2": of Schedulers that of which [timer.Scheduler]'s
+// UniqueName says so, of others that which comes later among the exporter's Sources. So
+// all exporters that are given the same Sources use the same names. Bytes in a name that
+// are not UTF-8 are replaced.
+//
+// The functions of this package panic if they are given nil, and the exporters if they
+// are given a zero Source.
 type Source = metric.Source
 
 // Schedulers is all Schedulers of the process that have names and are not closed, by
@@ -24,7 +29,7 @@ func Schedulers() Source {
 	return metric.Source{Thing: schedulers, Objects: func() iter.Seq[metric.Object] {
 		return func(yield func(metric.Object) bool) {
 			for s := range timer.Schedulers() {
-				if !yield(schedulerObject(s.Name(), s)) {
+				if !yield(schedulerObject(s.UniqueName(), s)) {
 					return
 				}
 			}
@@ -35,7 +40,8 @@ func Schedulers() Source {
 // Scheduler is one Scheduler, which need not have a name of its own. It is exported when
 // it is closed, too.
 func Scheduler(name string, s *timer.Scheduler) Source {
-	return one(schedulers, schedulerObject(name, s))
+	notNil("Scheduler", s)
+	return metric.One(schedulers, schedulerObject(name, s))
 }
 
 func schedulerObject(name string, s *timer.Scheduler) metric.Object {
@@ -44,30 +50,32 @@ func schedulerObject(name string, s *timer.Scheduler) metric.Object {
 
 // Keyed is one Keyed.
 func Keyed[K comparable, V any](name string, k *timer.Keyed[K, V]) Source {
-	return one(keyeds, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
+	notNil("Keyed", k)
+	return metric.One(keyeds, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
 }
 
 // Purgatory is one Purgatory.
 func Purgatory[K comparable](name string, p *purgatory.Purgatory[K]) Source {
-	return one(purgatories, metric.Object{Name: name, ID: p, Read: func() any { return p.Stats() }})
+	notNil("Purgatory", p)
+	return metric.One(purgatories, metric.Object{Name: name, ID: p, Read: func() any { return p.Stats() }})
 }
 
 // Monitor is one Monitor of package idle.
 func Monitor[T any](name string, m *idle.Monitor[T]) Source {
-	return one(monitors, metric.Object{Name: name, ID: m, Read: func() any { return m.Stats() }})
+	notNil("Monitor", m)
+	return metric.One(monitors, metric.Object{Name: name, ID: m, Read: func() any { return m.Stats() }})
 }
 
 // Conns is one Conns of package idle. That of an idle.Listener is what its method Conns
 // returns.
 func Conns(name string, c *idle.Conns) Source {
-	return one(conns, metric.Object{Name: name, ID: c, Read: func() any { return c.Stats() }})
+	notNil("Conns", c)
+	return metric.One(conns, metric.Object{Name: name, ID: c, Read: func() any { return c.Stats() }})
 }
 
-func one(thing *metric.Thing, o metric.Object) Source {
-	if o.Name == "" {
-		panic("observe: the name must not be empty")
+// notNil panics if p is nil.
+func notNil[T any](function string, p *T) {
+	if p == nil {
+		panic("observe: " + function + ": nil " + function)
 	}
-	return metric.Source{Thing: thing, Objects: func() iter.Seq[metric.Object] {
-		return func(yield func(metric.Object) bool) { yield(o) }
-	}}
 }

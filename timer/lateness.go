@@ -37,10 +37,10 @@ func (l *lateness) stats(st *Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fired != nil {
-		st.Lateness.merge(l.fired)
+		st.Lateness.Merge(*l.fired)
 	}
 	if l.alarm != nil {
-		st.AlarmLateness.merge(l.alarm)
+		st.AlarmLateness.Merge(*l.alarm)
 	}
 	st.LateByAlarm, st.LateByPoller = time.Duration(l.byAlarm), time.Duration(l.byPoller)
 	st.SlackUsed = time.Duration(l.slack)

@@ -51,6 +51,9 @@ type Scheduler struct {
 		sync.Mutex
 		left []shardLeftover
 	}
+
+	// uniqueName is fixed by New.
+	uniqueName string
 }
 
 // # Locks, and the order in which they are taken

@@ -63,6 +63,7 @@ var durableMayImport = map[string][]string{
 	"store":           {},
 	"store/storetest": {"store"},
 	"memstore":        {"store"},
+	"metrics":         {"."},
 }
 
 func TestLayout_DurableImportsRunOneWay(t *testing.T) {

@@ -32,10 +32,12 @@ type Thing struct {
 	Label string
 	// Metrics are its metrics, in the order of the documentation.
 	Metrics []Metric
+	// Notes is what the Notes of an Object are, such as "Latest dead letters".
+	Notes string
 }
 
 // A Metric is one metric of a Thing. Counter, UpDownCounter and Gauge have Values,
-// Histogram has Histogram.
+// Histogram has Histograms.
 type Metric struct {
 	// Name begins with "tickless." and the Thing's name.
 	Name string
@@ -49,8 +51,9 @@ type Metric struct {
 	// Values calls yield with each part of the metric and its value, of what the Source
 	// has read. The part is "" if the metric has no Label.
 	Values func(sample any, yield func(part string, value float64))
-	// Histogram returns the histogram, and false if nobody measures it.
-	Histogram func(sample any) (timer.Histogram, bool)
+	// Histograms calls yield with each part of the metric and its histogram, likewise; not
+	// at all if nobody measures it.
+	Histograms func(sample any, yield func(part string, h timer.Histogram))
 }
 
 // Seconds reports whether the metric is measured in seconds. Other metrics are whole
@@ -105,7 +108,19 @@ func (t Table[T]) AddParts(kind Kind, name, unit, label, help string, read func(
 // AddHistogram adds a histogram of durations. read returns false if nobody measures it.
 func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.Histogram, bool)) {
 	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
-		Histogram: func(sample any) (timer.Histogram, bool) { return read(sample.(T)) },
+		Histograms: func(sample any, yield func(string, timer.Histogram)) {
+			if h, ok := read(sample.(T)); ok {
+				yield("", h)
+			}
+		},
+	})
+}
+
+// AddHistograms adds a metric that has several histograms of durations, told apart by a
+// label.
+func (t Table[T]) AddHistograms(name, label, help string, read func(sample T, yield func(part string, h timer.Histogram))) {
+	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Label: label, Help: help,
+		Histograms: func(sample any, yield func(string, timer.Histogram)) { read(sample.(T), yield) },
 	})
 }
 

@@ -1,10 +1,13 @@
 package metric
 
 import (
+	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A Source is where the things of one kind are found whose numbers are exported.
@@ -12,6 +15,8 @@ type Source struct {
 	Thing *Thing
 	// Objects returns the things that there are now.
 	Objects func() iter.Seq[Object]
+	// Fixed says that these are always the same.
+	Fixed bool
 }
 
 // An Object is a thing whose numbers are exported.
@@ -22,6 +27,26 @@ type Object struct {
 	ID any
 	// Read reads the numbers, as the sample for the Thing's metrics.
 	Read func() any
+	// Notes returns what happened to the thing lately, the oldest first; nil if it has no
+	// such thing.
+	Notes func() []Note
+}
+
+// One returns the Source of one thing. It panics if that has no name.
+func One(thing *Thing, o Object) Source {
+	if o.Name == "" {
+		panic("observe: the name must not be empty")
+	}
+	return Source{Thing: thing, Fixed: true, Objects: func() iter.Seq[Object] {
+		return func(yield func(Object) bool) { yield(o) }
+	}}
+}
+
+// A Note is something that happened.
+type Note struct {
+	When time.Time
+	// What it happened to, and its text.
+	What, Text string
 }
 
 // A Reading is what has been read of one thing.
@@ -30,6 +55,8 @@ type Reading struct {
 	// Name is unique among the things of one kind.
 	Name   string
 	Sample any
+	// Notes is the Object's.
+	Notes func() []Note
 }
 
 // A Set reads sources. It may be used by several goroutines at once.
@@ -41,14 +68,25 @@ type Set struct {
 	names map[*Thing]map[any]string // by Object.ID
 }
 
-// NewSet makes a Set of the sources.
+// NewSet makes a Set of the sources. Things that are always there have their names
+// first. It panics if a source is the zero Source.
 func NewSet(sources []Source) *Set {
-	s := &Set{sources: sources, names: make(map[*Thing]map[any]string)}
-	for _, source := range sources {
+	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string)}
+	fixed := make(map[*Thing][]Object)
+	for i, source := range sources {
+		if source.Thing == nil {
+			panic(fmt.Sprintf("observe: source %d is the zero Source: the functions of package observe make Sources", i+1))
+		}
 		if s.names[source.Thing] == nil {
 			s.names[source.Thing] = make(map[any]string)
 			s.things = append(s.things, source.Thing)
 		}
+		if source.Fixed {
+			fixed[source.Thing] = slices.AppendSeq(fixed[source.Thing], source.Objects())
+		}
+	}
+	for thing, objects := range fixed {
+		s.unique(thing, objects)
 	}
 	return s
 }
@@ -69,7 +107,7 @@ func (s *Set) Read() []Reading {
 	var readings []Reading
 	for _, thing := range s.things {
 		for name, o := range s.unique(thing, named[thing]) {
-			readings = append(readings, Reading{Thing: thing, Name: name, Sample: o.Read()})
+			readings = append(readings, Reading{Thing: thing, Name: name, Sample: o.Read(), Notes: o.Notes})
 		}
 	}
 	return readings

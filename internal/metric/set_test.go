@@ -73,3 +73,32 @@ func TestSet_ReadsEachThingOnce(t *testing.T) {
 		t.Errorf("got %v, want a and b", got)
 	}
 }
+
+// Things that are always there have the same names in every Set, whatever was read
+// before.
+func TestSet_FixedThingsHaveTheirNamesFirst(t *testing.T) {
+	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
+	s.add(1, "a")
+	one := func(id int, name string) Source {
+		return One(s.thing, Object{Name: name, ID: id, Read: func() any { return id }})
+	}
+	sources := []Source{s.source(), one(2, "a"), one(3, "a")}
+	for range 2 {
+		got := names(NewSet(sources))
+		if len(got) != 3 || got["a"] != 2 || got["a#2"] != 3 || got["a#3"] != 1 {
+			t.Errorf("got %v, want a, a#2 and a#3", got)
+		}
+		s.add(1, "a") // it changes nothing
+	}
+}
+
+func TestNewSet_RefusesTheZeroSource(t *testing.T) {
+	defer func() {
+		want := "observe: source 2 is the zero Source: the functions of package observe make Sources"
+		if v := recover(); v != want {
+			t.Errorf("got the panic %v, want %q", v, want)
+		}
+	}()
+	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
+	NewSet([]Source{s.source(), {}})
+}

@@ -65,25 +65,26 @@ func numbers(r metric.Reading) map[string]any {
 		m := &r.Thing.Metrics[i]
 		name := r.Thing.Short(m)
 		if m.Kind == metric.Histogram {
-			if h, ok := m.Histogram(r.Sample); ok {
-				object[name] = summary(h)
-			}
+			m.Histograms(r.Sample, func(part string, h timer.Histogram) { put(object, name, m.Label, part, summary(h)) })
 			continue
 		}
-		m.Values(r.Sample, func(part string, value float64) {
-			if m.Label == "" {
-				object[name] = value
-				return
-			}
-			parts, _ := object[name].(map[string]float64)
-			if parts == nil {
-				parts = make(map[string]float64)
-				object[name] = parts
-			}
-			parts[part] = value
-		})
+		m.Values(r.Sample, func(part string, value float64) { put(object, name, m.Label, part, value) })
 	}
 	return object
+}
+
+// put puts a part of a metric into an object, as the metric's value if it has no label.
+func put(object map[string]any, name, label, part string, value any) {
+	if label == "" {
+		object[name] = value
+		return
+	}
+	parts, _ := object[name].(map[string]any)
+	if parts == nil {
+		parts = make(map[string]any)
+		object[name] = parts
+	}
+	parts[part] = value
 }
 
 // summary is what is shown of a histogram, in seconds.

@@ -2,6 +2,7 @@ package otel
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -76,13 +77,17 @@ func (e *Exporter) observe(o otelmetric.Observer, r metric.Reading, observers ma
 			continue
 		}
 		m.Values(r.Sample, func(part string, value float64) {
-			attributes := []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name)}
-			if m.Label != "" {
-				attributes = append(attributes, attribute.String(m.Label, part))
-			}
-			observers[m](o, value, attributes)
+			observers[m](o, value, attributes(m, r, part))
 		})
 	}
+}
+
+// attributes returns the attributes of a part of a metric.
+func attributes(m *metric.Metric, r metric.Reading, part string) []attribute.KeyValue {
+	if m.Label == "" {
+		return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name)}
+	}
+	return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name), attribute.String(m.Label, strings.ToValidUTF8(part, "\uFFFD"))}
 }
 
 // An observer passes on a value of one instrument.

@@ -69,6 +69,11 @@ func kind(t *testing.T, data metricdata.Aggregation) (kind string, attributes []
 			return "counter", attributes
 		}
 		return "up-down counter", attributes
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			attributes = append(attributes, p.Attributes)
+		}
+		return "gauge", attributes
 	case metricdata.Gauge[int64]:
 		for _, p := range data.DataPoints {
 			attributes = append(attributes, p.Attributes)

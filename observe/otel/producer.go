@@ -51,16 +51,14 @@ func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []m
 		if r.Thing != thing {
 			continue
 		}
-		h, ok := m.Histogram(r.Sample)
-		if !ok {
-			continue
-		}
-		attributes := attribute.NewSet(attribute.String(thing.Label, r.Name))
-		if e.exponential {
-			exponential = append(exponential, exponentialPoint(h, attributes, e.begin, now))
-		} else {
-			explicit = append(explicit, explicitPoint(h, attributes, e.begin, now))
-		}
+		m.Histograms(r.Sample, func(part string, h timer.Histogram) {
+			set := attribute.NewSet(attributes(m, r, part)...)
+			if e.exponential {
+				exponential = append(exponential, exponentialPoint(h, set, e.begin, now))
+			} else {
+				explicit = append(explicit, explicitPoint(h, set, e.begin, now))
+			}
+		})
 	}
 	switch {
 	case exponential != nil:

@@ -1,10 +1,13 @@
 package prom
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/timer"
 )
 
 // A Collector is a prometheus.Collector of what its Sources have.
@@ -55,9 +58,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 // collect sends what has been read of one metric.
 func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metric, r metric.Reading) {
 	if m.Kind == metric.Histogram {
-		if h, ok := m.Histogram(r.Sample); ok {
-			out <- newHistogram(desc, h, r.Name)
-		}
+		m.Histograms(r.Sample, func(part string, h timer.Histogram) {
+			out <- newHistogram(desc, h, labels(m, r, part)...)
+		})
 		return
 	}
 	kind := prometheus.GaugeValue
@@ -65,10 +68,14 @@ func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metr
 		kind = prometheus.CounterValue
 	}
 	m.Values(r.Sample, func(part string, value float64) {
-		labels := []string{r.Name}
-		if m.Label != "" {
-			labels = append(labels, part)
-		}
-		out <- prometheus.MustNewConstMetric(desc, kind, value, labels...)
+		out <- prometheus.MustNewConstMetric(desc, kind, value, labels(m, r, part)...)
 	})
+}
+
+// labels returns the values of the labels of a part of a metric.
+func labels(m *metric.Metric, r metric.Reading, part string) []string {
+	if m.Label == "" {
+		return []string{r.Name}
+	}
+	return []string{r.Name, strings.ToValidUTF8(part, "\uFFFD")}
 }

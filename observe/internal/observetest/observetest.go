@@ -12,6 +12,7 @@ import (
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
@@ -95,7 +96,50 @@ func Sources(t testing.TB) []observe.Source {
 		observe.Purgatory("produce", produce),
 		observe.Monitor("peers", peers),
 		observe.Conns("clients", clients),
+		durableClient(),
+		durableWorker(),
 	}
+}
+
+// durableClient is what a Client of package durable is read as, which the core does not
+// import. It is "orders": 5 tasks, of which 2 are due.
+func durableClient() observe.Source {
+	s := &metric.ClientSample{
+		Queue: &metric.Queue{
+			Pending: 1, Due: 2, Running: 1, Dead: 1, PausedShards: 1, Late: 5 * time.Second, Age: time.Second,
+			Claimed: 20, Done: 11, Retried: 3, Died: 1, Crashed: 2, Released: 2, Refused: 1, Cancelled: 4,
+		},
+		Commands: []metric.Command{
+			{Name: "schedule", Errors: 1, Took: histogram(time.Millisecond, 2*time.Millisecond), Outcomes: []metric.Part{{Name: "created", N: 5}, {Name: "replaced", N: 2}}},
+			{Name: "reschedule", Took: histogram(time.Millisecond), Outcomes: []metric.Part{{Name: "moved", N: 1}}},
+			{Name: "cancel", Took: histogram(time.Millisecond), Outcomes: []metric.Part{{Name: "removed", N: 1}}},
+		},
+	}
+	return metric.One(metric.Clients, metric.Object{Name: "orders", ID: s, Read: func() any { return s }})
+}
+
+// durableWorker is the same for a Worker, "mailer", with two handlers.
+func durableWorker() observe.Source {
+	s := &metric.WorkerSample{
+		Places: 256, Taken: 2, Unknown: 1, Claims: 9, EmptyClaims: 4, Errors: 1, Wakeups: 3,
+		Handlers: []metric.Handler{
+			{Name: "bill", Running: 1, Claimed: 3, Done: 2, Lateness: histogram(time.Millisecond), Ran: histogram(time.Second)},
+			{
+				Name: "remind", Running: 1, Claimed: 9, Done: 3, Retried: 2, Died: 1, Dropped: 1, Released: 1, Lost: 1,
+				Lateness: histogram(time.Millisecond, time.Second), Ran: histogram(time.Millisecond),
+			},
+		},
+	}
+	return metric.One(metric.Workers, metric.Object{Name: "mailer", ID: s, Read: func() any { return s }, Notes: func() []metric.Note {
+		return []metric.Note{{When: time.Unix(1e9, 0), What: "remind order-17, attempt 3", Text: "no such address"}}
+	}})
+}
+
+func histogram(durations ...time.Duration) (h timer.Histogram) {
+	for _, d := range durations {
+		h.Record(d)
+	}
+	return h
 }
 
 // A Row is a metric as docs/observability.md lists it.

@@ -1,0 +1,92 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/internal/metric"
+)
+
+// A queue asks a store what it has, one question at a time, and remembers the answer.
+type queue struct {
+	stats           func(context.Context) (durable.Stats, error)
+	maxAge, timeout time.Duration
+
+	mu    sync.Mutex
+	asked time.Time     // when it was asked last
+	open  chan struct{} // closed when the question is answered; nil: it is
+	// answer is the last answer, nil if that was an error, and at when it was given.
+	answer *durable.Stats
+	at     time.Time
+}
+
+// read returns what the store has, or nil if it has not said so in time.
+func (q *queue) read() *metric.Queue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	if q.open == nil && (q.at.IsZero() || now.Sub(q.at) >= q.maxAge) {
+		q.askLocked(now)
+	}
+	if open := q.open; open != nil {
+		// A store that has not answered by then is not waited for any more, neither by
+		// this scrape nor by the next.
+		left := time.NewTimer(q.asked.Add(q.timeout).Sub(now))
+		q.mu.Unlock()
+		select {
+		case <-open:
+		case <-left.C:
+		}
+		left.Stop()
+		q.mu.Lock()
+	}
+	if q.open != nil || q.answer == nil {
+		return nil
+	}
+	return sample(q.answer, time.Since(q.at))
+}
+
+// askLocked asks the store, on a goroutine: a store need not heed the context.
+func (q *queue) askLocked(now time.Time) {
+	open := make(chan struct{})
+	q.open, q.asked = open, now
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
+		defer cancel()
+		st, err := q.stats(ctx)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.answer, q.at, q.open = &st, time.Now(), nil
+		if err != nil {
+			q.answer = nil
+		}
+		close(open)
+	}()
+}
+
+func sample(st *durable.Stats, age time.Duration) *metric.Queue {
+	return &metric.Queue{
+		// The shards are asked one after the other, and a store may count as it goes: of
+		// what moves meanwhile a difference may come out below zero.
+		Pending: max(0, st.Pending-st.Overdue),
+		Due:     max(0, st.Overdue-st.Unknown),
+		Unknown: st.Unknown,
+		Running: st.Running,
+		Dead:    st.Dead,
+
+		PausedShards: int64(st.Paused),
+		Late:         st.Late,
+		Age:          age,
+
+		Claimed:   st.Claimed,
+		Done:      st.Done,
+		Retried:   st.Retried,
+		Died:      st.Died,
+		Crashed:   st.Crashed,
+		Released:  st.Released,
+		Refused:   st.Refused,
+		Cancelled: st.Cancelled,
+	}
+}

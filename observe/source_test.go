@@ -1,0 +1,73 @@
+package observe_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+)
+
+// Nil is refused where it is given, and not when it is read.
+func TestSources_RefuseNil(t *testing.T) {
+	for want, f := range map[string]func(){
+		"observe: Scheduler: nil Scheduler": func() { observe.Scheduler("a", nil) },
+		"observe: Keyed: nil Keyed":         func() { observe.Keyed("a", (*timer.Keyed[int, int])(nil)) },
+		"observe: Purgatory: nil Purgatory": func() { observe.Purgatory("a", (*purgatory.Purgatory[int])(nil)) },
+		"observe: Monitor: nil Monitor":     func() { observe.Monitor("a", (*idle.Monitor[int])(nil)) },
+		"observe: Conns: nil Conns":         func() { observe.Conns("a", nil) },
+		"observe: source 1 is the zero Source: the functions of package observe make Sources": func() { expvar.New(observe.Source{}) },
+	} {
+		func() {
+			defer func() {
+				if v := recover(); v != want {
+					t.Errorf("got the panic %v, want %q", v, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// Exporters that were made, and have read, at different times use the same names.
+func TestSchedulers_NamesDoNotDependOnTheExporter(t *testing.T) {
+	names := func(v interface{ String() string }) (names []string) {
+		var all struct{ Scheduler map[string]any }
+		if err := json.Unmarshal([]byte(v.String()), &all); err != nil {
+			t.Fatal(err)
+		}
+		for name := range all.Scheduler {
+			if strings.HasPrefix(name, "same name") {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	first := timer.New(timer.WithName("same name"))
+	second := timer.New(timer.WithName("same name"))
+	defer second.Close()
+	early := expvar.New()
+	if got, want := names(early), []string{"same name", "same name#2"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	first.Close()
+	late := expvar.New()
+	for range 2 {
+		for _, v := range []interface{ String() string }{early, late} {
+			if got, want := names(v), []string{"same name#2"}; !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+	}
+	third := timer.New(timer.WithName("same name"))
+	defer third.Close()
+	if third.UniqueName() != "same name" || second.UniqueName() != "same name#2" || third.Name() != second.Name() {
+		t.Errorf("they are called %q and %q", third.UniqueName(), second.UniqueName())
+	}
+}
