@@ -14,6 +14,7 @@ BENCHCOUNT ?= 6
 TESTFLAGS  ?=
 STRESS     ?= long
 MODEL      ?= 1000000
+COUNT      ?= 20
 
 STATICCHECK_VERSION := v0.8.2
 STATICCHECK         := $(CURDIR)/.bin/staticcheck-$(STATICCHECK_VERSION)
@@ -83,6 +84,12 @@ need-browser:
 .PHONY: need-prometheus
 need-prometheus:
 	@./scripts/need-prometheus
+
+# Beside a busy loop for each processor. Tests that fail now and then leave what they
+# wrote in .flaky; RACE=1, PACKAGES and TESTS are explained in the script.
+.PHONY: flaky
+flaky: need-redis ## run the tests of every module COUNT times over, shuffled, beside busy loops, and keep what fails
+	@GO='$(GO)' ./scripts/flaky $(COUNT) $(MODULES)
 
 .PHONY: test32
 test32: ## run the core's tests as a 32-bit program (linux/amd64 runs them natively)
@@ -196,4 +203,4 @@ cover: ## write coverage.txt and print the core's coverage
 
 .PHONY: clean
 clean: ## remove what the targets made
-	rm -rf .bin coverage.txt
+	rm -rf .bin .flaky coverage.txt
