@@ -115,6 +115,10 @@ stress: need-cgo ## run the long stress tests of the core under the race detecto
 model: ## run the model tests of the core for MODEL operations
 	GOWORK=off TICKLESS_MODEL=$(MODEL) $(GO) test -count=1 -timeout 0 -run Model -v ./...
 
+.PHONY: mutants
+mutants: ## make each change that docs/guarantees.md lists, or those that match MUTANT, and see that its test fails; takes minutes
+	GOWORK=off $(GO) run ./internal/mutants -match '$(MUTANT)'
+
 .PHONY: conformance
 conformance: ## run the toolchain's own timer tests against package timer, all of them, five times
 	GOWORK=off TICKLESS_CONFORMANCE=long $(GO) test -count=1 -timeout 0 -v ./internal/conformance
@@ -137,7 +141,7 @@ fuzz-smoke: ## run every fuzz target for FUZZTIME
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
 
 .PHONY: lint
-lint: fmt vet staticcheck tidy api cross ## run every check that is no test
+lint: fmt vet staticcheck tidy api claims cross ## run every check that is no test
 
 .PHONY: fmt
 fmt: ## report files that gofmt would change
@@ -170,6 +174,14 @@ api: ## report exported names of the core that the folder api does not list
 .PHONY: api-update
 api-update: ## write the folder api again, after exported names have changed
 	GOWORK=off $(GO) run ./internal/api -update
+
+.PHONY: claims
+claims: ## report what README, docs and package comments claim without a proof in docs/claims.txt
+	GOWORK=off $(GO) run ./internal/claims
+
+.PHONY: claims-update
+claims-update: ## add the claims that docs/claims.txt lacks to it, for their proofs to be written
+	GOWORK=off $(GO) run ./internal/claims -update
 
 .PHONY: cross
 cross: ## vet the core for 32 bits, and every module for other systems

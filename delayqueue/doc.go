@@ -65,9 +65,8 @@
 // bytes.
 //
 // The heap is the generic one of github.com/emirpasic/gods/v2, which keeps its
-// entries by value. That of v1.18.1 keeps them as interfaces: a pop with a push
-// took it 245 ns and one allocation where v2 takes 200 and none (1,000
-// entries), and 720 against 420 (100,000).
+// entries by value. That of v1 keeps them as interfaces, which costs an allocation for
+// each.
 //
 // # When not to use it
 //

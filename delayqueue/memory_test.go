@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/stretchr/testify/assert"
@@ -91,14 +92,15 @@ func TestQueueRemove_TombstonesRetainNothing(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 func TestQueue_MemoryFallsAfterAPeak(t *testing.T) {
 	const n = 50_000
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	fall := map[string]func(q *Queue[[32]byte], tickets []Ticket){
 		"Poll": func(q *Queue[[32]byte], _ []Ticket) {
 			for range n - 10 {
@@ -199,4 +201,22 @@ func (q *Queue[T]) sleeping() (n int) {
 		n++
 	}
 	return n
+}
+
+func TestQueue_BytesOfAnElement(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("the figure is that of 64 bits")
+	}
+	for _, n := range []int{10_000, 100_000, 1_000_000} {
+		before := heap()
+		q := New[int64](WithClock(newFakeClock(start)))
+		for i := range n {
+			q.Offer(int64(i), start.Add(time.Duration(i)))
+		}
+		each := float64(heap()-before)/float64(n) - 8
+		t.Logf("%d elements: %.1f bytes for each besides its own 8", n, each)
+		assert.Greater(t, each, 30.0)
+		assert.Less(t, each, 62.0)
+		runtime.KeepAlive(q)
+	}
 }

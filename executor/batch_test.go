@@ -2,6 +2,7 @@ package executor
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,4 +107,37 @@ func TestQueue_KeepsFewSpares(t *testing.T) {
 	require.Nil(t, q.head)
 	require.Nil(t, q.tail)
 	require.Equal(t, maxSpares, q.spares)
+}
+
+// What TestQueue_KeepsFewSpares keeps is enough for 16,000 callbacks.
+func TestPool_AllocatesLittle(t *testing.T) {
+	p := NewPool(WithWorkers(1))
+	defer p.Close()
+	fs := make([]func(), 100_000)
+	for i := range fs {
+		fs[i] = func() {}
+	}
+	// wave has n callbacks wait behind one that is held up, and returns what that
+	// allocated.
+	wave := func(n int) int {
+		open := make(chan struct{})
+		done := make(chan struct{})
+		begun := make(chan struct{})
+		require.NoError(t, p.Submit(func() { close(begun); <-open }))
+		<-begun
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := p.SubmitBatch(fs[:n])
+		require.NoError(t, err)
+		runtime.ReadMemStats(&after)
+		require.NoError(t, p.Submit(func() { close(done) }))
+		close(open)
+		<-done
+		return int(after.TotalAlloc - before.TotalAlloc)
+	}
+	wave(16_000)
+	few, many := wave(16_000), wave(len(fs))
+	t.Logf("16,000: %d bytes; %d: %d", few, len(fs), many)
+	require.Less(t, few, 50_000)
+	require.InDelta(t, 9, float64(many)/float64(len(fs)-16_384), 2)
 }

@@ -69,3 +69,11 @@ func TestMonitor_KeepsNothingAlive(t *testing.T) {
 	require.Nil(t, handedBack.Value(), "handed back")
 	require.NoError(t, m.Shutdown(context.Background()))
 }
+
+func TestMonitor_ATouchAllocatesNothing(t *testing.T) {
+	m := idle.New(func(int, time.Time) {})
+	defer m.Close()
+	e, err := m.Watch(1, time.Hour)
+	require.NoError(t, err)
+	require.Zero(t, testing.AllocsPerRun(1000, func() { e.Touch() }))
+}

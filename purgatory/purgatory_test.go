@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -358,4 +359,31 @@ func TestForceComplete_WaitsForACheck(t *testing.T) {
 		require.EqualValues(t, 1, o.completed.Load())
 		empty(t, p, s)
 	}
+}
+
+func TestPurgatory_BytesOfAWaitingOperation(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("the figures are those of 64 bits")
+	}
+	const n = 200_000
+	require.EqualValues(t, 72, unsafe.Sizeof(purgatory.Delayed[int]{}))
+	waiting := func(keys ...int) float64 {
+		s := timer.New()
+		defer s.Close()
+		p := purgatory.New[int](s)
+		ops := make([]benchOp, n)
+		before := heap()
+		for i := range ops {
+			_, err := p.TryCompleteElseWatch(&ops[i], time.Hour, keys...)
+			require.NoError(t, err)
+		}
+		each := float64(heap()-before) / n
+		p.Shutdown(t.Context())
+		runtime.KeepAlive(ops)
+		return each
+	}
+	one, two := waiting(1), waiting(1, 2)
+	t.Logf("one key: %.1f bytes, two: %.1f", one, two)
+	require.InDelta(t, 50+32, one, 20)
+	require.InDelta(t, 32, two-one, 16)
 }

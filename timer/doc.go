@@ -57,8 +57,8 @@
 //     least every 10 ms while goroutines compute. A due timer waits for at most 256
 //     timers of its shard that only move down a level, and at most a few milliseconds
 //     for callbacks of earlier timers, whether they block or compute. A timer that
-//     moves down a level together with very many others may wait for them, 0.1 µs for
-//     each.
+//     moves down a level together with very many others may wait for them, 0.1 to
+//     0.4 µs for each.
 //  3. A timer fires at most once for each start. If Stop returned true the callback
 //     never runs, even if Stop raced with expiry.
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -328,4 +329,36 @@ func TestTimer_DeadEntriesMakeRoom(t *testing.T) {
 	require.EqualValues(t, 1, s.Stats().FellBack)
 	require.True(t, timers[0].Stop())
 	require.False(t, timers[0].Stop())
+}
+
+// It leaves its place and itself, while others stay.
+func TestTimer_BytesOfADeadEntry(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("the figure is that of 64 bits")
+	}
+	const others, dead = 200_000, 40_000
+	s := New()
+	defer s.Close()
+	f := func() {}
+	for range others {
+		_, err := s.Start(time.Hour, f)
+		require.NoError(t, err)
+	}
+	used := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := used()
+	for range dead {
+		x := s.AfterFunc(time.Hour, f)
+		x.Reset(time.Hour)
+		require.True(t, x.Stop())
+	}
+	each := float64(used()-before) / dead
+	t.Logf("%.1f bytes", each)
+	require.InDelta(t, 70, each, 35)
+	runtime.KeepAlive(s)
 }

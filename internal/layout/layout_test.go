@@ -28,11 +28,13 @@ var mayImport = map[string][]string{
 	"internal/bubble":   {},
 	"internal/api":      {},
 	"internal/callback": {},
+	"internal/claims":   {},
 	"internal/closed":   {},
 	"internal/hashmap":  {},
 	"internal/latch":    {},
 	"internal/slab":     {},
 	"internal/layout":   {},
+	"internal/mutants":  {},
 	"timertest":         {"clock"},
 
 	"internal/wheel": {"internal/slab"},

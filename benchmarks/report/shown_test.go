@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The tables that are shown are those of the results: nobody has changed a figure in
+// one of them by hand, or forgotten to have the report written again.
+func TestTables_AreThoseOfTheResults(t *testing.T) {
+	const dir = "../results"
+	shows := func(page, want string) bool {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), strings.TrimSpace(want))
+	}
+	main := false
+	for _, mode := range append([]string{"quick", "full"}, aside...) {
+		r, err := readResults(filepath.Join(dir, mode+".txt"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has not been run yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !shows(filepath.Join(dir, mode+".md"), tables(r, false)) {
+			t.Errorf("results/%s.md differs from results/%s.txt: run the report", mode, mode)
+		}
+		shown := shows("../README.md", tables(r, true))
+		switch mode {
+		case "quick", "full":
+			main = main || shown
+		default:
+			if !shown {
+				t.Errorf("benchmarks/README.md differs from results/%s.txt: run the report with -mode %s", mode, mode)
+			}
+		}
+	}
+	if !main {
+		t.Error("the main figures of benchmarks/README.md are neither those of full.txt nor of quick.txt")
+	}
+	figures, err := front(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !shows("../../README.md", figures) {
+		t.Error("the figures of README.md differ from those of full.txt and busy.txt")
+	}
+}

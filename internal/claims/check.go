@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const registry = "docs/claims.txt"
+
+// pages are the files with claims: Go files for their package comments.
+var pages = []string{
+	"README.md", "docs/*.md",
+	"bucket/doc.go", "clock/doc.go", "delayqueue/doc.go", "executor/doc.go", "httptimeout/doc.go",
+	"idle/doc.go", "observe/doc.go", "observe/debug/doc.go", "purgatory/doc.go", "timer/doc.go",
+	"timertest/doc.go", "timingwheel/doc.go",
+}
+
+// A result is what a check has found.
+type result struct {
+	claims, proved int
+	wrong          []string
+	unproved       []entry // in the order of the pages
+}
+
+// check looks at every claim of the repository at root.
+func check(root string, pages []string) (*result, error) {
+	entries, err := readRegistry(filepath.Join(root, registry))
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProofs(root)
+	if err != nil {
+		return nil, err
+	}
+	r := new(result)
+	seen := map[string]bool{}
+	for _, pattern := range pages {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("there is no %s (%v)", pattern, err)
+		}
+		for _, file := range files {
+			name, _ := filepath.Rel(root, file)
+			said, err := sentencesIn(file)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range said {
+				if s.isClaim() && !s.isMutant() {
+					r.claim(name, s, entries, p, seen)
+				}
+			}
+		}
+	}
+	for _, e := range entries {
+		if !seen[e.file+": "+e.text] {
+			r.wrong = append(r.wrong, fmt.Sprintf("%s:%d: %s does not say this any more: %q; look at the proof, and change the text here or delete it", registry, e.line, e.file, e.text))
+		}
+		for _, pr := range e.proofs {
+			if err := p.check(pr); err != nil {
+				r.wrong = append(r.wrong, fmt.Sprintf("%s:%d: no proof: %v", registry, pr.line, err))
+			}
+		}
+	}
+	return r, nil
+}
+
+// claim looks for the proof of one.
+func (r *result) claim(file string, s sentence, entries []entry, p *proofs, seen map[string]bool) {
+	key := file + ": " + s.text
+	if seen[key] {
+		return // it is said twice
+	}
+	seen[key] = true
+	r.claims++
+	missing := func(t string) bool { return p.checkTest(t) != nil }
+	if tests := s.names(); len(tests) > 0 && !slices.ContainsFunc(tests, missing) {
+		r.proved++
+		return
+	}
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.file == file && e.text == s.text })
+	switch {
+	case i < 0:
+		r.unproved = append(r.unproved, entry{file: file, text: s.text})
+		r.wrong = append(r.wrong, fmt.Sprintf("%s:%d: this has no proof: %q; prove it in %s (make claims-update adds the line), or say less", file, s.line, s.text, registry))
+	case len(entries[i].proofs) == 0:
+		r.wrong = append(r.wrong, fmt.Sprintf("%s:%d: no proof below it", registry, entries[i].line))
+	default:
+		r.proved++
+	}
+}
+
+func sentencesIn(file string) ([]sentence, error) {
+	if strings.HasSuffix(file, ".go") {
+		page, err := packageComment(file)
+		return sentencesOf(page), err
+	}
+	page, err := os.ReadFile(file)
+	return sentencesOf(string(page)), err
+}
+
+// update adds the claims without an entry to the registry.
+func (r *result) update() error {
+	f, err := os.OpenFile(registry, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	for _, e := range r.unproved {
+		fmt.Fprintf(f, "\n%s: %s\n\tyet: to be proved\n", e.file, e.text)
+	}
+	return f.Close()
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSentencesOf(t *testing.T) {
+	const page = `# A title with a 7
+
+It takes 5 ms. It is
+never early, and
+costs nothing. This is no claim.
+
+- at most one
+- no promise
+
+| a | b |
+|---|---:|
+| 1 | 2 |
+
+` + "```\nalways 9\n```" + `
+<!-- figures: begin (x) -->
+| 3 |
+<!-- figures: end -->
+![never](a.svg)
+`
+	var claims []sentence
+	for _, s := range sentencesOf(page) {
+		if s.isClaim() {
+			claims = append(claims, s)
+		}
+	}
+	require.Equal(t, []sentence{
+		{3, "It takes 5 ms."}, {3, "It is never early, and costs nothing."}, {7, "at most one"}, {12, "| 1 | 2 |"},
+	}, claims)
+}
+
+// What is wrong with a small repository, whose README and registry a test writes.
+func wrong(t *testing.T, readme, registered string) []string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"README.md":                  readme,
+		"docs/claims.txt":            registered,
+		"docs/a.md":                  "Nothing.",
+		"a_test.go":                  "package a\n\nfunc TestA(t *testing.T) {}\n",
+		"benchmarks/results/full.md": "| | time | ratio |\n|---|---:|---:|\n| start (ns) | 1,000 | **0.4** |\n",
+		"Makefile":                   "x:\n\nstress: y\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o666))
+	}
+	r, err := check(root, []string{"README.md", "docs/*.md"})
+	require.NoError(t, err)
+	return r.wrong
+}
+
+func TestCheck(t *testing.T) {
+	const claim = "It is never early."
+	for _, c := range []struct{ name, readme, registered, want string }{
+		{"no proof", "\n\n" + claim, "", `README.md:3: this has no proof: "It is never early."`},
+		{"names its test", "Never early (`TestA`).", "", ""},
+		{"names a test that is not there", "Never early (`TestB`).", "", "README.md:1: this has no proof"},
+		{"a test", claim, "README.md: " + claim + "\n\ttest: TestA\n", ""},
+		{"a test that is not there", claim, "README.md: " + claim + "\n\ttest: TestB\n", "docs/claims.txt:2: no proof: there is no TestB"},
+		{"nothing below it", claim, "README.md: " + claim + "\n", "docs/claims.txt:1: no proof below it"},
+		{"yet to be proved", claim, "README.md: " + claim + "\n\tyet: to be proved\n", `there is no kind "yet"`},
+		{"changed", "It is never late.", "README.md: " + claim + "\n\ttest: TestA\n", "README.md does not say this any more"},
+		{"a result", claim, "README.md: " + claim + "\n\tresults: full.md: start (ns): ratio < 0.5\n\tresults: full.md: start (ns): time 900..1100\n", ""},
+		{"a worse result", claim, "README.md: " + claim + "\n\tresults: full.md: start (ns): ratio < 0.3\n", "ratio is 0.4, not < 0.3"},
+		{"no such row", claim, "README.md: " + claim + "\n\tresults: full.md: stop (ns): ratio < 0.3\n", "no figure in row"},
+		{"code", claim, "README.md: " + claim + "\n\tcode: a_test.go: func TestA\n", ""},
+		{"other code", claim, "README.md: " + claim + "\n\tcode: a_test.go: func TestB\n", `a_test.go has no "func TestB"`},
+		{"a target", claim, "README.md: " + claim + "\n\trun: make stress\n", ""},
+		{"no target", claim, "README.md: " + claim + "\n\trun: make tea\n", `Makefile has no "tea:"`},
+		{"none", claim, "README.md: " + claim + "\n\tnone: advice\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := strings.Join(wrong(t, c.readme, c.registered), "\n")
+			if c.want == "" {
+				require.Empty(t, got)
+			} else {
+				require.Contains(t, got, c.want)
+			}
+		})
+	}
+}

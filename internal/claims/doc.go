@@ -1,0 +1,31 @@
+// Command claims compares what the README, the pages of docs and the package comments
+// say with docs/claims.txt, which names what proves it.
+//
+// A claim is a sentence, an item of a list or a row of a table that has a number in it
+// or a word such as never or always. Code, and what make bench writes, are left out:
+// benchmarks/report compares the latter with its results. For each claim docs/claims.txt
+// has the file and the text, and below it, indented, one proof or more:
+//
+//	README.md: Starting one takes less than half the time.
+//		results: full.md: start and stop, 1M pending, 1 proc (ns): ratio < 0.5
+//		test: TestGuarantee01_NeverEarly
+//
+// These are the kinds of proofs:
+//
+//	test: NAME                       a test, benchmark, fuzz target or example; a * at
+//	                                 the end stands for any end
+//	results: FILE: ROW: COLUMN RANGE a figure in benchmarks/results, with < <= > >= =
+//	                                 and a number, or NUMBER..NUMBER
+//	code: FILE: TEXT                 the file has this text in it
+//	run: make TARGET ...             a command whose outcome the text reports
+//	none: WHY                        there is nothing in it that could be false
+//
+// A claim that names its test or benchmark, in backquotes, needs no entry. The rows of
+// docs/guarantees.md that internal/mutants reads have none either.
+//
+// The program fails, and says where, if a claim has no proof, if a proof does not hold,
+// and if the text of a claim is not there any more. So who changes a claim looks at its
+// proof again. After a change of the text alone, edit the same line of docs/claims.txt;
+// make claims-update adds the claims that it lacks, each with a proof that is yet to be
+// written.
+package main

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strings"
+)
+
+// A sentence is what can be a claim.
+type sentence struct {
+	line int
+	text string // on one line
+}
+
+var (
+	promise   = regexp.MustCompile(`(?i)\b(never|always|at (the )?most|at (the )?least|no more than|guarantee\w*|exactly (once|one)|allocates?|constant time)\b`)
+	number    = regexp.MustCompile(`(^|[\s(~"+-])\d[\d.,]*\b`)
+	notSpoken = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)")
+	end       = regexp.MustCompile("[.!?:][)\"*]*\\s+[A-Z`*\\[(\"]")
+	item      = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
+	generated = regexp.MustCompile(`(?s)<!-- (\w+): begin.*?<!-- \w+: end -->`)
+	fenced    = regexp.MustCompile("(?ms)^```.*?^```$")
+	named     = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z0-9]\\w*)`")
+	ruled     = regexp.MustCompile(`^\|[-:| ]+\|$`)
+)
+
+// isClaim reports whether s says something that may be true or false.
+func (s sentence) isClaim() bool {
+	if strings.HasPrefix(s.text, "![") {
+		return false // a picture
+	}
+	spoken := notSpoken.ReplaceAllString(s.text, "")
+	return promise.MatchString(spoken) || number.MatchString(spoken)
+}
+
+// names are the tests and benchmarks that it names: such a claim brings its proof along.
+func (s sentence) names() (tests []string) {
+	for _, m := range named.FindAllStringSubmatch(s.text, -1) {
+		tests = append(tests, m[1])
+	}
+	return tests
+}
+
+// isMutant reports whether it is a row of docs/guarantees.md that internal/mutants reads.
+func (s sentence) isMutant() bool {
+	return strings.HasPrefix(s.text, "|") && strings.Contains(s.text, ".go, `")
+}
+
+// sentencesOf returns what a page says.
+func sentencesOf(page string) (all []sentence) {
+	for _, re := range []*regexp.Regexp{generated, fenced} {
+		page = re.ReplaceAllStringFunc(page, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
+	}
+	var paragraph []string
+	begin := 0
+	flush := func() {
+		all = append(all, split(strings.Join(paragraph, "\n"), begin)...)
+		paragraph = nil
+	}
+	for i, l := range strings.Split(page, "\n") {
+		text := strings.TrimSpace(l)
+		switch {
+		case text == "" || strings.HasPrefix(text, "#"):
+			flush()
+		case strings.HasPrefix(text, "|"):
+			flush()
+			if !ruled.MatchString(text) {
+				all = append(all, sentence{i + 1, text})
+			}
+		default:
+			if item.MatchString(l) {
+				flush()
+				text = item.ReplaceAllString(l, "")
+			}
+			if len(paragraph) == 0 {
+				begin = i + 1
+			}
+			paragraph = append(paragraph, text)
+		}
+	}
+	flush()
+	return all
+}
+
+// split returns the sentences of a paragraph that begins at a line.
+func split(paragraph string, line int) (all []sentence) {
+	for paragraph != "" {
+		cut := len(paragraph)
+		if at := end.FindStringIndex(paragraph); at != nil {
+			cut = at[1] - 1
+		}
+		s := paragraph[:cut]
+		all = append(all, sentence{line, strings.Join(strings.Fields(s), " ")})
+		line += strings.Count(s, "\n")
+		paragraph = paragraph[cut:]
+	}
+	return all
+}
+
+// packageComment returns the package comment of a Go file as a page, with as many lines
+// as in the file.
+func packageComment(path string) (string, error) {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, path, nil, parser.PackageClauseOnly|parser.ParseComments)
+	if err != nil || f.Doc == nil {
+		return "", err
+	}
+	first := files.Position(f.Doc.Pos()).Line
+	var page strings.Builder
+	page.WriteString(strings.Repeat("\n", first-1))
+	for _, c := range f.Doc.List {
+		text := strings.TrimPrefix(c.Text, "//")
+		if strings.HasPrefix(text, "\t") {
+			text = "" // code
+		}
+		page.WriteString(strings.TrimPrefix(text, " ") + "\n")
+	}
+	return page.String(), nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("mutants: ")
+	match := flag.String("match", "", "only changes whose line of the page matches this expression")
+	timeout := flag.Duration("timeout", time.Minute, "how long a test may take; one that does not end has failed")
+	flag.Parse()
+	mutants, err := readPage("docs/guarantees.md")
+	if err != nil {
+		log.Fatal(err)
+	}
+	chosen, err := regexp.Compile(*match)
+	if err != nil {
+		log.Fatal(err)
+	}
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !chosen.MatchString(m.row) })
+	failed := 0
+	for _, m := range mutants {
+		begin := time.Now()
+		said, err := m.run(*timeout)
+		result := "fails: " + said
+		if err != nil {
+			failed++
+			result = "WRONG: " + err.Error()
+		}
+		fmt.Printf("guarantees.md:%d: %s, %s: %.1f s: %s\n", m.line, m.file, strings.Join(m.tests, " "), time.Since(begin).Seconds(), result)
+	}
+	fmt.Printf("%d changes, %d of which no test failed or which could not be made\n", len(mutants), failed)
+	if failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// run runs the tests with the change made, and returns what they said.
+func (m mutant) run(timeout time.Duration) (said string, err error) {
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	changed, err := m.apply(string(text))
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	file, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	whole, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	laid, err := json.Marshal(map[string]any{"Replace": map[string]string{whole: file}})
+	if err != nil {
+		return "", err
+	}
+	for path, text := range map[string]string{file: changed, overlay: string(laid)} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			return "", err
+		}
+	}
+	packages, err := packagesOf(m.tests)
+	if err != nil {
+		return "", err
+	}
+	args := []string{
+		"test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout", timeout.String(),
+		"-run", "^(" + strings.Join(m.tests, "|") + ")",
+	}
+	out, err := exec.Command("go", append(args, packages...)...).CombinedOutput()
+	switch {
+	case err == nil:
+		return "", fmt.Errorf("no test fails")
+	case strings.Contains(string(out), "[build failed]"), strings.Contains(string(out), "[setup failed]"):
+		return "", fmt.Errorf("it does not compile: %.300s", out)
+	}
+	return gist(string(out)), nil
+}
+
+// packagesOf returns the packages that have the tests, whose names may be beginnings.
+func packagesOf(tests []string) (packages []string, err error) {
+	heads := regexp.MustCompile(`(?m)^func (` + strings.Join(tests, "|") + ")")
+	found := map[string]bool{}
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && isModule(path):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range heads.FindAllStringSubmatch(string(text), -1) {
+			found[m[1]] = true
+			packages = append(packages, "./"+filepath.Dir(path))
+		}
+		return err
+	})
+	for _, t := range tests {
+		if err == nil && !found[t] {
+			err = fmt.Errorf("there is no test %s", t)
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages), err
+}
+
+// isModule reports whether a directory is another module's, or hidden.
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
+}
+
+var telling = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
+
+// gist returns the lines that say most of what a failed test has written.
+func gist(out string) string {
+	lines := telling.FindAllString(out, 3)
+	for i, l := range lines {
+		lines[i] = strings.Join(strings.Fields(l), " ")
+	}
+	return fmt.Sprintf("%.200s", strings.Join(lines, "; "))
+}
