@@ -30,10 +30,14 @@ func main() {
 		log.Fatal(err)
 	}
 	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !chosen.MatchString(m.row) })
+	found, err := findTests()
+	if err != nil {
+		log.Fatal(err)
+	}
 	failed := 0
 	for _, m := range mutants {
 		begin := time.Now()
-		said, err := m.run(*timeout)
+		said, err := m.run(found, *timeout)
 		result := "fails: " + said
 		if err != nil {
 			failed++
@@ -48,7 +52,7 @@ func main() {
 }
 
 // run runs the tests with the change made, and returns what they said.
-func (m mutant) run(timeout time.Duration) (said string, err error) {
+func (m mutant) run(found testPackages, timeout time.Duration) (said string, err error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
@@ -76,7 +80,7 @@ func (m mutant) run(timeout time.Duration) (said string, err error) {
 			return "", err
 		}
 	}
-	packages, err := packagesOf(m.tests)
+	packages, err := found.of(m.tests)
 	if err != nil {
 		return "", err
 	}
@@ -94,11 +98,14 @@ func (m mutant) run(timeout time.Duration) (said string, err error) {
 	return gist(string(out)), nil
 }
 
-// packagesOf returns the packages that have the tests, whose names may be beginnings.
-func packagesOf(tests []string) (packages []string, err error) {
-	heads := regexp.MustCompile(`(?m)^func (` + strings.Join(tests, "|") + ")")
-	found := map[string]bool{}
-	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+// testPackages finds the packages of the core's tests.
+type testPackages map[string][]string // by the name of the test
+
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
+
+func findTests() (testPackages, error) {
+	found := testPackages{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -108,19 +115,29 @@ func packagesOf(tests []string) (packages []string, err error) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		for _, m := range heads.FindAllStringSubmatch(string(text), -1) {
-			found[m[1]] = true
-			packages = append(packages, "./"+filepath.Dir(path))
+		for _, m := range testFunc.FindAllSubmatch(text, -1) {
+			found[string(m[1])] = append(found[string(m[1])], "./"+filepath.Dir(path))
 		}
 		return err
 	})
+	return found, err
+}
+
+// of returns the packages that have the tests, whose names may be beginnings.
+func (found testPackages) of(tests []string) (packages []string, err error) {
 	for _, t := range tests {
-		if err == nil && !found[t] {
-			err = fmt.Errorf("there is no test %s", t)
+		before := len(packages)
+		for name, in := range found {
+			if strings.HasPrefix(name, t) {
+				packages = append(packages, in...)
+			}
+		}
+		if len(packages) == before {
+			return nil, fmt.Errorf("there is no test %s", t)
 		}
 	}
 	slices.Sort(packages)
-	return slices.Compact(packages), err
+	return slices.Compact(packages), nil
 }
 
 // isModule reports whether a directory is another module's, or hidden.

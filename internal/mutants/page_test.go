@@ -15,13 +15,15 @@ func TestPage_ChangesCanBeMade(t *testing.T) {
 	mutants, err := readPage("docs/guarantees.md")
 	require.NoError(t, err)
 	require.Greater(t, len(mutants), 50)
+	found, err := findTests()
+	require.NoError(t, err)
 	for _, m := range mutants {
 		text, err := os.ReadFile(m.file)
 		require.NoError(t, err)
 		changed, err := m.apply(string(text))
 		assert.NoError(t, err, "guarantees.md:%d", m.line)
 		assert.NotEqual(t, string(text), changed, "guarantees.md:%d", m.line)
-		_, err = packagesOf(m.tests)
+		_, err = found.of(m.tests)
 		assert.NoError(t, err, "guarantees.md:%d", m.line)
 	}
 }
