@@ -1,0 +1,232 @@
+package diskstore
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A shard's goroutine takes all calls that wait, carries them out in memory, one after
+// the other, and writes what has changed as one batch. A second goroutine waits for the
+// batch's sync, and answers its calls. Meanwhile the next batch comes together. Batches
+// reach the log in the order in which they were made, so that what a call has seen is
+// on the disk before what it has done.
+const (
+	// maxBatch is how large a batch gets, about.
+	maxBatch = 1 << 20
+	// maxGroups is how many batches of a shard wait for a sync besides the one whose
+	// sync is under way: what comes then waits, and makes a larger batch.
+	maxGroups = 1
+)
+
+// A group is a batch that was written, and the calls that wait for it to be on the disk.
+type group struct {
+	batch *pebble.Batch // nil if nothing was written, or nobody waits for the sync
+	calls []*call
+	seq   int64
+}
+
+// serve is the shard's goroutine.
+func (sh *shard) serve() {
+	defer sh.s.running.Done()
+	defer close(sh.groups)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-sh.line.signal:
+		case <-timer.C:
+		case <-sh.s.over:
+			return
+		}
+		for more := true; more; {
+			var again store.Time
+			var ok bool
+			if again, more, ok = sh.carryOut(); !ok {
+				return
+			}
+			if again != never {
+				timer.Reset(max(time.Millisecond, again.Sub(sh.now)))
+			}
+		}
+	}
+}
+
+// carryOut makes a batch of what there is. It returns when the window is to be filled
+// next, and whether there is more to do; or false if the store cannot go on.
+func (sh *shard) carryOut() (again store.Time, more, ok bool) {
+	defer func() {
+		// Pebble panics when it cannot begin a new log. What the batch has changed in
+		// memory does not matter any more: nothing is carried out after it.
+		switch v := recover().(type) {
+		case nil:
+		case failure:
+			sh.s.fail(v.err)
+		default:
+			sh.s.fail(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		}
+	}()
+	var calls []*call
+	calls, more = sh.line.take(nil)
+	sh.now = sh.s.now()
+	sh.batch = sh.s.db.NewBatch()
+	sh.advance(sh.now)
+	for _, c := range calls {
+		switch {
+		case c.command != nil && needsRoom(c.command) && !sh.s.hasRoom(c.bytes):
+			c.err = store.ErrFull
+		case c.command != nil:
+			c.outcomes, c.err = sh.change(&c.stamp, c.command)
+		case c.round != nil:
+			c.answer, c.err = sh.round(&c.stamp, c.round)
+		default:
+			c.look()
+		}
+	}
+	sh.write()
+	g := group{batch: sh.batch, calls: calls, seq: sh.seq}
+	switch {
+	case sh.batch.Empty():
+		sh.must(sh.batch.Close())
+		g.batch = nil
+	case sh.s.config.every == 0:
+		sh.must(sh.s.db.ApplyNoSyncWait(sh.batch, pebble.Sync))
+	default:
+		sh.must(sh.s.db.Apply(sh.batch, pebble.NoSync))
+		sh.must(sh.batch.Close())
+		g.batch = nil
+		soon(sh.s.unsynced)
+	}
+	sh.written.Store(sh.seq)
+	sh.batch = nil
+	if len(calls) > 0 || g.batch != nil {
+		select {
+		case sh.groups <- g:
+		case <-sh.s.failed:
+			return never, false, false
+		}
+	}
+	again = sh.readAhead(sh.now)
+	sh.trim()
+	return again, more, true
+}
+
+// answer is the second goroutine.
+func (sh *shard) answer() {
+	defer sh.s.running.Done()
+	for g := range sh.groups {
+		if g.batch != nil {
+			if err := g.batch.SyncWait(); err != nil {
+				sh.s.fail(err)
+				return
+			}
+			_ = g.batch.Close() // it gives memory back
+			sh.synced.Store(g.seq)
+		}
+		for _, c := range g.calls {
+			close(c.done)
+		}
+	}
+}
+
+// write adds to the batch what it has changed.
+func (sh *shard) write() {
+	for _, k := range sh.kinds {
+		sh.sweepIndex(k)
+	}
+	for _, t := range sh.touched {
+		sh.writeTask(t)
+		t.touched, t.body = false, false
+		t.strip()
+		if t.State != store.Running && !t.inWindow {
+			delete(sh.tasks, t.ID)
+		}
+	}
+	clear(sh.touched)
+	sh.touched = sh.touched[:0]
+	if !sh.batch.Empty() {
+		sh.seq++
+		sh.value = appendNumbers(sh.value[:0], &sh.numbers)
+		sh.set(sh.key(spaceMeta, ""), sh.value)
+	}
+}
+
+func (sh *shard) writeTask(t *task) {
+	old, now := t.saved, saved{state: t.State}
+	if t.State == store.Pending || t.State == store.Dead {
+		now.at, now.kind = t.At, t.kind.id
+	}
+	t.saved = now
+	if old != now {
+		sh.unindex(t.ID, old)
+		sh.indexAs(t.ID, now)
+	}
+	switch {
+	case now.state == 0:
+		if old.state != 0 {
+			sh.delete(sh.key(spaceTask, t.ID))
+		}
+		return
+	case t.State == store.Running:
+		sh.value = appendRunning(sh.value[:0], t)
+		sh.set(sh.key(spaceRunning, t.ID), sh.value)
+	}
+	if t.body {
+		e := t.Entry
+		if e.State == store.Running {
+			e.State = store.Pending // it became both in this batch
+		}
+		sh.value = appendEntry(sh.value[:0], &e, t.kind.id)
+		sh.set(sh.key(spaceTask, t.ID), sh.value)
+	}
+}
+
+// unindex deletes the key by which a task was found where it was.
+func (sh *shard) unindex(id string, old saved) {
+	switch old.state {
+	case store.Pending:
+		sh.buf = appendPending(sh.buf[:0], sh.index, old.kind, old.at, id)
+		if k := sh.byID[old.kind]; k != nil && old.at <= sh.now {
+			k.over++
+		}
+	case store.Running:
+		sh.key(spaceRunning, id)
+	case store.Dead:
+		sh.buf = appendDead(sh.buf[:0], sh.index, old.at, id)
+	default:
+		return
+	}
+	sh.delete(sh.buf)
+}
+
+// indexAs sets the key by which a task is found where it is.
+func (sh *shard) indexAs(id string, now saved) {
+	switch now.state {
+	case store.Pending:
+		sh.buf = appendPending(sh.buf[:0], sh.index, now.kind, now.at, id)
+	case store.Dead:
+		sh.buf = appendDead(sh.buf[:0], sh.index, now.at, id)
+	default:
+		return
+	}
+	sh.set(sh.buf, nil)
+}
+
+// sweepEvery is how many keys of a kind are deleted one by one until all in front of the
+// window are deleted as a range: Pebble drops whole files for that.
+const sweepEvery = 32 << 10
+
+// sweepIndex deletes what is wholly over. What the batch puts there comes after it.
+func (sh *shard) sweepIndex(k *kind) {
+	if k.over < sweepEvery {
+		return
+	}
+	k.over = 0
+	from := appendPending(nil, sh.index, k.id, 0, "")
+	to := appendPending(nil, sh.index, k.id, min(sh.lowest(k), store.Farthest), "")
+	sh.must(sh.batch.DeleteRange(from, to, nil))
+}

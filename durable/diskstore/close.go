@@ -1,0 +1,119 @@
+package diskstore
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// closeTimeout is how long Close waits for a database that has failed.
+	closeTimeout = 2 * time.Second
+	// fullCheck is how often Close looks whether the disk is full while it waits.
+	fullCheck = 20 * time.Millisecond
+)
+
+// Close ends the Store: calls that have begun are finished, every later one returns
+// [store.ErrClosed], and Wait returns. It waits until all is written. Nothing is left
+// running, unless the disk has failed and Pebble waits for it for ever. Close returns
+// the error that a disk that has failed had. It may be called more than once.
+func (s *Store) Close() error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.end()
+	ended := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		s.reading.Lock() // whoever is to read has begun
+		defer s.reading.Unlock()
+		s.readers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-s.failed:
+		select {
+		case <-ended:
+		case <-time.After(closeTimeout):
+		}
+	}
+	defer s.lock.Close()
+	s.flush()
+	err := s.closeDB()
+	select {
+	case <-s.failed:
+		return s.cause
+	default:
+	}
+	if err == nil {
+		err = s.mark()
+	}
+	s.gate.shut.Store(true)
+	if err != nil {
+		return fmt.Errorf("diskstore: Close: %w", err)
+	}
+	return nil
+}
+
+// flush has what is in the log alone written to the tables too, whose damage is noticed
+// when they are read. It goes without if the disk is full.
+func (s *Store) flush() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		flushed, err := s.db.AsyncFlush()
+		if err != nil {
+			return
+		}
+		for {
+			select {
+			case <-flushed:
+				return
+			case <-s.failed:
+				return
+			case <-time.After(fullCheck):
+				if s.room.none.Load() {
+					return
+				}
+			}
+		}
+	}()
+	select {
+	case <-done:
+	case <-s.failed:
+	}
+}
+
+// closeDB closes the database, or gives up if the disk has failed.
+func (s *Store) closeDB() error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- fmt.Errorf("panic: %v", v)
+			}
+		}()
+		done <- s.db.Close()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-s.failed:
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(closeTimeout):
+		return s.cause
+	}
+}
+
+// abandon closes what Open cannot use. It writes nothing.
+func (s *Store) abandon() {
+	s.gate.shut.Store(true)
+	_ = s.closeDB()
+}

@@ -1,0 +1,57 @@
+package diskstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/storetest"
+	"github.com/tickless/tickless/timertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func subject(t *testing.T, dir string, opts ...diskstore.Option) storetest.Subject {
+	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	opts = append(opts, diskstore.WithClock(clk), diskstore.WithShards(1))
+	var s *diskstore.Store
+	closeIt := func() {
+		if s != nil {
+			_, err := s.Verify(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+		}
+	}
+	reopen := func(t *testing.T) store.Store {
+		closeIt()
+		var err error
+		s, err = diskstore.Open(dir, opts...)
+		require.NoError(t, err)
+		return s
+	}
+	first := reopen(t)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	steps := 0
+	if testing.Short() {
+		steps = 500
+	}
+	return storetest.Subject{Store: first, Advance: clk.Advance, Reopen: reopen, Steps: steps}
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		return subject(t, "store", diskstore.WithFS(vfs.NewMem()))
+	})
+}
+
+// The same with a window of a few tasks, so that most of them are on the disk alone.
+func TestStore_SmallWindow(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		return subject(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithWindow(3, 2))
+	})
+}

@@ -1,0 +1,176 @@
+package diskstore
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A gate is the file system that Pebble works on. It notes the first write or sync that
+// fails, and then lets nothing more be changed: after a failed sync it is not known what
+// is on the disk, and whoever went on could make acknowledged what is not.
+//
+// A file that Pebble makes beside the log, in the background, may find the disk full:
+// Pebble tries that again, at once and for ever, so that the gate has it wait.
+type gate struct {
+	vfs.FS
+	dir string
+	// fail is called with errors once the gate is armed, which it is when the store is
+	// open. Until then who opens it has the errors.
+	fail  func(error)
+	full  func(error)
+	armed atomic.Bool
+	shut  atomic.Bool
+}
+
+var errShut = errors.New("diskstore: the store has failed, and writes nothing more")
+
+// fullPause is how long what found the disk full waits until it is tried again.
+const fullPause = 200 * time.Millisecond
+
+func (g *gate) enter() error {
+	if g.shut.Load() {
+		return errShut
+	}
+	return nil
+}
+
+// leave looks at the error of an operation that writes.
+func (g *gate) leave(name string, err error) {
+	switch {
+	case err == nil || errors.Is(err, errShut) || !g.armed.Load() || !g.holds(name):
+	case isFull(err) && strings.HasSuffix(name, ".sst"):
+		g.full(err)
+		time.Sleep(fullPause)
+	default:
+		g.fail(err)
+	}
+}
+
+// holds reports whether a file is the store's: a copy may be written elsewhere.
+func (g *gate) holds(name string) bool {
+	return name == g.dir || filepath.Dir(name) == filepath.Clean(g.dir)
+}
+
+// isFull reports whether an error says that the disk has no room.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+func (g *gate) file(f vfs.File, name string, err error) (vfs.File, error) {
+	g.leave(name, err)
+	if err != nil {
+		return nil, err
+	}
+	return &gatedFile{f, g, name}, nil
+}
+
+func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	f, err := g.FS.Create(name, c)
+	return g.file(f, name, err)
+}
+
+func (g *gate) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	f, err := g.FS.OpenReadWrite(name, c, opts...)
+	return g.file(f, name, err)
+}
+
+func (g *gate) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	f, err := g.FS.ReuseForWrite(old, name, c)
+	return g.file(f, name, err)
+}
+
+func (g *gate) OpenDir(name string) (vfs.File, error) {
+	f, err := g.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &gatedFile{f, g, name}, nil
+}
+
+func (g *gate) change(name string, f func() error) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	err := f()
+	g.leave(name, err)
+	return err
+}
+
+func (g *gate) Link(old, name string) error {
+	return g.change(name, func() error { return g.FS.Link(old, name) })
+}
+
+func (g *gate) Rename(old, name string) error {
+	return g.change(name, func() error { return g.FS.Rename(old, name) })
+}
+
+func (g *gate) MkdirAll(name string, perm os.FileMode) error {
+	return g.change(name, func() error { return g.FS.MkdirAll(name, perm) })
+}
+
+// A file that stays although it should go does no harm.
+
+func (g *gate) Remove(name string) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	return g.FS.Remove(name)
+}
+
+func (g *gate) RemoveAll(name string) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	return g.FS.RemoveAll(name)
+}
+
+func (g *gate) Unwrap() vfs.FS { return g.FS }
+
+type gatedFile struct {
+	vfs.File
+	g    *gate
+	name string
+}
+
+func (f *gatedFile) change(do func() error) error { return f.g.change(f.name, do) }
+
+func (f *gatedFile) Write(p []byte) (n int, err error) {
+	err = f.change(func() (err error) { n, err = f.File.Write(p); return err })
+	return n, err
+}
+
+func (f *gatedFile) WriteAt(p []byte, at int64) (n int, err error) {
+	err = f.change(func() (err error) { n, err = f.File.WriteAt(p, at); return err })
+	return n, err
+}
+
+func (f *gatedFile) Sync() error     { return f.change(f.File.Sync) }
+func (f *gatedFile) SyncData() error { return f.change(f.File.SyncData) }
+
+func (f *gatedFile) SyncTo(n int64) (full bool, err error) {
+	err = f.change(func() (err error) { full, err = f.File.SyncTo(n); return err })
+	return full, err
+}
+
+// missing reports whether an error says that there is no such file.
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// Lock locks nothing: the Store has the lock, and keeps it as long as it has to, whether
+// Pebble can be closed or not.
+func (g *gate) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }

@@ -1,0 +1,230 @@
+package diskstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Open opens the store in a directory, which it makes if there is none. It blocks until
+// the log of a crash has been read: less than a second. It does not read all tasks.
+//
+// The error wraps [ErrLocked] if the directory is in use, [ErrForeign] if it has other
+// files, [store.ErrSchema] if it was made by another version or with another number of
+// shards, and [ErrDamaged] if it is damaged. Open panics if an option is nil.
+func Open(dir string, opts ...Option) (*Store, error) {
+	c := newConfig(opts)
+	if dir == "" {
+		return nil, errors.New("diskstore: Open with no directory")
+	}
+	s := &Store{
+		dir:      dir,
+		config:   c,
+		over:     make(chan struct{}),
+		failed:   make(chan struct{}),
+		unsynced: make(chan struct{}, 1),
+		flushed:  make(chan struct{}, 1),
+		waiters:  make(map[*waiter]struct{}),
+	}
+	s.gate = &gate{FS: c.fs, dir: dir, fail: s.fail, full: func(error) { s.setFull(true, 0) }}
+	if err := c.fs.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("diskstore: %w", err)
+	}
+	var err error
+	if s.lock, err = c.fs.Lock(c.fs.PathJoin(dir, "LOCK")); err != nil {
+		return nil, lockError(dir, err)
+	}
+	if err := s.open(); err != nil {
+		s.gate.shut.Store(true)
+		_ = s.lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) open() error {
+	m, err := readMarker(s.gate, s.dir)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		if m, err = s.create(); err != nil {
+			return err
+		}
+	}
+	if n := s.config.shards; n != 0 && n != m.Shards {
+		return fmt.Errorf("diskstore: %w: the store has %d shards, not %d", store.ErrSchema, m.Shards, n)
+	}
+	if m.Ready {
+		if err := hasLog(s.gate, s.dir); err != nil {
+			return err
+		}
+	}
+	if err := s.openDB(m.Ready); err != nil {
+		return err
+	}
+	if err := s.load(m); err != nil {
+		s.abandon()
+		return err
+	}
+	s.gate.armed.Store(true)
+	for _, sh := range s.shards {
+		s.running.Add(2)
+		go sh.serve()
+		go sh.answer()
+	}
+	s.running.Add(1)
+	go s.tend()
+	return nil
+}
+
+// create writes the marker of a new store.
+func (s *Store) create() (*marker, error) {
+	names, err := s.gate.List(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("diskstore: %w", err)
+	}
+	for _, name := range names {
+		if name != "LOCK" && name != markerName+".tmp" {
+			return nil, fmt.Errorf("%w: %s has the file %q, and no file %s", ErrForeign, s.dir, name, markerName)
+		}
+	}
+	m := &marker{Format: formatVersion, Shards: s.config.shards}
+	if m.Shards == 0 {
+		m.Shards = DefaultShards
+	}
+	if err := m.write(s.gate, s.dir); err != nil {
+		return nil, fmt.Errorf("diskstore: %w", err)
+	}
+	return m, nil
+}
+
+// hasLog returns an error if a store has no log: it always has one.
+func hasLog(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return fmt.Errorf("diskstore: %w", err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") {
+			return nil
+		}
+	}
+	return damaged("%s has no log", dir)
+}
+
+// openDB opens the database. Pebble may end the goroutine that does it: see logger.
+func (s *Store) openDB(exists bool) error {
+	type result struct {
+		db  *pebble.DB
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- result{err: damaged("%v", v)}
+			}
+		}()
+		o := s.pebbleOptions()
+		o.ErrorIfNotExists = exists
+		db, err := pebble.Open(s.dir, o)
+		o.Cache.Unref()
+		done <- result{db, err}
+	}()
+	select {
+	case r := <-done:
+		s.db = r.db
+		return s.openError(r.err)
+	case <-s.failed:
+		return s.cause
+	}
+}
+
+func (s *Store) openError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrDamaged):
+		return err
+	case pebble.IsCorruptionError(err), errors.Is(err, pebble.ErrDBDoesNotExist), missing(err):
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("diskstore: %w", err)
+}
+
+func lockError(dir string, err error) error {
+	if isFull(err) || errors.Is(err, fs.ErrPermission) || missing(err) {
+		return fmt.Errorf("diskstore: %w", err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrLocked, dir, err)
+}
+
+// load reads what the shards have in memory.
+func (s *Store) load(m *marker) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case failure:
+			err = s.openError(v.err)
+		default:
+			panic(v)
+		}
+	}()
+	s.epoch = s.config.clock.Now()
+	if s.epoch.Unix() < 0 {
+		return fmt.Errorf("diskstore: the clock shows %v", s.epoch)
+	}
+	for i := range m.Shards {
+		sh := newShard(s, i)
+		sh.restore(m)
+		s.shards = append(s.shards, sh)
+	}
+	if m.Ready {
+		return nil
+	}
+	m.Ready, m.Written = true, make([]int64, m.Shards)
+	b := s.db.NewBatch()
+	for i := range m.Shards {
+		if err := b.Set(appendSpace(nil, i, spaceMeta), appendNumbers(nil, new(numbers)), nil); err != nil {
+			return err
+		}
+	}
+	if err := s.apply(b); err != nil {
+		return fmt.Errorf("diskstore: %w", err)
+	}
+	if err := m.write(s.gate, s.dir); err != nil {
+		return fmt.Errorf("diskstore: %w", err)
+	}
+	return nil
+}
+
+// apply writes a batch and waits for its sync. It does not go on after the disk has
+// failed.
+func (s *Store) apply(b *pebble.Batch) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- fmt.Errorf("panic: %v", v)
+			}
+		}()
+		err := s.db.ApplyNoSyncWait(b, pebble.Sync)
+		if err == nil {
+			err = b.SyncWait()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-s.failed:
+		return s.cause
+	}
+}

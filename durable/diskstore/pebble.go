@@ -1,0 +1,68 @@
+package diskstore
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+const (
+	// memTableSize is how much is written until a table is made of it. There may be
+	// memTables of them, full or filling, and as much has to be read again after a
+	// crash: a few hundred milliseconds.
+	memTableSize = 16 << 20
+	memTables    = 4
+	// cacheSize is of blocks of tables, and of their filters, which take 1.25 bytes a
+	// task: those of 20 million tasks are at hand.
+	cacheSize = 32 << 20
+	// walBytesPerSync has the kernel write the log while it grows, so that the sync of
+	// a large batch does not wait for all of it.
+	walBytesPerSync = 512 << 10
+)
+
+// pebbleOptions are for many small tasks that come and go, and for little memory.
+func (s *Store) pebbleOptions() *pebble.Options {
+	o := &pebble.Options{
+		FS:                          s.gate,
+		Logger:                      logger{s.config.log, s.fail},
+		Cache:                       pebble.NewCache(cacheSize),
+		MemTableSize:                memTableSize,
+		MemTableStopWritesThreshold: memTables,
+		// A log whose damage in the middle is told from its end after a crash.
+		FormatMajorVersion: pebble.FormatNewest,
+		WALBytesPerSync:    walBytesPerSync,
+		// Reads are of one key, or of the head of an index: they stand more tables in
+		// level 0 than the default, which stops writes at 12.
+		L0CompactionThreshold: 4,
+		L0StopWritesThreshold: 24,
+		// A second compaction may run when the first falls behind.
+		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
+		EventListener:              &pebble.EventListener{FlushEnd: func(pebble.FlushInfo) { soon(s.flushed) }},
+	}
+	for i := range o.Levels {
+		// Whether there is a task with a key is asked for each that is scheduled.
+		o.Levels[i].FilterPolicy = taskFilter{bloom.FilterPolicy(10)}
+	}
+	return o
+}
+
+// A taskFilter is a filter of the keys of tasks alone: nothing else is looked for by its
+// whole key.
+type taskFilter struct{ pebble.FilterPolicy }
+
+func (f taskFilter) MayContain(t pebble.FilterType, filter, key []byte) bool {
+	return !isTask(key) || f.FilterPolicy.MayContain(t, filter, key)
+}
+
+func (f taskFilter) NewWriter(t pebble.FilterType) pebble.FilterWriter {
+	return taskFilterWriter{f.FilterPolicy.NewWriter(t)}
+}
+
+type taskFilterWriter struct{ pebble.FilterWriter }
+
+func (w taskFilterWriter) AddKey(key []byte) {
+	if isTask(key) {
+		w.FilterWriter.AddKey(key)
+	}
+}
+
+func isTask(key []byte) bool { return len(key) >= spaceLen && key[spaceLen-1] == spaceTask }

@@ -1,0 +1,80 @@
+package diskstore
+
+import (
+	"encoding/binary"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// restore reads what the shard has in memory besides the window, which is filled when
+// it is served.
+func (sh *shard) restore(m *marker) {
+	sh.now = sh.s.now()
+	sh.waiting, sh.leases = newWheel(sh.now), newWheel(0) // some leases may be over
+	found := false
+	sh.each(spaceMeta, func(key, value []byte) error {
+		found = true
+		return readNumbers(key, value, &sh.numbers)
+	})
+	switch {
+	case !m.Ready:
+		return
+	case !found:
+		panic(failure{damaged("shard %d has no numbers", sh.index)})
+	case sh.seq < m.Written[sh.index]:
+		panic(failure{damaged("shard %d has %d batches, and had %d", sh.index, sh.seq, m.Written[sh.index])})
+	}
+	sh.written.Store(sh.seq)
+	sh.synced.Store(sh.seq)
+	sh.each(spaceKind, func(key, value []byte) error {
+		if len(key) != kindedLen {
+			return damaged("the key %q is no kind", key)
+		}
+		r := read(value)
+		k := &kind{id: binary.BigEndian.Uint32(key[spaceLen:]), handler: r.string(), schedule: r.string()}
+		sh.addKind(k)
+		return r.end("kind", key)
+	})
+	sh.each(spaceSender, func(key, value []byte) error {
+		x := new(sender)
+		err := readSender(key, value, x)
+		x.seen = min(x.seen, sh.now) // the clock may have been set back
+		sh.senders[string(key[spaceLen:])] = x
+		return err
+	})
+	sh.each(spaceRunning, func(key, value []byte) error {
+		t := &task{saved: saved{state: store.Running}}
+		t.ID = string(key[spaceLen:])
+		err := readRunning(key, value, t)
+		sh.tasks[t.ID] = t
+		at := t.At
+		// If the clock was set back no lease lasts longer for it.
+		if limit := sh.now.Add(t.lease); at > limit {
+			at = limit
+		}
+		t.place, _ = sh.leases.Add(max(1, int64(at)), t)
+		sh.running++
+		return err
+	})
+}
+
+// each calls f with what is in a space.
+func (sh *shard) each(space byte, f func(key, value []byte) error) {
+	prefix := appendSpace(nil, sh.index, space)
+	it, err := sh.s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	sh.must(err)
+	for it.First(); it.Valid(); it.Next() {
+		value, err := it.ValueAndErr()
+		if err == nil {
+			err = f(it.Key(), value)
+		}
+		if err != nil {
+			_ = it.Close()
+			sh.must(err)
+		}
+	}
+	sh.must(it.Error())
+	sh.must(it.Close())
+}

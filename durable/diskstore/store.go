@@ -1,0 +1,144 @@
+package diskstore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Store keeps tasks in a directory. [Open] opens one.
+type Store struct {
+	dir    string
+	config config
+	lock   io.Closer
+	gate   *gate
+	db     *pebble.DB
+	shards []*shard
+	epoch  time.Time
+	ahead  atomic.Int64 // how far the wall clock was set forward, if it was said
+
+	// over is closed when nothing more is accepted, and failed before it if that is
+	// since the disk failed, of which cause is the reason.
+	over, failed chan struct{}
+	overOnce     sync.Once
+	failOnce     sync.Once
+	cause        error
+
+	// running are the Store's goroutines, and readers the calls that read.
+	running sync.WaitGroup
+	readers sync.WaitGroup
+	reading sync.RWMutex // held by a call that becomes a reader, and by Close
+
+	unsynced chan struct{} // has an element if there is something that is not synced
+	flushed  chan struct{} // has one if the marker is to be written
+	room     room
+
+	closing sync.Mutex
+	closed  bool
+
+	waiting sync.Mutex
+	waiters map[*waiter]struct{}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Clock returns the Store's clock, which its workers follow.
+func (s *Store) Clock() clock.Clock { return s.config.clock }
+
+// Shards returns the number of shards.
+func (s *Store) Shards() int { return len(s.shards) }
+
+// Now returns the Store's time.
+func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
+	return s.now(), s.begin(ctx)
+}
+
+// begin returns an error if a call may not begin.
+func (s *Store) begin(ctx context.Context) error {
+	select {
+	case <-s.over:
+		return notDone(s.why())
+	default:
+		return store.Ended(ctx)
+	}
+}
+
+// why returns why the store is over.
+func (s *Store) why() error {
+	select {
+	case <-s.failed:
+		return s.cause
+	default:
+		return store.ErrClosed
+	}
+}
+
+// notDone returns an error that wraps [store.ErrNotDone] as well.
+func notDone(err error) error {
+	if err == store.ErrClosed {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, store.ErrNotDone)
+}
+
+// fail has the store do nothing more.
+func (s *Store) fail(cause error) {
+	s.failOnce.Do(func() {
+		s.gate.shut.Store(true)
+		s.cause = failed(cause)
+		close(s.failed)
+		s.end()
+		s.config.log.Error("diskstore: the disk failed; the store has to be opened again", "dir", s.dir, "error", cause)
+	})
+}
+
+// end has the store accept nothing more.
+func (s *Store) end() { s.overOnce.Do(func() { close(s.over) }) }
+
+// Change carries out a command.
+func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if err := c.Check(&st); err != nil {
+		return nil, err
+	}
+	x := &call{stamp: st}
+	x.command, x.bytes = ownCommand(&c)
+	if err := s.shards[shard].call(ctx, x); err != nil {
+		return nil, err
+	}
+	return x.outcomes, nil
+}
+
+// Do carries out a round.
+func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+	if err := r.Check(&st); err != nil {
+		return store.Answer{}, err
+	}
+	x := &call{stamp: st, round: ownRound(&r)}
+	if err := s.shards[shard].call(ctx, x); err != nil {
+		return store.Answer{}, err
+	}
+	return x.answer, nil
+}
+
+// Check looks whether the store works. It reads nothing: [Store.Verify] does.
+func (s *Store) Check(ctx context.Context) (store.Health, error) {
+	h := store.Health{Store: "directory " + s.dir}
+	if every := s.config.every; every > 0 {
+		h.Warnings = append(h.Warnings, fmt.Sprintf("what was acknowledged within %v before a crash may be lost", every))
+	}
+	if by := time.Duration(s.ahead.Load()); by > 0 {
+		h.Warnings = append(h.Warnings, fmt.Sprintf("the wall clock was set forward by %v; tasks are that late until the store is opened again", by.Round(time.Second)))
+	}
+	if s.room.none.Load() {
+		h.Warnings = append(h.Warnings, "the disk is full; nothing new is accepted")
+	}
+	return h, s.begin(ctx)
+}

@@ -1,0 +1,65 @@
+package diskstore
+
+import "time"
+
+// tend is the goroutine for what is done beside the commands: the syncs of WithSync, and
+// the marker. It sleeps while there is nothing to do.
+func (s *Store) tend() {
+	defer s.running.Done()
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-s.flushed:
+			if err := s.mark(); err != nil {
+				s.config.log.Warn("diskstore: the marker was not written", "dir", s.dir, "error", err)
+			}
+		case <-s.unsynced:
+			select {
+			case <-s.over:
+				return // Close syncs
+			case <-time.After(s.config.every):
+			}
+			if err := s.sync(); err != nil {
+				s.fail(err)
+				return
+			}
+		}
+	}
+}
+
+// soon has tend do something.
+func soon(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// sync syncs what was written, for WithSync.
+func (s *Store) sync() error {
+	written := make([]int64, len(s.shards))
+	for i, sh := range s.shards {
+		written[i] = sh.written.Load()
+	}
+	b := s.db.NewBatch()
+	if err := b.LogData(nil, nil); err != nil {
+		return err
+	}
+	if err := s.apply(b); err != nil {
+		return err
+	}
+	for i, sh := range s.shards {
+		sh.synced.Store(written[i])
+	}
+	return nil
+}
+
+// mark writes how much is on the disk at least.
+func (s *Store) mark() error {
+	m := marker{Format: formatVersion, Shards: len(s.shards), Ready: true}
+	for _, sh := range s.shards {
+		m.Written = append(m.Written, sh.synced.Load())
+	}
+	return m.write(s.gate, s.dir)
+}
