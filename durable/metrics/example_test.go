@@ -1,0 +1,28 @@
+package metrics_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/metrics"
+	"github.com/tickless/tickless/observe/expvar"
+)
+
+// A Client as a source of numbers, here for package expvar.
+func ExampleClient() {
+	client := durable.New(memstore.New())
+	client.Schedule(context.Background(), durable.Task{Key: "order-17", Handler: "remind"}, durable.After(time.Hour))
+
+	var all struct {
+		Client map[string]struct {
+			Tasks map[string]int `json:"queue.tasks"`
+		} `json:"durable.client"`
+	}
+	json.Unmarshal([]byte(expvar.New(metrics.Client("orders", client)).String()), &all)
+	fmt.Println(all.Client["orders"].Tasks["pending"], "pending")
+	// Output: 1 pending
+}

@@ -1,0 +1,87 @@
+package tracing
+
+import (
+	"context"
+	"maps"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tickless/tickless/durable"
+)
+
+const schema = semconv.SchemaURL
+
+// system names this library among messaging systems.
+var system = semconv.MessagingSystemKey.String("tickless")
+
+// Client makes spans of what a Client schedules, and writes their contexts into the
+// tasks' headers. It panics if an option is nil.
+func Client(opts ...Option) durable.Option {
+	c := newConfig("Client", opts)
+	tracer := c.tracer()
+	return durable.WithScheduleMiddleware(func(next durable.ScheduleFunc) durable.ScheduleFunc {
+		return func(ctx context.Context, items []durable.Item, opts ...durable.ScheduleOption) ([]durable.Outcome, error) {
+			ctx, span := tracer.Start(ctx, spanName("send", items), trace.WithSpanKind(trace.SpanKindProducer),
+				trace.WithAttributes(sent(items)...))
+			defer span.End()
+			for i := range items {
+				headers := make(map[string]string, len(items[i].Task.Headers)+1)
+				maps.Copy(headers, items[i].Task.Headers)
+				c.propagator.Inject(ctx, propagation.MapCarrier(headers))
+				if len(headers) > 0 {
+					items[i].Task.Headers = headers
+				}
+			}
+			out, err := next(ctx, items, opts...)
+			if err != nil {
+				failed(span, err)
+			} else if len(out) == 1 {
+				span.SetAttributes(attribute.String("tickless.outcome", out[0].String()))
+			}
+			return out, err
+		}
+	})
+}
+
+// spanName is the operation with the handler, if all items have the same.
+func spanName(operation string, items []durable.Item) string {
+	if handler, ok := destination(items); ok {
+		return operation + " " + handler
+	}
+	return operation
+}
+
+// destination returns the handler of all items, or false if they have several.
+func destination(items []durable.Item) (string, bool) {
+	for i := range items {
+		if items[i].Task.Handler != items[0].Task.Handler {
+			return "", false
+		}
+	}
+	if len(items) == 0 {
+		return "", false
+	}
+	return items[0].Task.Handler, true
+}
+
+// sent are the attributes of a span of Schedule.
+func sent(items []durable.Item) []attribute.KeyValue {
+	all := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
+	if handler, ok := destination(items); ok {
+		all = append(all, semconv.MessagingDestinationName(handler))
+	}
+	if len(items) == 1 {
+		return append(all, semconv.MessagingMessageID(items[0].Task.Key), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
+	}
+	return append(all, semconv.MessagingBatchMessageCount(len(items)))
+}
+
+// failed notes an error.
+func failed(span trace.Span, err error) {
+	span.SetStatus(codes.Error, err.Error())
+	span.SetAttributes(semconv.ErrorType(err))
+}

@@ -1,0 +1,89 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tickless/tickless/durable"
+)
+
+// Worker makes spans of attempts. Given to [durable.NewWorker] it is for all handlers,
+// given to [durable.Worker.Handle] for one; given first it is the outermost of functions
+// around them. It panics if an option is nil.
+func Worker(opts ...Option) durable.HandlerOption {
+	c := newConfig("Worker", opts)
+	tracer := c.tracer()
+	return durable.WithMiddleware(func(next durable.Handler) durable.Handler {
+		return func(ctx context.Context, d durable.Delivery) error {
+			from := c.propagator.Extract(ctx, propagation.MapCarrier(d.Headers))
+			options := []trace.SpanStartOption{
+				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(processed(&d)...),
+			}
+			scheduled := trace.SpanContextFromContext(from)
+			linked := scheduled.IsValid() && scheduled.IsRemote() // and not the span of Worker.Run's context
+			if linked {
+				options = append(options, trace.WithLinks(trace.Link{SpanContext: scheduled}))
+			}
+			if !linked || !c.parent {
+				options = append(options, trace.WithNewRoot())
+			}
+			ctx, span := tracer.Start(from, "process "+d.Handler, options...)
+			returned := false
+			defer func() {
+				if !returned { // a panic, or runtime.Goexit
+					span.SetStatus(codes.Error, "the handler has not returned")
+					span.SetAttributes(semconv.ErrorTypeKey.String("panic"), end(ctx, &d, errors.New("panic")))
+				}
+				span.End()
+			}()
+			err := next(ctx, d)
+			returned = true
+			result := end(ctx, &d, err)
+			span.SetAttributes(result)
+			if err != nil && result.Value.AsString() != handBack {
+				failed(span, err)
+			}
+			return err
+		}
+	})
+}
+
+// processed are the attributes of an attempt's span.
+func processed(d *durable.Delivery) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
+		semconv.MessagingDestinationName(d.Handler),
+		semconv.MessagingMessageID(d.Key),
+		semconv.MessagingMessageBodySize(len(d.Body)),
+		attribute.Int("tickless.attempt", d.Attempt),
+		attribute.Int("tickless.max_attempts", d.MaxAttempts),
+		attribute.String("tickless.due", d.Due.UTC().Format(time.RFC3339Nano)),
+	}
+}
+
+const handBack = "hand_back"
+
+// end is what a handler's return means for its task.
+func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue {
+	var never *durable.NoRetryError
+	var back *durable.HandBackError
+	value := "retry"
+	switch {
+	case err == nil:
+		value = "done"
+	case errors.As(err, &never):
+		value = "dead"
+	case errors.As(err, &back), errors.Is(context.Cause(ctx), durable.ErrClosed):
+		value = handBack
+	case d.Attempt >= d.MaxAttempts:
+		value = "dead"
+	}
+	return attribute.String("tickless.end", value)
+}
