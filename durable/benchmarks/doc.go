@@ -1,0 +1,14 @@
+// Command benchmarks measures the stores of package durable, beside what they stand on
+// and what one might write instead: bare Pebble that stores the same keys and values, and
+// a table in SQLite with an index on when tasks are due.
+//
+//	go run .                                     everything, medians of 5 runs
+//	go run . --runs 1 --time 500ms               a quick look
+//	go run . --sides disk,sqlite --work burst    some of it
+//	go run . --out results.md                    the table in a file
+//
+// Each measurement is a process of its own, with a new directory, and the sides take
+// turns. Figures are of tasks with 256 bytes that are acknowledged: on disk and synced,
+// except in memory and on Redis, whose server writes its log once a second (appendfsync
+// everysec), as it does by default.
+package main

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const asProgram = "TICKLESS_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Every measurement can be made, and has its line in the table.
+func TestRun(t *testing.T) {
+	t.Setenv(asProgram, "1")
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"--runs", "1", "--time", "20ms", "--tasks", "500", "--dir", t.TempDir()}, &out))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for _, w := range works {
+		for _, r := range w.rows {
+			i := strings.Index(out.String(), "| "+r.title)
+			require.GreaterOrEqual(t, i, 0, r.title)
+		}
+	}
+	for _, line := range lines {
+		if strings.HasPrefix(line, "| scheduled") {
+			for i, cell := range strings.Split(line, "|")[2:][:len(sides)] {
+				require.NotEmpty(t, strings.TrimSpace(cell), sides[i].name)
+			}
+		}
+	}
+}
+
+func TestRun_CalledWrongly(t *testing.T) {
+	for args, want := range map[string]string{
+		"--sides disc":    `no side "disc"`,
+		"--work nothing":  `no workload "nothing"`,
+		"--runs 0":        "must be positive",
+		"--child nothing": `no measurement "nothing"`,
+	} {
+		require.ErrorContains(t, run(strings.Fields(args), new(bytes.Buffer)), want)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		require.Equal(t, want, thousands(x, 0))
+	}
+	require.Equal(t, "1,234.50", thousands(1234.5, 2))
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// table is what one writes instead: tasks in a table of SQLite, with an index on when
+// they are due. One goroutine writes, by prepared statements, and puts all requests that
+// wait into one transaction: so many callers share a sync. Workers claim with a lease
+// and a token, and delete what is done, both in one transaction.
+type table struct {
+	db       *sql.DB
+	conn     *sql.Conn
+	requests chan *request
+	ended    chan struct{}
+	insert   *sql.Stmt
+	many     *sql.Stmt // the same of rowsAtOnce tasks
+	claim    *sql.Stmt
+	next     *sql.Stmt
+	finish   *sql.Stmt
+	token    int64
+	wake     chan struct{} // a task came that is due before what the worker waits for
+	waits    int64         // what that is; the writer's
+}
+
+// A request is a part of a transaction.
+type request struct {
+	insert []task
+	finish []held // what is done
+	claim  int    // how many to claim at most
+	done   chan error
+
+	claimed []held
+	next    int64 // when the next task is due; 0: none
+}
+
+type held struct {
+	row, token int64
+	body       []byte
+}
+
+const schema = `
+	CREATE TABLE IF NOT EXISTS tasks (
+		id       INTEGER PRIMARY KEY,
+		key      TEXT NOT NULL UNIQUE,
+		due      INTEGER NOT NULL,
+		lease    INTEGER,
+		token    INTEGER NOT NULL DEFAULT 0,
+		attempts INTEGER NOT NULL DEFAULT 0,
+		handler  TEXT NOT NULL,
+		body     BLOB
+	);
+	CREATE INDEX IF NOT EXISTS pending ON tasks (due) WHERE lease IS NULL;
+	CREATE INDEX IF NOT EXISTS running ON tasks (lease) WHERE lease IS NOT NULL;`
+
+// rowsAtOnce is how many tasks of one request a statement inserts.
+const rowsAtOnce = 50
+
+func insertion(n int) string {
+	return `INSERT INTO tasks (key, due, handler, body) VALUES ` + strings.Repeat(`(?, ?, 'h', ?), `, n-1) + `(?, ?, 'h', ?)
+		ON CONFLICT (key) DO UPDATE SET due = excluded.due, handler = excluded.handler, body = excluded.body, attempts = 0`
+}
+
+func openTable(dir string) (side, error) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "tasks.db")+
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-262144)&_pragma=wal_autocheckpoint(10000)")
+	if err != nil {
+		return nil, err
+	}
+	x := &table{db: db, requests: make(chan *request, 1024), ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	ctx := context.Background()
+	if x.conn, err = db.Conn(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := x.conn.ExecContext(ctx, schema); err != nil {
+		return nil, err
+	}
+	for _, p := range []struct {
+		to    **sql.Stmt
+		query string
+	}{
+		{&x.insert, insertion(1)},
+		{&x.many, insertion(rowsAtOnce)},
+		{&x.claim, `UPDATE tasks SET lease = ?1, token = ?2, attempts = attempts + 1 WHERE id IN
+			(SELECT id FROM tasks WHERE lease IS NULL AND due <= ?3 ORDER BY due LIMIT ?4) RETURNING id, body`},
+		{&x.next, `SELECT min(due) FROM tasks WHERE lease IS NULL`},
+		{&x.finish, `DELETE FROM tasks WHERE id = ? AND token = ?`},
+	} {
+		if *p.to, err = x.conn.PrepareContext(ctx, p.query); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, p.query)
+		}
+	}
+	go x.write()
+	return x, nil
+}
+
+// write is the writer.
+func (x *table) write() {
+	defer close(x.ended)
+	for r := range x.requests {
+		group, n := []*request{r}, len(r.insert)
+		for more := true; more && n < 10_000; {
+			select {
+			case r, ok := <-x.requests:
+				if more = ok; ok {
+					group, n = append(group, r), n+len(r.insert)
+				}
+			default:
+				more = false
+			}
+		}
+		err := x.transaction(group)
+		for _, r := range group {
+			r.done <- err
+		}
+	}
+}
+
+func (x *table) transaction(group []*request) (err error) {
+	ctx := context.Background()
+	if _, err := x.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	for _, r := range group {
+		if err = x.carryOut(ctx, r); err != nil {
+			_, _ = x.conn.ExecContext(ctx, "ROLLBACK")
+			return err
+		}
+	}
+	_, err = x.conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+func (x *table) carryOut(ctx context.Context, r *request) error {
+	for some := range slices.Chunk(r.insert, rowsAtOnce) {
+		if len(some) == rowsAtOnce {
+			if err := x.put(ctx, x.many, some); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range some {
+			if err := x.put(ctx, x.insert, some[i:i+1]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, h := range r.finish {
+		if _, err := x.finish.ExecContext(ctx, h.row, h.token); err != nil {
+			return err
+		}
+	}
+	if r.claim == 0 {
+		return nil
+	}
+	x.token++
+	now := time.Now()
+	rows, err := x.claim.QueryContext(ctx, now.Add(30*time.Second).UnixMicro(), x.token, now.UnixMicro(), r.claim)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		h := held{token: x.token}
+		if err := rows.Scan(&h.row, &h.body); err != nil {
+			return err
+		}
+		r.claimed = append(r.claimed, h)
+	}
+	if err := rows.Err(); err != nil || len(r.claimed) == r.claim {
+		return err
+	}
+	var next sql.NullInt64
+	err = x.next.QueryRowContext(ctx).Scan(&next)
+	r.next, x.waits = next.Int64, next.Int64
+	if !next.Valid {
+		x.waits = 1 << 62
+	}
+	return err
+}
+
+// put inserts the tasks that a statement is for.
+func (x *table) put(ctx context.Context, stmt *sql.Stmt, tasks []task) error {
+	args := make([]any, 0, 3*rowsAtOnce)
+	first := int64(math.MaxInt64)
+	for i := range tasks {
+		t := &tasks[i]
+		due := t.due.UnixMicro()
+		first = min(first, due)
+		args = append(args, t.key, due, t.body)
+	}
+	if first < x.waits {
+		x.waits = first
+		select {
+		case x.wake <- struct{}{}:
+		default:
+		}
+	}
+	_, err := stmt.ExecContext(ctx, args...)
+	return err
+}
+
+func (x *table) do(ctx context.Context, r *request) error {
+	r.done = make(chan error, 1)
+	select {
+	case x.requests <- r:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *table) schedule(ctx context.Context, tasks []task) error {
+	return x.do(ctx, &request{insert: tasks})
+}
+
+// work claims as soon as the tasks before are handled, and reports these in the same
+// transaction.
+func (x *table) work(handle func(body []byte)) (func() error, error) {
+	const claim = 1000
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		var done []held
+		for {
+			r := &request{finish: done, claim: claim}
+			if err := x.do(ctx, r); err != nil {
+				ended <- err
+				return
+			}
+			for _, h := range r.claimed {
+				handle(h.body)
+			}
+			if done = r.claimed; len(done) > 0 {
+				continue
+			}
+			wait := time.Hour
+			if r.next > 0 {
+				wait = time.Until(time.UnixMicro(r.next))
+			}
+			select {
+			case <-time.After(wait):
+			case <-x.wake:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return func() error {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}, nil
+}
+
+func (x *table) left(ctx context.Context) (n int64, err error) {
+	err = x.db.QueryRowContext(ctx, "SELECT count(*) FROM tasks").Scan(&n)
+	return n, err
+}
+
+func (x *table) close() error {
+	close(x.requests)
+	<-x.ended
+	return errors.Join(x.conn.Close(), x.db.Close())
+}
