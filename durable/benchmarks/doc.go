@@ -2,10 +2,12 @@
 // and what one might write instead: bare Pebble that stores the same keys and values, and
 // a table in SQLite with an index on when tasks are due.
 //
-//	go run .                                     everything, medians of 5 runs
-//	go run . --runs 1 --time 500ms               a quick look
-//	go run . --sides disk,sqlite --work burst    some of it
-//	go run . --out results.md                    the table in a file
+//	go run -tags sqlite .                                     everything, medians of 5 runs
+//	go run -tags sqlite . --sides disk,sqlite --work burst    some of it
+//	go run -tags sqlite . --out results.md                    the table in a file
+//	go run . --sides disk,pebble --runs 1 --time 500ms        a quick look
+//
+// SQLite takes a minute to compile, so it needs the tag.
 //
 // Each measurement is a process of its own, with a new directory, and the sides take
 // turns. Figures are of tasks with 256 bytes that are acknowledged: on disk and synced,
