@@ -5,12 +5,17 @@ go 1.25.0
 replace (
 	github.com/tickless/tickless => ../..
 	github.com/tickless/tickless/durable => ../
+	github.com/tickless/tickless/durable/diskstore => ../diskstore
+	github.com/tickless/tickless/durable/redisstore => ../redisstore
 )
 
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
+	github.com/redis/go-redis/v9 v9.22.0
 	github.com/stretchr/testify v1.12.1
 	github.com/tickless/tickless/durable v0.0.0
+	github.com/tickless/tickless/durable/diskstore v0.0.0
+	github.com/tickless/tickless/durable/redisstore v0.0.0
 	modernc.org/sqlite v1.50.0
 )
 
@@ -19,7 +24,7 @@ require (
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/cespare/xxhash/v2 v2.2.0 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cockroachdb/crlib v0.0.0-20241112164430-1264a2edc35b // indirect
 	github.com/cockroachdb/errors v1.11.3 // indirect
 	github.com/cockroachdb/logtags v0.0.0-20230118201751-21c54148d20b // indirect

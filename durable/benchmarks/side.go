@@ -33,6 +33,8 @@ var sides = []struct {
 	worker bool // it can work
 }{
 	{"memory", func(string) (side, error) { return newTickless(memstore.New(), nil), nil }, true},
+	{"disk", openDisk, true},
+	{"redis", openRedis, true},
 	{"pebble", openPebble, false},
 	{"sqlite", openTable, true},
 }

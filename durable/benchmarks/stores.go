@@ -1,0 +1,60 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/redisstore"
+)
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func openDisk(dir string) (side, error) {
+	st, err := diskstore.Open(dir, diskstore.WithLogger(quiet()))
+	if err != nil {
+		return nil, err
+	}
+	return newTickless(st, st.Close), nil
+}
+
+// openRedis starts a server, which writes its log as it does by default: once a second.
+func openRedis(dir string) (side, error) {
+	path := cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	_ = l.Close()
+	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes")
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	st := redisstore.New(rdb, redisstore.WithLogger(quiet()))
+	stop := func() error {
+		err := errors.Join(st.Close(), rdb.Close(), cmd.Process.Kill())
+		_ = cmd.Wait() // that it was killed
+		return err
+	}
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if err = rdb.Ping(context.Background()).Err(); err == nil {
+			return newTickless(st, stop), nil
+		}
+		if time.Since(begin) > 10*time.Second {
+			return nil, errors.Join(fmt.Errorf("the server does not answer: %w", err), stop())
+		}
+	}
+}
