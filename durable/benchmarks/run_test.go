@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 
 // Every measurement can be made, and has its line in the table.
 func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its processes would take half a minute under the race detector")
+	}
 	t.Setenv(asProgram, "1")
 	var out bytes.Buffer
 	args := []string{"--runs", "1", "--time", "20ms", "--tasks", "500", "--dir", t.TempDir()}
