@@ -15,6 +15,8 @@ TESTFLAGS  ?=
 STRESS     ?= long
 MODEL      ?= 1000000
 COUNT      ?= 20
+SOAK       ?= 30m
+LOAD       ?= 50
 
 STATICCHECK_VERSION := v0.8.2
 STATICCHECK         := $(CURDIR)/.bin/staticcheck-$(STATICCHECK_VERSION)
@@ -114,6 +116,11 @@ stress: need-cgo ## run the long stress tests of the core under the race detecto
 .PHONY: model
 model: ## run the model tests of the core for MODEL operations
 	GOWORK=off TICKLESS_MODEL=$(MODEL) $(GO) test -count=1 -timeout 0 -run Model -v ./...
+
+# Beside goroutines that compute for LOAD percent of their time.
+.PHONY: soak
+soak: ## use timers of all kinds at once for SOAK, with a ledger of each, memory, goroutines and descriptors
+	GOWORK=off TICKLESS_SOAK=$(SOAK) TICKLESS_SOAK_LOAD=$(LOAD) $(GO) test -count=1 -timeout 0 -v ./internal/soak
 
 .PHONY: mutants
 mutants: ## make each change that docs/guarantees.md lists, or those that match MUTANT, and see that its test fails; takes minutes

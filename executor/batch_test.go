@@ -2,8 +2,8 @@ package executor
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -109,35 +109,39 @@ func TestQueue_KeepsFewSpares(t *testing.T) {
 	require.Equal(t, maxSpares, q.spares)
 }
 
-// What TestQueue_KeepsFewSpares keeps is enough for 16,000 callbacks.
-func TestPool_AllocatesLittle(t *testing.T) {
-	p := NewPool(WithWorkers(1))
-	defer p.Close()
-	fs := make([]func(), 100_000)
-	for i := range fs {
-		fs[i] = func() {}
+// After a peak a queue has room for 16,000 callbacks without another batch; what it
+// makes beyond takes 9 bytes for each.
+func TestQueue_RoomForManyCallbacks(t *testing.T) {
+	const n, all = 16_000, 100_000
+	var q queue
+	fs := make([]func(), all)
+	push := func(n int) (made int) {
+		before, batches := q.spares, 0
+		q.pushAll(fs[:n])
+		for b := q.head; b != nil; b = b.link {
+			batches++
+		}
+		return batches - (before - q.spares)
 	}
-	// wave has n callbacks wait behind one that is held up, and returns what that
-	// allocated.
-	wave := func(n int) int {
-		open := make(chan struct{})
-		done := make(chan struct{})
-		begun := make(chan struct{})
-		require.NoError(t, p.Submit(func() { close(begun); <-open }))
-		<-begun
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := p.SubmitBatch(fs[:n])
-		require.NoError(t, err)
-		runtime.ReadMemStats(&after)
-		require.NoError(t, p.Submit(func() { close(done) }))
-		close(open)
-		<-done
-		return int(after.TotalAlloc - before.TotalAlloc)
+	empty := func() {
+		for {
+			b, _, ok := q.take()
+			if !ok {
+				return
+			}
+			for b != nil {
+				if _, ok := b.take(); !ok {
+					q.release(b)
+					b = nil
+				}
+			}
+		}
 	}
-	wave(16_000)
-	few, many := wave(16_000), wave(len(fs))
-	t.Logf("16,000: %d bytes; %d: %d", few, len(fs), many)
-	require.Less(t, few, 50_000)
-	require.InDelta(t, 9, float64(many)/float64(len(fs)-16_384), 2)
+	push(all)
+	empty()
+	require.Zero(t, push(n))
+	empty()
+	const class = 2304 // of the allocator, for a batch
+	require.LessOrEqual(t, unsafe.Sizeof(batch{}), uintptr(class))
+	require.InDelta(t, 9, float64(push(all)*class)/(all-n), 0.1)
 }

@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"idle":                          onTimer,
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
 	"internal/conformance/contexts": onTimer,
+	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "idle", "purgatory"),
 	"internal/upstream":             onTimer,
 	"purgatory":                     onTimer,
 

@@ -1,0 +1,128 @@
+package soak
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// A ledger knows what has become of each timer of one kind.
+type ledger struct {
+	kind string
+
+	started, fired, stopped atomic.Int64
+
+	// ending: what repeats is to be stopped, with each step one.
+	ending atomic.Bool
+
+	mu sync.Mutex
+	// open are how many timers are pending, by the second at which they were due when
+	// they were entered, or moved.
+	open  map[int64]int
+	wrong []string // the first few things
+}
+
+func newLedger(kind string) *ledger { return &ledger{kind: kind, open: map[int64]int{}} }
+
+var begin = time.Now()
+
+// now is how long the process has run, by the clock that timers follow.
+func now() time.Duration { return time.Since(begin) }
+
+// A note is one timer in the ledger.
+type note struct {
+	l *ledger
+
+	mu      sync.Mutex
+	due     time.Duration
+	settled string // "fired" or "stopped"; empty while it is pending
+}
+
+// enter notes a timer that is due after d. To be called before it is started.
+func (l *ledger) enter(d time.Duration) *note {
+	n := &note{l: l, due: now() + d}
+	l.started.Inc()
+	l.count(n.due, 1)
+	return n
+}
+
+func (l *ledger) count(due time.Duration, by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	second := int64(due / time.Second)
+	if l.open[second] += by; l.open[second] == 0 {
+		delete(l.open, second)
+	}
+}
+
+func (l *ledger) complain(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.wrong) < 10 {
+		l.wrong = append(l.wrong, l.kind+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// fire is what the timer's callback calls.
+func (n *note) fire() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if early := n.due - now(); early > 0 {
+		n.l.complain("%v early", early)
+	}
+	n.settleLocked("fired", &n.l.fired)
+}
+
+// stop has the timer stopped, by a function that reports whether it was pending.
+func (n *note) stop(stop func() bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ok := stop()
+	if ok {
+		n.settleLocked("stopped", &n.l.stopped)
+	}
+	return ok
+}
+
+// move has the timer moved, by a function that reports whether it was pending.
+func (n *note) move(d time.Duration, reset func() bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at := now()
+	if reset() {
+		n.l.count(n.due, -1)
+		n.due = at + d
+		n.l.count(n.due, 1)
+	}
+}
+
+func (n *note) settleLocked(how string, counter *atomic.Int64) {
+	if n.settled != "" {
+		n.l.complain("%s although it had %s", how, n.settled)
+		return
+	}
+	n.settled = how
+	counter.Inc()
+	n.l.count(n.due, -1)
+}
+
+// pending returns how many timers are pending, and how many of them were due before a
+// moment.
+func (l *ledger) pending(before time.Duration) (all, overdue int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for second, n := range l.open {
+		all += n
+		if second < int64(before/time.Second) {
+			overdue += n
+		}
+	}
+	return all, overdue
+}
+
+func (l *ledger) String() string {
+	all, _ := l.pending(0)
+	return fmt.Sprintf("%s %d = %d fired + %d stopped + %d pending", l.kind, l.started.Load(), l.fired.Load(), l.stopped.Load(), all)
+}

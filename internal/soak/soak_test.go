@@ -1,0 +1,170 @@
+package soak
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// fromEnv returns how long to go on, and for which share of its time each computing
+// goroutine computes.
+func fromEnv(t *testing.T) (length time.Duration, load float64) {
+	length, load = 3*time.Second, 0.5
+	if v := os.Getenv("TICKLESS_SOAK"); v != "" {
+		d, err := time.ParseDuration(v)
+		require.NoError(t, err, "TICKLESS_SOAK")
+		length = d
+	}
+	if v := os.Getenv("TICKLESS_SOAK_LOAD"); v != "" {
+		percent, err := strconv.Atoi(v)
+		require.NoError(t, err, "TICKLESS_SOAK_LOAD")
+		load = float64(percent) / 100
+	}
+	return length, load
+}
+
+// grace is how long after it was due a timer counts as lost.
+const grace = time.Minute
+
+func TestSoak(t *testing.T) {
+	length, load := fromEnv(t)
+	longest := min(length/4, 20*time.Second)
+	pause := 2 * time.Millisecond
+	if load < 0.2 { // it is to be a light one
+		pause = 20 * time.Millisecond
+	}
+	settle(t)
+	before := take()
+
+	s := timer.New(timer.WithName("soak"))
+	slack := timer.New(timer.WithSlack(0.1, time.Millisecond, time.Second))
+	watching, m := monitor()
+	waiting, p := requests(s)
+	kinds := []kind{
+		{"handles", false, handles(s, s.Start)},
+		{"slack", false, handles(slack, slack.Start)},
+		{"within", false, handles(s, func(d time.Duration, f func()) (timer.Handle, error) {
+			return s.StartWithin(d, d/4, f)
+		})},
+		{"timers", false, timers(s)}, {"fields", false, fields(s)}, {"tickers", true, tickers(s)}, {"every", true, jobs(s)},
+		{"contexts", false, contexts(s)}, {"keyed", false, keyed(s)}, {"groups", false, groups(s)}, {"batches", false, batches(s)},
+		watching, waiting,
+	}
+	ledgers := make([]*ledger, len(kinds))
+	end := make(chan struct{})
+	var working sync.WaitGroup
+	for i, k := range kinds {
+		l := newLedger(k.name)
+		ledgers[i] = l
+		seed := rand.Uint64()
+		t.Logf("%s: seed %d", k.name, seed)
+		working.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			for !isClosed(end) {
+				for range 3 {
+					k.step(l, rng, longest)
+				}
+				time.Sleep(pause + time.Duration(rng.Int64N(int64(pause))))
+			}
+		})
+	}
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(func() { compute(end, load) })
+	}
+
+	var seen []usage
+	for step := max(length/40, 500*time.Millisecond); now() < length+before.at; {
+		time.Sleep(step)
+		u := take()
+		seen = append(seen, u)
+		for _, l := range ledgers {
+			l.check(t)
+		}
+		if length >= time.Minute {
+			t.Logf("%v: %.1f MB, %d goroutines, %d descriptors; %v", u.at.Round(time.Second), float64(u.heap)/1e6, u.goroutines, u.descriptors, ledgers[len(seen)%len(ledgers)])
+		}
+	}
+	flat(t, seen)
+	close(end)
+	working.Wait()
+
+	// What repeats is stopped, and whatever else is pending fires.
+	stopping := now()
+	for i, l := range ledgers {
+		l.ending.Store(true)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 200 {
+			if kinds[i].repeats {
+				kinds[i].step(l, rng, longest)
+			}
+		}
+	}
+	for i, l := range ledgers {
+		for l.started.Load() != l.fired.Load()+l.stopped.Load() {
+			l.check(t)
+			require.Less(t, now(), stopping+longest+grace, l)
+			time.Sleep(10 * time.Millisecond)
+		}
+		l.check(t)
+		require.Positive(t, l.fired.Load(), l)
+		require.True(t, kinds[i].repeats || l.stopped.Load() > 0, l)
+		t.Log(l)
+	}
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.NoError(t, m.Shutdown(t.Context()))
+	for _, s := range []*timer.Scheduler{s, slack} {
+		require.NoError(t, s.Shutdown(t.Context()))
+		st := s.Stats()
+		require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack)
+		require.Zero(t, st.Panicked+st.Dropped+st.Rejected)
+	}
+	left(t, before)
+}
+
+// check fails the test for what the ledger has found wrong, and if a timer is lost.
+func (l *ledger) check(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	wrong := l.wrong
+	l.mu.Unlock()
+	require.Empty(t, wrong)
+	if _, lost := l.pending(now() - grace); lost > 0 {
+		t.Fatalf("%d of these are overdue by a minute: %v", lost, l)
+	}
+}
+
+// compute computes, and rests as long as it takes to have the share asked for.
+func compute(end <-chan struct{}, share float64) {
+	if share <= 0 {
+		return
+	}
+	const stretch = 5 * time.Millisecond
+	for x := uint64(1); !isClosed(end); {
+		for begin := time.Now(); time.Since(begin) < stretch; {
+			for range 1000 {
+				x = x*6364136223846793005 + 1442695040888963407
+			}
+		}
+		if x == 0 {
+			panic("cannot be")
+		}
+		time.Sleep(time.Duration(float64(stretch) * (1 - share) / share))
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
