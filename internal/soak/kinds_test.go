@@ -224,7 +224,7 @@ func contexts(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 func keyed(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	k := timer.NewKeyed(s, func(_ int, n *note) { n.fire() })
 	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
-		key := rng.IntN(5000)
+		key := rng.IntN(300)
 		if n, ok := k.Get(key); ok && rng.IntN(2) == 0 {
 			d := delay(rng, longest)
 			n.move(d, func() bool { return k.Move(key, d) })

@@ -115,7 +115,7 @@ func TestSoak(t *testing.T) {
 		}
 		l.check(t)
 		require.Positive(t, l.fired.Load(), l)
-		require.True(t, kinds[i].repeats || l.stopped.Load() > 0, l)
+		require.True(t, kinds[i].repeats || length < time.Minute || l.stopped.Load() > 0, l)
 		t.Log(l)
 	}
 	require.NoError(t, p.Shutdown(t.Context()))
