@@ -134,7 +134,7 @@ func (h *hub) wait(w *waiter) {
 		if h.fd.waiter == w && h.set.first() <= now {
 			w.inside, w.caller = true, h.set[0]
 			h.rings.ByDescriptor++
-			h.ringLocked(now)
+			h.ringLocked(now).call()
 			h.mu.Lock()
 			w.inside, w.caller = false, nil
 		}

@@ -224,7 +224,7 @@ func (h *hub) tick() {
 	h.timerAt = never
 	if h.set.first() <= now {
 		h.rings.ByTimer++
-		h.ringLateLocked(now)
+		h.ringLateLocked(now).callDeep()
 		return
 	}
 	file := h.lingeredLocked(now)
@@ -245,27 +245,28 @@ func (h *hub) backup(i int) {
 	h.backups[i].beginLocked()
 	if h.set.first() <= now {
 		h.rings.ByBackup++
-		h.ringLateLocked(now)
+		h.ringLateLocked(now).callDeep()
 		return
 	}
 	h.endLocked()
 	h.mu.Unlock()
 }
 
-// ringLateLocked rings for a bell, whose goroutine is one of the first member's from here
-// on. If the descriptor ought to have done so, the
-// goroutine that waits for it is held up in a function, or does not get to run.
-func (h *hub) ringLateLocked(now int64) {
+// ringLateLocked is ringLocked for a bell, whose goroutine is one of the first member's
+// from here on. If the descriptor ought to have rung, the goroutine that waits for it is
+// held up in a function, or does not get to run.
+func (h *hub) ringLateLocked(now int64) (first *member) {
 	if !h.exact || !h.replaceLocked() {
 		h.pace.late(now, now-h.set.first(), h.exact)
 	}
 	h.endLocked()
-	h.ringLocked(now)
+	return h.ringLocked(now)
 }
 
-// ringLocked calls the functions of the members that are due, of which there is one at
-// the least, and unlocks the hub before that.
-func (h *hub) ringLocked(now int64) {
+// ringLocked takes out the members that are due, of which there is one at the least,
+// unlocks the hub, and has the functions of all but the first called. That is the
+// caller's to call: on a stack that is as shallow as it can be, see callDeep.
+func (h *hub) ringLocked(now int64) *member {
 	first := h.popLocked()
 	var rest []*member
 	for h.set.first() <= now {
@@ -289,7 +290,7 @@ func (h *hub) ringLocked(now int64) {
 	if len(rest) > 0 {
 		go callAll(rest)
 	}
-	first.call()
+	return first
 }
 
 // popLocked takes out the first member, for its function to be called.

@@ -67,7 +67,7 @@ func TestHub_ArmedBeforeFunctionsRun(t *testing.T) {
 	for _, m := range due {
 		h.moveLocked(m, h.now())
 	}
-	h.ringLocked(h.now())
+	h.ringLocked(h.now()).call()
 	require.True(t, <-armed)
 	require.True(t, <-armed)
 	<-next.Close()

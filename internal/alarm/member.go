@@ -119,6 +119,22 @@ func (m *member) call() {
 	m.f()
 }
 
+// callDeep is call on a goroutine that has just begun. What alarms are for needs more
+// than the 2 kB of stack that such a goroutine has. The runtime then copies the stack to
+// a larger one, frame by frame: it is to do so while there are few.
+func (m *member) callDeep() {
+	growStack(0)
+	m.call()
+}
+
+// growStack makes the stack as large as its frame.
+//
+//go:noinline
+func growStack(i int) byte {
+	var frame [1536]byte
+	return frame[i]
+}
+
 // callAll calls each member's function on a goroutine of its own, the first on this.
 //
 // A goroutine that starts another puts that into its proc's next slot: so they

@@ -23,7 +23,7 @@ func (m *member) setAt(now int64) bool {
 func (m *member) ring(now int64) {
 	m.h.mu.Lock()
 	m.h.moveLocked(m, now)
-	m.h.ringLocked(now)
+	m.h.ringLocked(now).call()
 }
 
 // A burst of rings is exact, and then one in a while. While there are more they are left
@@ -75,19 +75,19 @@ func TestAlarm_LeavesTheDescriptorWhileProcsAreBusy(t *testing.T) {
 	now := h.soon()
 	require.True(t, a.setAt(now))
 	h.mu.Lock()
-	h.ringLateLocked(now + busyAfter)
+	h.ringLateLocked(now + busyAfter).call()
 	<-rang
 	require.True(t, a.setAt(now), "as late as that it is on an idle one")
 	now += 2 * busyAfter
 	h.mu.Lock()
-	h.ringLateLocked(now)
+	h.ringLateLocked(now).call()
 	<-rang
 	require.False(t, a.setAt(now))
 	require.True(t, h.backed, "and then the timer needs backups")
 	now += busyFor - 2
 	require.False(t, a.setAt(now))
 	h.mu.Lock()
-	h.ringLateLocked(now + lateAfter)
+	h.ringLateLocked(now + lateAfter).call()
 	<-rang
 	now += busyFor
 	require.True(t, a.setAt(now), "a timer alone may be so late")
@@ -96,7 +96,7 @@ func TestAlarm_LeavesTheDescriptorWhileProcsAreBusy(t *testing.T) {
 	h.mu.Lock()
 	h.exact = false
 	now += lateAfter
-	h.ringLateLocked(now)
+	h.ringLateLocked(now).call()
 	<-rang
 	require.False(t, a.setAt(now+busyFor-2), "but no later")
 	require.True(t, a.setAt(now+busyFor))
@@ -122,7 +122,7 @@ func TestAlarm_KeepsTheDescriptorWhileAFunctionRuns(t *testing.T) {
 	now := h.soon()
 	require.True(t, a.setAt(now))
 	h.mu.Lock()
-	h.ringLateLocked(now + 2*busyAfter)
+	h.ringLateLocked(now + 2*busyAfter).call()
 	<-rang
 	h.mu.Lock()
 	require.False(t, h.fd.waiter.inside, "another waits")
