@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,4 +64,42 @@ func TestScheduler_ManyComeAndGo(t *testing.T) {
 	wg.Wait()
 	require.EqualValues(t, by*each, ran.Load())
 	released(t, "closed", goroutines, descriptors)
+}
+
+// Schedulers in bubbles, each with a time of its own, and others outside do not see each
+// other's time, nor each other's alarms.
+func TestScheduler_BubblesBesideOthers(t *testing.T) {
+	goroutines, descriptors := settled(t)
+	outside := timer.New()
+	hour := start(t, outside, time.Hour, func() { t.Error("it is of a time that passes in bubbles alone") })
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 25 {
+				synctest.Test(t, func(t *testing.T) {
+					s := timer.New(timer.WithTick(time.Millisecond))
+					begin := time.Now()
+					var after [3]time.Duration
+					for i := range after {
+						start(t, s, time.Duration(i+1)*time.Hour, func() { after[i] = time.Since(begin) })
+					}
+					time.Sleep(3 * time.Hour)
+					synctest.Wait()
+					require.Equal(t, [3]time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour}, after)
+					require.NoError(t, s.Shutdown(context.Background()))
+				})
+			}
+		})
+	}
+	for i := range 50 {
+		begin := time.Now()
+		rang := make(chan time.Duration)
+		d := time.Duration(i%5) * 300 * time.Microsecond
+		start(t, outside, d, func() { rang <- time.Since(begin) })
+		require.GreaterOrEqual(t, <-rang, d)
+	}
+	wg.Wait()
+	require.True(t, hour.Stop())
+	require.NoError(t, outside.Shutdown(context.Background()))
+	released(t, "shut down", goroutines, descriptors)
 }
