@@ -12,8 +12,11 @@ func choose[T any](short, quick, full T) T {
 	switch {
 	case testing.Short():
 		return short
-	case os.Getenv("TICKLESS_BENCH") == "full":
+	case mode() == "full":
 		return full
 	}
 	return quick
 }
+
+// mode is that of make bench.
+func mode() string { return os.Getenv("TICKLESS_BENCH") }

@@ -33,9 +33,12 @@ func Rates(b *testing.B, m Maker) {
 
 func rated(m Maker, rate int) map[string]float64 {
 	delay := choose(50*time.Millisecond, time.Second, time.Second)
-	span := choose(50*time.Millisecond, 4*time.Second, 4*time.Second)
-	if rate < 100 {
-		span *= 3
+	span := choose(50*time.Millisecond, 2*time.Second, 4*time.Second)
+	switch {
+	case rate < 100:
+		span *= 4
+	case rate < 1000:
+		span *= 2
 	}
 	n := max(1, int(float64(rate)*span.Seconds()))
 	l := newScattered(n, span)
@@ -141,7 +144,7 @@ func MultiWakeup(b *testing.B) {
 }
 
 func ticked(n int, period time.Duration, tick func(time.Duration) (<-chan time.Time, func())) map[string]float64 {
-	span := choose(100*time.Millisecond, 5*time.Second, 5*time.Second)
+	span := choose(100*time.Millisecond, 3*time.Second, 5*time.Second)
 	var ticks atomic.Int64
 	quit := make(chan struct{})
 	for range n {

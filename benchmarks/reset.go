@@ -14,6 +14,9 @@ import (
 // those that are to be moved are stopped and started where they belong.
 func Reset(b *testing.B, m Maker) {
 	sizes := choose([]int{1_000}, []int{100_000}, []int{100_000, 1_000_000})
+	if mode() == "rates" {
+		sizes = []int{1_000_000}
+	}
 	far := func(i int) time.Duration { return 19*time.Minute + longDelay(i) }
 	for _, w := range []struct {
 		name     string

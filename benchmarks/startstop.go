@@ -13,6 +13,15 @@ func StartStop(b *testing.B, m Maker) {
 	withPending(b, m, sizes, longDelay, startStop)
 }
 
+// StartStopAlone is StartStop by one goroutine, on one proc and on two.
+func StartStopAlone(b *testing.B, m Maker) {
+	sizes := choose([]int{1_000}, []int{1_000_000}, []int{1_000_000})
+	withPending(b, m, sizes, longDelay, func(b *testing.B, p pending) {
+		p.procs = 1
+		startStop(b, p)
+	})
+}
+
 // fixed is a timeout as servers have them: the same for every request.
 const fixed = 30 * time.Second
 

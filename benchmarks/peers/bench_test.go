@@ -8,7 +8,10 @@ import (
 
 var makers = Makers()
 
-func BenchmarkStartStop(b *testing.B)      { benchmarks.Each(b, makers, benchmarks.StartStop) }
+func BenchmarkStartStop(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStop) }
+func BenchmarkStartStopAlone(b *testing.B) {
+	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless}, benchmarks.StartStopAlone)
+}
 func BenchmarkStartStopFixed(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStopFixed) }
 func BenchmarkChurn(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Churn) }
 func BenchmarkReset(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Reset) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zeromicro/go-zero/core/collection"
 
+	"github.com/tickless/tickless/benchmarks"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -39,13 +40,13 @@ func BenchmarkKeyedSet(b *testing.B) {
 			flush()
 			b.StopTimer() // closing is no part of it
 		}
-		b.Run(fmt.Sprintf("impl=tickless/n=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("impl=tickless/n=%s", benchmarks.Size(n)), func(b *testing.B) {
 			s := timer.New()
 			defer s.Close()
 			k := timer.NewKeyed(s, func(int, int) {})
 			run(b, func(key, value int, d time.Duration) { k.Set(key, value, d) }, func() {})
 		})
-		b.Run(fmt.Sprintf("impl=gozero/n=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("impl=go-zero/n=%s", benchmarks.Size(n)), func(b *testing.B) {
 			w, err := collection.NewTimingWheel(time.Second, 300, func(any, any) {})
 			if err != nil {
 				b.Fatal(err)

@@ -45,9 +45,11 @@ func layout(r *results, brief bool) []table {
 	}
 	operations := slices.Concat(
 		metrics("StartStop", [2]string{"ns/op", "start and stop, ns"}),
+		metrics("StartStopAlone", [2]string{"ns/op", "start and stop, one goroutine, ns"}),
 		metrics("StartStopFixed", [2]string{"ns/op", "the same, one delay of 30 s for all, ns"}),
 		metrics("Churn", [2]string{"ns/op", "churn: stop a random one, start another, ns"}),
 		metrics("Reset", [2]string{"ns/op", "reset, ns"}),
+		metrics("KeyedSet", [2]string{"ns/op", "set a key that is pending, ns"}),
 		metrics("Held", [2]string{"ns/start", "start one of 1M that stay pending, ns"}),
 		metrics("StartStop", [2]string{"B/op", "start and stop, allocated bytes"}),
 	)
@@ -180,7 +182,7 @@ func telling(r *results, workload, unit, params string) bool {
 }
 
 // differ are the workloads of which the number of timers differs between rows.
-var differ = []string{"StartStop", "StartStopFixed", "Churn", "Reset", "IdleMoves"}
+var differ = []string{"StartStop", "StartStopAlone", "StartStopFixed", "KeyedSet", "Churn", "Reset", "IdleMoves"}
 
 // describe adds what the params of a workload say to a title.
 func describe(workload, title, params string) string {
