@@ -335,9 +335,10 @@ func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
 				s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewGoroutines()))
 				var runs []time.Duration
 				asked := 0
-				release := make(chan struct{})
+				advanced, release := make(chan struct{}), make(chan struct{})
 				j := must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
 					if asked++; asked == c.asked {
+						<-advanced // one at a time
 						clk.hook()
 					}
 					return everySecond.Next(t)
@@ -350,7 +351,9 @@ func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
 					clk.Advance(d)
 					synctest.Wait()
 				}
-				advance(time.Second)
+				clk.Advance(time.Second)
+				close(advanced)
+				synctest.Wait()
 				advance(c.during)
 				clk.in = c.readings
 				close(release)
