@@ -34,11 +34,8 @@ func Rates(b *testing.B, m Maker) {
 func rated(m Maker, rate int) map[string]float64 {
 	delay := choose(50*time.Millisecond, time.Second, time.Second)
 	span := choose(50*time.Millisecond, 2*time.Second, 4*time.Second)
-	switch {
-	case rate < 100:
-		span *= 4
-	case rate < 1000:
-		span *= 2
+	if rate < 100 {
+		span *= 3
 	}
 	n := max(1, int(float64(rate)*span.Seconds()))
 	l := newScattered(n, span)
