@@ -56,7 +56,7 @@ test: deps need-redis need-browser need-prometheus ## run the tests of every mod
 	GOWORK=off CGO_ENABLED=0 $(GO) test $(TESTFLAGS) ./internal/conformance
 
 # -short leaves out what takes minutes and runs the same code as another test. The
-# fault cases of redistimer are left out: their workers are processes, and the
+# fault cases of redisstore are left out: their workers are processes, and the
 # package's own tests run the same code.
 .PHONY: race
 race: need-cgo need-redis ## run the tests of every module under the race detector
@@ -72,7 +72,7 @@ need-cgo:
 		exit 1; \
 	fi
 
-# The tests of redistimer start servers of their own.
+# The tests of redisstore start servers of their own.
 .PHONY: need-redis
 need-redis:
 	@./scripts/need-redis
@@ -130,10 +130,11 @@ mutants: ## make each change that docs/guarantees.md lists, or those that match 
 conformance: ## run the toolchain's own timer tests against package timer, all of them, five times
 	GOWORK=off TICKLESS_CONFORMANCE=long $(GO) test -count=1 -timeout 0 -v ./internal/conformance
 
-# The cases are in redistimer/internal/chaos; what is short runs in make test too.
+# The cases are in durable/redisstore/internal/chaos; what is short runs in make test
+# too. CASES are those whose names match it.
 .PHONY: chaos
-chaos: need-redis ## run redistimer's fault cases, those that take minutes too, and write redistimer/FAULTS.md
-	cd redistimer && GOWORK=off TICKLESS_CHAOS=long TICKLESS_FAULTS='$(CURDIR)/redistimer/FAULTS.md' $(GO) test -count=1 -timeout 30m -v ./internal/chaos
+chaos: need-redis ## run redisstore's fault cases, those that take minutes too, and write its FAULTS.md; CASES are those that match it
+	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long TICKLESS_FAULTS='$(CURDIR)/durable/redisstore/FAULTS.md' $(GO) test -count=1 -timeout 30m -run '$(CASES)' -v ./internal/chaos
 
 .PHONY: page-picture
 page-picture: ## take the picture of the debug page that README shows, of a load that runs; needs Chromium

@@ -53,13 +53,36 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 		return h, fmt.Errorf("%w: the server is a node of a Redis Cluster, which needs a redis.ClusterClient: %w", store.ErrUnfit, err)
 	}
 	if err != nil {
-		return h, explain(err)
+		return h, unfit(err)
 	}
 	nodes, err := s.inspectAll(ctx)
 	if err != nil {
-		return h, explain(err)
+		return h, unfit(err)
 	}
 	return s.health(nodes)
+}
+
+// unfit is explain for errors of Check: those that do not pass by themselves, as when a
+// server refuses the password, wrap ErrUnfit.
+func unfit(err error) error {
+	explained := explain(err)
+	if errors.Is(explained, store.ErrUnfit) {
+		return explained
+	}
+	var reply redis.Error
+	if !errors.Is(err, redis.ErrClosed) && (!errors.As(err, &reply) || passes(reply)) {
+		return explained
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnfit, explained)
+}
+
+// passes reports whether a server that replies so may come to reply otherwise, although
+// nobody changes its settings or the client's.
+func passes(reply redis.Error) bool {
+	return slices.ContainsFunc([]string{
+		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS", "MISCONF",
+		"ERR max number of clients reached",
+	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
 }
 
 // misplaced reports whether an error is that of a client for one server which asks a

@@ -64,6 +64,7 @@ var durableMayImport = map[string][]string{
 	"store/storetest": {"store"},
 	"memstore":        {"store"},
 	"metrics":         {"."},
+	"internal/faults": {},
 }
 
 func TestLayout_DurableImportsRunOneWay(t *testing.T) {

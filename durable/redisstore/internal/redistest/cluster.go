@@ -111,7 +111,7 @@ func healthy(ctx context.Context, s *Server) bool {
 }
 
 // Client returns a client of the cluster, which its caller closes. It reloads the
-// cluster's state every second, as redistimer.TuneCluster has it. Opts change its
+// cluster's state every second, as redisstore.TuneCluster has it. Opts change its
 // options.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	o := &redis.ClusterOptions{ClusterStateReloadInterval: time.Second}

@@ -1,0 +1,112 @@
+package redisstore_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+	"github.com/tickless/tickless/durable/store"
+)
+
+var nobody = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func clientOf(r redis.UniversalClient, opts ...redisstore.Option) *durable.Client {
+	opts = append([]redisstore.Option{redisstore.WithLogger(nobody)}, opts...)
+	return durable.New(redisstore.New(r, opts...), durable.WithLogger(nobody))
+}
+
+func TestCheck_SeesHowTheServerIsSetUp(t *testing.T) {
+	r := redistest.Start(t).Client()
+	defer r.Close()
+	c := clientOf(r)
+	h, err := c.Check(t.Context())
+	require.NoError(t, err)
+	require.Len(t, h.Warnings, 1)
+	require.Contains(t, h.Warnings[0], "restart loses every task")
+
+	require.NoError(t, r.ConfigSet(t.Context(), "appendonly", "yes").Err())
+	h, err = c.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, h.Warnings)
+
+	require.NoError(t, r.ConfigSet(t.Context(), "maxmemory", "100mb").Err())
+	require.NoError(t, r.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
+	_, err = c.Check(t.Context())
+	require.ErrorIs(t, err, redisstore.ErrEviction)
+	require.ErrorIs(t, durable.NewWorker(c).Run(t.Context()), durable.ErrUnsafe)
+}
+
+// A server that is not there yet is waited for, as one is that goes away later.
+func TestRun_WaitsForTheServer(t *testing.T) {
+	s := redistest.Start(t)
+	r := s.Client()
+	defer r.Close()
+	s.Kill()
+	c := clientOf(r)
+
+	stop, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- durable.NewWorker(c).Run(stop) }()
+	require.Never(t, func() bool { return len(ended) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended, "its context ends the waiting")
+
+	stop, cancel = context.WithCancel(t.Context())
+	seen := make(chan string, 1)
+	w := durable.NewWorker(c)
+	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+		seen <- d.Key
+		return nil
+	})
+	go func() { ended <- w.Run(stop) }()
+	s.Restart()
+	_, err := c.Schedule(t.Context(), durable.Task{Key: "k", Handler: "h"}, durable.After(0))
+	require.NoError(t, err)
+	require.Equal(t, "k", <-seen)
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+// What does not pass by itself ends Run at once, and is what store.ErrUnfit is for.
+func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
+	refused := func(r redis.UniversalClient) error {
+		t.Helper()
+		c := clientOf(r)
+		_, err := c.Check(t.Context())
+		require.ErrorIs(t, err, store.ErrUnfit)
+		err = durable.NewWorker(c).Run(t.Context())
+		require.ErrorIs(t, err, store.ErrUnfit)
+		return err
+	}
+	server := redistest.Start(t)
+	closed := server.Client()
+	require.NoError(t, closed.Close())
+	require.ErrorIs(t, refused(closed), redis.ErrClosed)
+
+	r := server.Client()
+	defer r.Close()
+	require.NoError(t, r.Do(t.Context(), "acl", "setuser", "reader", "on", ">secret", "~*", "+@read", "+@connection").Err())
+	reader := server.Client(func(o *redis.Options) { o.Username, o.Password = "reader", "secret" })
+	defer reader.Close()
+	require.ErrorContains(t, refused(reader), "NOPERM")
+
+	require.NoError(t, r.ConfigSet(t.Context(), "requirepass", "secret").Err())
+	stranger := server.Client()
+	defer stranger.Close()
+	refused(stranger)
+
+	// A node of a cluster has some of the shards.
+	for _, s := range redistest.StartCluster(t, 3, 0).Servers {
+		node := s.Client()
+		defer node.Close()
+		require.ErrorContains(t, refused(node), "needs a redis.ClusterClient")
+	}
+}

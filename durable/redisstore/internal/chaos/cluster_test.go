@@ -1,0 +1,273 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/internal/faults"
+	"github.com/tickless/tickless/durable/redisstore"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+)
+
+func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
+	t.Helper()
+	faults.Started(t)
+	c := redistest.StartCluster(t, 3, 1)
+	var addrs []string
+	for _, s := range c.Servers {
+		addrs = append(addrs, s.Addr)
+	}
+	return newTrial(t, c.Client(), addrs...), c
+}
+
+// traffic schedules a task every few milliseconds, for a time, one after the
+// other in several goroutines, and returns the longest that one took.
+func (x *trial) traffic(d time.Duration) (worst func() time.Duration) {
+	var mu sync.Mutex
+	var longest time.Duration
+	var all sync.WaitGroup
+	end := time.Now().Add(d)
+	for g := range 8 {
+		all.Go(func() {
+			for i := g * 100_000; time.Now().Before(end); i++ {
+				begin := time.Now()
+				x.schedule(i, 1, now, "")
+				mu.Lock()
+				longest = max(longest, time.Since(begin))
+				mu.Unlock()
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	return func() time.Duration {
+		all.Wait()
+		return longest
+	}
+}
+
+func TestFault_ClusterMasterKilled(t *testing.T) {
+	faults.Long(t)
+	x, c := onCluster(t)
+	x.start(x.order)
+	x.start(x.order)
+	worst := x.traffic(14 * time.Second)
+	time.Sleep(2 * time.Second)
+	old := c.MasterOf(context.Background(), 0)
+	old.Kill()
+	killed := time.Now()
+	// Replication is asynchronous.
+	x.doubtful = append(x.doubtful, span{killed.Add(-time.Second), killed})
+	x.l.mu.Lock()
+	x.l.since = killed
+	x.l.mu.Unlock()
+	x.eventually(20*time.Second, "there is a new master", func() bool {
+		m := c.MasterOf(context.Background(), 0)
+		return m != nil && m != old
+	})
+	elected := time.Since(killed)
+	schedule := worst()
+	x.drain(30 * time.Second)
+	x.l.mu.Lock()
+	late := x.l.worst
+	x.l.mu.Unlock()
+	x.note("a master of three killed with -9, node timeout 2 s; new master after %s; outage for Schedule %s, latest delivery of what was due after it %s (target 6 s)",
+		faults.Short(elected), faults.Short(schedule), faults.Short(late))
+	require.False(t, old.Alive())
+	require.LessOrEqual(t, schedule, 6*time.Second)
+	x.done(30 * time.Second)
+}
+
+// What the master has acknowledged and the replica has not got is lost with the
+// master: that is Redis Cluster. WithReplicas tells.
+func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
+	faults.Long(t)
+	x, c := onCluster(t)
+	x.loose = true
+	ctx := context.Background()
+	master := c.MasterOf(ctx, 0)
+	var replica *redistest.Server
+	for i, s := range c.Servers[:3] {
+		if s == master {
+			replica = c.Servers[3+i]
+		}
+	}
+	x.schedule(0, 1000, func(int) durable.When { return durable.After(12 * time.Second) }, "")
+	x.eventually(10*time.Second, "the replica has all that there is", func() bool {
+		have, sent := offset(replica, "slave_repl_offset"), offset(master, "master_repl_offset")
+		return have != "" && have == sent
+	})
+	replica.Suspend()
+	// More than the sockets hold: what is there the replica still gets.
+	x.schedule(1000, 2000, func(int) durable.When { return durable.After(12 * time.Second) }, strings.Repeat("x", 30_000))
+	confirmed := newClient(x.r, redisstore.WithReplicas(1, 50*time.Millisecond))
+	told := 0
+	for i := 3000; i < 3060; i++ {
+		_, err := confirmed.Schedule(ctx, durable.Task{Key: fmt.Sprint(prefix, i), Handler: "h", Body: []byte(mark)},
+			durable.After(12*time.Second))
+		if errors.Is(err, redisstore.ErrNotReplicated) {
+			told++
+		} else if err == nil {
+			x.acked[fmt.Sprint(prefix, i)] = true
+		}
+	}
+	require.Positive(t, told)
+	master.Kill()
+	replica.Resume()
+	x.start(x.order) // it waits for the new master
+	x.eventually(30*time.Second, "there is a new master", func() bool {
+		m := c.MasterOf(ctx, 0)
+		return m != nil && m != master
+	})
+	x.note("replica frozen, then its master killed with -9: what was scheduled between is lost; %d of 60 calls with WithReplicas(1) said so", told)
+	x.done(60 * time.Second)
+	require.NotEmpty(t, x.lost, "the fault has happened")
+	for _, key := range x.lost {
+		var n int
+		_, err := fmt.Sscanf(strings.TrimPrefix(key, prefix), "%d", &n)
+		require.NoError(t, err)
+		require.True(t, n >= 1000 && n < 3000, "%s was replicated; the replica's log:\n%s", key, replica.Output())
+	}
+}
+
+// A master that is frozen for longer than the node timeout, and comes back: before it
+// learns that another has taken its place it acknowledges what is lost then.
+func TestFault_ClusterMasterFrozen(t *testing.T) {
+	for _, how := range []string{"Plain", "MinReplicas", "Replicated"} {
+		t.Run(how, func(t *testing.T) {
+			faults.Long(t)
+			x, c := onCluster(t)
+			ctx := context.Background()
+			switch how {
+			case "MinReplicas":
+				for _, s := range c.Servers {
+					r := s.Client()
+					require.NoError(t, r.ConfigSet(ctx, "min-replicas-to-write", "1").Err())
+					require.NoError(t, r.ConfigSet(ctx, "min-replicas-max-lag", "1").Err())
+					r.Close()
+				}
+			case "Replicated":
+				x.c = newClient(x.r, redisstore.WithReplicas(1, time.Second))
+			}
+			x.start(x.order)
+			x.start(x.order)
+			worst := x.traffic(24 * time.Second)
+			time.Sleep(time.Second)
+			changed := 0
+			for _, d := range []time.Duration{2500 * time.Millisecond, 4 * time.Second, 5 * time.Second} {
+				old := c.MasterOf(ctx, 0)
+				frozen := time.Now()
+				old.Suspend()
+				time.Sleep(d)
+				old.Resume()
+				// What it had not passed on, and what it acknowledges before it learns that
+				// another has taken its place.
+				x.doubtful = append(x.doubtful, span{frozen.Add(-time.Second), time.Now().Add(time.Second)})
+				time.Sleep(2 * time.Second)
+				x.eventually(20*time.Second, "there is a master", func() bool { return c.MasterOf(ctx, 0) != nil })
+				if c.MasterOf(ctx, 0) != old {
+					changed++
+				}
+			}
+			schedule := worst()
+			x.done(60 * time.Second)
+			x.note("the master of one shard in three stopped for 2.5, 4 and 5 s, node timeout 2 s; %d times another took its place; outage for Schedule %s; %d calls failed and were repeated",
+				changed, faults.Short(schedule), x.failures)
+			require.Positive(t, changed)
+			if how == "Replicated" {
+				require.Empty(t, x.lost)
+			}
+		})
+	}
+}
+
+// offset returns how far a server's replication has come.
+func offset(s *redistest.Server, field string) string {
+	r := s.Client()
+	defer r.Close()
+	return strings.TrimPrefix(info(r, "replication", field), field)
+}
+
+func TestFault_ClusterFailover(t *testing.T) {
+	x, c := onCluster(t)
+	ctx := context.Background()
+	x.start(x.order)
+	x.start(x.order)
+	worst := x.traffic(6 * time.Second)
+	time.Sleep(time.Second)
+	old := c.MasterOf(ctx, 0)
+	x.l.mu.Lock()
+	x.l.since = time.Now()
+	x.l.mu.Unlock()
+	for i, s := range c.Servers[:3] {
+		if s == old {
+			r := c.Servers[3+i].Client()
+			require.NoError(t, r.ClusterFailover(ctx).Err())
+			r.Close()
+		}
+	}
+	x.eventually(20*time.Second, "there is a new master", func() bool {
+		m := c.MasterOf(ctx, 0)
+		return m != nil && m != old
+	})
+	schedule := worst()
+	x.drain(30 * time.Second)
+	x.l.mu.Lock()
+	late := x.l.worst
+	x.l.mu.Unlock()
+	x.note("CLUSTER FAILOVER; outage for Schedule %s, latest delivery %s", faults.Short(schedule), faults.Short(late))
+	x.done(30 * time.Second)
+}
+
+func TestFault_SlotMigrated(t *testing.T) {
+	x, c := onCluster(t)
+	ctx := context.Background()
+	x.start(x.order)
+	x.start(x.order)
+	x.schedule(900_000, 5000, soon(6*time.Second), "")
+	worst := x.traffic(6 * time.Second)
+	time.Sleep(time.Second)
+	from, to := c.Servers[0], c.Servers[1]
+	a, b := from.Client(), to.Client()
+	defer a.Close()
+	defer b.Close()
+	moved, keys := 0, 0
+	for _, due := range a.Keys(ctx, "*:due").Val() {
+		if moved == 3 {
+			break
+		}
+		slot := int(a.ClusterKeySlot(ctx, due).Val())
+		aid, bid := a.ClusterMyID(ctx).Val(), b.ClusterMyID(ctx).Val()
+		require.NoError(t, b.Do(ctx, "cluster", "setslot", slot, "importing", aid).Err())
+		require.NoError(t, a.Do(ctx, "cluster", "setslot", slot, "migrating", bid).Err())
+		for {
+			some := a.ClusterGetKeysInSlot(ctx, slot, 1).Val() // one by one, so that the shard is torn for a while
+			if len(some) == 0 {
+				break
+			}
+			require.NoError(t, a.Do(ctx, "migrate", "127.0.0.1", to.Port, some[0], 0, 5000).Err())
+			keys++
+			time.Sleep(20 * time.Millisecond)
+		}
+		for _, r := range []*redis.Client{b, a} {
+			require.NoError(t, r.Do(ctx, "cluster", "setslot", slot, "node", bid).Err())
+		}
+		moved++
+	}
+	schedule := worst()
+	require.Equal(t, 3, moved)
+	require.Positive(t, keys)
+	x.note("%d slots of live shards moved to another master, %d keys one by one; outage for Schedule %s; %d calls failed and were repeated", moved, keys,
+		faults.Short(schedule), x.failures)
+	x.done(60 * time.Second)
+}

@@ -1,0 +1,136 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable/internal/faults"
+)
+
+// busyDisk writes to the disk of a directory and syncs, again and again, so that
+// other syncs there take long. It returns how much it has written, in MB.
+func busyDisk(t *testing.T, dir string) (stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	written := 0
+	for _, name := range []string{"busy-a", "busy-b"} {
+		f, err := os.Create(filepath.Join(dir, name))
+		require.NoError(t, err)
+		all.Go(func() {
+			defer f.Close()
+			piece := make([]byte, 8<<20)
+			for at := int64(0); ctx.Err() == nil; at = (at + int64(len(piece))) % (256 << 20) {
+				if _, err := f.WriteAt(piece, at); err != nil {
+					t.Error(err)
+					return
+				}
+				if err := f.Sync(); err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				written += 8
+				mu.Unlock()
+			}
+		})
+	}
+	return func() int {
+		cancel()
+		all.Wait()
+		return written
+	}
+}
+
+// A server is killed ten times while tasks are scheduled and run, and its disk is
+// busy; and that ten times over. Nothing is lost with appendfsync always. With everysec
+// Redis writes to its log up to two seconds late while a sync takes long: what was
+// acknowledged then may be lost, and what was done then comes again.
+func TestFault_ServerKilledTenTimes(t *testing.T) {
+	const runs, times = 10, 10
+	for _, fsync := range []string{"everysec", "always"} {
+		t.Run("AOF"+fsync, func(t *testing.T) {
+			faults.Long(t)
+			faults.StartedAll(t)
+			var all tally
+			faults.Describe(t, func() (what, numbers string) {
+				return fmt.Sprintf("%d runs, in each of which redis-server is killed with -9 %d times while tasks are scheduled and run, the disk kept busy; lost in each: %v; %d calls of ScheduleBatch failed and were repeated",
+					len(all.lost), times, all.lost, all.failures), all.n.String()
+			})
+			for run := range runs {
+				t.Run(strconv.Itoa(run+1), func(t *testing.T) {
+					x := killAgain(t, fsync, times)
+					all.add(x)
+					require.Equal(t, times, x.kills)
+				})
+			}
+		})
+	}
+}
+
+// killAgain is one run.
+func killAgain(t *testing.T, fsync string, times int) *trial {
+	x, s := onServer(t, "--appendonly", "yes", "--appendfsync", fsync)
+	x.torn = true
+	stop := busyDisk(t, s.Dir)
+	x.start(x.order)
+	x.start(x.order)
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	for g := range 4 {
+		all.Go(func() {
+			for i := g * 1_000_000; ctx.Err() == nil; i += 20 {
+				x.schedule(i, 20, soon(time.Second), "")
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	}
+	for range times {
+		time.Sleep(300*time.Millisecond + rand.N(time.Second))
+		s.Kill()
+		x.kills++
+		if killed := time.Now(); fsync == "everysec" {
+			x.doubtful = append(x.doubtful, span{killed.Add(-2 * time.Second), killed})
+		}
+		time.Sleep(100 * time.Millisecond)
+		s.Restart()
+	}
+	cancel()
+	all.Wait()
+	written := stop()
+	x.note("the disk kept busy with %d MB", written)
+	x.done(60 * time.Second)
+	return x
+}
+
+// A tally adds up the runs of a case.
+type tally struct {
+	lost     []int // of each run
+	failures int
+	n        faults.Numbers
+}
+
+func (a *tally) add(x *trial) {
+	a.lost = append(a.lost, x.n.Lost)
+	a.failures += x.failures
+	a.n.Acknowledged += x.n.Acknowledged
+	a.n.Lost += x.n.Lost
+	a.n.Duplicates += x.n.Duplicates
+	a.n.Early += x.n.Early
+	a.n.Crashed += x.n.Crashed
+	a.n.Dead += x.n.Dead
+	a.n.Repaired += x.n.Repaired
+	a.n.Late, a.n.Worst = max(a.n.Late, x.n.Late), max(a.n.Worst, x.n.Worst)
+}

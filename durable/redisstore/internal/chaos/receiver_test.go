@@ -1,0 +1,236 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/callback"
+	"github.com/tickless/tickless/durable/internal/faults"
+)
+
+// A host that accepts calls and does not answer, beside one that does.
+func TestFault_DeadHost(t *testing.T) {
+	const places, many = 64, 500
+	x, _ := onServer(t)
+	x.loose = true // an attempt that fails is no duplicate
+	alive := make(chan struct{})
+	note := func(r *http.Request) {
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
+	}
+	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices that the caller is gone only then
+		select {
+		case <-alive:
+			note(r)
+		case <-r.Context().Done():
+		}
+	}))
+	defer dead.Close()
+	var mu sync.Mutex
+	var late []time.Duration
+	healthy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		note(r)
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		mu.Lock()
+		defer mu.Unlock()
+		late = append(late, time.Since(due))
+	}))
+	defer healthy.Close()
+	calls := callback.New(callback.WithTimeout(5*time.Second), callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
+	defer calls.Close()
+	w := x.work(x.r, calls.Handle, durable.WithConcurrency(places))
+	add := func(n int, key, to string, when func(int) durable.When) {
+		var items []durable.Item
+		for i := range n {
+			task, err := callback.Request{URL: to, Body: []byte(mark)}.Task(fmt.Sprint(prefix, key, i))
+			require.NoError(t, err)
+			task.Handler = "h"
+			items = append(items, durable.Item{Task: task, When: when(i)})
+			x.acked[task.Key] = true
+		}
+		_, err := x.c.ScheduleBatch(context.Background(), items)
+		require.NoError(t, err)
+	}
+	add(many, "dead", dead.URL, now)
+	x.eventually(30*time.Second, "the dead host has all that it may have", func() bool { return w.Stats().Released >= many-places })
+	add(many, "healthy", healthy.URL, soon(3*time.Second))
+	x.eventually(60*time.Second, "the healthy one has all of its tasks", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(late) == many
+	})
+	require.Zero(t, x.l.count(prefix+"dead0"))
+	close(alive)
+	st := x.done(2 * time.Minute)
+	slices.Sort(late)
+	x.note("%d tasks to a host that does not answer, a worker with %d places; %d tasks to another host were %s / %s late (p50 / max); the first %d came when the host was well again",
+		many, places, many, faults.Short(late[many/2]), faults.Short(late[many-1]), many)
+	require.Empty(t, x.lost)
+	require.Zero(t, st.Dead)
+}
+
+// A receiver sends on what it was sent, to another endpoint that has the same
+// secret.
+func TestFault_RequestReplayed(t *testing.T) {
+	x, _ := onServer(t)
+	secret := []byte("a secret that both share")
+	var refused, accepted atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := callback.Verify(r, callback.DefaultTolerance, secret); err != nil {
+			refused.Add(1)
+		}
+	}))
+	defer other.Close()
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := callback.Verify(r, callback.DefaultTolerance, secret)
+		if err != nil {
+			return
+		}
+		accepted.Add(1)
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
+		again, _ := http.NewRequest(r.Method, other.URL+r.RequestURI, bytes.NewReader(body))
+		again.Header = r.Header
+		if resp, err := http.DefaultClient.Do(again); err == nil {
+			resp.Body.Close()
+		}
+	}))
+	defer receiver.Close()
+	calls := callback.New(callback.WithSecrets(secret), callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
+	defer calls.Close()
+	x.work(x.r, calls.Handle)
+	const n = 100
+	for i := range n {
+		task, err := callback.Request{URL: receiver.URL + "/pay?id=" + fmt.Sprint(i), Body: []byte(mark)}.Task(fmt.Sprint(prefix, i))
+		require.NoError(t, err)
+		task.Handler = "h"
+		_, err = x.c.Schedule(context.Background(), task, durable.After(0))
+		require.NoError(t, err)
+		x.acked[task.Key] = true
+	}
+	x.done(30 * time.Second)
+	x.note("%d signed requests sent on to another endpoint: %d refused there", accepted.Load(), refused.Load())
+	require.EqualValues(t, n, accepted.Load())
+	require.EqualValues(t, n, refused.Load())
+}
+
+// Receivers that misbehave at the first attempt, beside one host to which very
+// many tasks are due.
+func TestFault_BadReceivers(t *testing.T) {
+	const limit = 16
+	each, many := 10, 5000
+	if os.Getenv("TICKLESS_CHAOS") == "long" {
+		each, many = 100, 100_000
+	}
+	x, _ := onServer(t)
+	x.loose = true // a failed attempt is no duplicate
+	var faults [4]atomic.Int64
+	var under, most, early atomic.Int64
+	var tried sync.Map
+	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, _ := url.PathUnescape(r.Header.Get("Tickless-Key"))
+		last, again := tried.Swap(key, time.Now())
+		switch path := r.URL.Path; {
+		case path == "/redirect":
+			faults[3].Add(1)
+			http.Redirect(w, r, "/redirect", http.StatusFound)
+			return
+		case again:
+			if path == "/429" && time.Since(last.(time.Time)) < time.Second {
+				early.Add(1)
+			}
+			due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+			x.l.note(key, due, 0)
+			return
+		case path == "/429":
+			faults[0].Add(1)
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case path == "/slow":
+			faults[1].Add(1)
+			_, _ = io.Copy(io.Discard, r.Body) // the server notices that the caller is gone only then
+			<-r.Context().Done()
+		case path == "/reset":
+			faults[2].Add(1)
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer bad.Close()
+	good := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		n := under.Add(1)
+		defer under.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
+		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
+	}))
+	defer good.Close()
+
+	calls := callback.New(callback.WithPerHost(limit), callback.WithTimeout(300*time.Millisecond),
+		callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
+	defer calls.Close()
+	var failures, backs atomic.Int64
+	w := x.work(x.r, func(ctx context.Context, d durable.Delivery) error {
+		err := calls.Handle(ctx, d)
+		var never *durable.NoRetryError
+		var back *durable.HandBackError
+		if errors.As(err, &back) {
+			backs.Add(1)
+		} else if err != nil && !errors.As(err, &never) {
+			failures.Add(1)
+		}
+		return err
+	}, durable.WithConcurrency(512))
+	var items []durable.Item
+	add := func(key, to string) {
+		task, err := callback.Request{URL: to, Body: []byte(mark)}.Task(key)
+		require.NoError(t, err)
+		task.Handler = "h"
+		items = append(items, durable.Item{Task: task, When: durable.After(time.Second)})
+	}
+	for i := range each {
+		for _, path := range []string{"/429", "/slow", "/reset", "/redirect"} {
+			add(fmt.Sprint(prefix, "bad", path, "-", i), bad.URL+path)
+		}
+	}
+	for i := range many {
+		add(fmt.Sprint(prefix, i), good.URL)
+	}
+	_, err := x.c.ScheduleBatch(context.Background(), items)
+	require.NoError(t, err)
+	for _, it := range items {
+		x.acked[it.Task.Key] = true
+	}
+	x.drain(3 * time.Minute)
+	for i := range faults {
+		require.GreaterOrEqual(t, faults[i].Load(), int64(each))
+	}
+	require.EqualValues(t, each, faults[3].Load(), "no redirect is followed")
+	require.Zero(t, early.Load(), "Retry-After is honoured")
+	require.LessOrEqual(t, most.Load(), int64(limit))
+	x.note("%d receivers each answer 429 with Retry-After, too slowly, with a reset, with a redirect to itself; %d due to one host at one moment, %d under way there at most; %d attempts failed, %d were handed back",
+		each, many, most.Load(), failures.Load(), backs.Load())
+	st := x.done(time.Second)
+	require.EqualValues(t, each, st.Dead, "the redirects")
+	require.Empty(t, x.lost)
+	require.Zero(t, w.Stats().Lost)
+}

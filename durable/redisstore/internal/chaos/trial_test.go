@@ -1,0 +1,391 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/internal/faults"
+	"github.com/tickless/tickless/durable/redisstore"
+)
+
+// mark is in the body of every task, and so in the answer to a claim, and in
+// nothing else that a server sends.
+const mark = "!mark!"
+
+// prefix is what every task's key begins with.
+const prefix = "chaos-task-"
+
+// A ledger is where handlers report what they were given.
+type ledger struct {
+	*httptest.Server
+	mu    sync.Mutex
+	seen  map[string]visits
+	again []visit // all but the first of each task, with the time of the one before
+	early int
+	late  []time.Duration
+	since time.Time // what is due before does not count as late
+	worst time.Duration
+	ahead time.Duration // of the clock of Redis
+	hook  func(key string, pid int)
+}
+
+// visits are the deliveries of a task: how many, and when the last one came.
+type visits struct {
+	n    int
+	last time.Time
+}
+
+// A visit is a delivery of a task that had been delivered at a time before.
+type visit struct {
+	key    string
+	before time.Time
+}
+
+func newLedger() *ledger {
+	l := &ledger{seen: make(map[string]visits)}
+	l.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		due, _ := strconv.ParseInt(q.Get("due"), 10, 64)
+		pid, _ := strconv.Atoi(q.Get("pid"))
+		l.note(q.Get("key"), time.UnixMicro(due), pid)
+	}))
+	return l
+}
+
+func (l *ledger) note(key string, due time.Time, pid int) {
+	l.mu.Lock()
+	at := time.Now()
+	late := at.Add(l.ahead).Sub(due)
+	if late < 0 {
+		l.early++
+	}
+	v := l.seen[key]
+	if v.n > 0 {
+		l.again = append(l.again, visit{key, v.last})
+	}
+	l.seen[key] = visits{v.n + 1, at}
+	l.late = append(l.late, late)
+	if !due.Before(l.since) {
+		l.worst = max(l.worst, late)
+	}
+	hook := l.hook
+	l.mu.Unlock()
+	if hook != nil {
+		hook(key, pid)
+	}
+}
+
+func (l *ledger) count(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seen[key].n
+}
+
+func (l *ledger) total() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.seen)
+}
+
+func (l *ledger) setHook(f func(key string, pid int)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hook = f
+}
+
+// A trial is one case.
+type trial struct {
+	*testing.T
+	r     redis.UniversalClient
+	c     *durable.Client
+	l     *ledger
+	order order // for worker processes
+	begin time.Time
+
+	mu       sync.Mutex
+	acked    map[string]bool
+	ackedAt  map[string]time.Time
+	failures int // calls of ScheduleBatch with an error
+	// twice are tasks that were scheduled once more, as the call had failed: if it
+	// had been carried out, and the task was done by then, it comes once more.
+	twice map[string]bool
+
+	procs []*proc
+	here  []func() // ends workers in this process
+	notes []string // for the report
+	dups  int
+	lost  []string
+	// n is what done has counted, and counted whether it has.
+	n       faults.Numbers
+	counted bool
+	// torn is for servers that are killed again and again while they write their
+	// AOF, which can leave a task without a place: see docs/operating.md. Repair
+	// finds it, and then it must come.
+	torn bool
+	// kills is how often the server was killed.
+	kills int
+	// doubtful are the times of which a server may have forgotten what it said: tasks
+	// that were acknowledged then may be lost, and what was done then comes again.
+	doubtful []span
+	// loose is for faults after which a server has forgotten what it said at any time:
+	// duplicates and losses are reported and not judged.
+	loose bool
+}
+
+type span struct{ from, to time.Time }
+
+func (s span) has(t time.Time) bool { return !t.Before(s.from) && !t.After(s.to) }
+
+// lateReport is how much later than a delivery its report may come, if the server
+// is slow.
+const lateReport = time.Second
+
+var quietLog = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// newClient returns a client whose store and workers log nothing.
+func newClient(r redis.UniversalClient, opts ...redisstore.Option) *durable.Client {
+	opts = append([]redisstore.Option{redisstore.WithLogger(quietLog)}, opts...)
+	return durable.New(redisstore.New(r, opts...), durable.WithLogger(quietLog))
+}
+
+func newTrial(t *testing.T, r redis.UniversalClient, addrs ...string) *trial {
+	t.Helper()
+	faults.Started(t)
+	x := &trial{T: t, r: r, c: newClient(r), l: newLedger(),
+		acked: make(map[string]bool), ackedAt: make(map[string]time.Time), begin: time.Now()}
+	_, cluster := r.(*redis.ClusterClient)
+	x.order = order{Addrs: addrs, Cluster: cluster, Ledger: x.l.URL, Concurrency: 32, Lease: 2 * time.Second}
+	faults.Describe(t, x.row)
+	t.Cleanup(func() {
+		x.stop()
+		x.l.CloseClientConnections()
+		x.l.Close()
+		r.Close()
+	})
+	return x
+}
+
+// schedule schedules tasks until all are acknowledged, as a careful caller does.
+func (x *trial) schedule(from, n int, when func(i int) durable.When, does string) {
+	x.Helper()
+	for i := from; i < from+n; i += 1000 {
+		var items []durable.Item
+		for j := i; j < min(i+1000, from+n); j++ {
+			items = append(items, durable.Item{Task: durable.Task{Key: prefix + strconv.Itoa(j), Handler: "h", Body: []byte(mark + does)}, When: when(j)})
+		}
+		end := time.Now().Add(2 * time.Minute)
+		for len(items) > 0 {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			out, err := x.c.ScheduleBatch(ctx, items, durable.OnlyNew())
+			cancel()
+			var again []durable.Item
+			x.mu.Lock()
+			for k, o := range out {
+				if o == durable.Unknown || o == durable.Absent || errors.Is(err, redisstore.ErrNotReplicated) {
+					again = append(again, items[k])
+					if x.twice == nil {
+						x.twice = make(map[string]bool)
+					}
+					x.twice[items[k].Task.Key] = true
+				} else {
+					x.acked[items[k].Task.Key] = true
+					x.ackedAt[items[k].Task.Key] = time.Now()
+				}
+			}
+			if err != nil {
+				x.failures++
+			}
+			x.mu.Unlock()
+			if out == nil || time.Now().After(end) {
+				x.Error("cannot schedule: ", err)
+				return
+			}
+			if items = again; len(items) > 0 {
+				time.Sleep(50 * time.Millisecond)
+			}
+		}
+	}
+}
+
+// soon are times at random within d, from a little later than now on.
+func soon(d time.Duration) func(int) durable.When {
+	base := time.Now().Add(200 * time.Millisecond)
+	return func(i int) durable.When {
+		return durable.At(base.Add(time.Duration(uint64(i) * 0x9e3779b97f4a7c15 % uint64(d))))
+	}
+}
+
+func now(int) durable.When { return durable.After(0) }
+
+// work runs a worker in this process.
+func (x *trial) work(r redis.UniversalClient, h durable.Handler, opts ...durable.WorkerOption) *durable.Worker {
+	w := durable.NewWorker(newClient(r, redisstore.WithRecheck(time.Second)), append([]durable.WorkerOption{
+		durable.WithLease(5 * time.Second), durable.WithShutdownTimeout(2 * time.Second),
+		durable.WithBackoff(10*time.Millisecond, 200*time.Millisecond),
+	}, opts...)...)
+	if h == nil {
+		h = func(_ context.Context, d durable.Delivery) error {
+			x.l.note(d.Key, d.Due, 0)
+			return nil
+		}
+	}
+	w.Handle("h", h)
+	x.run(w)
+	return w
+}
+
+// run runs a worker until the case ends.
+func (x *trial) run(w *durable.Worker) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	x.here = append(x.here, func() {
+		cancel()
+		if err := <-done; err != nil {
+			x.Error("a worker: ", err)
+		}
+	})
+}
+
+func (x *trial) stop() {
+	for _, f := range x.here {
+		f()
+	}
+	x.here = nil
+	for _, p := range x.procs {
+		p.stop()
+	}
+	x.procs = nil
+}
+
+// eventually waits for what must come true.
+func (x *trial) eventually(d time.Duration, what string, f func() bool) bool {
+	x.Helper()
+	for end := time.Now().Add(d); !f(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			st, err := x.c.Stats(context.Background())
+			x.Errorf("not within %v: %s; %d of %d delivered, %+v %v", d, what, x.l.total(), len(x.acked), st, err)
+			return false
+		}
+	}
+	return true
+}
+
+// drain waits until the queue has nothing left to do.
+func (x *trial) drain(d time.Duration) {
+	x.Helper()
+	x.eventually(d, "the queue is empty", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		st, err := x.c.Stats(ctx)
+		return err == nil && st.Pending+st.Running == 0
+	})
+}
+
+// done drains the queue, ends the workers, counts and judges.
+func (x *trial) done(patience time.Duration) durable.Stats {
+	x.Helper()
+	x.drain(patience)
+	x.stop()
+	ctx := context.Background()
+	st, err := x.c.Stats(ctx)
+	require.NoError(x, err)
+	repair, err := x.c.Repair(ctx)
+	require.NoError(x, err)
+	if x.torn && repair.Requeued > 0 {
+		x.note("Repair put %d tasks into their places", repair.Requeued)
+		x.work(x.r, nil)
+		x.drain(patience)
+		x.stop()
+		again, err := x.c.Repair(ctx)
+		require.NoError(x, err)
+		require.Zero(x, again.Requeued+again.Doubled+again.Orphaned)
+	}
+	dead := make(map[string]bool)
+	for d, err := range x.c.DeadLetters(ctx) {
+		require.NoError(x, err)
+		dead[d.Task.Key] = true
+	}
+	x.l.mu.Lock()
+	defer x.l.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(x.acked)) {
+		if x.l.seen[key].n == 0 && !dead[key] {
+			x.lost = append(x.lost, key)
+		}
+	}
+	allowed := int(st.Crashed)
+	if x.torn {
+		allowed += max(3, x.kills) // as often as it was killed
+	}
+	x.dups = len(x.l.again)
+	for _, v := range x.l.again {
+		// Scheduled twice, or the report on the delivery before is lost.
+		if x.twice[v.key] || x.inDoubt(v.before) || x.inDoubt(v.before.Add(lateReport)) {
+			allowed++
+		}
+	}
+	slices.Sort(x.l.late)
+	p := func(q float64) time.Duration {
+		if len(x.l.late) == 0 {
+			return 0
+		}
+		return x.l.late[int(q*float64(len(x.l.late)-1))]
+	}
+	broken := repair.Requeued + repair.Doubled + repair.Orphaned
+	if x.l.early > 0 {
+		x.Errorf("%d came early", x.l.early)
+	}
+	if broken > 0 && !x.torn {
+		x.Errorf("the invariant is broken: %+v", repair)
+	}
+	if !x.loose {
+		missing := slices.DeleteFunc(slices.Clone(x.lost), func(key string) bool { return x.inDoubt(x.ackedAt[key]) })
+		if len(missing) > 0 {
+			x.Errorf("%d acknowledged tasks are missing: %.5q", len(missing), missing)
+		}
+		if x.dups > allowed {
+			x.Errorf("%d duplicates, and only %d leases ran out; %d are allowed", x.dups, st.Crashed, allowed)
+		}
+	}
+	x.n, x.counted = faults.Numbers{
+		Acknowledged: len(x.acked), Lost: len(x.lost), Duplicates: x.dups, Early: x.l.early, Crashed: int(st.Crashed),
+		Dead: len(dead), Repaired: int(broken), Late: p(0.5), Worst: p(1),
+	}, true
+	x.Logf("%s: %+v, lost %d, duplicates %d, took %v", x.notes, st, len(x.lost), x.dups, time.Since(x.begin).Round(time.Millisecond))
+	return st
+}
+
+// inDoubt reports whether the server may have forgotten what it said at a time.
+func (x *trial) inDoubt(at time.Time) bool {
+	return slices.ContainsFunc(x.doubtful, func(s span) bool { return s.has(at) })
+}
+
+// row is the case's row of the report, as far as it has come.
+func (x *trial) row() (what, numbers string) {
+	if x.counted {
+		numbers = x.n.String()
+	}
+	return strings.Join(x.notes, "; "), numbers
+}
+
+func (x *trial) note(format string, args ...any) {
+	x.notes = append(x.notes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,38 @@
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// StartSentinel starts a Sentinel that watches a master, which it calls it, and returns
+// the Sentinel's address. A master counts as failed a second after it fell silent.
+func StartSentinel(tb testing.TB, master *Server) (addr string) {
+	tb.Helper()
+	port, dir := FreePort(tb), tempDir(tb)
+	conf := filepath.Join(dir, "sentinel.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, `
+port %d
+bind 127.0.0.1
+dir %s
+sentinel monitor it 127.0.0.1 %d 1
+sentinel down-after-milliseconds it 1000
+sentinel failover-timeout it 5000
+`, port, dir, master.Port), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	cmd := exec.Command(program(tb), conf, "--sentinel")
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
