@@ -67,7 +67,7 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 		case failure:
 			sh.s.fail(v.err)
 		default:
-			sh.s.fail(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			sh.s.fail(fmt.Errorf("%w\n%s", panicked(v), debug.Stack()))
 		}
 	}()
 	var calls []*call

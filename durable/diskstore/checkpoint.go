@@ -23,8 +23,8 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 			return fmt.Errorf("diskstore: Checkpoint: %w", err)
 		}
 		m := marker{Format: formatVersion, Shards: len(s.shards), Ready: true, Written: make([]int64, len(s.shards))}
-		if err := m.write(s.gate, dir); err != nil {
-			_ = s.gate.RemoveAll(dir) // half a copy is none
+		if err := m.write(s.config.fs, dir); err != nil {
+			_ = s.config.fs.RemoveAll(dir) // half a copy is none
 			return fmt.Errorf("diskstore: Checkpoint: %w", err)
 		}
 		return nil

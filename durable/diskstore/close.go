@@ -6,16 +6,19 @@ import (
 )
 
 const (
-	// closeTimeout is how long Close waits for a database that has failed.
-	closeTimeout = 2 * time.Second
+	// closeTimeout is how long Close waits for what a store that has failed is writing.
+	closeTimeout = 5 * time.Second
 	// fullCheck is how often Close looks whether the disk is full while it waits.
 	fullCheck = 20 * time.Millisecond
 )
 
 // Close ends the Store: calls that have begun are finished, every later one returns
 // [store.ErrClosed], and Wait returns. It waits until all is written. Nothing is left
-// running, unless the disk has failed and Pebble waits for it for ever. Close returns
-// the error that a disk that has failed had. It may be called more than once.
+// running.
+//
+// If the disk has failed Close returns that error, and the directory can be opened again
+// nevertheless, but goroutines and memory of the database are left behind until the
+// process ends. Close may be called more than once.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -35,27 +38,34 @@ func (s *Store) Close() error {
 	select {
 	case <-ended:
 	case <-s.failed:
-		select {
-		case <-ended:
-		case <-time.After(closeTimeout):
-		}
+		return s.release()
 	}
-	defer s.lock.Close()
 	s.flush()
 	err := s.closeDB()
 	select {
 	case <-s.failed:
-		return s.cause
+		return s.release()
 	default:
 	}
 	if err == nil {
 		err = s.mark()
 	}
 	s.gate.shut.Store(true)
+	_ = s.lock.Close() // it is gone with the process at the latest
 	if err != nil {
 		return fmt.Errorf("diskstore: Close: %w", err)
 	}
 	return nil
+}
+
+// release gives the directory of a store that has failed back, if nothing is changed
+// there any more. The database cannot be closed.
+func (s *Store) release() error {
+	if !s.gate.quiet(closeTimeout) {
+		return fmt.Errorf("the disk does not answer, and the directory stays locked: %w", s.cause)
+	}
+	_ = s.lock.Close() // it is gone with the process at the latest
+	return s.cause
 }
 
 // flush has what is in the log alone written to the tables too, whose damage is noticed
@@ -94,7 +104,7 @@ func (s *Store) closeDB() error {
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				done <- fmt.Errorf("panic: %v", v)
+				done <- panicked(v)
 			}
 		}()
 		done <- s.db.Close()
@@ -103,17 +113,9 @@ func (s *Store) closeDB() error {
 	case err := <-done:
 		return err
 	case <-s.failed:
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(closeTimeout):
 		return s.cause
 	}
 }
 
-// abandon closes what Open cannot use. It writes nothing.
-func (s *Store) abandon() {
-	s.gate.shut.Store(true)
-	_ = s.closeDB()
-}
+// abandon closes what Open cannot use.
+func (s *Store) abandon() { _ = s.closeDB() }

@@ -6,15 +6,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/storetest"
 	"github.com/tickless/tickless/timertest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func subject(t *testing.T, dir string, opts ...diskstore.Option) storetest.Subject {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -10,3 +10,6 @@ func WithFS(fs vfs.FS) Option { return option(func(c *config) { c.fs = fs }) }
 func WithWindow(tasks, page int) Option {
 	return option(func(c *config) { c.window, c.batch = tasks, page })
 }
+
+// WithMemTable has the database make tables of that size.
+func WithMemTable(bytes int) Option { return option(func(c *config) { c.memTable = bytes }) }

@@ -18,8 +18,13 @@ import (
 // fails, and then lets nothing more be changed: after a failed sync it is not known what
 // is on the disk, and whoever went on could make acknowledged what is not.
 //
-// A file that Pebble makes beside the log, in the background, may find the disk full:
-// Pebble tries that again, at once and for ever, so that the gate has it wait.
+// The goroutine that has failed, and each that is to change something later, is parked
+// for ever. It must not return to Pebble: when a log cannot be ended or begun Pebble
+// panics where its deferred functions give back a lock that it does not have, which ends
+// the process, whoever recovers. So a store that has failed leaves goroutines behind.
+//
+// A table that Pebble makes in the background may find the disk full. Pebble tries that
+// again, at once and for ever, so that the gate has it wait.
 type gate struct {
 	vfs.FS
 	dir string
@@ -29,30 +34,49 @@ type gate struct {
 	full  func(error)
 	armed atomic.Bool
 	shut  atomic.Bool
+	// busy is how many operations are under way that change something.
+	busy atomic.Int64
 }
-
-var errShut = errors.New("diskstore: the store has failed, and writes nothing more")
 
 // fullPause is how long what found the disk full waits until it is tried again.
 const fullPause = 200 * time.Millisecond
 
-func (g *gate) enter() error {
+// park does not return.
+func park() { select {} }
+
+func (g *gate) enter() {
+	g.busy.Add(1)
 	if g.shut.Load() {
-		return errShut
+		g.busy.Add(-1)
+		park()
 	}
-	return nil
 }
 
 // leave looks at the error of an operation that writes.
 func (g *gate) leave(name string, err error) {
 	switch {
-	case err == nil || errors.Is(err, errShut) || !g.armed.Load() || !g.holds(name):
+	case err == nil || !g.armed.Load() || !g.holds(name):
+		g.busy.Add(-1)
 	case isFull(err) && strings.HasSuffix(name, ".sst"):
+		g.busy.Add(-1)
 		g.full(err)
 		time.Sleep(fullPause)
 	default:
 		g.fail(err)
+		g.busy.Add(-1)
+		park()
 	}
+}
+
+// quiet waits until nothing is under way that changes something, and reports whether
+// that came within some time. The gate is shut.
+func (g *gate) quiet(within time.Duration) bool {
+	for end := time.Now().Add(within); g.busy.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // holds reports whether a file is the store's: a copy may be written elsewhere.
@@ -72,25 +96,19 @@ func (g *gate) file(f vfs.File, name string, err error) (vfs.File, error) {
 }
 
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := g.enter(); err != nil {
-		return nil, err
-	}
+	g.enter()
 	f, err := g.FS.Create(name, c)
 	return g.file(f, name, err)
 }
 
 func (g *gate) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	if err := g.enter(); err != nil {
-		return nil, err
-	}
+	g.enter()
 	f, err := g.FS.OpenReadWrite(name, c, opts...)
 	return g.file(f, name, err)
 }
 
 func (g *gate) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := g.enter(); err != nil {
-		return nil, err
-	}
+	g.enter()
 	f, err := g.FS.ReuseForWrite(old, name, c)
 	return g.file(f, name, err)
 }
@@ -104,9 +122,7 @@ func (g *gate) OpenDir(name string) (vfs.File, error) {
 }
 
 func (g *gate) change(name string, f func() error) error {
-	if err := g.enter(); err != nil {
-		return err
-	}
+	g.enter()
 	err := f()
 	g.leave(name, err)
 	return err
@@ -127,16 +143,14 @@ func (g *gate) MkdirAll(name string, perm os.FileMode) error {
 // A file that stays although it should go does no harm.
 
 func (g *gate) Remove(name string) error {
-	if err := g.enter(); err != nil {
-		return err
-	}
+	g.enter()
+	defer g.busy.Add(-1)
 	return g.FS.Remove(name)
 }
 
 func (g *gate) RemoveAll(name string) error {
-	if err := g.enter(); err != nil {
-		return err
-	}
+	g.enter()
+	defer g.busy.Add(-1)
 	return g.FS.RemoveAll(name)
 }
 

@@ -3,7 +3,6 @@ package diskstore
 import (
 	"fmt"
 	"log/slog"
-	"runtime"
 )
 
 // A logger is what Pebble logs to. Pebble calls Fatalf when it cannot go on, and expects
@@ -19,9 +18,8 @@ func (l logger) Errorf(format string, args ...any) {
 	l.log.Warn("diskstore: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf ends the goroutine that calls it, so that Pebble does not go on: all of them
-// are Pebble's own, or the Store's. What the goroutine has deferred gives locks back. It
-// may not write: the gate is shut.
+// Fatalf parks the goroutine that calls it, so that Pebble does not go on: see gate. All
+// of them are Pebble's own, or the Store's.
 func (l logger) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	for _, a := range args {
@@ -30,5 +28,5 @@ func (l logger) Fatalf(format string, args ...any) {
 		}
 	}
 	l.fail(err)
-	runtime.Goexit()
+	park()
 }

@@ -99,7 +99,7 @@ func (s *Store) create() (*marker, error) {
 	if m.Shards == 0 {
 		m.Shards = DefaultShards
 	}
-	if err := m.write(s.gate, s.dir); err != nil {
+	if err := m.write(s.config.fs, s.dir); err != nil {
 		return nil, fmt.Errorf("diskstore: %w", err)
 	}
 	return m, nil
@@ -129,7 +129,7 @@ func (s *Store) openDB(exists bool) error {
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				done <- result{err: damaged("%v", v)}
+				done <- result{err: panicked(v)}
 			}
 		}()
 		o := s.pebbleOptions()
@@ -145,6 +145,15 @@ func (s *Store) openDB(exists bool) error {
 	case <-s.failed:
 		return s.cause
 	}
+}
+
+// panicked returns what Pebble has panicked with, when it could not begin a new log, or
+// what it has read makes no sense.
+func panicked(v any) error {
+	if err, ok := v.(error); ok {
+		return fmt.Errorf("panic: %w", err)
+	}
+	return fmt.Errorf("panic: %v", v)
 }
 
 func (s *Store) openError(err error) error {
@@ -199,7 +208,7 @@ func (s *Store) load(m *marker) (err error) {
 	if err := s.apply(b); err != nil {
 		return fmt.Errorf("diskstore: %w", err)
 	}
-	if err := m.write(s.gate, s.dir); err != nil {
+	if err := m.write(s.config.fs, s.dir); err != nil {
 		return fmt.Errorf("diskstore: %w", err)
 	}
 	return nil
@@ -212,7 +221,7 @@ func (s *Store) apply(b *pebble.Batch) error {
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				done <- fmt.Errorf("panic: %v", v)
+				done <- panicked(v)
 			}
 		}()
 		err := s.db.ApplyNoSyncWait(b, pebble.Sync)

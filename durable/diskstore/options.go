@@ -28,9 +28,10 @@ type config struct {
 
 	// These are for tests.
 
-	fs     vfs.FS
-	window int // tasks in memory in a shard
-	batch  int // keys that are read ahead at a time
+	fs       vfs.FS
+	window   int // tasks in memory in a shard
+	batch    int // keys that are read ahead at a time
+	memTable int
 }
 
 type option func(*config)
@@ -38,7 +39,7 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 func newConfig(opts []Option) config {
-	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize}
+	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("diskstore: Open: option %d is nil", i+1))

@@ -25,7 +25,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		FS:                          s.gate,
 		Logger:                      logger{s.config.log, s.fail},
 		Cache:                       pebble.NewCache(cacheSize),
-		MemTableSize:                memTableSize,
+		MemTableSize:                uint64(s.config.memTable),
 		MemTableStopWritesThreshold: memTables,
 		// A log whose damage in the middle is told from its end after a crash.
 		FormatMajorVersion: pebble.FormatNewest,

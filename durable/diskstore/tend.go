@@ -55,11 +55,11 @@ func (s *Store) sync() error {
 	return nil
 }
 
-// mark writes how much is on the disk at least.
+// mark writes how much is on the disk at least. That fails without harm.
 func (s *Store) mark() error {
 	m := marker{Format: formatVersion, Shards: len(s.shards), Ready: true}
 	for _, sh := range s.shards {
 		m.Written = append(m.Written, sh.synced.Load())
 	}
-	return m.write(s.gate, s.dir)
+	return m.write(s.config.fs, s.dir)
 }
