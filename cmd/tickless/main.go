@@ -6,7 +6,7 @@
 //	tickless purgatory [flags]  Kafka's load of delayed requests, beside a map of timers
 //	tickless idle [flags]       a heartbeat server, beside SetReadDeadline and time.Timer
 //	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
-//	tickless redis [flags]      timers on Redis: HTTP callbacks by worker processes
+//	tickless callbacks [flags]  HTTP callbacks from a directory or Redis, with kill -9
 //	tickless migrate [flags]    moves a module's timers from package time to this library
 //
 // Each of the first four puts the same load on the library and on what it is compared
@@ -16,7 +16,7 @@
 //	tickless purgatory --help
 //	tickless idle --help
 //	tickless scale --help
-//	tickless redis --help
+//	tickless callbacks --help
 //	tickless migrate --help
 //
 // for the flags and examples.

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { clitest.Main(m, newCommand) }
 // here.
 
 func TestProgram_Help(t *testing.T) {
-	clitest.CheckHelp(t, "", "purgatory", "idle", "scale", "redis", "--count")
+	clitest.CheckHelp(t, "", "purgatory", "idle", "scale", "callbacks", "--count")
 }
 
 func TestProgram_CalledWrongly(t *testing.T) {

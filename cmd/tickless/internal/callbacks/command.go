@@ -2,11 +2,8 @@ package callbacks
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
@@ -24,31 +21,37 @@ type flags struct {
 	child  bool // the program was called by itself: see runChild
 }
 
-// NewCommand returns the command that runs timers on Redis.
+// NewCommand returns the command that delivers HTTP callbacks.
 func NewCommand() *cobra.Command {
 	f := flags{config: config{Tasks: 5_000}}
 	cmd := &cobra.Command{
-		Use:   "redis [flags]",
-		Short: "Runs timers on Redis: HTTP callbacks by worker processes, one of which is killed",
-		Long: `Schedules tasks on Redis that call an HTTP server of this program. Worker
-processes deliver them. The program kills one worker while it handles calls, and
-starts it again. Then it reports how many tasks were delivered, how often, and how
-late.
+		Use:   "callbacks [flags]",
+		Short: "Delivers HTTP callbacks from a directory or Redis, and kills the process that does",
+		Long: `Schedules tasks that call an HTTP server of this program, and delivers them. Both
+is done by a child process, which this program kills as kill -9 does: first while it
+schedules, then while it handles calls, and starts again. It keeps account of what was
+acknowledged and of what has arrived, and reports how many tasks were delivered, how
+often, how late, and whether any was lost.
 
-By default the server is miniredis, in this process: you need to install nothing,
-and it is slower than a real server. With --addr it is a real one. There the tasks
-have a queue of their own, which the program removes at the end.`,
-		Example: `  tickless redis                                       in this process
-  tickless redis --addr localhost:6379 --tasks 100k    a real server
-  tickless redis --addr localhost:7000 --cluster       a cluster, by one of its servers
-  tickless redis --kill=false --workers 1              no worker is killed
-  tickless redis --json > result.json                  the figures as JSON`,
+By default the tasks are in a directory, on disk, and there is nothing to install.
+With --redis they are on a server, and several worker processes share them, of which
+one is killed. What the program has made is removed at the end: the directory that it
+made itself, the server that it has started, its queue on a server that runs.`,
+		Example: `  tickless callbacks                                      in a temporary directory
+  tickless callbacks --dir data --tasks 100k --kills 5    in a new directory, which stays
+  tickless callbacks --redis start                        on a redis-server that it starts
+  tickless callbacks --redis redis://localhost:6379       on a server that runs
+  tickless callbacks --redis redis://localhost:7000 --cluster
+                                                          a cluster, by one of its servers
+  tickless callbacks --redis in-process                   on miniredis, for want of a server
+  tickless callbacks --kills 0 --json > result.json       nothing is killed; figures as JSON`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			redis.SetLogger(quiet{})
 			if f.child {
 				return runChild(cmd)
 			}
+			f.config.complete()
 			if err := f.config.validate(); err != nil {
 				return cli.UsageError{Err: err}
 			}
@@ -57,15 +60,16 @@ have a queue of their own, which the program removes at the end.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.config.Addr, "addr", "", "HOST:PORT of a Redis server, or of several of a cluster with commas between (default: a server in this process)")
-	flags.BoolVar(&f.config.Cluster, "cluster", false, "the server is a Redis Cluster")
+	flags.StringVar(&f.config.Dir, "dir", "", "directory for the tasks, empty or new, which stays (default: a temporary one)")
+	flags.StringVar(&f.config.Redis, "redis", "", "URL of a Redis server, \"start\" for one of its own, or \"in-process\" for miniredis")
+	flags.BoolVar(&f.config.Cluster, "cluster", false, "the server is one of a Redis Cluster")
 	flags.Var((*cli.Count)(&f.config.Tasks), "tasks", "number of tasks to schedule, such as 10k")
 	flags.DurationVar(&f.config.Duration, "duration", 5*time.Second, "time over which they fall due, at random")
-	flags.IntVar(&f.config.Workers, "workers", 3, "number of worker processes")
+	flags.IntVar(&f.config.Kills, "kills", 2, "how often a process is killed: first while it schedules, then while it delivers")
+	flags.IntVar(&f.config.Workers, "workers", 0, "number of worker processes (default: 3 with --redis, else 1)")
 	flags.IntVar(&f.config.Concurrency, "concurrency", 64, "most calls that a worker makes at a time")
-	flags.DurationVar(&f.config.Lease, "lease", time.Second, "time after which a dead worker's tasks go to the others")
+	flags.DurationVar(&f.config.Lease, "lease", time.Second, "time after which a dead worker's tasks are taken over")
 	flags.DurationVar(&f.config.Handling, "handling", 2*time.Millisecond, "time that the HTTP server takes for a call")
-	flags.BoolVar(&f.config.Kill, "kill", true, "kill a worker half way, and start it again")
 	flags.DurationVar(&f.config.Patience, "patience", 20*time.Second, "how late the last may come before they count as lost")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
 	flags.BoolVar(&f.child, "child", false, "")
@@ -73,56 +77,31 @@ have a queue of their own, which the program removes at the end.`,
 	return cmd
 }
 
-// runAll runs it on the server that the flags say.
+// runAll runs it where the flags say.
 func runAll(cmd *cobra.Command, f flags) error {
-	c, where := f.config, f.config.Addr
-	if c.Addr == "" {
-		m := miniredis.NewMiniRedis()
-		if err := m.StartAddr("127.0.0.1:0"); err != nil {
-			return fmt.Errorf("the server in this process: %w", err)
-		}
-		defer m.Close()
-		c.Addr, where = m.Addr(), "miniredis, in this process"
-	}
-	client := c.client()
-	defer client.Close()
-	if err := reach(cmd.Context(), client, c); err != nil {
+	p, what, remove, err := prepare(cmd.Context(), f.config, queueName())
+	if err != nil {
 		if cmd.Context().Err() != nil {
 			return cli.ErrInterrupted
 		}
 		return err
 	}
-	run := &run{config: c, client: client, stderr: cmd.ErrOrStderr()}
+	defer remove()
+	run := &run{config: f.config, place: p, stderr: cmd.ErrOrStderr()}
 	r, err := run.all(cmd.Context())
 	if err != nil {
 		return err
 	}
-	r.Server = where
+	r.Store = what
 	if !f.json {
-		if err := printTable(cmd.OutOrStdout(), c, r); err != nil {
+		if err := printTable(cmd.OutOrStdout(), f.config, r); err != nil {
 			return err
 		}
 	}
-	return cli.Conclude(cmd, f.json, report{cli.ThisMachine(), c, c.Duration.Milliseconds(), c.Lease.Milliseconds(), r})
-}
-
-// reach returns an error that says what to do if the server is not there, or
-// not of the kind that it is said to be.
-func reach(ctx context.Context, client redis.UniversalClient, c config) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	info, err := client.Info(ctx).Result()
-	if err != nil {
-		if c.Cluster {
-			if one := redis.NewClient(&redis.Options{Addr: strings.Split(c.Addr, ",")[0]}); one.Ping(ctx).Err() == nil {
-				one.Close()
-				return fmt.Errorf("the server at %s is not part of a cluster that works; without --cluster it may be used alone: %w", c.Addr, err)
-			}
-		}
-		return fmt.Errorf("no Redis server can be reached at %s: %w", c.Addr, err)
+	c := f.config
+	err = cli.Conclude(cmd, f.json, report{cli.ThisMachine(), c, c.Duration.Milliseconds(), c.Lease.Milliseconds(), r})
+	if err == nil && r.failed() {
+		return cli.ExitCode(cli.ExitFailed)
 	}
-	if !c.Cluster && strings.Contains(info, "cluster_enabled:1") {
-		return fmt.Errorf("the server at %s is part of a cluster: use --cluster", c.Addr)
-	}
-	return nil
+	return err
 }

@@ -3,18 +3,14 @@ package callbacks
 import (
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/tickless/tickless/redistimer"
 )
 
 // A config says what is run, and on what.
 type config struct {
-	Addr        string        `json:"addr"` // empty: a server in this process
+	Dir         string        `json:"dir,omitempty"` // empty: a temporary one
+	Redis       string        `json:"-"`             // a URL, startServer or inProcess; empty: a directory
 	Cluster     bool          `json:"cluster"`
 	Tasks       int           `json:"tasks"`
 	Duration    time.Duration `json:"-"` // over which they fall due
@@ -22,15 +18,34 @@ type config struct {
 	Concurrency int           `json:"concurrency"` // of each worker
 	Lease       time.Duration `json:"-"`
 	Handling    time.Duration `json:"-"` // how long the receiver takes
-	Kill        bool          `json:"kill"`
+	Kills       int           `json:"kills"`
 	Patience    time.Duration `json:"-"` // how long after the last is due until what is missing is lost
 }
+
+// What --redis can be besides a URL.
+const (
+	startServer = "start"
+	inProcess   = "in-process"
+)
 
 const (
 	maxTasks   = 10_000_000
 	maxWorkers = 64
+	maxKills   = 100
 	maxSpan    = time.Hour
 )
+
+// complete fills in what depends on other flags.
+func (c *config) complete() {
+	if c.Workers == 0 {
+		if c.Workers = 1; c.Redis != "" {
+			c.Workers = 3
+		}
+	}
+	if c.Redis != "" && c.Redis != startServer && c.Redis != inProcess && !strings.Contains(c.Redis, "://") {
+		c.Redis = "redis://" + c.Redis
+	}
+}
 
 // validate returns what is wrong with c in one line, or nil.
 func (c config) validate() error {
@@ -47,26 +62,23 @@ func (c config) validate() error {
 		return fmt.Errorf("the lease must lie between 100ms and %v, not %v", maxSpan, c.Lease)
 	case c.Handling < 0 || c.Handling > 10*time.Second:
 		return fmt.Errorf("the handling must lie between 0 and 10s, not %v", c.Handling)
+	case c.Kills < 0 || c.Kills > maxKills:
+		return fmt.Errorf("the number of kills must lie between 0 and %d, not %d", maxKills, c.Kills)
 	case c.Patience <= 0 || c.Patience > maxSpan:
 		return fmt.Errorf("the patience must be positive and at most %v, not %v", maxSpan, c.Patience)
-	case c.Cluster && c.Addr == "":
-		return errors.New("a cluster needs --addr with one of its servers: the server in this process is none")
+	case c.Redis == "" && c.Cluster:
+		return errors.New("a cluster needs --redis with the URL of one of its servers")
+	case c.Cluster && (c.Redis == startServer || c.Redis == inProcess):
+		return fmt.Errorf("a cluster needs --redis with the URL of one of its servers, not %q", c.Redis)
+	case c.Redis != "" && c.Dir != "":
+		return errors.New("the tasks are kept on Redis or in a directory: use --redis or --dir, not both")
+	case c.Redis == "" && c.Workers > 1:
+		return errors.New("one process at a time has a directory: --workers is for --redis")
+	case c.Redis == "" || c.Redis == startServer || c.Redis == inProcess:
+		return nil
 	}
-	for addr := range strings.SplitSeq(c.Addr, ",") {
-		if _, _, err := net.SplitHostPort(addr); c.Addr != "" && err != nil {
-			return fmt.Errorf("the address must be HOST:PORT, not %q", addr)
-		}
-	}
-	if !c.Cluster && strings.Contains(c.Addr, ",") {
-		return errors.New("several addresses are for --cluster alone")
+	if _, err := (place{URL: c.Redis, Cluster: c.Cluster}).client(); err != nil {
+		return fmt.Errorf("--redis must be a URL such as redis://localhost:6379, or %q, or %q: %w", startServer, inProcess, err)
 	}
 	return nil
-}
-
-// client returns a client for the server, and its only errors are of commands.
-func (c config) client() redis.UniversalClient {
-	if c.Cluster {
-		return redis.NewClusterClient(redistimer.TuneCluster(&redis.ClusterOptions{Addrs: strings.Split(c.Addr, ",")}))
-	}
-	return redis.NewClient(&redis.Options{Addr: c.Addr})
 }

@@ -1,3 +1,3 @@
-// Package callbacks is the command that schedules HTTP callbacks on Redis and has
-// worker processes deliver them, one of which it kills.
+// Package callbacks is the command that schedules HTTP callbacks in a directory or on
+// Redis, has worker processes deliver them, and kills one of these.
 package callbacks

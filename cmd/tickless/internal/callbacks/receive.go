@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tickless/tickless/redistimer/callback"
+	"github.com/tickless/tickless/durable/callback"
 )
 
 // receive is the HTTP server's handler.
@@ -15,24 +15,12 @@ func (r *run) receive(w http.ResponseWriter, req *http.Request) {
 	body, err := callback.Verify(req, callback.DefaultTolerance, r.order.Secret)
 	i, err2 := strconv.Atoi(string(body))
 	due, err3 := time.Parse(time.RFC3339Nano, req.Header.Get("Tickless-Due"))
-	if errors.Join(err, err2, err3) != nil || i < 0 || i >= len(r.seen) {
+	if errors.Join(err, err2, err3) != nil || i < 0 || i >= r.config.Tasks {
 		r.refused.Inc()
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	if r.seen[i].Inc() == 1 {
-		r.mu.Lock()
-		r.late.Record(now.Sub(due))
-		if now.Before(due) {
-			r.early++
-		}
-		if r.first.IsZero() {
-			r.first = now
-		}
-		r.last = now
-		r.mu.Unlock()
-		r.delivered.Inc()
-	}
+	r.ledger.arrive(i, now, due)
 	r.handling.Inc()
 	time.Sleep(r.config.Handling)
 	r.handling.Dec()

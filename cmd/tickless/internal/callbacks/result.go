@@ -26,8 +26,13 @@ func (r *result) MarshalJSON() ([]byte, error) {
 	} else {
 		lost = &r.Missing
 	}
+	var takenOver, inStore *int64
+	if r.Left != nil {
+		n := r.Left.Pending + r.Left.Running + r.Left.Dead
+		takenOver, inStore = &r.Left.Crashed, &n
+	}
 	return json.Marshal(struct {
-		Server       string  `json:"server"`
+		Store        string  `json:"store"`
 		Interrupted  bool    `json:"interrupted"`
 		Scheduled    int64   `json:"scheduled"`
 		SchedulingMS float64 `json:"scheduling_ms"`
@@ -41,11 +46,12 @@ func (r *result) MarshalJSON() ([]byte, error) {
 		P99MS        float64 `json:"late_p99_ms"`
 		MaxMS        float64 `json:"late_max_ms"`
 		Rate         float64 `json:"deliveries_per_second"`
-		Killed       int64   `json:"workers_killed"`
-		TakenOver    int64   `json:"leases_taken_over"`
+		Killed       []kill  `json:"killed"`
+		TakenOver    *int64  `json:"leases_taken_over"`
+		Left         *int64  `json:"left_in_the_store"`
 	}{
-		r.Server, r.Interrupted, r.Scheduled, cli.InMillis(r.Scheduling), r.Delivered, r.Duplicated, lost, pending, r.Early,
-		r.Refused, cli.InMillis(r.Late.P50), cli.InMillis(r.Late.P99), cli.InMillis(r.Late.Max), r.Rate, r.Killed, r.TakenOver,
+		r.Store, r.Interrupted, r.Scheduled, cli.InMillis(r.Scheduling), r.Delivered, r.Duplicated, lost, pending, r.Early,
+		r.Refused, cli.InMillis(r.Late.P50), cli.InMillis(r.Late.P99), cli.InMillis(r.Late.Max), r.Rate, r.Killed, takenOver, inStore,
 	})
 }
 
@@ -63,19 +69,36 @@ func figures() [][]cli.Figure[*result] {
 	}
 	return [][]cli.Figure[*result]{
 		{
-			cli.Tally("scheduled", func(r *result) int64 { return r.Scheduled }),
+			cli.Tally("scheduled, acknowledged", func(r *result) int64 { return r.Scheduled }),
 			cli.Tally("delivered", func(r *result) int64 { return r.Delivered }),
-			cli.Tally("duplicated", func(r *result) int64 { return r.Duplicated }),
 			missing("lost", false),
 			missing("still pending", true),
+			{Name: "left in the store", Format: cli.Whole, Value: func(r *result) (float64, bool) {
+				if r.Left == nil || r.Interrupted {
+					return 0, false
+				}
+				return float64(r.Left.Pending + r.Left.Running + r.Left.Dead), true
+			}},
+			cli.Tally("delivered more than once", func(r *result) int64 { return r.Duplicated }),
 			cli.Tally("early", func(r *result) int64 { return r.Early }),
 			{Name: "wrongly signed", Format: cli.Whole, Value: func(r *result) (float64, bool) {
 				return float64(r.Refused), r.Refused > 0
 			}},
 		},
 		{
-			cli.Tally("workers killed", func(r *result) int64 { return r.Killed }),
-			cli.Tally("calls that it had in hand", func(r *result) int64 { return r.TakenOver }),
+			cli.Tally("kills, as by kill -9", func(r *result) int64 { return int64(len(r.Killed)) }),
+			cli.Tally("calls under way in these moments", func(r *result) (n int64) {
+				for _, k := range r.Killed {
+					n += k.Calls
+				}
+				return n
+			}),
+			{Name: "tasks that came again for it", Format: cli.Whole, Value: func(r *result) (float64, bool) {
+				if r.Left == nil {
+					return 0, false
+				}
+				return float64(r.Left.Crashed), true
+			}},
 		},
 		{
 			late("late, p50", func(r *result) time.Duration { return r.Late.P50 }),
@@ -92,11 +115,28 @@ func figures() [][]cli.Figure[*result] {
 }
 
 func printTable(w io.Writer, c config, r *result) error {
-	_, err := fmt.Fprintf(w, "\n%s tasks over %v, HTTP callbacks by %d worker processes, a lease of %v\nRedis: %s\n%s\n%s",
-		cli.Thousands(int64(c.Tasks)), c.Duration, c.Workers, c.Lease, r.Server, cli.ThisMachine(),
+	processes := "a worker process"
+	if c.Workers > 1 {
+		processes = fmt.Sprintf("%d worker processes", c.Workers)
+	}
+	_, err := fmt.Fprintf(w, "\n%s tasks over %v, HTTP callbacks by %s, a lease of %v\n%s\n%s\n%s",
+		cli.Thousands(int64(c.Tasks)), c.Duration, processes, c.Lease, r.Store, cli.ThisMachine(),
 		cli.RenderTable([]string{"tickless"}, []*result{r}, figures(), false))
-	if err == nil && r.Killed > 0 {
-		_, err = fmt.Fprintf(w, "Worker %d was killed; what it had in hand came again when its lease of %v had run out.\n", r.Pid, c.Lease)
+	for _, k := range r.Killed {
+		what := fmt.Sprintf("with calls under way: %d; such tasks came again when their lease of %v had run out", k.Calls, c.Lease)
+		if k.Scheduling {
+			what = "while it was scheduling; what it had acknowledged was there, the rest was scheduled again"
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "Process %d was killed %s.\n", k.Pid, what)
+		}
+	}
+	if err == nil && !r.Interrupted {
+		verdict := "Nothing was lost, and nothing came early."
+		if r.failed() {
+			verdict = "FAILED: tasks were lost, came early, were wrongly signed, or are left in the store."
+		}
+		_, err = fmt.Fprintln(w, verdict)
 	}
 	return err
 }

@@ -7,76 +7,76 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
-	"github.com/tickless/tickless/redistimer"
+	"github.com/tickless/tickless/durable"
 )
 
 // A run is one run: the tasks, the server that they call, and the workers.
 type run struct {
 	config config
-	client redis.UniversalClient
+	place  place
 	stderr io.Writer
 
-	queue  *redistimer.Client
-	order  order
-	offset time.Duration // of the clock of Redis, beside ours
-	bar    cli.Bar
-
-	// What the receiver has seen.
-
-	seen      []atomic.Uint32 // how often, by the task's number
-	delivered atomic.Int64
-	// handling counts the requests that are being handled.
-	handling atomic.Int64
+	order    order
+	offset   time.Duration // of the store's clock, beside ours
+	bar      cli.Bar
+	ledger   *ledger
+	handling atomic.Int64 // requests that are being handled
 	refused  atomic.Int64 // calls with a wrong signature
-	mu       sync.Mutex
-	late     *measure.LateHistogram
-	early    int64
-	first    time.Time
-	last     time.Time
+
+	children []*worker // the first schedules, and is killed; nil while it is not there
+	killed   []kill
+}
+
+// A kill is what a process had in hand when it was killed.
+type kill struct {
+	Pid        int   `json:"pid"`
+	Calls      int64 `json:"calls"`      // being made
+	Scheduling bool  `json:"scheduling"` // it had not scheduled all
 }
 
 // A result is what came of a run.
 type result struct {
-	Server      string
+	Store       string
 	Scheduled   int64 // acknowledged
 	Scheduling  time.Duration
 	Delivered   int64 // tasks
 	Duplicated  int64 // calls beyond the first of a task
-	Missing     int64 // tasks that were not delivered: lost, or pending if the run was interrupted
+	Missing     int64 // acknowledged tasks that were not delivered: lost, or pending if the run was interrupted
 	Early       int64
 	Refused     int64
+	Left        *left // in the store at the end; nil: it could not be opened
 	Late        measure.Lateness
 	Rate        float64 // deliveries a second, from the first to the last
-	Killed      int64
-	TakenOver   int64 // leases that ran out
-	Pid         int   // of the worker that was killed
+	Killed      []kill
 	Interrupted bool
 }
+
+// failed reports whether a promise was broken.
+func (r *result) failed() bool {
+	return !r.Interrupted && (r.Missing > 0 || r.Early > 0 || r.Refused > 0 || r.Left == nil || *r.Left != left{Crashed: r.Left.Crashed})
+}
+
+func queueName() string { return "tickless-demo-" + strings.ToLower(rand.Text()[:10]) }
 
 // all does everything.
 func (r *run) all(ctx context.Context) (*result, error) {
 	c := r.config
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret)
-	r.order = order{Addr: c.Addr, Cluster: c.Cluster, Name: "tickless-demo-" + rand.Text()[:10], Secret: secret,
-		Concurrency: c.Concurrency, Lease: c.Lease}
-	r.queue = redistimer.New(r.client, redistimer.WithName(r.order.Name))
-	r.seen = make([]atomic.Uint32, c.Tasks)
-	r.late = measure.NewLateHistogram()
-	defer r.remove()
+	r.ledger = newLedger(c.Tasks)
+	r.order = order{Place: r.place, Secret: make([]byte, 32), Concurrency: c.Concurrency, Lease: c.Lease,
+		Tasks: c.Tasks, Duration: c.Duration}
+	_, _ = rand.Read(r.order.Secret)
 	var err error
-	if r.offset, err = clockOffset(ctx, r.client); err != nil {
+	if r.offset, err = r.clockOffset(ctx); err != nil {
 		return nil, err
 	}
-
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -84,49 +84,70 @@ func (r *run) all(ctx context.Context) (*result, error) {
 	receiver := &http.Server{Handler: http.HandlerFunc(r.receive)}
 	go func() { _ = receiver.Serve(l) }()
 	defer receiver.Close()
-
-	children := make([]*worker, c.Workers)
-	defer func() {
-		var all sync.WaitGroup
-		for _, child := range children {
-			if child != nil {
-				all.Go(child.stop)
-			}
-		}
-		all.Wait()
-	}()
-	for i := range children {
-		if children[i], err = startWorker(r.order); err != nil {
-			return nil, err
-		}
-	}
+	r.order.URL = "http://" + l.Addr().String() + "/"
 
 	res := &result{}
-	r.bar = cli.NewBar(r.stderr, "redis", int64(c.Tasks),
-		fmt.Sprintf("%s tasks over %v, %d worker processes", cli.Thousands(int64(c.Tasks)), c.Duration, c.Workers))
+	r.bar = cli.NewBar(r.stderr, "callbacks", int64(c.Tasks),
+		fmt.Sprintf("%s tasks over %v, worker processes: %d", cli.Thousands(int64(c.Tasks)), c.Duration, c.Workers))
 	defer r.bar.Finish()
 	begin := time.Now()
 	// What is late because it was scheduled late would say nothing.
-	base := begin.Add(time.Second + time.Duration(c.Tasks)*time.Second/10_000)
-	if err := r.schedule(ctx, "http://"+l.Addr().String()+"/", base, res); err != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("scheduling: %w", err)
+	r.order.Base = begin.Add(2*time.Second + time.Duration(c.Tasks)*time.Second/10_000).Add(r.offset)
+	r.children = make([]*worker, c.Workers)
+	defer r.stop()
+	for i := range r.children {
+		if err := r.start(i); err != nil {
+			return nil, err
+		}
 	}
-	res.Scheduling = time.Since(begin)
-	if err := r.await(ctx, base, children, res); err != nil {
+	if err := r.await(ctx, begin, res); err != nil {
 		return nil, err
 	}
-	return r.result(res, ctx.Err() != nil), nil
+	r.stop()
+	r.ledger.sum(res)
+	res.Refused, res.Killed, res.Interrupted = r.refused.Load(), r.killed, ctx.Err() != nil
+	res.Left = r.leftAtLast()
+	return res, nil
 }
 
-// await waits until every task is delivered and acknowledged, and kills a worker
-// meanwhile, as soon as half of the time is over and some worker has something in hand.
-func (r *run) await(ctx context.Context, base time.Time, children []*worker, res *result) error {
-	killAt := base.Add(r.config.Duration / 2)
+// start starts a worker process. The first has to schedule what was not acknowledged.
+func (r *run) start(i int) (err error) {
+	o := r.order
+	if i == 0 {
+		o.Chunks, o.Watch = r.ledger.open(), true
+	}
+	r.children[i], err = startWorker(o, r.ledger)
+	return err
+}
+
+// stop has all workers finish what they have in hand.
+func (r *run) stop() {
+	var all sync.WaitGroup
+	for i, child := range r.children {
+		if child != nil {
+			all.Go(child.stop)
+			r.children[i] = nil
+		}
+	}
+	all.Wait()
+}
+
+// restart is how long the first worker is away when it was killed.
+const restart = 300 * time.Millisecond
+
+// await waits until every task is delivered and acknowledged, and kills the first worker
+// meanwhile.
+func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
+	base := r.order.Base.Add(-r.offset)
 	end := base.Add(r.config.Duration + r.config.Patience)
 	var restartAt time.Time
 	for ctx.Err() == nil && time.Now().Before(end) {
-		r.bar.Set(r.delivered.Load())
-		for i, child := range children {
+		r.bar.Set(r.ledger.delivered.Load())
+		scheduled := r.ledger.acked() == r.config.Tasks
+		if scheduled && res.Scheduling == 0 {
+			res.Scheduling = time.Since(begin)
+		}
+		for _, child := range r.children {
 			if child == nil {
 				continue
 			}
@@ -135,60 +156,77 @@ func (r *run) await(ctx context.Context, base time.Time, children []*worker, res
 				return fmt.Errorf("a worker process has ended by itself: %s: %s", child.Cmd.ProcessState, child.Complaints.String())
 			default:
 			}
-			if i == 0 && r.config.Kill && res.Killed == 0 && time.Now().After(killAt) &&
-				(r.handling.Load() > 0 || r.config.Handling == 0 || r.delivered.Load() == res.Scheduled) {
-				res.Pid = child.Cmd.Process.Pid
-				child.kill()
-				children[0] = nil
-				res.Killed++
-				restartAt = time.Now().Add(300 * time.Millisecond)
-			}
 		}
-		if children[0] == nil && time.Now().After(restartAt) {
-			var err error
-			if children[0], err = startWorker(r.order); err != nil {
+		switch first := r.children[0]; {
+		case first == nil && time.Now().After(restartAt):
+			if err := r.start(0); err != nil {
 				return err
 			}
+		case first != nil && r.now(base):
+			r.killed = append(r.killed, kill{first.Cmd.Process.Pid, r.handling.Load(), !scheduled})
+			first.kill()
+			r.children[0] = nil
+			restartAt = time.Now().Add(restart)
+		case first != nil && scheduled && len(r.killed) == r.config.Kills &&
+			r.ledger.delivered.Load() == int64(r.config.Tasks) && first.idle():
+			r.bar.Set(r.ledger.delivered.Load())
+			return nil
 		}
-		if r.delivered.Load() == res.Scheduled && (!r.config.Kill || res.Killed > 0 && children[0] != nil) {
-			st, err := r.queue.Stats(ctx)
-			if err == nil && st.Pending+st.Running == 0 {
-				break
-			}
-		}
-		measure.Sleep(ctx, 20*time.Millisecond)
+		measure.Sleep(ctx, 5*time.Millisecond)
 	}
-	r.bar.Set(r.delivered.Load())
+	r.bar.Set(r.ledger.delivered.Load())
 	return nil
 }
 
-func (r *run) result(res *result, interrupted bool) *result {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	if st, err := r.queue.Stats(ctx); err == nil {
-		res.TakenOver = st.Crashed
+// now reports whether it is time for the next kill. The first comes when a half is
+// scheduled; the others are spread over the time of delivery, each as soon as calls are
+// being made.
+func (r *run) now(base time.Time) bool {
+	n := len(r.killed)
+	if n == r.config.Kills {
+		return false
 	}
-	res.Interrupted = interrupted
-	for i := range r.seen {
-		if n := r.seen[i].Load(); n > 0 {
-			res.Delivered++
-			res.Duplicated += int64(n) - 1
-		}
+	if n == 0 && r.config.Kills > 1 {
+		return r.ledger.acked() >= r.config.Tasks/2
 	}
-	res.Missing = max(0, res.Scheduled-res.Delivered)
-	res.Refused = r.refused.Load()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	res.Early, res.Late = r.early, r.late.Lateness()
-	if d := r.last.Sub(r.first).Seconds(); d > 0 {
-		res.Rate = float64(res.Delivered) / d
+	of := r.config.Kills
+	if of > 1 {
+		n, of = n-1, of-1
 	}
-	return res
+	at := base.Add(r.config.Duration * time.Duration(n+1) / time.Duration(of+1))
+	busy := r.handling.Load() > 0 || r.config.Handling == 0 || r.ledger.delivered.Load() == int64(r.config.Tasks)
+	return time.Now().After(at) && busy && r.ledger.acked() == r.config.Tasks
 }
 
-// clockOffset returns how far the clock of Redis is ahead of ours, or zero if that
-// is less than what can be told over the connection.
-func clockOffset(ctx context.Context, client redis.UniversalClient) (time.Duration, error) {
+// leftAtLast opens the store when all workers have ended, and looks what it has.
+func (r *run) leftAtLast() *left {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	st, closeStore, err := r.place.open(io.Discard)
+	if err != nil {
+		fmt.Fprintln(r.stderr, "tickless: the store at the end:", err)
+		return nil
+	}
+	defer closeStore()
+	n, err := leftOf(ctx, durable.New(st))
+	if err != nil {
+		fmt.Fprintln(r.stderr, "tickless: the store at the end:", err)
+		return nil
+	}
+	return &n
+}
+
+// clockOffset returns how far the store's clock is ahead of ours, or zero if that is less
+// than what can be told over a connection. A directory's is ours.
+func (r *run) clockOffset(ctx context.Context) (time.Duration, error) {
+	if r.place.Dir != "" {
+		return 0, nil
+	}
+	client, err := r.place.client()
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
 	best, offset := time.Hour, time.Duration(0)
 	for range 5 {
 		begin := time.Now()
@@ -204,23 +242,4 @@ func clockOffset(ctx context.Context, client redis.UniversalClient) (time.Durati
 		return 0, nil
 	}
 	return offset, nil
-}
-
-// remove removes the queue from a server that stays.
-func (r *run) remove() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	each := func(ctx context.Context, node *redis.Client) error {
-		keys := node.Scan(ctx, 0, "{"+r.order.Name+":*", 1000).Iterator()
-		for keys.Next(ctx) {
-			_ = node.Unlink(ctx, keys.Val()).Err()
-		}
-		return keys.Err()
-	}
-	switch c := r.client.(type) {
-	case *redis.ClusterClient:
-		_ = c.ForEachMaster(ctx, each)
-	case *redis.Client:
-		_ = each(ctx, c)
-	}
 }

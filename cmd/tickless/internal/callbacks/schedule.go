@@ -4,58 +4,24 @@ import (
 	"context"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"time"
 
-	"go.uber.org/atomic"
-
-	"github.com/tickless/tickless/redistimer"
-	"github.com/tickless/tickless/redistimer/callback"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/callback"
 )
 
-// schedule schedules the tasks in batches, a few at a time.
-func (r *run) schedule(ctx context.Context, url string, base time.Time, res *result) error {
-	const size = 1000
-	var scheduled atomic.Int64
-	var next atomic.Int64
-	failed := make(chan error, 4)
-	var all sync.WaitGroup
-	for range cap(failed) {
-		all.Go(func() {
-			for {
-				from := int(next.Add(size)) - size
-				if from >= r.config.Tasks || ctx.Err() != nil {
-					return
-				}
-				var items []redistimer.Item
-				for i := from; i < min(from+size, r.config.Tasks); i++ {
-					t, err := callback.Request{URL: url, Body: []byte(strconv.Itoa(i))}.Task(strconv.Itoa(i))
-					if err != nil {
-						failed <- err
-						return
-					}
-					due := base.Add(rand.N(r.config.Duration) + r.offset)
-					items = append(items, redistimer.Item{Task: t, When: redistimer.At(due)})
-				}
-				out, err := r.queue.ScheduleBatch(ctx, items)
-				for _, o := range out {
-					if o == redistimer.Created {
-						scheduled.Inc()
-					}
-				}
-				if err != nil {
-					failed <- err
-					return
-				}
-			}
-		})
+// schedule schedules the tasks of a chunk. Some of them may be there already: the process
+// that scheduled them was killed before it could say so.
+func (o *order) schedule(ctx context.Context, c *durable.Client, i int) error {
+	from, to := bounds(i, o.Tasks)
+	items := make([]durable.Item, 0, to-from)
+	for i := from; i < to; i++ {
+		t, err := callback.Request{URL: o.URL, Body: []byte(strconv.Itoa(i))}.Task(strconv.Itoa(i))
+		if err != nil {
+			return err
+		}
+		items = append(items, durable.Item{Task: t, When: durable.At(o.Base.Add(rand.N(o.Duration)).Truncate(time.Microsecond))})
 	}
-	all.Wait()
-	res.Scheduled = scheduled.Load()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
+	_, err := c.ScheduleBatch(ctx, items, durable.OnlyNew())
+	return err
 }

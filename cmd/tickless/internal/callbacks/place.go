@@ -1,0 +1,217 @@
+package callbacks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/redisstore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A place is where the tasks are kept, as a worker process is told: in a directory, or on
+// Redis.
+type place struct {
+	Dir     string
+	URL     string
+	Cluster bool
+	Name    string // of the queue on Redis
+}
+
+// open returns the store at the place. Its logger writes to log what it cannot return.
+func (p place) open(log io.Writer) (store.Store, func() error, error) {
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
+	if p.Dir != "" {
+		st, err := diskstore.Open(p.Dir, diskstore.WithLogger(logger))
+		if err != nil {
+			return nil, nil, err
+		}
+		return st, st.Close, nil
+	}
+	client, err := p.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	st := redisstore.New(client, redisstore.WithName(p.Name), redisstore.WithLogger(logger))
+	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
+}
+
+// client returns a client for the server.
+func (p place) client() (redis.UniversalClient, error) {
+	if p.Cluster {
+		o, err := redis.ParseClusterURL(p.URL)
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewClusterClient(redisstore.TuneCluster(o)), nil
+	}
+	o, err := redis.ParseURL(p.URL)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(o), nil
+}
+
+// prepare makes the place that the flags say. It returns what it is, for people, and what
+// takes it away again: all that this program has made.
+func prepare(ctx context.Context, c config, name string) (p place, what string, remove func(), err error) {
+	switch {
+	case c.Redis == startServer:
+		url, stop, err := startRedis(ctx)
+		if err != nil {
+			return place{}, "", nil, err
+		}
+		return place{URL: url, Name: name}, "Redis: a server of its own, " + strings.TrimPrefix(url, "redis://"), stop, nil
+	case c.Redis == inProcess:
+		m := miniredis.NewMiniRedis()
+		if err := m.StartAddr("127.0.0.1:0"); err != nil {
+			return place{}, "", nil, fmt.Errorf("the server in this process: %w", err)
+		}
+		return place{URL: "redis://" + m.Addr(), Name: name}, "Redis: miniredis, in this process", m.Close, nil
+	case c.Redis != "":
+		p := place{URL: c.Redis, Cluster: c.Cluster, Name: name}
+		if err := reach(ctx, p); err != nil {
+			return place{}, "", nil, err
+		}
+		return p, "Redis: " + shown(c.Redis), func() { removeQueue(p) }, nil
+	case c.Dir != "":
+		if err := empty(c.Dir); err != nil {
+			return place{}, "", nil, err
+		}
+		return place{Dir: c.Dir}, "directory " + c.Dir, func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "tickless-callbacks-")
+	if err != nil {
+		return place{}, "", nil, err
+	}
+	return place{Dir: dir}, "directory " + dir + ", removed at the end", func() { _ = os.RemoveAll(dir) }, nil
+}
+
+// empty returns an error if the directory is there and has something in it: what is not
+// this program's is not touched.
+func empty(dir string) error {
+	list, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(list) > 0:
+		return fmt.Errorf("the directory %s is not empty: name one that is, or that is not there", dir)
+	}
+	return nil
+}
+
+// shown is a URL without its password.
+func shown(url string) string {
+	if o, err := redis.ParseURL(url); err == nil {
+		return o.Addr
+	}
+	return url
+}
+
+// reach returns an error that says what to do if the server is not there, or not of the
+// kind that it is said to be.
+func reach(ctx context.Context, p place) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	client, err := p.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	info, err := client.Info(ctx).Result()
+	if err != nil {
+		alone := place{URL: p.URL}
+		if one, err2 := alone.client(); p.Cluster && err2 == nil {
+			defer one.Close()
+			if one.Ping(ctx).Err() == nil {
+				return fmt.Errorf("the server at %s is not part of a cluster that works; without --cluster it may be used alone: %w", shown(p.URL), err)
+			}
+		}
+		return fmt.Errorf("no Redis server can be reached at %s: %w", shown(p.URL), err)
+	}
+	if !p.Cluster && strings.Contains(info, "cluster_enabled:1") {
+		return fmt.Errorf("the server at %s is part of a cluster: use --cluster", shown(p.URL))
+	}
+	return nil
+}
+
+// removeQueue removes the queue from a server that stays.
+func removeQueue(p place) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	each := func(ctx context.Context, node *redis.Client) error {
+		keys := node.Scan(ctx, 0, "{"+p.Name+":*", 1000).Iterator()
+		for keys.Next(ctx) {
+			_ = node.Unlink(ctx, keys.Val()).Err()
+		}
+		return keys.Err()
+	}
+	client, err := p.client()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		_ = c.ForEachMaster(ctx, each)
+	case *redis.Client:
+		_ = each(ctx, c)
+	}
+}
+
+// startRedis starts a server with its log on, in a directory that goes with it.
+func startRedis(ctx context.Context) (url string, stop func(), err error) {
+	name := "redis-server"
+	if path := os.Getenv("REDIS_SERVER"); path != "" {
+		name = path
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", nil, fmt.Errorf("there is no %s to start: install Redis or Valkey, name one that runs with --redis redis://HOST:PORT, or use --redis %s", name, inProcess)
+	}
+	dir, err := os.MkdirTemp("", "tickless-redis-")
+	if err != nil {
+		return "", nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr := l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	_ = l.Close()
+	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes",
+		"--maxmemory-policy", "noeviction")
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = os.RemoveAll(dir)
+	}
+	url = "redis://" + addr
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := reach(ctx, place{URL: url})
+		if err == nil {
+			return url, stop, nil
+		}
+		if ctx.Err() != nil || time.Since(begin) > 5*time.Second {
+			stop()
+			return "", nil, err
+		}
+	}
+}
