@@ -1,6 +1,7 @@
 package delayqueue
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -50,7 +51,10 @@ type Ticket struct {
 // New returns an empty queue.
 func New[T any](opts ...Option) *Queue[T] {
 	var cfg config
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("delayqueue: New: option %d is nil", i+1))
+		}
 		o.apply(&cfg)
 	}
 	if cfg.clock == nil {

@@ -18,7 +18,7 @@ var _ Batcher = (*Goroutines)(nil)
 // NewGoroutines returns an executor that starts a goroutine for each callback.
 func NewGoroutines(opts ...Option) *Goroutines {
 	e := new(Goroutines)
-	e.gate.init(newConfig(opts))
+	e.gate.init(newConfig("NewGoroutines", opts))
 	return e
 }
 

@@ -19,7 +19,7 @@ var _ Batcher = (*Inline)(nil)
 // NewInline returns an executor that runs callbacks on their submitters.
 func NewInline(opts ...Option) *Inline {
 	e := new(Inline)
-	e.gate.init(newConfig(opts))
+	e.gate.init(newConfig("NewInline", opts))
 	return e
 }
 

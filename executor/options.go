@@ -110,17 +110,26 @@ func WithLabels(labels pprof.LabelSet) PoolOption {
 	})
 }
 
-func newConfig(opts []Option) config {
+func newConfig(function string, opts []Option) config {
 	c := config{panicHandler: printPanic}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil(function, i, o)
 		o.apply(&c)
 	}
 	return c
 }
 
+// notNil panics if an option of the function is nil.
+func notNil(function string, i int, option any) {
+	if option == nil {
+		panic(fmt.Sprintf("executor: %s: option %d is nil", function, i+1))
+	}
+}
+
 func newPoolConfig(opts []PoolOption) poolConfig {
-	c := poolConfig{config: newConfig(nil)}
-	for _, o := range opts {
+	c := poolConfig{config: newConfig("NewPool", nil)}
+	for i, o := range opts {
+		notNil("NewPool", i, o)
 		o.applyPool(&c)
 	}
 	if c.maxWorkers == 0 || c.maxWorkers > unbounded {

@@ -28,8 +28,11 @@ func WithSlack(d time.Duration) Option {
 	return option(func(c *config) { c.slack = d })
 }
 
-func newConfig(timeout time.Duration, opts []Option) (c config) {
-	for _, o := range opts {
+func newConfig(function string, timeout time.Duration, opts []Option) (c config) {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("httptimeout: %s: option %d is nil", function, i+1))
+		}
 		o.apply(&c)
 	}
 	if timeout <= 0 {
@@ -55,7 +58,7 @@ func (c config) withTimeout(s *timer.Scheduler, parent context.Context, d time.D
 // Handler returns a handler that calls h with requests whose contexts are done
 // after timeout, and when h has returned. It panics if timeout is not positive.
 func Handler(s *timer.Scheduler, timeout time.Duration, h http.Handler, opts ...Option) http.Handler {
-	c := newConfig(timeout, opts)
+	c := newConfig("Handler", timeout, opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := c.withTimeout(s, r.Context(), timeout)
 		defer cancel()
@@ -77,7 +80,7 @@ func Transport(s *timer.Scheduler, timeout time.Duration, base http.RoundTripper
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport{s: s, timeout: timeout, base: base, config: newConfig(timeout, opts)}
+	return &transport{s: s, timeout: timeout, base: base, config: newConfig("Transport", timeout, opts)}
 }
 
 type transport struct {

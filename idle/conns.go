@@ -45,7 +45,8 @@ type ConnsStats struct {
 func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	checkTimeout("NewConns", timeout)
 	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack}}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil("NewConns", i, o)
 		o.applyConns(&c)
 	}
 	cs := &Conns{timeout: timeout, onIdle: c.onIdle}

@@ -62,7 +62,8 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 		panic("idle: New with a nil func")
 	}
 	c := config{tick: DefaultTick, slack: DefaultSlack}
-	for _, o := range opts {
+	for i, o := range opts {
+		notNil("New", i, o)
 		o.applyMonitor(&c)
 	}
 	m := &Monitor[T]{}

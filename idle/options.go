@@ -3,6 +3,7 @@ package idle
 import (
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"github.com/tickless/tickless/clock"
@@ -35,6 +36,7 @@ type config struct {
 	clock      clock.Clock // nil: the system's
 	onPanic    func(v any, stack []byte)
 	maxWatched int // 0: no limit
+	name       string
 }
 
 type connsConfig struct {
@@ -99,6 +101,14 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
+// WithName names the Scheduler of the Monitor or the Conns, as [timer.WithName] does: so
+// it is among [timer.Schedulers], and on the page of package observe/debug, and the
+// goroutines that run callbacks have the profiler label "scheduler". The default is no
+// name.
+func WithName(name string) Option {
+	return option(func(c *config) { c.name = name })
+}
+
 // WithMaxWatched limits how many things may be watched at a time. An evicted or
 // stopped thing makes room at once. The default is no limit. WithMaxWatched panics if
 // n is not positive.
@@ -131,7 +141,7 @@ type systemClock struct{ clock.Clock }
 // most were, is looked at and rearmed without waking another goroutine. Callbacks
 // do not run there: see pool. Nor does it hold a goroutine while it sleeps.
 func (c *config) scheduler() *timer.Scheduler {
-	opts := []timer.Option{timer.WithTick(c.tick)}
+	opts := []timer.Option{timer.WithTick(c.tick), timer.WithName(c.name)}
 	if c.clock != nil {
 		opts = append(opts, timer.WithClock(c.clock))
 	} else {
@@ -153,7 +163,17 @@ func (c *config) pool() *executor.Pool {
 	if c.onPanic != nil {
 		opts = append(opts, executor.WithPanicHandler(c.onPanic))
 	}
+	if c.name != "" {
+		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
+	}
 	return executor.NewPool(opts...)
+}
+
+// notNil panics if an option of the function is nil.
+func notNil(function string, i int, option any) {
+	if option == nil {
+		panic(fmt.Sprintf("idle: %s: option %d is nil", function, i+1))
+	}
 }
 
 func checkTimeout(where string, d time.Duration) {

@@ -20,10 +20,10 @@ func (f option) apply(c *config) { f(c) }
 
 // WithShards sets the number of shards that keys are spread over, each with a
 // lock of its own. The default is 16 times GOMAXPROCS, rounded up to a power of
-// two. It panics unless n is a power of two.
+// two. It panics unless n is a power of two up to 65536.
 func WithShards(n int) Option {
-	if n <= 0 || n&(n-1) != 0 {
-		panic(fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two, got %d", n))
+	if n <= 0 || n > 1<<16 || n&(n-1) != 0 {
+		panic(fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two up to 65536, got %d", n))
 	}
 	return option(func(c *config) { c.shards = n })
 }
@@ -44,7 +44,10 @@ func newConfig(opts []Option) config {
 		shards:  1 << bits.Len(uint(16*runtime.GOMAXPROCS(0)-1)),
 		onPanic: printPanic,
 	}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("purgatory: New: option %d is nil", i+1))
+		}
 		o.apply(&c)
 	}
 	return c

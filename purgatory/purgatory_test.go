@@ -279,8 +279,8 @@ func (q queue) SubmitBatch(fs []func()) (int, error) {
 func (queue) Shutdown(context.Context) error { return nil }
 
 func TestNew_RefusesBadOptions(t *testing.T) {
-	for _, n := range []int{0, -1, 3, 6, math.MinInt} {
-		require.PanicsWithValue(t, fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two, got %d", n),
+	for _, n := range []int{0, -1, 3, 6, math.MinInt, 1 << 17} {
+		require.PanicsWithValue(t, fmt.Sprintf("purgatory: WithShards: the number of shards must be a power of two up to 65536, got %d", n),
 			func() { purgatory.WithShards(n) })
 	}
 	require.PanicsWithValue(t, "purgatory: WithPanicHandler with a nil func", func() { purgatory.WithPanicHandler(nil) })

@@ -94,8 +94,13 @@ func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 	case tagNode:
 		o := e.Value.node().owner
 		p.Func = o.pendingFunc()
-		if k, ok := o.(keyed); ok {
-			p.Key = k.anyKey()
+		switch o := o.(type) {
+		case keyed:
+			p.Key = o.anyKey()
+		case *groupTimer:
+			if e.ID != (wheel.ID{}) {
+				p.Handle = e.sh.handle(e.ID)
+			}
 		}
 	}
 	return p

@@ -74,7 +74,10 @@ func (s *Scheduler) Every(period time.Duration, f func(), opts ...EveryOption) (
 		panic("timer: Every with a nil func")
 	}
 	e := &every{period: period, first: period}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("timer: Every: option %d is nil", i+1))
+		}
 		o.applyEvery(e)
 	}
 	e.next = deadlineAfter(s.now(), max(e.first, 0))

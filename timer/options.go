@@ -119,10 +119,10 @@ func WithWheelSize(slots int) Option {
 // shard is made when it is first used. Timers start on the first one, and on one for
 // each proc while many goroutines want it at a time. The keys of a [Keyed] are spread
 // over all shards by their hash: there, more shards mean less waiting. WithShards
-// panics if n is not positive.
+// panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
-	if n <= 0 {
-		panic(fmt.Sprintf("timer: WithShards: the number of shards must be positive, got %d", n))
+	if n <= 0 || n > maxShards {
+		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
 	}
 	return option(func(c *config) { c.shards = n })
 }
@@ -193,9 +193,15 @@ func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
 
+// maxShards is more than any machine has use for.
+const maxShards = 1 << 16
+
 func newConfig(opts []Option) config {
 	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize, sweepLeast: sweepLeast}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("timer: New: option %d is nil", i+1))
+		}
 		o.apply(&c)
 	}
 	if c.clock == clock.System() {

@@ -102,18 +102,24 @@ func (o *origins) of(sh *shard) map[wheel.ID]*[originDepth]uintptr {
 	}
 }
 
-// originFrame returns the first frame outside of this package.
+// originFrame returns the first frame outside of this package, or the function of this
+// package that a go statement has called.
 func originFrame(pcs []uintptr) runtime.Frame {
 	n := 0
 	for n < len(pcs) && pcs[n] != 0 {
 		n++
 	}
 	frames := runtime.CallersFrames(pcs[:n])
+	var ours runtime.Frame
 	for {
 		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, packagePath) || !more {
+		switch {
+		case f.Function == "" || f.Function == "runtime.goexit":
+			return ours
+		case !strings.HasPrefix(f.Function, packagePath) || !more:
 			return f
 		}
+		ours = f
 	}
 }
 

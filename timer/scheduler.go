@@ -136,26 +136,31 @@ func New(opts ...Option) *Scheduler {
 // f never runs; a timer that is due at once needs no room among the pending ones.
 // Start panics if f is nil. O(1), and it allocates nothing.
 func (s *Scheduler) Start(d time.Duration, f func()) (Handle, error) {
-	return s.start(d, s.config.slack.of(d), f)
+	return s.start(d, s.config.slack.of(d), mustBeFunc(f), tagFunc)
 }
 
 // StartWithin is Start for a timer that may fire as late as slack after d: see
 // [WithSlack]. A slack of zero or less is none, whatever the Scheduler's is.
 func (s *Scheduler) StartWithin(d, slack time.Duration, f func()) (Handle, error) {
-	return s.start(d, slack, f)
+	return s.start(d, slack, mustBeFunc(f), tagFunc)
 }
 
-func (s *Scheduler) start(d, slack time.Duration, f func()) (Handle, error) {
+// mustBeFunc returns f as a payload.
+func mustBeFunc(f func()) payload {
 	if f == nil {
 		panic("timer: Start with a nil func")
 	}
+	return funcPayload(f)
+}
+
+func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle, error) {
 	now := s.now()
 	sh := s.lockShard()
-	id, err := sh.startWithinLocked(now, d, slack, funcPayload(f), tagFunc)
+	id, err := sh.startWithinLocked(now, d, slack, p, tag)
 	h := sh.handleLocked(id)
 	sh.unlock()
 	if err != nil {
-		if id, err = s.retryWithin(sh, err, now, d, slack, funcPayload(f), tagFunc); err != nil {
+		if id, err = s.retryWithin(sh, err, now, d, slack, p, tag); err != nil {
 			return Handle{}, err
 		}
 		h = sh.handle(id)

@@ -58,7 +58,10 @@ func WithShards(n int) Option {
 // New returns an empty Store.
 func New(opts ...Option) *Store {
 	c := config{clock: clock.System(), shards: DefaultShards}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("memstore: New: option %d is nil", i+1))
+		}
 		o(&c)
 	}
 	s := &Store{clock: c.clock, epoch: c.clock.Now(), waiters: make(map[*waiter]struct{})}

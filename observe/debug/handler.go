@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -23,7 +24,10 @@ type handler struct {
 // several goroutines at a time.
 func Handler(opts ...Option) http.Handler {
 	h := new(handler)
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("debug: Handler: option %d is nil", i+1))
+		}
 		o.apply(&h.config)
 	}
 	return h
@@ -78,6 +82,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	shown, asked := choose(schedulers, query)
 	switch format := query.Get("format"); format {
 	case "json":
+		if asked && shown < 0 {
+			http.Error(w, "there is no Scheduler named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
+			return
+		}
 		all := []schedulerView{}
 		for i, s := range schedulers {
 			if i == shown || !asked {

@@ -213,10 +213,10 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	b.AfterFunc(time.Hour, busyHour)
 	_, body := get(t, h, "http://localhost/")
 	wellFormed(t, body)
-	require.Contains(t, body, "twin #2")
+	require.Contains(t, body, "twin#2")
 	require.Contains(t, body, "?scheduler=a%2Fb%3Fc%3Dd%26e")
 	require.NotContains(t, body, "Falling due", "none was chosen")
-	_, body = get(t, h, "http://localhost/?scheduler=twin&nth=1")
+	_, body = get(t, h, "http://localhost/?scheduler=twin%232")
 	wellFormed(t, body)
 	require.Contains(t, body, "Falling due")
 	require.Contains(t, body, "busyHour")
@@ -228,6 +228,9 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	wellFormed(t, body)
 	require.Contains(t, body, "There is no Scheduler named")
 	require.Contains(t, body, `http-equiv="refresh" content="2"`)
+	w, body := get(t, h, "http://localhost/?format=json&scheduler=nope")
+	require.Equal(t, http.StatusNotFound, w.StatusCode)
+	require.Contains(t, body, `no Scheduler named "nope"`)
 }
 
 func TestHandler_NoSchedulers(t *testing.T) {

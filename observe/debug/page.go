@@ -65,7 +65,7 @@ func choose(all []*timer.Scheduler, query url.Values) (shown int, asked bool) {
 	}
 	nth, _ := strconv.Atoi(query.Get("nth"))
 	for i, s := range all {
-		if s.Name() == name[0] {
+		if s.UniqueName() == name[0] {
 			if nth == 0 {
 				return i, true
 			}
@@ -107,8 +107,8 @@ func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Value
 	d.Unlisted = max(0, len(all)-listed)
 	seen := make(map[string]int)
 	for i, s := range all[:len(all)-d.Unlisted] {
-		name := s.Name()
-		n := seen[name]
+		name := s.UniqueName()
+		n := seen[name] // without a name, or of those given one that was closed
 		seen[name]++
 		l := link{
 			summary: summarize(h.rates.of(s)), Current: i == shown,

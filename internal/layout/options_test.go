@@ -1,0 +1,47 @@
+package layout
+
+import (
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/tickless/tickless/delayqueue"
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/httptimeout"
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+)
+
+// TestOptions_NilIsRefused gives nil for an option to each function that takes some: the
+// panic says which option of which function it was.
+func TestOptions_NilIsRefused(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	for want, f := range map[string]func(){
+		"delayqueue: New: option 1 is nil":         func() { delayqueue.New[int](nil) },
+		"executor: NewGoroutines: option 1 is nil": func() { executor.NewGoroutines(nil) },
+		"executor: NewInline: option 1 is nil":     func() { executor.NewInline(nil) },
+		"executor: NewPool: option 2 is nil":       func() { executor.NewPool(executor.WithWorkers(1), nil) },
+		"httptimeout: Handler: option 1 is nil":    func() { httptimeout.Handler(s, time.Second, http.NotFoundHandler(), nil) },
+		"httptimeout: Transport: option 1 is nil":  func() { httptimeout.Transport(s, time.Second, nil, nil) },
+		"idle: New: option 2 is nil":               func() { idle.New(func(int, time.Time) {}, idle.WithTick(time.Second), nil) },
+		"idle: NewConns: option 1 is nil":          func() { idle.NewConns(time.Second, nil) },
+		"idle: NewListener: option 1 is nil":       func() { idle.NewListener(new(net.TCPListener), time.Second, nil) },
+		"debug: Handler: option 1 is nil":          func() { debug.Handler(nil) },
+		"purgatory: New: option 1 is nil":          func() { purgatory.New[int](s, nil) },
+		"timer: Every: option 1 is nil":            func() { s.Every(time.Second, func() {}, nil) },
+		"timer: New: option 2 is nil":              func() { timer.New(timer.WithName("a"), nil) },
+	} {
+		func() {
+			defer func() {
+				if v := recover(); v != want {
+					t.Errorf("got the panic %v, want %q", v, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
