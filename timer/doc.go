@@ -121,6 +121,6 @@
 // # When not to use it
 //
 // For a few hundred timers package time is simpler and as good. Where a timer must
-// survive the process, or several processes share it, use package redistimer, or
-// package durable with a store of your own.
+// survive the process, or several processes share it, use package durable, with its
+// store on Redis for example.
 package timer

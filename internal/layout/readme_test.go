@@ -152,7 +152,7 @@ func declaredTests(t *testing.T) map[string]bool {
 // there.
 func TestDocs_LinksLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../benchmarks/*.md", "../../durable/*.md", "../../redistimer/*.md", "../../redistimer/docs/*.md"} {
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../benchmarks/*.md", "../../durable/*.md", "../../durable/docs/*.md", "../../durable/*/*.md", "../../durable/*/docs/*.md"} {
 		pages, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
