@@ -1,14 +1,15 @@
-// Command moving is one small program on the timer of this process, on tasks in a
-// store, and on those on Redis: orders of a shop that expire unless they are paid in
-// time.
+// Command moving is one small program on the timer of this process, and on tasks in a
+// store, of any kind: orders of a shop that expire unless they are paid in time.
 //
-//	go run ./moving                         in this process
-//	go run ./moving -memory                 as tasks of a store, which is in memory
-//	go run ./moving -redis in-process       on Redis, a small one inside this process
-//	go run ./moving -redis localhost:6379   on a server: the orders outlive the program
+//	go run ./moving                         timers of this process
+//	go run ./moving -memory                 tasks of a store in memory
+//	go run ./moving -dir shop-data          in a directory: the orders outlive the program
+//	go run ./moving -redis localhost:6379   on a server: many processes share the orders
+//	go run ./moving -redis in-process       on a small server inside this process
 //
-// What differs is in local.go, store.go and redis.go: another constructor, and the callback
-// has a name, since another process may be the one to run it.
+// What differs is in local.go and store.go. From the timer to a store: another
+// constructor, and the callback has a name, since another process may be the one to run
+// it. From one store to another: a line.
 package main
 
 import (
@@ -32,29 +33,36 @@ type deadlines interface {
 type expiry func(order string, amount []byte)
 
 func main() {
-	addr := flag.String("redis", "", "HOST:PORT of a Redis server, or in-process (default: no Redis)")
-	memory := flag.Bool("memory", false, "as tasks of a store in memory")
+	var w where
+	flag.StringVar(&w.redis, "redis", "", "HOST:PORT of a Redis server, or in-process")
+	flag.StringVar(&w.dir, "dir", "", "a directory for the orders")
+	flag.BoolVar(&w.memory, "memory", false, "as tasks of a store in memory")
 	flag.Parse()
-	if *memory {
-		*addr = inMemory
-	}
-	if err := run(os.Stdout, *addr); err != nil {
+	if err := shop(os.Stdout, w.open); err != nil {
 		fmt.Fprintln(os.Stderr, "moving:", err)
 		os.Exit(1)
 	}
 }
 
-// inMemory is an address for no server, but a store in memory.
-const inMemory = "memory"
+// where is where the deadlines are. The zero value is this process.
+type where struct {
+	memory bool
+	dir    string
+	redis  string
+}
 
-func run(out io.Writer, addr string) error {
-	switch addr {
-	case "":
-		return shop(out, newLocal)
-	case inMemory:
-		return shop(out, newInMemory)
+func (w where) open(f expiry) (deadlines, error) {
+	switch {
+	case w.memory:
+		return newInMemory(f)
+	case w.dir != "":
+		return newOnDisk(w.dir, f)
+	case w.redis == "in-process":
+		return newOnRedisInProcess(f)
+	case w.redis != "":
+		return newOnRedis(w.redis, f)
 	}
-	return shop(out, func(f expiry) (deadlines, error) { return newOnRedis(addr, f) })
+	return newLocal(f)
 }
 
 // shop is the program. It does not know where its deadlines are.

@@ -2,12 +2,59 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/store"
 )
+
+// These are the stores: a line or two each.
+
+func newInMemory(f expiry) (deadlines, error) {
+	st := memstore.New()
+	return newOnStore(st, st.Close, f)
+}
+
+func newOnDisk(dir string, f expiry) (deadlines, error) {
+	st, err := diskstore.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return newOnStore(st, st.Close, f)
+}
+
+func newOnRedis(addr string, f expiry) (deadlines, error) {
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	st := redisstore.New(rdb, redisstore.WithName("shop"))
+	return newOnStore(st, rdb.Close, f)
+}
+
+// newOnRedisInProcess is for want of a server.
+func newOnRedisInProcess(f expiry) (deadlines, error) {
+	m, err := miniredis.Run()
+	if err != nil {
+		return nil, err
+	}
+	d, err := newOnRedis(m.Addr(), f)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	s := d.(*onStore)
+	closeClient := s.close
+	s.close = func() error {
+		defer m.Close()
+		return closeClient()
+	}
+	return s, nil
+}
 
 // onStore has the deadlines in a store of package durable. Whoever has the store may set
 // them, and may be the one in which an order expires: so the callback has a name.
@@ -15,13 +62,14 @@ type onStore struct {
 	orders *durable.Client
 	worker *durable.Worker
 	ended  chan error
+	close  func() error
 }
 
-// newInMemory has them in this process' memory. Another store is another line here.
-func newInMemory(f expiry) (deadlines, error) { return newOnStore(memstore.New(), f) }
-
-func newOnStore(st store.Store, f expiry) (deadlines, error) {
-	s := &onStore{orders: durable.New(st), ended: make(chan error, 1)}
+func newOnStore(st store.Store, closeStore func() error, f expiry) (deadlines, error) {
+	s := &onStore{orders: durable.New(st), ended: make(chan error, 1), close: closeStore}
+	if _, err := s.orders.Check(context.Background()); err != nil {
+		return nil, errors.Join(err, closeStore())
+	}
 	s.worker = durable.NewWorker(s.orders)
 	s.worker.Handle("expire", func(_ context.Context, d durable.Delivery) error {
 		f(d.Key, d.Body)
@@ -49,7 +97,11 @@ func (s *onStore) Remove(order string) error {
 
 func (s *onStore) Close() error {
 	if err := s.worker.Shutdown(context.Background()); err != nil {
-		return err
+		return errors.Join(err, s.close())
 	}
-	return <-s.ended
+	err := <-s.ended
+	if errors.Is(err, durable.ErrClosed) { // it had not begun
+		err = nil
+	}
+	return errors.Join(err, s.close())
 }
