@@ -56,9 +56,6 @@ type dispatch struct {
 	ready       []func()
 	dispatching bool
 	backlog     backlog
-
-	// wrapped is the poller's, for batch.
-	wrapped []func()
 }
 
 // ownExecutor is an executor that the Scheduler has made.
@@ -162,37 +159,33 @@ func (d *dispatch) submitDueLocked(sh *shard, f func()) {
 	}
 }
 
-// batch takes the callbacks that the poller found due, unless the poller is to
-// run them itself. fs is the caller's again on return.
-func (d *dispatch) batch(fs []func()) {
-	if d.mode == dispatched {
-		d.enqueue(fs...)
-		return
-	}
-	if d.batcher == nil {
-		for _, f := range fs {
+// batch takes the callbacks of b, which were found due, unless the poller is to run
+// them itself.
+func (d *dispatch) batch(b *batch) {
+	switch {
+	case d.mode == dispatched:
+		d.enqueue(b.fs...)
+	case d.batcher == nil:
+		for _, f := range b.fs {
 			d.submit(f)
 		}
-		return
+	default:
+		accepted, err := d.batcher.SubmitBatch(d.trackAll(b))
+		d.refused(err, b.fs[accepted:]...)
 	}
-	accepted, err := d.batcher.SubmitBatch(d.trackAll(fs))
-	clear(d.wrapped)
-	d.wrapped = d.wrapped[:0]
-	d.refused(err, fs[accepted:]...)
+	b.forget()
 }
 
-// share takes callbacks that the poller found due and that the goroutine which is
-// the poller now will run itself, if the executor is a pool. fs is the caller's
-// again on return.
-func (d *dispatch) share(fs []func()) executor.Share {
+// share takes the callbacks of b, which the goroutine that is the poller now will run
+// itself, if the executor is a pool.
+func (d *dispatch) share(b *batch) executor.Share {
 	if d.pool == nil {
-		d.batch(fs)
+		d.batch(b)
 		return executor.Share{}
 	}
-	s, accepted, err := d.pool.Share(d.trackAll(fs))
-	clear(d.wrapped)
-	d.wrapped = d.wrapped[:0]
-	d.refused(err, fs[accepted:]...)
+	s, accepted, err := d.pool.Share(d.trackAll(b))
+	d.refused(err, b.fs[accepted:]...)
+	b.forget()
 	return s
 }
 
@@ -203,15 +196,15 @@ func (d *dispatch) submit(f func()) {
 	}
 }
 
-// trackAll is track for many. What it returns is the poller's.
-func (d *dispatch) trackAll(fs []func()) []func() {
+// trackAll is track for all of b.
+func (d *dispatch) trackAll(b *batch) []func() {
 	if d.own != nil && d.times == nil && !trace.IsEnabled() {
-		return fs
+		return b.fs
 	}
-	for _, f := range fs {
-		d.wrapped = append(d.wrapped, d.track(f))
+	for _, f := range b.fs {
+		b.wrapped = append(b.wrapped, d.track(f))
 	}
-	return d.wrapped
+	return b.wrapped
 }
 
 // track counts a callback as outstanding until it has finished, however it ends, and
@@ -344,6 +337,15 @@ func (d *dispatch) runDispatcher(left *batch) {
 type batch struct {
 	fs   []func()
 	done int
+	// wrapped are fs as the executor gets them, if that differs.
+	wrapped []func()
+}
+
+// forget empties the batch, all of which was handed over.
+func (b *batch) forget() {
+	clear(b.fs)
+	clear(b.wrapped)
+	b.fs, b.wrapped = b.fs[:0], b.wrapped[:0]
 }
 
 // each calls submit with every callback that is left, and forgets them all.

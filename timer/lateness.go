@@ -47,7 +47,8 @@ func (l *lateness) stats(st *Stats) {
 }
 
 // recordLateness records the lateness of timers that are about to fire.
-func (p *poller) recordLateness(expired []wheel.Expired[payload], at moment) {
+func (d *drainer) recordLateness(expired []wheel.Expired[payload], at moment) {
+	p := d.p
 	l := &p.late
 	after := int64(notablyLate)
 	if p.s.config.onLate != nil {
@@ -62,32 +63,32 @@ func (p *poller) recordLateness(expired []wheel.Expired[payload], at moment) {
 		e := &expired[i]
 		late := max(0, at.now-e.Due)
 		l.fired.Record(time.Duration(late))
-		byAlarm := min(max(0, p.rang-e.Due), p.overdue)
+		byAlarm := min(max(0, d.rang-e.Due), d.overdue)
 		l.byAlarm += byAlarm
 		l.byPoller += late - byAlarm
 		l.slack += e.Due - e.Deadline
 		if late >= after {
-			p.noteLate(e, at, byAlarm)
+			d.noteLate(e, at, byAlarm)
 		}
 	}
 }
 
 // noteLate keeps a timer that fires notably late. The shard's lock is held.
-func (p *poller) noteLate(e *wheel.Expired[payload], at moment, byAlarm int64) {
+func (d *drainer) noteLate(e *wheel.Expired[payload], at moment, byAlarm int64) {
 	kind, pc := e.Value.describe(e.Tag)
-	t := LateTimer{Due: p.s.at(e.Due), Fired: at.time, Kind: kind, ByAlarm: time.Duration(byAlarm), pc: pc}
-	p.recent.add(t)
-	if p.s.config.onLate != nil {
-		p.toTell = append(p.toTell, t)
+	t := LateTimer{Due: d.p.s.at(e.Due), Fired: at.time, Kind: kind, ByAlarm: time.Duration(byAlarm), pc: pc}
+	d.p.recent.add(t)
+	if d.p.s.config.onLate != nil {
+		d.toTell = append(d.toTell, t)
 	}
 }
 
 // tellLate tells the user's handler of timers that were fired late.
-func (p *poller) tellLate() {
-	for p.told < len(p.toTell) {
-		t := p.toTell[p.told]
-		p.told++ // first: the handler may end the goroutine, and another goes on
-		p.s.config.onLate(t)
+func (d *drainer) tellLate() {
+	for d.told < len(d.toTell) {
+		t := d.toTell[d.told]
+		d.told++ // first: the handler may end the goroutine, and another goes on
+		d.p.s.config.onLate(t)
 	}
-	p.toTell, p.told = p.toTell[:0], 0
+	d.toTell, d.told = d.toTell[:0], 0
 }

@@ -3,7 +3,6 @@ package timer
 import (
 	"context"
 	"runtime/trace"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/latch"
-	"github.com/tickless/tickless/internal/wheel"
 )
 
 const (
@@ -71,33 +69,18 @@ type poller struct {
 	// recent are timers that were fired notably late.
 	recent latest[LateTimer]
 
-	// All below belongs to whoever is awake.
+	// backlog are the shards with expired timers that are not worked through.
+	backlog backlogs
+	// helpers work beside the poller when it falls behind.
+	helpers helpers
 
-	// rang is when the alarm has rung, and overdue how late that was.
-	rang, overdue int64
-	// toTell are timers of which the user's handler is to be told, without a lock.
-	toTell []LateTimer
-	told   int
-	// expired has room for a batch, or is nil. It is kept only while work is done.
-	expired *expiredBatch
-	// batch are callbacks on their way to the executor.
-	batch batch
-	// expiring are contexts whose timers have fired, to be ended without a lock.
-	expiring []*deadlineCtx
-	// idle: a shard has lost its last queued bucket, and has no timers.
-	idle bool
-	// due are shards with expired timers that are to be fired, moves others with
-	// timers that are only to be moved down: see work.
-	due, moves shardList
+	// drainer belongs to whoever is awake.
+	drainer
 }
 
-// expiredBatch is room for the timers of a batch.
-type expiredBatch [batchSize]wheel.Expired[payload]
-
-var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
-
 func (p *poller) init(s *Scheduler) {
-	p.s = s
+	p.s, p.p = s, p
+	p.helpers.init()
 	p.armed = never
 	if s.system {
 		p.alarm = alarm.New(p.poll)
@@ -262,27 +245,8 @@ func (p *poller) wasInterrupted() bool {
 //     poller waits for them for as long as they compute without a pause, which is ten
 //     milliseconds. On more, they wait for a batch in one shard, and not even that if
 //     the next shard's lock is free: see lockShard.
-//   - On many procs there is still one poller. It fires about five million timers a
-//     second; what it hands over is run by as many procs as there are.
-
-// A shardList is shards that wait for their turn. A shard is in it once.
-type shardList []*shard
-
-func (l *shardList) push(sh *shard) {
-	if !slices.Contains(*l, sh) {
-		*l = append(*l, sh)
-	}
-}
-
-// pop takes the shard that has waited longest, or returns nil.
-func (l *shardList) pop() *shard {
-	if len(*l) == 0 {
-		return nil
-	}
-	sh := (*l)[0]
-	*l = slices.Delete(*l, 0, 1)
-	return sh
-}
+//   - On many procs there is still one poller, but it has helpers, when it falls
+//     behind: see helpers.
 
 // work does what is due. It reports whether there was anything, and after how long
 // it is to go on if it has stopped before the end; negative if it has not.
@@ -299,17 +263,24 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 			p.flush()
 		}
 		sh, b, queued := p.next(serial)
-		switch {
-		case sh == nil && len(p.moves) == 0:
-			return worked, -1
-		case sh == nil && len(p.batch.fs) > 0:
-			return worked, 0
-		case sh == nil:
-			sh = p.moves.pop()
+		if sh == nil {
+			if len(p.batch.fs) > 0 && p.backlog.any() {
+				return worked, 0
+			}
+			if sh = p.backlog.popMoves(); sh == nil {
+				return worked, -1
+			}
 		}
 		worked = p.drain(sh, b, queued) || worked
-		if now := p.s.now(); !serial && now-begin > int64(turn) && (p.backlog() || p.isDue(now)) {
-			return worked, rest
+		if serial {
+			continue
+		}
+		now := p.s.now()
+		if busy := time.Duration(now - begin); busy > p.helpers.after && p.isBehind(now) {
+			if busy > turn {
+				return worked, rest
+			}
+			p.callHelper()
 		}
 	}
 }
@@ -317,108 +288,25 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 // next returns the next shard that has something due, nil if there is none; and its
 // bucket, if one is yet to be expired.
 func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
-	if serial && p.backlog() { // one bucket after another
-		if sh = p.due.pop(); sh == nil {
-			sh = p.moves.pop()
+	if serial && p.backlog.any() { // one bucket after another
+		if sh = p.backlog.popDue(); sh == nil {
+			sh = p.backlog.popMoves()
 		}
 		return sh, b, false
 	}
 	if b, ok = p.s.queue.Poll(); ok {
 		return b.sh, b, true
 	}
-	return p.due.pop(), b, false
+	return p.backlog.popDue(), b, false
 }
 
-// isDue reports whether the first bucket in the queue is due.
-func (p *poller) isDue(now int64) bool {
+// isBehind reports whether there is more to do.
+func (p *poller) isBehind(now int64) bool {
+	if p.backlog.any() {
+		return true
+	}
 	b, _, ok := p.s.queue.Peek()
 	return ok && b.expiration <= now
-}
-
-// backlog reports whether any shard has expired timers that are not worked through.
-func (p *poller) backlog() bool { return len(p.due)+len(p.moves) > 0 }
-
-// drain works through a batch of a shard's expired timers, after those of bucket b,
-// if it is queued, have joined them. It reports whether there were any.
-func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
-	if p.expired == nil {
-		p.expired = expiredBatches.Get().(*expiredBatch)
-	}
-	sh.mu.Lock()
-	if queued {
-		sh.wheel.Expire(b.b, b.expiration)
-	}
-	before := sh.wheel.Cascaded() + sh.n.cascaded
-	n, _ := sh.wheel.Drain(p.expired[:])
-	worked = p.fireLocked(sh, p.expired[:n]) || sh.wheel.Cascaded()+sh.n.cascaded != before
-	level, more := sh.wheel.Draining()
-	p.idle = p.idle || sh.isIdleLocked()
-	sh.wake = never // the poller is awake and will see for itself
-	sh.mu.Unlock()
-	p.expireContexts()
-	p.tellLate()
-	switch {
-	case more && level == 0:
-		p.due.push(sh)
-	case more:
-		p.moves.push(sh)
-	}
-	if len(p.batch.fs) >= shareSize || p.s.dispatch.mode == onPoller {
-		p.flush()
-	}
-	return worked
-}
-
-// fireLocked does for timers that left the wheel what is done under the shard's
-// lock, and collects their callbacks in p.batch. It reports false if there are none.
-func (p *poller) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
-	if sh.entries.n > 0 {
-		expired = sh.expireEntriesLocked(expired)
-	}
-	if len(expired) == 0 {
-		return false
-	}
-	at := p.s.moment()
-	before := len(p.batch.fs)
-	sh.n.fired += uint64(len(expired))
-	p.recordLateness(expired, at)
-	for i := range expired {
-		e := &expired[i]
-		if e.Tag == tagContext {
-			p.expiring = append(p.expiring, e.Value.context())
-		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
-			p.s.dispatch.times.name(f, e.Value, e.Tag)
-			p.batch.fs = append(p.batch.fs, f)
-		}
-	}
-	callbacks := len(p.batch.fs) - before
-	sh.releaseFiredLocked(len(expired), callbacks, callbacks)
-	clear(expired)
-	return true
-}
-
-// expireContexts ends the contexts whose timers were found due. They do not wait
-// behind callbacks: nothing of the user's runs here.
-func (p *poller) expireContexts() {
-	for i, c := range p.expiring {
-		p.expiring[i] = nil
-		c.expireOnPoller()
-	}
-	p.expiring = p.expiring[:0]
-}
-
-// flush hands the batch over, or runs it.
-func (p *poller) flush() {
-	if len(p.batch.fs) == 0 {
-		return
-	}
-	if h := &p.s.dispatch; h.mode == onPoller {
-		p.batch.each(h.submit)
-	} else {
-		h.batch(p.batch.fs)
-		clear(p.batch.fs)
-		p.batch.fs = p.batch.fs[:0]
-	}
 }
 
 // sleep sets the alarm for what comes next, or for after pause if there is more to
@@ -437,6 +325,9 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if pause < 0 && p.backlog.any() {
+		return share, false // a helper has left it
+	}
 	next := int64(never)
 	if p.s.dispatch.mode == onPoller && p.s.dispatch.hasReady() {
 		next = 0
@@ -463,9 +354,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
 	// the pool's watchdog is to be the later one.
 	if len(p.batch.fs) > 0 {
-		share = p.s.dispatch.share(p.batch.fs)
-		clear(p.batch.fs)
-		p.batch.fs = p.batch.fs[:0]
+		share = p.s.dispatch.share(&p.batch)
 	}
 	p.letGo()
 	p.awake = false
@@ -475,14 +364,6 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	}
 	p.running.Add(-1)
 	return share, true
-}
-
-// letGo gives back what the poller needs only while it works.
-func (p *poller) letGo() {
-	if p.expired != nil {
-		expiredBatches.Put(p.expired)
-		p.expired = nil
-	}
 }
 
 // discardEmpty takes buckets without timers off the queue's head, so that the

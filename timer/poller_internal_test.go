@@ -45,6 +45,7 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	}
 	s.dispatch.mode = direct
 	s.poller.awake = true
+	s.poller.helpers.most = 0
 	return s, clk
 }
 
@@ -69,7 +70,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.Len(t, p.batch.fs, probes, "all that are due")
 	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "a batch or two of each bucket at most")
 	require.Zero(t, pause, "to run them comes before the moves")
-	require.True(t, p.backlog())
+	require.True(t, p.backlog.any())
 
 	p.batch.fs = nil
 	startOn(t, s.shards.at(3), time.Millisecond, func() {})
@@ -160,20 +161,20 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 		}
 		return is
 	}
-	require.Equal(t, []int{2}, indices(p.due), "the shard whose timers are due")
-	require.ElementsMatch(t, []int{0, 1}, indices(p.moves), "those whose timers only move")
+	require.Equal(t, []int{2}, indices(p.backlog.due), "the shard whose timers are due")
+	require.ElementsMatch(t, []int{0, 1}, indices(p.backlog.moves), "those whose timers only move")
 	for range 2 {
-		order := indices(p.moves)
-		require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
-		require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
-		if len(p.moves) > 0 {
-			require.Equal(t, order, indices(p.moves))
+		order := indices(p.backlog.moves)
+		require.True(t, p.drain(p.backlog.popMoves(), dueBucket{}, false))
+		require.True(t, p.drain(p.backlog.popMoves(), dueBucket{}, false))
+		if len(p.backlog.moves) > 0 {
+			require.Equal(t, order, indices(p.backlog.moves))
 		}
 	}
-	require.Empty(t, p.moves)
-	require.True(t, p.drain(p.due.pop(), dueBucket{}, false))
-	require.True(t, p.drain(p.due.pop(), dueBucket{}, false))
-	require.False(t, p.backlog())
+	require.Empty(t, p.backlog.moves)
+	require.True(t, p.drain(p.backlog.popDue(), dueBucket{}, false))
+	require.True(t, p.drain(p.backlog.popDue(), dueBucket{}, false))
+	require.False(t, p.backlog.any())
 	require.Len(t, p.batch.fs, 3*batchSize)
 }
 
@@ -200,6 +201,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		p := &s.poller
 		p.awake = true
 		s.dispatch.mode = direct
+		p.helpers.most = 0
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
@@ -208,11 +210,11 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		moved := s.shards.at(0).wheel.Cascaded()
 		if step == 0 {
 			require.Negative(t, pause)
-			require.False(t, p.backlog())
+			require.False(t, p.backlog.any())
 			require.EqualValues(t, 1000*batchSize, moved)
 		} else {
 			require.Equal(t, rest, pause)
-			require.True(t, p.backlog())
+			require.True(t, p.backlog.any())
 			require.Less(t, clk.now.Sub(began), turn+10*step)
 			require.Less(t, turn, 10*time.Millisecond)
 
@@ -234,6 +236,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	p := &s.poller
 	p.awake = true
 	s.dispatch.mode = direct
+	p.helpers.most = 0
 	const n = 200
 	for i := range n {
 		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})
@@ -242,7 +245,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	clk.step = 100 * time.Microsecond
 	_, pause := p.work()
 	require.Equal(t, rest, pause)
-	require.False(t, p.backlog())
+	require.False(t, p.backlog.any())
 	fired := s.Stats().Fired
 	require.Less(t, fired, uint64(n))
 	require.NotZero(t, fired)

@@ -1,0 +1,126 @@
+package timer
+
+import (
+	"sync"
+
+	"github.com/tickless/tickless/internal/wheel"
+)
+
+// A drainer is what a goroutine has that works through expired timers: the poller, and
+// each of its helpers.
+type drainer struct {
+	p *poller
+	// helping: it is a helper's.
+	helping bool
+	// rang is when the alarm has rung, and overdue how late that was.
+	rang, overdue int64
+	// toTell are timers of which the user's handler is to be told, without a lock.
+	toTell []LateTimer
+	told   int
+	// expired has room for a batch, or is nil. It is kept only while work is done.
+	expired *expiredBatch
+	// batch are callbacks on their way to the executor.
+	batch batch
+	// expiring are contexts whose timers have fired, to be ended without a lock.
+	expiring []*deadlineCtx
+	// idle: a shard has lost its last queued bucket, and has no timers.
+	idle bool
+}
+
+// expiredBatch is room for the timers of a batch.
+type expiredBatch [batchSize]wheel.Expired[payload]
+
+var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
+
+// drain works through a batch of a shard's expired timers, after those of bucket b,
+// if it is queued, have joined them. It reports whether there were any.
+func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
+	if d.expired == nil {
+		d.expired = expiredBatches.Get().(*expiredBatch)
+	}
+	sh.mu.Lock()
+	if queued {
+		sh.wheel.Expire(b.b, b.expiration)
+	}
+	before := sh.wheel.Cascaded() + sh.n.cascaded
+	n, _ := sh.wheel.Drain(d.expired[:])
+	worked = d.fireLocked(sh, d.expired[:n]) || sh.wheel.Cascaded()+sh.n.cascaded != before
+	level, more := sh.wheel.Draining()
+	d.idle = d.idle || sh.isIdleLocked()
+	if d.helping {
+		sh.unlock()
+	} else {
+		sh.wake = never // the poller is awake and will see for itself
+		sh.mu.Unlock()
+	}
+	d.expireContexts()
+	d.tellLate()
+	switch {
+	case more && level == 0:
+		d.p.backlog.pushDue(sh)
+	case more:
+		d.p.backlog.pushMoves(sh)
+	}
+	if len(d.batch.fs) >= shareSize || d.p.s.dispatch.mode == onPoller {
+		d.flush()
+	}
+	return worked
+}
+
+// fireLocked does for timers that left the wheel what is done under the shard's
+// lock, and collects their callbacks in d.batch. It reports false if there are none.
+func (d *drainer) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
+	if sh.entries.n > 0 {
+		expired = sh.expireEntriesLocked(expired)
+	}
+	if len(expired) == 0 {
+		return false
+	}
+	at := d.p.s.moment()
+	before := len(d.batch.fs)
+	sh.n.fired += uint64(len(expired))
+	d.recordLateness(expired, at)
+	for i := range expired {
+		e := &expired[i]
+		if e.Tag == tagContext {
+			d.expiring = append(d.expiring, e.Value.context())
+		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
+			d.p.s.dispatch.times.name(f, e.Value, e.Tag)
+			d.batch.fs = append(d.batch.fs, f)
+		}
+	}
+	callbacks := len(d.batch.fs) - before
+	sh.releaseFiredLocked(len(expired), callbacks, callbacks)
+	clear(expired)
+	return true
+}
+
+// expireContexts ends the contexts whose timers were found due. They do not wait
+// behind callbacks: nothing of the user's runs here.
+func (d *drainer) expireContexts() {
+	for i, c := range d.expiring {
+		d.expiring[i] = nil
+		c.expireOnPoller()
+	}
+	d.expiring = d.expiring[:0]
+}
+
+// flush hands the batch over, or runs it.
+func (d *drainer) flush() {
+	if len(d.batch.fs) == 0 {
+		return
+	}
+	if h := &d.p.s.dispatch; h.mode == onPoller {
+		d.batch.each(h.submit)
+	} else {
+		h.batch(&d.batch)
+	}
+}
+
+// letGo gives back what it needs only while it works.
+func (d *drainer) letGo() {
+	if d.expired != nil {
+		expiredBatches.Put(d.expired)
+		d.expired = nil
+	}
+}
