@@ -56,17 +56,15 @@ func (s *Store) watch() {
 	if now-last < int64(watchInterval) || !s.watched.CompareAndSwap(last, now) {
 		return
 	}
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		nodes, err := s.inspectAll(ctx)
+	s.looking.Go(func() {
+		nodes, err := s.inspectAll(context.Background())
 		if err != nil {
 			return // who uses the Store sees it too
 		}
 		for i := range nodes {
 			s.judge(&nodes[i])
 		}
-	}()
+	})
 }
 
 // judge reports a server that throws keys away, or has done so since the last look.

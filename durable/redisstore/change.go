@@ -18,9 +18,8 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	x := &change{shard: s.shards[shard], sender: senderField(&st), items: len(c.Items)}
-	x.hungry = c.Op == store.Schedule || c.Op == store.Import
-	x.args, x.bytes = changeArgs(&st, &c)
+	x := &change{shard: s.shards[shard], sender: senderField(&st), op: c.Op, items: len(c.Items)}
+	x.put(&st, &c)
 	if s.config.replicas > 0 {
 		s.changeReplicated(ctx, x)
 		return x.out, x.err
@@ -33,17 +32,24 @@ type change struct {
 	shard  *shard
 	sender string
 	args   []any // what the script is told of it
-	items  int
-	bytes  int
-	hungry bool // a full server refuses it
-	out    []store.Outcome
-	err    error
-	done   chan struct{} // closed when out and err are set
+	// kind is the op of one that schedules one task, whose arguments are short; else
+	// empty. Then until is its deadline.
+	kind  string
+	until store.Time
+	op    store.Op
+	items int
+	bytes int
+	out   []store.Outcome
+	err   error
+	done  chan struct{} // closed when out and err are set
 
 	// Guarded by the combiner: it is sent, or will not be, since its caller has
 	// given up.
 	sent, gone bool
 }
+
+// hungry reports whether a full server refuses the change.
+func (x *change) hungry() bool { return x.op == store.Schedule || x.op == store.Import }
 
 // senderField is the field of meta that a sender has.
 func senderField(s *store.Stamp) string { return "s:" + s.Sender }
@@ -70,37 +76,73 @@ var ops = map[store.Op]string{
 	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.Pause: "p", store.Resume: "g",
 }
 
-// changeArgs are those of one command: see scripts/change.lua.
-func changeArgs(st *store.Stamp, c *store.Command) (args []any, bytes int) {
+// put sets what the script is told of a command: see scripts/change.lua.
+func (x *change) put(st *store.Stamp, c *store.Command) {
+	number := strconv.FormatInt(st.Number, 10)
+	if c.Op == store.Schedule && len(c.Items) == 1 {
+		x.kind, x.until = keeps[c.Keep], st.Until
+		if st.Until != 0 {
+			number += " " + untilArg(st.Until)
+		}
+		r := shortRecord(&c.Items[0])
+		x.args, x.bytes = []any{number, c.Items[0].ID, r}, len(r)
+		return
+	}
 	op := keeps[c.Keep]
 	if c.Op != store.Schedule {
 		op = ops[c.Op]
 	}
-	args = make([]any, 0, 4+3*len(c.Items))
-	args = append(args, strconv.FormatInt(st.Number, 10), untilArg(st.Until), op, strconv.Itoa(len(c.Items)))
+	args := make([]any, 0, 4+3*len(c.Items))
+	args = append(args, number, untilArg(st.Until), op, strconv.Itoa(len(c.Items)))
 	for i := range c.Items {
-		x := &c.Items[i]
+		item := &c.Items[i]
 		switch c.Op {
 		case store.Schedule:
-			at := whenArg(x.When)
+			at := whenArg(item.When)
 			due := at
 			if at[0] == '+' {
 				due = ""
 			}
-			r := record(&x.Task, due)
-			bytes += len(r)
-			args = append(args, x.ID, at, r)
+			r := record(&item.Task, due)
+			x.bytes += len(r)
+			args = append(args, item.ID, at, r)
 		case store.Reschedule, store.Requeue:
-			args = append(args, x.ID, whenArg(x.When))
+			args = append(args, item.ID, whenArg(item.When))
 		case store.Cancel, store.Purge:
-			args = append(args, x.ID)
+			args = append(args, item.ID)
 		case store.Import:
 			var n int
-			args, n = importArgs(args, x.Entry)
-			bytes += n
+			args, n = importArgs(args, item.Entry)
+			x.bytes += n
 		}
 	}
-	return args, bytes
+	x.args = args
+}
+
+// shortRecord is a record with a When of 16 or 17 bytes in front.
+func shortRecord(x *store.Item) string {
+	micros, fromNow := x.When.Parts()
+	at := digits16(micros)
+	if fromNow {
+		at = "+" + at
+	}
+	return record(&x.Task, at)
+}
+
+// long returns the arguments of a change that is sent together with others of another
+// kind.
+func (x *change) long() []any {
+	if x.kind == "" {
+		return x.args
+	}
+	number, until, _ := strings.Cut(x.args[0].(string), " ")
+	at, r := "", x.args[2].(string)
+	if r[0] == '+' {
+		at, r = r[:dueSize+1], r[dueSize+1:]
+	} else {
+		at = r[:dueSize]
+	}
+	return []any{number, until, x.kind, "1", x.args[1], at, r}
 }
 
 func importArgs(args []any, e *store.Entry) ([]any, int) {
@@ -126,25 +168,50 @@ func importArgs(args []any, e *store.Entry) ([]any, int) {
 
 // callOf makes one call of changes for one shard.
 func (s *Store) callOf(some []*change) call {
-	n := 0
+	kind, until := kindOf(some)
+	n := 3 + len(some)
 	for _, x := range some {
-		n += 1 + len(x.args)
+		n += len(x.args)
 	}
-	args := append(make([]any, 0, 1+n), len(some))
+	args := append(make([]any, 0, n), len(some))
 	for _, x := range some {
 		args = append(args, x.sender)
 	}
+	args = append(args, kind)
+	if kind != "" {
+		args = append(args, untilArg(until))
+	}
 	for _, x := range some {
-		args = append(args, x.args...)
+		if kind == "" {
+			args = append(args, x.long()...)
+		} else {
+			args = append(args, x.args...)
+		}
 	}
 	return call{script: s.scripts.change, shard: some[0].shard, args: args}
+}
+
+// kindOf returns the op of changes that each schedule one task, or nothing, and the
+// earliest of their deadlines.
+func kindOf(some []*change) (kind string, until store.Time) {
+	kind = some[0].kind
+	for _, x := range some {
+		if x.kind != kind {
+			return "", 0
+		}
+		if x.until != 0 && (until == 0 || x.until < until) {
+			until = x.until
+		}
+	}
+	return kind, until
 }
 
 // answered takes the answer to a call of changes.
 func answered(some []*change, cmd *redis.Cmd) {
 	v, err := cmd.Result()
+	same, all := v.(string)
 	list, ok := v.([]any)
-	if err == nil && (!ok || len(list) != len(some)) {
+	if err == nil && !all && (!ok || len(list) != len(some)) {
 		err = unexpected(v)
 	}
 	for i, x := range some {
@@ -152,7 +219,10 @@ func answered(some []*change, cmd *redis.Cmd) {
 			x.err = explain(err)
 			continue
 		}
-		answer, _ := list[i].(string)
+		answer := same
+		if !all {
+			answer, _ = list[i].(string)
+		}
 		switch {
 		case answer == "stale":
 			x.err = store.ErrStale

@@ -28,8 +28,10 @@ type combiner struct {
 }
 
 const (
-	// maxBusy lets one batch be made while the server has another.
-	maxBusy = 2
+	// maxBusy lets one pipeline be made while the server has another, and maxTogether
+	// is how many scripts' worth there is in one.
+	maxBusy     = 2
+	maxTogether = 4
 	// maxItems and maxBytes are about the most that a script gets: what a server takes
 	// up in a millisecond or so. It does nothing else while a script runs: 250 tasks
 	// take 1 to 3 ms, 1000 took up to 11.
@@ -92,7 +94,7 @@ func (b *combiner) lead(ctx context.Context) {
 	b.mu.Lock()
 	var some []*change
 	n := 0
-	for items, bytes := 0, 0; n < len(b.queue) && items < maxItems && bytes < maxBytes; n++ {
+	for items, bytes := 0, 0; n < len(b.queue) && items < maxTogether*maxItems && bytes < maxTogether*maxBytes; n++ {
 		x := b.queue[n]
 		if x.gone {
 			b.absent--
@@ -133,7 +135,7 @@ func batchesOf(some []*change) [][]*change {
 	var batches [][]*change
 	last := make(map[kind]size)
 	for _, x := range some {
-		k := kind{x.shard, x.hungry}
+		k := kind{x.shard, x.hungry()}
 		l, ok := last[k]
 		if !ok || l.items+x.items > maxItems || l.bytes+x.bytes > maxBytes {
 			l = size{batch: len(batches)}

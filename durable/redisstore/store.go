@@ -38,6 +38,7 @@ type Store struct {
 
 	closing sync.Once
 	closed  chan struct{}
+	looking sync.WaitGroup // goroutines of watch
 }
 
 var _ store.Store = (*Store)(nil)
@@ -78,9 +79,19 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 }
 
 // Close ends the Store: every call returns [store.ErrClosed] from now on, and Wait
-// returns. What is under way goes on. The client stays open.
+// returns. What is under way goes on. It waits, for a second at most, until the Store uses
+// the client no more on its own, which is the caller's to close.
 func (s *Store) Close() error {
 	s.closing.Do(func() { close(s.closed) })
+	idle := make(chan struct{})
+	go func() {
+		s.looking.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-time.After(time.Second):
+	}
 	return nil
 }
 

@@ -1,6 +1,11 @@
--- change N [SENDER]... [NUMBER UNTIL OP K [ITEM]...]... carries out N commands of
--- clients, each with K items, and answers with a string for each: the outcomes, a digit
--- each behind an o, or stale, or late. The ops and their items are
+-- change N [SENDER]... KIND ... carries out N commands of clients, and answers with a
+-- string for each: the outcomes, a digit each behind an o, or stale, or late. One string
+-- alone is that of all. If KIND is empty then there follow, for each command with its K
+-- items,
+--
+--   NUMBER UNTIL OP K [ITEM]...
+--
+-- The ops and their items are
 --
 --   s        schedule: ID WHEN RECORD. sn, se, sl keep what is there: always, unless
 --            the new one is earlier, unless it is later.
@@ -14,41 +19,118 @@
 -- A WHEN that begins with a plus sign counts from now, and then a record has no time in
 -- front. Commands that may need memory, which are s and i, come without others.
 --
+-- Commands that all schedule one task each come in less room: KIND is the op, and there
+-- follow the earliest UNTIL, or nothing, and NUMBER ID RECORD for each. In front of the
+-- record stands WHEN, of 17 bytes with a plus sign, or 16. An UNTIL of its own a command
+-- has behind its number and a blank.
+--
 -- A command that comes for the second time gets the answer that it had. One that was
 -- overtaken by the sender's next is not carried out any more: its sender does not wait
 -- for it.
 --also unpack(ARGV, 3, 2 + ARGV[2])
 --include clock.lua
-local n, byte = tonumber(ARGV[2]), string.byte
-local first = 3 + n -- of the commands' arguments
+local n, byte, sub = tonumber(ARGV[2]), string.byte, string.sub
+local kind, first, argv = ARGV[3 + n], 4 + n, ARGV -- first of the commands' arguments in argv
 
--- One task alone that the shard does not know is what happens most.
-if n == 1 and m[3] and ARGV[first + 3] == '1' and byte(ARGV[first + 2]) == 115 then
-  local number, ending, id = ARGV[first], ARGV[first + 1], ARGV[first + 4]
-  local before = string.match(m[3], '^%d+')
-  if (#before < #number or #before == #number and before < number)
-    and (ending == '' or now <= tonumber(ending))
-    and call('HEXISTS', run, id) == 0 then
-    local score, record = ARGV[first + 5], ARGV[first + 6]
-    if byte(score) == 43 then -- a plus sign
-      score = string.format('%016.0f', math.min(now + tonumber(string.sub(score, 2)), 7258118399999999))
-      record = score .. record
+-- One task alone that the shard does not know, from a sender that it has met, is what
+-- happens most.
+if n == 1 and kind ~= '' and m[3] then
+  local number, id, record, ending = ARGV[6], ARGV[7], ARGV[8], ARGV[5]
+  if ending ~= '' then number = string.match(number, '^%d+') end
+  local size = string.find(m[3], ' ', 2, true) - 1
+  if (#number > size or #number == size and sub(m[3], 1, size) < number)
+    and (ending == '' or now <= tonumber(ending)) and call('HEXISTS', run, id) == 0 then
+    local at
+    if byte(record, 1, 1) == 43 then -- a plus sign
+      at = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999))
+      record = at .. sub(record, 18)
+    else
+      at = sub(record, 1, 16)
     end
     if call('HSETNX', task, id, record) == 1 then
-      call('ZADD', due, score, id)
+      call('ZADD', due, at, id)
       local answer = number .. ' ' .. int(now) .. ' o2'
       if not armed then
         -- Nobody watches. Who is roused now will, for this moment; what is due later
         -- rouses nobody until then.
         rouse()
-        call('HSET', meta, ARGV[3], answer, 'armed', score)
+        call('HSET', meta, ARGV[3], answer, 'armed', at)
       else
-        if tonumber(score) < armed then rouse() end
+        if tonumber(at) < armed then rouse() end
         call('HSET', meta, ARGV[3], answer)
       end
-      return {'o2'}
+      return 'o2'
     end
   end
+end
+
+-- And so are several of them.
+if n > 1 and kind ~= '' then
+  local ids, adds, sets, fields, soonest = {}, {}, {}, {}, 1e16
+  local plain, seen, answer, p, ending = true, {}, ' ' .. int(now) .. ' o2', first + 1, ARGV[first]
+  if ending ~= '' and now > tonumber(ending) then plain = false end
+  for i = 1, n do
+    local number, id, record, last = ARGV[p], ARGV[p + 1], ARGV[p + 2], m[2 + i]
+    if ending ~= '' then number = string.match(number, '^%d+') end
+    local size = last and string.find(last, ' ', 2, true) - 1
+    if not last or seen[id] or #number < size or #number == size and sub(last, 1, size) >= number then
+      plain = false
+      break
+    end
+    seen[id] = true
+    local at
+    if byte(record, 1, 1) == 43 then -- a plus sign
+      at = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999))
+      record = at .. sub(record, 18)
+    else
+      at = sub(record, 1, 16)
+    end
+    local score = tonumber(at)
+    if score < soonest then soonest = score end
+    ids[i] = id
+    local k = 2 * i
+    adds[k - 1], adds[k] = at, id
+    sets[k - 1], sets[k] = id, record
+    fields[k - 1], fields[k] = ARGV[2 + i], number .. answer
+    p = p + 3
+  end
+  if plain then
+    local records, runs = call('HMGET', task, unpack(ids)), call('HMGET', run, unpack(ids))
+    for i = 1, n do
+      if records[i] or runs[i] then
+        plain = false
+        break
+      end
+    end
+  end
+  if plain then
+    call('HSET', task, unpack(sets))
+    call('ZADD', due, unpack(adds))
+    if not armed then -- as above
+      fields[2 * n + 1], fields[2 * n + 2] = 'armed', int(soonest)
+    end
+    if not armed or soonest < armed then rouse() end
+    call('HSET', meta, unpack(fields))
+    return 'o2'
+  end
+end
+
+if kind ~= '' then
+  -- As if they had come in the other form.
+  local p = first + 1
+  argv = {}
+  for i = 1, n do
+    local number, ending = string.match(ARGV[p], '^(%d+) ?(%d*)$')
+    local k, record = 7 * i - 6, ARGV[p + 2]
+    argv[k], argv[k + 1], argv[k + 2], argv[k + 3], argv[k + 4] = number, ending, kind, '1', ARGV[p + 1]
+    if byte(record, 1, 1) == 43 then
+      argv[k + 5], argv[k + 6] = sub(record, 1, 17), sub(record, 18)
+    else
+      argv[k + 5], argv[k + 6] = sub(record, 1, 16), record
+    end
+    p = p + 3
+  end
+  first = 1
 end
 
 --include lib.lua
@@ -219,10 +301,10 @@ local places, runs, besides, k = {}, {}, {}, 0 -- k of them are behind
 do
   local ids, p = {}, first
   for _ = 1, n do
-    local op, items = ARGV[p + 2], tonumber(ARGV[p + 3])
+    local op, items = argv[p + 2], tonumber(argv[p + 3])
     p = p + 4
-    if byte(op) == 115 then
-      for i = 1, items do ids[#ids + 1] = ARGV[p + 3 * i - 3] end
+    if byte(op, 1, 1) == 115 then
+      for i = 1, items do ids[#ids + 1] = argv[p + 3 * i - 3] end
     end
     p = p + width[string.sub(op, 1, 1)] * items
   end
@@ -235,10 +317,10 @@ end
 local function schedules(op, items, p, k)
   local out = {}
   for i = 1, items do
-    local id, at, record = ARGV[p], ARGV[p + 1], ARGV[p + 2]
+    local id, at, record = argv[p], argv[p + 1], argv[p + 2]
     p, k = p + 3, k + 1
     local score
-    if byte(at) == 43 then
+    if byte(at, 1, 1) == 43 then
       score = when(at)
       at = string.format('%016.0f', score)
       record = at .. record
@@ -267,7 +349,7 @@ for i = 1, n do
   met = met and m[2 + i]
 end
 for i = 1, n do
-  local sender, number, ending, op, items = ARGV[2 + i], ARGV[p], ARGV[p + 1], ARGV[p + 2], tonumber(ARGV[p + 3])
+  local sender, number, ending, op, items = ARGV[2 + i], argv[p], argv[p + 1], argv[p + 2], tonumber(argv[p + 3])
   p = p + 4
   local from, letter, behind = p, string.sub(op, 1, 1), k
   p = p + width[letter] * items
@@ -290,19 +372,19 @@ for i = 1, n do
     if letter == 's' then
       out = schedules(op, items, from, behind)
     elseif letter == 'i' then
-      for j = 0, items - 1 do out[j + 1] = take(unpack(ARGV, from + 9 * j, from + 9 * j + 8)) end
+      for j = 0, items - 1 do out[j + 1] = take(unpack(argv, from + 9 * j, from + 9 * j + 8)) end
     else
       permit()
       if letter == 'p' or letter == 'g' then pause(letter == 'p') end
       for j = 1, items do
         local at = from + width[letter] * (j - 1)
-        local id = ARGV[at]
+        local id = argv[at]
         if letter == 'r' then
-          out[j] = reschedule(id, when(ARGV[at + 1]))
+          out[j] = reschedule(id, when(argv[at + 1]))
         elseif letter == 'c' then
           out[j] = cancel(id)
         elseif letter == 'q' then
-          out[j] = requeue(id, when(ARGV[at + 1]))
+          out[j] = requeue(id, when(argv[at + 1]))
         else
           out[j] = purge(id)
         end

@@ -11,8 +11,11 @@
         local some = call('ZRANGEBYLEX', kinds, '[' .. kind, '(' .. kind .. ':', 'LIMIT', 0, n + 1)
         local ids, adds, rems = {}, {}, {}
         for i, name in ipairs(some) do ids[i] = string.sub(name, #kind + 17) end
+        local there = call('ZMSCORE', due, unpack(ids))
         for i, score in ipairs(call('ZMSCORE', aside, unpack(ids))) do
-          if score then
+          if there[i] then -- only damage has left it here
+            call('ZREM', aside, ids[i])
+          elseif score then
             adds[#adds + 1], adds[#adds + 2] = int(score), ids[i]
             rems[#rems + 1] = ids[i]
           end

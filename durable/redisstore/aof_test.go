@@ -1,0 +1,463 @@
+package redisstore
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A logged command is one in an AOF, from its first byte to the last.
+type logged struct {
+	from, to int
+	name     string
+}
+
+// readAOF takes apart what a server has written from an offset on.
+func readAOF(t *testing.T, b []byte, from int) []logged {
+	t.Helper()
+	var out []logged
+	r := bufio.NewReader(bytes.NewReader(b[from:]))
+	line := func() (string, int) {
+		s, err := r.ReadString('\n')
+		require.NoError(t, err)
+		return strings.TrimSpace(s), len(s)
+	}
+	for at := from; at < len(b); {
+		c := logged{from: at}
+		s, size := line()
+		at += size
+		if s[0] == '#' {
+			continue
+		}
+		n, err := strconv.Atoi(s[1:])
+		require.NoError(t, err)
+		for i := range n {
+			s, size := line()
+			length, err := strconv.Atoi(s[1:])
+			require.NoError(t, err)
+			text := make([]byte, length+2)
+			_, err = io.ReadFull(r, text)
+			require.NoError(t, err)
+			if i == 0 {
+				c.name = strings.ToUpper(string(text[:length]))
+			}
+			at += size + len(text)
+		}
+		c.to = at
+		out = append(out, c)
+	}
+	return out
+}
+
+// aofFile is the file that a server appends to.
+func aofFile(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	require.NoError(t, err)
+	if len(files) == 0 {
+		return filepath.Join(dir, "appendonly.aof") // before Redis 7
+	}
+	return files[0]
+}
+
+// withoutIDs leaves out what a dump has of some tasks.
+func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
+	out := maps.Clone(dump)
+	maps.DeleteFunc(out, func(k, _ string) bool {
+		_, id, _ := strings.Cut(k, " ")
+		return ids[store.KeyOf(id)]
+	})
+	return out
+}
+
+// TestAOF_CutInsideEveryCommand tears what each script writes to the AOF, inside each
+// of its commands. Such a server starts, and cuts off the torn command alone: the
+// commands before it stay behind a MULTI without EXEC, and are carried out at the
+// start after that, together with the next transaction that was written. Nothing but
+// the tasks of the torn script may suffer, and Repair finds those.
+//
+// A cut between two commands is another case: it is cut back to before the MULTI.
+func TestAOF_CutInsideEveryCommand(t *testing.T) {
+	ctx := context.Background()
+	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
+	past := func(i int) durable.When { return durable.At(time.Unix(1_700_000_000+int64(i), 0)) }
+	put := func(t *testing.T, c *client, key string, w durable.When) {
+		_, err := c.Schedule(ctx, durable.Task{Key: key, Handler: "h", Body: []byte("body of " + key)}, w)
+		require.NoError(t, err)
+	}
+	// held has the first task that is due claimed, and returns its token.
+	held := func(t *testing.T, c *client, lease time.Duration) int64 {
+		w := &crasher{t: t, c: c, n: 1, lease: lease}
+		for _, token := range w.claim() {
+			return token
+		}
+		t.Fatal("nothing was claimed")
+		return 0
+	}
+	report := func(end store.End, next store.When) func(t *testing.T, c *client) func() {
+		return func(t *testing.T, c *client) func() {
+			token := held(t, c, time.Hour)
+			return func() { (&crasher{t: t, c: c}).report(end, "d0", token, next) }
+		}
+	}
+	none := func(do func(c *client) error) func(t *testing.T, c *client) func() {
+		return func(t *testing.T, c *client) func() {
+			return func() { require.NoError(t, do(c)) }
+		}
+	}
+	// aside does something after all that is due was put aside.
+	aside := func(do func(t *testing.T, c *client)) func(t *testing.T, c *client) func() {
+		return func(t *testing.T, c *client) func() {
+			require.Empty(t, (&crasher{t: t, c: c, handlers: []string{"other"}}).claim())
+			return func() { do(t, c) }
+		}
+	}
+	due, none0 := store.At(store.TimeOf(tomorrow)), store.When{}
+	for _, x := range []struct {
+		name string
+		// prepare prepares what is torn, and returns it.
+		prepare func(t *testing.T, c *client) func()
+		ids     []string // the tasks that it is about
+		kept    bool     // which must exist afterwards
+		later   bool     // and not be due before tomorrow
+	}{
+		{"schedule", none(func(c *client) error {
+			_, err := c.Schedule(ctx, durable.Task{Key: "new", Handler: "h"}, durable.At(tomorrow))
+			return err
+		}), []string{"new"}, false, true},
+		{"schedule replaces", none(func(c *client) error {
+			_, err := c.Schedule(ctx, durable.Task{Key: "p0", Handler: "h2"}, durable.At(tomorrow.Add(time.Hour)))
+			return err
+		}), []string{"p0"}, true, true},
+		{"schedule batch", none(func(c *client) error {
+			_, err := c.ScheduleBatch(ctx, []durable.Item{{durable.Task{Key: "a", Handler: "h"}, durable.At(tomorrow)},
+				{durable.Task{Key: "p0", Handler: "h2"}, durable.At(tomorrow)}, {durable.Task{Key: "x0", Handler: "h"}, durable.At(tomorrow)}})
+			return err
+		}), []string{"a", "p0", "x0"}, false, true},
+		{"schedule follows", func(t *testing.T, c *client) func() {
+			held(t, c, time.Hour)
+			return func() { put(t, c, "d0", durable.At(tomorrow)) }
+		}, []string{"d0"}, true, false},
+		{"cancel", none(func(c *client) error {
+			_, err := c.CancelBatch(ctx, []string{"p0", "p1"})
+			return err
+		}), []string{"p0", "p1"}, false, true},
+		{"cancel of what runs", func(t *testing.T, c *client) func() {
+			held(t, c, time.Hour)
+			return func() { _, err := c.Cancel(ctx, "d0"); require.NoError(t, err) }
+		}, []string{"d0"}, true, false},
+		{"reschedule", none(func(c *client) error {
+			_, err := c.Reschedule(ctx, "p0", durable.At(tomorrow.Add(time.Hour)))
+			return err
+		}), []string{"p0"}, true, true},
+		{"claim", func(t *testing.T, c *client) func() {
+			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
+		}, []string{"d0", "d1", "d2"}, true, false},
+		{"claim after a lease", func(t *testing.T, c *client) func() {
+			held(t, c, time.Millisecond)
+			time.Sleep(5 * time.Millisecond)
+			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
+		}, []string{"d0", "d1", "d2", "d3"}, true, false},
+		{"done", report(store.Done, none0), []string{"d0"}, false, false},
+		{"done, repeats", report(store.Done, due), []string{"d0"}, true, true},
+		{"retry", report(store.Retry, due), []string{"d0"}, true, true},
+		{"dead", report(store.Failed, none0), []string{"d0"}, true, false},
+		{"dead, repeats", report(store.Failed, due), []string{"d0"}, true, true},
+		{"handed back", report(store.HandBack, none0), []string{"d0"}, true, false},
+		{"requeue", none(func(c *client) error {
+			_, err := c.Requeue(ctx, "x0", durable.At(tomorrow))
+			return err
+		}), []string{"x0"}, true, true},
+		{"purge", none(func(c *client) error {
+			_, err := c.Purge(ctx, "x0")
+			return err
+		}), []string{"x0"}, false, false},
+		{"pause", none(func(c *client) error { return c.Pause(ctx) }), nil, true, true},
+		{"resume", func(t *testing.T, c *client) func() {
+			require.NoError(t, c.Pause(ctx))
+			return func() { require.NoError(t, c.Resume(ctx)) }
+		}, nil, true, true},
+		{"extend", func(t *testing.T, c *client) func() {
+			token := held(t, c, time.Hour)
+			return func() {
+				(&crasher{t: t, c: c, lease: 2 * time.Hour}).do(store.Round{Extend: []store.Hold{{ID: "d0", Token: token}}})
+			}
+		}, []string{"d0"}, true, false},
+		{"looked over", func(t *testing.T, c *client) func() {
+			return func() {
+				_, err := c.s.one(ctx, c.s.scripts.checked, 0, "run", 1)
+				require.NoError(t, err)
+			}
+		}, nil, true, true},
+		{"repair", func(t *testing.T, c *client) func() {
+			r := c.s.redis
+			require.NoError(t, r.ZRem(ctx, c.key("p0", "due"), "p0").Err())
+			require.NoError(t, r.ZAdd(ctx, c.key("p1", "lease"), redis.Z{Score: 1, Member: "p1"}).Err())
+			tasks := c.key("p2", "task")
+			require.NoError(t, r.HSet(ctx, tasks, "p2\x00new", r.HGet(ctx, tasks, "p2").Val()).Err())
+			return func() {
+				_, err := c.s.one(ctx, c.s.scripts.repair, 0, "task", "0", 1000)
+				require.NoError(t, err)
+			}
+		}, []string{"p0", "p1", "p2"}, true, true},
+		{"schedule, and forgets senders", func(t *testing.T, c *client) func() {
+			for i := range 150 {
+				require.NoError(t, c.s.redis.HSet(ctx, c.key("", "meta"), fmt.Sprint("s:gone.", i), "1 1700000000000000 o2").Err())
+			}
+			other := newClient(c.s.redis, WithShards(1))
+			_, err := other.Check(ctx)
+			require.NoError(t, err)
+			return func() { put(t, other, "new", durable.At(tomorrow)) }
+		}, []string{"new"}, false, true},
+		{"schedule batch with a key twice", none(func(c *client) error {
+			_, err := c.ScheduleBatch(ctx, []durable.Item{{durable.Task{Key: "a", Handler: "h"}, durable.At(tomorrow)},
+				{durable.Task{Key: "a", Handler: "h2"}, durable.At(tomorrow.Add(time.Hour))}, {durable.Task{Key: "b", Handler: "h"}, durable.At(tomorrow)}})
+			return err
+		}), []string{"a", "b"}, false, true},
+		{"schedule of a dead letter", none(func(c *client) error {
+			_, err := c.Schedule(ctx, durable.Task{Key: "x0", Handler: "h2"}, durable.At(tomorrow))
+			return err
+		}), []string{"x0"}, true, true},
+		{"reschedule of what runs", func(t *testing.T, c *client) func() {
+			held(t, c, time.Hour)
+			return func() { _, err := c.Reschedule(ctx, "d0", durable.At(tomorrow)); require.NoError(t, err) }
+		}, []string{"d0"}, true, false},
+		{"done, and what follows", func(t *testing.T, c *client) func() {
+			token := held(t, c, time.Hour)
+			put(t, c, "d0", durable.At(tomorrow))
+			return func() { (&crasher{t: t, c: c}).report(store.Done, "d0", token, none0) }
+		}, []string{"d0"}, true, true},
+		{"done, and cancelled", func(t *testing.T, c *client) func() {
+			token := held(t, c, time.Hour)
+			_, err := c.Cancel(ctx, "d0")
+			require.NoError(t, err)
+			return func() { (&crasher{t: t, c: c}).report(store.Done, "d0", token, due) }
+		}, []string{"d0"}, false, true},
+		{"many reports", func(t *testing.T, c *client) func() {
+			w := &crasher{t: t, c: c, n: 4}
+			tokens := w.claim()
+			return func() {
+				var r store.Round
+				for i, end := range []store.End{store.Done, store.Retry, store.Failed, store.Done} {
+					id := fmt.Sprint("d", i)
+					r.Reports = append(r.Reports, store.Report{Hold: store.Hold{ID: id, Token: tokens[id]}, End: end,
+						Next: []store.When{none0, due, none0, due}[i], Due: 1, Text: "text"})
+				}
+				w.do(r)
+			}
+		}, []string{"d0", "d1", "d2", "d3"}, false, false},
+		{"handed back for later", report(store.HandBack, due), []string{"d0"}, true, true},
+		{"claim after the lease of what is poison", func(t *testing.T, c *client) func() {
+			for range 2 {
+				held(t, c, time.Millisecond)
+				time.Sleep(5 * time.Millisecond)
+			}
+			held(t, c, time.Millisecond)
+			time.Sleep(5 * time.Millisecond)
+			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
+		}, []string{"d0", "d1", "d2", "d3", "d4", "d5"}, true, false},
+		{"claim after the lease of what follows", func(t *testing.T, c *client) func() {
+			held(t, c, 50*time.Millisecond)
+			put(t, c, "d0", durable.At(tomorrow))
+			time.Sleep(60 * time.Millisecond)
+			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
+		}, []string{"d0", "d1", "d2", "d3"}, true, false},
+		{"claim after the lease of what was cancelled", func(t *testing.T, c *client) func() {
+			held(t, c, 50*time.Millisecond)
+			_, err := c.Cancel(ctx, "d0")
+			require.NoError(t, err)
+			time.Sleep(60 * time.Millisecond)
+			return func() { (&crasher{t: t, c: c, n: 3}).claim() }
+		}, []string{"d0", "d1", "d2", "d3"}, false, false},
+		{"requeue of a run", func(t *testing.T, c *client) func() {
+			token := held(t, c, time.Hour)
+			(&crasher{t: t, c: c}).report(store.Failed, "d0", token, due)
+			return func() { _, err := c.Requeue(ctx, store.DeadID("d0"), durable.At(tomorrow)); require.NoError(t, err) }
+		}, []string{"d0"}, true, true},
+		{"all of a round", func(t *testing.T, c *client) func() {
+			w := &crasher{t: t, c: c, n: 3}
+			tokens := w.claim()
+			return func() {
+				r := w.claims()
+				r.Reports = []store.Report{{Hold: store.Hold{ID: "d0", Token: tokens["d0"]}, End: store.Done}}
+				r.Extend = []store.Hold{{ID: "d1", Token: tokens["d1"]}}
+				w.do(r)
+			}
+		}, []string{"d0", "d1", "d2", "d3", "d4", "d5"}, false, false},
+		{"claim puts aside", func(t *testing.T, c *client) func() {
+			return func() { (&crasher{t: t, c: c, n: 3, handlers: []string{"other"}}).claim() }
+		}, []string{"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9"}, true, false},
+		{"claim brings back", aside(func(t *testing.T, c *client) { (&crasher{t: t, c: c, n: 2}).claim() }),
+			[]string{"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9"}, true, false},
+		{"cancel of what is aside", aside(func(t *testing.T, c *client) { _, err := c.Cancel(ctx, "d0"); require.NoError(t, err) }),
+			[]string{"d0"}, false, false},
+		{"reschedule of what is aside", aside(func(t *testing.T, c *client) {
+			_, err := c.Reschedule(ctx, "d0", durable.At(tomorrow))
+			require.NoError(t, err)
+		}), []string{"d0"}, true, false},
+		{"schedule of what is aside", aside(func(t *testing.T, c *client) { put(t, c, "d0", durable.At(tomorrow)) }),
+			[]string{"d0"}, true, false},
+		{"import", func(t *testing.T, c *client) func() {
+			return func() {
+				_, err := c.s.Change(ctx, 0, store.Stamp{Sender: "import", Number: 1}, store.Command{Op: store.Import, Items: []store.Item{
+					{ID: "new", Entry: &store.Entry{Task: store.Task{ID: "new", Handler: "h", Record: []byte("\x01123456\x00")},
+						State: store.Pending, At: store.TimeOf(tomorrow), Due: 1, Attempts: 2}},
+					{ID: "new2", Entry: &store.Entry{Task: store.Task{ID: "new2", Handler: "h", Record: []byte("\x01123456\x00")},
+						State: store.Dead, At: 5, Due: 1, Attempts: 2, Failures: []store.Failure{{Attempt: 2, Time: 3, Text: "text"}}}},
+				}})
+				require.NoError(t, err)
+			}
+		}, []string{"new", "new2"}, false, false},
+		{"leave", func(t *testing.T, c *client) func() {
+			w := &crasher{t: t, c: c, n: 2}
+			w.claim()
+			return func() { w.do(store.Round{Leave: true}) }
+		}, []string{"d0", "d1"}, true, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			if testing.Short() && x.name != "claim" {
+				t.Skip("takes long")
+			}
+			t.Parallel()
+			args := []string{"--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"}
+			s := redistest.Start(t, args...)
+			r := s.Client()
+			c := newClient(r, WithShards(1))
+			for i := range 2 { // dead letters
+				put(t, c, fmt.Sprint("x", i), past(i))
+			}
+			(&crasher{t: t, c: c}).finish(store.Failed)
+			for i := range 10 {
+				put(t, c, fmt.Sprint("d", i), past(i))
+				put(t, c, fmt.Sprint("p", i), durable.At(tomorrow.Add(time.Duration(i)*time.Second)))
+			}
+			do := x.prepare(t, c)
+			before := dump(t, c)
+			file := aofFile(t, s.Dir)
+			size, err := os.Stat(file)
+			require.NoError(t, err)
+			do()
+			r.Close()
+			s.Kill()
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			commands := readAOF(t, text, int(size.Size()))
+			inside := commands // of which there may be one alone
+			if len(commands) > 1 {
+				require.Equal(t, "MULTI", commands[0].name, "%v", commands)
+				require.Equal(t, "EXEC", commands[len(commands)-1].name, "%v", commands)
+				inside = commands[1:]
+			}
+
+			for i, command := range inside {
+				for _, cut := range []int{(command.from + command.to) / 2, command.from} {
+					if cut == command.from && x.name != "claim" {
+						continue
+					}
+					dir := t.TempDir()
+					require.NoError(t, os.CopyFS(dir, os.DirFS(s.Dir)))
+					require.NoError(t, os.Truncate(aofFile(t, dir), int64(cut)))
+					torn := fmt.Sprintf("torn in %s, the command %d of %d", command.name, i+1, len(inside))
+
+					s := redistest.Start(t, append(args, "--dir", dir)...)
+					r := s.Client()
+					c := newClient(r, WithShards(1))
+					require.Equal(t, before, dump(t, c), "%s: it is not there at first", torn)
+					// The life that goes on. What it claims is what the torn claim had.
+					put(t, c, "later", durable.At(tomorrow))
+					ids := map[string]bool{"later": true}
+					for _, id := range x.ids {
+						ids[id] = true
+					}
+					for id := range (&crasher{t: t, c: c, n: 3}).claim() {
+						ids[id] = true
+					}
+					put(t, c, "later still", durable.At(tomorrow))
+					ids["later still"] = true
+					s.Kill()
+					s.Restart()
+
+					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: others suffer", torn)
+					rep, err := c.Repair(ctx)
+					require.NoError(t, err)
+					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: others suffer by Repair", torn)
+					again, err := c.Repair(ctx)
+					require.NoError(t, err)
+					again.Looked = 0
+					require.Zero(t, again, "%s: Repair leaves %+v, after %+v", torn, again, rep)
+					for id := range ids {
+						info, err := c.Get(ctx, id)
+						if slices.Contains(x.ids, id) && !x.kept && err != nil {
+							require.ErrorIs(t, err, durable.ErrNotFound)
+							continue
+						}
+						require.NoError(t, err, "%s: %s is lost", torn, id)
+						if slices.Contains(x.ids, id) && x.later && info.State == durable.Pending && id != "d0" {
+							require.False(t, info.At.Before(tomorrow), "%s: %s is early: %v", torn, id, info.At)
+						}
+					}
+					r.Close()
+					s.Kill()
+				}
+			}
+			t.Logf("torn in %d commands", len(inside))
+		})
+	}
+}
+
+// A worker looks over what a restart has left, by itself.
+func TestWorker_LooksOverAServerThatWasStartedAgain(t *testing.T) {
+	ctx := context.Background()
+	s := redistest.Start(t, redistest.AOF()...)
+	r := s.Client()
+	defer r.Close()
+	c := newClient(r, WithShards(4))
+	w := durable.NewWorker(c.Client)
+	ran := make(chan string, 10)
+	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+		ran <- d.Key
+		return nil
+	})
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	_, err := c.Schedule(ctx, durable.Task{Key: "first", Handler: "h"}, durable.After(0))
+	require.NoError(t, err)
+	<-ran
+	for _, id := range []string{"today", "tomorrow"} {
+		when := durable.After(3 * time.Second)
+		if id == "tomorrow" {
+			when = durable.After(24 * time.Hour)
+		}
+		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, when)
+		require.NoError(t, err)
+		// As a torn claim leaves it.
+		require.NoError(t, r.ZRem(ctx, c.key(id, "due"), id).Err())
+	}
+	s.Kill()
+	s.Restart()
+	require.Equal(t, "today", <-ran)
+	require.Eventually(t, func() bool {
+		info, err := c.Get(ctx, "tomorrow")
+		return err == nil && time.Until(info.At) > 23*time.Hour
+	}, time.Minute, 10*time.Millisecond, "where it was, and not at once")
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-done)
+	require.Empty(t, ran)
+}

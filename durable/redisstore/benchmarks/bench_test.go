@@ -1,0 +1,399 @@
+package benchmarks
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+)
+
+// An impl is one side of a measurement.
+type impl interface {
+	// schedule schedules tasks, a call each or many at a time, over so many
+	// goroutines.
+	schedule(b *testing.B, tasks []task, goroutines int, batch bool)
+	// work runs a worker until stop is called; handle is called for each task.
+	work(b *testing.B, handle func(body []byte)) (stop func())
+	// left is how many tasks are in Redis in any state.
+	left(b *testing.B) int
+	// batches is whether it can schedule many at a time.
+	batches() bool
+	close()
+}
+
+type task struct {
+	key  string
+	due  time.Time
+	body []byte
+}
+
+var impls = []struct {
+	name string
+	make func(*redistest.Server) impl
+}{
+	{"tickless", newTickless},
+	{"asynq-tuned", newAsynqTuned},
+	{"asynq", newAsynq},
+}
+
+// exact is like tickless, with workers whose commands wait for no company.
+var exact = struct {
+	name string
+	make func(*redistest.Server) impl
+}{"tickless-exact", func(s *redistest.Server) impl {
+	return newTicklessOn(client(s), redisstore.WithSlack(0))
+}}
+
+// scale returns n, or a tenth of it, or with -short a hundredth.
+func scale(n int) int {
+	switch {
+	case testing.Short():
+		return n / 100
+	case os.Getenv("TICKLESS_BENCH") == "long":
+		return n
+	}
+	return n / 10
+}
+
+func span(d time.Duration) time.Duration { return time.Duration(scale(int(d))) }
+
+func TestMain(m *testing.M) {
+	slog.SetLogLoggerLevel(slog.LevelError + 1)
+	os.Exit(m.Run())
+}
+
+// body is one of 205 bytes, which begins with when the task is due.
+func body(due time.Time) []byte {
+	b := make([]byte, 205)
+	binary.LittleEndian.PutUint64(b, uint64(due.UnixNano()))
+	for i := 8; i < len(b); i++ {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+func dueOf(b []byte) time.Time { return time.Unix(0, int64(binary.LittleEndian.Uint64(b))) }
+
+// tasks returns n tasks that are due at the times that due gives.
+func tasks(n int, due func(int) time.Time) []task {
+	ts := make([]task, n)
+	for i := range ts {
+		at := due(i)
+		ts[i] = task{fmt.Sprintf("order-%08d", i), at, body(at)}
+	}
+	return ts
+}
+
+func each(b *testing.B, f func(b *testing.B, s *redistest.Server, x impl)) {
+	some := impls
+	if name, _, _ := strings.Cut(b.Name(), "/"); name == "BenchmarkLateness" || name == "BenchmarkSteady" {
+		some = append(slices.Clone(some), exact)
+	}
+	for _, i := range some {
+		b.Run("impl="+i.name, func(b *testing.B) {
+			for b.Loop() {
+				s := redistest.Start(b)
+				x := i.make(s)
+				runtime.GC()
+				f(b, s, x)
+				x.close()
+				s.Kill()
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkSchedule schedules tasks for tomorrow.
+func BenchmarkSchedule(b *testing.B) {
+	tomorrow := func(int) time.Time { return time.Now().Add(24 * time.Hour) }
+	b.Run("by=batch/conns=4", func(b *testing.B) {
+		n := scale(1_000_000)
+		each(b, func(b *testing.B, s *redistest.Server, x impl) {
+			if !x.batches() {
+				b.Skip("has no batches")
+			}
+			ts := tasks(n, tomorrow)
+			begin := time.Now()
+			x.schedule(b, ts, 4, true)
+			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+		})
+	})
+	b.Run("by=one/conns=1", func(b *testing.B) {
+		n := scale(100_000)
+		each(b, func(b *testing.B, s *redistest.Server, x impl) {
+			ts := tasks(n, tomorrow)
+			begin := time.Now()
+			x.schedule(b, ts, 1, false)
+			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+		})
+	})
+	b.Run("by=one/conns=32", func(b *testing.B) {
+		n := scale(300_000)
+		each(b, func(b *testing.B, s *redistest.Server, x impl) {
+			ts := tasks(n, tomorrow)
+			begin := time.Now()
+			x.schedule(b, ts, 32, false)
+			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+			b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"))
+		})
+	})
+}
+
+// BenchmarkBurst has tasks due at one instant, and measures from then until the
+// last of them has been handled and acknowledged.
+func BenchmarkBurst(b *testing.B) {
+	n := scale(100_000)
+	each(b, func(b *testing.B, s *redistest.Server, x impl) {
+		due := time.Now().Add(4 * time.Second).Truncate(time.Second)
+		x.schedule(b, tasks(n, func(int) time.Time { return due }), 8, x.batches())
+		if time.Now().After(due) {
+			b.Log("scheduling took too long: part of the burst was due before")
+			due = time.Now()
+		}
+		var handled atomic.Int64
+		all := make(chan struct{})
+		stop := x.work(b, func([]byte) {
+			if handled.Add(1) == int64(n) {
+				close(all)
+			}
+		})
+		<-all
+		last := time.Since(due)
+		for x.left(b) > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		b.ReportMetric(time.Since(due).Seconds(), "s")
+		b.ReportMetric(last.Seconds(), "s-handled")
+		b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"), info(b, s, "cpu", "used_cpu_user"))
+		stop()
+	})
+}
+
+// BenchmarkLateness has tasks due at random times, and measures how late their
+// handlers start.
+func BenchmarkLateness(b *testing.B) {
+	each(b, func(b *testing.B, s *redistest.Server, x impl) { lateness(b, x) })
+}
+
+func lateness(b *testing.B, x impl) {
+	n := scale(20_000)
+	begin := time.Now().Add(2 * time.Second)
+	ts := tasks(n, func(int) time.Time { return begin.Add(rand.N(span(10 * time.Second))).Truncate(time.Microsecond) })
+	h := hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
+	var mu sync.Mutex
+	var early, handled int
+	all := make(chan struct{})
+	stop := x.work(b, func(body []byte) {
+		late := time.Since(dueOf(body))
+		mu.Lock()
+		defer mu.Unlock()
+		if late < 0 {
+			early++
+		}
+		_ = h.RecordValue(max(1, late.Microseconds()))
+		if handled++; handled == n {
+			close(all)
+		}
+	})
+	x.schedule(b, ts, 8, x.batches())
+	<-all
+	stop()
+	ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
+	b.ReportMetric(ms(50), "p50-ms")
+	b.ReportMetric(ms(99), "p99-ms")
+	b.ReportMetric(ms(100), "max-ms")
+	b.ReportMetric(float64(early)/float64(n)*100, "early-%")
+}
+
+// BenchmarkSteady has so many tasks due a second, at random times, and measures what
+// the server and the worker need for them, and how late they are.
+func BenchmarkSteady(b *testing.B) {
+	for _, rate := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
+			each(b, func(b *testing.B, s *redistest.Server, x impl) { steady(b, s, x, rate) })
+		})
+	}
+}
+
+func steady(b *testing.B, s *redistest.Server, x impl, rate int) {
+	long := span(10 * time.Second)
+	n := int(float64(rate) * long.Seconds())
+	begin := time.Now().Add(2*time.Second + time.Duration(n)*20*time.Microsecond)
+	x.schedule(b, tasks(n, func(int) time.Time { return begin.Add(rand.N(long)).Truncate(time.Microsecond) }), 8, x.batches())
+	h := hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
+	var mu sync.Mutex
+	handled, all := 0, make(chan struct{})
+	stop := x.work(b, func(body []byte) {
+		late := time.Since(dueOf(body))
+		mu.Lock()
+		defer mu.Unlock()
+		_ = h.RecordValue(max(1, late.Microseconds()))
+		if handled++; handled == n {
+			close(all)
+		}
+	})
+	time.Sleep(time.Until(begin))
+	own := ownCPU()
+	calls, _, cpu := spent(b, s)
+	<-all
+	took := time.Since(begin).Seconds()
+	ownSpent := ownCPU() - own
+	calls2, _, cpu2 := spent(b, s)
+	stop()
+	b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"), "user", info(b, s, "cpu", "used_cpu_user"), "sys", info(b, s, "cpu", "used_cpu_sys"))
+	b.ReportMetric((cpu2-cpu)/took*100, "server-cpu-%")
+	b.ReportMetric(ownSpent.Seconds()/took*100, "worker-cpu-%")
+	b.ReportMetric((calls2-calls)/float64(n), "commands/task")
+	ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
+	b.ReportMetric(ms(50), "p50-ms")
+	b.ReportMetric(ms(99), "p99-ms")
+	b.ReportMetric(ms(100), "max-ms")
+}
+
+// BenchmarkMemory measures what Redis needs for a task that is pending.
+func BenchmarkMemory(b *testing.B) {
+	n := scale(1_000_000)
+	measure := func(b *testing.B, s *redistest.Server, x impl) {
+		before := memory(b, s)
+		x.schedule(b, tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) }), 8, x.batches())
+		b.ReportMetric(float64(memory(b, s)-before)/float64(n), "bytes/task")
+	}
+	each(b, measure)
+	b.Run("impl=asynq-uuid", func(b *testing.B) {
+		for b.Loop() {
+			s := redistest.Start(b)
+			x := newAsynq(s).(*asynqImpl)
+			x.uuid = true
+			measure(b, s, x)
+			x.close()
+		}
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+func memory(b *testing.B, s *redistest.Server) int64 {
+	used, _ := strconv.ParseInt(info(b, s, "memory", "used_memory"), 10, 64)
+	return used
+}
+
+// info reads one field of INFO.
+func info(b *testing.B, s *redistest.Server, section, field string) string {
+	b.Helper()
+	c := s.Client()
+	defer c.Close()
+	for line := range strings.Lines(c.Info(context.Background(), section).Val()) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && k == field {
+			return v
+		}
+	}
+	b.Fatalf("INFO has no %s", field)
+	return ""
+}
+
+// BenchmarkIdle measures what a worker costs that has nothing to do, beside one
+// task that is pending.
+func BenchmarkIdle(b *testing.B) {
+	each(b, func(b *testing.B, s *redistest.Server, x impl) {
+		x.schedule(b, tasks(1, func(int) time.Time { return time.Now().Add(24 * time.Hour) }), 1, false)
+		stop := x.work(b, func([]byte) {})
+		time.Sleep(span(20*time.Second) / 4)
+		begin, own := time.Now(), ownCPU()
+		calls, inner, cpu := spent(b, s)
+		time.Sleep(span(20 * time.Second))
+		seconds := time.Since(begin).Seconds()
+		ownSpent := ownCPU() - own
+		calls2, inner2, cpu2 := spent(b, s)
+		b.ReportMetric((calls2-calls)/seconds, "commands/s")
+		b.ReportMetric((inner2-inner)/seconds, "with-those-in-scripts/s")
+		b.ReportMetric((cpu2-cpu)/seconds*100, "server-cpu-%")
+		b.ReportMetric(ownSpent.Seconds()/seconds*100, "worker-cpu-%")
+		stop()
+	})
+}
+
+// spent returns how many commands a server has had from its clients, how many it
+// counts itself, which are also those that scripts have called, and its CPU time
+// in seconds.
+func spent(b *testing.B, s *redistest.Server) (calls, all, cpu float64) {
+	b.Helper()
+	number := func(section, field string) float64 {
+		n, _ := strconv.ParseFloat(info(b, s, section, field), 64)
+		return n
+	}
+	c := s.Client()
+	defer c.Close()
+	for line := range strings.Lines(c.Info(context.Background(), "commandstats").Val()) {
+		name, rest, _ := strings.Cut(line, ":calls=")
+		switch name {
+		// What neither side's scripts call.
+		case "cmdstat_evalsha", "cmdstat_eval", "cmdstat_bzpopmin", "cmdstat_ping", "cmdstat_smembers",
+			"cmdstat_setex", "cmdstat_expire", "cmdstat_subscribe", "cmdstat_publish":
+			n, _, _ := strings.Cut(rest, ",")
+			f, _ := strconv.ParseFloat(n, 64)
+			calls += f
+		}
+	}
+	return calls, number("stats", "total_commands_processed"), number("cpu", "used_cpu_user") + number("cpu", "used_cpu_sys")
+}
+
+// BenchmarkCluster measures redisstore on a cluster of three masters with a
+// replica each. What asynq has of a queue is on one node there.
+func BenchmarkCluster(b *testing.B) {
+	cluster := func(b *testing.B, f func(b *testing.B, x *tickless), opts ...redisstore.Option) {
+		for b.Loop() {
+			c := redistest.StartCluster(b, 3, 1)
+			x := newTicklessOn(c.Client(func(o *redis.ClusterOptions) { o.PoolSize = 64 }), opts...)
+			f(b, x)
+			x.close()
+			for _, s := range c.Servers {
+				s.Kill()
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+	}
+	b.Run("what=lateness", func(b *testing.B) {
+		cluster(b, func(b *testing.B, x *tickless) { lateness(b, x) })
+	})
+	for what, opts := range map[string][]redisstore.Option{"one": nil, "one-replicated": {redisstore.WithReplicas(1, time.Second)}} {
+		b.Run("what="+what, func(b *testing.B) {
+			n := scale(20_000)
+			cluster(b, func(b *testing.B, x *tickless) {
+				ts := tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) })
+				begin := time.Now()
+				for _, t := range ts {
+					if _, err := x.client.Schedule(context.Background(), x.task(t), durable.At(t.due)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+			}, opts...)
+		})
+	}
+	b.Run("what=batch", func(b *testing.B) {
+		n := scale(300_000)
+		cluster(b, func(b *testing.B, x *tickless) {
+			ts := tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) })
+			begin := time.Now()
+			x.schedule(b, ts, 4, true)
+			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+		})
+	})
+}

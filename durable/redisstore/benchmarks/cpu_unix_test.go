@@ -1,0 +1,17 @@
+//go:build unix
+
+package benchmarks
+
+import (
+	"syscall"
+	"time"
+)
+
+// ownCPU is how long this process has been on a processor.
+func ownCPU() time.Duration {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}

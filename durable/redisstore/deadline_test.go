@@ -1,0 +1,237 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// frozen returns a server that does not answer any more, and a client which it has
+// answered before.
+func frozen(t *testing.T) (*redistest.Server, *client) {
+	t.Helper()
+	s := redistest.Start(t)
+	// Go-redis itself waits for ever then.
+	r := s.Client(func(o *redis.Options) { o.ReadTimeout, o.MaxRetries = -1, -1 })
+	t.Cleanup(func() { r.Close() })
+	c := newClient(r, WithShards(4))
+	for i := range 4 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint("before", i), Handler: "h"}, durable.After(time.Hour))
+		cancel()
+		require.NoError(t, err)
+	}
+	return s, c
+}
+
+// No method outlives its context, whatever the server does, and what was given up is
+// not carried out after the deadline.
+func TestContext_EndsTheCall(t *testing.T) {
+	s, c := frozen(t)
+	other := newClient(c.s.redis, WithShards(4))
+	_, err := other.Schedule(context.Background(), durable.Task{Key: "other", Handler: "h"}, durable.After(time.Hour))
+	require.NoError(t, err)
+	s.Suspend()
+	ago := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.Background(), 100*time.Millisecond)
+	}
+	task := durable.Task{Key: "k", Handler: "h"}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"Schedule": func(ctx context.Context) error { _, err := c.Schedule(ctx, task, durable.After(0)); return err },
+		"ScheduleBatch": func(ctx context.Context) error {
+			_, err := c.ScheduleBatch(ctx, []durable.Item{{task, durable.After(0)}})
+			return err
+		},
+		"WithReplicas": func(ctx context.Context) error {
+			_, err := newClient(c.s.redis, WithShards(4), WithReplicas(1, time.Second)).Schedule(ctx, task, durable.After(0))
+			return err
+		},
+		"Cancel":     func(ctx context.Context) error { _, err := c.Cancel(ctx, "before1"); return err },
+		"Reschedule": func(ctx context.Context) error { _, err := c.Reschedule(ctx, "before1", durable.After(0)); return err },
+		"Requeue":    func(ctx context.Context) error { _, err := c.Requeue(ctx, "k", durable.After(0)); return err },
+		"Purge":      func(ctx context.Context) error { _, err := c.Purge(ctx, "k"); return err },
+		"Pause":      c.Pause,
+		"Get":        func(ctx context.Context) error { _, err := c.Get(ctx, "k"); return err },
+		"Stats":      func(ctx context.Context) error { _, err := c.Stats(ctx); return err },
+		"Check":      func(ctx context.Context) error { _, err := c.Check(ctx); return err },
+		"Repair":     func(ctx context.Context) error { _, err := c.Repair(ctx); return err },
+		"DeadLetters": func(ctx context.Context) (err error) {
+			for _, err = range c.DeadLetters(ctx) {
+			}
+			return err
+		},
+	} {
+		ctx, cancel := ago()
+		err := call(ctx)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded, name)
+	}
+	// One that is cancelled ends too. It has no deadline, and is carried out later.
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err = other.Schedule(ctx, durable.Task{Key: "later", Handler: "h"}, durable.After(time.Hour))
+	require.ErrorIs(t, err, context.Canceled)
+	var u *durable.UnknownError
+	require.ErrorAs(t, err, &u)
+	s.Resume()
+	require.Eventually(t, func() bool { _, err := c.Stats(context.Background()); return err == nil }, time.Minute, 10*time.Millisecond)
+	// Whatever is still on its way comes too late.
+	require.Eventually(t, func() bool { return len(c.s.waiting)+len(other.s.waiting) == 0 }, time.Minute, 10*time.Millisecond)
+	out, err := u.Again(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []durable.Outcome{durable.Created}, out)
+	_, err = c.Get(context.Background(), "k")
+	require.ErrorIs(t, err, durable.ErrNotFound)
+	_, err = c.Get(context.Background(), "before1")
+	require.NoError(t, err)
+	st, err := c.Stats(context.Background())
+	require.NoError(t, err)
+	require.Zero(t, st.Paused)
+}
+
+// Thousands of calls that time out hold no memory, and their tasks do not come later.
+func TestSchedule_ManyThatTimeOut(t *testing.T) {
+	s, c := frozen(t)
+	s.Suspend()
+	const n = 5000
+	body := make([]byte, 60<<10)
+	var all sync.WaitGroup
+	errs := make(chan error, n)
+	before := heap()
+	for i := range n {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+			defer cancel()
+			_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: body}, durable.After(0))
+			errs <- err
+		})
+	}
+	all.Wait()
+	held := heap() - before
+	close(errs)
+	busy := 0
+	for err := range errs {
+		if errors.Is(err, durable.ErrBusy) {
+			busy++
+			require.NotErrorIs(t, err, durable.ErrUnknown)
+			continue
+		}
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	require.Less(t, held, 64<<20, "bytes")
+	require.NotZero(t, busy)
+	s.Resume()
+	require.Eventually(t, func() bool {
+		c.s.combiners[0].mu.Lock()
+		defer c.s.combiners[0].mu.Unlock()
+		return c.s.combiners[0].busy == 0
+	}, time.Minute, 10*time.Millisecond)
+	st, err := c.Stats(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, 4, st.Pending, "those from before")
+	t.Logf("%d MB held, %d refused", held>>20, busy)
+}
+
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// What goes out together keeps the deadlines apart.
+func TestSchedule_OfSeveralDeadlines(t *testing.T) {
+	_, c := frozen(t)
+	ctx := context.Background()
+	b := c.s.combiners[0]
+	for round, ops := range [][]store.Op{{store.Schedule}, {store.Schedule, store.Import}, {store.Cancel, store.Reschedule}} {
+		now, err := c.s.Now(ctx, 0)
+		require.NoError(t, err)
+		var some []*change
+		for i := range 20 {
+			id := fmt.Sprint("k", round, " ", i)
+			item := store.Item{ID: id}
+			st := store.Stamp{Sender: id, Number: 1}
+			switch i % 3 {
+			case 0:
+				st.Until = now - 1
+			case 1:
+				st.Until = now.Add(time.Minute)
+			}
+			op := ops[i%len(ops)]
+			switch task := (store.Task{ID: id, Handler: "h"}); op {
+			case store.Schedule:
+				item.Task, item.When = task, store.After(time.Hour)
+			case store.Import:
+				item.Entry = &store.Entry{Task: task, State: store.Pending, At: now.Add(time.Hour), Due: now.Add(time.Hour)}
+			case store.Reschedule:
+				item.When = store.After(time.Hour)
+			}
+			x := &change{shard: c.s.shards[0], sender: senderField(&st), op: op, items: 1, done: make(chan struct{})}
+			x.put(&st, &store.Command{Op: op, Items: []store.Item{item}})
+			some = append(some, x)
+		}
+		require.Eventually(t, func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.busy == 0
+		}, time.Minute, time.Millisecond)
+		b.mu.Lock()
+		b.queue, b.busy = some, 1
+		for _, x := range some {
+			b.bytes += x.bytes
+		}
+		b.mu.Unlock()
+		b.lead(ctx)
+		for i, x := range some {
+			<-x.done
+			if i%3 == 0 {
+				require.ErrorIs(t, x.err, store.ErrLate)
+				continue
+			}
+			require.NoError(t, x.err)
+			want := store.Created
+			if x.op == store.Cancel || x.op == store.Reschedule {
+				want = store.Absent
+			}
+			require.Equal(t, []store.Outcome{want}, x.out)
+		}
+	}
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 4+13+13, st.Pending)
+}
+
+// Run and Shutdown end although the server does not answer.
+func TestShutdown_OfAServerThatIsFrozen(t *testing.T) {
+	s, c := frozen(t)
+	defer s.Resume()
+	w := durable.NewWorker(c.Client)
+	begun := make(chan struct{}, 1)
+	w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	done := make(chan error, 1)
+	go func() { done <- w.Run(context.Background()) }()
+	_, err := c.Schedule(context.Background(), durable.Task{Key: "k", Handler: "h"}, durable.After(0))
+	require.NoError(t, err)
+	<-begun
+	s.Suspend()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	require.ErrorIs(t, w.Shutdown(ctx), context.DeadlineExceeded)
+	require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
+}

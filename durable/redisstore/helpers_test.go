@@ -1,0 +1,139 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/store"
+)
+
+var (
+	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
+	silent = WithLogger(quiet)
+)
+
+// A client is a Client and its Store.
+type client struct {
+	*durable.Client
+	s *Store
+}
+
+func newClient(r redis.UniversalClient, opts ...Option) *client {
+	s := New(r, append(opts, silent)...)
+	return &client{durable.New(s, durable.WithLogger(quiet)), s}
+}
+
+// key is a key of the shard of a task.
+func (c *client) key(id, name string) string {
+	return keyOf(c.s.shards[store.ShardOf(id, len(c.s.shards))], name)
+}
+
+func keyOf(sh *shard, name string) string {
+	for i, n := range keyNames {
+		if n == name {
+			return sh.keys[i]
+		}
+	}
+	panic(name)
+}
+
+// dump returns what a store of one shard has in Redis, but for meta, wake, crew and kinds. What
+// is different each time, tokens and the times of claims and deaths, is left out.
+func dump(t *testing.T, c *client) map[string]string {
+	t.Helper()
+	ctx := context.Background()
+	out := make(map[string]string)
+	for _, name := range []string{"due", "aside", "lease", "dead"} {
+		for _, z := range c.s.redis.ZRangeWithScores(ctx, keyOf(c.s.shards[0], name), 0, -1).Val() {
+			score := strconv.FormatFloat(z.Score, 'f', 0, 64)
+			if name == "lease" || name == "dead" {
+				score = ""
+			}
+			if name == "aside" {
+				name = "due" // whoever claims brings some back
+			}
+			out[name+" "+z.Member.(string)] = score
+		}
+	}
+	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "run")).Val() {
+		token, rest, _ := strings.Cut(s, " ")
+		out["run "+id] = fmt.Sprint(token != "0", " ", rest)
+	}
+	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "task")).Val() {
+		x := parseRecord(id, s)
+		require.GreaterOrEqual(t, len(x.Record), 8)
+		copy(x.Record[1:7], "random") // durable's record has a generation there
+		out["task "+id] = fmt.Sprintf("%s %+v", s[:dueSize], x)
+	}
+	for id, s := range c.s.redis.HGetAll(ctx, keyOf(c.s.shards[0], "err")).Val() {
+		out["err "+id] = fmt.Sprint(len(parseFailures(s)))
+	}
+	return out
+}
+
+// A crasher claims tasks and reports on them, as a worker does.
+type crasher struct {
+	t        *testing.T
+	c        *client
+	n        int           // of a claim; zero is 100
+	lease    time.Duration // zero is an hour
+	handlers []string      // that it knows; empty is h and h2
+	shard    int
+	number   int64
+	lost     int // rounds that had to be sent again, since they had no answer
+}
+
+func (w *crasher) do(r store.Round) store.Answer {
+	w.t.Helper()
+	r.Lease, r.MaxCrashes = cmp.Or(w.lease, time.Hour), 3
+	w.number++
+	for {
+		a, err := w.c.s.Do(context.Background(), w.shard, store.Stamp{Sender: fmt.Sprintf("crasher%p", w), Number: w.number}, r)
+		if err == nil {
+			return a
+		}
+		require.ErrorContains(w.t, err, "EOF")
+		w.lost++
+		require.Less(w.t, w.lost, 1000)
+	}
+}
+
+// claims is a round that claims what is due.
+func (w *crasher) claims() store.Round {
+	handlers := w.handlers
+	if handlers == nil {
+		handlers = []string{"h", "h2"}
+	}
+	return store.Round{Claim: store.Claim{Asked: true, Max: cmp.Or(w.n, 100), Handlers: handlers}}
+}
+
+// claim claims what is due, and returns the ids with their tokens.
+func (w *crasher) claim() map[string]int64 {
+	out := make(map[string]int64)
+	for _, x := range w.do(w.claims()).Tasks {
+		out[x.ID] = x.Token
+	}
+	return out
+}
+
+func (w *crasher) report(end store.End, id string, token int64, next store.When) {
+	w.do(store.Round{Reports: []store.Report{{Hold: store.Hold{ID: id, Token: token}, End: end, Next: next, Due: 1, Text: "text"}}})
+}
+
+// finish reports on all that it claims.
+func (w *crasher) finish(end store.End) {
+	for id, token := range w.claim() {
+		w.report(end, id, token, store.When{})
+	}
+}

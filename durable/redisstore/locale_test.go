@@ -1,0 +1,51 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Lua compares strings by the server's locale, and Redis orders a ZSET by bytes. Dead
+// letters that died at one moment are read in pages all the same, each once.
+func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
+	ctx := context.Background()
+	s := redistest.StartIn(t, redistest.Locale(t, "en_US"))
+	r := s.Client()
+	defer r.Close()
+	before, err := r.Eval(ctx, "return 'a' < 'B' and 'é' < 'f'", nil).Bool()
+	require.NoError(t, err)
+	require.True(t, before, "the server compares as people do")
+	c := newClient(r, WithShards(1))
+	_, err = c.Check(ctx)
+	require.NoError(t, err)
+	// As bytes, and as people read: nearly each pair is in another order.
+	var want []string
+	for i := range 400 {
+		id := string([]rune("aBcDeéF_-. zÄß")[i%14])
+		if i%3 == 0 {
+			id += "A"
+		}
+		want = append(want, fmt.Sprint(id, i))
+	}
+	slices.Sort(want)
+	for _, id := range want {
+		record := record(&store.Task{ID: id, Handler: "h", Record: []byte("\x01123456\x00")}, digits16(1))
+		require.NoError(t, r.HSet(ctx, c.key(id, "task"), id, record).Err())
+		require.NoError(t, r.HSet(ctx, c.key(id, "run"), id, "0 1 0 1700000000000000 - -").Err())
+		require.NoError(t, r.ZAdd(ctx, c.key(id, "dead"), redis.Z{Score: 1_700_000_000_000_000, Member: id}).Err())
+	}
+	var got []string
+	for d, err := range c.DeadLetters(ctx) {
+		require.NoError(t, err)
+		got = append(got, d.ID)
+	}
+	require.Equal(t, want, got)
+}

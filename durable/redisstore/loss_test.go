@@ -1,0 +1,158 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+)
+
+func told(t *testing.T, losses <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-losses:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing was reported")
+		return nil
+	}
+}
+
+func lossHandler(losses chan error) Option {
+	return WithLossHandler(func(err error) {
+		select {
+		case losses <- err:
+		default:
+		}
+	})
+}
+
+func TestLoss_OfAllDataIsReportedToWhoOnlySchedules(t *testing.T) {
+	ctx := context.Background()
+	for name, lose := range map[string]func(t *testing.T, s *redistest.Server, r *redis.Client){
+		"FLUSHALL": func(t *testing.T, s *redistest.Server, r *redis.Client) {
+			require.NoError(t, r.FlushAll(ctx).Err())
+		},
+		"restart without data": func(t *testing.T, s *redistest.Server, r *redis.Client) {
+			s.Kill()
+			s.Restart()
+		},
+		"somebody else comes first": func(t *testing.T, s *redistest.Server, r *redis.Client) {
+			require.NoError(t, r.FlushAll(ctx).Err())
+			_, err := newClient(r, WithShards(1)).Schedule(ctx, durable.Task{Key: "other", Handler: "h"}, durable.After(time.Hour))
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			r := s.Client()
+			defer r.Close()
+			losses := make(chan error, 10)
+			c := newClient(r, WithShards(1), lossHandler(losses))
+			for i := range 10 {
+				_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h"}, durable.After(time.Hour))
+				require.NoError(t, err)
+			}
+			require.Empty(t, losses)
+			lose(t, s, r)
+			out, err := c.Schedule(ctx, durable.Task{Key: "new", Handler: "h"}, durable.After(time.Hour))
+			require.NoError(t, err)
+			require.Equal(t, durable.Created, out)
+			require.ErrorIs(t, told(t, losses), ErrLost)
+			_, err = c.Schedule(ctx, durable.Task{Key: "newer", Handler: "h"}, durable.After(time.Hour))
+			require.NoError(t, err)
+			require.Empty(t, losses, "once")
+		})
+	}
+}
+
+func TestLoss_EvictionIsReportedToWhoOnlySchedules(t *testing.T) {
+	ctx := context.Background()
+	r := redistest.Start(t, "--maxmemory", "8mb", "--maxmemory-policy", "allkeys-random").Client()
+	defer r.Close()
+	losses := make(chan error, 10)
+	c := newClient(r, WithShards(8), lossHandler(losses))
+	again := func() { c.s.watched.Store(0) } // a minute later
+	body := make([]byte, 1000)
+	schedule := func(i int) {
+		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: body}, durable.After(time.Hour))
+		require.NoError(t, err)
+	}
+	schedule(0)
+	require.ErrorIs(t, told(t, losses), ErrEviction, "at the first use")
+	for i := range 20_000 {
+		schedule(i)
+	}
+	for len(losses) > 0 {
+		<-losses // of shards whose meta was thrown away
+	}
+	again()
+	schedule(0)
+	for err := told(t, losses); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "thrown away"); {
+		err = told(t, losses)
+	}
+}
+
+// A server with noeviction that is full refuses what may need memory. Long tasks must
+// not lose their leases for that, and what runs must end.
+func TestWorker_OnAServerThatIsFull(t *testing.T) {
+	ctx := context.Background()
+	r := redistest.Start(t, "--maxmemory-policy", "noeviction").Client()
+	defer r.Close()
+	c := newClient(r, WithShards(2))
+	const n, lease = 50, 600 * time.Millisecond
+	w := durable.NewWorker(c.Client, durable.WithLease(lease), durable.WithMaxCrashes(1))
+	begun, failed := make(chan string, 2*n), make(chan error, n)
+	w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+		begun <- d.Key
+		if d.Attempt == 1 && d.Key[0] == 'r' {
+			return errors.New("once more")
+		}
+		select {
+		case <-ctx.Done():
+			failed <- context.Cause(ctx)
+			return ctx.Err()
+		case <-time.After(4 * lease):
+			return nil
+		}
+	}, durable.WithBackoff(0, 0))
+	for i := range n {
+		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(string("rk"[i%2]), i), Handler: "h"}, durable.After(0))
+		require.NoError(t, err)
+	}
+	for i := range 4 {
+		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint("tomorrow", i), Handler: "h"}, durable.After(24*time.Hour))
+		require.NoError(t, err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	<-begun
+	require.NoError(t, r.ConfigSet(ctx, "maxmemory", "1").Err())
+	_, err := c.Schedule(ctx, durable.Task{Key: "refused", Handler: "h"}, durable.After(0))
+	require.ErrorContains(t, err, "OOM")
+	require.NotErrorIs(t, err, durable.ErrUnknown)
+	require.Eventually(t, func() bool {
+		st, err := c.Stats(ctx)
+		return err == nil && st.Done == n
+	}, time.Minute, 20*time.Millisecond)
+	out, err := c.Cancel(ctx, "tomorrow0")
+	require.NoError(t, err)
+	require.Equal(t, durable.Removed, out)
+	out, err = c.Reschedule(ctx, "tomorrow1", durable.After(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, durable.Moved, out)
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.Zero(t, st.Crashed+st.Died+st.Refused)
+	require.Empty(t, failed)
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-done)
+}

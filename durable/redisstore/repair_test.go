@@ -1,0 +1,92 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+)
+
+func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
+	ctx := context.Background()
+	r := redistest.Start(t).Client()
+	defer r.Close()
+	c := newClient(r)
+	key := c.key
+	for i := range 1000 {
+		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h"}, durable.After(time.Hour))
+		require.NoError(t, err)
+	}
+	rep, err := c.Repair(ctx)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, rep.Looked, int64(2000))
+	rep.Looked = 0
+	require.Zero(t, rep, "nothing is wrong")
+
+	for _, id := range []string{"nowhere", "run but nowhere", "lease without run", "due and dead", "due and lease", "lease and dead"} {
+		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, durable.After(time.Hour))
+		require.NoError(t, err)
+	}
+	const held = "1790000000000000 1 0 1780000000000000 - -"
+	must := func(err error) { t.Helper(); require.NoError(t, err) }
+	soon := float64(time.Now().Add(time.Hour).UnixMicro())
+	must(r.ZRem(ctx, key("nowhere", "due"), "nowhere").Err())
+	must(r.ZRem(ctx, key("run but nowhere", "due"), "run but nowhere").Err())
+	must(r.HSet(ctx, key("run but nowhere", "run"), "run but nowhere", held).Err())
+	must(r.ZRem(ctx, key("lease without run", "due"), "lease without run").Err())
+	must(r.ZAdd(ctx, key("lease without run", "lease"), redis.Z{Score: soon, Member: "lease without run"}).Err())
+	must(r.ZAdd(ctx, key("due and dead", "dead"), redis.Z{Score: soon, Member: "due and dead"}).Err())
+	must(r.ZAdd(ctx, key("due and lease", "lease"), redis.Z{Score: soon, Member: "due and lease"}).Err())
+	must(r.HSet(ctx, key("due and lease", "run"), "due and lease", held).Err())
+	must(r.ZRem(ctx, key("lease and dead", "due"), "lease and dead").Err())
+	must(r.ZAdd(ctx, key("lease and dead", "lease"), redis.Z{Score: soon, Member: "lease and dead"}).Err())
+	must(r.ZAdd(ctx, key("lease and dead", "dead"), redis.Z{Score: soon, Member: "lease and dead"}).Err())
+	must(r.HSet(ctx, key("lease and dead", "run"), "lease and dead", held).Err())
+	for _, name := range []string{"due", "lease", "dead"} {
+		must(r.ZAdd(ctx, key("orphan", name), redis.Z{Score: soon, Member: "orphan"}).Err())
+	}
+	must(r.HSet(ctx, key("orphan", "run"), "orphan", "damaged").Err())
+	must(r.HSet(ctx, key("orphan", "err"), "orphan", "damaged").Err())
+
+	// Of what was put aside.
+	(&crasher{t: t, c: c, handlers: []string{"other"}}).claim()
+	for _, id := range []string{"aside", "aside and due", "aside, unknown", "aside and lease"} {
+		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, durable.At(time.Unix(1_700_000_000, 0)))
+		require.NoError(t, err)
+	}
+	for shard := range c.s.shards {
+		w := &crasher{t: t, c: c, handlers: []string{"other"}, shard: shard}
+		require.Empty(t, w.claim())
+	}
+	must(r.ZAdd(ctx, key("aside and due", "due"), redis.Z{Score: soon, Member: "aside and due"}).Err())
+	must(r.ZRem(ctx, key("aside, unknown", "kinds"), "\x00\x01\x00\x00h1700000000000000aside, unknown").Err())
+	must(r.ZAdd(ctx, key("aside and lease", "lease"), redis.Z{Score: soon, Member: "aside and lease"}).Err())
+	must(r.HSet(ctx, key("aside and lease", "run"), "aside and lease", held).Err())
+	must(r.ZAdd(ctx, key("orphan", "kinds"), redis.Z{Member: "\x00\x01\x00\x00h1700000000000000orphan"}).Err())
+
+	rep, err = c.Repair(ctx)
+	require.NoError(t, err)
+	rep.Looked = 0
+	require.Equal(t, durable.Repair{Requeued: 4, Doubled: 5, Orphaned: 8}, rep)
+	rep, err = c.Repair(ctx)
+	require.NoError(t, err)
+	rep.Looked = 0
+	require.Zero(t, rep, "nothing is wrong any more")
+	for id, want := range map[string]durable.State{
+		"nowhere": durable.Pending, "run but nowhere": durable.Pending, "lease without run": durable.Pending,
+		"due and dead": durable.Pending, "due and lease": durable.Running, "lease and dead": durable.Running,
+		"aside": durable.Pending, "aside and due": durable.Pending, "aside, unknown": durable.Pending, "aside and lease": durable.Running,
+	} {
+		info, err := c.Get(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, want, info.State, id)
+	}
+	_, err = c.Get(ctx, "orphan")
+	require.ErrorIs(t, err, durable.ErrNotFound)
+}

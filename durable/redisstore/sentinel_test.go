@@ -1,0 +1,104 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+)
+
+// sentinel starts a Sentinel that watches a master, and returns its address.
+func sentinel(t *testing.T, master *redistest.Server) string {
+	t.Helper()
+	port := redistest.FreePort(t)
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "sentinel.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(fmt.Sprintf(`
+port %d
+bind 127.0.0.1
+dir %s
+sentinel monitor it 127.0.0.1 %d 1
+sentinel down-after-milliseconds it 1000
+sentinel failover-timeout it 5000
+`, port, dir, master.Port)), 0o600))
+	name := os.Getenv("REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	cmd := exec.Command(name, conf, "--sentinel")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// A queue goes on with the replica that a Sentinel makes the master, and what it
+// had been told is delivered there.
+func TestWorker_SentinelFailover(t *testing.T) {
+	master := redistest.Start(t)
+	replica := redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port))
+	addr := sentinel(t, master)
+	watch := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	defer watch.Close()
+	require.Eventually(t, func() bool {
+		known, err := watch.Replicas(t.Context(), "it").Result()
+		return err == nil && len(known) == 1 && known[0]["master-link-status"] == "ok"
+	}, time.Minute, 20*time.Millisecond)
+
+	r := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "it", SentinelAddrs: []string{addr}})
+	defer r.Close()
+	c := durable.New(New(r, silent, WithRecheck(time.Second)))
+	const n = 200
+	seen := make(chan string, 10*n)
+	w := durable.NewWorker(c, durable.WithLease(2*time.Second))
+	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+		seen <- d.Key
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}()
+
+	var items []durable.Item
+	for i := range n {
+		items = append(items, durable.Item{
+			Task: durable.Task{Key: strconv.Itoa(i), Handler: "h"},
+			When: durable.After(time.Duration(i) * 40 * time.Millisecond),
+		})
+	}
+	_, err := durable.New(New(r, silent, WithReplicas(1, 10*time.Second))).ScheduleBatch(t.Context(), items)
+	require.NoError(t, err)
+	got := map[string]bool{<-seen: true} // it works
+	master.Kill()
+
+	for deadline := time.After(2 * time.Minute); len(got) < n; {
+		select {
+		case key := <-seen:
+			got[key] = true
+		case <-deadline:
+			t.Fatalf("%d of %d delivered", len(got), n)
+		}
+	}
+	now := replica.Client()
+	defer now.Close()
+	info, err := now.InfoMap(t.Context(), "replication").Result()
+	require.NoError(t, err)
+	require.Equal(t, "master", info["Replication"]["role"], "the fault has happened")
+}
