@@ -89,7 +89,7 @@ func tryUsers(t *testing.T, nodes []*redis.Client, connect func(user string) red
 	must(c.Check(ctx))
 	must(c.Schedule(ctx, task, durable.After(time.Hour)))
 	must(c.Schedule(ctx, task, durable.At(time.Now().Add(time.Hour))))
-	must(c.ScheduleBatch(ctx, []durable.Item{{task, durable.After(0)}, {task, durable.After(0)}}))
+	must(c.ScheduleBatch(ctx, []durable.Item{{Task: task, When: durable.After(0)}, {Task: task, When: durable.After(0)}}))
 	must(c.Schedule(ctx, task, durable.After(time.Hour), durable.OnlyEarlier()))
 	must(c.Reschedule(ctx, "k", durable.After(time.Hour)))
 	must(c.Get(ctx, "k"))

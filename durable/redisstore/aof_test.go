@@ -147,8 +147,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return err
 		}), []string{"p0"}, true, true},
 		{"schedule batch", none(func(c *client) error {
-			_, err := c.ScheduleBatch(ctx, []durable.Item{{durable.Task{Key: "a", Handler: "h"}, durable.At(tomorrow)},
-				{durable.Task{Key: "p0", Handler: "h2"}, durable.At(tomorrow)}, {durable.Task{Key: "x0", Handler: "h"}, durable.At(tomorrow)}})
+			_, err := c.ScheduleBatch(ctx, []durable.Item{{Task: durable.Task{Key: "a", Handler: "h"}, When: durable.At(tomorrow)},
+				{Task: durable.Task{Key: "p0", Handler: "h2"}, When: durable.At(tomorrow)}, {Task: durable.Task{Key: "x0", Handler: "h"}, When: durable.At(tomorrow)}})
 			return err
 		}), []string{"a", "p0", "x0"}, false, true},
 		{"schedule follows", func(t *testing.T, c *client) func() {
@@ -227,8 +227,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return func() { put(t, other, "new", durable.At(tomorrow)) }
 		}, []string{"new"}, false, true},
 		{"schedule batch with a key twice", none(func(c *client) error {
-			_, err := c.ScheduleBatch(ctx, []durable.Item{{durable.Task{Key: "a", Handler: "h"}, durable.At(tomorrow)},
-				{durable.Task{Key: "a", Handler: "h2"}, durable.At(tomorrow.Add(time.Hour))}, {durable.Task{Key: "b", Handler: "h"}, durable.At(tomorrow)}})
+			_, err := c.ScheduleBatch(ctx, []durable.Item{{Task: durable.Task{Key: "a", Handler: "h"}, When: durable.At(tomorrow)},
+				{Task: durable.Task{Key: "a", Handler: "h2"}, When: durable.At(tomorrow.Add(time.Hour))}, {Task: durable.Task{Key: "b", Handler: "h"}, When: durable.At(tomorrow)}})
 			return err
 		}), []string{"a", "b"}, false, true},
 		{"schedule of a dead letter", none(func(c *client) error {

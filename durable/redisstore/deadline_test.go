@@ -50,7 +50,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context) error{
 		"Schedule": func(ctx context.Context) error { _, err := c.Schedule(ctx, task, durable.After(0)); return err },
 		"ScheduleBatch": func(ctx context.Context) error {
-			_, err := c.ScheduleBatch(ctx, []durable.Item{{task, durable.After(0)}})
+			_, err := c.ScheduleBatch(ctx, []durable.Item{{Task: task, When: durable.After(0)}})
 			return err
 		},
 		"WithReplicas": func(ctx context.Context) error {

@@ -80,7 +80,7 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 			do: func(c *client) ([]durable.Outcome, error) {
 				var items []durable.Item
 				for i := range 600 { // three scripts
-					items = append(items, durable.Item{durable.Task{Key: fmt.Sprint(i), Handler: "h"}, past})
+					items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint(i), Handler: "h"}, When: past})
 				}
 				return c.ScheduleBatch(ctx, items)
 			}},
@@ -267,7 +267,7 @@ func TestOnce_RandomProgram(t *testing.T) {
 		for i, k := range rng.Perm(8)[:n] {
 			at := base.Add(time.Duration(rng.IntN(1000)) * time.Second)
 			keys[i], dues[i] = fmt.Sprint("k", k), at.UnixMicro()
-			items[i] = durable.Item{durable.Task{Key: keys[i], Handler: "h"}, durable.At(at)}
+			items[i] = durable.Item{Task: durable.Task{Key: keys[i], Handler: "h"}, When: durable.At(at)}
 		}
 		var out []durable.Outcome
 		want := make([]durable.Outcome, n)
@@ -378,7 +378,7 @@ func TestOnce_WorkerLosesReplies(t *testing.T) {
 	for i := range n {
 		key := fmt.Sprint("k", i)
 		want[key] = 1 + (len(key)+1)%2
-		items = append(items, durable.Item{durable.Task{Key: key, Handler: "h"}, durable.After(rand.N(time.Second))})
+		items = append(items, durable.Item{Task: durable.Task{Key: key, Handler: "h"}, When: durable.After(rand.N(time.Second))})
 	}
 	_, err := plain.ScheduleBatch(ctx, items)
 	require.NoError(t, err)
