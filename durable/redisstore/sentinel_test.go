@@ -48,6 +48,9 @@ sentinel failover-timeout it 5000
 // A queue goes on with the replica that a Sentinel makes the master, and what it
 // had been told is delivered there.
 func TestWorker_SentinelFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a failover takes long")
+	}
 	master := redistest.Start(t)
 	replica := redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port))
 	addr := sentinel(t, master)

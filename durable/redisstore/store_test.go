@@ -66,6 +66,9 @@ func open(connect func() redis.UniversalClient, scripts *scripts, steps int) fun
 // TestStore_OnMiniredis is the same in the process, where programs may have it for their
 // tests. TICKLESS_STRESS has the model go as far as on a server.
 func TestStore_OnMiniredis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what is interpreted takes long")
+	}
 	steps := 100
 	if os.Getenv("TICKLESS_STRESS") != "" {
 		steps = 0
