@@ -7,13 +7,13 @@ import (
 )
 
 var keyeds = func() *metric.Thing {
-	t := metric.NewTable[int]("keyed", "keyed")
+	t := metric.NewTable[int]("keyed", "keyed").Titled("Keyed")
 	t.Add(metric.UpDownCounter, "pending", "{key}", "Keys that are pending", func(n int) float64 { return float64(n) })
 	return t.Thing()
 }()
 
 var purgatories = func() *metric.Thing {
-	t := metric.NewTable[purgatory.Stats]("purgatory", "purgatory")
+	t := metric.NewTable[purgatory.Stats]("purgatory", "purgatory").Titled("Purgatory")
 	counter := func(name, unit, help string, read func(purgatory.Stats) uint64) {
 		t.Add(metric.Counter, name, unit, help, func(s purgatory.Stats) float64 { return float64(read(s)) })
 	}
@@ -42,7 +42,7 @@ var purgatories = func() *metric.Thing {
 }()
 
 var monitors = func() *metric.Thing {
-	t := metric.NewTable[idle.Stats]("idle", "monitor")
+	t := metric.NewTable[idle.Stats]("idle", "monitor").Titled("Monitor")
 	entries := func(name, help string, read func(idle.Stats) uint64) {
 		t.Add(metric.Counter, "entry."+name, "{entry}", help, func(s idle.Stats) float64 { return float64(read(s)) })
 	}
@@ -61,7 +61,7 @@ var monitors = func() *metric.Thing {
 }()
 
 var conns = func() *metric.Thing {
-	t := metric.NewTable[idle.ConnsStats]("conns", "conns")
+	t := metric.NewTable[idle.ConnsStats]("conns", "conns").Titled("Connections")
 	connections := func(name, help string, read func(idle.ConnsStats) uint64) {
 		t.Add(metric.Counter, "connection."+name, "{connection}", help,
 			func(s idle.ConnsStats) float64 { return float64(read(s)) })

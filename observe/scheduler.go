@@ -41,7 +41,7 @@ func readScheduler(s *timer.Scheduler) *schedulerSample {
 var schedulers = schedulerTable()
 
 func schedulerTable() *metric.Thing {
-	t := metric.NewTable[*schedulerSample]("scheduler", "scheduler")
+	t := metric.NewTable[*schedulerSample]("scheduler", "scheduler").Titled("Scheduler")
 	timersOf(t)
 	machineryOf(t)
 	callbacksOf(t)

@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	// What reports on all of these.
 	"internal/metric":              onTimer,
 	"observe":                      belowObserve,
-	"observe/debug":                onTimer,
+	"observe/debug":                onObserve,
 	"observe/expvar":               onObserve,
 	"observe/internal/observetest": append(onObserve[:len(onObserve):len(onObserve)], "timertest"),
 }

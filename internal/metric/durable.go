@@ -61,7 +61,7 @@ type Handler struct {
 var Clients = clientTable()
 
 func clientTable() *Thing {
-	t := NewTable[*ClientSample]("durable.client", "client")
+	t := NewTable[*ClientSample]("durable.client", "client").Titled("Durable client")
 	queueOf(t)
 	for _, op := range []struct{ command, name, help string }{
 		{"schedule", "task.scheduled", "Tasks that this Client was asked to schedule, by the outcome"},
@@ -148,7 +148,7 @@ func queueOf(t Table[*ClientSample]) {
 var Workers = workerTable()
 
 func workerTable() *Thing {
-	t := NewTable[*WorkerSample]("durable.worker", "worker")
+	t := NewTable[*WorkerSample]("durable.worker", "worker").Titled("Durable worker")
 	t.thing.Notes = "Latest dead letters"
 	t.Add(UpDownCounter, "places", "{handler}", "How many handlers may run at a time", func(s *WorkerSample) float64 { return float64(s.Places) })
 	t.Add(UpDownCounter, "taken", "{handler}", "Places of handlers under way, and of tasks that are being claimed",

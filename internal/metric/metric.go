@@ -30,6 +30,8 @@ type Thing struct {
 	Name string
 	// Label is the label that tells things of the kind apart.
 	Label string
+	// Title is what a page calls such a thing.
+	Title string
 	// Metrics are its metrics, in the order of the documentation.
 	Metrics []Metric
 	// Notes is what the Notes of an Object are, such as "Latest dead letters".
@@ -85,7 +87,13 @@ type Table[T any] struct {
 
 // NewTable begins the table of a kind of thing.
 func NewTable[T any](name, label string) Table[T] {
-	return Table[T]{&Thing{Name: name, Label: label}}
+	return Table[T]{&Thing{Name: name, Label: label, Title: label}}
+}
+
+// Titled sets the Thing's title, and returns t.
+func (t Table[T]) Titled(title string) Table[T] {
+	t.thing.Title = title
+	return t
 }
 
 // Thing returns what the table describes.

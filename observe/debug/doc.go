@@ -16,6 +16,10 @@
 // numbers come as JSON with the query ?format=json, of one Scheduler with
 // &scheduler=NAME.
 //
+// Other things are on the page if [WithSources] names them, those of package
+// durable/metrics for example: then it has the queue by state, what each handler does, and
+// the latest dead letters with their errors.
+//
 // # Safety
 //
 // The handler only reads. It answers GET and HEAD alone, and only requests whose Host
@@ -24,8 +28,8 @@
 // your machine. The page loads nothing from other hosts and runs no script but its own,
 // which the Content-Security-Policy enforces; it works without one.
 //
-// Anyone who may open the page sees the names of functions, and what callbacks have
-// panicked with. Mount it where you would mount net/http/pprof.
+// Anyone who may open the page sees the names of functions, what callbacks have panicked
+// with, and with WithSources the keys and errors of dead letters. Mount it where you would mount net/http/pprof.
 //
 // # Complexity
 //

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -18,6 +19,7 @@ import (
 type handler struct {
 	config
 	rates rates
+	set   *metric.Set // of what WithSources has named; nil if there is none
 }
 
 // Handler returns the handler that serves the page, at any path. It may be called by
@@ -29,6 +31,9 @@ func Handler(opts ...Option) http.Handler {
 			panic(fmt.Sprintf("debug: Handler: option %d is nil", i+1))
 		}
 		o.apply(&h.config)
+	}
+	if len(h.others) > 0 {
+		h.set = metric.NewSet(h.others)
 	}
 	return h
 }
@@ -86,6 +91,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "there is no Scheduler named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
 			return
 		}
+		var others []sourceView
+		if !asked {
+			others = h.sources()
+		}
 		all := []schedulerView{}
 		for i, s := range schedulers {
 			if i == shown || !asked {
@@ -96,7 +105,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Time       time.Time       `json:"time"`
 			Alarm      alarmView       `json:"alarm"`
 			Schedulers []schedulerView `json:"schedulers"`
-		}{time.Now(), alarmView(timer.ReadAlarmStats()), all}, "", "  ")
+			Sources    []sourceView    `json:"sources,omitempty"`
+		}{time.Now(), alarmView(timer.ReadAlarmStats()), all, others}, "", "  ")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

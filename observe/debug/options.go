@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -14,6 +16,7 @@ type config struct {
 	hosts   map[string]bool
 	anyHost bool
 	given   []*timer.Scheduler // nil: those that have names
+	others  []observe.Source
 }
 
 type option func(*config)
@@ -47,6 +50,15 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 		}
 		c.given = append(c.given, s...)
 	})
+}
+
+// WithSources has the page show other things too, below the list of Schedulers: a Keyed,
+// a purgatory, a Client or Worker of package durable/metrics, whatever package observe
+// has Sources of. A page then takes as long as these take to read, and shows the errors
+// of the latest dead letters. WithSources panics if a Source is the zero Source.
+func WithSources(sources ...observe.Source) Option {
+	metric.NewSet(sources) // it panics
+	return option(func(c *config) { c.others = append(c.others, sources...) })
 }
 
 func (c *config) schedulers() []*timer.Scheduler {

@@ -36,6 +36,8 @@ type pageData struct {
 	Alarm      timer.AlarmStats
 	Schedulers []link
 	Unlisted   int // how many more there are
+	// Sources are shown where no Scheduler was asked for.
+	Sources []sourceView
 	// Shown is the Scheduler that was asked for, or the only one; nil: the list is shown.
 	Shown   *schedulerView
 	Missing string // the name that was asked for, if there is none of it
@@ -103,6 +105,9 @@ func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Value
 		d.Shown = &v
 	} else if name, asked := query["scheduler"]; asked {
 		d.Missing = name[0]
+	}
+	if _, asked := query["scheduler"]; !asked {
+		d.Sources = h.sources()
 	}
 	d.Unlisted = max(0, len(all)-listed)
 	seen := make(map[string]int)

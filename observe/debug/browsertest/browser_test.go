@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/internal/observetest"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -129,7 +130,7 @@ func newPage(t *testing.T) string {
 		s.AfterFunc(0, func() { time.Sleep(20 * time.Millisecond) })
 		all = append(all, s)
 	}
-	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...)))
+	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...), debug.WithSources(observetest.Sources(t)...)))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -221,10 +222,18 @@ func TestPage_WithoutJavaScript(t *testing.T) {
 // Whoever cannot see the page is told what each control does, and each picture shows.
 func TestPage_ControlsHaveNames(t *testing.T) {
 	ctx := newBrowser(t)
-	do(t, ctx,
-		chromedp.Navigate(newPage(t)+"/?scheduler=requests"),
-		chromedp.WaitVisible(chromedp.CSS(`#live`)),
-	)
+	url := newPage(t)
+	for _, page := range []string{"/?scheduler=requests", "/"} {
+		do(t, ctx,
+			chromedp.Navigate(url+page),
+			chromedp.WaitVisible(chromedp.CSS(`#live`)),
+		)
+		controlsHaveNames(t, ctx, page == "/")
+	}
+}
+
+func controlsHaveNames(t *testing.T, ctx context.Context, list bool) {
+	t.Helper()
 	named := make(map[string]int)
 	for _, n := range call(t, ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
 		if n.Ignored || n.Role == nil {
@@ -241,7 +250,33 @@ func TestPage_ControlsHaveNames(t *testing.T) {
 	for _, role := range []string{"button", "link", "heading", "region"} {
 		require.NotZero(t, named[role], "the tree has no %s at all: %v", role, named)
 	}
-	require.NotZero(t, named["image"]+named["img"], "the wheel's levels: %v", named)
+	if !list {
+		require.NotZero(t, named["image"]+named["img"], "the wheel's levels: %v", named)
+	}
+}
+
+// What WithSources names is below the list, on a phone and on a screen, without
+// JavaScript and with it.
+func TestPage_Sources(t *testing.T) {
+	url := newPage(t)
+	for _, script := range []bool{false, true} {
+		ctx := newBrowser(t)
+		call(t, ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !script})
+		for _, width := range []int64{390, 1100} {
+			do(t, ctx,
+				chromedp.EmulateViewport(width, 900),
+				chromedp.Navigate(url),
+				chromedp.WaitVisible(chromedp.CSS(`#source6`)),
+			)
+			require.Equal(t, "Durable worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source6`))))
+			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source6"]`))), "no such address")
+			fits(t, ctx)
+		}
+		if script { // they are replaced with the rest
+			at := get(t, ctx, chromedp.Evaluate[string](clock))
+			do(t, ctx, until(clock+` !== "`+at+`"`), chromedp.WaitVisible(chromedp.CSS(`#source6`)))
+		}
+	}
 }
 
 // Both widths, light and dark: set SCREENSHOTS to a folder to look at them.
@@ -251,7 +286,8 @@ func TestPage_Screenshots(t *testing.T) {
 		t.Skip("SCREENSHOTS names no folder")
 	}
 	ctx := newBrowser(t)
-	url := newPage(t) + "/?scheduler=requests"
+	at := newPage(t)
+	url := at + "/?scheduler=requests"
 	for _, width := range []int64{390, 1100} {
 		for _, scheme := range []string{"light", "dark"} {
 			call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -264,6 +300,9 @@ func TestPage_Screenshots(t *testing.T) {
 			)
 			picture := get(t, ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/page-%d-%s.png", folder, width, scheme), picture, 0o644))
+			do(t, ctx, chromedp.Navigate(at), chromedp.WaitVisible(chromedp.CSS(`#source6`)))
+			picture = get(t, ctx, chromedp.FullScreenshot(100))
+			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/sources-%d-%s.png", folder, width, scheme), picture, 0o644))
 		}
 	}
 }
