@@ -7,6 +7,8 @@
 //	tickless idle [flags]       a heartbeat server, beside SetReadDeadline and time.Timer
 //	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
 //	tickless callbacks [flags]  HTTP callbacks from a directory or Redis, with kill -9
+//	tickless export FILE        writes the tasks of a store to a file
+//	tickless import FILE        puts a file's tasks into a store
 //	tickless migrate [flags]    moves a module's timers from package time to this library
 //
 // Each of the first four puts the same load on the library and on what it is compared
@@ -38,6 +40,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/requests"
 	"github.com/tickless/tickless/cmd/tickless/internal/rewrite"
 	"github.com/tickless/tickless/cmd/tickless/internal/scale"
+	"github.com/tickless/tickless/cmd/tickless/internal/transfer"
 )
 
 func main() {
@@ -48,6 +51,7 @@ func main() {
 // subcommand is named.
 func newCommand() *cobra.Command {
 	root := requests.NewCommand()
-	root.AddCommand(kafka.NewCommand(), heartbeat.NewCommand(), scale.NewCommand(), callbacks.NewCommand(), rewrite.NewCommand())
+	root.AddCommand(kafka.NewCommand(), heartbeat.NewCommand(), scale.NewCommand(), callbacks.NewCommand(), rewrite.NewCommand(),
+		transfer.NewExport(), transfer.NewImport())
 	return root
 }

@@ -23,6 +23,7 @@ var commandShares = map[string][]string{
 	"cli":     {},
 	"clitest": {"cli"},
 	"measure": {},
+	"stores":  {},
 }
 
 func TestLayout_CommandImportsRunOneWay(t *testing.T) {

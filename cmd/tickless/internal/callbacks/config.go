@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 )
 
 // A config says what is run, and on what.
@@ -77,7 +79,7 @@ func (c config) validate() error {
 	case c.Redis == "" || c.Redis == startServer || c.Redis == inProcess:
 		return nil
 	}
-	if _, err := (place{URL: c.Redis, Cluster: c.Cluster}).client(); err != nil {
+	if _, err := (stores.Place{URL: c.Redis, Cluster: c.Cluster}).Client(); err != nil {
 		return fmt.Errorf("--redis must be a URL such as redis://localhost:6379, or %q, or %q: %w", startServer, inProcess, err)
 	}
 	return nil

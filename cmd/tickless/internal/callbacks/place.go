@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -15,87 +13,42 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tickless/tickless/durable/diskstore"
-	"github.com/tickless/tickless/durable/redisstore"
-	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 )
-
-// A place is where the tasks are kept, as a worker process is told: in a directory, or on
-// Redis.
-type place struct {
-	Dir     string
-	URL     string
-	Cluster bool
-	Name    string // of the queue on Redis
-}
-
-// open returns the store at the place. Its logger writes to log what it cannot return.
-func (p place) open(log io.Writer) (store.Store, func() error, error) {
-	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
-	if p.Dir != "" {
-		st, err := diskstore.Open(p.Dir, diskstore.WithLogger(logger))
-		if err != nil {
-			return nil, nil, err
-		}
-		return st, st.Close, nil
-	}
-	client, err := p.client()
-	if err != nil {
-		return nil, nil, err
-	}
-	st := redisstore.New(client, redisstore.WithName(p.Name), redisstore.WithLogger(logger))
-	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
-}
-
-// client returns a client for the server.
-func (p place) client() (redis.UniversalClient, error) {
-	if p.Cluster {
-		o, err := redis.ParseClusterURL(p.URL)
-		if err != nil {
-			return nil, err
-		}
-		return redis.NewClusterClient(redisstore.TuneCluster(o)), nil
-	}
-	o, err := redis.ParseURL(p.URL)
-	if err != nil {
-		return nil, err
-	}
-	return redis.NewClient(o), nil
-}
 
 // prepare makes the place that the flags say. It returns what it is, for people, and what
 // takes it away again: all that this program has made.
-func prepare(ctx context.Context, c config, name string) (p place, what string, remove func(), err error) {
+func prepare(ctx context.Context, c config, name string) (p stores.Place, what string, remove func(), err error) {
 	switch {
 	case c.Redis == startServer:
 		url, stop, err := startRedis(ctx)
 		if err != nil {
-			return place{}, "", nil, err
+			return stores.Place{}, "", nil, err
 		}
-		return place{URL: url, Name: name}, "Redis: a server of its own, " + strings.TrimPrefix(url, "redis://"), stop, nil
+		return stores.Place{URL: url, Name: name}, "Redis: a server of its own, " + strings.TrimPrefix(url, "redis://"), stop, nil
 	case c.Redis == inProcess:
 		m := miniredis.NewMiniRedis()
 		if err := m.StartAddr("127.0.0.1:0"); err != nil {
-			return place{}, "", nil, fmt.Errorf("the server in this process: %w", err)
+			return stores.Place{}, "", nil, fmt.Errorf("the server in this process: %w", err)
 		}
-		return place{URL: "redis://" + m.Addr(), Name: name}, "Redis: miniredis, in this process", m.Close, nil
+		return stores.Place{URL: "redis://" + m.Addr(), Name: name}, "Redis: miniredis, in this process", m.Close, nil
 	case c.Redis != "":
-		p := place{URL: c.Redis, Cluster: c.Cluster, Name: name}
+		p := stores.Place{URL: c.Redis, Cluster: c.Cluster, Name: name}
 		if err := reach(ctx, p); err != nil {
-			return place{}, "", nil, err
+			return stores.Place{}, "", nil, err
 		}
 		return p, "Redis: " + shown(c.Redis), func() { removeQueue(p) }, nil
 	case c.Dir != "":
 		if err := empty(c.Dir); err != nil {
-			return place{}, "", nil, err
+			return stores.Place{}, "", nil, err
 		}
-		return place{Dir: c.Dir}, "directory " + c.Dir, func() {}, nil
+		return stores.Place{Dir: c.Dir}, "directory " + c.Dir, func() {}, nil
 	}
 	dir, err := os.MkdirTemp("", "tickless-callbacks-")
 	if err != nil {
-		return place{}, "", nil, err
+		return stores.Place{}, "", nil, err
 	}
-	return place{Dir: dir}, "directory " + dir + ", removed at the end", func() { _ = os.RemoveAll(dir) }, nil
+	return stores.Place{Dir: dir}, "directory " + dir + ", removed at the end", func() { _ = os.RemoveAll(dir) }, nil
 }
 
 // empty returns an error if the directory is there and has something in it: what is not
@@ -123,18 +76,18 @@ func shown(url string) string {
 
 // reach returns an error that says what to do if the server is not there, or not of the
 // kind that it is said to be.
-func reach(ctx context.Context, p place) error {
+func reach(ctx context.Context, p stores.Place) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	client, err := p.client()
+	client, err := p.Client()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	info, err := client.Info(ctx).Result()
 	if err != nil {
-		alone := place{URL: p.URL}
-		if one, err2 := alone.client(); p.Cluster && err2 == nil {
+		alone := stores.Place{URL: p.URL}
+		if one, err2 := alone.Client(); p.Cluster && err2 == nil {
 			defer one.Close()
 			if one.Ping(ctx).Err() == nil {
 				return fmt.Errorf("the server at %s is not part of a cluster that works; without --cluster it may be used alone: %w", shown(p.URL), err)
@@ -149,7 +102,7 @@ func reach(ctx context.Context, p place) error {
 }
 
 // removeQueue removes the queue from a server that stays.
-func removeQueue(p place) {
+func removeQueue(p stores.Place) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	each := func(ctx context.Context, node *redis.Client) error {
@@ -159,7 +112,7 @@ func removeQueue(p place) {
 		}
 		return keys.Err()
 	}
-	client, err := p.client()
+	client, err := p.Client()
 	if err != nil {
 		return
 	}
@@ -205,7 +158,7 @@ func startRedis(ctx context.Context) (url string, stop func(), err error) {
 	}
 	url = "redis://" + addr
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		err := reach(ctx, place{URL: url})
+		err := reach(ctx, stores.Place{URL: url})
 		if err == nil {
 			return url, stop, nil
 		}

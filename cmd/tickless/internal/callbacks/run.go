@@ -15,13 +15,14 @@ import (
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
 )
 
 // A run is one run: the tasks, the server that they call, and the workers.
 type run struct {
 	config config
-	place  place
+	place  stores.Place
 	stderr io.Writer
 
 	order    order
@@ -202,7 +203,7 @@ func (r *run) now(base time.Time) bool {
 func (r *run) leftAtLast() *left {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	st, closeStore, err := r.place.open(io.Discard)
+	st, closeStore, err := r.place.Open(io.Discard)
 	if err != nil {
 		fmt.Fprintln(r.stderr, "tickless: the store at the end:", err)
 		return nil
@@ -222,7 +223,7 @@ func (r *run) clockOffset(ctx context.Context) (time.Duration, error) {
 	if r.place.Dir != "" {
 		return 0, nil
 	}
-	client, err := r.place.client()
+	client, err := r.place.Client()
 	if err != nil {
 		return 0, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/child"
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/callback"
 )
@@ -27,7 +28,7 @@ import (
 
 // An order is what a worker process is told.
 type order struct {
-	Place       place
+	Place       stores.Place
 	Secret      []byte
 	Concurrency int
 	Lease       time.Duration
@@ -66,7 +67,7 @@ func runChild(cmd *cobra.Command) error {
 	}
 	ctx, cancel := child.WithParent(context.Background(), in)
 	defer cancel()
-	st, closeStore, err := o.Place.open(cmd.ErrOrStderr())
+	st, closeStore, err := o.Place.Open(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

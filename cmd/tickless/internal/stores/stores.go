@@ -1,0 +1,68 @@
+// Package stores opens the stores that the commands keep tasks in.
+package stores
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/redisstore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Place is where tasks are kept: in a directory, or on Redis.
+type Place struct {
+	Dir     string
+	URL     string
+	Cluster bool
+	Name    string // of the queue on Redis; empty: the default
+	Shards  int    // 0: the default
+}
+
+// Open returns the store at the place. Its logger writes to log what it cannot return.
+func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
+	if p.Dir != "" {
+		opts := []diskstore.Option{diskstore.WithLogger(logger)}
+		if p.Shards > 0 {
+			opts = append(opts, diskstore.WithShards(p.Shards))
+		}
+		st, err := diskstore.Open(p.Dir, opts...)
+		if err != nil {
+			return nil, nil, err
+		}
+		return st, st.Close, nil
+	}
+	client, err := p.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := []redisstore.Option{redisstore.WithLogger(logger)}
+	if p.Name != "" {
+		opts = append(opts, redisstore.WithName(p.Name))
+	}
+	if p.Shards > 0 {
+		opts = append(opts, redisstore.WithShards(p.Shards))
+	}
+	st := redisstore.New(client, opts...)
+	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
+}
+
+// Client returns a client for the server.
+func (p Place) Client() (redis.UniversalClient, error) {
+	if p.Cluster {
+		o, err := redis.ParseClusterURL(p.URL)
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewClusterClient(redisstore.TuneCluster(o)), nil
+	}
+	o, err := redis.ParseURL(p.URL)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(o), nil
+}

@@ -1,0 +1,173 @@
+// Package transfer is the commands that write a queue to a file, and read it.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// quiet keeps go-redis from writing what comes back as an error as well.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+// NewExport returns the command that writes a queue to a file.
+func NewExport() *cobra.Command {
+	var p stores.Place
+	cmd := &cobra.Command{
+		Use:   "export FILE",
+		Short: "Writes all tasks of a store to a file",
+		Long: `Writes all tasks of a store to a file, for tickless import: pending and repeating
+ones, with what has been tried of them, and dead letters. The store stays as it is. Stop
+its workers and clients first; docs/durable.md says how a queue moves, and has the
+format of the file.`,
+		Example: `  tickless export --dir tickless-data tasks.jsonl
+  tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd, p, args[0]) },
+	}
+	placeFlags(cmd, &p)
+	return cmd
+}
+
+// NewImport returns the command that puts a file's tasks into a store.
+func NewImport() *cobra.Command {
+	var p stores.Place
+	var resume bool
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Puts the tasks of a file that tickless export has written into a store",
+		Long: `Puts the tasks of a file that tickless export has written into a store, of any kind
+and with any number of shards. What the store has already it keeps. It is paused, so
+that nothing runs before all is there, and stays paused without --resume. After an
+error the import can be repeated.`,
+		Example: `  tickless import --dir new-data --shards 16 tasks.jsonl
+  zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, p, args[0], resume) },
+	}
+	placeFlags(cmd, &p)
+	cmd.Flags().BoolVar(&resume, "resume", false, "have workers run the tasks when all are there")
+	return cmd
+}
+
+func placeFlags(cmd *cobra.Command, p *stores.Place) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&p.Dir, "dir", "", "directory of the store")
+	flags.StringVar(&p.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
+	flags.BoolVar(&p.Cluster, "cluster", false, "the server is one of a Redis Cluster")
+	flags.StringVar(&p.Name, "name", "", "name of the store on Redis (default: that of package redisstore)")
+	flags.IntVar(&p.Shards, "shards", 0, "number of shards (default: those of the directory, or the store's default)")
+}
+
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.UsageError{Err: fmt.Errorf("one file must be named, or - for standard input or output, not %d", len(args))}
+	}
+	return nil
+}
+
+// open opens a store, which must be there if it is to be read.
+func open(cmd *cobra.Command, p stores.Place, read bool) (store.Store, func() error, error) {
+	redis.SetLogger(quiet{})
+	if n := p.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
+		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, not %d", n)}
+	}
+	if (p.Dir == "") == (p.URL == "") {
+		return nil, nil, cli.UsageError{Err: errors.New("the store must be named, by --dir or by --redis")}
+	}
+	if p.Dir != "" && read {
+		if list, err := os.ReadDir(p.Dir); err != nil || len(list) == 0 {
+			return nil, nil, fmt.Errorf("there is no store in the directory %s", p.Dir)
+		}
+	}
+	st, closeStore, err := p.Open(cmd.ErrOrStderr())
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := durable.New(st).Check(cmd.Context()); err != nil && !errors.Is(err, durable.ErrUnsafe) {
+		return nil, nil, errors.Join(err, closeStore())
+	}
+	return st, closeStore, nil
+}
+
+func export(cmd *cobra.Command, p stores.Place, name string) (err error) {
+	st, closeStore, err := open(cmd, p, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	n, err := 0, error(nil)
+	if name == "-" {
+		n, err = durable.Export(cmd.Context(), cmd.OutOrStdout(), st)
+	} else {
+		n, err = exportTo(cmd.Context(), name, st)
+	}
+	if err == nil || errors.Is(err, durable.ErrChanged) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "exported %s tasks\n", cli.Thousands(int64(n)))
+	}
+	return err
+}
+
+// exportTo writes a new file, which has its name when it is whole.
+func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
+	if _, err := os.Lstat(name); err == nil {
+		return 0, fmt.Errorf("%s is there already", name)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name()) // once it is renamed there is none
+	n, err := durable.Export(ctx, f, st)
+	if err != nil && !errors.Is(err, durable.ErrChanged) {
+		return n, errors.Join(err, f.Close())
+	}
+	if err2 := errors.Join(f.Sync(), f.Close()); err2 != nil {
+		return n, err2
+	}
+	return n, errors.Join(os.Rename(f.Name(), name), err)
+}
+
+func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (err error) {
+	var in io.Reader = cmd.InOrStdin()
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	st, closeStore, err := open(cmd, p, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	copied, err := durable.Import(cmd.Context(), st, in)
+	if copied.New+copied.Kept > 0 || err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that were there\n",
+			cli.Thousands(int64(copied.New)), cli.Thousands(int64(copied.Kept)))
+	}
+	if err != nil {
+		return err
+	}
+	if resume {
+		return durable.New(st).Resume(cmd.Context())
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "The store is paused: run this again with --resume when the old one is out of use.")
+	return nil
+}

@@ -1,0 +1,119 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
+	"github.com/tickless/tickless/durable"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, func() *cobra.Command {
+		root := &cobra.Command{Use: "tickless"}
+		root.AddCommand(NewExport(), NewImport())
+		return root
+	})
+}
+
+func TestTransfer_CalledWrongly(t *testing.T) {
+	clitest.CheckCalledWrongly(t, "export", []clitest.WrongCall{
+		{Args: []string{}, Want: "one file"},
+		{Args: []string{"file"}, Want: "--dir"},
+		{Args: []string{"file", "--dir", "a", "--redis", "b"}, Want: "--dir"},
+		{Args: []string{"file", "--dir", "a", "--shards", "3"}, Want: "power of two"},
+	})
+	clitest.CheckCalledWrongly(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one file"}})
+	clitest.CheckHelp(t, "export", "--dir", "--redis", "--shards")
+	clitest.CheckHelp(t, "import", "--dir", "--redis", "--resume")
+}
+
+// with opens the store at a place for f.
+func with(t *testing.T, p stores.Place, f func(c *durable.Client)) {
+	t.Helper()
+	st, closeStore, err := p.Open(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore()
+	f(durable.New(st))
+}
+
+// must runs the program, which must do as it is told.
+func must(t *testing.T, want string, args ...string) {
+	t.Helper()
+	stdout, stderr, code := clitest.Run(t, args...)
+	if code != 0 || stdout != "" || !strings.Contains(stderr, want) {
+		t.Fatalf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
+	}
+}
+
+// A queue goes from a directory to Redis, and from there to a directory of another
+// number of shards.
+func TestTransfer(t *testing.T) {
+	dir := t.TempDir()
+	m := miniredis.RunT(t)
+	url := "redis://" + m.Addr()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+	ctx := context.Background()
+	with(t, stores.Place{Dir: first}, func(c *durable.Client) {
+		for i := range 1000 {
+			task := durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: []byte("body")}
+			if _, err := c.Schedule(ctx, task, durable.After(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	must(t, "exported 1,000 tasks", "export", "--dir", first, one)
+	must(t, "imported 1,000 tasks, kept 0", "import", "--redis", url, "--name", "queue", one)
+	must(t, "exported 1,000 tasks", "export", "--redis", url, "--name", "queue", two)
+	must(t, "The store is paused", "import", "--dir", second, "--shards", "16", two)
+	with(t, stores.Place{Dir: second}, func(c *durable.Client) {
+		st, err := c.Stats(ctx)
+		if err != nil || st.Pending != 1000 || st.Paused != 16 || c.Store().Shards() != 16 {
+			t.Errorf("%+v, %v", st, err)
+		}
+	})
+	must(t, "imported 0 tasks, kept 1,000", "import", "--dir", second, "--resume", one)
+	with(t, stores.Place{Dir: second}, func(c *durable.Client) {
+		if st, err := c.Stats(ctx); err != nil || st.Paused != 0 {
+			t.Errorf("%+v, %v", st, err)
+		}
+	})
+}
+
+func TestTransfer_Failures(t *testing.T) {
+	dir := t.TempDir()
+	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "file")
+	with(t, stores.Place{Dir: data}, func(*durable.Client) {})
+	if err := os.WriteFile(file, []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"there is no store in the directory " + dir + "/none": {"export", "--dir", dir + "/none", file + "2"},
+		file + " is there already":                            {"export", "--dir", data, file},
+		"line 1: this is no file of tasks":                    {"import", "--dir", data, file},
+		"no such file":                                        {"import", "--dir", data, file + "3"},
+		"connection refused":                                  {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
+	} {
+		stdout, stderr, code := clitest.Run(t, args...)
+		if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+	if list, _ := filepath.Glob(filepath.Join(dir, "*")); len(list) != 2 {
+		t.Errorf("left behind: %q", list)
+	}
+}
