@@ -10,8 +10,8 @@ import (
 func TestFront(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
-		"full": "go: go1.26.8\nmode: full\n",
-		"busy": "mode: busy\n",
+		"rates": "go: go1.26.8\nmode: rates\n",
+		"busy":  "mode: busy\n",
 	}
 	for i, h := range headlines {
 		// The first are won, the last two lost.
@@ -44,7 +44,7 @@ func TestFront(t *testing.T) {
 	if n := strings.Count(string(text), "\n| "); n != 1+len(headlines) || strings.Contains(string(text), "old") {
 		t.Errorf("%d rows:\n%s", n, text)
 	}
-	write(t, dir, "full.txt", "mode: full\n"+strings.ReplaceAll(files["full"], "Reset", "Other"))
+	write(t, dir, "rates.txt", "mode: rates\n"+strings.ReplaceAll(files["rates"], "Reset", "Other"))
 	if err := report("busy", dir, "", page, "svg"); err == nil {
 		t.Error("a headline without figures was accepted")
 	}

@@ -7,7 +7,7 @@
 // It reads MODE.txt and MODE-lateness.csv in the directory of results. It writes
 // MODE.md and plots/ there, the main tables into the README, and the few figures
 // that decide into the front page, each between its markers. Those few come from
-// full.txt and busy.txt, whatever the mode. `make bench` runs it.
+// rates.txt and busy.txt, whatever the mode. `make bench` runs it.
 package main
 
 import (

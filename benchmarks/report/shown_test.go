@@ -50,6 +50,6 @@ func TestTables_AreThoseOfTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !shows("../../README.md", figures) {
-		t.Error("the figures of README.md differ from those of full.txt and busy.txt")
+		t.Error("the figures of README.md differ from those of rates.txt and busy.txt")
 	}
 }
