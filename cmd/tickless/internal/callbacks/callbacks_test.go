@@ -157,6 +157,17 @@ func TestCallbacks_Table(t *testing.T) {
 	}
 }
 
+func TestCallbacks_DirectoryThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := clitest.Run(t, "callbacks", "--dir", filepath.Join(file, "dir"))
+	if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file) {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
 func TestCallbacks_NoServerToStart(t *testing.T) {
 	t.Setenv("REDIS_SERVER", "no-such-redis-server")
 	_, stderr, code := clitest.Run(t, "callbacks", "--redis", "start")

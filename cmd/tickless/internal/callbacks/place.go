@@ -42,6 +42,9 @@ func prepare(ctx context.Context, c config, name string) (p stores.Place, what s
 		if err := empty(c.Dir); err != nil {
 			return stores.Place{}, "", nil, err
 		}
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+			return stores.Place{}, "", nil, err
+		}
 		return stores.Place{Dir: c.Dir}, "directory " + c.Dir, func() {}, nil
 	}
 	dir, err := os.MkdirTemp("", "tickless-callbacks-")

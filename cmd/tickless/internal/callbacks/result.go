@@ -124,8 +124,11 @@ func printTable(w io.Writer, c config, r *result) error {
 		cli.RenderTable([]string{"tickless"}, []*result{r}, figures(), false))
 	for _, k := range r.Killed {
 		what := fmt.Sprintf("with calls under way: %d; such tasks came again when their lease of %v had run out", k.Calls, c.Lease)
-		if k.Scheduling {
+		switch {
+		case k.Scheduling:
 			what = "while it was scheduling; what it had acknowledged was there, the rest was scheduled again"
+		case k.Calls == 0:
+			what = "with no call under way"
 		}
 		if err == nil {
 			_, err = fmt.Fprintf(w, "Process %d was killed %s.\n", k.Pid, what)

@@ -89,6 +89,15 @@ func runChild(cmd *cobra.Command) error {
 		defer mu.Unlock()
 		_ = out.Encode(n)
 	}
+	// The first may be in the store already: the process before this one was killed before
+	// it could say so. None of its tasks must come and go before that is settled.
+	if len(o.Chunks) > 0 {
+		if err := o.schedule(ctx, client, o.Chunks[0]); err != nil {
+			return errors.Join(err, closeStore())
+		}
+		tell(news{Chunk: &o.Chunks[0]})
+		o.Chunks = o.Chunks[1:]
+	}
 	tell(news{Works: true})
 	var all sync.WaitGroup
 	var failed error
