@@ -145,3 +145,29 @@ func BenchmarkPollerExpiry(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkManyProcs starts and stops timers on all procs at once, beside nothing else:
+// with -cpu 1,4,16,64 it shows what more procs than the machine has come to.
+func BenchmarkManyProcs(b *testing.B) {
+	b.Run("impl=tickless", func(b *testing.B) {
+		s := New()
+		defer s.Close()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				h, err := s.Start(time.Minute, nothing)
+				if err != nil || !h.Stop() {
+					b.Error(err)
+					return
+				}
+			}
+		})
+		b.ReportMetric(float64(len(madeShards(s))), "shards")
+	})
+	b.Run("impl=time", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				time.AfterFunc(time.Minute, nothing).Stop()
+			}
+		})
+	})
+}

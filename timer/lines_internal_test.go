@@ -1,0 +1,45 @@
+package timer
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a start reads on every proc is in no cache line with what others write often;
+// docs/scaling.md counts the lines.
+func TestScheduler_CacheLines(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("the layout is that of 64 bits")
+	}
+	const line = 64
+	var sh shard
+	require.Zero(t, unsafe.Sizeof(sh)%line, "a shard begins where a line does")
+	require.GreaterOrEqual(t, unsafe.Sizeof(sh)-unsafe.Offsetof(sh.shared), uintptr(2*line), "two lines are apart from the next shard's lock")
+	require.NotEqual(t, unsafe.Offsetof(sh.mu)/line, unsafe.Offsetof(sh.shared)/line, "the lock, and what is written without it")
+
+	var s Scheduler
+	lineOf := func(offset uintptr) uintptr { return offset / line }
+	shards := unsafe.Offsetof(s.shards)
+	read := map[string]uintptr{
+		"closed":        unsafe.Offsetof(s.closed),
+		"shards.first":  shards + unsafe.Offsetof(s.shards.first),
+		"shards.spread": shards + unsafe.Offsetof(s.shards.spread),
+		"queue":         unsafe.Offsetof(s.queue),
+		"epoch":         unsafe.Offsetof(s.epoch),
+	}
+	poller, dispatch := unsafe.Offsetof(s.poller), unsafe.Offsetof(s.dispatch)
+	written := map[string]uintptr{
+		"poller.mu":    poller + unsafe.Offsetof(s.poller.mu),
+		"poller.awake": poller + unsafe.Offsetof(s.poller.awake),
+		"poller.late":  poller + unsafe.Offsetof(s.poller.late),
+		"dispatch.mu":  dispatch + unsafe.Offsetof(s.dispatch.mu),
+	}
+	for r, at := range read {
+		for w, by := range written {
+			require.NotEqual(t, lineOf(at), lineOf(by), "%s is read by each start, %s is written by the poller", r, w)
+		}
+	}
+	t.Logf("a shard takes %d lines, a Scheduler %d", unsafe.Sizeof(sh)/line, unsafe.Sizeof(s)/line)
+}
