@@ -109,6 +109,11 @@ compat: ## run the core's tests and Go's own timer tests, and build for other sy
 		for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 js/wasm; do \
 			GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...; done; done
 
+.PHONY: compat-oldest
+compat-oldest: ## build and vet the core with the oldest Go in COMPAT, and run short tests of what Go's version matters to
+	GOTOOLCHAIN=$(firstword $(COMPAT)) GOWORK=off CGO_ENABLED=0 $(GO) vet ./...
+	GOTOOLCHAIN=$(firstword $(COMPAT)) GOWORK=off CGO_ENABLED=0 $(GO) test -short $(TESTFLAGS) ./timer ./internal/alarm ./internal/bubble ./timertest
+
 .PHONY: stress
 stress: need-cgo ## run the long stress tests of the core under the race detector
 	GOWORK=off TICKLESS_STRESS=$(STRESS) $(GO) test -race -count=1 -timeout 0 -run Stress -v ./...

@@ -49,6 +49,7 @@ var benchmarksMayImport = map[string][]string{
 	"internal/hashedwheel": {},
 	"internal/heaptimer":   {},
 	"report":               {},
+	"scaling":              {},
 	".":                    {"internal/hashedwheel", "internal/heaptimer"},
 	"peers":                {"."},
 }
