@@ -19,12 +19,16 @@ const (
 	// transfer is what it takes to have a cache line that another proc has written:
 	// 40 within a chip, 100 between two.
 	transfer = 70
+	// queued is how long the queue's lock is held for a bucket, from proc to proc.
+	queued = offer + poll + 2*transfer
 )
 
 const (
 	tick         = 100_000
 	batch        = 256 // timers at most in one hold of a shard's lock
 	homesPerProc = 2
+	// procsPerHelper is that of package timer.
+	procsPerHelper = 4
 )
 
 // bucket is what a bucket costs the poller besides its timers: it grows with the number

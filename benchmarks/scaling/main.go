@@ -39,14 +39,14 @@ var procs = []int{1, 2, 4, 8, 16, 32, 64}
 
 func tables() string {
 	var b strings.Builder
-	b.WriteString("**How many timers a second can fall due, by what one poller can do** (millions; in brackets, thousands for each proc).\n\n")
-	b.WriteString("| procs | shards | no level down | one level (delays up to 6.5 s) | two levels (up to 28 min) | two, several pollers: one for 8 shards |\n|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("**How many timers a second can fall due, by what the poller can do** (millions; in brackets, thousands for each proc).\n\n")
+	b.WriteString("| procs | shards | no level down | one level (delays up to 6.5 s) | two levels (up to 28 min) | one level, with helpers |\n|---:|---:|---:|---:|---:|---:|\n")
 	for _, p := range procs {
 		fmt.Fprintf(&b, "| %d | %d |", p, homesPerProc*p)
 		for moves := range 3 {
 			fmt.Fprintf(&b, " %s |", millions(load{procs: p, pollers: 1, moves: float64(moves)}.limit(), p))
 		}
-		several := load{procs: p, pollers: max(1, homesPerProc*p/8), moves: 2}
+		several := load{procs: p, pollers: 1 + p/procsPerHelper, moves: 1}
 		fmt.Fprintf(&b, " %s |\n", millions(several.limit(), p))
 	}
 	for _, l := range []struct {

@@ -9,7 +9,7 @@ import (
 // A load is what a program does with timers.
 type load struct {
 	procs int
-	// pollers have the shards in equal parts. There is one today.
+	// pollers are the one poller and its helpers, which take from one queue.
 	pollers int
 	// fired is how many timers fall due in a second, of all procs; moves how many
 	// levels each has come down.
@@ -35,9 +35,8 @@ func (l load) simulate() outcome {
 	const ticks = 2500
 	rng := rand.New(rand.NewPCG(1, 2))
 	homes := l.homes()
-	perPoller := homes / l.pollers
 	each := l.fired * tick / 1e9 / float64(homes) // timers of a shard in a tick
-	cost := bucket(perPoller)
+	cost := bucket(homes)
 	free := make([]float64, l.pollers)   // when the poller has nothing to do
 	worked := make([]float64, l.pollers) // for how long it has worked
 	held := make([]float64, homes)       // for how long the poller has held the lock
@@ -50,7 +49,7 @@ func (l load) simulate() outcome {
 			if n == 0 {
 				continue
 			}
-			p := h / perPoller
+			p := slices.Index(free, slices.Min(free))
 			begin := max(free[p], now)
 			work := cost + float64(n)*(fire+l.moves*move)
 			free[p] = begin + work
@@ -73,7 +72,7 @@ func (l load) simulate() outcome {
 	if len(late) > 0 {
 		o.late = late[len(late)*99/100]
 	}
-	o.queueBusy = float64(buckets) / float64(l.pollers) * (offer + poll + 2*transfer) / span
+	o.queueBusy = float64(buckets) * queued / span
 	own := (l.fired*start + l.stops*(start+stop+transfer)) / 1e9 / float64(homes)
 	for h := range homes {
 		o.shardBusy = max(o.shardBusy, own+held[h]/span)
@@ -85,7 +84,8 @@ func (l load) simulate() outcome {
 	return o
 }
 
-// limit returns how many timers a second may fall due before a poller has no time left.
+// limit returns how many timers a second may fall due before those that fire them, or the
+// queue's lock, have no time left.
 func (l load) limit() float64 {
 	low, high := 1e3, 1e9
 	for high/low > 1.01 {
@@ -93,8 +93,8 @@ func (l load) limit() float64 {
 		// What n timers in a bucket cost is known: no ticks have to be gone through.
 		each := l.fired * tick / 1e9 / float64(l.homes())
 		buckets := (1 - math.Exp(-each)) * 1e9 / tick * float64(l.homes()) // a second
-		work := buckets*bucket(l.homes()/l.pollers) + l.fired*(fire+l.moves*move)
-		if work/float64(l.pollers) > 1e9 {
+		work := buckets*bucket(l.homes()) + l.fired*(fire+l.moves*move)
+		if work/float64(l.pollers) > 1e9 || buckets*queued > 1e9 {
 			high = l.fired
 		} else {
 			low = l.fired
