@@ -1,8 +1,0 @@
-//go:build !unix
-
-package benchmarks
-
-import "time"
-
-// ownCPU is not measured here.
-func ownCPU() time.Duration { return 0 }

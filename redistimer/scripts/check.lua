@@ -1,5 +1,0 @@
--- check answers with the clock: that the shard is the one which the client knows
--- has been seen to.
---include clock.lua
---include lib.lua
-return int(now)
