@@ -30,8 +30,10 @@ type gate struct {
 	dir string
 	// fail is called with errors once the gate is armed, which it is when the store is
 	// open. Until then who opens it has the errors.
-	fail  func(error)
-	full  func(error)
+	fail func(error)
+	full func(error)
+	// stuck gets an error if a table finds the disk full before the gate is armed.
+	stuck chan error
 	armed atomic.Bool
 	shut  atomic.Bool
 	// busy is how many operations are under way that change something.
@@ -54,10 +56,18 @@ func (g *gate) enter() {
 
 // leave looks at the error of an operation that writes.
 func (g *gate) leave(name string, err error) {
+	table := isFull(err) && strings.HasSuffix(name, ".sst") && g.holds(name)
 	switch {
+	case table && !g.armed.Load():
+		g.busy.Add(-1)
+		select {
+		case g.stuck <- err:
+		default:
+		}
+		park() // Pebble would try for as long as the disk is full, and Open wait
 	case err == nil || !g.armed.Load() || !g.holds(name):
 		g.busy.Add(-1)
-	case isFull(err) && strings.HasSuffix(name, ".sst"):
+	case table:
 		g.busy.Add(-1)
 		g.full(err)
 		time.Sleep(fullPause)

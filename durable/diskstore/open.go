@@ -3,7 +3,6 @@ package diskstore
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -17,7 +16,8 @@ import (
 //
 // The error wraps [ErrLocked] if the directory is in use, [ErrForeign] if it has other
 // files, [store.ErrSchema] if it was made by another version or with another number of
-// shards, and [ErrDamaged] if it is damaged. Open panics if an option is nil.
+// shards, [ErrDamaged] if it is damaged, and [store.ErrFull] if there is no room on the
+// disk for what a crash has left in the log. Open panics if an option is nil.
 func Open(dir string, opts ...Option) (*Store, error) {
 	c := newConfig(opts)
 	if dir == "" {
@@ -32,13 +32,13 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		flushed:  make(chan struct{}, 1),
 		waiters:  make(map[*waiter]struct{}),
 	}
-	s.gate = &gate{FS: c.fs, dir: dir, fail: s.fail, full: func(error) { s.setFull(true, 0) }}
+	s.gate = &gate{FS: c.fs, dir: dir, fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) }}
 	if err := c.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("diskstore: %w", err)
 	}
 	var err error
-	if s.lock, err = c.fs.Lock(c.fs.PathJoin(dir, "LOCK")); err != nil {
-		return nil, lockError(dir, err)
+	if s.lock, err = lockDir(c.fs, dir); err != nil {
+		return nil, err
 	}
 	if err := s.open(); err != nil {
 		s.gate.shut.Store(true)
@@ -144,6 +144,10 @@ func (s *Store) openDB(exists bool) error {
 		return s.openError(r.err)
 	case <-s.failed:
 		return s.cause
+	case err := <-s.gate.stuck:
+		s.gate.shut.Store(true)
+		s.gate.quiet(closeTimeout)
+		return fmt.Errorf("diskstore: there is no room to read the log of a crash, make some and open the store again: %w: %w", store.ErrFull, err)
 	}
 }
 
@@ -162,17 +166,11 @@ func (s *Store) openError(err error) error {
 		return nil
 	case errors.Is(err, ErrDamaged):
 		return err
-	case pebble.IsCorruptionError(err), errors.Is(err, pebble.ErrDBDoesNotExist), missing(err):
+	case pebble.IsCorruptionError(err), errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, pebble.ErrDBNotPristine), missing(err),
+		strings.Contains(err.Error(), "object size mismatch"): // which Pebble has no error for
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return fmt.Errorf("diskstore: %w", err)
-}
-
-func lockError(dir string, err error) error {
-	if isFull(err) || errors.Is(err, fs.ErrPermission) || missing(err) {
-		return fmt.Errorf("diskstore: %w", err)
-	}
-	return fmt.Errorf("%w: %s: %w", ErrLocked, dir, err)
 }
 
 // load reads what the shards have in memory.

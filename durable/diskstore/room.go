@@ -14,8 +14,9 @@ const (
 	// leastRoom is the room that has to be left: for what is in memory to be written
 	// away, and for a compaction. On a small disk it is a sixteenth of it.
 	leastRoom = 64 << 20
-	// A look at the disk is worth what was written since the last one, or its age.
-	roomBytes = 4 << 20
+	// A look at the disk is worth what was written since the last one, or its age: a
+	// sixteenth of the room that has to be left, 4 MiB on a large disk.
+	roomShare = 16
 	roomAge   = time.Second
 )
 
@@ -24,7 +25,8 @@ type room struct {
 	none atomic.Bool
 
 	mu      sync.Mutex
-	written int // since the last look
+	written uint64 // since the last look
+	worth   uint64 // how much may be written until the next one
 	at      time.Time
 }
 
@@ -34,7 +36,7 @@ func (s *Store) hasRoom(bytes int) bool {
 	r := &s.room
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.written += bytes; r.written < roomBytes && time.Since(r.at) < roomAge {
+	if r.written += uint64(bytes); r.written < r.worth && time.Since(r.at) < roomAge {
 		return !r.none.Load()
 	}
 	r.written, r.at = 0, time.Now()
@@ -42,7 +44,9 @@ func (s *Store) hasRoom(bytes int) bool {
 	if err != nil {
 		return !r.none.Load() // then a write says it
 	}
-	s.setFull(u.AvailBytes < min(leastRoom, u.TotalBytes/16), u.AvailBytes)
+	least := min(leastRoom, u.TotalBytes/16)
+	r.worth = least / roomShare
+	s.setFull(u.AvailBytes < least, u.AvailBytes)
 	return !r.none.Load()
 }
 

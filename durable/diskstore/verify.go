@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -28,8 +29,12 @@ func (x *Verification) wrong(format string, args ...any) {
 }
 
 // Check opens the store in a directory, reads all of it, as [Store.Verify] does, and
-// closes it. O(n).
+// closes it. It makes no store: where there is none the error wraps [fs.ErrNotExist]. O(n).
 func Check(ctx context.Context, dir string, opts ...Option) (Verification, error) {
+	c := newConfig(opts)
+	if names, err := c.fs.List(dir); missing(err) || err == nil && len(names) == 0 {
+		return Verification{}, fmt.Errorf("diskstore: there is no store in %q: %w", dir, fs.ErrNotExist)
+	}
 	s, err := Open(dir, opts...)
 	if err != nil {
 		return Verification{}, err
