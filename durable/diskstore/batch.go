@@ -88,6 +88,10 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 		}
 	}
 	sh.write()
+	if sh.finder != nil {
+		sh.must(sh.finder.Close())
+		sh.finder = nil
+	}
 	g := group{batch: sh.batch, calls: calls, seq: sh.seq}
 	switch {
 	case sh.batch.Empty():

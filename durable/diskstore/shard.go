@@ -1,6 +1,7 @@
 package diskstore
 
 import (
+	"bytes"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -45,6 +46,7 @@ type shard struct {
 	// These are of the batch under way.
 
 	batch   *pebble.Batch
+	finder  *pebble.Iterator // nil until it is needed
 	touched []*task
 	now     store.Time
 
@@ -101,18 +103,25 @@ func (sh *shard) find(id string) *task {
 	return t
 }
 
-// read reads what the space of tasks has of one.
+// read reads what the space of tasks has of one, as it was before the batch under way.
+// A batch has one iterator for all, which Pebble's Get has not; and Get does not ask the
+// filters of the last level, where most tasks are, and most that are asked for are not.
 func (sh *shard) read(id string) (e store.Entry, kind uint32, ok bool) {
 	key := sh.key(spaceTask, id)
-	value, done, err := sh.s.db.Get(key)
-	if err == pebble.ErrNotFound {
+	if sh.finder == nil {
+		var err error
+		sh.finder, err = sh.s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+		sh.must(err)
+	}
+	if !sh.finder.SeekPrefixGE(key) || !bytes.Equal(sh.finder.Key(), key) {
+		sh.must(sh.finder.Error())
 		return e, 0, false
 	}
+	value, err := sh.finder.ValueAndErr()
 	sh.must(err)
 	e.ID = id
 	kind, err = readEntry(key, value, &e)
 	sh.must(err)
-	sh.must(done.Close())
 	return e, kind, true
 }
 
