@@ -3,6 +3,7 @@ package diskstore
 import (
 	"time"
 
+	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -11,16 +12,30 @@ import (
 // before its time.
 func (s *Store) now() store.Time {
 	now := s.config.clock.Now()
-	t := store.Time(s.epoch.UnixMicro() + now.Sub(s.epoch).Microseconds())
-	s.compare(now, t)
+	t := store.Time(s.opened.UnixMicro() + now.Sub(s.epoch).Microseconds())
+	s.compare(s.wall(now), t)
 	return t
+}
+
+// wall returns the time of day.
+func (s *Store) wall(now time.Time) time.Time {
+	if w, ok := s.config.clock.(clock.Wall); ok {
+		return w.Wall()
+	}
+	return now
+}
+
+// startClock has the store's time begin.
+func (s *Store) startClock() {
+	s.epoch = s.config.clock.Now()
+	s.opened = s.wall(s.epoch)
 }
 
 // compare says so if the wall clock has been set forward: what is due at a point in
 // time is late by that then. One that was set back does not matter: nothing is early by
 // the store's time.
-func (s *Store) compare(now time.Time, t store.Time) {
-	step := time.Duration(now.UnixMicro()-int64(t)) * time.Microsecond
+func (s *Store) compare(wall time.Time, t store.Time) {
+	step := time.Duration(wall.UnixMicro()-int64(t)) * time.Microsecond
 	said := s.ahead.Load()
 	switch {
 	case step > MaxClockStep && said == 0:

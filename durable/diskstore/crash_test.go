@@ -33,6 +33,7 @@ func long() bool { return os.Getenv("TICKLESS_CHAOS") == "long" }
 // crash leaves must be the latest that was acknowledged, or the one after it.
 type script struct {
 	t     *testing.T
+	dir   string
 	clk   *timertest.Clock
 	opts  []diskstore.Option
 	rng   *rand.Rand
@@ -53,6 +54,7 @@ func newScript(t *testing.T, opts ...diskstore.Option) *script {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	return &script{
 		t:   t,
+		dir: "store",
 		clk: clk,
 		// Small tables, so that there are flushes and compactions.
 		opts:   append(opts, diskstore.WithClock(clk), diskstore.WithShards(1), diskstore.WithMemTable(64<<10), diskstore.WithWindow(5, 3), silent),
@@ -61,8 +63,13 @@ func newScript(t *testing.T, opts ...diskstore.Option) *script {
 	}
 }
 
+// open opens the script's directory on a file system, or on that of the machine.
 func (x *script) open(fs vfs.FS) (*diskstore.Store, error) {
-	return diskstore.Open("store", append(x.opts[:len(x.opts):len(x.opts)], diskstore.WithFS(fs))...)
+	opts := x.opts[:len(x.opts):len(x.opts)]
+	if fs != nil {
+		opts = append(opts, diskstore.WithFS(fs))
+	}
+	return diskstore.Open(x.dir, opts...)
 }
 
 // step sends the next command, and notes the state that follows.

@@ -1,6 +1,14 @@
 package diskstore
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tickless/tickless/durable/store"
+)
 
 // WithFS has a Store work on another file system.
 func WithFS(fs vfs.FS) Option { return option(func(c *config) { c.fs = fs }) }
@@ -13,3 +21,56 @@ func WithWindow(tasks, page int) Option {
 
 // WithMemTable has the database make tables of that size.
 func WithMemTable(bytes int) Option { return option(func(c *config) { c.memTable = bytes }) }
+
+// WriteNewerMarker makes a directory one of a version that is to come.
+func WriteNewerMarker(dir string) error {
+	return (&marker{Format: formatVersion + 1, Shards: 4}).write(vfs.Default, dir)
+}
+
+// LookForRoom has the next command look at the disk.
+func LookForRoom(s *Store) {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.room.at = time.Time{}
+}
+
+// SampleRecords returns a value of each kind.
+func SampleRecords() [][]byte {
+	t := &task{Entry: store.Entry{State: store.Pending, At: 7, Due: 5, Attempts: 2, Failures: []store.Failure{{Attempt: 1, Time: 3, Text: "text"}}}}
+	t.ID, t.Record = "k", []byte("record")
+	b := [][]byte{appendEntry(nil, &t.Entry, 3)}
+	t.sender, t.number, t.lease, t.NextTask = "s", 9, time.Second, &store.Task{ID: "k", Handler: "h", Record: []byte("next")}
+	return append(b, appendRunning(nil, t), appendNumbers(nil, &numbers{seq: 5, pending: 2}), append([]byte{recordVersion, 2, 4}, 1, 1))
+}
+
+// ReadRecords reads bytes as each kind of value. What can be read is what was written.
+func ReadRecords(fail func(string, ...any), b []byte) {
+	same := func(what string, err error, again func() []byte, read func(b []byte) error) {
+		if err == nil {
+			if err := read(again()); err != nil {
+				fail("%s: what was read and written cannot be read: %v", what, err)
+			}
+		} else if !errors.Is(err, ErrDamaged) {
+			fail("%s: %v", what, err)
+		}
+	}
+	var e store.Entry
+	kind, err := readEntry(nil, b, &e)
+	same("entry", err, func() []byte { return appendEntry(nil, &e, kind) }, func(b []byte) error {
+		var other store.Entry
+		_, err := readEntry(nil, b, &other)
+		if !reflect.DeepEqual(e, other) {
+			fail("%+v became %+v", e, other)
+		}
+		return err
+	})
+	var t task
+	same("running", readRunning(nil, b, &t), func() []byte { return appendRunning(nil, &t) }, func(b []byte) error { return readRunning(nil, b, new(task)) })
+	var n numbers
+	same("numbers", readNumbers(nil, b, &n), func() []byte { return appendNumbers(nil, &n) }, func(b []byte) error { return readNumbers(nil, b, new(numbers)) })
+	var x sender
+	_ = readSender(nil, b, &x)
+	readOutcomes(x.answer)
+	readAnswer(x.answer, new(store.Answer))
+	_, _ = parseCursor(store.Cursor(b))
+}

@@ -12,6 +12,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/tickless/tickless v0.0.0
 	github.com/tickless/tickless/durable v0.0.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (

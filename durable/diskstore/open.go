@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -160,17 +161,17 @@ func panicked(v any) error {
 	return fmt.Errorf("panic: %v", v)
 }
 
+// openError says that what cannot be opened is damaged, unless it is the machine that
+// refuses: it has no right, no room, or too many files.
 func (s *Store) openError(err error) error {
+	var refused syscall.Errno
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ErrDamaged):
+	case err == nil, errors.Is(err, ErrDamaged):
 		return err
-	case pebble.IsCorruptionError(err), errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, pebble.ErrDBNotPristine), missing(err),
-		strings.Contains(err.Error(), "object size mismatch"): // which Pebble has no error for
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case errors.As(err, &refused) && !missing(err):
+		return fmt.Errorf("diskstore: %w", err)
 	}
-	return fmt.Errorf("diskstore: %w", err)
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 // load reads what the shards have in memory.
@@ -184,9 +185,9 @@ func (s *Store) load(m *marker) (err error) {
 			panic(v)
 		}
 	}()
-	s.epoch = s.config.clock.Now()
-	if s.epoch.Unix() < 0 {
-		return fmt.Errorf("diskstore: the clock shows %v", s.epoch)
+	s.startClock()
+	if s.opened.Unix() < 0 {
+		return fmt.Errorf("diskstore: the clock shows %v", s.opened)
 	}
 	for i := range m.Shards {
 		sh := newShard(s, i)

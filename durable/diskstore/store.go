@@ -22,8 +22,9 @@ type Store struct {
 	gate   *gate
 	db     *pebble.DB
 	shards []*shard
-	epoch  time.Time
-	ahead  atomic.Int64 // how far the wall clock was set forward, if it was said
+	// epoch and opened are when the store was opened, by the clock and by the wall.
+	epoch, opened time.Time
+	ahead         atomic.Int64 // how far the wall clock was set forward, if it was said
 
 	// over is closed when nothing more is accepted, and failed before it if that is
 	// since the disk failed, of which cause is the reason.

@@ -1,0 +1,250 @@
+package diskstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timertest"
+)
+
+func open(t *testing.T, dir string, opts ...diskstore.Option) *diskstore.Store {
+	s, err := diskstore.Open(dir, append(opts, silent)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestOpen_ALockedDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := open(t, dir)
+	_, err := diskstore.Open(dir)
+	require.ErrorIs(t, err, diskstore.ErrLocked)
+	require.NoError(t, s.Close())
+	require.NoError(t, open(t, dir).Close())
+}
+
+func TestOpen_AnotherVersionOrNumberOfShards(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	require.NoError(t, open(t, dir, diskstore.WithShards(8)).Close())
+	_, err := diskstore.Open(dir, diskstore.WithShards(4))
+	require.ErrorIs(t, err, store.ErrSchema)
+	s := open(t, dir)
+	require.Equal(t, 8, s.Shards())
+	require.NoError(t, s.Close())
+	require.NoError(t, diskstore.WriteNewerMarker(dir))
+	_, err = diskstore.Open(dir)
+	require.ErrorIs(t, err, store.ErrSchema)
+	require.ErrorIs(t, err, store.ErrUnfit)
+}
+
+func TestOpen_WhatIsNoStore(t *testing.T) {
+	_, err := diskstore.Open("")
+	require.Error(t, err)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
+	_, err = diskstore.Open(dir)
+	require.ErrorIs(t, err, diskstore.ErrForeign)
+	_, err = diskstore.Open(file)
+	require.Error(t, err)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(b))
+}
+
+// Close leaves nothing running.
+func TestClose_LeavesNothing(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for _, opts := range [][]diskstore.Option{nil, {diskstore.WithSync(time.Second)}} {
+		s := open(t, filepath.Join(t.TempDir(), "store"), opts...)
+		put(t, s, "k", durable.After(time.Hour))
+		require.NoError(t, s.Close())
+		require.NoError(t, s.Close())
+		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: "s", Number: 1}, store.Command{Op: store.Pause})
+		require.ErrorIs(t, err, store.ErrClosed)
+	}
+}
+
+func put(t *testing.T, s *diskstore.Store, key string, when durable.When) {
+	_, err := durable.New(s).Schedule(t.Context(), durable.Task{Key: key, Handler: "h"}, when)
+	require.NoError(t, err)
+}
+
+// While nothing happens nothing is asked of the disk.
+func TestIdle(t *testing.T) {
+	var ops atomic.Int64
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(errorfs.Op) error {
+		ops.Add(1)
+		return nil
+	}))
+	s := open(t, "store", diskstore.WithFS(fs))
+	c := durable.New(s)
+	w := durable.NewWorker(c)
+	ran := make(chan struct{}, 1)
+	w.Handle("h", func(context.Context, durable.Delivery) error { ran <- struct{}{}; return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- w.Run(ctx) }()
+	put(t, s, "far", durable.After(10*24*time.Hour))
+	put(t, s, "now", durable.After(0))
+	<-ran
+	// The report is on its way, and then the worker asks what comes next.
+	for before := int64(-1); before != ops.Load(); time.Sleep(100 * time.Millisecond) {
+		before = ops.Load()
+	}
+	before := ops.Load()
+	time.Sleep(500 * time.Millisecond)
+	require.Equal(t, before, ops.Load(), "operations on the disk in half a second")
+	cancel()
+	require.NoError(t, <-over)
+}
+
+// A disk that is nearly full takes no new tasks, and those that there are come to their
+// end. When there is room again so there is for tasks.
+func TestFull(t *testing.T) {
+	fs := vfs.NewMem()
+	usage := func(left uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: left, TotalBytes: 1 << 40}) }
+	usage(1 << 39)
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(1))
+	put(t, s, "k", durable.After(0))
+	usage(1 << 20)
+	diskstore.LookForRoom(s)
+	c := durable.New(s)
+	_, err := c.Schedule(t.Context(), durable.Task{Key: "other", Handler: "h"}, durable.After(0))
+	require.ErrorIs(t, err, store.ErrFull)
+	require.ErrorIs(t, err, store.ErrNotDone)
+	h, err := s.Check(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, h.Warnings)
+	out, err := c.Cancel(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, durable.Removed, out)
+	usage(1 << 39)
+	diskstore.LookForRoom(s)
+	put(t, s, "other", durable.After(0))
+}
+
+// A copy that is taken while tasks are scheduled has what was acknowledged before.
+func TestCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "store"))
+	stop, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = durable.New(s).Schedule(context.Background(), durable.Task{Key: fmt.Sprint("beside", i), Handler: "h"}, durable.After(time.Hour))
+			}
+		}
+	}()
+	for i := range 100 {
+		put(t, s, fmt.Sprint("before", i), durable.After(time.Hour))
+	}
+	require.NoError(t, s.Checkpoint(t.Context(), filepath.Join(dir, "copy")))
+	close(stop)
+	<-over
+	require.Error(t, s.Checkpoint(t.Context(), filepath.Join(dir, "copy")), "there is one already")
+	require.Error(t, s.Checkpoint(t.Context(), filepath.Join(dir, "store", "copy")))
+	put(t, s, "after", durable.After(time.Hour))
+	x, err := diskstore.Check(t.Context(), filepath.Join(dir, "copy"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, x.Pending, int64(100))
+	copied := open(t, filepath.Join(dir, "copy"))
+	for i := range 100 {
+		_, err := durable.New(copied).Get(t.Context(), fmt.Sprint("before", i))
+		require.NoError(t, err)
+	}
+	_, err = durable.New(copied).Get(t.Context(), "after")
+	require.ErrorIs(t, err, durable.ErrNotFound)
+}
+
+// With WithSync a task is acknowledged before the sync, which follows.
+func TestWithSync(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s := open(t, "store", diskstore.WithFS(disk), diskstore.WithSync(10*time.Millisecond))
+	put(t, s, "k", durable.After(time.Hour))
+	for { // until the sync
+		left := open(t, "store", diskstore.WithFS(disk.CrashClone(vfs.CrashCloneCfg{})))
+		_, err := durable.New(left).Get(t.Context(), "k")
+		require.NoError(t, left.Close())
+		if err == nil {
+			break
+		}
+		require.True(t, errors.Is(err, durable.ErrNotFound), "%v", err)
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, s.Close())
+}
+
+// A wall clock that was set forward is a warning, and one that was set back is nothing.
+func TestClock(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clk := timertest.NewClock(begin)
+	s := open(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithClock(clk))
+	warnings := func() int {
+		now, err := s.Now(t.Context(), 0)
+		require.NoError(t, err)
+		require.Equal(t, store.TimeOf(begin), now)
+		h, err := s.Check(t.Context())
+		require.NoError(t, err)
+		return len(h.Warnings)
+	}
+	require.Zero(t, warnings())
+	clk.SetWall(begin.Add(-time.Hour))
+	require.Zero(t, warnings())
+	clk.SetWall(begin.Add(diskstore.MaxClockStep + time.Second))
+	require.Equal(t, 1, warnings())
+	clk.SetWall(begin)
+	require.Zero(t, warnings())
+}
+
+// After the clock was set back, and the store opened again, a lease ends in time, and
+// tokens go on.
+func TestClock_SetBackWhileClosed(t *testing.T) {
+	fs := vfs.NewMem()
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clk := timertest.NewClock(begin)
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithClock(clk), diskstore.WithShards(1))
+	put(t, s, "k", durable.After(0))
+	r := store.Round{Lease: time.Minute, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"h"}}}
+	first, err := s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, r)
+	require.NoError(t, err)
+	require.Len(t, first.Tasks, 1)
+	require.NoError(t, s.Close())
+	clk.SetWall(begin.Add(-24 * time.Hour))
+	s = open(t, "store", diskstore.WithFS(fs), diskstore.WithClock(clk))
+	a, err := s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 2}, r)
+	require.NoError(t, err)
+	require.Empty(t, a.Tasks)
+	require.Equal(t, time.Minute, a.Next)
+	clk.Advance(time.Minute)
+	a, err = s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 3}, r)
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 1)
+	require.Greater(t, a.Tasks[0].Token, first.Tasks[0].Token)
+}
+
+// A record is read as it was written, or not at all.
+func FuzzRecords(f *testing.F) {
+	for _, b := range diskstore.SampleRecords() {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { diskstore.ReadRecords(t.Errorf, b) })
+}
