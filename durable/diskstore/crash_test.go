@@ -232,7 +232,7 @@ func TestCrash(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	check()
-	t.Logf("%d operations, %d crashes", ops, done)
+	note(t, "the disk crashed before each of %d operations (every %d.), with none, half and all kept of what was not synced: %d stores opened, each in the latest acknowledged state or the next", ops, every, done)
 	require.NotZero(t, done)
 }
 
@@ -258,7 +258,7 @@ func TestFailure(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d operations, %d failures", total, failed)
+	note(t, "each of %d operations that write (every %d.) failed, once or for ever, with EIO or ENOSPC: %d runs, each ended with an error and nothing acknowledged lost", total, every, failed)
 }
 
 func failAt(t *testing.T, n int, forEver bool, cause error, states []state) (ops int, _ []state) {

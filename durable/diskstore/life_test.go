@@ -136,6 +136,7 @@ func TestFull(t *testing.T) {
 	usage(1 << 39)
 	diskstore.LookForRoom(s)
 	put(t, s, "other", durable.After(0))
+	note(t, "the disk nearly full: new tasks are refused, tasks can be cancelled, and there is room again")
 }
 
 // A copy that is taken while tasks are scheduled has what was acknowledged before.
