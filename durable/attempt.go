@@ -85,7 +85,10 @@ func (a *attempt) config() *handlerConfig {
 }
 
 // unknown reports whether the Worker does not know how to run the task.
-func (a *attempt) unknown() bool { return a.handler == nil || errors.Is(a.broken, errNewer) }
+func (a *attempt) unknown() bool {
+	// Of a record that is damaged, the store may not have been able to read the handler.
+	return a.handler == nil && a.broken == nil || errors.Is(a.broken, errNewer)
+}
 
 func (a *attempt) timeout() time.Duration {
 	if a.task.Timeout > 0 {

@@ -81,6 +81,9 @@ func (a *attempt) countClaim(now store.Time) {
 		a.loop.w.n.unknown.Add(1)
 		return
 	}
+	if h == nil {
+		return // the record is damaged, and does not say whose it is
+	}
 	h.n.claimed.Add(1)
 	if a.d.Attempt > 1 {
 		return // it was due when the attempt before had waited
@@ -102,7 +105,7 @@ func (a *attempt) countRun(began time.Time) {
 
 // countEnd counts a report, and whether the store has accepted it.
 func (r *report) countEnd(accepted bool) {
-	if r.a.unknown() {
+	if r.a.unknown() || r.a.handler == nil {
 		return
 	}
 	n := &r.a.handler.n
