@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +83,8 @@ func dump(t *testing.T, c *client) map[string]string {
 	return out
 }
 
+var crashers atomic.Int64
+
 // A crasher claims tasks and reports on them, as a worker does.
 type crasher struct {
 	t        *testing.T
@@ -90,6 +93,7 @@ type crasher struct {
 	lease    time.Duration // zero is an hour
 	handlers []string      // that it knows; empty is h and h2
 	shard    int
+	sender   string
 	number   int64
 	lost     int // rounds that had to be sent again, since they had no answer
 }
@@ -97,9 +101,12 @@ type crasher struct {
 func (w *crasher) do(r store.Round) store.Answer {
 	w.t.Helper()
 	r.Lease, r.MaxCrashes = cmp.Or(w.lease, time.Hour), 3
+	if w.sender == "" { // not its address, which may be another's once it is garbage
+		w.sender = fmt.Sprint("crasher", crashers.Add(1))
+	}
 	w.number++
 	for {
-		a, err := w.c.s.Do(context.Background(), w.shard, store.Stamp{Sender: fmt.Sprintf("crasher%p", w), Number: w.number}, r)
+		a, err := w.c.s.Do(context.Background(), w.shard, store.Stamp{Sender: w.sender, Number: w.number}, r)
 		if err == nil {
 			return a
 		}
