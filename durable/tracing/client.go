@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -31,6 +32,12 @@ func Client(opts ...Option) durable.Option {
 			for i := range items {
 				headers := make(map[string]string, len(items[i].Task.Headers)+1)
 				maps.Copy(headers, items[i].Task.Headers)
+				if span.SpanContext().IsValid() {
+					// Those of a task that is passed on are another span's.
+					for _, field := range c.propagator.Fields() {
+						delete(headers, field)
+					}
+				}
 				c.propagator.Inject(ctx, propagation.MapCarrier(headers))
 				if len(headers) > 0 {
 					items[i].Task.Headers = headers
@@ -50,7 +57,7 @@ func Client(opts ...Option) durable.Option {
 // spanName is the operation with the handler, if all items have the same.
 func spanName(operation string, items []durable.Item) string {
 	if handler, ok := destination(items); ok {
-		return operation + " " + handler
+		return operation + " " + text(handler)
 	}
 	return operation
 }
@@ -72,16 +79,21 @@ func destination(items []durable.Item) (string, bool) {
 func sent(items []durable.Item) []attribute.KeyValue {
 	all := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
 	if handler, ok := destination(items); ok {
-		all = append(all, semconv.MessagingDestinationName(handler))
+		all = append(all, semconv.MessagingDestinationName(text(handler)))
 	}
 	if len(items) == 1 {
-		return append(all, semconv.MessagingMessageID(items[0].Task.Key), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
+		return append(all, semconv.MessagingMessageID(text(items[0].Task.Key)), semconv.MessagingMessageBodySize(len(items[0].Task.Body)))
 	}
 	return append(all, semconv.MessagingBatchMessageCount(len(items)))
 }
 
+// text returns s as spans may have it. Keys, names of handlers and texts of errors may
+// have any bytes, and one text that is not UTF-8 makes the whole batch of spans that an
+// exporter sends invalid, the program's other spans with it.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
 // failed notes an error.
 func failed(span trace.Span, err error) {
-	span.SetStatus(codes.Error, err.Error())
+	span.SetStatus(codes.Error, text(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))
 }

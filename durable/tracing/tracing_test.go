@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -291,4 +292,51 @@ func TestOptions_RefuseNil(t *testing.T) {
 			f()
 		}()
 	}
+}
+
+// Spans are UTF-8 whatever keys, names of handlers and texts of errors are: exporters
+// refuse the whole batch otherwise.
+func TestSpans_AreUTF8(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		b.worker.Handle("h\xff", func(context.Context, durable.Delivery) error {
+			return durable.NoRetry(errors.New("answer: \xfe"))
+		})
+		b.schedule(t, context.Background(), durable.Task{Key: "k\xff", Handler: "h\xff"}, durable.After(time.Second))
+		spans := b.run(t, context.Background(), time.Minute)
+		if len(spans) != 2 {
+			t.Fatalf("%d spans, want 2", len(spans))
+		}
+		for _, s := range spans {
+			texts := []string{s.Name, s.Status.Description}
+			for _, a := range attributes(s) {
+				texts = append(texts, a)
+			}
+			for _, x := range texts {
+				if !utf8.ValidString(x) {
+					t.Errorf("%q is not UTF-8", x)
+				}
+			}
+		}
+	})
+}
+
+// A task that is passed on does not take the baggage of the span before with it.
+func TestSpans_StaleHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		var got map[string]string
+		b.worker.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			got = d.Headers
+			return nil
+		})
+		old := map[string]string{
+			"traceparent": "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01", "tracestate": "v=1", "baggage": "user=alice", "user": "7",
+		}
+		b.schedule(t, context.Background(), durable.Task{Key: "k", Handler: "h", Headers: old}, durable.After(time.Second))
+		b.run(t, context.Background(), time.Minute)
+		if got["traceparent"] == old["traceparent"] || got["tracestate"] != "" || got["baggage"] != "" || got["user"] != "7" {
+			t.Errorf("the headers are %v", got)
+		}
+	})
 }

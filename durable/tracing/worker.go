@@ -34,7 +34,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 			if !linked || !c.parent {
 				options = append(options, trace.WithNewRoot())
 			}
-			ctx, span := tracer.Start(from, "process "+d.Handler, options...)
+			ctx, span := tracer.Start(from, "process "+text(d.Handler), options...)
 			returned := false
 			defer func() {
 				if !returned { // a panic, or runtime.Goexit
@@ -59,8 +59,8 @@ func Worker(opts ...Option) durable.HandlerOption {
 func processed(d *durable.Delivery) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
-		semconv.MessagingDestinationName(d.Handler),
-		semconv.MessagingMessageID(d.Key),
+		semconv.MessagingDestinationName(text(d.Handler)),
+		semconv.MessagingMessageID(text(d.Key)),
 		semconv.MessagingMessageBodySize(len(d.Body)),
 		attribute.Int("tickless.attempt", d.Attempt),
 		attribute.Int("tickless.max_attempts", d.MaxAttempts),

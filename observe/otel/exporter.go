@@ -2,7 +2,6 @@ package otel
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -87,7 +86,7 @@ func attributes(m *metric.Metric, r metric.Reading, part string) []attribute.Key
 	if m.Label == "" {
 		return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name)}
 	}
-	return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name), attribute.String(m.Label, strings.ToValidUTF8(part, "\uFFFD"))}
+	return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name), attribute.String(m.Label, metric.Text(part))}
 }
 
 // An observer passes on a value of one instrument.

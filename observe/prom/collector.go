@@ -1,8 +1,6 @@
 package prom
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tickless/tickless/internal/metric"
@@ -77,5 +75,5 @@ func labels(m *metric.Metric, r metric.Reading, part string) []string {
 	if m.Label == "" {
 		return []string{r.Name}
 	}
-	return []string{r.Name, strings.ToValidUTF8(part, "\uFFFD")}
+	return []string{r.Name, metric.Text(part)}
 }

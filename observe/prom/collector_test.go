@@ -159,6 +159,9 @@ func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 	if len(h.GetBucket()) == 0 {
 		t.Error("there is no classic histogram")
 	}
+	if h.CreatedTimestamp != nil {
+		t.Errorf("it began at %v, which nobody knows", h.CreatedTimestamp)
+	}
 	spans, deltas := h.GetPositiveSpan(), h.GetPositiveDelta()
 	if len(spans) != 1 || spans[0].GetLength() != 1 || !slices.Equal(deltas, []int64{3}) || h.GetSchema() != 3 {
 		t.Fatalf("the native histogram is %v", h)

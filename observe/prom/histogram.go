@@ -44,6 +44,7 @@ func (m histogram) Write(out *dto.Metric) error {
 		return err
 	}
 	out.Histogram.Bucket = m.classic
+	out.Histogram.CreatedTimestamp = nil // it is not known, and would be of the year 1
 	return nil
 }
 

@@ -1,0 +1,27 @@
+package metric
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text returns s as a label may have it: bytes that are not UTF-8 are written as \xff.
+// To put the same sign for each would make labels equal that are not, which Prometheus
+// refuses together with all else that it was to read.
+func Text(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		} else {
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
