@@ -7,7 +7,7 @@
 # together. (`make build` is what looks at the workspace.)
 
 GO         ?= go
-FUZZTIME   ?= 5s
+FUZZTIME   ?= 10000x
 MODE       ?= quick
 BENCHTIME  ?= 1s
 BENCHCOUNT ?= 6
@@ -151,7 +151,7 @@ migrate-modules: ## move six public modules here by tickless migrate, and run th
 	@GO='$(GO)' ./scripts/migrate-modules
 
 .PHONY: fuzz-smoke
-fuzz-smoke: ## run every fuzz target for FUZZTIME
+fuzz-smoke: ## run every fuzz target for FUZZTIME: a number of inputs, or a duration
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
 
 .PHONY: lint
