@@ -41,6 +41,11 @@ type attempt struct {
 	after   store.When
 	planned bool
 
+	// called is whether the handler was called, and claimed when, by the store's clock, the
+	// task was claimed. Of the goroutine that runs the handler.
+	called  bool
+	claimed store.Time
+
 	// open is whether the store may still have the lease. The loop's alone.
 	open bool
 	// reported is guarded by loop.mu.
@@ -135,6 +140,7 @@ func (a *attempt) run() {
 		if r == nil {
 			r = a.failed(errors.New("durable: the handler ended its goroutine"))
 		}
+		a.countBegun(r)
 		a.loop.report(r)
 		a.cut.Stop()
 		a.cancel(nil)
@@ -173,6 +179,7 @@ func (a *attempt) handle() (r *report) {
 
 // call calls the handler.
 func (a *attempt) call(ctx context.Context) error {
+	a.called = true
 	a.handler.n.running.Add(1)
 	defer a.countRun(a.loop.w.now())
 	return a.handler.run(ctx, a.d)

@@ -14,18 +14,20 @@ import (
 // HandlerStats are a Worker's numbers of the tasks of one handler since it first began
 // to run. What has become of an attempt is counted when the store has taken the report.
 type HandlerStats struct {
-	Handler  string
-	Running  int   // handlers under way
-	Claimed  int64 // attempts begun
-	Done     int64 // runs that ended well
-	Retried  int64 // attempts that failed and are followed by another
-	Died     int64 // runs that became dead letters because their last attempt failed
-	Dropped  int64 // runs that became dead letters without the handler: missed, damaged, no attempts left
-	Released int64 // attempts handed back
-	Lost     int64 // attempts whose report was refused, since the lease was lost before
+	Handler   string
+	Running   int   // handlers under way
+	Claimed   int64 // attempts begun
+	Done      int64 // runs that ended well
+	Retried   int64 // attempts that failed and are followed by another
+	Died      int64 // runs that became dead letters because their last attempt failed
+	Overtaken int64 // attempts that failed when their tasks had been cancelled, or scheduled again: no retry and no dead letter follows
+	Dropped   int64 // runs that became dead letters without the handler: missed, damaged, no attempts left
+	Released  int64 // attempts handed back
+	Lost      int64 // attempts whose report was refused, since the lease was lost before
 
-	// Lateness is how long after the run was due its first attempt was claimed. Ran is
-	// how long handlers took; those that still run are not in it.
+	// Lateness is how long after a run was due its first attempt was claimed that was
+	// neither handed back nor over before the handler was called. Ran is how long
+	// handlers took. Those that still run are in neither.
 	Lateness timer.Histogram
 	Ran      timer.Histogram
 }
@@ -49,8 +51,8 @@ func (w *Worker) HandlerStats() []HandlerStats {
 
 // handlerCounters are what is counted for HandlerStats.
 type handlerCounters struct {
-	running                                            atomic.Int64
-	claimed, done, retried, died, dropped, freed, lost atomic.Int64
+	running                                                       atomic.Int64
+	claimed, done, retried, died, dropped, overtaken, freed, lost atomic.Int64
 
 	mu            sync.Mutex
 	lateness, ran timer.Histogram
@@ -58,15 +60,16 @@ type handlerCounters struct {
 
 func (n *handlerCounters) read(name string) HandlerStats {
 	st := HandlerStats{
-		Handler:  name,
-		Running:  int(n.running.Load()),
-		Claimed:  n.claimed.Load(),
-		Done:     n.done.Load(),
-		Retried:  n.retried.Load(),
-		Died:     n.died.Load(),
-		Dropped:  n.dropped.Load(),
-		Released: n.freed.Load(),
-		Lost:     n.lost.Load(),
+		Handler:   name,
+		Running:   int(n.running.Load()),
+		Claimed:   n.claimed.Load(),
+		Done:      n.done.Load(),
+		Retried:   n.retried.Load(),
+		Died:      n.died.Load(),
+		Dropped:   n.dropped.Load(),
+		Overtaken: n.overtaken.Load(),
+		Released:  n.freed.Load(),
+		Lost:      n.lost.Load(),
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,8 +77,8 @@ func (n *handlerCounters) read(name string) HandlerStats {
 	return st
 }
 
-// countClaim counts an attempt that was claimed now, by the store's clock.
-func (a *attempt) countClaim(now store.Time) {
+// countClaim counts an attempt that was claimed.
+func (a *attempt) countClaim() {
 	h := a.handler
 	if a.unknown() {
 		a.loop.w.n.unknown.Add(1)
@@ -85,12 +88,18 @@ func (a *attempt) countClaim(now store.Time) {
 		return // the record is damaged, and does not say whose it is
 	}
 	h.n.claimed.Add(1)
-	if a.d.Attempt > 1 {
-		return // it was due when the attempt before had waited
+}
+
+// countBegun counts how late a run has begun, when its first attempt is over. An attempt
+// that is handed back is none: the run begins with one that comes later.
+func (a *attempt) countBegun(r *report) {
+	if !a.called || a.d.Attempt > 1 || r.end == store.HandBack {
+		return
 	}
-	h.n.mu.Lock()
-	defer h.n.mu.Unlock()
-	h.n.lateness.Record(now.Sub(a.due))
+	n := &a.handler.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lateness.Record(a.claimed.Sub(a.due))
 }
 
 // countRun counts that the handler has returned, which began at a time of the Worker's.
@@ -103,19 +112,21 @@ func (a *attempt) countRun(began time.Time) {
 	n.ran.Record(took)
 }
 
-// countEnd counts a report, and whether the store has accepted it.
-func (r *report) countEnd(accepted bool) {
+// countEnd counts a report, by what the store says has become of it.
+func (r *report) countEnd(receipt store.Receipt) {
 	if r.a.unknown() || r.a.handler == nil {
 		return
 	}
 	n := &r.a.handler.n
 	switch {
-	case !accepted:
+	case receipt == store.Refused:
 		n.lost.Add(1)
 	case r.end == store.Done:
 		n.done.Add(1)
 	case r.end == store.HandBack:
 		n.freed.Add(1)
+	case receipt == store.Overtaken:
+		n.overtaken.Add(1)
 	case r.end == store.Retry:
 		n.retried.Add(1)
 	case r.end == store.Dropped:

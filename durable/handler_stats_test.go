@@ -3,6 +3,8 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +55,7 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 		require.Zero(t, ok.Running)
 		require.EqualValues(t, 1, ok.Ran.Count())
 		require.Equal(t, 3*time.Second, ok.Ran.Max())
-		require.EqualValues(t, 2, ok.Lateness.Count())
+		require.EqualValues(t, 1, ok.Lateness.Count(), "the one that was missed has not begun")
 		require.Equal(t, 5*time.Second, ok.Lateness.Max())
 
 		require.EqualValues(t, 2, bad.Claimed)
@@ -64,6 +66,8 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 		require.EqualValues(t, 2, later.Claimed)
 		require.EqualValues(t, 1, later.Released)
 		require.EqualValues(t, 1, later.Done)
+		require.EqualValues(t, 1, later.Lateness.Count(), "it began when it was not handed back")
+		require.Equal(t, 6*time.Second, later.Lateness.Max())
 
 		dead := w.RecentDead()
 		require.Len(t, dead, 2)
@@ -73,6 +77,59 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 		require.Equal(t, "bad", dead[1].Handler)
 		require.Equal(t, 2, dead[1].Attempt)
 		require.Equal(t, "it broke", dead[1].Error)
+	})
+}
+
+// A task that is cancelled or scheduled again while it runs has no dead letter, and no
+// retry, whatever its handler returns; and the Worker counts what the store has.
+func TestWorkerHandlerStats_Overtaken(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		var log strings.Builder
+		c := durable.New(mem, durable.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		w := durable.NewWorker(c, durable.WithMaxAttempts(2))
+		overtake := map[string]func(key string) (durable.Outcome, error){
+			"cancel":     func(key string) (durable.Outcome, error) { return c.Cancel(ctx, key) },
+			"reschedule": func(key string) (durable.Outcome, error) { return c.Reschedule(ctx, key, durable.After(time.Hour)) },
+			"schedule": func(key string) (durable.Outcome, error) {
+				return c.Schedule(ctx, durable.Task{Key: key, Handler: "h"}, durable.After(time.Hour))
+			},
+		}
+		returns := map[string]error{"ok": nil, "retry": errors.New("it broke"), "dead": durable.NoRetry(errors.New("it broke")),
+			"back": durable.HandBack(errors.New("no room"), time.Second)}
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			how, end, _ := strings.Cut(d.Key, " ")
+			out, err := overtake[how](d.Key)
+			require.NoError(t, err)
+			require.Contains(t, []durable.Outcome{durable.Stopping, durable.Following}, out)
+			return returns[end]
+		})
+		for how := range overtake {
+			for end := range returns {
+				schedule(t, c, durable.Task{Key: how + " " + end, Every: 2 * time.Hour}, durable.After(time.Second))
+				schedule(t, c, durable.Task{Key: how + " " + end + " once"}, durable.After(time.Second))
+			}
+		}
+		returns["ok once"], returns["retry once"], returns["dead once"], returns["back once"] = returns["ok"], returns["retry"], returns["dead"], returns["back"]
+		start(t, w)
+		time.Sleep(time.Minute)
+
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		h, all := w.HandlerStats()[0], w.Stats()
+		require.Zero(t, st.Dead)
+		require.EqualValues(t, 16, st.Pending)
+		require.EqualValues(t, 12, h.Overtaken)
+		require.EqualValues(t, 12, all.Overtaken)
+		require.EqualValues(t, 12, all.Failed)
+		require.Empty(t, w.RecentDead())
+		require.NotContains(t, log.String(), "dead letter")
+		for _, n := range []struct{ store, worker, handler int64 }{
+			{st.Died, all.Died, h.Died + h.Dropped}, {st.Retried, h.Retried, h.Retried},
+			{st.Done, all.Done, h.Done}, {st.Released, all.Released, h.Released}, {st.Refused, all.Lost, h.Lost},
+		} {
+			require.Equal(t, n.store, n.worker)
+			require.Equal(t, n.store, n.handler)
+		}
 	})
 }
 

@@ -112,14 +112,17 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 	n := &l.w.n
 	for i, x := range r.reports {
 		l.settled(x.a)
-		x.countEnd(a.Accepted[i])
+		x.countEnd(a.Receipts[i])
 		switch {
-		case !a.Accepted[i]:
+		case a.Receipts[i] == store.Refused:
 			n.lost.Add(1)
 		case x.end == store.Done:
 			n.done.Add(1)
 		case x.end == store.HandBack:
 			n.released.Add(1)
+		case a.Receipts[i] == store.Overtaken:
+			n.failed.Add(1)
+			n.overtaken.Add(1)
 		default:
 			n.failed.Add(1)
 			if x.end != store.Retry {
@@ -162,7 +165,8 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	running := 0
 	for i := range answer.Tasks {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
-		a.countClaim(answer.Now)
+		a.claimed = answer.Now
+		a.countClaim()
 		if l.start(a, answer.Now, sent) {
 			running++
 		}

@@ -6,12 +6,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// finish takes a report, and returns whether it was accepted.
-func (sh *shard) finish(r *store.Report) bool {
+// finish takes a report, and returns what has become of it.
+func (sh *shard) finish(r *store.Report) store.Receipt {
 	t := sh.held(r.Hold)
 	if t == nil {
 		sh.Refused++
-		return false
+		return store.Refused
 	}
 	switch r.End {
 	case store.Done:
@@ -24,8 +24,11 @@ func (sh *shard) finish(r *store.Report) bool {
 		sh.load(t)
 	}
 	sh.remove(t)
-	if sh.follow(t) || over {
-		return true
+	switch {
+	case sh.follow(t):
+		return store.Overtaken
+	case over:
+		return store.Accepted
 	}
 	t.Due = r.Due
 	at := r.Next.From(sh.now)
@@ -53,7 +56,7 @@ func (sh *shard) finish(r *store.Report) bool {
 		}
 		sh.wait(t, at)
 	}
-	return true
+	return store.Accepted
 }
 
 // buryRun makes a dead letter of a run of a task that repeats. It takes the place of

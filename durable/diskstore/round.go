@@ -20,7 +20,7 @@ func (sh *shard) round(st *store.Stamp, r *store.Round) (store.Answer, error) {
 	}
 	a := store.Answer{Now: sh.now}
 	for i := range r.Reports {
-		a.Accepted = append(a.Accepted, sh.finish(&r.Reports[i]))
+		a.Receipts = append(a.Receipts, sh.finish(&r.Reports[i]))
 	}
 	for _, h := range r.Extend {
 		a.Leases = append(a.Leases, sh.extend(h, r))

@@ -89,10 +89,10 @@ func readOutcomes(b []byte) []store.Outcome {
 
 // appendAnswer appends what a repeated round is told about reports and extensions.
 func appendAnswer(a *store.Answer) []byte {
-	w := writer{make([]byte, 0, 4+len(a.Accepted)+len(a.Leases))}
-	w.uint(uint64(len(a.Accepted)))
-	for _, ok := range a.Accepted {
-		w.flags(ok)
+	w := writer{make([]byte, 0, 4+len(a.Receipts)+len(a.Leases))}
+	w.uint(uint64(len(a.Receipts)))
+	for _, x := range a.Receipts {
+		w.byte(byte(x))
 	}
 	for _, l := range a.Leases {
 		w.byte(byte(l))
@@ -103,7 +103,7 @@ func appendAnswer(a *store.Answer) []byte {
 func readAnswer(b []byte, a *store.Answer) {
 	r := reader{b: b}
 	for range r.count(store.MaxBatch) {
-		a.Accepted = append(a.Accepted, r.byte() != 0)
+		a.Receipts = append(a.Receipts, store.Receipt(r.byte()))
 	}
 	for _, x := range r.b {
 		a.Leases = append(a.Leases, store.Lease(x))

@@ -6,12 +6,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// finish takes a report, and returns whether it was accepted.
-func (sh *shard) finish(r *store.Report, now store.Time) bool {
+// finish takes a report, and returns what has become of it.
+func (sh *shard) finish(r *store.Report, now store.Time) store.Receipt {
 	t := sh.held(r.Hold)
 	if t == nil {
 		sh.n.Refused++
-		return false
+		return store.Refused
 	}
 	switch r.End {
 	case store.Done:
@@ -21,7 +21,7 @@ func (sh *shard) finish(r *store.Report, now store.Time) bool {
 	}
 	sh.remove(t)
 	if sh.follow(t) {
-		return true
+		return store.Overtaken
 	}
 	t.Due = r.Due
 	switch r.End {
@@ -49,7 +49,7 @@ func (sh *shard) finish(r *store.Report, now store.Time) bool {
 		}
 		sh.wait(t, at)
 	}
-	return true
+	return store.Accepted
 }
 
 // repeats is for a run that is over.

@@ -23,6 +23,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"poison dies", "round.go", "if t.Crashes >= most {", "if t.Crashes > most {", "Poison"},
 	{"what follows is what was scheduled", "round.go", "t.Task = *t.NextTask", "", "FollowingAndStopping"},
 	{"cancel ends what follows", "change.go", "t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil", "t.Stopping = true", "FollowingAndStopping"},
+	{"who is overtaken is told", "finish.go", "return store.Overtaken", "return store.Accepted", "FollowingAndStopping"},
 	{"a command once", "sender.go", "x != nil && s.Number == x.number", "false", "OnceHoweverOftenItIsSent"},
 	{"what was overtaken is refused", "sender.go", "x != nil && s.Number < x.number", "false", "OnceHoweverOftenItIsSent"},
 	{"a command is remembered for a day", "sender.go", "24 * time.Hour", "time.Hour", "OnceForADay"},

@@ -31,12 +31,12 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	}
 	a := store.Answer{Now: now}
 	for i := range r.Reports {
-		a.Accepted = append(a.Accepted, sh.finish(&r.Reports[i], now))
+		a.Receipts = append(a.Receipts, sh.finish(&r.Reports[i], now))
 	}
 	for _, h := range r.Extend {
 		a.Leases = append(a.Leases, sh.extend(h, now.Add(r.Lease)))
 	}
-	kept := &sender{answer: store.Answer{Accepted: slices.Clone(a.Accepted), Leases: slices.Clone(a.Leases)}}
+	kept := &sender{answer: store.Answer{Receipts: slices.Clone(a.Receipts), Leases: slices.Clone(a.Leases)}}
 	if r.Claim.Asked {
 		sh.workers[st.Sender] = r.Claim
 		sh.expire(&r, now)
@@ -55,7 +55,7 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 
 // repeat is a round that was carried out before.
 func (sh *shard) repeat(x *sender, r *store.Round, now store.Time) store.Answer {
-	a := store.Answer{Now: now, Accepted: slices.Clone(x.answer.Accepted), Leases: slices.Clone(x.answer.Leases)}
+	a := store.Answer{Now: now, Receipts: slices.Clone(x.answer.Receipts), Leases: slices.Clone(x.answer.Leases)}
 	for _, h := range x.holds {
 		if t := sh.held(h); t != nil && t.At > now {
 			sh.extend(h, now.Add(r.Lease))

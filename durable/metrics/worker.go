@@ -57,7 +57,7 @@ func readWorker(w *durable.Worker, together bool) *metric.WorkerSample {
 		m := metric.Handler{
 			Name: h.Handler, Running: h.Running,
 			Claimed: h.Claimed, Done: h.Done, Retried: h.Retried, Died: h.Died, Dropped: h.Dropped,
-			Released: h.Released, Lost: h.Lost,
+			Overtaken: h.Overtaken, Released: h.Released, Lost: h.Lost,
 			Lateness: h.Lateness, Ran: h.Ran,
 		}
 		if together {

@@ -123,10 +123,10 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 	a.Now = store.Time(n[0])
 	sh.read(a.Now)
 	if len(r.Reports) > 0 {
-		a.Accepted = make([]bool, len(r.Reports))
+		a.Receipts = make([]store.Receipt, len(r.Reports))
 	}
-	for i := range a.Accepted {
-		a.Accepted[i] = accepted[1+i] == '1'
+	for i := range a.Receipts {
+		a.Receipts[i] = store.Receipt(accepted[1+i] - '0')
 	}
 	if len(r.Extend) > 0 {
 		a.Leases = make([]store.Lease, len(r.Extend))

@@ -81,8 +81,8 @@ type Claim struct {
 type Answer struct {
 	// Now is the store's time.
 	Now Time
-	// Accepted says for each report whether it was accepted.
-	Accepted []bool
+	// Receipts says for each report what has become of it.
+	Receipts []Receipt
 	// Leases says for each extension what has become of the lease.
 	Leases []Lease
 	// Tasks are those that were claimed.
@@ -94,6 +94,20 @@ type Answer struct {
 	// than the claim got.
 	Next time.Duration
 }
+
+// A Receipt is what has become of a report.
+type Receipt uint8
+
+const (
+	// Refused: the lease is no more, or another worker has it. Nothing was done.
+	Refused Receipt = iota
+	// Accepted: the attempt is over, and what the End says was done.
+	Accepted
+	// Overtaken: the attempt is over, but the task was cancelled while it ran, or
+	// scheduled again. What that command said was done instead: the task is gone, or
+	// pending again, and there is neither a retry nor a dead letter.
+	Overtaken
+)
 
 // A Lease is what has become of a lease that was to be extended.
 type Lease uint8

@@ -51,10 +51,12 @@ type WorkerSample struct {
 
 // A Handler is what was counted of the tasks of one handler.
 type Handler struct {
-	Name                                                  string
-	Running                                               int
-	Claimed, Done, Retried, Died, Dropped, Released, Lost int64
-	Lateness, Ran                                         timer.Histogram
+	Name    string
+	Running int
+
+	Claimed, Done, Retried, Died, Dropped, Overtaken, Released, Lost int64
+
+	Lateness, Ran timer.Histogram
 }
 
 // Clients are durable Clients.
@@ -170,6 +172,7 @@ func workerTable() *Thing {
 		{"retried", "Attempts that failed and are followed by another", func(h *Handler) int64 { return h.Retried }},
 		{"died", "Attempts that failed, after which the run is a dead letter", func(h *Handler) int64 { return h.Died }},
 		{"dropped", "Runs that became dead letters without the handler, because they were missed, damaged or out of attempts", func(h *Handler) int64 { return h.Dropped }},
+		{"overtaken", "Attempts that failed when their tasks had been cancelled, or scheduled again, so that no retry and no dead letter follows", func(h *Handler) int64 { return h.Overtaken }},
 		{"released", "Attempts handed back", func(h *Handler) int64 { return h.Released }},
 		{"lost", "Attempts whose lease was lost before they were reported", func(h *Handler) int64 { return h.Lost }},
 	} {
@@ -182,7 +185,7 @@ func workerTable() *Thing {
 			}
 		})
 	}
-	histograms("attempt.lateness", "How long after a run was due its first attempt was claimed", func(h *Handler) timer.Histogram { return h.Lateness })
+	histograms("attempt.lateness", "How long after a run was due the attempt was claimed with which it began", func(h *Handler) timer.Histogram { return h.Lateness })
 	histograms("attempt.duration", "How long handlers took", func(h *Handler) timer.Histogram { return h.Ran })
 	number := func(name, unit, help string, read func(s *WorkerSample) int64) {
 		t.Add(Counter, name, unit, help, func(s *WorkerSample) float64 { return float64(read(s)) })
@@ -204,6 +207,7 @@ func (h *Handler) Add(o *Handler) {
 	h.Retried += o.Retried
 	h.Died += o.Died
 	h.Dropped += o.Dropped
+	h.Overtaken += o.Overtaken
 	h.Released += o.Released
 	h.Lost += o.Lost
 	h.Lateness.Merge(o.Lateness)

@@ -18,6 +18,7 @@
       call('ZADD', dead, int(now), single)
     end
 
+    -- one returns true if the task was scheduled again, or cancelled, while it ran.
     local function one(op, id, at, due_, text, r)
       local _, attempt, crashes, _, flags, next = parse(r)
       if op == 'd' then
@@ -25,8 +26,10 @@
       elseif op == 'b' then
         released = released + 1
       end
-      if next ~= '-' then return follow(id, flags, next) end
-      if has(flags, 'c') then return forget(id) end
+      if next ~= '-' or has(flags, 'c') then
+        if next ~= '-' then follow(id, flags, next) else forget(id) end
+        return true
+      end
       if op == 'm' then op, attempt = 'x', attempt - 1 end
       local score = at ~= '' and when(at)
       if op == 'd' or op == 'x' then
@@ -75,7 +78,7 @@
     end
     for _, i in ipairs(later) do
       local at = 8 + 6 * i
-      one(ARGV[at], ids[i], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i])
+      if one(ARGV[at], ids[i], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i]) then digits[i] = '2' end
     end
     if #held > 0 then call('ZREM', lease, unpack(held)) end
     count('done', done)

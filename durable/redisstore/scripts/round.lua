@@ -28,7 +28,8 @@
 --   now accepted leases own wait lease base ids scores records runs
 --
 -- Accepted has, behind an a, a digit for each report: 1 if it was accepted, 0 if the
--- lease with this token is no more, and nothing was done. Leases has, behind an l, a digit
+-- lease with this token is no more, and nothing was done, 2 if the task was scheduled
+-- again or cancelled meanwhile, and what that said was done instead. Leases has, behind an l, a digit
 -- for each extension: 1 if it was extended, 0 if the lease is no more, 2 if it was and a
 -- cancel was asked for. The last four are lists: the tasks, when they were due, their
 -- records and their runs as they were before. The token of the first is base, of the next

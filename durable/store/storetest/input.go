@@ -36,8 +36,8 @@ func testBatches(b *bench) {
 			r.Reports = append(r.Reports, store.Report{Hold: hold(x), End: store.Failed, Due: x.Due})
 		}
 	}
-	for _, ok := range b.do(r).Accepted {
-		b.require(ok, "refused")
+	for _, receipt := range b.do(r).Receipts {
+		equal(b, "receipt", receipt, store.Accepted)
 	}
 	for _, x := range b.change(store.Command{Op: store.Requeue, Items: items[:100]}) {
 		equal(b, "outcome", x, store.Moved)

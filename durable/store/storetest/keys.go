@@ -54,12 +54,17 @@ func testKeep(b *bench) {
 
 // What is scheduled while it runs comes afterwards, however the attempt ends.
 func testFollowing(b *bench) {
+	reports := func(end store.End, next store.When) func(store.Claimed) {
+		return func(x store.Claimed) { equal(b, "receipt", b.receipt(x, end, next), store.Overtaken) }
+	}
 	ends := map[string]func(x store.Claimed){
-		"done":     func(x store.Claimed) { b.require(b.report(x, store.Done, store.When{}), "refused") },
-		"repeats":  func(x store.Claimed) { b.require(b.report(x, store.Done, b.after(100)), "refused") },
-		"retry":    func(x store.Claimed) { b.require(b.report(x, store.Retry, b.after(100)), "refused") },
-		"failed":   func(x store.Claimed) { b.require(b.report(x, store.Failed, store.When{}), "refused") },
-		"handback": func(x store.Claimed) { b.require(b.report(x, store.HandBack, b.after(100)), "refused") },
+		"done":     reports(store.Done, store.When{}),
+		"repeats":  reports(store.Done, b.after(100)),
+		"retry":    reports(store.Retry, b.after(100)),
+		"failed":   reports(store.Failed, store.When{}),
+		"dropped":  reports(store.Dropped, store.When{}),
+		"run dies": reports(store.Failed, b.after(100)),
+		"handback": reports(store.HandBack, b.after(100)),
 		"crash":    func(store.Claimed) { b.sleep(lease + 1) },
 	}
 	for name, end := range ends {
@@ -98,6 +103,7 @@ func testFollowing(b *bench) {
 		}
 	}
 	equal(b, "dead", b.stats().Dead, 0)
+	equal(b, "retried and died", b.stats().Retried+b.stats().Died, 0)
 }
 
 func testCancel(b *bench) {

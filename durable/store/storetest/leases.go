@@ -143,7 +143,7 @@ func testFailures(b *bench) {
 		x := b.claimOne("k")
 		r := b.round()
 		r.Reports = []store.Report{{Hold: hold(x), End: store.Retry, Next: b.after(0), Due: x.Due, Text: fmt.Sprint(i, " ", long)}}
-		b.require(b.do(r).Accepted[0], "refused")
+		equal(b, "receipt", b.do(r).Receipts[0], store.Accepted)
 	}
 	f := b.get("k").Failures
 	equal(b, "failures kept", len(f), store.MaxFailures)

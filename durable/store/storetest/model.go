@@ -207,7 +207,7 @@ func (m *model) repeat(x sent) {
 	}
 	a, err := m.Store.Do(ctx, 0, x.stamp, *x.round)
 	m.noError(err)
-	equal(m.bench, "reports once more", a.Accepted, x.answer.Accepted)
+	equal(m.bench, "reports once more", a.Receipts, x.answer.Receipts)
 	equal(m.bench, "leases once more", a.Leases, x.answer.Leases)
 	var want []store.Claimed
 	for _, c := range x.answer.Tasks {

@@ -40,11 +40,11 @@ func (m *model) round() {
 	a, err := m.Store.Do(ctx, 0, s, r)
 	m.noError(err)
 	equal(m.bench, "now", a.Now, m.now)
-	var accepted []bool
+	var receipts []store.Receipt
 	for _, x := range r.Reports {
-		accepted = append(accepted, m.finish(x))
+		receipts = append(receipts, m.finish(x))
 	}
-	equal(m.bench, "accepted", a.Accepted, accepted)
+	equal(m.bench, "receipts", a.Receipts, receipts)
 	var leases []store.Lease
 	for _, h := range r.Extend {
 		leases = append(leases, m.prolong(h))
@@ -113,12 +113,12 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 }
 
 // finish is what a report should do.
-func (m *model) finish(x store.Report) bool {
+func (m *model) finish(x store.Report) store.Receipt {
 	t := m.held(x.Hold)
 	if t == nil {
 		m.n.Refused++
 		m.counts["refused"]++
-		return false
+		return store.Refused
 	}
 	next := x.Next.From(m.now)
 	switch x.End {
@@ -128,7 +128,7 @@ func (m *model) finish(x store.Report) bool {
 		m.n.Released++
 	}
 	if m.ended(t) {
-		return true
+		return store.Overtaken
 	}
 	t.Token, t.Due = 0, x.Due
 	if x.End == store.Dropped {
@@ -173,7 +173,7 @@ func (m *model) finish(x store.Report) bool {
 		m.tasks[run.ID] = run
 		t.pend(t.Task, next)
 	}
-	return true
+	return store.Accepted
 }
 
 // ended is for a task that was scheduled again, or cancelled, while it ran.

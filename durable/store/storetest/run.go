@@ -216,13 +216,20 @@ func (b *bench) claimNone() {
 
 func hold(x store.Claimed) store.Hold { return store.Hold{ID: x.ID, Token: x.Token} }
 
+// report reports the end of an attempt, and returns false if that was refused.
 func (b *bench) report(x store.Claimed, end store.End, next store.When) bool {
+	b.Helper()
+	return b.receipt(x, end, next) != store.Refused
+}
+
+// receipt reports the end of an attempt, and returns what has become of the report.
+func (b *bench) receipt(x store.Claimed, end store.End, next store.When) store.Receipt {
 	b.Helper()
 	r := b.round()
 	r.Reports = []store.Report{{Hold: hold(x), End: end, Next: next, Due: x.Due, Text: "text"}}
 	a := b.do(r)
-	b.require(len(a.Accepted) == 1, "%d answers to one report", len(a.Accepted))
-	return a.Accepted[0]
+	b.require(len(a.Receipts) == 1, "%d receipts for one report", len(a.Receipts))
+	return a.Receipts[0]
 }
 
 func (b *bench) extend(x store.Claimed) store.Lease {

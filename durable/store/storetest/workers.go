@@ -125,8 +125,8 @@ func (x *crowd) work(w, shards, tasks int) {
 			return
 		}
 		x.mu.Lock()
-		for i, accepted := range a.Accepted {
-			if !accepted {
+		for i, receipt := range a.Receipts {
+			if receipt == store.Refused {
 				x.lost.Add(1)
 			} else if r.Reports[i].End == store.Done {
 				x.done[r.Reports[i].ID]++

@@ -125,7 +125,7 @@ func durableWorker() observe.Source {
 		Handlers: []metric.Handler{
 			{Name: "bill", Running: 1, Claimed: 3, Done: 2, Lateness: histogram(time.Millisecond), Ran: histogram(time.Second)},
 			{
-				Name: "remind", Running: 1, Claimed: 9, Done: 3, Retried: 2, Died: 1, Dropped: 1, Released: 1, Lost: 1,
+				Name: "remind", Running: 1, Claimed: 9, Done: 3, Retried: 2, Died: 1, Dropped: 1, Overtaken: 1, Released: 1, Lost: 1,
 				Lateness: histogram(time.Millisecond, time.Second), Ran: histogram(time.Millisecond),
 			},
 		},
