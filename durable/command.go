@@ -67,7 +67,9 @@ func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	p := x.part(shard)
 	n := len(p.chunks)
 	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > maxBytes {
-		p.chunks = append(p.chunks, chunk{})
+		// A shard gets about as many as the others.
+		room := min(store.MaxBatch, len(x.out)/len(x.byShard)*5/4+1)
+		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, room), index: make([]int, 0, room)})
 		n++
 	}
 	last := &p.chunks[n-1]
@@ -88,10 +90,27 @@ func (x *command) part(shard int) *part {
 	return x.byShard[shard]
 }
 
+// A single is a command for one task, in one piece of memory.
+type single struct {
+	command
+	part  part
+	parts [1]*part
+	chunk [1]chunk
+	items [1]store.Item
+	index [1]int
+	out   [1]Outcome
+	errs  [1]error
+}
+
 // one carries a command out for one task.
 func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
-	x := c.newCommand(ctx, kind, 1)
-	x.parts = []*part{{shard: c.shardOf(item.ID), chunks: []chunk{{items: []store.Item{item}, index: []int{0}}}}}
+	x := &single{command: command{c: c, command: kind, running: make(chan struct{}, 1)}}
+	x.deadline, _ = ctx.Deadline()
+	x.items[0] = item
+	x.chunk[0] = chunk{items: x.items[:], index: x.index[:]}
+	x.part = part{shard: c.shardOf(item.ID), chunks: x.chunk[:]}
+	x.parts[0] = &x.part
+	x.command.parts, x.command.out, x.command.errs = x.parts[:], x.out[:], x.errs[:]
 	out, err := x.do(ctx)
 	if len(out) == 0 {
 		return Unknown, err

@@ -11,28 +11,18 @@ import (
 )
 
 // A shard's goroutine takes all calls that wait, carries them out in memory, one after
-// the other, and writes what has changed as one batch. A second goroutine waits for the
-// batch's sync, and answers its calls. Meanwhile the next batch comes together. Batches
-// reach the log in the order in which they were made, so that what a call has seen is
-// on the disk before what it has done.
-const (
-	// maxBatch is how large a batch gets, about.
-	maxBatch = 1 << 20
-	// maxGroups is how many batches of a shard wait for a sync besides the one whose
-	// sync is under way: what comes then waits, and makes a larger batch.
-	maxGroups = 1
-)
+// the other, and writes what has changed as one batch. The syncer waits until it is on
+// the disk, and answers its calls: see sync.go. Meanwhile the next batch comes together.
+// Batches reach the log in the order in which they were made, so that what a call has
+// seen is on the disk before what it has done.
 
-// A group is a batch that was written, and the calls that wait for it to be on the disk.
-type group struct {
-	batch *pebble.Batch // nil if nothing was written, or nobody waits for the sync
-	calls []*call
-	seq   int64
-}
+// maxBatch is how large a batch gets, about.
+const maxBatch = 1 << 20
 
 // serve is the shard's goroutine.
 func (sh *shard) serve() {
 	defer sh.s.running.Done()
+	defer soon(sh.s.grouped)
 	defer close(sh.groups)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -72,6 +62,9 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 	}()
 	var calls []*call
 	calls, more = sh.line.take(nil)
+	if len(calls) > 0 {
+		sh.busy.Store(true)
+	}
 	sh.now = sh.s.now()
 	sh.batch = sh.s.db.NewBatch()
 	sh.advance(sh.now)
@@ -92,49 +85,26 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 		sh.must(sh.finder.Close())
 		sh.finder = nil
 	}
-	g := group{batch: sh.batch, calls: calls, seq: sh.seq}
-	switch {
-	case sh.batch.Empty():
-		sh.must(sh.batch.Close())
-		g.batch = nil
-	case sh.s.config.every == 0:
-		sh.must(sh.s.db.ApplyNoSyncWait(sh.batch, pebble.Sync))
-	default:
+	g := group{shard: sh, calls: calls, written: !sh.batch.Empty(), seq: sh.seq}
+	if g.written {
 		sh.must(sh.s.db.Apply(sh.batch, pebble.NoSync))
-		sh.must(sh.batch.Close())
-		g.batch = nil
-		soon(sh.s.unsynced)
 	}
-	sh.written.Store(sh.seq)
+	sh.must(sh.batch.Close())
 	sh.batch = nil
-	if len(calls) > 0 || g.batch != nil {
+	sh.written.Store(sh.seq)
+	if len(calls) > 0 || g.written {
+		sh.busy.Store(false) // before, so that nobody waits for what has come
 		select {
 		case sh.groups <- g:
+			soon(sh.s.grouped)
 		case <-sh.s.failed:
 			return never, false, false
 		}
 	}
 	again = sh.readAhead(sh.now)
 	sh.trim()
+	sh.refilter()
 	return again, more, true
-}
-
-// answer is the second goroutine.
-func (sh *shard) answer() {
-	defer sh.s.running.Done()
-	for g := range sh.groups {
-		if g.batch != nil {
-			if err := g.batch.SyncWait(); err != nil {
-				sh.s.fail(err)
-				return
-			}
-			_ = g.batch.Close() // it gives memory back
-			sh.synced.Store(g.seq)
-		}
-		for _, c := range g.calls {
-			close(c.done)
-		}
-	}
 }
 
 // write adds to the batch what it has changed.

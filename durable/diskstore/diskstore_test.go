@@ -46,6 +46,13 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// The same with a filter of keys that is made all the time.
+func TestStore_FilterMadeAllTheTime(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		return subject(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithVain(1))
+	})
+}
+
 // The same with a window of a few tasks, so that most of them are on the disk alone.
 func TestStore_SmallWindow(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {

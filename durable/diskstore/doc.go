@@ -15,7 +15,10 @@
 // in a timing wheel (package timingwheel), and are read well before they are due. So
 // memory does not grow with the number of tasks.
 //
-// Commands that come together are written together, with one sync of the disk.
+// Commands that come together are written together, with one sync of the disk. Filters in
+// memory, of 16 MB at most, say of most new keys that there is no task with them, so that
+// the disk need not be asked. After a store was opened they are made from the keys on the
+// disk once many commands have had to ask.
 //
 // # Guarantees
 //

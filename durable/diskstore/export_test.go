@@ -19,6 +19,10 @@ func WithWindow(tasks, page int) Option {
 	return option(func(c *config) { c.window, c.batch = tasks, page })
 }
 
+// WithVain has a shard make the filter of its keys again after that many lookups in vain
+// at least.
+func WithVain(n int) Option { return option(func(c *config) { c.vain = n }) }
+
 // WithMemTable has the database make tables of that size.
 func WithMemTable(bytes int) Option { return option(func(c *config) { c.memTable = bytes }) }
 

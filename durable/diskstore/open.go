@@ -29,6 +29,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		config:   c,
 		over:     make(chan struct{}),
 		failed:   make(chan struct{}),
+		grouped:  make(chan struct{}, 1),
 		unsynced: make(chan struct{}, 1),
 		flushed:  make(chan struct{}, 1),
 		waiters:  make(map[*waiter]struct{}),
@@ -76,11 +77,11 @@ func (s *Store) open() error {
 	}
 	s.gate.armed.Store(true)
 	for _, sh := range s.shards {
-		s.running.Add(2)
+		s.running.Add(1)
 		go sh.serve()
-		go sh.answer()
 	}
-	s.running.Add(1)
+	s.running.Add(2)
+	go (&syncer{s: s, shards: s.shards}).run()
 	go s.tend()
 	return nil
 }
@@ -190,7 +191,7 @@ func (s *Store) load(m *marker) (err error) {
 		return fmt.Errorf("diskstore: the clock shows %v", s.opened)
 	}
 	for i := range m.Shards {
-		sh := newShard(s, i)
+		sh := newShard(s, i, m.Shards)
 		sh.restore(m)
 		s.shards = append(s.shards, sh)
 	}

@@ -32,6 +32,8 @@ type config struct {
 	window   int // tasks in memory in a shard
 	batch    int // keys that are read ahead at a time
 	memTable int
+	filter   int // bytes of the filters of keys
+	vain     int // lookups in vain for which a filter is made again
 }
 
 type option func(*config)
@@ -39,7 +41,7 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 func newConfig(opts []Option) config {
-	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize}
+	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("diskstore: Open: option %d is nil", i+1))

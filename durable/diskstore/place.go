@@ -87,6 +87,7 @@ func (sh *shard) add(x store.Task) *task {
 		t = new(task)
 		sh.tasks[x.ID] = t
 	}
+	sh.filter.add(x.ID)
 	sh.touch(t)
 	t.Entry, t.whole, t.body = store.Entry{Task: x}, true, true
 	return t

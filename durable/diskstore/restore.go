@@ -20,6 +20,7 @@ func (sh *shard) restore(m *marker) {
 	})
 	switch {
 	case !m.Ready:
+		sh.filter.presence = newPresence(0, sh.filter.bytes)
 		return
 	case !found:
 		panic(failure{damaged("shard %d has no numbers", sh.index)})
@@ -58,6 +59,9 @@ func (sh *shard) restore(m *marker) {
 		sh.running++
 		return err
 	})
+	if sh.pending+sh.dead == 0 && sh.running == 0 {
+		sh.filter.presence = newPresence(0, sh.filter.bytes)
+	}
 }
 
 // each calls f with what is in a space.

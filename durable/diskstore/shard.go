@@ -18,6 +18,8 @@ type shard struct {
 	line  line
 	// groups are batches that wait for their sync.
 	groups chan group
+	// busy is set while calls are carried out, of which a group will come.
+	busy atomic.Bool
 	// written and synced are how many batches were, for whoever reads.
 	written, synced atomic.Int64
 
@@ -43,6 +45,8 @@ type shard struct {
 	// workers are the latest claims of senders that have not left.
 	workers map[string]store.Claim
 
+	filter filter
+
 	// These are of the batch under way.
 
 	batch   *pebble.Batch
@@ -53,7 +57,7 @@ type shard struct {
 	buf, value []byte // of keys and values
 }
 
-func newShard(s *Store, index int) *shard {
+func newShard(s *Store, index, shards int) *shard {
 	sh := &shard{
 		s:       s,
 		index:   index,
@@ -66,6 +70,7 @@ func newShard(s *Store, index int) *shard {
 	}
 	sh.line.signal = make(chan struct{}, 1)
 	sh.groups = make(chan group, maxGroups)
+	sh.filter = newFilter(&s.config, shards)
 	return sh
 }
 
@@ -86,8 +91,12 @@ func (sh *shard) must(err error) {
 func (sh *shard) find(id string) *task {
 	t := sh.tasks[id]
 	if t == nil {
+		if sh.filter.absent(id) {
+			return nil
+		}
 		e, kind, ok := sh.read(id)
 		if !ok {
+			sh.filter.vain++
 			return nil
 		}
 		t = &task{Entry: e, whole: true, kind: sh.kindOf(id, kind), saved: saved{e.State, e.At, kind}}

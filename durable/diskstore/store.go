@@ -38,6 +38,7 @@ type Store struct {
 	readers sync.WaitGroup
 	reading sync.RWMutex // held by a call that becomes a reader, and by Close
 
+	grouped  chan struct{} // has an element if a shard has written something
 	unsynced chan struct{} // has an element if there is something that is not synced
 	flushed  chan struct{} // has one if the marker is to be written
 	room     room
