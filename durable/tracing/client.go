@@ -26,6 +26,9 @@ func Client(opts ...Option) durable.Option {
 	tracer := c.tracer()
 	return durable.WithScheduleMiddleware(func(next durable.ScheduleFunc) durable.ScheduleFunc {
 		return func(ctx context.Context, items []durable.Item, opts ...durable.ScheduleOption) ([]durable.Outcome, error) {
+			if len(items) == 0 {
+				return next(ctx, items, opts...) // nothing is sent
+			}
 			ctx, span := tracer.Start(ctx, spanName("send", items), trace.WithSpanKind(trace.SpanKindProducer),
 				trace.WithAttributes(sent(items)...))
 			defer span.End()
@@ -62,15 +65,12 @@ func spanName(operation string, items []durable.Item) string {
 	return operation
 }
 
-// destination returns the handler of all items, or false if they have several.
+// destination returns the handler of all items, of which there is one, or false if they have several.
 func destination(items []durable.Item) (string, bool) {
 	for i := range items {
 		if items[i].Task.Handler != items[0].Task.Handler {
 			return "", false
 		}
-	}
-	if len(items) == 0 {
-		return "", false
 	}
 	return items[0].Task.Handler, true
 }
@@ -92,7 +92,8 @@ func sent(items []durable.Item) []attribute.KeyValue {
 // exporter sends invalid, the program's other spans with it.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// failed notes an error.
+// failed notes an error. That it is not an event too is what the conventions ask for: the
+// description has all that such an event would.
 func failed(span trace.Span, err error) {
 	span.SetStatus(codes.Error, text(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))

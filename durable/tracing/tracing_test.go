@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,7 @@ type bench struct {
 	tracer trace.Tracer
 	client *durable.Client
 	worker *durable.Worker
+	log    strings.Builder // behind the handler's lock
 }
 
 // newBench is called in a bubble. The worker's handlers are to be set before run.
@@ -42,8 +44,8 @@ func newBench(opts ...tracing.Option) *bench {
 		tracing.WithTracerProvider(provider),
 		tracing.WithPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})),
 	}, opts...)
-	quiet := durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	b.client = durable.New(memstore.New(), quiet, tracing.Client(opts...))
+	log := durable.WithLogger(slog.New(slog.NewTextHandler(&b.log, nil)))
+	b.client = durable.New(memstore.New(), log, tracing.Client(opts...))
 	b.worker = durable.NewWorker(b.client, tracing.Worker(opts...), durable.WithMaxAttempts(2), durable.WithBackoff(time.Second, time.Second))
 	return b
 }
@@ -210,6 +212,21 @@ func TestSpans_Ends(t *testing.T) {
 				}
 				return nil
 			},
+			"exit": func(context.Context, durable.Delivery) error { runtime.Goexit(); return nil },
+			"cancelled": func(ctx context.Context, d durable.Delivery) error {
+				if _, err := b.client.Cancel(ctx, d.Key); err != nil {
+					t.Error(err)
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			},
+			"cancelled, failed": func(ctx context.Context, d durable.Delivery) error {
+				if _, err := b.client.Cancel(ctx, d.Key); err != nil {
+					t.Error(err)
+				}
+				<-ctx.Done()
+				return durable.NoRetry(errors.New("half of it is done"))
+			},
 			"hang": func(ctx context.Context, _ durable.Delivery) error {
 				<-ctx.Done()
 				return ctx.Err()
@@ -218,9 +235,10 @@ func TestSpans_Ends(t *testing.T) {
 			b.worker.Handle(name, h)
 			b.schedule(t, t.Context(), durable.Task{Key: name, Handler: name}, durable.After(0))
 		}
-		got := make(map[string]string)
+		got, events := make(map[string]string), make(map[string]tracetest.SpanStub)
 		for _, s := range b.run(t, context.Background(), time.Minute) {
 			if s.SpanKind == trace.SpanKindConsumer {
+				events[s.Name] = s
 				got[s.Name] += fmt.Sprint(attributes(s)["tickless.end"], " ", s.Status.Code, " ", attributes(s)["error.type"], "; ")
 			}
 		}
@@ -229,7 +247,30 @@ func TestSpans_Ends(t *testing.T) {
 			"process never": "dead Error *durable.NoRetryError; ",
 			"process full":  "hand_back Unset ; done Unset ; ",
 			"process hang":  "hand_back Unset ; ",
+			"process exit":  "retry Error goexit; dead Error goexit; ",
+
+			"process cancelled":         "overtaken Unset ; ",
+			"process cancelled, failed": "overtaken Error *durable.NoRetryError; ",
 		})
+		for name, s := range events {
+			if want := name == "process panic" || name == "process exit"; (len(s.Events) == 1) != want {
+				t.Errorf("%s has %d events", name, len(s.Events))
+			}
+		}
+		s := events["process panic"]
+		event := make(map[string]string)
+		for _, a := range s.Events[0].Attributes {
+			event[string(a.Key)] = a.Value.AsString()
+		}
+		if s.Status.Description != "panic: on purpose" || s.Events[0].Name != "exception" ||
+			event["exception.message"] != "panic: on purpose" || event["exception.type"] != "panic" ||
+			!strings.Contains(event["exception.stacktrace"], "TestSpans_Ends.func") {
+			t.Errorf("the panic is %q, %v", s.Status.Description, event)
+		}
+		// The Worker's own message has the stack of the handler too.
+		if !strings.Contains(b.log.String(), "TestSpans_Ends.func") {
+			t.Errorf("the log lacks the stack: %s", &b.log)
+		}
 	})
 }
 
@@ -251,7 +292,7 @@ func TestSpans_Batches(t *testing.T) {
 			t.Fatal("it was scheduled")
 		}
 		spans := b.spans.GetSpans()
-		if len(spans) != 4 {
+		if len(spans) != 3 {
 			t.Fatalf("there are %d spans", len(spans))
 		}
 		if spans[0].Name != "send h" || attributes(spans[0])["messaging.batch.message_count"] != "2" {
@@ -260,8 +301,8 @@ func TestSpans_Batches(t *testing.T) {
 		if _, has := attributes(spans[1])["messaging.destination.name"]; spans[1].Name != "send" || has {
 			t.Errorf("got %s with %v", spans[1].Name, attributes(spans[1]))
 		}
-		if spans[3].Status.Code != codes.Error || attributes(spans[3])["error.type"] == "" {
-			t.Errorf("got %v with %v", spans[3].Status, attributes(spans[3]))
+		if spans[2].Status.Code != codes.Error || attributes(spans[2])["error.type"] == "" {
+			t.Errorf("got %v with %v", spans[2].Status, attributes(spans[2]))
 		}
 		for key, span := range map[string]int{"a": 1, "b": 0, "c": 1} {
 			info, err := b.client.Get(t.Context(), key)

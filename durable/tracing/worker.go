@@ -3,6 +3,8 @@ package tracing
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -37,9 +39,12 @@ func Worker(opts ...Option) durable.HandlerOption {
 			ctx, span := tracer.Start(from, "process "+text(d.Handler), options...)
 			returned := false
 			defer func() {
-				if !returned { // a panic, or runtime.Goexit
-					span.SetStatus(codes.Error, "the handler has not returned")
-					span.SetAttributes(semconv.ErrorTypeKey.String("panic"), end(ctx, &d, errors.New("panic")))
+				if !returned {
+					v := recover()
+					panicked(ctx, span, &d, v)
+					if v != nil {
+						defer panic(v) // for the Worker, with the stack that it has
+					}
 				}
 				span.End()
 			}()
@@ -47,7 +52,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 			returned = true
 			result := end(ctx, &d, err)
 			span.SetAttributes(result)
-			if err != nil && result.Value.AsString() != handBack {
+			if err != nil && result.Value.AsString() != handBack && !stopped(ctx, err) {
 				failed(span, err)
 			}
 			return err
@@ -68,9 +73,30 @@ func processed(d *durable.Delivery) []attribute.KeyValue {
 	}
 }
 
+// panicked notes that the handler has not returned: it panicked with v, or ended its
+// goroutine, if v is nil.
+func panicked(ctx context.Context, span trace.Span, d *durable.Delivery, v any) {
+	err := errors.New("the handler ended its goroutine")
+	kind := "goexit"
+	if v != nil {
+		err, kind = fmt.Errorf("panic: %v", v), "panic"
+	}
+	message := text(err.Error())
+	span.SetStatus(codes.Error, message)
+	span.SetAttributes(semconv.ErrorTypeKey.String(kind), end(ctx, d, err))
+	span.AddEvent(semconv.ExceptionEventName, trace.WithAttributes(
+		semconv.ExceptionType(kind), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(text(string(debug.Stack())))))
+}
+
+// stopped reports whether the error is that the task was cancelled, which is no failure.
+func stopped(ctx context.Context, err error) bool {
+	return errors.Is(context.Cause(ctx), durable.ErrCancelled) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, durable.ErrCancelled))
+}
+
 const handBack = "hand_back"
 
-// end is what a handler's return means for its task.
+// end is what a handler's return asks for.
 func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue {
 	var never *durable.NoRetryError
 	var back *durable.HandBackError
@@ -78,11 +104,11 @@ func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue
 	switch {
 	case err == nil:
 		value = "done"
-	case errors.As(err, &never):
-		value = "dead"
-	case errors.As(err, &back), errors.Is(context.Cause(ctx), durable.ErrClosed):
+	case errors.As(err, &back) && !errors.As(err, &never), errors.Is(context.Cause(ctx), durable.ErrClosed):
 		value = handBack
-	case d.Attempt >= d.MaxAttempts:
+	case errors.Is(context.Cause(ctx), durable.ErrCancelled):
+		value = "overtaken"
+	case d.Attempt >= d.MaxAttempts, errors.As(err, &never):
 		value = "dead"
 	}
 	return attribute.String("tickless.end", value)
