@@ -80,9 +80,10 @@ func each[T any](t *testing.T, thing *metric.Thing, zero T, sample func(T) any, 
 
 // dump returns all numbers of a sample.
 func dump(thing *metric.Thing, sample any) (text string) {
+	r := metric.Reading{Thing: thing, Sample: sample}
 	for i := range thing.Metrics {
 		if m := &thing.Metrics[i]; m.Kind != metric.Histogram {
-			m.Values(sample, func(part string, value float64) { text += fmt.Sprintln(m.Name, part, value) })
+			r.Values(m, func(part string, value float64) { text += fmt.Sprintln(m.Name, part, value) })
 		}
 	}
 	return text

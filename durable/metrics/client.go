@@ -58,9 +58,11 @@ func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source
 		}
 		o.apply(q)
 	}
-	return metric.One(metric.Clients, metric.Object{Name: name, ID: c, Read: func() any {
-		return &metric.ClientSample{Queue: q.read(), Commands: commands(c)}
-	}})
+	return metric.One(metric.Clients, metric.Object{
+		Name: name, ID: c,
+		Read:  func() any { return &metric.ClientSample{Queue: q.read(), Commands: commands(c)} },
+		Notes: q.notes,
+	})
 }
 
 // outcomes are those that are exported even if there was none of them.

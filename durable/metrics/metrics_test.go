@@ -196,3 +196,26 @@ func TestSources_RefuseNil(t *testing.T) {
 		require.PanicsWithValue(t, want, f)
 	}
 }
+
+// panics is a store whose Stats panics.
+type panics struct{ store.Store }
+
+func (panics) Stats(context.Context, int) (store.Stats, error) { panic("no numbers") }
+
+// A store that panics, and a Client or Worker that nobody has made, end no process.
+func TestSources_OnesThatPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := durable.New(panics{memstore.New()}, quiet)
+		_, err := c.Schedule(t.Context(), durable.Task{Key: "k", Handler: "h"}, durable.After(time.Hour))
+		require.NoError(t, err)
+		source := metrics.Client("orders", c)
+		all := export(t, source, metrics.Client("not made", new(durable.Client)), metrics.Worker("not made", new(durable.Worker)))
+		require.EqualValues(t, 0, all.Client["orders"]["queue.up"])
+		require.Contains(t, all.Client["orders"], "command.duration", "what needs no store is there")
+		for _, got := range []map[string]any{all.Client["not made"], all.Worker["not made"]} {
+			require.NotEmpty(t, got)
+		}
+		readings := metric.NewSet([]observe.Source{source}).Read()
+		require.Equal(t, "panic: no numbers", readings[0].Notes()[0].Text)
+	})
+}

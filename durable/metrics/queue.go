@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type queue struct {
 	// answer is the last answer, nil if that was an error, and at when it was given.
 	answer *durable.Stats
 	at     time.Time
+	err    error // of the last answer
 }
 
 // read returns what the store has, or nil if it has not said so in time.
@@ -55,15 +57,38 @@ func (q *queue) askLocked(now time.Time) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
 		defer cancel()
-		st, err := q.stats(ctx)
+		st, err := q.ask(ctx)
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.answer, q.at, q.open = &st, time.Now(), nil
+		q.answer, q.at, q.err, q.open = &st, time.Now(), err, nil
 		if err != nil {
 			q.answer = nil
 		}
 		close(open)
 	}()
+}
+
+// ask asks the store. A panic of it, which nobody else can recover, is an error.
+func (q *queue) ask(ctx context.Context) (st durable.Stats, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return q.stats(ctx)
+}
+
+// notes returns why the last question had no answer, if it had none.
+func (q *queue) notes() []metric.Note {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.open != nil && time.Since(q.asked) >= q.timeout:
+		return []metric.Note{{When: q.asked, What: "asked for its numbers", Text: "it has not answered yet"}}
+	case q.err != nil:
+		return []metric.Note{{When: q.at, What: "asked for its numbers", Text: q.err.Error()}}
+	}
+	return nil
 }
 
 func sample(st *durable.Stats, age time.Duration) *metric.Queue {

@@ -64,6 +64,7 @@ var Clients = clientTable()
 
 func clientTable() *Thing {
 	t := NewTable[*ClientSample]("durable.client", "client").Titled("Durable client")
+	t.thing.Notes = "Why the store has not answered"
 	queueOf(t)
 	for _, op := range []struct{ command, name, help string }{
 		{"schedule", "task.scheduled", "Tasks that this Client was asked to schedule, by the outcome"},

@@ -38,8 +38,7 @@ type Thing struct {
 	Notes string
 }
 
-// A Metric is one metric of a Thing. Counter, UpDownCounter and Gauge have Values,
-// Histogram has Histograms.
+// A Metric is one metric of a Thing. A Reading has its values, or its histograms.
 type Metric struct {
 	// Name begins with "tickless." and the Thing's name.
 	Name string
@@ -50,12 +49,15 @@ type Metric struct {
 	Help string
 	// Label tells the parts of the metric apart, "" if it is one number.
 	Label string
-	// Values calls yield with each part of the metric and its value, of what the Source
+
+	// values calls yield with each part of the metric and its value, of what the Source
 	// has read. The part is "" if the metric has no Label.
-	Values func(sample any, yield func(part string, value float64))
-	// Histograms calls yield with each part of the metric and its histogram, likewise; not
+	values func(sample any, yield func(part string, value float64))
+	// histograms calls yield with each part of the metric and its histogram, likewise; not
 	// at all if nobody measures it.
-	Histograms func(sample any, yield func(part string, h timer.Histogram))
+	histograms func(sample any, yield func(part string, h timer.Histogram))
+	// failures says that the metric is how often the thing could not be read.
+	failures bool
 }
 
 // Seconds reports whether the metric is measured in seconds. Other metrics are whole
@@ -96,27 +98,35 @@ func (t Table[T]) Titled(title string) Table[T] {
 	return t
 }
 
-// Thing returns what the table describes.
-func (t Table[T]) Thing() *Thing { return t.thing }
+// ReadFailures is the short name of the metric that every Thing has.
+const ReadFailures = "read_failures"
+
+// Thing returns what the table describes. It ends the table: every thing counts how often
+// it could not be read.
+func (t Table[T]) Thing() *Thing {
+	t.add(Metric{Kind: Counter, Name: ReadFailures, Unit: "{failure}", failures: true,
+		Help: "Times that its other numbers could not be read and are missing, because reading them panicked"})
+	return t.thing
+}
 
 // Add adds a metric that is one number.
 func (t Table[T]) Add(kind Kind, name, unit, help string, read func(sample T) float64) {
 	t.add(Metric{Kind: kind, Name: name, Unit: unit, Help: help,
-		Values: func(sample any, yield func(string, float64)) { yield("", read(sample.(T))) },
+		values: func(sample any, yield func(string, float64)) { yield("", read(sample.(T))) },
 	})
 }
 
 // AddParts adds a metric that has several numbers, told apart by a label.
 func (t Table[T]) AddParts(kind Kind, name, unit, label, help string, read func(sample T, yield func(part string, value float64))) {
 	t.add(Metric{Kind: kind, Name: name, Unit: unit, Label: label, Help: help,
-		Values: func(sample any, yield func(string, float64)) { read(sample.(T), yield) },
+		values: func(sample any, yield func(string, float64)) { read(sample.(T), yield) },
 	})
 }
 
 // AddHistogram adds a histogram of durations. read returns false if nobody measures it.
 func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.Histogram, bool)) {
 	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
-		Histograms: func(sample any, yield func(string, timer.Histogram)) {
+		histograms: func(sample any, yield func(string, timer.Histogram)) {
 			if h, ok := read(sample.(T)); ok {
 				yield("", h)
 			}
@@ -128,7 +138,7 @@ func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.His
 // label.
 func (t Table[T]) AddHistograms(name, label, help string, read func(sample T, yield func(part string, h timer.Histogram))) {
 	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Label: label, Help: help,
-		Histograms: func(sample any, yield func(string, timer.Histogram)) { read(sample.(T), yield) },
+		histograms: func(sample any, yield func(string, timer.Histogram)) { read(sample.(T), yield) },
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tickless/tickless/timer"
 )
 
 // A Source is where the things of one kind are found whose numbers are exported.
@@ -55,8 +57,29 @@ type Reading struct {
 	// Name is unique among the things of one kind.
 	Name   string
 	Sample any
+	// Err is why it could not be read, nil if it was.
+	Err error
 	// Notes is the Object's.
 	Notes func() []Note
+
+	failures uint64 // how often it could not be read
+}
+
+// Values calls yield with each part of a metric of the Thing and its value.
+func (r *Reading) Values(m *Metric, yield func(part string, value float64)) {
+	switch {
+	case m.failures:
+		yield("", float64(r.failures))
+	case r.Err == nil:
+		m.values(r.Sample, yield)
+	}
+}
+
+// Histograms calls yield with each part of a histogram of the Thing.
+func (r *Reading) Histograms(m *Metric, yield func(part string, h timer.Histogram)) {
+	if r.Err == nil {
+		m.histograms(r.Sample, yield)
+	}
 }
 
 // A Set reads sources. It may be used by several goroutines at once.
@@ -66,12 +89,14 @@ type Set struct {
 
 	mu    sync.Mutex
 	names map[*Thing]map[any]string // by Object.ID
+	// failures is how often things could not be read that there are; most are not in it.
+	failures map[*Thing]map[any]uint64
 }
 
 // NewSet makes a Set of the sources. Things that are always there have their names
 // first. It panics if a source is the zero Source.
 func NewSet(sources []Source) *Set {
-	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string)}
+	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}
 	fixed := make(map[*Thing][]Object)
 	for i, source := range sources {
 		if source.Thing == nil {
@@ -79,6 +104,7 @@ func NewSet(sources []Source) *Set {
 		}
 		if s.names[source.Thing] == nil {
 			s.names[source.Thing] = make(map[any]string)
+			s.failures[source.Thing] = make(map[any]uint64)
 			s.things = append(s.things, source.Thing)
 		}
 		if source.Fixed {
@@ -96,7 +122,8 @@ func (s *Set) Things() []*Thing { return s.things }
 
 // Read reads all things that there are. One that has the name of another of its kind
 // has a number after its name, "name#2", for as long as it exists. One that several
-// sources have is read once. No lock is held while things are read.
+// sources have is read once. No lock is held while things are read. A panic of one is its
+// reading's Err: who looks at a program must not end it.
 func (s *Set) Read() []Reading {
 	named := make(map[*Thing][]Object)
 	for _, source := range s.sources {
@@ -107,10 +134,46 @@ func (s *Set) Read() []Reading {
 	var readings []Reading
 	for _, thing := range s.things {
 		for name, o := range s.unique(thing, named[thing]) {
-			readings = append(readings, Reading{Thing: thing, Name: name, Sample: o.Read(), Notes: o.Notes})
+			r := Reading{Thing: thing, Name: name, Notes: o.notes}
+			r.Sample, r.Err = o.read()
+			r.failures = s.failed(thing, o.ID, r.Err != nil)
+			readings = append(readings, r)
 		}
 	}
 	return readings
+}
+
+// read reads the numbers, and returns a panic as an error.
+func (o *Object) read() (sample any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			sample, err = nil, fmt.Errorf("observe: panic: %v", v)
+		}
+	}()
+	return o.Read(), nil
+}
+
+// notes returns the Object's Notes, or a panic as one.
+func (o Object) notes() (all []Note) {
+	if o.Notes == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			all = []Note{{When: time.Now(), What: "observe: panic", Text: fmt.Sprint(v)}}
+		}
+	}()
+	return o.Notes()
+}
+
+// failed returns how often a thing could not be read, now included if it was so.
+func (s *Set) failed(thing *Thing, id any, now bool) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now {
+		s.failures[thing][id]++
+	}
+	return s.failures[thing][id]
 }
 
 // unique returns the objects, each once, by names that nothing else of the kind has. A
@@ -147,6 +210,11 @@ func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 		taken[name] = true
 	}
 	s.names[thing] = names
+	for id := range s.failures[thing] {
+		if !seen[id] {
+			delete(s.failures[thing], id)
+		}
+	}
 	return func(yield func(string, Object) bool) {
 		for _, o := range list {
 			if !yield(names[o.ID], o) {

@@ -102,3 +102,48 @@ func TestNewSet_RefusesTheZeroSource(t *testing.T) {
 	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
 	NewSet([]Source{s.source(), {}})
 }
+
+// What panics when it is read is counted, and the others are read.
+func TestSet_APanicIsAnError(t *testing.T) {
+	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
+	broken := true
+	s.objects = []Object{{Name: "bad", ID: 1, Read: func() any {
+		if broken {
+			panic("on purpose")
+		}
+		return 7
+	}, Notes: func() []Note { panic("in the notes") }}}
+	s.add(2, "good")
+	set := NewSet([]Source{s.source()})
+	read := func(wantErr string, wantFailures float64) {
+		t.Helper()
+		all := set.Read()
+		if len(all) != 2 || all[1].Name != "good" || all[1].Sample != 2 || all[1].Err != nil {
+			t.Fatalf("got %+v", all)
+		}
+		bad := all[0]
+		err := ""
+		if bad.Err != nil {
+			err = bad.Err.Error()
+		}
+		if err != wantErr {
+			t.Errorf("got the error %q, want %q", err, wantErr)
+		}
+		bad.Values(&bad.Thing.Metrics[0], func(_ string, value float64) {
+			if value != wantFailures {
+				t.Errorf("%v failures, want %v", value, wantFailures)
+			}
+		})
+		if notes := bad.Notes(); len(notes) != 1 || notes[0].Text != "in the notes" {
+			t.Errorf("got the notes %v", notes)
+		}
+	}
+	read("observe: panic: on purpose", 1)
+	read("observe: panic: on purpose", 2)
+	broken = false
+	read("", 2)
+	s.remove(1)
+	set.Read()
+	s.objects = append([]Object{{Name: "bad", ID: 1, Read: func() any { return 7 }, Notes: func() []Note { panic("in the notes") }}}, s.objects...)
+	read("", 0) // what is gone is forgotten
+}

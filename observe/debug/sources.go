@@ -12,6 +12,8 @@ import (
 type sourceView struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
+	// Error is why the numbers could not be read.
+	Error string `json:"error,omitempty"`
 	// Numbers are by the names of the metrics, those with a label by its values.
 	Numbers map[string]any `json:"numbers"`
 	Notes   []noteView     `json:"notes,omitempty"` // the latest first
@@ -79,15 +81,16 @@ func (h *handler) sources() []sourceView {
 			ID: "source" + number(i), Title: r.Thing.Title, NotesTitle: r.Thing.Notes,
 		}
 		for m := range r.Thing.Metrics {
-			v.add(r.Thing, &r.Thing.Metrics[m], r.Sample)
+			v.add(&r, &r.Thing.Metrics[m])
 		}
 		for t := range v.Tables {
 			v.Tables[t].fill()
 		}
-		if r.Notes != nil {
-			for _, n := range r.Notes() {
-				v.Notes = append([]noteView{noteView(n)}, v.Notes...)
-			}
+		if r.Err != nil {
+			v.Error = r.Err.Error()
+		}
+		for _, n := range r.Notes() {
+			v.Notes = append([]noteView{noteView(n)}, v.Notes...)
 		}
 		views = append(views, v)
 	}
@@ -95,8 +98,8 @@ func (h *handler) sources() []sourceView {
 }
 
 // add adds a metric.
-func (v *sourceView) add(thing *metric.Thing, m *metric.Metric, sample any) {
-	name := thing.Short(m)
+func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
+	name := r.Thing.Short(m)
 	put := func(part string, value any, text string) {
 		if m.Label == "" {
 			v.Numbers[name] = value
@@ -116,13 +119,16 @@ func (v *sourceView) add(thing *metric.Thing, m *metric.Metric, sample any) {
 		v.table(m.Label).put(name, m, part, text)
 	}
 	if m.Kind == metric.Histogram {
-		m.Histograms(sample, func(part string, h timer.Histogram) {
+		r.Histograms(m, func(part string, h timer.Histogram) {
 			q := quantiles(h)
 			put(part, q, q.text())
 		})
 		return
 	}
-	m.Values(sample, func(part string, value float64) {
+	r.Values(m, func(part string, value float64) {
+		if name == metric.ReadFailures && value == 0 {
+			return // as nearly always
+		}
 		if m.Seconds() {
 			put(part, value, duration(value))
 		} else {

@@ -2,6 +2,7 @@ package debug_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/debug"
 	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -51,4 +53,19 @@ func TestWithSources(t *testing.T) {
 	_, body = get(t, h, "http://localhost/?scheduler=x")
 	require.NotContains(t, body, "Durable")
 	require.Panics(t, func() { debug.WithSources(observe.Source{}) })
+}
+
+// A Source that panics when it is read says so, and the others are there.
+func TestWithSources_OneThatPanics(t *testing.T) {
+	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t),
+		observe.Purgatory("not made", new(purgatory.Purgatory[string])))...))
+	r, body := get(t, h, "http://localhost/")
+	require.Equal(t, http.StatusOK, r.StatusCode)
+	wellFormed(t, body)
+	require.Contains(t, body, "Purgatory not made")
+	require.Contains(t, body, `<p class="note">It could not be read: observe: panic: `)
+	require.Contains(t, body, "<dt title=\"Times that its other numbers could not be read and are missing, because reading them panicked\">read failures</dt><dd>1</dd>")
+	require.Contains(t, body, "Purgatory produce")
+	_, body = get(t, h, "http://localhost/?format=json")
+	require.Contains(t, body, `"error": "observe: panic: `)
 }

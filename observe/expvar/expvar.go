@@ -17,6 +17,7 @@
 //
 // with an object for each thing, by its kind and its name. The keys are the names of
 // OpenTelemetry's metrics without their beginning; docs/observability.md lists them.
+// A thing that panics when it is read has the panic as "error", and "read_failures" alone.
 // Durations are in seconds. Quantiles are at most 12.5 percent above the true ones.
 //
 // # Concurrency and complexity
@@ -52,23 +53,26 @@ func New(sources ...observe.Source) expvar.Var {
 			all[thing.Name] = make(map[string]map[string]any)
 		}
 		for _, r := range set.Read() {
-			all[r.Thing.Name][r.Name] = numbers(r)
+			all[r.Thing.Name][r.Name] = numbers(&r)
 		}
 		return all
 	})
 }
 
 // numbers returns the numbers of one thing.
-func numbers(r metric.Reading) map[string]any {
+func numbers(r *metric.Reading) map[string]any {
 	object := make(map[string]any)
+	if r.Err != nil {
+		object["error"] = r.Err.Error()
+	}
 	for i := range r.Thing.Metrics {
 		m := &r.Thing.Metrics[i]
 		name := r.Thing.Short(m)
 		if m.Kind == metric.Histogram {
-			m.Histograms(r.Sample, func(part string, h timer.Histogram) { put(object, name, m.Label, part, summary(h)) })
+			r.Histograms(m, func(part string, h timer.Histogram) { put(object, name, m.Label, part, summary(h)) })
 			continue
 		}
-		m.Values(r.Sample, func(part string, value float64) { put(object, name, m.Label, part, value) })
+		r.Values(m, func(part string, value float64) { put(object, name, m.Label, part, value) })
 	}
 	return object
 }

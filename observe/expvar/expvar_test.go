@@ -11,6 +11,7 @@ import (
 	"github.com/tickless/tickless/observe"
 	tickless "github.com/tickless/tickless/observe/expvar"
 	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -79,4 +80,19 @@ func ExamplePublish() {
 	jobs := tickless.Scheduler["jobs"]
 	fmt.Println(jobs.Pending, "pending,", jobs.Forecast["10m"], "within ten minutes")
 	// Output: 2 pending, 1 within ten minutes
+}
+
+// A thing that panics when it is read has an error in place of numbers.
+func TestNew_AThingThatPanics(t *testing.T) {
+	v := tickless.New(observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
+	var all map[string]map[string]map[string]any
+	if err := json.Unmarshal([]byte(v.String()), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"purgatory", "scheduler"} {
+		got := all[kind]["not made"]
+		if text, _ := got["error"].(string); len(got) != 2 || !strings.HasPrefix(text, "observe: panic: ") || got["read_failures"] != 1. {
+			t.Errorf("the %s has %v", kind, got)
+		}
+	}
 }

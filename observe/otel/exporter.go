@@ -2,8 +2,11 @@ package otel
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelmetric "go.opentelemetry.io/otel/metric"
 
@@ -22,7 +25,11 @@ type Exporter struct {
 	exponential bool
 }
 
-// New makes an Exporter of the sources; without any, of observe.Schedulers.
+// errZero is returned by an Exporter that New has not made.
+var errZero = errors.New("otel: the zero Exporter: call otel.New")
+
+// New makes an Exporter of the sources; without any, of observe.Schedulers. It panics if a
+// source is the zero Source.
 // Its histograms have explicit bounds: see ExponentialHistograms.
 func New(sources ...observe.Source) *Exporter {
 	if len(sources) == 0 {
@@ -41,8 +48,18 @@ func (e *Exporter) ExponentialHistograms() *Exporter {
 }
 
 // Register makes the instruments with a meter of the provider. The Registration takes
-// them away again.
+// them away again. It fails if the provider is nil, and if New has not made e.
+//
+// Give all Sources to one Exporter of a provider: of things with the same name that two
+// Exporters have, one is seen. What panics when it is read goes to otel.Handle, and
+// has nothing but its read_failures.
 func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
+	switch {
+	case e == nil || e.set == nil:
+		return nil, errZero
+	case provider == nil:
+		return nil, errors.New("otel: Register: nil MeterProvider")
+	}
 	meter := provider.Meter(scopeName)
 	observers := make(map[*metric.Metric]observer)
 	var instruments []otelmetric.Observable
@@ -62,27 +79,31 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 	}
 	return meter.RegisterCallback(func(_ context.Context, o otelmetric.Observer) error {
 		for _, r := range e.set.Read() {
-			e.observe(o, r, observers)
+			if r.Err != nil {
+				// Returned it would keep a periodic reader from exporting anything.
+				otel.Handle(fmt.Errorf("%s %q: %w", r.Thing.Name, r.Name, r.Err))
+			}
+			e.observe(o, &r, observers)
 		}
 		return nil
 	}, instruments...)
 }
 
 // observe passes on the values of all instruments for one thing.
-func (e *Exporter) observe(o otelmetric.Observer, r metric.Reading, observers map[*metric.Metric]observer) {
+func (e *Exporter) observe(o otelmetric.Observer, r *metric.Reading, observers map[*metric.Metric]observer) {
 	for i := range r.Thing.Metrics {
 		m := &r.Thing.Metrics[i]
 		if m.Kind == metric.Histogram {
 			continue
 		}
-		m.Values(r.Sample, func(part string, value float64) {
+		r.Values(m, func(part string, value float64) {
 			observers[m](o, value, attributes(m, r, part))
 		})
 	}
 }
 
 // attributes returns the attributes of a part of a metric.
-func attributes(m *metric.Metric, r metric.Reading, part string) []attribute.KeyValue {
+func attributes(m *metric.Metric, r *metric.Reading, part string) []attribute.KeyValue {
 	if m.Label == "" {
 		return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name)}
 	}

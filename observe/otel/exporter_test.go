@@ -6,12 +6,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/otlptranslator"
+	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -22,6 +24,7 @@ import (
 	"github.com/tickless/tickless/observe/internal/observetest"
 	"github.com/tickless/tickless/observe/otel"
 	"github.com/tickless/tickless/observe/prom"
+	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -315,4 +318,56 @@ func Example() {
 		}
 	}
 	// Output: tickless.scheduler.timer.pending {timer} jobs 1
+}
+
+// A thing that panics when it is read ends neither the process nor the collection.
+func TestExporter_AThingThatPanics(t *testing.T) {
+	var mu sync.Mutex
+	var handled []string
+	before := global.GetErrorHandler()
+	defer global.SetErrorHandler(before)
+	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		handled = append(handled, err.Error())
+	}))
+	sources := append(observetest.Sources(t), observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
+	var failures, pending []string
+	for _, m := range collect(t, otel.New(sources...)) {
+		switch m.Name {
+		case "tickless.scheduler.read_failures", "tickless.purgatory.read_failures":
+			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+				failures = append(failures, fmt.Sprint(p.Attributes.Encoded(attribute.DefaultEncoder()), " ", p.Value > 0))
+			}
+		case "tickless.scheduler.timer.pending":
+			_, sets := kind(t, m.Data)
+			for _, s := range sets {
+				pending = append(pending, s.Encoded(attribute.DefaultEncoder()))
+			}
+		}
+	}
+	slices.Sort(failures)
+	want := []string{"purgatory=not made true", "purgatory=produce false", "scheduler=jobs false", "scheduler=not made true"}
+	if !slices.Equal(failures, want) || !slices.Equal(pending, []string{"scheduler=jobs"}) {
+		t.Errorf("got %q and %q", failures, pending)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(handled) != 2 || !strings.HasPrefix(handled[0], `purgatory "not made": observe: panic: `) && !strings.HasPrefix(handled[0], `scheduler "not made": observe: panic: `) {
+		t.Errorf("the error handler got %q", handled)
+	}
+}
+
+func TestExporter_RefusesNil(t *testing.T) {
+	for _, e := range []*otel.Exporter{nil, {}} {
+		if _, err := e.Register(sdkmetric.NewMeterProvider()); err == nil || err.Error() != "otel: the zero Exporter: call otel.New" {
+			t.Errorf("Register returned %v", err)
+		}
+		if _, err := e.Produce(t.Context()); err == nil || err.Error() != "otel: the zero Exporter: call otel.New" {
+			t.Errorf("Produce returned %v", err)
+		}
+	}
+	if _, err := otel.New().Register(nil); err == nil || err.Error() != "otel: Register: nil MeterProvider" {
+		t.Errorf("Register returned %v", err)
+	}
 }

@@ -17,10 +17,13 @@ import (
 var _ sdkmetric.Producer = (*Exporter)(nil)
 
 // Produce implements sdkmetric.Producer: it returns the histograms. It fails if ctx has
-// ended.
+// ended, and if New has not made e.
 func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if e == nil || e.set == nil {
+		return nil, errZero
 	}
 	readings, now := e.set.Read(), time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
@@ -51,8 +54,8 @@ func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []m
 		if r.Thing != thing {
 			continue
 		}
-		m.Histograms(r.Sample, func(part string, h timer.Histogram) {
-			set := attribute.NewSet(attributes(m, r, part)...)
+		r.Histograms(m, func(part string, h timer.Histogram) {
+			set := attribute.NewSet(attributes(m, &r, part)...)
 			if e.exponential {
 				exponential = append(exponential, exponentialPoint(h, set, e.begin, now))
 			} else {

@@ -1,6 +1,8 @@
 package prom
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tickless/tickless/internal/metric"
@@ -8,7 +10,16 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Collector is a prometheus.Collector of what its Sources have.
+// A Collector is a prometheus.Collector of what its Sources have. New makes one: the zero
+// Collector cannot be registered.
+//
+// A registry takes one Collector of each kind of thing, since a metric belongs to one
+// Collector there. So give all Sources to one New. Registering a second one returns an
+// error, "duplicate metrics collector registration attempted" if it has the same kinds of
+// things, or that a descriptor "already exists with the same fully-qualified name and const
+// label values". If it must be two, because parts of a program do not know of one another,
+// register each with a prometheus.WrapRegistererWith, with one label for all of them and a
+// value for each.
 type Collector struct {
 	set   *metric.Set
 	descs map[*metric.Thing][]*prometheus.Desc // in the order of Thing.Metrics
@@ -16,7 +27,11 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// New makes a Collector of the sources; without any, of observe.Schedulers.
+// errZero is what a registry says of a Collector that New has not made.
+var errZero = errors.New("prom: the zero Collector: call prom.New")
+
+// New makes a Collector of the sources; without any, of observe.Schedulers. It panics if a
+// source is the zero Source.
 func New(sources ...observe.Source) *Collector {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
@@ -37,6 +52,10 @@ func New(sources ...observe.Source) *Collector {
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
+	if c == nil || c.set == nil {
+		out <- prometheus.NewInvalidDesc(errZero)
+		return
+	}
 	for _, descs := range c.descs {
 		for _, desc := range descs {
 			out <- desc
@@ -44,19 +63,24 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. Of a thing that panics when it is read it sends
+// nothing but its read_failures.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	if c == nil || c.set == nil {
+		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(errZero), errZero)
+		return
+	}
 	for _, r := range c.set.Read() {
 		for i := range r.Thing.Metrics {
-			collect(out, c.descs[r.Thing][i], &r.Thing.Metrics[i], r)
+			collect(out, c.descs[r.Thing][i], &r.Thing.Metrics[i], &r)
 		}
 	}
 }
 
 // collect sends what has been read of one metric.
-func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metric, r metric.Reading) {
+func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metric, r *metric.Reading) {
 	if m.Kind == metric.Histogram {
-		m.Histograms(r.Sample, func(part string, h timer.Histogram) {
+		r.Histograms(m, func(part string, h timer.Histogram) {
 			out <- newHistogram(desc, h, labels(m, r, part)...)
 		})
 		return
@@ -65,13 +89,13 @@ func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metr
 	if m.Kind == metric.Counter {
 		kind = prometheus.CounterValue
 	}
-	m.Values(r.Sample, func(part string, value float64) {
+	r.Values(m, func(part string, value float64) {
 		out <- prometheus.MustNewConstMetric(desc, kind, value, labels(m, r, part)...)
 	})
 }
 
 // labels returns the values of the labels of a part of a metric.
-func labels(m *metric.Metric, r metric.Reading, part string) []string {
+func labels(m *metric.Metric, r *metric.Reading, part string) []string {
 	if m.Label == "" {
 		return []string{r.Name}
 	}

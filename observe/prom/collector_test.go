@@ -22,6 +22,7 @@ import (
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/internal/observetest"
 	"github.com/tickless/tickless/observe/prom"
+	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -245,4 +246,93 @@ func Example() {
 		}
 	}
 	// Output: tickless_scheduler_timer_pending{scheduler="jobs"} 1
+}
+
+// A thing that panics when it is read ends neither the process nor the scrape.
+func TestCollector_AThingThatPanics(t *testing.T) {
+	sources := append(observetest.Sources(t), observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(prom.New(sources...))
+	for range 2 {
+		w := httptest.NewRecorder()
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `tickless_scheduler_timer_pending{scheduler="jobs"} 4`) {
+			t.Fatalf("got %d: %s", w.Code, w.Body)
+		}
+		if strings.Contains(w.Body.String(), `tickless_purgatory_operation_waiting{purgatory="not made"}`) {
+			t.Error("it has numbers of what could not be read")
+		}
+	}
+	want := `
+# HELP tickless_purgatory_read_failures_total Times that its other numbers could not be read and are missing, because reading them panicked
+# TYPE tickless_purgatory_read_failures_total counter
+tickless_purgatory_read_failures_total{purgatory="not made"} 3
+tickless_purgatory_read_failures_total{purgatory="produce"} 0
+# HELP tickless_scheduler_read_failures_total Times that its other numbers could not be read and are missing, because reading them panicked
+# TYPE tickless_scheduler_read_failures_total counter
+tickless_scheduler_read_failures_total{scheduler="jobs"} 0
+tickless_scheduler_read_failures_total{scheduler="not made"} 3
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "tickless_purgatory_read_failures_total", "tickless_scheduler_read_failures_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCollector_TheZeroOne(t *testing.T) {
+	for _, c := range []*prom.Collector{nil, {}} {
+		registry := prometheus.NewRegistry()
+		if err := registry.Register(c); err == nil || !strings.Contains(err.Error(), "prom: the zero Collector: call prom.New") {
+			t.Errorf("Register returned %v", err)
+		}
+		if _, err := testutil.CollectAndLint(c); err == nil {
+			t.Error("it was collected")
+		}
+		out := make(chan prometheus.Metric, 1)
+		c.Collect(out)
+		if err := (<-out).Write(new(dto.Metric)); err == nil {
+			t.Error("it has a metric")
+		}
+	}
+}
+
+// TestCollector_TwoOfAKind shows what Collector's documentation says of two of them.
+func TestCollector_TwoOfAKind(t *testing.T) {
+	s, other := timer.New(), timer.New()
+	defer s.Close()
+	defer other.Close()
+	keyed := observe.Keyed("k", timer.NewKeyed(s, func(string, int) {}))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(prom.New(observe.Scheduler("one", s)))
+	if err := registry.Register(prom.New(observe.Scheduler("two", other))); err == nil ||
+		err.Error() != "duplicate metrics collector registration attempted" {
+		t.Errorf("Register returned %v", err)
+	}
+	if err := registry.Register(prom.New(observe.Scheduler("two", other), keyed)); err == nil ||
+		!strings.Contains(err.Error(), "already exists with the same fully-qualified name and const label values") {
+		t.Errorf("Register returned %v", err)
+	}
+	if err := registry.Register(prom.New(keyed)); err != nil {
+		t.Errorf("of another kind: %v", err)
+	}
+	registry = prometheus.NewPedanticRegistry()
+	for part, s := range map[string]*timer.Scheduler{"a": s, "b": other} {
+		prometheus.WrapRegistererWith(prometheus.Labels{"part": part}, registry).MustRegister(prom.New(observe.Scheduler("jobs", s)))
+	}
+	if n, err := testutil.GatherAndCount(registry, "tickless_scheduler_timer_pending"); n != 2 || err != nil {
+		t.Errorf("%d Schedulers with labels of their own, %v", n, err)
+	}
+}
+
+// What several Sources have is exported once.
+func TestCollector_TheSameThingTwice(t *testing.T) {
+	s := timer.New(timer.WithName("its own"))
+	defer s.Close()
+	families := gather(t, observe.Schedulers(), observe.Scheduler("first", s), observe.Scheduler("second", s))
+	var names []string
+	for _, m := range families["tickless_scheduler_timer_pending"].GetMetric() {
+		names = append(names, m.GetLabel()[0].GetValue())
+	}
+	if !slices.Equal(names, []string{"first"}) {
+		t.Errorf("it is exported as %v", names)
+	}
 }
