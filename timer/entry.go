@@ -122,7 +122,7 @@ func (t *Timer) placedAt(e *timerEntry, deadline, slack int64) {
 // than at the moment that the wheel would choose for that.
 func (t *Timer) reaches(deadline, slack int64) bool {
 	if t.sh.s.config.slack.most > 0 {
-		if room := t.entry().room; slack < room {
+		if room := t.entry().room; slack != room { // perhaps with other steps
 			return deadline >= deadlineAfter(int64(t.word), time.Duration(room))
 		}
 	}

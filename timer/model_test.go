@@ -168,7 +168,8 @@ func (r *modelRun) slackOf(d time.Duration) time.Duration {
 }
 
 // dueAt returns the moment at which a deadline's tick comes: with slack, of those in
-// the window that of which the number is divided by the largest power of two.
+// the window that of which the number is divided by the largest power of two, or by the
+// largest three times one, if its windows are as long as that.
 func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	tick := int64(r.c.tick)
 	k := deadline / tick
@@ -176,7 +177,13 @@ func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 		k++
 	}
 	if last := after(deadline, max(slack, 0)) / tick; last > k {
-		for p := int64(1) << 30; p > 1; p >>= 1 {
+		p := int64(1) << 20
+		for least := int64(3); least <= 3<<9; least *= 2 {
+			if length := min(int64(slack), math.MaxInt64-deadline) / tick; length >= least && length < least/3*4 {
+				p = 3 << 9
+			}
+		}
+		for ; p > 0; p >>= 1 {
 			if t := (k-1)/p*p + p; t > 0 && t <= last { // the first of its multiples
 				k = t
 				break

@@ -66,9 +66,56 @@ func TestSlack_SharesWakeups(t *testing.T) {
 		}
 		advanceTo(clk, begin.Add(3*time.Second))
 		require.Zero(t, s.Len())
-		// Each window of 10 to 20 ms holds a multiple of 6.4 ms.
-		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1010*10/64+2))
+		// Each window of 10 to 20 ms holds a multiple of 9.6 ms, or, if it has 12.8 ms,
+		// of that.
+		require.LessOrEqual(t, s.Stats().Wakeups, uint64(1020*10/64+2))
 	}
+}
+
+// Timers of one slack have a grid whose steps are hardly smaller, and come no oftener than
+// at the moments of that.
+func TestSlack_WakesOnAGridOfItsSize(t *testing.T) {
+	for slack, step := range map[time.Duration]time.Duration{
+		300 * time.Microsecond:  300 * time.Microsecond,
+		time.Millisecond:        800 * time.Microsecond,
+		1300 * time.Microsecond: 1200 * time.Microsecond,
+		8 * time.Millisecond:    6400 * time.Microsecond,
+		10 * time.Millisecond:   9600 * time.Microsecond,
+		15 * time.Millisecond:   12800 * time.Microsecond,
+		200 * time.Millisecond:  153600 * time.Microsecond,
+		400 * time.Millisecond:  204800 * time.Microsecond,
+	} {
+		s, clk := virtual(t, timer.WithSlack(0, slack, slack), timer.WithShards(4))
+		rng := rand.New(rand.NewPCG(5, 6))
+		moments := map[time.Time]bool{}
+		for range 500 { // few enough for no bucket to be moved down before it is due
+			start(t, s, time.Duration(rng.Int64N(int64(50*slack))), func() { moments[clk.Now()] = true })
+		}
+		clk.Advance(60 * slack)
+		require.Zero(t, s.Len())
+		most := int(51*slack/step) + 2
+		require.LessOrEqual(t, len(moments), most, "%v", slack)
+		require.LessOrEqual(t, s.Stats().Wakeups, uint64(most), "%v", slack)
+	}
+}
+
+// A Timer that is reset to a later moment, with a larger slack, may thereby fall due
+// earlier, since its slack has another grid. It does not wait for where it lies in the
+// wheel then.
+func TestSlack_OfATimerThatIsReset(t *testing.T) {
+	s, clk := virtual(t, timer.WithSlack(1, 0, time.Second))
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 3000 {
+		d := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
+		x := s.AfterFunc(time.Hour, func() {})
+		x.Stop()
+		x.Reset(d)
+		x.Reset(d + time.Duration(rng.Int64N(int64(2*time.Millisecond))))
+		clk.Advance(time.Duration(rng.Int64N(int64(time.Millisecond))))
+	}
+	clk.Advance(time.Second)
+	require.Zero(t, s.Len())
+	require.LessOrEqual(t, s.Stats().Lateness.Max(), timer.DefaultTick)
 }
 
 // A slack of the timer's own goes before the Scheduler's, also if it is none.

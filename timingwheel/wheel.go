@@ -65,9 +65,11 @@ func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) {
 
 // AddWithin is Add for an entry that may be handed out as late as slack after its
 // deadline. It is due at the tick from deadline to deadline+slack that is a multiple of
-// the largest power of two, counted from time 0: so entries whose windows overlap are due
-// at few moments. (Linux's timers with slack and libdispatch's with leeway do so.)
-// Without a tick in the window it is as without slack.
+// the largest power of two, up to 2^20, counted from time 0: so entries whose windows
+// overlap are due at few moments. (Linux's timers with slack and libdispatch's with
+// leeway do so.) For a slack from 1.5 times a power of two to twice that, below 2^11
+// ticks, it is three times a power of two instead, up to 3*2^9: a slack of 100 ticks has
+// moments every 96, not 64. Without a tick in the window it is as without slack.
 func (w *Wheel[T]) AddWithin(deadline, slack int64, v T) (ID, bool) {
 	ref, ok := w.wheel().AddWithin(deadline, slack, v, 0)
 	return ID{ref}, ok

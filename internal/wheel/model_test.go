@@ -205,14 +205,21 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 }
 
 // tickOf is the tick of a deadline with slack: the first in the window that the largest
-// power of two divides.
+// power of two divides, or three times one, if the window is less than a third longer
+// than one of those.
 func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	first := m.ceil(deadline)
 	if deadline <= 0 || slack <= 0 {
 		return first
 	}
 	last := uint64(satAdd(deadline, slack) / m.tick)
-	for p := uint64(1) << slab.MaxGrain; p > 1; p >>= 1 {
+	p := uint64(1) << 20
+	for least := int64(3); least <= 3<<9; least *= 2 {
+		if length := (satAdd(deadline, slack) - deadline) / m.tick; length >= least && length < least/3*4 {
+			p = 3 << 9
+		}
+	}
+	for ; p > 0; p >>= 1 {
 		if t := (uint64(first) + p - 1) / p * p; t <= last {
 			return int64(t)
 		}

@@ -43,7 +43,7 @@ func TestWheel_Sweep(t *testing.T) {
 func TestWheel_Due(t *testing.T) {
 	w := newWheel[int](t, 10, 4, 0)
 	for _, c := range []struct{ deadline, slack, due int64 }{
-		{7, 0, 7}, {7, 2, 7}, {7, 4, 7}, {7, 13, 20}, {25, 60, 80}, {81, 100, 160},
+		{7, 0, 7}, {7, 2, 7}, {7, 4, 7}, {7, 13, 20}, {25, 60, 60}, {25, 40, 40}, {81, 100, 160},
 	} {
 		require.Equal(t, c.due, w.Due(c.deadline, c.slack), c)
 		if c.slack > 0 {

@@ -51,35 +51,78 @@ func (t ticks) whole(n int64) int64 {
 // as 0. It saturates.
 func (t ticks) ceil(n int64) int64 { return t.ceilTo(n, 0) }
 
-// ceilTo returns the first tick that is not before time n and is a multiple of
-// 2^grain, counted from time 0.
+// ceilTo returns the first tick that is not before time n and is a multiple of the
+// grain's step, counted from time 0.
 func (t ticks) ceilTo(n int64, grain uint) int64 {
 	if n <= 0 {
 		return t.phase
 	}
-	mask := uint64(1)<<(grain&63) - 1
-	tick := int64((uint64(t.whole(n-1))+1+mask)&^mask) + t.phase
-	if tick >= 0 {
+	tick := uint64(t.whole(n-1)) + 1
+	if grain > 0 {
+		step := steps[grain&31]
+		tick = (tick + step - 1) / step * step
+	}
+	if tick := int64(tick) + t.phase; tick >= 0 {
 		return tick
 	}
 	return math.MaxInt64
 }
 
-// within returns the grain of a window: log2 of the largest power of two of which a
-// multiple, in ticks from time 0, lies from time n to slack after it. It is 0 if no
-// tick does. The first such multiple is ceilTo(n, grain).
+// A grain says of which step an entry's tick is a multiple. Steps are the powers of two
+// up to 2^20, and three times those up to 2^9: a window of 10 ms, which is a hundred ticks
+// of 0.1 ms, holds a multiple of 96 of them, where a power of two would be 64, and half
+// as many wake-ups more. For larger windows that would save few wake-ups a second, and
+// grains have five bits.
+var steps = func() (s [32]uint64) {
+	for exp := range maxExp + 1 {
+		s[grainOf(exp)] = 1 << exp
+	}
+	for exp := range maxThreeExp + 1 {
+		s[grainOfThree(exp)] = 3 << exp
+	}
+	s[slab.MaxGrain+1] = 1 // no grain
+	return s
+}()
+
+const (
+	maxExp      = slab.MaxGrain - 1 - maxThreeExp
+	maxThreeExp = 9
+)
+
+// grainOf returns the grain of the step 2^exp, or of the largest power of two.
+func grainOf(exp int) uint { return uint(min(exp, maxExp) + min(exp, maxThreeExp+1)) }
+
+// grainOfThree returns the grain of the step 3*2^exp, or of the largest of these.
+func grainOfThree(exp int) uint { return uint(2*min(exp, maxThreeExp) + 1) }
+
+// within returns the grain of a window: that of the largest step of which a multiple,
+// in ticks from time 0, lies from time n to slack after it. Of the two kinds of steps,
+// those count that come closer to the window's length: so windows of one length have
+// one grid, in which larger steps are part of smaller ones. It is 0 if no tick does. The
+// first such multiple is ceilTo(n, grain).
 func (t ticks) within(n, slack int64) (grain uint) {
 	if slack <= 0 || n <= 0 {
 		return 0
 	}
-	first, last := t.whole(n-1)+1, t.whole(n+min(slack, math.MaxInt64-n))
+	slack = min(slack, math.MaxInt64-n)
+	first, last := t.whole(n-1)+1, t.whole(n+slack)
 	if last <= first {
 		return 0
 	}
-	// In the highest bit in which they differ, last has a one and first-1 a zero: so
-	// last with all lower bits cleared is after first-1, and no multiple of a larger
+	length := uint64(t.whole(slack))
+	if k := bits.Len64(length); k >= 2 && k <= maxThreeExp+2 && length>>(k-2) == 3 {
+		return grainOfThree(exponent((first-1)/3, last/3))
+	}
+	return grainOf(exponent(first-1, last))
+}
+
+// exponent returns log2 of the largest power of two of which a multiple is after before
+// and not after last, before < last.
+func exponent(before, last int64) int {
+	// In the highest bit in which they differ, last has a one and before a zero: so
+	// last with all lower bits cleared is after before, and no multiple of a larger
 	// power lies in between.
-	return min(uint(bits.Len64(uint64((first-1)^last))-1), slab.MaxGrain)
+	return bits.Len64(uint64(before^last)) - 1
 }
 
 // time returns the time of a tick, which is not before time 0, or math.MaxInt64 if

@@ -178,11 +178,13 @@ func (w *Wheel[T]) AddTagged(deadline int64, v T, tag uint8) (ID, bool) {
 	return w.AddWithin(deadline, 0, v, tag)
 }
 
-// AddWithin is AddTagged for an entry that may be handed out as late as slack after
-// its deadline. It is due at the tick from deadline to deadline+slack that is a
-// multiple of the largest power of two, counted from time 0: so entries whose windows
+// AddWithin is AddTagged for an entry that may be handed out as late as slack after its
+// deadline. It is due at the tick from deadline to deadline+slack that is a multiple of
+// the largest power of two, up to 2^20, counted from time 0: so entries whose windows
 // overlap are due at few moments. (Linux's timers with slack and libdispatch's with
-// leeway do so.) Without a tick in the window it is as without slack.
+// leeway do so.) For a slack from 1.5 times a power of two to twice that, below 2^11
+// ticks, it is three times a power of two instead, up to 3*2^9: a slack of 100 ticks has
+// moments every 96, not 64. Without a tick in the window it is as without slack.
 func (w *Wheel[T]) AddWithin(deadline, slack int64, v T, tag uint8) (ID, bool) {
 	grain := w.ticks.within(deadline, slack)
 	t := w.ticks.ceilTo(deadline, grain)
