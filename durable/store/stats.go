@@ -20,14 +20,17 @@ type Stats struct {
 
 // Counters count what has happened since the shard was made.
 type Counters struct {
-	Claimed   int64 // attempts begun
-	Done      int64 // runs that ended well
-	Retried   int64 // attempts that failed and were followed by another
-	Died      int64 // runs that became dead letters
-	Crashed   int64 // leases that ran out
-	Released  int64 // attempts handed back
-	Refused   int64 // reports of workers whose lease another had by then, or none
-	Cancelled int64 // tasks removed by Cancel, those included that were running
+	Claimed  int64 // attempts begun
+	Done     int64 // runs that ended well
+	Retried  int64 // attempts that failed and were followed by another
+	Died     int64 // runs that became dead letters
+	Crashed  int64 // leases that ran out
+	Released int64 // attempts handed back
+	Refused  int64 // reports of workers whose lease another had by then, or none
+	// Cancelled counts tasks that Cancel removed, and those that it found running, at
+	// once: these are gone when their attempt ends, which is counted too. A task that is
+	// cancelled again while it runs is counted once.
+	Cancelled int64
 }
 
 // Add adds those of another shard.

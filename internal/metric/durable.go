@@ -141,7 +141,7 @@ func queueOf(t Table[*ClientSample]) {
 		{"crashed", "{lease}", "Leases that ran out, since the store was made", func(q *Queue) int64 { return q.Crashed }},
 		{"released", "{attempt}", "Attempts handed back, since the store was made", func(q *Queue) int64 { return q.Released }},
 		{"refused", "{report}", "Reports of workers that had lost their lease, since the store was made", func(q *Queue) int64 { return q.Refused }},
-		{"cancelled", "{task}", "Tasks removed by Cancel, since the store was made", func(q *Queue) int64 { return q.Cancelled }},
+		{"cancelled", "{task}", "Tasks that Cancel removed, or asked to stop while they ran, since the store was made: those run to the end of their attempt", func(q *Queue) int64 { return q.Cancelled }},
 	} {
 		number(Counter, c.name, c.unit, c.help, func(q *Queue) float64 { return float64(c.read(q)) })
 	}

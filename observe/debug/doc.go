@@ -14,7 +14,8 @@
 // the default one, if it was used. With [timer.WithCallbackTimes] it shows which
 // callbacks are slow, with [timer.WithOrigins] where the timers were started. The same
 // numbers come as JSON with the query ?format=json, of one Scheduler with
-// &scheduler=NAME.
+// &scheduler=NAME, and without it of a hundred: then "next" is what the query's from must be
+// for those that follow.
 //
 // Other things are on the page if [WithSources] names them, those of package
 // durable/metrics for example: then it has the queue by state, what each handler does, and
@@ -34,7 +35,7 @@
 // # Complexity
 //
 // A page takes about a millisecond, and some microseconds for each Scheduler in the
-// list, of which it has 500 at most. It holds no lock of a Scheduler for longer than
+// list, of which it has 500 at most at a time. It holds no lock of a Scheduler for longer than
 // it takes to look at 512 timers, however many are pending: of more than a few
 // thousand it looks at a sample.
 package debug

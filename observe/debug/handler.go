@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/timer"
@@ -83,6 +84,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.write(w, asset.kind, asset.body)
 		return
 	}
+	defer func() {
+		// A clock or an executor of the program's own may panic. Nothing was written yet.
+		if v := recover(); v != nil {
+			http.Error(w, fmt.Sprintf("debug: panic: %v", v), http.StatusInternalServerError)
+		}
+	}()
 	schedulers := h.schedulers()
 	shown, asked := choose(schedulers, query)
 	switch format := query.Get("format"); format {
@@ -95,18 +102,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !asked {
 			others = h.sources()
 		}
+		from, to := part(len(schedulers), inFull, query)
+		if asked {
+			from, to = shown, shown+1
+		}
 		all := []schedulerView{}
-		for i, s := range schedulers {
-			if i == shown || !asked {
-				all = append(all, view(s, h.rates.of(s)))
-			}
+		for _, s := range schedulers[from:to] {
+			all = append(all, view(s, h.rates.of(s)))
+		}
+		next := 0
+		if !asked && to < len(schedulers) {
+			next = to
 		}
 		body, err := json.MarshalIndent(struct {
 			Time       time.Time       `json:"time"`
 			Alarm      alarmView       `json:"alarm"`
 			Schedulers []schedulerView `json:"schedulers"`
+			Next       int             `json:"next,omitempty"` // "from" of those that follow
 			Sources    []sourceView    `json:"sources,omitempty"`
-		}{time.Now(), alarmView(timer.ReadAlarmStats()), all, others}, "", "  ")
+		}{time.Now(), alarmView(timer.ReadAlarmStats()), all, next, others}, "", "  ")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -118,24 +132,46 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		h.write(w, "text/html; charset=utf-8", body.Bytes())
+		code := http.StatusOK
+		if asked && shown < 0 {
+			code = http.StatusNotFound
+		}
+		h.writeCode(w, code, "text/html; charset=utf-8", clean(body.Bytes()))
 	default:
 		http.Error(w, "the format must be html or json, got "+strconv.Quote(format), http.StatusBadRequest)
 	}
 }
 
 func (h *handler) write(w http.ResponseWriter, kind string, body []byte) {
+	h.writeCode(w, http.StatusOK, kind, body)
+}
+
+// clean replaces what HTML must not have: names, panics and errors may have any bytes.
+func clean(body []byte) []byte {
+	bad := func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError
+	}
+	if !bytes.ContainsFunc(body, bad) {
+		return body
+	}
+	return bytes.Map(func(r rune) rune {
+		if bad(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, body)
+}
+
+func (h *handler) writeCode(w http.ResponseWriter, code int, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
 	_, _ = w.Write(body) // of a HEAD nothing is sent
 }
 
 // allows reports whether a request's Host is one that the page may be asked for as.
 func (h *handler) allows(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	host = hostOf(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
@@ -143,4 +179,12 @@ func (h *handler) allows(host string) bool {
 		return true
 	}
 	return h.hosts[host] || h.anyHost
+}
+
+// hostOf returns a Host header without its port, as hosts are compared.
+func hostOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }

@@ -4,14 +4,20 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,6 +78,11 @@ func TestHandler_Hosts(t *testing.T) {
 		{"other.example.org", []debug.Option{debug.WithHosts("timers.example.org")}, 403},
 		{"[fd00::1]:80", []debug.Option{debug.WithHosts("[fd00::1]")}, 200},
 		{"any", []debug.Option{debug.WithHosts("*")}, 200},
+		{"ops:80", []debug.Option{debug.WithHosts("ops:80")}, 200},
+		{"ops:81", []debug.Option{debug.WithHosts("ops:80")}, 200},
+		{"ops", []debug.Option{debug.WithHosts("OPS.:80")}, 200},
+		{"[fd00::1]:81", []debug.Option{debug.WithHosts("[fd00::1]:80")}, 200},
+		{"fd00::1", []debug.Option{debug.WithHosts("fd00::1")}, 200},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = c.host
@@ -81,6 +92,13 @@ func TestHandler_Hosts(t *testing.T) {
 		if c.code == 403 {
 			require.NotContains(t, w.Body.String(), "<", "not a page")
 		}
+	}
+}
+
+func TestWithHosts_Refuses(t *testing.T) {
+	for _, host := range []string{"", ":80", "http://ops", "ops/debug", "me@ops", "a b"} {
+		require.PanicsWithValue(t, fmt.Sprintf("debug: WithHosts: a host must be a name or an address, got %q", host),
+			func() { debug.WithHosts("ok", host) })
 	}
 }
 
@@ -224,13 +242,118 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	require.Contains(t, body, "Falling due")
 	require.NotContains(t, body, "busyHour")
 	require.NoError(t, c.Close())
-	_, body = get(t, h, "http://localhost/?scheduler=a/b?c=d%26e&refresh=2")
+	resp, body := get(t, h, "http://localhost/?scheduler=a/b?c=d%26e&refresh=2")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 	wellFormed(t, body)
 	require.Contains(t, body, "There is no Scheduler named")
 	require.Contains(t, body, `http-equiv="refresh" content="2"`)
 	w, body := get(t, h, "http://localhost/?format=json&scheduler=nope")
 	require.Equal(t, http.StatusNotFound, w.StatusCode)
 	require.Contains(t, body, `no Scheduler named "nope"`)
+}
+
+// All of very many can be reached, in parts.
+func TestHandler_VeryManySchedulers(t *testing.T) {
+	var all []*timer.Scheduler
+	for i := range 600 {
+		s := timer.New(timer.WithName(fmt.Sprintf("many %03d", i)))
+		defer s.Close()
+		all = append(all, s)
+	}
+	h := debug.Handler(debug.WithSchedulers(all...))
+	next := regexp.MustCompile(`<a href="([^"]*)">Next</a>`)
+	resp, body := get(t, h, "http://localhost/?refresh=5")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	wellFormed(t, body)
+	require.Contains(t, body, "1 to 500 of 600.")
+	require.NotContains(t, body, "Previous")
+	require.Equal(t, 500, strings.Count(body, `<th scope="row"><a href=`))
+	to := html.UnescapeString(next.FindStringSubmatch(body)[1])
+	require.Equal(t, "?from=500&refresh=5", to)
+	_, body = get(t, h, "http://localhost/"+to)
+	wellFormed(t, body)
+	require.Contains(t, body, "501 to 600 of 600.")
+	require.Contains(t, body, ">many 599</a>")
+	require.Equal(t, 100, strings.Count(body, `<th scope="row"><a href=`))
+	require.NotContains(t, body, "Next")
+	require.Contains(t, body, `<a href="?from=0&amp;refresh=5">Previous</a>`)
+	resp, body = get(t, h, "http://localhost/?scheduler=many+599")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Contains(t, body, "Falling due")
+
+	seen := make(map[string]bool)
+	for from, parts := 0, 0; ; parts++ {
+		require.Less(t, parts, 6)
+		_, body := get(t, h, "http://localhost/?format=json&from="+strconv.Itoa(from))
+		require.Less(t, len(body), 4<<20)
+		var got struct {
+			Schedulers []struct{ Name string }
+			Next       int
+		}
+		require.NoError(t, json.Unmarshal([]byte(body), &got))
+		for _, s := range got.Schedulers {
+			require.False(t, seen[s.Name], "twice")
+			seen[s.Name] = true
+		}
+		if from = got.Next; from == 0 {
+			break
+		}
+	}
+	require.Len(t, seen, 600)
+	for _, from := range []string{"600", "-1", "1e9", "x", "99999999999999999999"} {
+		resp, body := get(t, h, "http://localhost/?from="+from)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		wellFormed(t, body)
+		resp, _ = get(t, h, "http://localhost/?format=json&from="+from)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+	}
+}
+
+// Names and panics may have any bytes; the page is UTF-8 all the same, without control
+// characters, and leads to each Scheduler.
+func TestHandler_AnyBytes(t *testing.T) {
+	name := "a\xff\xff\x01\x00<b>\u009f\"&"
+	s := timer.New(timer.WithName(name), timer.WithPanicHandler(func(any, []byte) {}))
+	other := timer.New(timer.WithName("other"))
+	defer s.Close()
+	defer other.Close()
+	ran := make(chan struct{})
+	s.AfterFunc(time.Microsecond, func() { defer close(ran); panic("value \xfe\x02") })
+	<-ran
+	require.Eventually(t, func() bool { return s.Stats().Panicked == 1 }, time.Minute, time.Millisecond)
+	h := debug.Handler(debug.WithSchedulers(s, other))
+	check := func(body string) {
+		t.Helper()
+		wellFormed(t, body)
+		require.True(t, utf8.ValidString(body))
+		require.False(t, strings.ContainsFunc(body, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }))
+	}
+	_, body := get(t, h, "http://localhost/")
+	check(body)
+	link := regexp.MustCompile(`<th scope="row"><a href="([^"]*)">a`).FindStringSubmatch(body)
+	require.NotNil(t, link)
+	resp, body := get(t, h, "http://localhost/"+html.UnescapeString(link[1]))
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Contains(t, body, "Falling due")
+	require.Contains(t, body, "value \uFFFD\uFFFD")
+	check(body)
+	_, body = get(t, h, "http://localhost/?format=json")
+	var all struct{ Schedulers []struct{ Name string } }
+	require.NoError(t, json.Unmarshal([]byte(body), &all))
+	resp, _ = get(t, h, "http://localhost/?scheduler="+url.QueryEscape(all.Schedulers[0].Name))
+	require.Equal(t, http.StatusOK, resp.StatusCode, "by the name that the JSON has")
+	resp, body = get(t, h, "http://localhost/?scheduler=%fe%01")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+	check(body)
+}
+
+// A Scheduler that panics when it is read gives an answer that says so.
+func TestHandler_ASchedulerThatPanics(t *testing.T) {
+	for _, query := range []string{"", "?format=json"} {
+		resp, body := get(t, debug.Handler(debug.WithSchedulers(new(timer.Scheduler))), "http://localhost/"+query)
+		require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
+		require.Contains(t, body, "debug: panic: timer: a Scheduler that was not made by New")
+	}
 }
 
 func TestHandler_NoSchedulers(t *testing.T) {

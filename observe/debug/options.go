@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,16 +25,22 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 // WithHosts lets the page be asked for under other names than those of the loopback: a
-// name or an address as it stands in a URL, without the port. "*" is every name, for
-// handlers that something else protects. The default is the loopback alone.
+// name or an address as it stands in a URL. A port is left out: it does not matter which
+// one is asked. "*" is every name, for handlers that something else protects. The default
+// is the loopback alone. WithHosts panics if a host is empty, or a whole URL.
 func WithHosts(hosts ...string) Option {
+	for _, h := range hosts {
+		if hostOf(h) == "" || strings.ContainsAny(h, "/@ ") {
+			panic(fmt.Sprintf("debug: WithHosts: a host must be a name or an address, got %q", h))
+		}
+	}
 	return option(func(c *config) {
 		if c.hosts == nil {
 			c.hosts = make(map[string]bool)
 		}
 		for _, h := range hosts {
 			c.anyHost = c.anyHost || h == "*"
-			c.hosts[strings.ToLower(strings.TrimSuffix(strings.Trim(h, "[]"), "."))] = true
+			c.hosts[hostOf(h)] = true
 		}
 	})
 }

@@ -35,7 +35,9 @@ type pageData struct {
 	Now        time.Time
 	Alarm      timer.AlarmStats
 	Schedulers []link
-	Unlisted   int // how many more there are
+	// Part says which of the Schedulers are listed, if not all are. Previous and Next lead
+	// to the others, if there are any.
+	Part, Previous, Next string
 	// Sources are shown where no Scheduler was asked for.
 	Sources []sourceView
 	// Shown is the Scheduler that was asked for, or the only one; nil: the list is shown.
@@ -53,8 +55,19 @@ type link struct {
 	Current    bool
 }
 
-// listed is how many Schedulers the list shows at most.
-const listed = 500
+// listed is how many Schedulers the list shows at most, and inFull how many the JSON has,
+// of which each takes some 20 kB. The query's "from" says from which one on.
+const (
+	listed = 500
+	inFull = 100
+)
+
+// part returns which Schedulers, of n, are asked for, of which most are shown at most.
+func part(n, most int, query url.Values) (from, to int) {
+	from, _ = strconv.Atoi(query.Get("from"))
+	from = min(max(from, 0), max(n-1, 0))
+	return from, min(from+most, n)
+}
 
 // choose returns which Scheduler is asked for, the only one if none is, or else -1.
 func choose(all []*timer.Scheduler, query url.Values) (shown int, asked bool) {
@@ -67,7 +80,7 @@ func choose(all []*timer.Scheduler, query url.Values) (shown int, asked bool) {
 	}
 	nth, _ := strconv.Atoi(query.Get("nth"))
 	for i, s := range all {
-		if s.UniqueName() == name[0] {
+		if is(s.UniqueName(), name[0]) {
 			if nth == 0 {
 				return i, true
 			}
@@ -76,6 +89,14 @@ func choose(all []*timer.Scheduler, query url.Values) (shown int, asked bool) {
 	}
 	return -1, true
 }
+
+// is reports whether a name is the one that was asked for, which may come from the JSON or
+// from a metric, where bytes that are not UTF-8 are replaced.
+func is(name, asked string) bool {
+	return name == asked || valid(name) == asked
+}
+
+func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Values) pageData {
 	d := pageData{
@@ -109,12 +130,24 @@ func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Value
 	if _, asked := query["scheduler"]; !asked {
 		d.Sources = h.sources()
 	}
-	d.Unlisted = max(0, len(all)-listed)
+	from, to := part(len(all), listed, query)
+	if to-from < len(all) {
+		d.Part = fmt.Sprintf("%s to %s of %s", number(from+1), number(to), number(len(all)))
+	}
+	if from > 0 {
+		d.Previous = with("from", strconv.Itoa(max(0, from-listed)))
+	}
+	if to < len(all) {
+		d.Next = with("from", strconv.Itoa(to))
+	}
 	seen := make(map[string]int)
-	for i, s := range all[:len(all)-d.Unlisted] {
+	for i, s := range all[:to] {
 		name := s.UniqueName()
 		n := seen[name] // without a name, or of those given one that was closed
 		seen[name]++
+		if i < from {
+			continue
+		}
 		l := link{
 			summary: summarize(h.rates.of(s)), Current: i == shown,
 			Label: name, URL: "?" + url.Values{"scheduler": {name}}.Encode(),

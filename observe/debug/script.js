@@ -36,7 +36,7 @@
     try {
       if (live && !document.hidden && getSelection().isCollapsed) {
         const response = await fetch(location.href, { cache: "no-store" });
-        if (!response.ok) {
+        if (!response.ok && response.status !== 404) { // 404: the Scheduler was closed
           throw new Error(response.statusText);
         }
         const next = new DOMParser().parseFromString(await response.text(), "text/html");

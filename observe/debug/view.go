@@ -201,7 +201,7 @@ func summarize(m measured) summary {
 func view(s *timer.Scheduler, m measured) schedulerView {
 	st := &m.stats
 	v := schedulerView{
-		Name: s.UniqueName(),
+		Name: valid(s.UniqueName()),
 		Counts: countsView{
 			Pending: st.Pending, Started: st.Started, Fired: st.Fired, Stopped: st.Stopped,
 			Rejected: st.Rejected, RejectedFull: st.RejectedFull, FellBack: st.FellBack,
