@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"runtime/pprof"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -22,8 +23,9 @@ type attempt struct {
 	due     store.Time
 	broken  error // the record cannot be read
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	labelled bool // ctx has labels for the goroutine
 	// cut cancels ctx before the lease ends.
 	cut timer.Handle
 
@@ -57,7 +59,10 @@ type handler struct {
 	name string
 	run  Handler // with the middleware around it
 	handlerConfig
-	n handlerCounters
+	// labels is the context of a Run with the labels of goroutines; nil if the Worker has
+	// no name. Of the loops.
+	labels context.Context
+	n      handlerCounters
 }
 
 func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
@@ -102,7 +107,13 @@ func (a *attempt) timeout() time.Duration {
 	return a.config().timeout
 }
 
-func (a *attempt) begin() { a.ctx, a.cancel = context.WithCancelCause(a.loop.w.ctx) }
+func (a *attempt) begin() {
+	ctx := a.loop.w.ctx
+	if a.handler != nil && a.handler.labels != nil {
+		ctx, a.labelled = a.handler.labels, true
+	}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+}
 
 // prepare finishes the Delivery, and returns a report if the attempt is over
 // before it has begun. Now is the store's.
@@ -134,6 +145,9 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 
 // run is an attempt's goroutine.
 func (a *attempt) run() {
+	if a.labelled {
+		pprof.SetGoroutineLabels(a.ctx)
+	}
 	var r *report
 	// Deferred, for a handler that ends its goroutine.
 	defer func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,8 @@ type Worker struct {
 	ctx    context.Context // of the handlers, but for the cancelling
 	// commands is the context of what is sent to the store.
 	commands context.Context
+	// labels has the labels of the Worker's goroutines; nil if it has no name.
+	labels context.Context
 
 	stopping atomic.Bool
 	slots    atomic.Pointer[slots] // nil before the first Run
@@ -151,11 +154,17 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 
 	var loops sync.WaitGroup
 	for _, l := range w.loops {
-		loops.Go(l.run)
+		loops.Go(func() {
+			w.label()
+			l.run()
+		})
 	}
 	listening, deaf := context.WithCancel(commands)
 	defer deaf()
-	loops.Go(func() { w.listen(listening) })
+	loops.Go(func() {
+		w.label()
+		w.listen(listening)
+	})
 
 	select {
 	case <-ctx.Done():
@@ -225,10 +234,16 @@ func (w *Worker) enroll(r *currentRun) error {
 func (w *Worker) begin(ctx, commands context.Context) {
 	w.id = newName()
 	w.ctx, w.commands = context.WithoutCancel(ctx), commands
+	options := []timer.Option{timer.WithName(w.config.name)}
 	if w.virtual {
-		w.timers = timer.New(timer.WithClock(w.clock))
-	} else {
-		w.timers = timer.New()
+		options = append(options, timer.WithClock(w.clock))
+	}
+	w.timers = timer.New(options...)
+	if w.config.name != "" {
+		w.labels = pprof.WithLabels(w.ctx, pprof.Labels("worker", w.config.name))
+		for _, h := range w.handlers {
+			h.labels = pprof.WithLabels(w.labels, pprof.Labels("handler", h.name))
+		}
 	}
 	w.stopping.Store(false)
 	s := newSlots(w.config.concurrency)
@@ -236,6 +251,13 @@ func (w *Worker) begin(ctx, commands context.Context) {
 	w.loops = make([]*loop, w.client.store.Shards())
 	for i := range w.loops {
 		w.loops[i] = newLoop(w, i, s)
+	}
+}
+
+// label gives the goroutine the Worker's labels.
+func (w *Worker) label() {
+	if w.labels != nil {
+		pprof.SetGoroutineLabels(w.labels)
 	}
 }
 

@@ -30,6 +30,7 @@ type HandlerOption interface {
 }
 
 type workerConfig struct {
+	name        string
 	concurrency int
 	lease       time.Duration
 	maxCrashes  int
@@ -60,6 +61,14 @@ func positive(option string, ok bool, v any) {
 	if !ok {
 		panic(fmt.Sprintf("durable: %s: out of range: %v", option, v))
 	}
+}
+
+// WithName names the Worker. While it runs its Scheduler, which ends handlers' times and
+// leases, has the name, for what reports on Schedulers: see [timer.WithName]. Profiles have
+// it on the Worker's goroutines, as the label "worker", and on those that run handlers with
+// the handler's name as the label "handler". It need not be unique. The default is no name.
+func WithName(name string) WorkerOption {
+	return workerOption(func(c *workerConfig) { c.name = name })
 }
 
 // WithConcurrency sets how many handlers run at a time in the Worker. The default

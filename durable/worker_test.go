@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/timer"
 	"go.uber.org/goleak"
 )
 
@@ -942,5 +945,46 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 		require.GreaterOrEqual(t, info.Due.Sub(begin), 49*time.Millisecond)
 		_, err = c.Cancel(ctx, "creeps")
 		require.NoError(t, err)
+	})
+}
+
+// A Worker's name is its Scheduler's, and a label of its goroutines.
+func TestWithName(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		named := func() (n int) {
+			for s := range timer.Schedulers() {
+				if s.Name() == "mailer of this test" {
+					n++
+				}
+			}
+			return n
+		}
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithName("mailer of this test"))
+		running := make(chan map[string]string)
+		goOn := make(chan struct{})
+		w.Handle("remind", func(ctx context.Context, _ durable.Delivery) error {
+			labels := make(map[string]string)
+			pprof.ForLabels(ctx, func(key, value string) bool {
+				labels[key] = value
+				return true
+			})
+			running <- labels
+			<-goOn
+			return nil
+		})
+		require.Zero(t, named(), "it does not run yet")
+		schedule(t, c, durable.Task{Key: "k", Handler: "remind"}, durable.After(0))
+		start(t, w)
+		require.Equal(t, map[string]string{"worker": "mailer of this test", "handler": "remind"}, <-running)
+		require.Equal(t, 1, named())
+		var goroutines strings.Builder
+		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&goroutines, 1))
+		require.Contains(t, goroutines.String(), `# labels: {"handler":"remind", "worker":"mailer of this test"}`)
+		require.Contains(t, goroutines.String(), `# labels: {"worker":"mailer of this test"}`)
+		close(goOn)
+		gone(t, c, "k")
+		require.NoError(t, w.Shutdown(ctx))
+		require.Zero(t, named(), "it has ended")
 	})
 }

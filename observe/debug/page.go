@@ -55,12 +55,12 @@ type link struct {
 	Current    bool
 }
 
-// listed is how many Schedulers the list shows at most, and inFull how many the JSON has,
-// of which each takes some 20 kB. The query's "from" says from which one on.
-const (
-	listed = 500
-	inFull = 100
-)
+// listed is how many Schedulers the list shows at most, from the one on that the query's
+// "from" says.
+const listed = 500
+
+// inFull is how many Schedulers the JSON has at most, likewise: each takes some 20 kB.
+const inFull = 100
 
 // part returns which Schedulers, of n, are asked for, of which most are shown at most.
 func part(n, most int, query url.Values) (from, to int) {

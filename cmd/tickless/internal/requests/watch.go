@@ -18,19 +18,21 @@ import (
 // originsOneIn is of how many timers one is noted by who started it.
 const originsOneIn = 100
 
-// watch puts the load on one Scheduler, again and again until it is interrupted, and
-// serves the page that shows it.
-func watch(cmd *cobra.Command, f flags) error {
+// watch puts the load on one Scheduler, again and again until it is interrupted, has a
+// durable Worker run some tasks, and serves the page that shows both.
+func watch(cmd *cobra.Command, f flags) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	l, hosts, err := listen(f.http)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...)), ReadHeaderTimeout: 10 * time.Second}
+	tasks, stop := startTasks()
+	defer func() { err = errors.Join(err, stop()) }()
+	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...), debug.WithSources(tasks...)), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer server.Close()
-	fmt.Fprintf(stdout, "http://%s/ shows the load while it runs, again and again; interrupt it to end\n", l.Addr())
+	fmt.Fprintf(stdout, "http://%s/ shows the load while it runs, again and again, and some durable tasks beside it; interrupt it to end\n", l.Addr())
 
 	b := &watched{tickless: tickless{
 		tick: f.tick, slack: f.slack, exec: f.executor, handles: make([]timer.Handle, f.config.Count),
