@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
@@ -377,4 +378,27 @@ func TestImport_FirstVersion(t *testing.T) {
 		"\xff":  {Task: store.Task{ID: "\xff", Handler: "other"}, State: store.Pending, At: at(5), Due: at(5)},
 		"k\x00": {Task: store.Task{ID: "k\x00", Handler: "h"}, State: store.Dead, At: at(4), Due: at(3), Runs: 3},
 	}, entries(t, to))
+}
+
+// What Export writes is what docs/durable.md says, byte by byte.
+func TestExport_WritesWhatIsDocumented(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *memstore.Store) {
+		st := memstore.New(memstore.WithShards(1))
+		lines := []string{
+			`{"format":"tickless tasks","version":1,"time":"2000-01-01T00:00:00Z"}`,
+			`{"id":"order-17","handler":"remind","record":"AWdlbmVyYXRpAGJvZHk=","state":"pending","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05.25Z","attempts":2,"failures":[{"attempt":1,"time":"2026-01-02T03:04:05.000006Z","text":"<büsy>"}]}`,
+			`{"id":{"base64":"/w=="},"handler":"h","schedule":"daily","state":"pending","at":"2026-01-02T05:04:05Z","due":"2026-01-02T05:04:05Z"}`,
+			`{"id":"k\u0000","handler":"h","state":"dead","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05Z","crashes":1,"runs":3}`,
+		}
+		file := strings.Join(lines, "\n") + "\n"
+		sum := fmt.Sprintf(`{"tasks":3,"crc32c":"%08x","end":true}`, crc32.Checksum([]byte(file), crc32.MakeTable(crc32.Castagnoli)))
+		file += sum + "\n"
+		_, err := durable.Import(ctx, st, strings.NewReader(file))
+		require.NoError(t, err)
+		var out strings.Builder
+		n, err := durable.Export(ctx, &out, st)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+		require.Equal(t, file, out.String())
+	})
 }

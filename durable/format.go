@@ -90,7 +90,7 @@ type notUTF8 struct {
 
 func (s bytesOf) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(s)) {
-		return json.Marshal(string(s))
+		return marshalLine(string(s)) // json.Marshal would escape <, > and &
 	}
 	return json.Marshal(notUTF8{[]byte(s)})
 }
