@@ -13,9 +13,11 @@
 // These are the kinds of proofs:
 //
 //	test: NAME                       a test, benchmark, fuzz target or example; a * at
-//	                                 the end stands for any end
-//	results: FILE: ROW: COLUMN RANGE a figure in benchmarks/results, with < <= > >= =
-//	                                 and a number, or NUMBER..NUMBER
+//	                                 the end stands for any end; FOLDER: NAME where
+//	                                 several folders have one of that name
+//	results: FILE: ROW: COLUMN RANGE a figure in a table, with < <= > >= = and a number,
+//	                                 or NUMBER..NUMBER; a FILE without a folder is in
+//	                                 benchmarks/results
 //	code: FILE: TEXT                 the file has this text in it
 //	run: make TARGET ...             a command whose outcome the text reports
 //	none: WHY                        there is nothing in it that could be false

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,13 +14,13 @@ import (
 // proofs is what proofs are looked up in.
 type proofs struct {
 	root  string
-	tests []string // names of functions that go test runs
+	tests map[string][]string // names of functions that go test runs, by folder
 }
 
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 
 func newProofs(root string) (*proofs, error) {
-	p := &proofs{root: root}
+	p := &proofs{root: root, tests: map[string][]string{}}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -29,10 +30,11 @@ func newProofs(root string) (*proofs, error) {
 		case !strings.HasSuffix(path, ".go"):
 			return nil
 		}
+		folder, _ := filepath.Rel(root, filepath.Dir(path))
 		// Also files that are no tests: a suite for others is none.
 		text, err := os.ReadFile(path)
 		for _, m := range testFunc.FindAllSubmatch(text, -1) {
-			p.tests = append(p.tests, string(m[1]))
+			p.tests[folder] = append(p.tests[folder], string(m[1]))
 		}
 		return err
 	})
@@ -72,17 +74,40 @@ func (p *proofs) contains(file, text string) error {
 	return err
 }
 
-func (p *proofs) checkTest(name string) error {
-	begin, any := strings.CutSuffix(name, "*")
-	for _, t := range p.tests {
-		if t == name || any && strings.HasPrefix(t, begin) {
-			return nil
-		}
+// checkTest looks for a test: NAME, or FOLDER: NAME where several folders have one of
+// that name.
+func (p *proofs) checkTest(what string) error {
+	folder, name, ok := strings.Cut(what, ": ")
+	if !ok {
+		folder, name = "", what
 	}
-	return fmt.Errorf("there is no %s", name)
+	in := p.foldersOf(name)
+	if ok {
+		in = slices.DeleteFunc(in, func(dir string) bool { return dir != folder })
+	}
+	switch len(in) {
+	case 0:
+		return fmt.Errorf("there is no %s", what)
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("there is a %s in each of %s: name the folder", what, strings.Join(in, ", "))
 }
 
-// checkResults looks a figure up in a file of benchmarks/results: FILE: ROW: COLUMN RANGE.
+// foldersOf returns the folders that have a test of a name, sorted.
+func (p *proofs) foldersOf(name string) (in []string) {
+	begin, any := strings.CutSuffix(name, "*")
+	for dir, tests := range p.tests {
+		if slices.ContainsFunc(tests, func(t string) bool { return t == name || any && strings.HasPrefix(t, begin) }) {
+			in = append(in, dir)
+		}
+	}
+	slices.Sort(in)
+	return in
+}
+
+// checkResults looks a figure up: FILE: ROW: COLUMN RANGE. A FILE without a folder is in
+// benchmarks/results.
 func (p *proofs) checkResults(what string) error {
 	file, rest, ok1 := strings.Cut(what, ": ")
 	at := strings.LastIndex(rest, ": ")
@@ -94,7 +119,10 @@ func (p *proofs) checkResults(what string) error {
 	if !ok {
 		return fmt.Errorf("%q has no range", rest[at+2:])
 	}
-	text, err := os.ReadFile(filepath.Join(p.root, "benchmarks/results", file))
+	if !strings.Contains(file, "/") {
+		file = "benchmarks/results/" + file
+	}
+	text, err := os.ReadFile(filepath.Join(p.root, file))
 	if err != nil {
 		return err
 	}
