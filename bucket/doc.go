@@ -38,8 +38,9 @@
 //
 // # Complexity
 //
-// Every operation is O(1), and so is moving a whole bucket onto another. Giving
-// a chunk back costs O(ChunkSize), paid for by the ChunkSize frees before it.
+// Every operation on an entry is O(1), and so is moving a whole bucket onto another.
+// [Arena.NewBuckets] and [Arena.Release] are O(chunks). Giving a chunk back costs
+// O(ChunkSize), paid for by the ChunkSize frees before it.
 // An entry takes 24 bytes and the size of its payload, and so does a bucket. Memory
 // for both is made [ChunkSize] at a time.
 //

@@ -37,11 +37,11 @@
 // # Complexity
 //
 // All methods take constant time for each callback. A pool copies what it is given,
-// and takes its lock once for each Submit and for each 256 callbacks of a batch. It
-// allocates nothing while fewer than 16,000 callbacks wait, and 9 bytes for each
-// callback beyond. In this package's benchmarks a batch of 256 short callbacks takes
+// and takes its lock once for each Submit and for each 256 callbacks of a batch. Once
+// 16,000 callbacks have waited it keeps room for as many. What has no room takes 9 bytes
+// for each callback. In this package's benchmarks a batch of 256 short callbacks takes
 // a tenth of the time of a go statement for each, or less, and a burst of single
-// Submits a sixth. A single callback on an idle pool costs the same as a go
+// Submits a fifth. A single callback on an idle pool costs the same as a go
 // statement.
 //
 // # When not to use it

@@ -22,7 +22,7 @@
 //
 // # Complexity
 //
-// Reading a thing takes as long whatever is pending: it is O(shards), and holds no lock
-// for longer than it takes to look at 512 timers. Nothing is read, and nothing costs
+// Reading a thing is O(shards), whatever is pending: of many timers it looks at a sample.
+// It holds no lock for longer than it takes to look at 512 timers. Nothing is read, and nothing costs
 // anything, until an exporter asks.
 package observe

@@ -59,7 +59,7 @@
 //
 // TryCompleteElseWatch, completion, expiry and cancellation are O(k) for an operation
 // with k keys. CheckAndComplete is O(n) for n operations that wait for the key. A
-// waiting operation takes about 50 bytes and 32 for each key, its timer included,
+// waiting operation takes about 55 bytes and 32 for each key, its timer included,
 // besides the 72 of its Delayed.
 //
 // # When not to use it

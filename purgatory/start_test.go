@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -226,4 +227,25 @@ func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 	require.Equal(t, 2, ap.Watched())
 	require.True(t, ao.ForceComplete())
 	require.Zero(t, s.Len())
+}
+
+// An executor that refuses keeps the operation from expiring.
+func TestTryCompleteElseWatch_AnExecutorThatRefuses(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	pool := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Reject))
+	release := make(chan struct{})
+	defer pool.Close()
+	defer close(release)
+	for pool.Submit(func() { <-release }) == nil {
+	}
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(pool))
+	defer s.Close()
+	p := purgatory.New[string](s)
+	o := watch(t, p, new(op), time.Second, "a")
+	clk.Advance(time.Hour)
+	require.EqualValues(t, 1, s.Stats().Dropped)
+	require.False(t, o.IsCompleted())
+	require.Equal(t, 1, p.Len())
+	require.True(t, o.ForceComplete())
+	require.Zero(t, o.expired.Load())
 }

@@ -53,8 +53,8 @@
 //     tenth of a millisecond while wake-ups are rare: up to 64 in a row, and no more
 //     than 500 a second on average in the whole process. Otherwise it takes what
 //     package time's timers take: up to a millisecond while procs are idle, and on
-//     busy procs until one of them passes through Go's scheduler, which happens at
-//     least every 10 ms while goroutines compute. A due timer waits for at most 256
+//     busy procs until one of them passes through Go's scheduler, which it does every
+//     10 to 20 ms while goroutines compute. A due timer waits for at most 256
 //     timers of its shard that only move down a level, and at most a few milliseconds
 //     for callbacks of earlier timers, whether they block or compute. A timer that
 //     moves down a level together with very many others may wait for them, 0.1 to
@@ -73,7 +73,7 @@
 //  8. A timer that fired or was stopped keeps nothing alive, and memory falls after a
 //     peak: ten seconds after its last start a Scheduler without timers takes a few
 //     kB, unless it was given a clock. A Timer that was reset before it was stopped
-//     leaves its place behind, about 70 bytes, until the moment for which it was
+//     leaves its place behind, about 65 bytes, until the moment for which it was
 //     placed. Once more than 256 such places are a quarter of a shard, they go at
 //     once. The Timer that was stopped last on a shard stays alive until another is
 //     stopped there, or fires.
@@ -115,8 +115,8 @@
 // Starting, stopping and resetting a timer take O(1); so does firing it, plus one
 // move for each level that it comes down. A pending timer takes about 32 bytes and a
 // Scheduler 5 kB. Each shard in use takes another 33 kB, or twice that if its timers
-// are more than 25 minutes apart. Unused shards give their memory back 5 to 10 s
-// after the last start.
+// are on more than three levels: milliseconds, seconds, minutes and hours away. Shards
+// give it back 5 to 10 s after their last timer has gone.
 //
 // # When not to use it
 //

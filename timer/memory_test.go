@@ -35,16 +35,28 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	}
 	idle := bytesEach(func() *timer.Scheduler { return timer.New(timer.WithShards(512)) })
 	t.Logf("idle: %d bytes", idle)
-	require.LessOrEqual(t, idle, int64(8_000))
-	for _, d := range []time.Duration{time.Second, 30 * time.Second, time.Hour, 1 << 62} {
-		one := bytesEach(func() *timer.Scheduler {
+	require.InDelta(t, 5_000, idle, 500)
+	for _, c := range []struct {
+		delays []time.Duration
+		chunks int64
+	}{
+		{[]time.Duration{time.Second}, 1},
+		{[]time.Duration{30 * time.Second}, 1},
+		{[]time.Duration{time.Hour}, 1},
+		{[]time.Duration{1 << 62}, 1},
+		{[]time.Duration{time.Second, time.Minute, time.Hour}, 1},
+		{[]time.Duration{time.Second, time.Minute, time.Hour, 1000 * time.Hour}, 2},
+	} {
+		some := bytesEach(func() *timer.Scheduler {
 			s := timer.New(timer.WithShards(512))
-			_, err := s.Start(d, func() {})
-			require.NoError(t, err)
+			for _, d := range c.delays {
+				_, err := s.Start(d, func() {})
+				require.NoError(t, err)
+			}
 			return s
 		})
-		t.Logf("with a timer of %v: %d bytes", d, one)
-		require.LessOrEqual(t, one, int64(40_000))
+		t.Logf("with timers of %v: %d bytes", c.delays, some)
+		require.InDelta(t, 33_500*c.chunks, some-idle, 4_000, c.delays)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
 
@@ -54,6 +56,38 @@ func TestClock_Advance(t *testing.T) {
 	require.Len(t, rang, 2)
 	clk.Advance(1)
 	require.Len(t, rang, 3)
+}
+
+// As long as the clock moves by whole ticks, a timer of whole ticks is exact.
+func TestClock_WholeTicksAreExact(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	m := idle.New(func(want time.Time, _ time.Time) {
+		require.Equal(t, want, clk.Now(), "idle")
+	}, idle.WithClock(clk), idle.WithSlack(0))
+	defer m.Close()
+	const n = 1000
+	fired := 0
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		d := time.Duration(1+rng.IntN(1e6)) * timer.DefaultTick
+		want := clk.Now().Add(d)
+		_, err := s.Start(d, func() {
+			require.Equal(t, want, clk.Now())
+			fired++
+		})
+		require.NoError(t, err)
+		d = time.Duration(1+rng.IntN(1e4)) * idle.DefaultTick
+		_, err = m.Watch(clk.Now().Add(d), d)
+		require.NoError(t, err)
+		clk.Advance(time.Duration(rng.IntN(3)) * idle.DefaultTick)
+	}
+	clk.Advance(time.Hour)
+	require.Equal(t, n, fired)
+	require.Zero(t, m.Len())
+	require.Equal(t, 100*time.Microsecond, timer.DefaultTick)
+	require.Equal(t, 10*time.Millisecond, idle.DefaultTick)
 }
 
 func TestClock_AdvanceByNothing(t *testing.T) {

@@ -759,3 +759,24 @@ func TestWheel_UnusedHoldsNothing(t *testing.T) {
 	require.EqualValues(t, 2000, w.Clock())
 	require.Zero(t, w.arena)
 }
+
+// An entry is placed again at most once for each level that it comes down.
+func TestWheel_AnEntryGoesDownAtMostOnceALevel(t *testing.T) {
+	for _, size := range []int{2, 4, 16} {
+		w := newWheel[int](t, 1, size, 0)
+		const n = 3 * many // buckets of many expire when their slots begin
+		var moves uint64
+		for level, begin := 0, int64(1); level < 4; level, begin = level+1, begin*int64(size) {
+			for k := range n {
+				at, _ := where(t, w, add(t, w, 2*begin-1, k))
+				moves += uint64(at)
+			}
+		}
+		for next, ok := w.Next(); ok; next, ok = w.Next() {
+			advance(w, next)
+		}
+		require.Zero(t, w.Len())
+		require.NotZero(t, w.Cascaded())
+		require.LessOrEqual(t, w.Cascaded(), moves, "size %d", size)
+	}
+}

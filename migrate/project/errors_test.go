@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,5 +76,27 @@ func TestProject_CalledWrongly(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if err := loadError(t, dir, "./..."); err.Error() != "there is no go command in PATH" {
 		t.Errorf("without the go command: %q", err)
+	}
+}
+
+// What docs/migrating.md says of go.mod: requiring the library raises a lower version.
+func TestProject_GoVersionIsRaised(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs the go command")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text := "module example.com/m\n\ngo 1.20\n\nreplace github.com/tickless/tickless => " + root + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOPROXY", "off") // the library is this one
+	goCommand(t, dir, "get", "github.com/tickless/tickless")
+	got, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil || !strings.Contains(string(got), "\ngo 1.25") {
+		t.Errorf("go.mod is %s, %v", got, err)
 	}
 }

@@ -22,8 +22,8 @@
 //
 // # Concurrency and complexity
 //
-// Any goroutine may read the variable. Each time reads all things anew, which takes
-// as long whatever is pending: O(shards) for each Scheduler.
+// Any goroutine may read the variable. Each time reads all things again, which is
+// O(shards) for each Scheduler, whatever is pending.
 package expvar
 
 import (

@@ -25,6 +25,6 @@
 //
 // # Complexity
 //
-// Collecting takes as long whatever is pending: O(shards) for each Scheduler. It holds
-// no lock for longer than it takes to look at 512 timers.
+// Collecting is O(shards) for each Scheduler, whatever is pending: of many timers it
+// looks at a sample. It holds no lock for longer than it takes to look at 512 timers.
 package otel
