@@ -37,7 +37,7 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 func BenchmarkHeartbeats(b *testing.B) {
-	benchmarks.Each(b, append(makers[:len(makers):len(makers)], benchmarks.Monitor), benchmarks.Heartbeats)
+	benchmarks.Each(b, append(makers[:len(makers):len(makers)], benchmarks.Monitor, benchmarks.Noted), benchmarks.Heartbeats)
 }
 
 func BenchmarkWithTimeout(b *testing.B) { benchmarks.WithTimeout(b) }

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// apart reports whether an implementation is out of competition: it has no timers.
+func apart(impl string) bool { return impl == "none" || impl == "noted" }
+
 // A row is one measurement of all implementations.
 type row struct {
 	key   key
@@ -279,7 +282,7 @@ func (t table) write(b *strings.Builder, r *results) {
 		best := math.Inf(1)
 		for _, impl := range impls {
 			// To be late by less than nothing is no merit.
-			if v, ok := r.median(w.key, impl); ok && v >= 0 && impl != "none" {
+			if v, ok := r.median(w.key, impl); ok && v >= 0 && !apart(impl) {
 				best = min(best, v)
 			}
 		}
@@ -289,7 +292,7 @@ func (t table) write(b *strings.Builder, r *results) {
 			switch {
 			case !ok:
 				b.WriteString(" |")
-			case !w.plain && impl != "none" && number(v) == number(best):
+			case !w.plain && !apart(impl) && number(v) == number(best):
 				fmt.Fprintf(b, " **%s** |", number(v))
 			default:
 				fmt.Fprintf(b, " %s |", number(v))
