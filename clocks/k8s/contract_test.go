@@ -171,3 +171,16 @@ func TestNew_Nil(t *testing.T) {
 	}()
 	k8s.New(nil)
 }
+
+// A ticker that was stopped is no waiter, unlike one of k8s.io/utils.
+func TestFakeClock_StoppedTicker(t *testing.T) {
+	fc := k8s.NewFakeClock(time.Now())
+	ticker := fc.NewTicker(time.Second)
+	if n := fc.Waiters(); n != 1 || !fc.HasWaiters() {
+		t.Errorf("there are %d waiters, not 1", n)
+	}
+	ticker.Stop()
+	if n := fc.Waiters(); n != 0 || fc.HasWaiters() {
+		t.Errorf("there are %d waiters, not 0", n)
+	}
+}

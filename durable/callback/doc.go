@@ -19,7 +19,7 @@
 //
 // A status of 2xx ends the run. The statuses 408, 425, 429 and 5xx and errors of
 // the network have it tried again, not before the time of a Retry-After header if
-// there is one, and up to a tenth later: see [WithMaxRetryAfter]. All other statuses make a dead letter: see [Judge]. The status
+// there is one, and up to a tenth of it and 10 ms later: see [WithMaxRetryAfter]. All other statuses make a dead letter: see [Judge]. The status
 // decides alone: of what comes after it only the first bytes are read, to say
 // in the dead letter what the receiver said. Redirects are not followed.
 //

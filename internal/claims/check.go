@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,12 +11,34 @@ import (
 
 const registry = "docs/claims.txt"
 
-// pages are the files with claims: Go files for their package comments.
-var pages = []string{
-	"README.md", "docs/*.md",
-	"bucket/doc.go", "clock/doc.go", "delayqueue/doc.go", "executor/doc.go", "httptimeout/doc.go",
-	"idle/doc.go", "observe/doc.go", "observe/debug/doc.go", "purgatory/doc.go", "timer/doc.go",
-	"timertest/doc.go", "timingwheel/doc.go",
+// pages are files with claims. So are the package comments of all packages that are not
+// internal, and the comments of exported identifiers in some.
+var pages = []string{"README.md", "docs/*.md"}
+
+// exported are the folders where the comments of exported identifiers are looked at too.
+var exported = []string{}
+
+// files returns the files of a repository that may have claims, pages first.
+func files(root string, pages []string) (names []string, err error) {
+	for _, pattern := range pages {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			return nil, fmt.Errorf("there is no %s (%v)", pattern, err)
+		}
+		names = append(names, found...)
+	}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "internal" || d.Name() == "testdata"):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+			names = append(names, path)
+		}
+		return nil
+	})
+	return names, err
 }
 
 // A result is what a check has found.
@@ -37,21 +60,19 @@ func check(root string, pages []string) (*result, error) {
 	}
 	r := new(result)
 	seen := map[string]bool{}
-	for _, pattern := range pages {
-		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("there is no %s (%v)", pattern, err)
+	names, err := files(root, pages)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range names {
+		name, _ := filepath.Rel(root, path)
+		said, err := sentencesIn(path, slices.Contains(exported, filepath.Dir(name)))
+		if err != nil {
+			return nil, err
 		}
-		for _, file := range files {
-			name, _ := filepath.Rel(root, file)
-			said, err := sentencesIn(file)
-			if err != nil {
-				return nil, err
-			}
-			for _, s := range said {
-				if s.isClaim() && !s.isMutant() {
-					r.claim(name, s, entries, p, seen)
-				}
+		for _, s := range said {
+			if s.isClaim() && !s.isMutant() {
+				r.claim(name, s, entries, p, seen)
 			}
 		}
 	}
@@ -93,10 +114,9 @@ func (r *result) claim(file string, s sentence, entries []entry, p *proofs, seen
 	}
 }
 
-func sentencesIn(file string) ([]sentence, error) {
+func sentencesIn(file string, exported bool) ([]sentence, error) {
 	if strings.HasSuffix(file, ".go") {
-		page, err := packageComment(file)
-		return sentencesOf(page), err
+		return comments(file, exported)
 	}
 	page, err := os.ReadFile(file)
 	return sentencesOf(string(page)), err

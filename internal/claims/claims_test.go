@@ -95,3 +95,39 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+func TestComments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.go")
+	require.NoError(t, os.WriteFile(file, []byte(`// Package a is never early.
+//
+//	x := 9 // code
+package a
+
+// T is at most one.
+type T struct{}
+
+// Get takes O(1).
+func (t *T) Get() {}
+
+// get takes O(2).
+func (t *T) get() {}
+
+// Both are never used.
+const (
+	// A is always 1.
+	A = 1
+	B = 2
+)
+`), 0o666))
+	for exported, want := range map[bool][]sentence{
+		false: {{1, "Package a is never early."}},
+		true:  {{1, "Package a is never early."}, {6, "T: T is at most one."}, {9, "T.Get: Get takes O(1)."}, {17, "A: A is always 1."}},
+	} {
+		got, err := comments(file, exported)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		for _, s := range got {
+			require.True(t, s.isClaim(), s.text)
+		}
+	}
+}

@@ -1,5 +1,6 @@
-// Command claims compares what the README, the pages of docs and the package comments
-// say with docs/claims.txt, which names what proves it.
+// Command claims compares what the README, the pages of docs, the package comments of all
+// modules and the comments of some packages' exported identifiers say with
+// docs/claims.txt, which names what proves it.
 //
 // A claim is a sentence, an item of a list or a row of a table that has a number in it
 // or a word such as never or always. Code, and what make bench writes, are left out:

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"go/parser"
-	"go/token"
 	"regexp"
 	"strings"
 )
@@ -14,7 +12,7 @@ type sentence struct {
 }
 
 var (
-	promise   = regexp.MustCompile(`(?i)\b(never|always|at (the )?most|at (the )?least|no more than|guarantee\w*|exactly (once|one)|allocates?|constant time)\b`)
+	promise   = regexp.MustCompile(`(?i)\b(never|always|at (the )?most|at (the )?least|no more than|guarantee\w*|exactly (once|one)|allocates?|constant time|does not block)\b|\bO\(`)
 	number    = regexp.MustCompile(`(^|[\s(~"+-])\d[\d.,]*\b`)
 	notSpoken = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)")
 	end       = regexp.MustCompile("[.!?:][)\"*]*\\s+[A-Z`*\\[(\"]")
@@ -96,25 +94,4 @@ func split(paragraph string, line int) (all []sentence) {
 		paragraph = paragraph[cut:]
 	}
 	return all
-}
-
-// packageComment returns the package comment of a Go file as a page, with as many lines
-// as in the file.
-func packageComment(path string) (string, error) {
-	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, path, nil, parser.PackageClauseOnly|parser.ParseComments)
-	if err != nil || f.Doc == nil {
-		return "", err
-	}
-	first := files.Position(f.Doc.Pos()).Line
-	var page strings.Builder
-	page.WriteString(strings.Repeat("\n", first-1))
-	for _, c := range f.Doc.List {
-		text := strings.TrimPrefix(c.Text, "//")
-		if strings.HasPrefix(text, "\t") {
-			text = "" // code
-		}
-		page.WriteString(strings.TrimPrefix(text, " ") + "\n")
-	}
-	return page.String(), nil
 }

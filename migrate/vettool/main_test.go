@@ -1,8 +1,10 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -31,5 +33,27 @@ func TestVettool(t *testing.T) {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("go vet does not say %q:\n%s", want, out)
 		}
+	}
+
+	if strings.HasPrefix(runtime.Version(), "go1.25") {
+		return // its go vet has no -fix
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "m.go")
+	for name, text := range map[string]string{
+		filepath.Join(dir, "go.mod"): "module example.com/m\n\ngo 1.25.0\n",
+		file:                         "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, f) }\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd = exec.CommandContext(t.Context(), "go", "vet", "-vettool="+tool, "-fix", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "GOWORK=off")
+	out, err = cmd.CombinedOutput()
+	got, _ := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(got), "timer.AfterFunc(1, f)") {
+		t.Errorf("go vet -fix has left %s: %v\n%s", got, err, out)
 	}
 }
