@@ -22,7 +22,8 @@ type command struct {
 	c        *Client
 	command  store.Command // all but its items
 	deadline time.Time     // of the first call's context; zero: none
-	running  chan struct{} // has an element while it is carried out
+	// running has an element while it is carried out again; nil before.
+	running chan struct{}
 
 	// These are of whoever carries it out.
 
@@ -53,7 +54,7 @@ const maxBytes = 512 << 10
 
 // newCommand returns a command for n items, which the caller adds.
 func (c *Client) newCommand(ctx context.Context, kind store.Command, n int) *command {
-	x := &command{c: c, command: kind, running: make(chan struct{}, 1), out: make([]Outcome, n), errs: make([]error, n)}
+	x := &command{c: c, command: kind, out: make([]Outcome, n), errs: make([]error, n)}
 	x.deadline, _ = ctx.Deadline()
 	return x
 }
@@ -68,7 +69,7 @@ func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	n := len(p.chunks)
 	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > maxBytes {
 		// A shard gets about as many as the others.
-		room := min(store.MaxBatch, len(x.out)/len(x.byShard)*5/4+1)
+		room := min(store.MaxBatch, len(x.errs)/len(x.byShard)*5/4+1)
 		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, room), index: make([]int, 0, room)})
 		n++
 	}
@@ -104,7 +105,7 @@ type single struct {
 
 // one carries a command out for one task.
 func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
-	x := &single{command: command{c: c, command: kind, running: make(chan struct{}, 1)}}
+	x := &single{command: command{c: c, command: kind}}
 	x.deadline, _ = ctx.Deadline()
 	x.items[0] = item
 	x.chunk[0] = chunk{items: x.items[:], index: x.index[:]}
@@ -121,33 +122,34 @@ func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (
 // do carries out what has not been answered, and returns the outcomes and the first
 // error, which is an UnknownError if it is not known of some items what became of them.
 func (x *command) do(ctx context.Context) ([]Outcome, error) {
+	if x.lane == nil {
+		x.lane = x.c.lanes.take()
+	}
+	if unknown := x.send(ctx); unknown != nil {
+		if x.running == nil {
+			x.running = make(chan struct{}, 1)
+		}
+		return slices.Clone(x.out), &UnknownError{Err: unknown, again: x.again}
+	}
+	x.c.lanes.put(x.lane)
+	x.lane = nil
+	return x.out, cmp.Or(x.errs...)
+}
+
+// again carries it out once more, for any number of goroutines.
+func (x *command) again(ctx context.Context) ([]Outcome, error) {
 	select {
 	case x.running <- struct{}{}:
 	default: // another goroutine asks again
 		select {
 		case x.running <- struct{}{}:
 		case <-ctx.Done():
-			return nil, &UnknownError{Err: ctx.Err(), again: x.do}
+			return nil, &UnknownError{Err: ctx.Err(), again: x.again}
 		}
 	}
 	defer func() { <-x.running }()
-	if x.lane == nil {
-		x.lane = x.c.lanes.take()
-	}
-	unknown := x.send(ctx)
-	if unknown != nil {
-		return slices.Clone(x.out), &UnknownError{Err: unknown, again: x.do}
-	}
-	if x.lane != nil {
-		x.c.lanes.put(x.lane)
-		x.lane = nil
-	}
-	for _, err := range x.errs {
-		if err != nil {
-			return slices.Clone(x.out), err
-		}
-	}
-	return slices.Clone(x.out), nil
+	out, err := x.do(ctx)
+	return slices.Clone(out), err
 }
 
 // maxTogether is how many shards a command uses at a time.

@@ -32,10 +32,12 @@ type change struct {
 	shard  *shard
 	sender string
 	args   []any // what the script is told of it
-	// kind is the op of one that schedules one task, whose arguments are short; else
-	// empty. Then until is its deadline.
-	kind  string
-	until store.Time
+	// kind is the op of one that schedules one task, whose arguments are these few; else
+	// empty. Then until is its deadline. Pointers make no copies of strings.
+	kind               string
+	until              store.Time
+	number, id, record string
+	few                [3]any
 	op    store.Op
 	items int
 	bytes int
@@ -84,8 +86,9 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 		if st.Until != 0 {
 			number += " " + untilArg(st.Until)
 		}
-		r := shortRecord(&c.Items[0])
-		x.args, x.bytes = []any{number, c.Items[0].ID, r}, len(r)
+		x.number, x.id, x.record = number, c.Items[0].ID, shortRecord(&c.Items[0])
+		x.few = [3]any{&x.number, &x.id, &x.record}
+		x.args, x.bytes = x.few[:], len(x.record)
 		return
 	}
 	op := keeps[c.Keep]
@@ -94,18 +97,18 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 	}
 	args := make([]any, 0, 4+3*len(c.Items))
 	args = append(args, number, untilArg(st.Until), op, strconv.Itoa(len(c.Items)))
+	var texts [][3]string
+	if c.Op == store.Schedule {
+		texts = make([][3]string, len(c.Items))
+	}
 	for i := range c.Items {
 		item := &c.Items[i]
 		switch c.Op {
 		case store.Schedule:
-			at := whenArg(item.When)
-			due := at
-			if at[0] == '+' {
-				due = ""
-			}
-			r := record(&item.Task, due)
+			at, r := whenAndRecord(item)
 			x.bytes += len(r)
-			args = append(args, item.ID, at, r)
+			texts[i] = [3]string{item.ID, at, r}
+			args = append(args, &texts[i][0], &texts[i][1], &texts[i][2])
 		case store.Reschedule, store.Requeue:
 			args = append(args, item.ID, whenArg(item.When))
 		case store.Cancel, store.Purge:
@@ -122,11 +125,21 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 // shortRecord is a record with a When of 16 or 17 bytes in front.
 func shortRecord(x *store.Item) string {
 	micros, fromNow := x.When.Parts()
-	at := digits16(micros)
 	if fromNow {
-		at = "+" + at
+		return record(&x.Task, "+", micros)
 	}
-	return record(&x.Task, at)
+	return record(&x.Task, "", micros)
+}
+
+// whenAndRecord are the time of a task and its record, which has none in front if the time
+// counts from now.
+func whenAndRecord(x *store.Item) (when, r string) {
+	micros, fromNow := x.When.Parts()
+	if fromNow {
+		return whenArg(x.When), record(&x.Task, "", -1)
+	}
+	r = record(&x.Task, "", micros)
+	return r[:dueSize], r
 }
 
 // long returns the arguments of a change that is sent together with others of another
@@ -135,14 +148,14 @@ func (x *change) long() []any {
 	if x.kind == "" {
 		return x.args
 	}
-	number, until, _ := strings.Cut(x.args[0].(string), " ")
-	at, r := "", x.args[2].(string)
+	number, until, _ := strings.Cut(x.number, " ")
+	at, r := "", x.record
 	if r[0] == '+' {
 		at, r = r[:dueSize+1], r[dueSize+1:]
 	} else {
 		at = r[:dueSize]
 	}
-	return []any{number, until, x.kind, "1", x.args[1], at, r}
+	return []any{number, until, x.kind, "1", x.id, at, r}
 }
 
 func importArgs(args []any, e *store.Entry) ([]any, int) {
@@ -162,7 +175,7 @@ func importArgs(args []any, e *store.Entry) ([]any, int) {
 	case e.State == store.Running:
 		at = "+0"
 	}
-	r := record(t, "")
+	r := record(t, "", -1)
 	return append(args, e.ID, into, at, r, attempts, crashes, due, number(e.Runs), noted), len(r) + len(noted)
 }
 
@@ -175,7 +188,7 @@ func (s *Store) callOf(some []*change) call {
 	}
 	args := append(make([]any, 0, n), len(some))
 	for _, x := range some {
-		args = append(args, x.sender)
+		args = append(args, &x.sender)
 	}
 	args = append(args, kind)
 	if kind != "" {

@@ -17,19 +17,27 @@ const (
 
 // digits16 writes a time in 16 digits.
 func digits16(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	if len(s) >= 16 {
-		return s
-	}
-	return "0000000000000000"[len(s):] + s
+	var b [dueSize]byte
+	return string(appendDigits16(b[:0], n))
 }
 
-// record returns the record of a task, with when it is due in front, unless the script
-// puts that there.
-func record(t *store.Task, due string) string {
+func appendDigits16(b []byte, n int64) []byte {
+	for limit := int64(1e15); limit > 1 && n < limit; limit /= 10 {
+		b = append(b, '0')
+	}
+	return strconv.AppendInt(b, n, 10)
+}
+
+// record returns the record of a task, with a sign and a time in front, unless the time
+// is negative: then the script puts it there.
+func record(t *store.Task, sign string, due int64) string {
 	var b strings.Builder
-	b.Grow(recordHead + len(t.Handler) + len(t.Schedule) + len(t.Record))
-	b.WriteString(due)
+	b.Grow(len(sign) + recordHead + len(t.Handler) + len(t.Schedule) + len(t.Record))
+	b.WriteString(sign)
+	if due >= 0 {
+		var digits [dueSize]byte
+		b.Write(appendDigits16(digits[:0], due))
+	}
 	b.WriteByte(recordVersion)
 	b.Write([]byte{byte(len(t.Handler) >> 8), byte(len(t.Handler)), byte(len(t.Schedule) >> 8), byte(len(t.Schedule))})
 	b.WriteString(t.Handler)

@@ -66,8 +66,7 @@
 -- be told from one that is done. Nothing is deleted by rank, by a range or by
 -- count, which would hit other tasks by then. That the command was carried out is
 -- written last.
-local due, aside, kinds, lease, dead, task, run, err, wake, meta, crew =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local due, aside, kinds, lease, dead, task, run, err, wake, meta, crew = unpack(KEYS)
 local call = redis.call
 
 -- What the client knows of the shard is what is there, nearly always.
@@ -85,7 +84,9 @@ if m[1] ~= ARGV[1] then
   local now = string.format('%.0f', clock[1] * 1000000 + clock[2])
   if not m[1] then
     m[1] = version .. '@' .. now
-    call('HSET', meta, 'schema', m[1])
+    -- With a value of more than 64 bytes it is a hash table: a list, as small hashes
+    -- are, would be searched from its beginning for each sender.
+    call('HSET', meta, 'schema', m[1], 'table', string.rep('-', 65))
   end
   return redis.error_reply('TICKLESS is ' .. m[1] .. ' ' .. now)
 end

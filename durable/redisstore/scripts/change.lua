@@ -30,6 +30,7 @@
 --also unpack(ARGV, 3, 2 + ARGV[2])
 --include clock.lua
 local n, byte, sub = tonumber(ARGV[2]), string.byte, string.sub
+local ARGV = ARGV -- a global is looked up each time
 local kind, first, argv = ARGV[3 + n], 4 + n, ARGV -- first of the commands' arguments in argv
 
 -- One task alone that the shard does not know, from a sender that it has met, is what
@@ -37,9 +38,9 @@ local kind, first, argv = ARGV[3 + n], 4 + n, ARGV -- first of the commands' arg
 if n == 1 and kind ~= '' and m[3] then
   local number, id, record, ending = ARGV[6], ARGV[7], ARGV[8], ARGV[5]
   if ending ~= '' then number = string.match(number, '^%d+') end
-  local size = string.find(m[3], ' ', 2, true) - 1
-  if (#number > size or #number == size and sub(m[3], 1, size) < number)
-    and (ending == '' or now <= tonumber(ending)) and call('HEXISTS', run, id) == 0 then
+  -- The same number of digits, of which the first that differs is less, in any locale.
+  -- A number with one digit more takes the longer way.
+  if byte(m[3], #number + 1) == 32 and m[3] < number and (ending == '' or now <= tonumber(ending)) and call('HEXISTS', run, id) == 0 then
     local at
     if byte(record, 1, 1) == 43 then -- a plus sign
       at = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999))
@@ -49,7 +50,7 @@ if n == 1 and kind ~= '' and m[3] then
     end
     if call('HSETNX', task, id, record) == 1 then
       call('ZADD', due, at, id)
-      local answer = number .. ' ' .. int(now) .. ' o2'
+      local answer = number .. ' ' .. clock[1] .. '000000 o2' -- in seconds, which takes less
       if not armed then
         -- Nobody watches. Who is roused now will, for this moment; what is due later
         -- rouses nobody until then.
@@ -67,13 +68,12 @@ end
 -- And so are several of them.
 if n > 1 and kind ~= '' then
   local ids, adds, sets, fields, soonest = {}, {}, {}, {}, 1e16
-  local plain, seen, answer, p, ending = true, {}, ' ' .. int(now) .. ' o2', first + 1, ARGV[first]
+  local plain, seen, answer, p, ending = true, {}, ' ' .. clock[1] .. '000000 o2', first + 1, ARGV[first]
   if ending ~= '' and now > tonumber(ending) then plain = false end
   for i = 1, n do
     local number, id, record, last = ARGV[p], ARGV[p + 1], ARGV[p + 2], m[2 + i]
     if ending ~= '' then number = string.match(number, '^%d+') end
-    local size = last and string.find(last, ' ', 2, true) - 1
-    if not last or seen[id] or #number < size or #number == size and sub(last, 1, size) >= number then
+    if not last or seen[id] or byte(last, #number + 1) ~= 32 or not (last < number) then
       plain = false
       break
     end

@@ -13,7 +13,8 @@ local function sweep()
   for i = 1, #page[2], 2 do
     if string.sub(page[2][i], 1, 2) == 's:' then
       local seen = string.match(page[2][i + 1], '^%d+ (%d+) ')
-      if (tonumber(seen or '') or 0) < now - 86400 * 1000000 then old[#old + 1] = page[2][i] end
+      -- It may be a second too little.
+      if (tonumber(seen or '') or 0) < now - 86401 * 1000000 then old[#old + 1] = page[2][i] end
     end
   end
   if #old > 0 then
