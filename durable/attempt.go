@@ -155,10 +155,9 @@ func (a *attempt) run() {
 			r = a.failed(errors.New("durable: the handler ended its goroutine"))
 		}
 		a.countBegun(r)
-		a.loop.report(r)
 		a.cut.Stop()
 		a.cancel(nil)
-		a.loop.slots.put(1)
+		a.loop.returned(r)
 	}()
 	r = a.handle()
 }

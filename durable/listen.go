@@ -23,6 +23,10 @@ func (w *Worker) listen(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if hopeless(err) {
+			w.fail(err)
+			return
+		}
 		if time.Since(begin) > lastBackoff {
 			pause = firstBackoff
 		}

@@ -46,8 +46,12 @@ type loop struct {
 	backoff time.Duration
 	retryAt time.Time // no command before it; zero after a success
 	flushed time.Time // when a loop that closes gives up
-	lost    bool      // the store was closed
+	lost    bool      // the store cannot go on
 	open    int       // attempts whose leases the store may still have
+	// known is what the store's clock showed in the latest answer, which came at knownAt;
+	// that is zero if there is none.
+	known   store.Time
+	knownAt time.Time
 	// noPlace is since when a claim waits for a place; zero if none does.
 	noPlace time.Time
 }
@@ -133,6 +137,20 @@ func (l *loop) report(r *report) {
 	}
 	l.mu.Unlock()
 	l.wake()
+}
+
+// returned takes the report on an attempt whose handler has returned, and gives its place
+// back: at one moment, so that the round that has the report can claim for the place.
+func (l *loop) returned(r *report) {
+	l.mu.Lock()
+	if !r.a.reported {
+		r.a.reported = true
+		l.reports = append(l.reports, r)
+	}
+	next := l.slots.release(1)
+	l.mu.Unlock()
+	l.wake()
+	next.claimSoon()
 }
 
 // enter has the loop enter a phase.

@@ -30,13 +30,20 @@ func (l *loop) round(p phase) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(l.w.commands, max(l.w.config.lease/3, time.Second))
+	ctx, cancel := context.WithTimeout(l.w.commands, l.timeout())
 	answer, err := l.w.client.store.Do(ctx, l.shard, r.stamp, r.round)
 	cancel()
+	if errors.Is(err, store.ErrLate) {
+		l.refused(r)
+		return
+	}
 	if err != nil {
 		l.unsure = r
 		l.failed(err, now)
-		l.lost = errors.Is(err, store.ErrClosed)
+		if hopeless(err) {
+			l.lost = true
+			l.w.fail(err)
+		}
 		if l.w.stopping.Load() {
 			// Who shuts down does not wait for what a claim may have got.
 			l.slots.put(r.places)
@@ -48,11 +55,43 @@ func (l *loop) round(p phase) {
 		return
 	}
 	l.unsure, l.backoff, l.retryAt = nil, 0, time.Time{}
+	l.known, l.knownAt = answer.Now, l.w.now()
 	l.accepted(r, &answer)
 	l.prolonged(r, &answer)
 	if r.round.Claim.Asked {
 		l.claimed(r, &answer, now)
 	}
+}
+
+// timeout is how long the loop waits for an answer before it sends the round again.
+func (l *loop) timeout() time.Duration { return max(l.w.config.lease/3, time.Second) }
+
+// hopeless reports whether a store that has answered so will never do better.
+func hopeless(err error) bool {
+	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
+}
+
+// until is the deadline of a claim that is sent now: when the loop does not wait for its
+// answer any more. A store that was frozen would carry it out before the reports that
+// wait behind it, and take back the leases that these are about.
+func (l *loop) until() store.Time {
+	if l.knownAt.IsZero() {
+		return 0
+	}
+	return l.known.Add(l.w.now().Sub(l.knownAt) + l.timeout())
+}
+
+// refused is for a round that came after its deadline: it was not carried out, and will
+// not be. What it was about goes with the next one, which has no deadline, in case the
+// store's clock was set.
+func (l *loop) refused(r *round) {
+	l.unsure, l.backoff, l.retryAt, l.knownAt = nil, 0, time.Time{}, time.Time{}
+	l.slots.put(r.places)
+	l.mu.Lock()
+	l.reports = append(r.reports, l.reports...)
+	l.claim = l.claim || r.round.Claim.Asked
+	l.mu.Unlock()
+	l.wake()
 }
 
 // build makes a round of all that there is to do, or returns nil if that is nothing.
@@ -74,7 +113,7 @@ func (l *loop) build(now time.Time, p phase) *round {
 		r.renewed = append(r.renewed, a)
 		r.round.Extend = append(r.round.Extend, a.hold)
 	}
-	if p == working && (claim || !now.Before(l.claimAt)) {
+	if p == working && (claim || !now.Before(l.claimAt) || l.again(r)) {
 		l.ask(r, now)
 	}
 	if len(r.reports)+len(r.renewed) == 0 && !r.round.Claim.Asked {
@@ -82,7 +121,22 @@ func (l *loop) build(now time.Time, p phase) *round {
 	}
 	l.number++
 	r.stamp = store.Stamp{Sender: l.sender, Number: l.number}
+	if r.round.Claim.Asked {
+		r.stamp.Until = l.until()
+	}
 	return r
+}
+
+// again reports whether a task is due again with its report, so that the round can claim
+// it too.
+func (l *loop) again(r *round) bool {
+	for _, x := range r.reports {
+		micros, fromNow := x.next.Parts()
+		if !x.next.IsZero() && (fromNow && micros == 0 || !fromNow && store.Time(micros) <= l.known) {
+			return true
+		}
+	}
+	return false
 }
 
 // ask puts a claim into the round, if there is a place, or if there has been none for a

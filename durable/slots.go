@@ -44,9 +44,12 @@ func (s *slots) take(l *loop, most int) (n int, full bool) {
 }
 
 // put gives places back.
-func (s *slots) put(n int) {
+func (s *slots) put(n int) { s.release(n).claimSoon() }
+
+// release gives places back, and returns a loop that is to claim, or nil.
+func (s *slots) release(n int) *loop {
 	if n == 0 {
-		return
+		return nil
 	}
 	s.mu.Lock()
 	if s.free == 0 {
@@ -58,7 +61,7 @@ func (s *slots) put(n int) {
 	}
 	next := s.nextLocked()
 	s.mu.Unlock()
-	next.claimSoon()
+	return next
 }
 
 // nextLocked returns the loop whose turn it is, or nil.

@@ -65,9 +65,21 @@ type currentRun struct {
 	stop, abort, done chan struct{}
 	abortOnce         sync.Once
 	err               error // what Run returns; set before done is closed
+
+	// failed is closed when the store cannot go on, for a reason, which is set before.
+	failed   chan struct{}
+	failOnce sync.Once
+	reason   error
 }
 
 func (r *currentRun) dontWait() { r.abortOnce.Do(func() { close(r.abort) }) }
+
+func (r *currentRun) fail(err error) {
+	r.failOnce.Do(func() {
+		r.reason = err
+		close(r.failed)
+	})
+}
 
 var errRunning = errors.New("durable: the Worker is running")
 
@@ -126,14 +138,15 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // store. It returns nil then, or [ErrNotHandedBack] if the store does not answer.
 //
 // It returns an error at once if [Client.Check] has one that does not pass by
-// itself: [ErrSchema], [ErrUnsafe]. A store that does not answer, during a failover for
-// example, is no reason to give up, neither at first nor later: Run logs that and tries
-// again.
+// itself: [ErrSchema], [ErrUnsafe]. If the store says such a thing later, or was closed
+// while Run uses it, Run ends as by [Worker.Close], with the store's error. A store that
+// does not answer, during a failover for example, is no reason to give up, neither at
+// first nor later: Run logs that and tries again.
 //
 // After Run has returned it may be called again, but not at the same time, and not
 // after Shutdown or Close: then it returns [ErrClosed].
 func (w *Worker) Run(ctx context.Context) (err error) {
-	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{})}
+	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{})}
 	if err := w.enroll(r); err != nil {
 		return err
 	}
@@ -171,6 +184,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		timeout := time.AfterFunc(w.config.shutdown, r.dontWait)
 		defer timeout.Stop()
 	case <-r.stop:
+	case <-r.failed:
+		r.dontWait()
 	}
 	w.stopping.Store(true)
 	deaf()
@@ -194,7 +209,21 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 			<-closed
 		}
 	}
-	return w.unsettled()
+	select {
+	case <-r.failed:
+		return errors.Join(fmt.Errorf("durable: the worker's store cannot go on: %w", r.reason), w.unsettled())
+	default:
+		return w.unsettled()
+	}
+}
+
+// fail has Run end with an error of the store that does not pass by itself.
+func (w *Worker) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != nil && !w.stopping.Load() {
+		w.current.fail(err)
+	}
 }
 
 // unsettled returns an error if there are attempts of which the store has not confirmed
@@ -304,7 +333,7 @@ func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err er
 			return true, nil
 		case ctx.Err() != nil:
 			return false, nil
-		case errors.Is(err, store.ErrUnfit) || errors.Is(err, store.ErrClosed):
+		case hopeless(err):
 			return false, err
 		}
 		w.complain(err)

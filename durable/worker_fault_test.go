@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -192,32 +193,186 @@ func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
 	})
 }
 
-// A store that is closed under a worker ends neither it nor the process.
-func TestWorker_OnAStoreThatWasClosed(t *testing.T) {
+// A worker whose store was closed ends, and says so, once.
+func TestRun_EndsWithAStoreThatWasClosed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		w := durable.NewWorker(c)
 		ds := make(deliveries, 1)
-		release := make(chan struct{})
-		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+		causes := make(chan error, 1)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
 			ds <- d
-			<-release
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
 			return nil
 		})
 		done := make(chan error, 1)
 		go func() { done <- w.Run(ctx) }()
 		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
 		ds.next(t)
+		begin := time.Now()
 		require.NoError(t, mem.Close())
 		_, err := c.Schedule(ctx, durable.Task{Key: "l", Handler: "h"}, durable.After(0))
 		require.ErrorIs(t, err, timer.ErrClosed)
 		require.ErrorIs(t, err, durable.ErrNotDone)
-		close(release)
-		time.Sleep(time.Minute)
-		require.NotZero(t, w.Stats().Errors)
-		require.ErrorIs(t, w.Shutdown(ctx), durable.ErrNotHandedBack)
-		require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
+		require.ErrorIs(t, <-causes, durable.ErrClosed)
+		err = <-done
+		require.ErrorIs(t, err, store.ErrClosed)
+		require.ErrorIs(t, err, durable.ErrNotHandedBack)
+		require.Less(t, time.Since(begin), time.Second)
+		require.NoError(t, w.Shutdown(ctx))
 	})
+}
+
+// A store that cannot go on, as one whose disk has failed, says so when it is used.
+func TestRun_EndsWithAStoreThatCannotGoOn(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &broken{Store: mem}
+		c := durable.New(f, quiet)
+		w := durable.NewWorker(c)
+		ds := make(deliveries, 1)
+		w.Handle("h", ds.handle)
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		ds.next(t)
+		synctest.Wait()
+		f.is.Store(true)
+		schedule(t, c, durable.Task{Key: "l"}, durable.After(0))
+		err := <-done
+		require.ErrorIs(t, err, store.ErrUnfit)
+		require.NotErrorIs(t, err, durable.ErrNotHandedBack)
+	})
+}
+
+// broken is a store whose rounds are refused for ever.
+type broken struct {
+	store.Store
+	is atomic.Bool
+}
+
+func (b *broken) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+	if b.is.Load() {
+		return store.Answer{}, fmt.Errorf("the disk has failed: %w: %w", store.ErrUnfit, store.ErrNotDone)
+	}
+	return b.Store.Do(ctx, shard, s, r)
+}
+
+// stalled is a server that stops and goes on: it carries out then what has come
+// meanwhile, in order, whoever still waits for it.
+type stalled struct {
+	store.Store
+	mu    sync.Mutex
+	is    bool
+	queue []func()
+}
+
+func (st *stalled) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+	type result struct {
+		a   store.Answer
+		err error
+	}
+	done := make(chan result, 1)
+	do := func() {
+		a, err := st.Store.Do(context.Background(), shard, s, r)
+		done <- result{a, err}
+	}
+	st.mu.Lock()
+	if st.is {
+		st.queue = append(st.queue, do)
+	} else {
+		do()
+	}
+	st.mu.Unlock()
+	select {
+	case x := <-done:
+		return x.a, x.err
+	case <-ctx.Done():
+		return store.Answer{}, ctx.Err()
+	}
+}
+
+func (st *stalled) goOn() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, do := range st.queue {
+		do()
+	}
+	st.is, st.queue = false, nil
+}
+
+// A claim that a server carries out long after its worker has given it up would take back
+// the leases of what the worker has done meanwhile: the reports come behind it.
+func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		st := &stalled{Store: mem}
+		c := durable.New(st, quiet)
+		const lease = 6 * time.Second
+		w := durable.NewWorker(c, durable.WithLease(lease))
+		var runs [2]atomic.Int32
+		w.Handle("first", func(context.Context, durable.Delivery) error {
+			runs[0].Add(1)
+			time.Sleep(lease / 2)
+			return nil
+		})
+		w.Handle("second", func(context.Context, durable.Delivery) error {
+			runs[1].Add(1)
+			return nil
+		})
+		start(t, w)
+		_, err := c.Schedule(ctx, durable.Task{Key: "k", Handler: "first"}, durable.After(0))
+		require.NoError(t, err)
+		second := "l" // in the same shard
+		for i := 0; store.ShardOf(second, mem.Shards()) != store.ShardOf("k", mem.Shards()); i++ {
+			second = fmt.Sprint("l", i)
+		}
+		_, err = c.Schedule(ctx, durable.Task{Key: second, Handler: "second"}, durable.After(lease/6))
+		require.NoError(t, err)
+		time.Sleep(lease / 12)
+		st.mu.Lock()
+		st.is = true
+		st.mu.Unlock()
+		time.Sleep(2 * lease)
+		st.goOn()
+		gone(t, c, "k")
+		gone(t, c, second)
+		require.EqualValues(t, 1, runs[0].Load())
+		require.EqualValues(t, 1, runs[1].Load())
+		require.Zero(t, w.Stats().Lost)
+	})
+}
+
+// counted counts rounds.
+type counted struct {
+	store.Store
+	n atomic.Int64
+}
+
+func (c *counted) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+	c.n.Add(1)
+	return c.Store.Do(ctx, shard, s, r)
+}
+
+// What is to be tried again at once is claimed by the round that reports it.
+func TestWorker_OneRoundForEachAttemptAtOnce(t *testing.T) {
+	for _, places := range []int{1, 10} {
+		bubble(t, func(t *testing.T, mem *memstore.Store) {
+			st := &counted{Store: mem}
+			c := durable.New(st, quiet)
+			w := durable.NewWorker(c, durable.WithConcurrency(places))
+			const attempts = 200
+			w.Handle("h", func(context.Context, durable.Delivery) error { return errors.New("no") },
+				durable.WithBackoff(0, 0), durable.WithMaxAttempts(attempts))
+			start(t, w)
+			time.Sleep(time.Second)
+			before := st.n.Load()
+			schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+			for w.Stats().Died == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			require.LessOrEqual(t, st.n.Load()-before, int64(attempts+attempts/10))
+		})
+	}
 }
 
 func TestClose_HandsBackWithoutWaiting(t *testing.T) {

@@ -38,12 +38,12 @@ type change struct {
 	until              store.Time
 	number, id, record string
 	few                [3]any
-	op    store.Op
-	items int
-	bytes int
-	out   []store.Outcome
-	err   error
-	done  chan struct{} // closed when out and err are set
+	op                 store.Op
+	items              int
+	bytes              int
+	out                []store.Outcome
+	err                error
+	done               chan struct{} // closed when out and err are set
 
 	// Guarded by the combiner: it is sent, or will not be, since its caller has
 	// given up.
