@@ -151,3 +151,27 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		require.Equal(t, []durable.Outcome{durable.Created}, out)
 	})
 }
+
+// Pause and Resume have no tasks, and so no outcomes.
+func TestAgain_OfPauseHasNoOutcomes(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		c := durable.New(f, quiet)
+		lost := true
+		f.lose = func() bool { return lost }
+		var unknown *durable.UnknownError
+		require.ErrorAs(t, c.Pause(ctx), &unknown)
+		out, err := unknown.Again(ctx)
+		require.ErrorAs(t, err, &unknown)
+		require.Empty(t, out)
+		lost = false
+		for range 2 {
+			out, err = unknown.Again(ctx)
+			require.NoError(t, err)
+			require.Empty(t, out)
+		}
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.Equal(t, mem.Shards(), st.Paused)
+	})
+}

@@ -75,6 +75,32 @@ func TestRun_WaitsForTheServer(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+// A worker whose client was closed ends, and says so.
+func TestRun_EndsWithAClientThatWasClosed(t *testing.T) {
+	r := redistest.Start(t).Client()
+	c := clientOf(r)
+	w := durable.NewWorker(c)
+	begun := make(chan struct{})
+	w.Handle("h", func(ctx context.Context, _ durable.Delivery) error {
+		close(begun)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(t.Context()) }()
+	_, err := c.Schedule(t.Context(), durable.Task{Key: "k", Handler: "h"}, durable.After(0))
+	require.NoError(t, err)
+	<-begun
+	require.NoError(t, r.Close())
+	_, err = c.Schedule(t.Context(), durable.Task{Key: "l", Handler: "h"}, durable.After(0))
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.NotErrorIs(t, err, store.ErrNotDone)
+	err = <-ended
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.ErrorIs(t, err, redis.ErrClosed)
+	require.ErrorIs(t, err, durable.ErrNotHandedBack)
+}
+
 // What does not pass by itself ends Run at once, and is what store.ErrUnfit is for.
 func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
 	refused := func(r redis.UniversalClient) error {

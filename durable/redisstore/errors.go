@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -31,6 +33,14 @@ type unsentError struct{ err error }
 func (e *unsentError) Error() string { return e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
+// closedError is of a client that its owner has closed. errors.Is finds [store.ErrClosed] in
+// it, but not [store.ErrNotDone]: it may have been closed between a command and its answer.
+type closedError struct{ err error }
+
+func (e *closedError) Error() string        { return "redisstore: " + e.err.Error() }
+func (e *closedError) Unwrap() error        { return e.err }
+func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
+
 // explain makes the errors of scripts those of package store. What a script itself
 // answers is certain: it looks first whether the command was carried out before. What
 // else a server replies is about this copy of it.
@@ -44,6 +54,8 @@ func explain(err error) error {
 	}
 	text := err.Error()
 	switch {
+	case errors.Is(err, redis.ErrClosed):
+		return &closedError{err}
 	case text == "TICKLESS late":
 		return store.ErrLate
 	case text == "TICKLESS stale":

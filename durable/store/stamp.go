@@ -17,6 +17,8 @@ type Stamp struct {
 	Number int64
 	// Until is the moment after which the command is not carried out any more, but
 	// refused with [ErrLate]; zero if there is none. It does not keep a store from
-	// repeating the answer to what was carried out in time.
+	// repeating the answer to what was carried out in time. A worker gives one to each
+	// claim, since one that comes long after it was sent would take back the leases of
+	// what the worker has done meanwhile, and has no answer to its reports on.
 	Until Time
 }

@@ -52,6 +52,7 @@ func testOnce(b *bench) {
 		s := store.Stamp{Sender: "sender", Number: int64(10 * (i + 1))}
 		first, err := b.Store.Change(ctx, 0, s, c)
 		b.noError(err)
+		equal(b, fmt.Sprintf("how many outcomes %+v has", c), len(first), len(c.Items))
 		before := b.whole()
 		if b.Advance != nil {
 			b.Advance(time.Microsecond) // a delay would count from another moment
@@ -64,6 +65,24 @@ func testOnce(b *bench) {
 		_, err = b.Store.Change(ctx, 0, s, c)
 		b.isError(err, store.ErrStale)
 		equal(b, "all that there is after what was overtaken", b.whole(), before)
+	}
+}
+
+// A Pause or a Resume that comes once more, when the other has come meanwhile, is over.
+func testOncePaused(b *bench) {
+	for _, op := range []store.Op{store.Pause, store.Resume} {
+		s, paused := b.stamp(), op == store.Pause
+		for range 2 {
+			out, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
+			b.noError(err)
+			equal(b, "how many outcomes it has", len(out), 0)
+		}
+		equal(b, "whether it is paused", b.stats().Paused, paused)
+		b.change(store.Command{Op: store.Pause + store.Resume - op})
+		out, err := b.Store.Change(ctx, 0, s, store.Command{Op: op})
+		b.noError(err)
+		equal(b, "how many outcomes it has once more", len(out), 0)
+		equal(b, "whether it is paused when it has come once more", b.stats().Paused, !paused)
 	}
 }
 

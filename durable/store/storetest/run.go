@@ -64,6 +64,7 @@ var tests = []struct {
 	{"OnceThoughTheTaskHasGone", testOnceGone},
 	{"OnceRounds", testOnceRounds},
 	{"OnceForADay", testOnceForADay},
+	{"OncePaused", testOncePaused},
 	{"OnceAtOneTime", testOnceAtOneTime},
 	{"Deadlines", testDeadlines},
 	{"UnknownHandlers", testUnknown},
