@@ -92,6 +92,9 @@ if m[1] ~= ARGV[1] then
 end
 local armed = tonumber(m[2] or '')
 
+-- claims is whether a claim follows: then its worker watches for what it does not get.
+local claims = false
+
 -- rouse has a worker look at the shard: the one that pops w at once, and the one
 -- that pops x a little later, in case the first is frozen and has only taken w.
 local function rouse() call('ZADD', wake, 0, 'w', 1, 'x') end

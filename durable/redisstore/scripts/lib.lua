@@ -31,9 +31,9 @@ local function when(s)
 end
 
 -- watch wakes a worker up if a task is due before the moment for which one has
--- set its timer: see round.lua.
+-- set its timer, and no claim follows: see round.lua.
 local function watch(score)
-  if not armed or score < armed then
+  if not claims and (not armed or score < armed) then
     rouse()
     armed = score
   end

@@ -50,6 +50,7 @@
 local sender, number, length, most = ARGV[2], ARGV[3], tonumber(ARGV[5]), tonumber(ARGV[6])
 local reports, extends, n, full = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1'
 local last, fence, paused, owner = m[3], tonumber(m[4] or '0'), m[5], m[6]
+claims = n and n > 0 and not paused
 local gone = 100000 -- microseconds after which an owner was not in time
 
 local before, kept
