@@ -25,13 +25,17 @@ type round struct {
 func (l *loop) round(p phase) {
 	now := l.w.now()
 	r := l.unsure
+	var more func(*store.Round)
 	if r == nil {
 		if r = l.build(now, p); r == nil {
 			return
 		}
+		more = func(x *store.Round) { *x = l.join(r) }
 	}
 	ctx, cancel := context.WithTimeout(l.w.commands, l.timeout())
-	answer, err := l.w.client.store.Do(ctx, l.shard, r.stamp, r.round)
+	sent := r.round
+	sent.More = more
+	answer, err := l.w.client.store.Do(ctx, l.shard, r.stamp, sent)
 	cancel()
 	if errors.Is(err, store.ErrLate) {
 		l.refused(r)
@@ -97,18 +101,7 @@ func (l *loop) refused(r *round) {
 // build makes a round of all that there is to do, or returns nil if that is nothing.
 func (l *loop) build(now time.Time, p phase) *round {
 	r := &round{first: now, round: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
-	l.mu.Lock()
-	claim := l.claim
-	n := min(len(l.reports), store.MaxBatch)
-	r.reports = l.reports[:n:n]
-	if l.reports = l.reports[n:]; len(l.reports) == 0 {
-		l.reports = nil
-	}
-	l.mu.Unlock()
-	for _, x := range r.reports {
-		l.held.remove(x.a)
-		r.round.Reports = append(r.round.Reports, x.stored())
-	}
+	claim := l.takeReports(r)
 	for _, a := range l.renewals(now) {
 		r.renewed = append(r.renewed, a)
 		r.round.Extend = append(r.round.Extend, a.hold)
@@ -125,6 +118,35 @@ func (l *loop) build(now time.Time, p phase) *round {
 		r.stamp.Until = l.until()
 	}
 	return r
+}
+
+// takeReports puts into a round what fits of the reports that wait, and returns whether
+// a claim does.
+func (l *loop) takeReports(r *round) (claim bool) {
+	l.mu.Lock()
+	n := min(len(l.reports), store.MaxBatch-len(r.reports))
+	some := l.reports[:n:n]
+	if l.reports = l.reports[n:]; len(l.reports) == 0 {
+		l.reports = nil
+	}
+	claim = l.claim
+	if r.round.Claim.Asked {
+		l.claim = false
+	}
+	l.mu.Unlock()
+	for _, x := range some {
+		l.held.remove(x.a)
+		r.round.Reports = append(r.round.Reports, x.stored())
+	}
+	r.reports = append(r.reports, some...)
+	return claim
+}
+
+// join returns the round with the reports that have come while it waited. The loop waits
+// for the store meanwhile, and touches nothing.
+func (l *loop) join(r *round) store.Round {
+	l.takeReports(r)
+	return r.round
 }
 
 // again reports whether a task is due again with its report, so that the round can claim

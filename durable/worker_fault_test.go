@@ -342,37 +342,89 @@ func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
 	})
 }
 
-// counted counts rounds.
-type counted struct {
+// watched counts the rounds with a report on a task that is to be tried again at once, and
+// those of them that do not claim it.
+type watched struct {
 	store.Store
-	n atomic.Int64
+	retries, alone atomic.Int64
 }
 
-func (c *counted) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
-	c.n.Add(1)
-	return c.Store.Do(ctx, shard, s, r)
+func (w *watched) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+	for i := range r.Reports {
+		if r.Reports[i].End == store.Retry {
+			w.retries.Add(1)
+			if r.Claim.Max == 0 {
+				w.alone.Add(1)
+			}
+			break
+		}
+	}
+	return w.Store.Do(ctx, shard, s, r)
 }
 
-// What is to be tried again at once is claimed by the round that reports it.
-func TestWorker_OneRoundForEachAttemptAtOnce(t *testing.T) {
+// What is to be tried again at once is claimed by the round that reports it, for the place
+// that it had.
+func TestWorker_ClaimsWithTheReportOfAnAttemptToRepeatAtOnce(t *testing.T) {
 	for _, places := range []int{1, 10} {
 		bubble(t, func(t *testing.T, mem *memstore.Store) {
-			st := &counted{Store: mem}
+			st := &watched{Store: mem}
 			c := durable.New(st, quiet)
 			w := durable.NewWorker(c, durable.WithConcurrency(places))
-			const attempts = 200
+			const attempts = 100
 			w.Handle("h", func(context.Context, durable.Delivery) error { return errors.New("no") },
 				durable.WithBackoff(0, 0), durable.WithMaxAttempts(attempts))
 			start(t, w)
-			time.Sleep(time.Second)
-			before := st.n.Load()
+			time.Sleep(time.Second) // until no other shard's claim has the place
 			schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
 			for w.Stats().Died == 0 {
 				time.Sleep(time.Millisecond)
 			}
-			require.LessOrEqual(t, st.n.Load()-before, int64(attempts+attempts/10))
+			require.EqualValues(t, attempts-1, st.retries.Load())
+			require.Zero(t, st.alone.Load())
 		})
 	}
+}
+
+// patient is a store that has each round wait, as one does that sends several together.
+type patient struct {
+	store.Store
+	withReports atomic.Int64
+}
+
+func (p *patient) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+	time.Sleep(4 * time.Millisecond)
+	if r.More != nil {
+		r.More(&r)
+	}
+	if len(r.Reports) > 0 {
+		p.withReports.Add(1)
+	}
+	return p.Store.Do(ctx, shard, s, r)
+}
+
+// What ends while a round waits is reported by it.
+func TestWorker_ReportsWithARoundThatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		st := &patient{Store: mem}
+		c := durable.New(st, quiet)
+		w := durable.NewWorker(c)
+		const attempts = 50
+		w.Handle("h", func(context.Context, durable.Delivery) error { return errors.New("no") },
+			durable.WithBackoff(0, 0), durable.WithMaxAttempts(attempts))
+		start(t, w)
+		tasks := 0
+		for i := range 200 {
+			key := fmt.Sprint(i)
+			if store.ShardOf(key, mem.Shards()) == 0 {
+				schedule(t, c, durable.Task{Key: key}, durable.At(time.Now().Add(time.Second).Truncate(time.Second)))
+				tasks++
+			}
+		}
+		require.Greater(t, tasks, 5)
+		time.Sleep(time.Minute)
+		require.EqualValues(t, tasks, w.Stats().Died)
+		require.LessOrEqual(t, st.withReports.Load(), int64(attempts+1))
+	})
 }
 
 func TestClose_HandsBackWithoutWaiting(t *testing.T) {

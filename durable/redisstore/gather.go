@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,22 +30,23 @@ type gatherer struct {
 
 // gathered is a round that waits.
 type gathered struct {
-	call call
-	cmd  *redis.Cmd
-	done chan struct{} // closed when cmd is there
+	build func() call
+	built chan struct{} // closed when build has returned
+	cmd   *redis.Cmd
+	done  chan struct{} // closed when cmd is there
 }
 
-// run runs a round.
-func (g *gatherer) run(ctx context.Context, large bool, x call) *redis.Cmd {
+// run runs a round, which is built when it is sent.
+func (g *gatherer) run(ctx context.Context, large bool, build func() call) *redis.Cmd {
 	now := time.Now()
 	g.mu.Lock()
 	wait := g.slack - now.Sub(g.sent)
 	if large || len(g.waiting) == 0 && wait <= 0 {
 		g.sent = now
 		g.mu.Unlock()
-		return g.s.run(ctx, x)[0]
+		return g.s.run(ctx, build())[0]
 	}
-	mine := &gathered{call: x, done: make(chan struct{})}
+	mine := &gathered{build: build, built: make(chan struct{}), done: make(chan struct{})}
 	g.waiting = append(g.waiting, mine)
 	first := len(g.waiting) == 1
 	g.mu.Unlock()
@@ -55,8 +57,18 @@ func (g *gatherer) run(ctx context.Context, large bool, x call) *redis.Cmd {
 	case <-mine.done:
 		return mine.cmd
 	case <-ctx.Done():
-		return failed(ctx, ctx.Err())
 	}
+	g.mu.Lock()
+	i := slices.Index(g.waiting, mine)
+	if i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	g.mu.Unlock()
+	if i >= 0 {
+		return failed(ctx, &unsentError{ctx.Err()})
+	}
+	<-mine.built
+	return failed(ctx, ctx.Err())
 }
 
 // send sends what waits. The calls end by themselves: a round is not worth a wait for
@@ -64,12 +76,17 @@ func (g *gatherer) run(ctx context.Context, large bool, x call) *redis.Cmd {
 func (g *gatherer) send() {
 	g.mu.Lock()
 	some := g.waiting
+	if len(some) == 0 { // all have given up
+		g.mu.Unlock()
+		return
+	}
 	g.waiting = nil
 	g.sent = time.Now()
 	g.mu.Unlock()
 	calls := make([]call, len(some))
 	for i, x := range some {
-		calls[i] = x.call
+		calls[i] = x.build()
+		close(x.built)
 	}
 	for i, cmd := range g.s.run(context.Background(), calls...) {
 		some[i].cmd = cmd

@@ -20,12 +20,17 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 		return store.Answer{}, err
 	}
 	sh := s.shards[shard]
-	x := call{script: s.scripts.round, shard: sh, args: roundArgs(&st, &r)}
+	build := func() call {
+		if r.More != nil {
+			r.More(&r)
+		}
+		return call{script: s.scripts.round, shard: sh, args: roundArgs(&st, &r)}
+	}
 	var cmd *redis.Cmd
 	if s.gather != nil && s.config.slack > 0 {
-		cmd = s.gather.run(ctx, sh.busy.Load() || len(r.Reports) >= largeRound, x)
+		cmd = s.gather.run(ctx, sh.busy.Load() || len(r.Reports) >= largeRound, build)
 	} else {
-		cmd = s.run(ctx, x)[0]
+		cmd = s.run(ctx, build())[0]
 	}
 	v, err := cmd.Result()
 	if err != nil {

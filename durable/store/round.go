@@ -16,6 +16,11 @@ type Round struct {
 	// Leave says that the worker will not come again: who else waits for the shard is
 	// to watch it.
 	Leave bool
+	// More, if it is not nil, is for stores that have rounds wait for one another: it adds
+	// reports that have come meanwhile. A store may call it once, when the waiting is
+	// over, with its own copy of the round, but not after Do has returned. It returns at
+	// once. Other stores leave it alone.
+	More func(*Round)
 }
 
 // A Hold is a lease that a worker believes to have.

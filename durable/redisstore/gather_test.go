@@ -1,0 +1,67 @@
+package redisstore
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A round that waits for others takes along what has come meanwhile, and asks for it when
+// it is sent, once, or never if its caller has given up.
+func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
+	r := redistest.Start(t).Client()
+	defer r.Close()
+	s := New(r, WithShards(1))
+	defer s.Close()
+	ctx := t.Context()
+	number := int64(0)
+	do := func(ctx context.Context, round store.Round) (store.Answer, error) {
+		number++
+		round.Lease, round.MaxCrashes = time.Minute, 3
+		return s.Do(ctx, 0, store.Stamp{Sender: "w", Number: number}, round)
+	}
+	task := store.Task{ID: "k", Handler: "h"}
+	_, err := s.Change(ctx, 0, store.Stamp{Sender: "c", Number: 1},
+		store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.After(0), Task: task}}})
+	require.NoError(t, err)
+	claim := store.Claim{Asked: true, Max: 10, Handlers: []string{"h"}}
+	a, err := do(ctx, store.Round{Claim: claim}) // the first one does not wait
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 1)
+
+	// Behind another one it waits until the test sends it.
+	s.gather.waiting = []*gathered{{}}
+	soon, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	_, err = do(soon, store.Round{Claim: claim, More: func(*store.Round) { t.Error("its caller has given up") }})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, store.ErrNotDone)
+	require.Len(t, s.gather.waiting, 1)
+
+	go func() {
+		for {
+			s.gather.mu.Lock()
+			if len(s.gather.waiting) == 2 {
+				break
+			}
+			s.gather.mu.Unlock()
+			time.Sleep(time.Millisecond)
+		}
+		s.gather.waiting = s.gather.waiting[1:]
+		s.gather.mu.Unlock()
+		s.gather.send()
+	}()
+	called := 0
+	a, err = do(ctx, store.Round{Claim: claim, More: func(r *store.Round) {
+		called++
+		r.Reports = append(r.Reports, store.Report{Hold: store.Hold{ID: "k", Token: a.Tasks[0].Token}, End: store.Done})
+	}})
+	require.NoError(t, err)
+	require.Equal(t, 1, called)
+	require.Equal(t, []store.Receipt{store.Accepted}, a.Receipts)
+}
