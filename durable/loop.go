@@ -189,11 +189,11 @@ func (l *loop) step() (over bool) {
 	l.mu.Lock()
 	claim, phase := l.claim, l.phase
 	l.mu.Unlock()
+	l.abort(phase)
 	if phase == abandoned {
 		l.timer.Stop()
 		return true
 	}
-	l.abort(phase)
 	if phase == closing && l.flushedAll() {
 		l.leave()
 		return true

@@ -193,6 +193,37 @@ func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
 	})
 }
 
+// What a loop runs is cancelled also if it waits for its store until Run has ended.
+func TestShutdown_CancelsWhatALoopRunsThatWaitsForItsStore(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		f := &faulty{Store: mem}
+		w := durable.NewWorker(durable.New(f, quiet))
+		begun, causes := make(chan struct{}), make(chan error, 1)
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			close(begun)
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		})
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		c := durable.New(mem, quiet)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		<-begun
+		synctest.Wait()
+		f.frozen.Store(true)
+		other := "l" // in the same shard
+		for i := 0; store.ShardOf(other, mem.Shards()) != store.ShardOf("k", mem.Shards()); i++ {
+			other = fmt.Sprint("l", i)
+		}
+		schedule(t, c, durable.Task{Key: other}, durable.After(0))
+		synctest.Wait() // the loop has sent a claim for it
+		w.Close()
+		require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
+		require.ErrorIs(t, <-causes, durable.ErrClosed)
+	})
+}
+
 // A worker whose store was closed ends, and says so, once.
 func TestRun_EndsWithAStoreThatWasClosed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
