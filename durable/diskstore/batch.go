@@ -191,8 +191,9 @@ func (sh *shard) indexAs(id string, now saved) {
 }
 
 // sweepEvery is how many keys of a kind are deleted one by one until all in front of the
-// window are deleted as a range: Pebble drops whole files for that.
-const sweepEvery = 32 << 10
+// window are deleted as a range: Pebble drops whole files for that. A store that was
+// opened again meets that many deleted keys, about, when it looks for the first task.
+const sweepEvery = 4 << 10
 
 // sweepIndex deletes what is wholly over. What the batch puts there comes after it.
 func (sh *shard) sweepIndex(k *kind) {
@@ -201,6 +202,7 @@ func (sh *shard) sweepIndex(k *kind) {
 	}
 	k.over = 0
 	from := appendPending(nil, sh.index, k.id, 0, "")
-	to := appendPending(nil, sh.index, k.id, min(sh.lowest(k), store.Farthest), "")
+	low := sh.lowest(k)
+	to := appendPending(nil, sh.index, k.id, low.at, low.id)
 	sh.must(sh.batch.DeleteRange(from, to, nil))
 }

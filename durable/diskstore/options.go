@@ -32,8 +32,9 @@ type config struct {
 	window   int // tasks in memory in a shard
 	batch    int // keys that are read ahead at a time
 	memTable int
-	filter   int // bytes of the filters of keys
-	vain     int // lookups in vain for which a filter is made again
+	still    bool // no compactions
+	filter   int  // bytes of the filters of keys
+	vain     int  // lookups in vain for which a filter is made again
 }
 
 type option func(*config)

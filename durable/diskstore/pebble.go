@@ -30,6 +30,9 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		// A log whose damage in the middle is told from its end after a crash.
 		FormatMajorVersion: pebble.FormatNewest,
 		WALBytesPerSync:    walBytesPerSync,
+
+		DisableAutomaticCompactions: s.config.still,
+
 		// Reads are of one key, or of the head of an index: they stand more tables in
 		// level 0 than the default, which stops writes at 12.
 		L0CompactionThreshold: 4,

@@ -46,6 +46,9 @@ type shard struct {
 	workers map[string]store.Claim
 
 	filter filter
+	// steps are those of the iterators that have filled the window, over keys that were
+	// deleted too.
+	steps int64
 
 	// These are of the batch under way.
 

@@ -140,6 +140,8 @@ func (sh *shard) fill(k *kind, now store.Time) {
 		}
 	}
 	sh.must(it.Error())
+	stats := it.Stats()
+	sh.steps += int64(stats.InternalStats.PointCount)
 	sh.must(it.Close())
 	k.mark = next
 	// What the batch under way has put behind the old mark is not on the disk yet.
@@ -199,14 +201,21 @@ func (sh *shard) trim() {
 	}
 }
 
-// lowest returns a time that no Pending task of the kind is before.
-func (sh *shard) lowest(k *kind) store.Time {
-	low := k.mark.at
+// lowest returns a mark that no Pending task of the kind is before.
+func (sh *shard) lowest(k *kind) mark {
+	low := k.mark
 	if k.due.len() > 0 {
-		low = min(low, k.due.first().At)
+		low = lower(low, k.due.first().mark())
 	}
 	if next, ok := sh.waiting.Next(); ok {
-		low = min(low, store.Time(next))
+		low = lower(low, mark{at: store.Time(next)})
 	}
-	return low
+	return lower(low, mark{at: store.Farthest})
+}
+
+func lower(a, b mark) mark {
+	if b.compare(a) < 0 {
+		return b
+	}
+	return a
 }
