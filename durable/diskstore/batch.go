@@ -92,6 +92,7 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 	sh.must(sh.batch.Close())
 	sh.batch = nil
 	sh.written.Store(sh.seq)
+	sh.tasksNow.Store(sh.pending + sh.dead + int64(sh.running))
 	if len(calls) > 0 || g.written {
 		sh.busy.Store(false) // before, so that nobody waits for what has come
 		select {

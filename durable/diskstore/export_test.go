@@ -23,6 +23,9 @@ func WithWindow(tasks, page int) Option {
 // at least.
 func WithVain(n int) Option { return option(func(c *config) { c.vain = n }) }
 
+// WithLogAge has a Store look as often as that whether its log is there.
+func WithLogAge(d time.Duration) Option { return option(func(c *config) { c.logAge = d }) }
+
 // WithMemTable has the database make tables of that size.
 func WithMemTable(bytes int) Option { return option(func(c *config) { c.memTable = bytes }) }
 

@@ -24,7 +24,7 @@ import (
 // the process, whoever recovers. So a store that has failed leaves goroutines behind.
 //
 // A table that Pebble makes in the background may find the disk full. Pebble tries that
-// again, at once and for ever, so that the gate has it wait.
+// again, at once and for ever, so that the gate has it wait. So it does when too many files are open.
 type gate struct {
 	vfs.FS
 	dir string
@@ -40,8 +40,12 @@ type gate struct {
 	busy atomic.Int64
 }
 
-// fullPause is how long what found the disk full waits until it is tried again.
+// fullPause is how long what found the disk full, or too many files open, waits until it
+// is tried again.
 const fullPause = 200 * time.Millisecond
+
+// crowdedTries is how often a file is tried to be read while too many are open.
+const crowdedTries = 50
 
 // park does not return.
 func park() { select {} }
@@ -56,8 +60,12 @@ func (g *gate) enter() {
 
 // leave looks at the error of an operation that writes.
 func (g *gate) leave(name string, err error) {
-	table := isFull(err) && strings.HasSuffix(name, ".sst") && g.holds(name)
+	ours := strings.HasSuffix(name, ".sst") && g.holds(name)
+	table := isFull(err) && ours
 	switch {
+	case isCrowded(err) && ours && g.armed.Load():
+		g.busy.Add(-1)
+		time.Sleep(fullPause)
 	case table && !g.armed.Load():
 		g.busy.Add(-1)
 		select {
@@ -96,6 +104,24 @@ func (g *gate) holds(name string) bool {
 
 // isFull reports whether an error says that the disk has no room.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// isCrowded reports whether an error says that too many files are open.
+func isCrowded(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// Open opens a file for reading. While too many are open it tries again for some time,
+// so that the store does not fail for what others in the process do, and Pebble does not
+// try at once and for ever.
+func (g *gate) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	for try := 1; ; try++ {
+		f, err := g.FS.Open(name, opts...)
+		if !isCrowded(err) || !g.armed.Load() || try == crowdedTries || g.shut.Load() {
+			return f, err
+		}
+		time.Sleep(fullPause)
+	}
+}
 
 func (g *gate) file(f vfs.File, name string, err error) (vfs.File, error) {
 	g.leave(name, err)

@@ -3,6 +3,7 @@ package diskstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,7 +19,7 @@ import (
 // The error wraps [ErrLocked] if the directory is in use, [ErrForeign] if it has other
 // files, [store.ErrSchema] if it was made by another version or with another number of
 // shards, [ErrDamaged] if it is damaged, and [store.ErrFull] if there is no room on the
-// disk for what a crash has left in the log. Open panics if an option is nil.
+// disk for what a crash has left in the log, or if it is smaller than 4 MB. Open panics if an option is nil.
 func Open(dir string, opts ...Option) (*Store, error) {
 	c := newConfig(opts)
 	if dir == "" {
@@ -38,7 +39,13 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err := c.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("diskstore: %w", err)
 	}
-	var err error
+	if err := s.checkDisk(); err != nil {
+		return nil, err
+	}
+	err := notForeign(c.fs, dir)
+	if err != nil {
+		return nil, err
+	}
 	if s.lock, err = lockDir(c.fs, dir); err != nil {
 		return nil, err
 	}
@@ -88,14 +95,8 @@ func (s *Store) open() error {
 
 // create writes the marker of a new store.
 func (s *Store) create() (*marker, error) {
-	names, err := s.gate.List(s.dir)
-	if err != nil {
-		return nil, fmt.Errorf("diskstore: %w", err)
-	}
-	for _, name := range names {
-		if name != "LOCK" && name != markerName+".tmp" {
-			return nil, fmt.Errorf("%w: %s has the file %q, and no file %s", ErrForeign, s.dir, name, markerName)
-		}
+	if err := notForeign(s.gate, s.dir); err != nil {
+		return nil, err
 	}
 	m := &marker{Format: formatVersion, Shards: s.config.shards}
 	if m.Shards == 0 {
@@ -105,6 +106,24 @@ func (s *Store) create() (*marker, error) {
 		return nil, fmt.Errorf("diskstore: %w", err)
 	}
 	return m, nil
+}
+
+// notForeign returns an error if a directory has files and no marker. It is called before
+// anything is put there, and again under the lock.
+func notForeign(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return fmt.Errorf("diskstore: %w", err)
+	}
+	if slices.Contains(names, markerName) {
+		return nil
+	}
+	for _, name := range names {
+		if name != "LOCK" && name != markerName+".tmp" {
+			return fmt.Errorf("%w: %s has the file %q, and no file %s", ErrForeign, dir, name, markerName)
+		}
+	}
+	return nil
 }
 
 // hasLog returns an error if a store has no log: it always has one.

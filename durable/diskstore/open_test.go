@@ -119,7 +119,7 @@ func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 // New tasks are refused before a small disk is full, however fast they come.
 func TestRoom_SmallDisk(t *testing.T) {
 	d := &smallDisk{}
-	d.size.Store(1 << 20)
+	d.size.Store(8 << 20)
 	var written atomic.Uint64
 	d.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpFileWrite {

@@ -32,6 +32,7 @@ type config struct {
 	window   int // tasks in memory in a shard
 	batch    int // keys that are read ahead at a time
 	memTable int
+	logAge   time.Duration
 	still    bool // no compactions
 	filter   int  // bytes of the filters of keys
 	vain     int  // lookups in vain for which a filter is made again
@@ -42,7 +43,7 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 func newConfig(opts []Option) config {
-	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain}
+	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain, logAge: logAge}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("diskstore: Open: option %d is nil", i+1))

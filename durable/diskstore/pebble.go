@@ -23,7 +23,7 @@ const (
 func (s *Store) pebbleOptions() *pebble.Options {
 	o := &pebble.Options{
 		FS:                          s.gate,
-		Logger:                      logger{s.config.log, s.fail},
+		Logger:                      &logger{log: s.config.log, fail: s.fail},
 		Cache:                       pebble.NewCache(cacheSize),
 		MemTableSize:                uint64(s.config.memTable),
 		MemTableStopWritesThreshold: memTables,
@@ -39,7 +39,14 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		L0StopWritesThreshold: 24,
 		// A second compaction may run when the first falls behind.
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
-		EventListener:              &pebble.EventListener{FlushEnd: func(pebble.FlushInfo) { soon(s.flushed) }},
+		EventListener: &pebble.EventListener{
+			FlushEnd: func(pebble.FlushInfo) { soon(s.flushed) },
+			WALCreated: func(i pebble.WALCreateInfo) {
+				if i.Err == nil {
+					s.log.Store(&i.Path)
+				}
+			},
+		},
 	}
 	for i := range o.Levels {
 		// Whether there is a task with a key is asked for each that is scheduled.

@@ -1,6 +1,10 @@
 package diskstore
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +18,13 @@ const (
 	// leastRoom is the room that has to be left: for what is in memory to be written
 	// away, and for a compaction. On a small disk it is a sixteenth of it.
 	leastRoom = 64 << 20
+	// leastDisk is the smallest disk that a store can be on, whose files have to stand
+	// beside each other for a while.
+	leastDisk = 4 << 20
+	// diskShare is how many memtables a disk has room for at least. A small disk has
+	// small ones.
+	diskShare     = 64
+	leastMemTable = 64 << 10
 	// A look at the disk is worth what was written since the last one, or its age: a
 	// sixteenth of the room that has to be left, 4 MiB on a large disk.
 	roomShare = 16
@@ -24,7 +35,11 @@ const (
 type room struct {
 	none atomic.Bool
 
+	// reclaiming is set while room is given back.
+	reclaiming atomic.Bool
+
 	mu      sync.Mutex
+	peak    int64  // the most tasks that there were while the disk was full
 	written uint64 // since the last look
 	worth   uint64 // how much may be written until the next one
 	at      time.Time
@@ -47,7 +62,94 @@ func (s *Store) hasRoom(bytes int) bool {
 	least := min(leastRoom, u.TotalBytes/16)
 	r.worth = least / roomShare
 	s.setFull(u.AvailBytes < least, u.AvailBytes)
+	if r.none.Load() {
+		r.peak = max(r.peak, s.tasks())
+		s.reclaim(u.AvailBytes, r.peak)
+	} else {
+		r.peak = 0
+	}
 	return !r.none.Load()
+}
+
+// tasks returns about how many tasks there are.
+func (s *Store) tasks() (n int64) {
+	for _, sh := range s.shards {
+		n += sh.tasksNow.Load()
+	}
+	return n
+}
+
+// reclaim has the room given back of tasks that are gone, which the database does when
+// much more is written, and on a full disk nothing more is. It is called by a shard's
+// goroutine.
+func (s *Store) reclaim(left uint64, peak int64) {
+	if !s.room.reclaiming.CompareAndSwap(false, true) {
+		return
+	}
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		defer s.room.reclaiming.Store(false)
+		err := s.guard(func() error {
+			// The logs go with what is in memory.
+			flushed, err := s.db.AsyncFlush()
+			if err != nil {
+				return err
+			}
+			select {
+			case <-flushed:
+			case <-s.over:
+				return nil
+			}
+			// Tables are written anew beside the old ones: there must be room for that.
+			size := uint64(s.db.Metrics().Total().TablesSize)
+			if peak == 0 || size > leastRoom || size/uint64(peak)*uint64(s.tasks()) > left/2 {
+				return nil
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() {
+				select {
+				case <-s.over:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			return s.db.Compact(ctx, []byte{0}, bytes.Repeat([]byte{0xff}, spaceLen), false)
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			s.config.log.Warn("diskstore: no room was given back", "dir", s.dir, "error", err)
+		}
+		s.room.mu.Lock()
+		defer s.room.mu.Unlock()
+		s.room.at = time.Time{} // the next one looks at the disk again
+	}()
+}
+
+// guard calls f, and returns what Pebble panics with, when it cannot begin a new log, as
+// an error, after which the store has failed.
+func (s *Store) guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+			s.fail(err)
+		}
+	}()
+	return f()
+}
+
+// checkDisk returns an error if a disk is too small, and sees that what is in memory is
+// not too much for it.
+func (s *Store) checkDisk() error {
+	u, err := s.config.fs.GetDiskUsage(s.dir)
+	if err != nil || u.TotalBytes == 0 { // then nothing is known
+		return nil
+	}
+	if u.TotalBytes < leastDisk {
+		return fmt.Errorf("diskstore: the disk of %s has %d bytes, and %d are needed: %w", s.dir, u.TotalBytes, leastDisk, store.ErrFull)
+	}
+	s.config.memTable = max(leastMemTable, int(min(uint64(s.config.memTable), u.TotalBytes/diskShare)))
+	return nil
 }
 
 func (s *Store) setFull(full bool, left uint64) {

@@ -22,6 +22,8 @@ type shard struct {
 	busy atomic.Bool
 	// written and synced are how many batches were, for whoever reads.
 	written, synced atomic.Int64
+	// tasksNow is how many tasks there are, for whoever reads.
+	tasksNow atomic.Int64
 
 	// tasks are those that are in memory: see task.
 	tasks map[string]*task

@@ -38,7 +38,10 @@ type Store struct {
 	readers sync.WaitGroup
 	reading sync.RWMutex // held by a call that becomes a reader, and by Close
 
-	grouped  chan struct{} // has an element if a shard has written something
+	grouped chan struct{} // has an element if a shard has written something
+	// log is the name of the file of the log, and looked when it was looked for.
+	log      atomic.Pointer[string]
+	looked   time.Time     // the syncer's
 	unsynced chan struct{} // has an element if there is something that is not synced
 	flushed  chan struct{} // has one if the marker is to be written
 	room     room
@@ -98,7 +101,7 @@ func (s *Store) fail(cause error) {
 		s.cause = failed(cause)
 		close(s.failed)
 		s.end()
-		s.config.log.Error("diskstore: the disk failed; the store has to be opened again", "dir", s.dir, "error", cause)
+		s.config.log.Error("diskstore: the disk failed; the store has to be opened again", "dir", s.dir, "error", firstLine(cause.Error()))
 	})
 }
 

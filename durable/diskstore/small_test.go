@@ -1,0 +1,179 @@
+package diskstore_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A filledDisk is a file system of a size, of which the files of the store take what they
+// have.
+type filledDisk struct {
+	vfs.FS
+	size uint64
+}
+
+func (d *filledDisk) GetDiskUsage(dir string) (vfs.DiskUsage, error) {
+	names, err := d.List(dir)
+	used := uint64(0)
+	for _, name := range names {
+		if info, err := d.Stat(d.PathJoin(dir, name)); err == nil { // or it is gone
+			used += uint64(info.Size())
+		}
+	}
+	return vfs.DiskUsage{TotalBytes: d.size, UsedBytes: used, AvailBytes: d.size - min(d.size, used)}, err
+}
+
+// A small disk that is full has room again when its tasks are gone.
+func TestRoom_TasksThatAreGoneMakeRoom(t *testing.T) {
+	d := &filledDisk{vfs.NewMem(), 24 << 20}
+	s := open(t, "store", diskstore.WithFS(d), diskstore.WithShards(1))
+	number := int64(0)
+	change := func(op store.Op, from int) error {
+		c := store.Command{Op: op}
+		for i := range 50 {
+			x := store.Item{ID: fmt.Sprint(from + i)}
+			if op == store.Schedule {
+				x.When, x.Task = store.After(time.Hour), store.Task{ID: x.ID, Handler: "h", Record: bytes.Repeat(payload, 16)}
+			}
+			c.Items = append(c.Items, x)
+		}
+		number++
+		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: "s", Number: number}, c)
+		return err
+	}
+	tasks := 0
+	var err error
+	for ; err == nil; tasks += 50 {
+		err = change(store.Schedule, tasks)
+	}
+	require.ErrorIs(t, err, store.ErrFull)
+	require.Greater(t, tasks, 1000)
+	for i := 0; i < tasks; i += 50 {
+		require.NoError(t, change(store.Cancel, i))
+	}
+	for err != nil { // room is made by another goroutine
+		time.Sleep(10 * time.Millisecond)
+		if err = change(store.Schedule, 0); err != nil {
+			require.ErrorIs(t, err, store.ErrFull)
+		}
+	}
+	require.NoError(t, s.Close())
+	note(t, "a small disk full of tasks, which were cancelled: there was room again without opening the store again")
+}
+
+// A disk that is too small for a store has an error, and no store.
+func TestOpen_TinyDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	_, err := diskstore.Open("store", diskstore.WithFS(&filledDisk{mem, 1 << 20}), silent)
+	require.ErrorIs(t, err, store.ErrFull)
+	names, err := mem.List("store")
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+// The smallest disk that a store can be on takes tasks until it is full, and does not
+// fail.
+func TestRoom_SmallestDisk(t *testing.T) {
+	s := open(t, "store", diskstore.WithFS(&filledDisk{vfs.NewMem(), 4 << 20}), diskstore.WithShards(1))
+	var err error
+	n := 1
+	for ; err == nil; n++ {
+		err = schedule(s, n, fmt.Sprint(n), 3000)
+	}
+	require.ErrorIs(t, err, store.ErrFull)
+	require.Greater(t, n, 100)
+	require.NoError(t, s.Close())
+}
+
+// A directory that is not a store stays as it is.
+func TestOpen_ForeignDirectoryStaysAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o600))
+	_, err := diskstore.Open(dir)
+	require.ErrorIs(t, err, diskstore.ErrForeign)
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+}
+
+// When too many files are open the store waits until there are fewer, and does not fill
+// the log with what it tries.
+func TestGate_TooManyOpenFiles(t *testing.T) {
+	var crowded atomic.Bool
+	var tries atomic.Int64
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if crowded.Load() && strings.HasSuffix(op.Path, ".sst") && (op.Kind == errorfs.OpOpen || op.Kind == errorfs.OpCreate) {
+			tries.Add(1)
+			return syscall.EMFILE
+		}
+		return nil
+	}))
+	var lines bytes.Buffer // slog's handler writes one at a time
+	s, err := diskstore.Open("store", diskstore.WithFS(fs), diskstore.WithShards(1), diskstore.WithMemTable(64<<10),
+		diskstore.WithLogger(slog.New(slog.NewTextHandler(&lines, nil))))
+	require.NoError(t, err)
+	crowded.Store(true)
+	n := 1
+	for ; tries.Load() == 0; n++ {
+		require.NoError(t, schedule(s, n, fmt.Sprint(n), 1000))
+	}
+	time.Sleep(time.Second)
+	require.Less(t, tries.Load(), int64(20), "it was tried without a pause")
+	crowded.Store(false)
+	for range 200 {
+		require.NoError(t, schedule(s, n, fmt.Sprint(n), 1000))
+		n++
+	}
+	v, err := s.Verify(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, n-1, v.Pending)
+	require.NoError(t, s.Close())
+	require.LessOrEqual(t, strings.Count(lines.String(), "\n"), 12)
+	require.NotContains(t, lines.String(), "goroutine")
+	note(t, "too many open files: tables are written and read when there are fewer")
+}
+
+// If somebody removes the log of a store that is open, what it had is in the tables before
+// the next task is acknowledged.
+func TestLog_Removed(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(1), diskstore.WithLogAge(0))
+	put(t, s, "before", durable.After(time.Hour))
+	names, err := fs.List("store")
+	require.NoError(t, err)
+	removed := 0
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") {
+			require.NoError(t, fs.Remove("store/"+name))
+			removed++
+		}
+	}
+	require.NotZero(t, removed)
+	d, err := fs.OpenDir("store")
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(d.Sync(), d.Close()))
+	put(t, s, "after", durable.After(time.Hour))
+	left := open(t, "store", diskstore.WithFS(fs.CrashClone(vfs.CrashCloneCfg{})))
+	for _, key := range []string{"before", "after"} {
+		_, err := durable.New(left).Get(t.Context(), key)
+		require.NoError(t, err, key)
+	}
+	note(t, "the log of an open store removed: what it had is written to tables")
+}
