@@ -69,6 +69,8 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 // begin returns an error if a call may not begin.
 func (s *Store) begin(ctx context.Context) error {
 	select {
+	case <-s.failed: // the store is over in a moment, if it is not yet
+		return notDone(s.why())
 	case <-s.over:
 		return notDone(s.why())
 	default:
