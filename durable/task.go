@@ -13,8 +13,8 @@ import (
 const (
 	// MaxKey is the largest length of a key and of a handler's name, in bytes.
 	MaxKey = store.MaxID
-	// MaxTask is the largest size of a task as it is stored, in bytes: body,
-	// headers, names and about 30 bytes more.
+	// MaxTask is the largest size of a task, in bytes: its key, the names of its
+	// handler and schedule, its body, and its headers with 6 more for each.
 	MaxTask = 64 << 10
 )
 

@@ -43,7 +43,7 @@ func (s *Scheduler) Close() error {
 
 // Leftover takes what was pending when the Scheduler was closed, and returns it by
 // deadline. A timer is in the result of one call only, and before Close or Shutdown
-// there is none. The result can be ranged over any number of times; each time takes 64
+// there is none. The result can be ranged over any number of times; each time takes 72
 // bytes for each timer and O(n log n) time. Until Leftover is called, the Scheduler
 // keeps what was pending, and what its callbacks refer to, reachable; the result may be
 // dropped.

@@ -386,7 +386,9 @@ func TestKeyed_MaxPending(t *testing.T) {
 		for i := range 3 {
 			require.NoError(t, k.Set(i, i, time.Second))
 		}
-		require.ErrorIs(t, k.Set(3, 3, time.Second), timer.ErrTooManyPending)
+		for _, d := range []time.Duration{time.Second, 1, 0, -1} {
+			require.ErrorIs(t, k.Set(3, 3, d), timer.ErrTooManyPending, d)
+		}
 		require.Equal(t, 3, k.Len())
 		_, ok := k.Get(3)
 		require.False(t, ok)
@@ -399,7 +401,7 @@ func TestKeyed_MaxPending(t *testing.T) {
 		for i := range 3 {
 			require.NoError(t, k.Set(i, i, time.Second))
 		}
-		require.EqualValues(t, 1, s.Stats().Rejected)
+		require.EqualValues(t, 4, s.Stats().Rejected)
 		balanced(t, s.Stats())
 	}
 }

@@ -82,7 +82,7 @@ func WithTick(tick time.Duration) Option {
 // ticks from a moment that all Schedulers of the process share, or of three times one:
 // see [timingwheel.Wheel.AddWithin]. So timers whose windows overlap share wake-ups,
 // whoever started them, and the wake-up is most of the CPU that a timer costs. However
-// many timers there are with a slack of 10 ms, they make 104 wake-ups a second at
+// many timers there are with a slack of 10 ms, they fire at 104 moments a second at
 // the most. Linux's timers have slack, and libdispatch's leeway,
 // for the same reason. Use it where nobody minds: a request's timeout of 30 s need
 // not be kept to a tenth of a millisecond, and a retry after a second may come 10 ms

@@ -11,7 +11,7 @@ import (
 
 // WithOrigins notes where one of oneIn timers was started, for [PendingTimer.Origin].
 // It is for finding out who starts timers that nobody stops. A note takes about a
-// microsecond, and 96 bytes for as long as the timer is pending. Tickers and Jobs have
+// microsecond, and 90 bytes for as long as the timer is pending. Tickers and Jobs have
 // one until they first fire. The default is none. WithOrigins panics unless oneIn is positive.
 func WithOrigins(oneIn int) Option {
 	if oneIn < 1 {

@@ -118,6 +118,25 @@ func TestSlack_OfATimerThatIsReset(t *testing.T) {
 	require.LessOrEqual(t, s.Stats().Lateness.Max(), timer.DefaultTick)
 }
 
+// However many timers have a slack of 10 ms, they fire at 104 moments a second at most.
+func TestSlack_FewMoments(t *testing.T) {
+	const n, seconds = 20_000, 5
+	s, clk := virtual(t, timer.WithShards(4))
+	rng := rand.New(rand.NewPCG(1, 2))
+	moments := map[time.Time]bool{}
+	for range n {
+		_, err := s.StartWithin(time.Duration(rng.Int64N(int64(seconds*time.Second))), 10*time.Millisecond, func() { moments[clk.Now()] = true })
+		require.NoError(t, err)
+		if rng.IntN(100) == 0 {
+			clk.Advance(time.Duration(rng.IntN(10_000)))
+		}
+	}
+	advanceTo(clk, clk.Now().Add((seconds+1)*time.Second))
+	require.Zero(t, s.Len())
+	require.LessOrEqual(t, len(moments), 104*seconds+3)
+	require.Greater(t, len(moments), 100*seconds)
+}
+
 // A slack of the timer's own goes before the Scheduler's, also if it is none.
 func TestSlack_OfTheTimersOwn(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, time.Second, time.Second))

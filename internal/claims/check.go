@@ -16,7 +16,7 @@ const registry = "docs/claims.txt"
 var pages = []string{"README.md", "docs/*.md"}
 
 // exported are the folders where the comments of exported identifiers are looked at too.
-var exported = []string{}
+var exported = []string{"timer", "durable", "durable/store"}
 
 // files returns the files of a repository that may have claims, pages first.
 func files(root string, pages []string) (names []string, err error) {

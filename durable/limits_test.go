@@ -1,0 +1,77 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+)
+
+func TestWorkerOptions_RefuseMisuse(t *testing.T) {
+	for _, d := range []time.Duration{0, 100*time.Millisecond - 1, 24*time.Hour + 1} {
+		require.Panics(t, func() { durable.WithLease(d) }, d)
+	}
+	require.Panics(t, func() { durable.WithBackoff(-1, 1) })
+	require.Panics(t, func() { durable.WithBackoff(2, 1) })
+	durable.WithLease(100 * time.Millisecond)
+	durable.WithLease(24 * time.Hour)
+	durable.WithBackoff(0, 0)
+	durable.WithBackoff(1, 1)
+}
+
+func TestWorkerRecentDead_KeepsTheLatest(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		w.Handle("h", func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
+		start(t, w)
+		for i := range 20 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint("k", i)}, durable.After(0))
+			time.Sleep(time.Second)
+		}
+		dead := w.RecentDead()
+		require.Len(t, dead, 16)
+		for i, d := range dead {
+			require.Equal(t, fmt.Sprint("k", i+4), d.Key)
+		}
+	})
+}
+
+// What MaxTask counts: names, body, and headers with 6 bytes more for each.
+func TestSchedule_LargestTask(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		for _, x := range []struct {
+			headers map[string]string
+			size    int
+		}{{nil, 0}, {map[string]string{"a": "b"}, 2 + 6}, {map[string]string{"a": "b", "c": ""}, 3 + 2*6}} {
+			task := durable.Task{Key: "key", Handler: "h", Headers: x.headers}
+			task.Body = make([]byte, durable.MaxTask-len("key")-len("h")-x.size)
+			schedule(t, c, task, durable.After(time.Hour))
+			task.Body = append(task.Body, 0)
+			_, err := c.Schedule(ctx, task, durable.After(time.Hour))
+			require.ErrorIs(t, err, durable.ErrInvalid, x.headers)
+		}
+	})
+}
+
+func TestForecast_Moments(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		moments := make([]time.Time, 1001)
+		for i := range moments {
+			moments[i] = time.Now().Add(time.Duration(i) * time.Second)
+		}
+		_, err := c.Forecast(ctx, moments[:1000]...)
+		require.NoError(t, err)
+		_, err = c.Forecast(ctx, moments...)
+		require.ErrorIs(t, err, durable.ErrInvalid)
+		_, err = c.Forecast(ctx, moments[1], moments[0])
+		require.ErrorIs(t, err, durable.ErrInvalid)
+	})
+}
