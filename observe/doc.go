@@ -20,6 +20,12 @@
 //
 // Any goroutine may use a Source, and any number of exporters may share one.
 //
+// # In a testing/synctest bubble
+//
+// A Scheduler that was made in a bubble can be read from outside. Its counts are right,
+// but its forecast means nothing there: nobody outside knows what time it is in the bubble.
+// In a bubble a Scheduler from outside cannot be read, and counts as a failure.
+//
 // # Complexity
 //
 // Reading a thing is O(shards), whatever is pending: of many timers it looks at a sample.

@@ -1,0 +1,102 @@
+package observe_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tickless/tickless/observe/debug"
+	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/timer"
+)
+
+// outside has f called on a goroutine that is in no bubble, and returns what it returns.
+func outside() (do func(f func() string) string, end func()) {
+	calls, results := make(chan func() string), make(chan string)
+	go func() {
+		for f := range calls {
+			results <- f()
+		}
+	}()
+	return func(f func() string) string {
+		calls <- f
+		return <-results
+	}, func() { close(calls) }
+}
+
+// numbers are some of what expvar has of a Scheduler.
+type numbers struct {
+	Started  int            `json:"timer.started"`
+	Fired    int            `json:"timer.fired"`
+	Pending  int            `json:"timer.pending"`
+	Forecast map[string]int `json:"timer.forecast"`
+	Error    string         `json:"error"`
+}
+
+func parse(t *testing.T, text string) map[string]numbers {
+	t.Helper()
+	var all struct{ Scheduler map[string]numbers }
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all.Scheduler
+}
+
+// A Scheduler in a bubble that is read from outside has its counts, but for the forecast:
+// outside nobody knows what time it is in the bubble.
+func TestSchedulers_InABubble_ReadFromOutside(t *testing.T) {
+	do, end := outside()
+	defer end()
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New(timer.WithName("in a bubble"), timer.WithCallbackTimes(), timer.WithOrigins(1))
+		defer s.Close()
+		for d := time.Second; d < time.Hour; d *= 2 {
+			s.AfterFunc(d, func() {})
+		}
+		time.Sleep(5 * time.Second)
+		got := parse(t, do(func() string { return expvar.New().String() }))["in a bubble"]
+		if got.Started != 12 || got.Fired != 3 || got.Pending != 9 || got.Error != "" {
+			t.Errorf("got %+v", got)
+		}
+		for _, query := range []string{"", "?scheduler=in+a+bubble", "?format=json"} {
+			page := do(func() string {
+				w := httptest.NewRecorder()
+				debug.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/"+query, nil))
+				return w.Body.String()
+			})
+			if !strings.Contains(page, "in a bubble") || strings.Contains(page, "panic:") {
+				t.Errorf("%q has %s", query, page)
+			}
+		}
+		time.Sleep(time.Hour)
+		if got := parse(t, do(func() string { return expvar.New().String() }))["in a bubble"]; got.Fired != 12 || got.Pending != 0 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// One outside that is read in a bubble is unreadable there, and does not keep the bubble's
+// own from being read.
+func TestSchedulers_ReadInABubble(t *testing.T) {
+	s := timer.New(timer.WithName("outside"))
+	defer s.Close()
+	s.AfterFunc(time.Hour, func() {})
+	synctest.Test(t, func(t *testing.T) {
+		own := timer.New(timer.WithName("in a bubble"))
+		defer own.Close()
+		own.AfterFunc(time.Minute, func() {})
+		all := parse(t, expvar.New().String())
+		if got := all["in a bubble"]; got.Pending != 1 || got.Forecast["1m"] != 0 || got.Forecast["10m"] != 1 {
+			t.Errorf("the bubble's own has %+v", got)
+		}
+		if !strings.Contains(all["outside"].Error, "a Scheduler that was made outside a testing/synctest bubble is used inside one") {
+			t.Errorf("the other has %+v", all["outside"])
+		}
+	})
+	if got := parse(t, expvar.New().String())["outside"]; got.Pending != 1 || got.Error != "" {
+		t.Errorf("afterwards it has %+v", got)
+	}
+}
