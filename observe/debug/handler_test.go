@@ -320,7 +320,7 @@ func TestHandler_AnyBytes(t *testing.T) {
 	ran := make(chan struct{})
 	s.AfterFunc(time.Microsecond, func() { defer close(ran); panic("value \xfe\x02") })
 	<-ran
-	require.Eventually(t, func() bool { return s.Stats().Panicked == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.Recent().Panics) == 1 }, time.Minute, time.Millisecond)
 	h := debug.Handler(debug.WithSchedulers(s, other))
 	check := func(body string) {
 		t.Helper()
