@@ -41,6 +41,8 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
 		EventListener: &pebble.EventListener{
 			FlushEnd: func(pebble.FlushInfo) { soon(s.flushed) },
+			// Whoever reads gets the error too. By default it would be parked: Open for ever.
+			DataCorruption: func(i pebble.DataCorruptionInfo) { s.fail(i.Details) },
 			WALCreated: func(i pebble.WALCreateInfo) {
 				if i.Err == nil {
 					s.log.Store(&i.Path)
