@@ -56,6 +56,7 @@ type Reading struct {
 	Thing *Thing
 	// Name is unique among the things of one kind.
 	Name   string
+	ID     any // the Object's
 	Sample any
 	// Err is why it could not be read, nil if it was.
 	Err error
@@ -134,7 +135,7 @@ func (s *Set) Read() []Reading {
 	var readings []Reading
 	for _, thing := range s.things {
 		for name, o := range s.unique(thing, named[thing]) {
-			r := Reading{Thing: thing, Name: name, Notes: o.notes}
+			r := Reading{Thing: thing, Name: name, ID: o.ID, Notes: o.notes}
 			r.Sample, r.Err = o.read()
 			r.failures = s.failed(thing, o.ID, r.Err != nil)
 			readings = append(readings, r)

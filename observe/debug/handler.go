@@ -100,7 +100,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		var others []sourceView
 		if !asked {
-			others = h.sources()
+			others = h.sources(schedulers)
 		}
 		from, to := part(len(schedulers), inFull, query)
 		if asked {

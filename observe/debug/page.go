@@ -128,7 +128,7 @@ func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Value
 		d.Missing = name[0]
 	}
 	if _, asked := query["scheduler"]; !asked {
-		d.Sources = h.sources()
+		d.Sources = h.sources(all)
 	}
 	from, to := part(len(all), listed, query)
 	if to-from < len(all) {

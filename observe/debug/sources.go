@@ -3,6 +3,7 @@ package debug
 import (
 	"strings"
 	"time"
+	"weak"
 
 	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/timer"
@@ -69,13 +70,21 @@ func (q quantilesView) text() string {
 	return duration(q.P50) + " / " + duration(q.P99)
 }
 
-// sources reads what WithSources has named.
-func (h *handler) sources() []sourceView {
+// sources reads what WithSources has named, but for the Schedulers that the page shows
+// already.
+func (h *handler) sources(schedulers []*timer.Scheduler) []sourceView {
 	var views []sourceView
 	if h.set == nil {
 		return views
 	}
+	shown := make(map[any]bool, len(schedulers))
+	for _, s := range schedulers {
+		shown[weak.Make(s)] = true
+	}
 	for i, r := range h.set.Read() {
+		if shown[r.ID] {
+			continue
+		}
 		v := sourceView{
 			Kind: r.Thing.Name, Name: r.Name, Numbers: make(map[string]any),
 			ID: "source" + number(i), Title: r.Thing.Title, NotesTitle: r.Thing.Notes,

@@ -55,6 +55,28 @@ func TestWithSources(t *testing.T) {
 	require.Panics(t, func() { debug.WithSources(observe.Source{}) })
 }
 
+// A program may give the page the Sources that it gives its exporters. Schedulers that
+// are on the page are not among them once more; others are.
+func TestWithSources_SchedulersOnce(t *testing.T) {
+	shown, other := timer.New(timer.WithName("shown")), timer.New()
+	t.Cleanup(func() {
+		shown.Close()
+		other.Close()
+	})
+	h := debug.Handler(debug.WithSchedulers(shown),
+		debug.WithSources(observe.Scheduler("again", shown), observe.Scheduler("other", other)))
+	_, body := get(t, h, "http://localhost/?format=json")
+	var all struct {
+		Schedulers, Sources []struct{ Name string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &all))
+	require.Equal(t, []struct{ Name string }{{"shown"}}, all.Schedulers)
+	require.Equal(t, []struct{ Name string }{{"other"}}, all.Sources)
+	_, body = get(t, h, "http://localhost/")
+	require.NotContains(t, body, "again")
+	require.Contains(t, body, "Scheduler other")
+}
+
 // A Source that panics when it is read says so, and the others are there.
 func TestWithSources_OneThatPanics(t *testing.T) {
 	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t),
