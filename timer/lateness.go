@@ -54,6 +54,7 @@ func (d *drainer) recordLateness(expired []wheel.Expired[payload], at moment) {
 	if p.s.config.onLate != nil {
 		after = int64(p.s.config.lateAfter)
 	}
+	from := d.latestLate(expired, at.now, after)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fired == nil {
@@ -67,10 +68,27 @@ func (d *drainer) recordLateness(expired []wheel.Expired[payload], at moment) {
 		l.byAlarm += byAlarm
 		l.byPoller += late - byAlarm
 		l.slack += e.Due - e.Deadline
-		if late >= after {
+		if late >= after && i >= from {
 			d.noteLate(e, at, byAlarm)
 		}
 	}
+}
+
+// latestLate returns from where on the timers that are late by after or more are to be
+// noted: all, if somebody is told of them, else the last ones that will be kept. To note
+// one takes a look at its callback, which is cold as a rule, and the shard is locked.
+func (d *drainer) latestLate(expired []wheel.Expired[payload], now, after int64) int {
+	if d.p.s.config.onLate != nil {
+		return 0
+	}
+	from := len(expired)
+	for kept := 0; from > 0 && kept < recentKept; {
+		from--
+		if max(0, now-expired[from].Due) >= after {
+			kept++
+		}
+	}
+	return from
 }
 
 // noteLate keeps a timer that fires notably late. The shard's lock is held.

@@ -93,6 +93,35 @@ func TestSchedulerRecent_KeepsTheLatest(t *testing.T) {
 	}
 }
 
+// Of very many that fire late at once it keeps the last, as if each had been told of.
+func TestSchedulerRecent_KeepsTheLatestOfMany(t *testing.T) {
+	lateOnes := func(opts ...timer.Option) []timer.LateTimer {
+		clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0)), 30 * time.Millisecond}
+		s := timer.New(append(opts, timer.WithClock(clk), timer.WithSlack(0.5, 0, 8*time.Millisecond))...)
+		defer s.Close()
+		for i := range 1000 {
+			d := time.Second + time.Duration(i)*25*time.Microsecond // the last are less late
+			switch i % 3 {
+			case 0:
+				s.AfterFunc(d, describedCallback)
+			case 1:
+				s.NewTimer(d)
+			case 2:
+				s.AfterFunc(d, func() {})
+			}
+		}
+		clk.Advance(2 * time.Second)
+		require.EqualValues(t, 1000, s.Stats().Fired)
+		return s.Recent().Late
+	}
+	var told []timer.LateTimer
+	want := lateOnes(timer.WithLateHandler(10*time.Millisecond, func(l timer.LateTimer) { told = append(told, l) }))
+	require.Greater(t, len(told), 500)
+	require.Less(t, len(told), 1000)
+	require.Equal(t, told[len(told)-16:], want)
+	require.Equal(t, want, lateOnes())
+}
+
 func TestWithCallbackTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithCallbackTimes(), timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1))))
