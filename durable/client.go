@@ -76,8 +76,8 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 	return total, nil
 }
 
-// Pause keeps workers from starting tasks, until Resume; what is running goes on,
-// and scheduling too. O(shards).
+// Pause keeps workers from claiming tasks, until Resume; what they have claimed starts or
+// goes on, and scheduling goes on too. O(shards).
 func (c *Client) Pause(ctx context.Context) error { return c.everywhere(ctx, store.Pause) }
 
 // Resume ends a pause. What became due meanwhile runs at once. O(shards).

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -210,8 +211,8 @@ func (x *command) sendChunk(ctx context.Context, shard int, ch *chunk) ([]Outcom
 		var until store.Time
 		if !x.deadline.IsZero() {
 			now, err := x.c.store.Now(ctx, shard)
-			if err != nil {
-				return nil, err
+			if err != nil { // nothing was sent yet
+				return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 			}
 			until = max(1, now.Add(time.Until(x.deadline)))
 		}

@@ -37,7 +37,7 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 		schedule(t, c, durable.Task{Key: "b", Handler: "bad"}, durable.After(time.Second))
 		schedule(t, c, durable.Task{Key: "c", Handler: "later"}, durable.After(time.Second))
 		schedule(t, c, durable.Task{Key: "d", Handler: "nobody has it"}, durable.After(time.Second))
-		schedule(t, c, durable.Task{Key: "e", Handler: "ok", Missed: durable.DeadMissed}, durable.After(time.Second))
+		schedule(t, c, durable.Task{Key: "e", Handler: "ok", Missed: durable.DeadMissed, MissedAfter: 1}, durable.After(time.Second))
 		time.Sleep(6 * time.Second) // nobody is there: each is 5 s late
 		start(t, w)
 		time.Sleep(time.Second)

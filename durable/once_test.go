@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // insist asks until it is known what became of a command.
@@ -173,5 +174,26 @@ func TestAgain_OfPauseHasNoOutcomes(t *testing.T) {
 		st, err := c.Stats(ctx)
 		require.NoError(t, err)
 		require.Equal(t, mem.Shards(), st.Paused)
+	})
+}
+
+// noTime is a store that does not tell its time.
+type noTime struct{ store.Store }
+
+func (noTime) Now(context.Context, int) (store.Time, error) { return 0, errFault }
+
+// A command with a deadline asks for the store's time first. Without an answer to that
+// nothing was done.
+func TestOnce_TheTimeIsNotToBeHad(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(noTime{mem}, quiet)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		_, err := c.Cancel(ctx, "k")
+		require.ErrorIs(t, err, errFault)
+		require.ErrorIs(t, err, durable.ErrNotDone)
+		require.NotErrorIs(t, err, durable.ErrUnknown)
+		_, err = c.ScheduleBatch(ctx, []durable.Item{{Task: durable.Task{Key: "k", Handler: "h"}, When: durable.After(time.Hour)}})
+		require.ErrorIs(t, err, durable.ErrNotDone)
 	})
 }

@@ -167,6 +167,7 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 			"short period":       {Task: with(func(t *durable.Task) { t.Every = time.Microsecond }), When: hour},
 			"period and name":    {Task: with(func(t *durable.Task) { t.Every, t.Schedule = time.Second, "s" }), When: hour},
 			"unknown missed":     {Task: with(func(t *durable.Task) { t.Missed = 3 }), When: hour},
+			"missed at once":     {Task: with(func(t *durable.Task) { t.Missed = durable.DeadMissed }), When: hour},
 			"missed without use": {Task: with(func(t *durable.Task) { t.MissedAfter = 1 }), When: hour},
 		} {
 			out, err := c.ScheduleBatch(ctx, []durable.Item{{Task: good, When: hour}, x})

@@ -48,7 +48,8 @@ type Task struct {
 	Schedule string
 
 	// Missed says what is done about a run that comes late because no worker was
-	// there; the zero value is FireMissed. MissedAfter belongs to DeadMissed.
+	// there; the zero value is FireMissed. MissedAfter belongs to DeadMissed, which
+	// needs it.
 	Missed      Missed
 	MissedAfter time.Duration
 }
@@ -106,6 +107,8 @@ func (t *Task) check() error {
 		return invalid("task %q has both Every and Schedule", t.Key)
 	case t.Missed > DeadMissed:
 		return invalid("task %q: there is no Missed of %d", t.Key, t.Missed)
+	case t.Missed == DeadMissed && t.MissedAfter == 0:
+		return invalid("task %q: DeadMissed needs a MissedAfter: without, every run would come too late", t.Key)
 	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
 		return invalid("task %q: MissedAfter is %v, which only DeadMissed takes, and not negative", t.Key, t.MissedAfter)
 	}

@@ -912,7 +912,7 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 		for _, name := range []string{"stays", "goes back"} {
 			schedule(t, c, durable.Task{Key: name, Schedule: name}, durable.After(0))
 			schedule(t, c, durable.Task{Key: name + ", latest", Schedule: name, Missed: durable.LatestMissed}, durable.At(late))
-			schedule(t, c, durable.Task{Key: name + ", dead", Schedule: name, Missed: durable.DeadMissed}, durable.At(late))
+			schedule(t, c, durable.Task{Key: name + ", dead", Schedule: name, Missed: durable.DeadMissed, MissedAfter: 1}, durable.At(late))
 		}
 		schedule(t, c, durable.Task{Key: "panics", Schedule: "panics", MaxAttempts: 1}, durable.After(0))
 		start(t, w)

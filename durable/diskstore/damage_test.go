@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable/diskstore"
-	"github.com/tickless/tickless/durable/store"
 )
 
 // filled makes a store in a directory that has tables and was closed, and returns the
@@ -97,7 +96,7 @@ func (x *script) same(dir, what string) bool {
 		}
 		err = errors.Join(err, s.Close())
 	}
-	if err != nil && !errors.Is(err, diskstore.ErrDamaged) && !errors.Is(err, diskstore.ErrForeign) && !errors.Is(err, store.ErrUnfit) {
+	if err != nil && !errors.Is(err, diskstore.ErrDamaged) && !errors.Is(err, diskstore.ErrForeign) {
 		x.t.Errorf("%s: the error says nothing of damage: %v", what, err)
 	}
 	return err == nil

@@ -118,7 +118,7 @@ func (s *Store) reclaim(left uint64, peak int64) {
 			return s.db.Compact(ctx, []byte{0}, bytes.Repeat([]byte{0xff}, spaceLen), false)
 		})
 		if err != nil && !errors.Is(err, context.Canceled) {
-			s.config.log.Warn("diskstore: no room was given back", "dir", s.dir, "error", err)
+			s.config.log.Warn("diskstore: no room was given back", "dir", s.dir, "error", firstLine(err.Error()))
 		}
 		s.room.mu.Lock()
 		defer s.room.mu.Unlock()

@@ -2,6 +2,7 @@ package diskstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -103,7 +104,11 @@ func (s *Store) fail(cause error) {
 		s.cause = failed(cause)
 		close(s.failed)
 		s.end()
-		s.config.log.Error("diskstore: the disk failed; the store has to be opened again", "dir", s.dir, "error", firstLine(cause.Error()))
+		what := "diskstore: the disk failed; the store has to be opened again"
+		if errors.Is(s.cause, ErrDamaged) {
+			what = "diskstore: the store is damaged"
+		}
+		s.config.log.Error(what, "dir", s.dir, "error", firstLine(cause.Error()))
 	})
 }
 

@@ -12,7 +12,7 @@ func (s *Store) tend() {
 			return
 		case <-s.flushed:
 			if err := s.mark(); err != nil {
-				s.config.log.Warn("diskstore: the marker was not written", "dir", s.dir, "error", err)
+				s.config.log.Warn("diskstore: the marker was not written", "dir", s.dir, "error", firstLine(err.Error()))
 			}
 		case <-s.unsynced:
 			select {
