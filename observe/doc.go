@@ -24,7 +24,8 @@
 //
 // A Scheduler that was made in a bubble can be read from outside. Its counts are right,
 // but its forecast means nothing there: nobody outside knows what time it is in the bubble.
-// In a bubble a Scheduler from outside cannot be read, and counts as a failure.
+// In a bubble a Scheduler from outside cannot be read, and counts as a failure. A queue of
+// durable tasks in memory can be read in its bubble alone; outside it is not up.
 //
 // # Complexity
 //

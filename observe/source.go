@@ -22,9 +22,9 @@ import (
 // A thing that several Sources have is exported once, by the name that was given to the
 // first of those functions that name one thing: Scheduler's, say, and not Schedulers'.
 //
-// A thing that panics when it is read, such as a Purgatory that New has not made, or a
-// durable store of one's own with a mistake in its Stats, does not end the process, and does
-// not keep other things from being exported: it is exported as its read_failures alone.
+// A thing that panics when it is read, such as a Purgatory that New has not made, does not
+// end the process, and does not keep other things from being exported: it is exported as
+// its read_failures alone. A durable store that panics in Stats is one that does not answer.
 //
 // The functions of this package panic if they are given nil, and the exporters if they
 // are given a zero Source.

@@ -280,7 +280,7 @@ func TestTimer_EntriesAmongThePending(t *testing.T) {
 	check(s.SamplePending(10))
 	found := 0
 	for range 1000 {
-		s.shards.first.sample(1, make([]wheel.Sample, 64), func(x wheel.Sample) {
+		s.shards.first.sample(1, 1, make([]wheel.Sample, 64), func(x wheel.Sample) {
 			require.EqualValues(t, time.Minute, x.Due-s.now()) // the clock has not moved
 			found++
 		})

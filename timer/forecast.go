@@ -93,9 +93,8 @@ func (s *Scheduler) Levels() []Level {
 	now := s.now()
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
-		sh.wheel.Observe(now)
 		for n := 0; ; n++ {
-			l, ok := sh.wheel.Level(n)
+			l, ok := sh.wheel.Level(n, now)
 			if !ok {
 				break
 			}

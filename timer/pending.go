@@ -94,7 +94,9 @@ func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
 
 // SamplePending returns n of the pending timers, chosen at random and in no order, or
 // all if there are no more: what most of very many are can be seen in a few
-// thousands. It does not hold a lock for longer than PendingTimers does. O(n + shards).
+// thousands. One may be there twice if n is less than a quarter of what is pending; there
+// may be fewer if others start and stop meanwhile, or where few are left of very many. It
+// does not hold a lock for longer than PendingTimers does. O(n + shards).
 func (s *Scheduler) SamplePending(n int) []PendingTimer {
 	var out []PendingTimer
 	s.sample(n, func(sh *shard) func(wheel.Sample) {
@@ -114,6 +116,9 @@ func (s *Scheduler) SamplePending(n int) []PendingTimer {
 func (s *Scheduler) sample(n int, visit func(sh *shard) func(wheel.Sample)) (total, chosen int) {
 	total = s.Len()
 	var room []wheel.Sample
+	// Shares of n are rounded so that they add up to n, and that small shards count as
+	// much as they should: systematic sampling, with a random start.
+	sum := rand.Float64()
 	for sh := range s.shards.made() {
 		f := visit(sh)
 		counted := func(x wheel.Sample) {
@@ -127,17 +132,12 @@ func (s *Scheduler) sample(n int, visit func(sh *shard) func(wheel.Sample)) (tot
 		sh.mu.Lock()
 		size := sh.lenLocked()
 		sh.mu.Unlock()
-		// A share of n, rounded up or down at random, so that small shards count as
-		// much as they should.
-		share := float64(n) * float64(size) / float64(total)
-		want := int(share)
-		if rand.Float64() < share-float64(want) {
-			want++
-		}
+		before := int(sum)
+		sum += float64(n) * float64(size) / float64(total)
 		if room == nil {
 			room = make([]wheel.Sample, pendingPlaces)
 		}
-		sh.sample(want, room, counted)
+		sh.sample(int(sum)-before, size, room, counted)
 	}
 	return total, chosen
 }
@@ -163,16 +163,40 @@ func (sh *shard) scanAll(f func(wheel.Sample)) {
 	}
 }
 
-// sample calls f with n timers of the shard, with the lock held: each place is as
-// likely as any other.
-func (sh *shard) sample(n int, room []wheel.Sample, f func(wheel.Sample)) {
+// sample calls f with n of about size timers of the shard, chosen at random, with the
+// lock held. Where n is not much less than size, and timers are not far apart, it goes
+// through all: then none is chosen twice.
+func (sh *shard) sample(n, size int, room []wheel.Sample, f func(wheel.Sample)) {
+	if n <= 0 {
+		return
+	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	// Where few of very many places are taken, most looks find nothing.
-	for tries := 64 * n; n > 0 && tries > 0; {
-		now := room[:min(n, len(room), tries)]
+	sh.mu.Lock()
+	places := int(sh.wheel.Places())
+	sh.mu.Unlock()
+	size = max(size, 1)
+	looks := places/size + 1 // for each that is found
+	if 4*n >= size && (looks <= 64 || places <= 4096) {
+		// Knuth's algorithm S.
+		sh.scanAll(func(x wheel.Sample) {
+			if n > 0 && random.IntN(max(size, 1)) < n {
+				n--
+				f(x)
+			}
+			size--
+		})
+		return
+	}
+	// Eight times as many looks as it should take, and 64, so that a single one is found
+	// nearly always; but where a few timers are in very much memory, not all of that.
+	for tries := max(64*n, min(8*looks*n+64, 1<<16)); n > 0 && tries > 0; {
+		now := room[:min(n*looks, len(room), tries)]
 		tries -= len(now)
 		sh.mu.Lock()
 		for _, x := range sh.wheel.Sample(now, random.Uint64N) {
+			if n == 0 {
+				break
+			}
 			if x.Tag == tagEntry {
 				e, ok := sh.wheel.At(x.Place)
 				if !ok || !isLive(&e) {

@@ -6,7 +6,9 @@
 //	client := durable.New(memstore.New())
 //
 // In a testing/synctest bubble all of it, workers and handlers included, follows the
-// bubble's clock, so that a test of a task that is due in a year takes no time. With
+// bubble's clock, so that a test of a task that is due in a year takes no time. Such a
+// store can be used in its bubble alone: outside nobody knows its time, and calls, such as
+// those of an exporter, return errors. With
 // [WithClock] and the clock of package timertest the store and its workers follow that.
 //
 // # Guarantees

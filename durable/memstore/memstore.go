@@ -9,6 +9,7 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // DefaultShards is the number of shards without [WithShards].
@@ -22,6 +23,8 @@ type Store struct {
 	epoch  time.Time
 	shards []*shard
 	closed atomic.Bool
+	// bubbled: its time is that of a testing/synctest bubble.
+	bubbled bool
 
 	mu      sync.Mutex
 	waiters map[*waiter]struct{}
@@ -65,6 +68,7 @@ func New(opts ...Option) *Store {
 		o(&c)
 	}
 	s := &Store{clock: c.clock, epoch: c.clock.Now(), waiters: make(map[*waiter]struct{})}
+	s.bubbled = c.clock == clock.System() && bubble.Inside()
 	s.shards = make([]*shard, c.shards)
 	for i := range s.shards {
 		s.shards[i] = newShard(s, i)
@@ -107,8 +111,14 @@ func (s *Store) begin(ctx context.Context) error {
 	if s.closed.Load() {
 		return store.ErrClosed
 	}
+	if s.bubbled && !bubble.Inside() {
+		return errOutside
+	}
 	return store.Ended(ctx)
 }
+
+// errOutside is of calls whose time would be years ahead of the Store's.
+var errOutside = fmt.Errorf("memstore: a Store that was made in a synctest bubble can be used there alone: %w", store.ErrNotDone)
 
 // Check finds nothing wrong.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {

@@ -114,9 +114,10 @@ type LevelStats struct {
 	Cascaded uint64
 }
 
-// Level returns what there is to say about level n, or false if it was never made.
+// Level returns what there is to say about level n at time now, or false if it was never
+// made. It does not tell the wheel the time: now may be that of another clock.
 // O(slots of the level).
-func (w *Wheel[T]) Level(n int) (LevelStats, bool) {
+func (w *Wheel[T]) Level(n int, now int64) (LevelStats, bool) {
 	if n < 0 || n >= len(w.cascadedOn) {
 		return LevelStats{}, false
 	}
@@ -126,7 +127,11 @@ func (w *Wheel[T]) Level(n int) (LevelStats, bool) {
 		Cascaded: w.cascadedOn[n],
 	}
 	if n < len(w.levels) {
-		from := uint32(w.clock >> (uint(n) * w.slotBits))
+		clock := w.clock
+		if t := w.ticks.floor(now); t > clock && t < w.next && !w.isDraining() {
+			clock = t
+		}
+		from := uint32(clock >> (uint(n) * w.slotBits))
 		for i := range s.Queued {
 			s.Queued[i] = w.levels[n].isQueued((from + uint32(i)) & w.slotMask)
 		}

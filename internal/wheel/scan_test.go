@@ -86,23 +86,23 @@ func TestWheelScan_MemoryGivenBack(t *testing.T) {
 func TestWheelLevel(t *testing.T) {
 	w, err := New[string](10, 4, 0)
 	require.NoError(t, err)
-	_, ok := w.Level(0)
+	_, ok := w.Level(0, w.Clock())
 	require.False(t, ok, "not made yet")
 	w.Add(30, "next")
 	w.Add(70, "later")
 	w.Add(230, "last")
 	w.Add(240, "last too")
 	level := func(n int) LevelStats {
-		s, ok := w.Level(n)
+		s, ok := w.Level(n, w.Clock())
 		require.True(t, ok)
 		return s
 	}
 	require.Equal(t, LevelStats{Slot: 10, Queued: []bool{3: true}}, level(0))
 	require.Equal(t, LevelStats{Slot: 40, Queued: []bool{1: true, 3: false}}, level(1))
 	require.Equal(t, LevelStats{Slot: 160, Queued: []bool{1: true, 3: false}}, level(2))
-	_, ok = w.Level(3)
+	_, ok = w.Level(3, w.Clock())
 	require.False(t, ok)
-	_, ok = w.Level(-1)
+	_, ok = w.Level(-1, w.Clock())
 	require.False(t, ok)
 
 	out := make([]Expired[string], 8)

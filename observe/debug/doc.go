@@ -15,7 +15,8 @@
 // callbacks are slow, with [timer.WithOrigins] where the timers were started. The same
 // numbers come as JSON with the query ?format=json, of one Scheduler with
 // &scheduler=NAME, and without it of a hundred: then "next" is what the query's from must be
-// for those that follow.
+// for those that follow. It is a position: when Schedulers are closed between two queries,
+// some are passed over.
 //
 // Other things are on the page if [WithSources] names them, those of package
 // durable/metrics for example: then it has the queue by state, what each handler does, and

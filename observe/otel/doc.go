@@ -11,7 +11,9 @@
 // Counts and gauges are asynchronous instruments, which Register makes. Histograms are
 // kept by the Schedulers already, and OpenTelemetry has no asynchronous instrument for
 // these. So the Exporter is a Producer too, which the reader asks for them. Views apply
-// to the instruments, not to the histograms.
+// to the instruments, not to the histograms. The SDK limits how many points an instrument
+// has; with some hundreds of Schedulers their forecasts need a higher limit, which is
+// sdkmetric.WithCardinalityLimit.
 //
 // Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
 // open. Package observe makes Sources of other things. docs/observability.md lists the
