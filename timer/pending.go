@@ -164,7 +164,7 @@ func (sh *shard) scanAll(f func(wheel.Sample)) {
 }
 
 // sample calls f with n of about size timers of the shard, chosen at random, with the
-// lock held. Where n is not much less than size, and timers are not far apart, it goes
+// lock held. Where there are few places, or n is not much less than size, it goes
 // through all: then none is chosen twice.
 func (sh *shard) sample(n, size int, room []wheel.Sample, f func(wheel.Sample)) {
 	if n <= 0 {
@@ -176,8 +176,8 @@ func (sh *shard) sample(n, size int, room []wheel.Sample, f func(wheel.Sample)) 
 	sh.mu.Unlock()
 	size = max(size, 1)
 	looks := places/size + 1 // for each that is found
-	if 4*n >= size && (looks <= 64 || places <= 4096) {
-		// Knuth's algorithm S.
+	// Knuth's algorithm S.
+	choose := func() {
 		sh.scanAll(func(x wheel.Sample) {
 			if n > 0 && random.IntN(max(size, 1)) < n {
 				n--
@@ -185,6 +185,9 @@ func (sh *shard) sample(n, size int, room []wheel.Sample, f func(wheel.Sample)) 
 			}
 			size--
 		})
+	}
+	if places <= 1024 || 4*n >= size && (looks <= 64 || places <= 4096) {
+		choose()
 		return
 	}
 	// Eight times as many looks as it should take, and 64, so that a single one is found
@@ -212,6 +215,9 @@ func (sh *shard) sample(n, size int, room []wheel.Sample, f func(wheel.Sample)) 
 		// would come first, again and again, until the mutex has starved for a
 		// millisecond (BenchmarkStartStop/scraped in observe/prom).
 		runtime.Gosched()
+	}
+	if n > 0 && places <= 1<<20 {
+		choose() // bad luck
 	}
 }
 
