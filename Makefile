@@ -210,11 +210,11 @@ bench-once: ## run each benchmark once, to see that it works
 
 # With BENCH, nothing is written but the raw output of what matches it.
 .PHONY: bench
-bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates): tables, plots and raw output; or those that match BENCH
+bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates; versions: with those of COMPAT too): tables, plots and raw output; or those that match BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else
-	GO='$(GO)' ./scripts/bench $(MODE)
+	GO='$(GO)' COMPAT='$(COMPAT)' ./scripts/bench $(MODE)
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme README.md -front ../README.md
 endif
 

@@ -46,7 +46,7 @@ var (
 
 // aside are the modes that have tables of their own, between markers of their own in
 // the README, and only the plots that are named after them.
-var aside = []string{"busy", "contexts", "rates"}
+var aside = []string{"busy", "contexts", "rates", "versions"}
 
 func report(mode, dir, readme, page, format string) error {
 	r, err := readResults(filepath.Join(dir, mode+".txt"))

@@ -24,6 +24,14 @@ type results struct {
 	impls   []string          // in the order of the file
 	keys    []key             // the same
 	samples map[key]map[string][]float64
+
+	// versions are the measurements of each version of Go, in the order of the
+	// file, if it has several.
+	versions []*results
+}
+
+func newResults() *results {
+	return &results{config: map[string]string{}, samples: map[key]map[string][]float64{}}
 }
 
 // readResults reads a file in the format of Go's benchmarks.
@@ -33,12 +41,21 @@ func readResults(path string) (*results, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r := &results{config: map[string]string{}, samples: map[key]map[string][]float64{}}
+	r := newResults()
+	var goes []string
+	byGo := map[string]*results{}
 	reader := benchfmt.NewReader(bufio.NewReader(f), path)
 	for reader.Scan() {
 		switch rec := reader.Result().(type) {
 		case *benchfmt.Result:
 			r.add(rec)
+			v := rec.GetConfig("go")
+			if byGo[v] == nil {
+				goes = append(goes, v)
+				byGo[v] = newResults()
+				r.versions = append(r.versions, byGo[v])
+			}
+			byGo[v].add(rec)
 		case *benchfmt.SyntaxError:
 			return nil, rec
 		}
@@ -49,6 +66,10 @@ func readResults(path string) (*results, error) {
 	if len(r.keys) == 0 {
 		return nil, errors.New(path + " holds no measurements")
 	}
+	if len(goes) == 1 {
+		r.versions = nil
+	}
+	r.config["go"] = strings.Join(goes, ", ")
 	return r, nil
 }
 

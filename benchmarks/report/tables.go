@@ -237,11 +237,18 @@ func describe(workload, title, params string) string {
 func tables(r *results, brief bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Mode %s, commit %s, %s.\n", r.config["mode"], r.config["commit"], machine(r))
-	if brief {
+	switch {
+	case r.versions != nil:
+		b.WriteString("Lower is better everywhere; the better of the two is bold. `@` names the version of Go, and `ratio` is `tickless` to `time` with the same one.\n")
+	case brief:
 		b.WriteString("Lower is better everywhere; the best of a row is bold. The last column is `tickless` to `time`.\n")
 	}
 	for _, t := range layout(r, brief) {
-		t.write(&b, r)
+		if r.versions != nil {
+			t.writeVersions(&b, r)
+		} else {
+			t.write(&b, r)
+		}
 	}
 	return b.String()
 }

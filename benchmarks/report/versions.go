@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// compared are the implementations in the tables of several versions of Go.
+var compared = []string{"time", "tickless"}
+
+// writeVersions writes a table with three columns for each version of Go: package
+// time's figure, ours, and the ratio. Rows of what is allocated and of mishaps stay in,
+// since those too may differ.
+func (t table) writeVersions(b *strings.Builder, r *results) {
+	any := false
+	least, most := math.MaxInt, 0
+	for _, w := range t.rows {
+		for _, v := range r.versions {
+			for _, impl := range compared {
+				if n := len(v.samples[w.key][impl]); n > 0 {
+					any = true
+					least, most = min(least, n), max(most, n)
+				}
+			}
+		}
+	}
+	if !any {
+		return
+	}
+	fmt.Fprintf(b, "\n**%s.**", t.title)
+	if t.note != "" {
+		b.WriteString(" " + t.note)
+	}
+	switch {
+	case most == 1:
+		b.WriteString(" Single runs.")
+	case least < most:
+		fmt.Fprintf(b, " Medians of %d to %d runs.", least, most)
+	default:
+		fmt.Fprintf(b, " Medians of %d runs.", most)
+	}
+	b.WriteString("\n\n| |")
+	for _, v := range r.versions {
+		for _, column := range append(compared[:len(compared):len(compared)], "ratio") {
+			fmt.Fprintf(b, " %s@%s |", column, strings.TrimPrefix(v.config["go"], "go"))
+		}
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", 3*len(r.versions)) + "\n")
+	for _, w := range t.rows {
+		fmt.Fprintf(b, "| %s |", w.title)
+		for _, v := range r.versions {
+			w.writeVersion(b, v)
+		}
+		b.WriteString("\n")
+	}
+}
+
+// writeVersion writes a row's three cells for one version of Go.
+func (w row) writeVersion(b *strings.Builder, v *results) {
+	std, ok1 := v.median(w.key, "time")
+	ours, ok2 := v.median(w.key, "tickless")
+	cell := func(ok bool, own, other float64) {
+		switch {
+		case !ok:
+			b.WriteString(" |")
+		case !w.plain && ok1 && ok2 && number(own) != number(other) && own < other:
+			fmt.Fprintf(b, " **%s** |", number(own))
+		default:
+			fmt.Fprintf(b, " %s |", number(own))
+		}
+	}
+	cell(ok1, std, ours)
+	cell(ok2, ours, std)
+	if ok1 && ok2 && std > 0 && !w.plain {
+		fmt.Fprintf(b, " %s |", ratio(ours/std))
+	} else {
+		b.WriteString(" |")
+	}
+}
