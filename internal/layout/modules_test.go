@@ -66,6 +66,7 @@ var durableMayImport = map[string][]string{
 	"store/storetest": {"store"},
 	"memstore":        {"store"},
 	"metrics":         {"."},
+	"internal/cost":   {".", "memstore", "store"},
 	"internal/faults": {},
 }
 
