@@ -11,7 +11,7 @@ import (
 // all. Those that die while it runs are left as they are, so that what fails again
 // at once does not keep it going. It reads every dead letter, calls match from one
 // goroutine, has some commands under way at a time, and ends at the first error.
-// O(n).
+// It costs what [Client.List] does for dead letters, and O(n) to move them.
 func (c *Client) RequeueDead(ctx context.Context, w When, match func(DeadLetter) bool) (int, error) {
 	if _, err := w.stored(); err != nil {
 		return 0, err

@@ -15,7 +15,7 @@ import (
 // Export writes all tasks of a store to w, for [Import] to read, and returns how many
 // these are. docs/durable.md has the format. The store must be out of use, and stays as
 // it is: see [Copy]. On [ErrChanged] the file is whole all the same, and has what was
-// read. It buffers what it writes. O(n).
+// read. It buffers what it writes. It costs what [Client.List] does.
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	x := &exporting{w: bufio.NewWriterSize(w, 64<<10)}
 	if err := x.line(fileHead{Format: fileFormat, Version: fileVersion, Time: moment(store.TimeOf(time.Now()))}); err != nil {

@@ -33,7 +33,7 @@ type HandlerStats struct {
 }
 
 // HandlerStats returns the numbers of each handler that the Worker has, by name.
-// O(handlers).
+// O(n log n) for n handlers.
 func (w *Worker) HandlerStats() []HandlerStats {
 	w.mu.Lock()
 	handlers := make([]*handler, 0, len(w.handlers))

@@ -462,7 +462,8 @@ func TestWorker_ProlongsItsLeases(t *testing.T) {
 func TestCancel_OfARunningTask(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
-		w := durable.NewWorker(c, durable.WithLease(300*time.Millisecond))
+		const lease = 300 * time.Millisecond
+		w := durable.NewWorker(c, durable.WithLease(lease))
 		ds, causes := make(deliveries, 10), make(chan error, 10)
 		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
 			ds <- d
@@ -476,10 +477,12 @@ func TestCancel_OfARunningTask(t *testing.T) {
 		out, err := c.Cancel(ctx, "k")
 		require.NoError(t, err)
 		require.Equal(t, durable.Stopping, out)
+		cancelled := time.Now()
 		info, err := c.Get(ctx, "k")
 		require.NoError(t, err)
 		require.True(t, info.Stopping)
 		require.ErrorIs(t, receive(t, causes), durable.ErrCancelled)
+		require.LessOrEqual(t, time.Since(cancelled), lease/3)
 		gone(t, c, "k")
 		require.Empty(t, ds, "no other attempt, and no other run")
 	})

@@ -541,3 +541,21 @@ func TestWithSlack(t *testing.T) {
 	require.Panics(t, func() { idle.WithSlack(1.1) })
 	require.Panics(t, func() { idle.WithSlack(-0.1) })
 }
+
+func TestMonitor_AThingWatchedTwice(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	var evicted []time.Duration
+	m := idle.New(func(string, time.Time) { evicted = append(evicted, clk.Now().Sub(epoch)) }, idle.WithClock(clk), idle.WithSlack(0))
+	first, err := m.Watch("a", time.Second)
+	require.NoError(t, err)
+	_, err = m.Watch("a", 2*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 2, m.Len())
+	clk.Advance(500 * time.Millisecond)
+	require.True(t, first.Touch())
+	clk.Advance(time.Second)
+	require.Equal(t, []time.Duration{1500 * time.Millisecond}, evicted, "the touch was of the first alone")
+	require.False(t, first.Stop())
+	clk.Advance(time.Second)
+	require.Equal(t, []time.Duration{1500 * time.Millisecond, 2 * time.Second}, evicted)
+}

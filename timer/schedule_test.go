@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
@@ -132,6 +133,30 @@ func TestSchedule_RussellLuo_NextAnHourBack(t *testing.T) {
 }
 
 // A schedule that is always in the past, or never moves on.
+// The first time is asked for by whoever calls Repeat, and no two at once, although each
+// answer takes longer than it is to the next occurrence.
+func TestSchedule_IsAskedByOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		var asking, asked, runs atomic.Int32
+		j := must(s.Repeat(scheduleFunc(func(now time.Time) time.Time {
+			require.EqualValues(t, 1, asking.Add(1))
+			defer asking.Add(-1)
+			asked.Add(1)
+			time.Sleep(7 * time.Millisecond)
+			return now.Truncate(time.Millisecond).Add(time.Millisecond)
+		}), func() {
+			runs.Add(1)
+			time.Sleep(3 * time.Millisecond)
+		}))
+		require.EqualValues(t, 1, asked.Load(), "it was asked before Repeat returned")
+		time.Sleep(time.Second)
+		require.True(t, j.Stop())
+		require.Greater(t, runs.Load(), int32(50))
+		require.NoError(t, s.Shutdown(t.Context()))
+	})
+}
+
 func TestSchedule_NextThatIsNotAfter(t *testing.T) {
 	for name, sched := range map[string]timer.Schedule{
 		"the same":        scheduleFunc(func(t time.Time) time.Time { return t }),

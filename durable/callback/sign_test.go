@@ -109,6 +109,18 @@ func TestVerify_BodyHasALimit(t *testing.T) {
 	require.ErrorAs(t, err, &tooLarge)
 }
 
+func TestVerify_RefusesMisuse(t *testing.T) {
+	r, body := record(t, WithSecrets(newSecret))
+	for _, secrets := range [][][]byte{{}, {make([]byte, 15)}, {newSecret, nil}} {
+		require.Panics(t, func() { _, _ = Verify(with(r, body), DefaultTolerance, secrets...) })
+		require.Panics(t, func() { WithSecrets(secrets...) })
+	}
+	WithSecrets(make([]byte, 16))
+	for _, tolerance := range []time.Duration{0, -1} {
+		require.Panics(t, func() { _, _ = Verify(with(r, body), tolerance, newSecret) })
+	}
+}
+
 // The signature is written down for receivers in other languages, so it must stay
 // what it is.
 func TestSignature_IsWhatTheDocumentationSays(t *testing.T) {

@@ -11,8 +11,8 @@
 // # How it works
 //
 // All tasks are on the disk, in the order in which they are due. Those that are due
-// within the next minute, and not more than some ten thousand a shard, are in memory too,
-// in a timing wheel (package timingwheel), and are read well before they are due. So
+// within the next minute, and not more than some thirty thousand a shard, are in memory
+// too, in a timing wheel (package timingwheel), and are read well before they are due. So
 // memory does not grow with the number of tasks.
 //
 // Commands that come together are written together, with one sync of the disk. Filters in

@@ -24,8 +24,8 @@
 //
 // What is not due yet waits in a timing wheel (package timingwheel), what is due in a
 // heap for each handler: scheduling, cancelling and finishing a task are O(1) until it
-// is due, and O(log n) in what is due. List and Forecast are O(n) in the tasks of a
-// shard.
+// is due, and O(log n) in what is due. A page of List is O(n log n), and Forecast O(n),
+// in the tasks of a shard.
 //
 // # When not to use it
 //

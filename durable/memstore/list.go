@@ -67,7 +67,7 @@ func parseCursor(c store.Cursor) (a spot, err error) {
 	return a, fmt.Errorf("%w: %q is no cursor of this store", store.ErrInvalid, c)
 }
 
-// List returns a page. O(n) in the tasks of the shard.
+// List returns a page. O(n log n) in the tasks of the shard.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err

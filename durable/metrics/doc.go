@@ -16,7 +16,8 @@
 // What is in the store is asked for by a scrape, in one call of [durable.Client.Stats],
 // unless what it said last is younger than [WithMaxAge] says. A scrape waits for the
 // store as long as [WithTimeout] says, and when a store has not answered the next
-// scrapes do not wait at all, until it is asked again. All else is in memory: O(handlers).
+// scrapes do not wait at all, until it is asked again. All else is in memory: O(n log n)
+// for n handlers.
 //
 // # Concurrency
 //

@@ -53,8 +53,6 @@ func WithName(name string) Option {
 // the store is first used, and whoever comes with another number later gets
 // [store.ErrSchema]. The default is [DefaultShards], and [DefaultClusterShards] for a
 // Cluster. It panics unless n is a power of two from 1 to 1024.
-//
-
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
 		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, it is %d", maxShards, n))

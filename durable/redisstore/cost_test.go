@@ -1,0 +1,164 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// fill schedules n tasks.
+func fill(t *testing.T, c *client, n int, when durable.When, body []byte) {
+	t.Helper()
+	var items []durable.Item
+	for i := range n {
+		items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprintf("%08d", i), Handler: "h", Body: body}, When: when})
+	}
+	_, err := c.ScheduleBatch(context.Background(), items)
+	require.NoError(t, err)
+}
+
+// calls returns how many times a server has carried out each command.
+func calls(t *testing.T, rdb *redis.Client) map[string]int {
+	t.Helper()
+	n := make(map[string]int)
+	for line := range strings.Lines(rdb.Info(context.Background(), "commandstats").Val()) {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if count, _, _ := strings.Cut(rest, ","); ok && name != "info" {
+			var err error
+			n[name], err = strconv.Atoi(count)
+			require.NoError(t, err)
+		}
+	}
+	return n
+}
+
+// What a command or a round costs is the commands that Redis carries out for it, none of
+// which takes more than O(log n) for each entry that it returns, and one round trip. They
+// are as many however many tasks there are.
+func TestCommands_NumberDoesNotGrow(t *testing.T) {
+	server := redistest.Start(t)
+	ctx := context.Background()
+	past := durable.At(time.Unix(1_700_000_000, 0))
+	for _, due := range []bool{false, true} {
+		var before map[string]int
+		for _, n := range []int{300, 10_000} {
+			rdb := server.Client()
+			require.NoError(t, rdb.FlushAll(ctx).Err())
+			c := newClient(rdb, WithShards(1))
+			when := durable.After(time.Hour)
+			if due {
+				when = past
+			}
+			fill(t, c, n, when, nil)
+			w := &crasher{t: t, c: c, n: 1}
+			const times = 20
+			did := 0
+			step := func(i int) {
+				x := durable.Task{Key: fmt.Sprint("extra", i), Handler: "h"}
+				for _, f := range []func() (durable.Outcome, error){
+					func() (durable.Outcome, error) { return c.Schedule(ctx, x, durable.After(time.Minute)) },
+					func() (durable.Outcome, error) { return c.Reschedule(ctx, x.Key, durable.After(2*time.Minute)) },
+					func() (durable.Outcome, error) { return c.Cancel(ctx, x.Key) },
+					func() (durable.Outcome, error) { return c.Schedule(ctx, x, past) },
+				} {
+					_, err := f()
+					require.NoError(t, err)
+					did++
+				}
+				got := w.claim()
+				require.Len(t, got, 1)
+				did++
+				for id, token := range got {
+					w.report(store.Done, id, token, store.When{})
+					did++
+				}
+			}
+			step(0) // what is done once
+			begin := calls(t, rdb)
+			did = 0
+			for i := range times {
+				step(1 + i)
+			}
+			used := calls(t, rdb)
+			for name := range used {
+				if used[name] -= begin[name]; used[name] == 0 {
+					delete(used, name)
+				}
+			}
+			t.Logf("due: %v, %d tasks: %v", due, n, used)
+			require.Equal(t, did, used["evalsha"], "round trips")
+			for _, name := range []string{"keys", "scan", "hscan", "zscan", "hkeys", "hvals", "smembers", "sort"} {
+				require.Zero(t, used[name], name)
+			}
+			if before == nil {
+				before = used
+			}
+			require.Equal(t, before, used)
+			require.NoError(t, c.s.Close())
+			require.NoError(t, rdb.Close())
+		}
+	}
+}
+
+// What docs/operating.md says of the memory that tasks take, within 15 percent: Redis
+// doubles its tables.
+func TestMemory_OfATask(t *testing.T) {
+	const n, body = 20_000, 205
+	rdb := redistest.Start(t).Client()
+	defer rdb.Close()
+	c := newClient(rdb, WithShards(1))
+	defer c.s.Close()
+	used := func() float64 {
+		for line := range strings.Lines(rdb.Info(context.Background(), "memory").Val()) {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); ok {
+				b, err := strconv.Atoi(v)
+				require.NoError(t, err)
+				return float64(b)
+			}
+		}
+		t.Fatal("INFO has no used_memory")
+		return 0
+	}
+	before := used()
+	// each returns what a task takes more than before.
+	each := func(what string) float64 {
+		now := used()
+		d := (now - before) / n
+		t.Logf("%s: %.0f bytes more for each", what, d)
+		before = now
+		return d
+	}
+	fill(t, c, n, durable.At(time.Unix(1_700_000_000, 0)), make([]byte, body))
+	require.InEpsilon(t, 205+2*8+1+body, each("pending"), 0.15)
+
+	w := &crasher{t: t, c: c}
+	held := make(map[string]int64, n)
+	for len(held) < n {
+		for id, token := range w.claim() {
+			held[id] = token
+		}
+	}
+	running := each("running")
+	require.InEpsilon(t, 125, running, 0.15)
+
+	var r store.Round
+	text := strings.Repeat("x", 100)
+	for id, token := range held {
+		r.Reports = append(r.Reports, store.Report{Hold: store.Hold{ID: id, Token: token}, End: store.Failed, Due: 1, Text: text})
+		if len(r.Reports) == 100 {
+			w.do(r)
+			r.Reports = nil
+		}
+	}
+	require.InEpsilon(t, 190+len(text), running+each("dead"), 0.15)
+}

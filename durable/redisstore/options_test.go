@@ -1,0 +1,31 @@
+package redisstore
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is at the border of what is allowed is taken, and what is beyond it panics.
+func TestOptions_RefuseMisuse(t *testing.T) {
+	WithName(strings.Repeat("n", 64))
+	WithRecheck(10 * time.Millisecond)
+	WithRecheck(time.Hour)
+	WithSlack(0)
+	WithSlack(100 * time.Millisecond)
+	WithShards(1)
+	WithShards(1024)
+	for _, f := range []func(){
+		func() { WithName("") }, func() { WithName(strings.Repeat("n", 65)) },
+		func() { WithName("a{b") }, func() { WithName("a}b") }, func() { WithName("a b") }, func() { WithName("a\nb") },
+		func() { WithShards(0) }, func() { WithShards(3) }, func() { WithShards(2048) },
+		func() { WithRecheck(10*time.Millisecond - 1) }, func() { WithRecheck(time.Hour + 1) },
+		func() { WithSlack(-1) }, func() { WithSlack(100*time.Millisecond + 1) },
+		func() { WithReplicas(0, time.Second) }, func() { WithReplicas(1, 0) },
+		func() { WithLogger(nil) }, func() { WithLossHandler(nil) },
+	} {
+		require.Panics(t, f)
+	}
+}
