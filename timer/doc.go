@@ -80,8 +80,9 @@
 //  9. No wake-ups without work: an idle Scheduler with a million timers uses no CPU.
 //     The poller sleeps until a timer is due. It may wake up once for a bucket whose
 //     first timers were stopped or moved later, so also for the place of a Timer that
-//     was reset before, and once for a bucket of 256 timers or more, to move them down a level in time. After the last timer is gone, a
-//     timer of package time fires once or twice, to give memory back.
+//     was reset before, and once for a bucket of 256 timers or more, to move them down
+//     a level in time. After the last timer is gone, a timer of package time fires once
+//     or twice, to give memory back.
 //  10. Changes of the wall clock do not affect timers.
 //  11. After Close no goroutine and no file descriptor is left once the callbacks
 //     have ended; Shutdown waits for that. There is none either while nothing is

@@ -14,7 +14,7 @@ func TestSentencesOf(t *testing.T) {
 
 It takes 5 ms. It is
 never early, and
-costs nothing. This is no claim.
+costs nothing. This is no claim. It takes half as long.
 
 - at most one
 - no promise
@@ -22,6 +22,13 @@ costs nothing. This is no claim.
 | a | b |
 |---|---:|
 | 1 | 2 |
+| a | b |
+
+| promise | test |
+|---|---|
+| it is final | |
+
+| a | b |
 
 ` + "```\nalways 9\n```" + `
 <!-- figures: begin (x) -->
@@ -36,27 +43,38 @@ costs nothing. This is no claim.
 		}
 	}
 	require.Equal(t, []sentence{
-		{3, "It takes 5 ms."}, {3, "It is never early, and costs nothing."}, {7, "at most one"}, {12, "| 1 | 2 |"},
+		{3, "It takes 5 ms.", false}, {3, "It is never early, and costs nothing.", false}, {5, "It takes half as long.", false}, {7, "at most one", false},
+		{12, "| 1 | 2 |", false}, {17, "| it is final | |", true},
 	}, claims)
 }
 
-// What is wrong with a small repository, whose README and registry a test writes.
-func wrong(t *testing.T, readme, registered string) []string {
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o777))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
+}
+
+// What is wrong with a small repository, whose README and registry a test writes, and of
+// whose stores some are judged.
+func wrong(t *testing.T, readme, registered string, judged ...string) []string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"README.md":                  readme,
 		"docs/claims.txt":            registered,
 		"docs/a.md":                  "Nothing.",
+		suite:                        "package storetest\n\nvar tests = {\n\t{\"Final\", testFinal},\n}\n",
 		"a_test.go":                  "package a\n\nfunc TestA(t *testing.T) {}\n\nfunc TestC(t *testing.T) {}\n",
 		"b/b_test.go":                "package b\n\nfunc TestC(t *testing.T) {}\n",
 		"benchmarks/results/full.md": "| | time | ratio |\n|---|---:|---:|\n| start (ns) | 1,000 | **0.4** |\n",
 		"Makefile":                   "x:\n\nstress: y\n",
 	} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o777))
-		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o666))
+		write(t, filepath.Join(root, name), text)
 	}
-	r, err := check(root, []string{"README.md", "docs/*.md"})
+	for _, dir := range judged {
+		write(t, filepath.Join(root, dir, "a_test.go"), "package a\n\nfunc TestStore(t *testing.T) {\n\tstoretest.Run(t, open)\n}\n")
+	}
+	r, err := check(root)
 	require.NoError(t, err)
 	return r.wrong
 }
@@ -66,6 +84,7 @@ func TestCheck(t *testing.T) {
 	for _, c := range []struct{ name, readme, registered, want string }{
 		{"no proof", "\n\n" + claim, "", `README.md:3: this has no proof: "It is never early."`},
 		{"names its test", "Never early (`TestA`).", "", ""},
+		{"a row of promises names its test", "| promise | test |\n|---|---|\n| It is final. | `TestA` |\n", "", "README.md:3: this has no proof"},
 		{"names a test that is not there", "Never early (`TestB`).", "", "README.md:1: this has no proof"},
 		{"a test", claim, "README.md: " + claim + "\n\ttest: TestA\n", ""},
 		{"a test that is not there", claim, "README.md: " + claim + "\n\ttest: TestB\n", "docs/claims.txt:2: no proof: there is no TestB"},
@@ -83,10 +102,12 @@ func TestCheck(t *testing.T) {
 		{"other code", claim, "README.md: " + claim + "\n\tcode: a_test.go: func TestB\n", `a_test.go has no "func TestB"`},
 		{"a target", claim, "README.md: " + claim + "\n\trun: make stress\n", ""},
 		{"no target", claim, "README.md: " + claim + "\n\trun: make tea\n", `Makefile has no "tea:"`},
+		{"a test of all stores", claim, "README.md: " + claim + "\n\tstores: Final\n", ""},
+		{"no test of all stores", claim, "README.md: " + claim + "\n\tstores: Early\n", "run.go has no"},
 		{"none", claim, "README.md: " + claim + "\n\tnone: advice\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := strings.Join(wrong(t, c.readme, c.registered), "\n")
+			got := strings.Join(wrong(t, c.readme, c.registered, stores...), "\n")
 			if c.want == "" {
 				require.Empty(t, got)
 			} else {
@@ -94,6 +115,29 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store that is not judged by the suite leaves unproved what its tests say of all.
+func TestCheck_AStoreIsNotJudged(t *testing.T) {
+	const claim = "It is never early."
+	got := wrong(t, claim, "README.md: "+claim+"\n\tstores: Final\n", stores[0], stores[1])
+	require.Len(t, got, 1)
+	require.Contains(t, got[0], "no test in "+stores[2]+" calls storetest.Run")
+}
+
+// Pages are found wherever they are.
+func TestFiles(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"README.md", "a/README.md", "a/b/docs/c.md", "a/d.md", "a/e.go", "a/e_test.go", "internal/README.md", ".git/README.md"} {
+		write(t, filepath.Join(root, name), "")
+	}
+	names, err := files(root)
+	require.NoError(t, err)
+	for i := range names {
+		names[i], err = filepath.Rel(root, names[i])
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"README.md", "a/README.md", "a/b/docs/c.md", "a/e.go"}, names)
 }
 
 func TestComments(t *testing.T) {
@@ -120,8 +164,11 @@ const (
 )
 `), 0o666))
 	for exported, want := range map[bool][]sentence{
-		false: {{1, "Package a is never early."}},
-		true:  {{1, "Package a is never early."}, {6, "T: T is at most one."}, {9, "T.Get: Get takes O(1)."}, {17, "A: A is always 1."}},
+		false: {{1, "Package a is never early.", false}},
+		true: {
+			{1, "Package a is never early.", false}, {6, "T: T is at most one.", false},
+			{9, "T.Get: Get takes O(1).", false}, {17, "A: A is always 1.", false},
+		},
 	} {
 		got, err := comments(file, exported)
 		require.NoError(t, err)

@@ -1,9 +1,9 @@
-// Command claims compares what the README, the pages of docs, the package comments of all
-// modules and the comments of some packages' exported identifiers say with
-// docs/claims.txt, which names what proves it.
+// Command claims compares what every README.md, the pages of all folders named docs, the
+// package comments of all modules and the comments of most packages' exported identifiers
+// say with docs/claims.txt, which names what proves it.
 //
-// A claim is a sentence, an item of a list or a row of a table that has a number in it
-// or a word such as never or always. Code, and what make bench writes, are left out:
+// A claim is a sentence, an item of a list or a row of a table that has a number in it,
+// in digits or words, or a word such as never or always, and every row of a table whose column is "promise". Code, and what make bench writes, are left out:
 // benchmarks/report compares the latter with its results. For each claim docs/claims.txt
 // has the file and the text, and below it, indented, one proof or more:
 //
@@ -16,6 +16,7 @@
 //	test: NAME                       a test, benchmark, fuzz target or example; a * at
 //	                                 the end stands for any end; FOLDER: NAME where
 //	                                 several folders have one of that name
+//	stores: NAME                     a test of storetest, which every store runs
 //	results: FILE: ROW: COLUMN RANGE a figure in a table, with < <= > >= = and a number,
 //	                                 or NUMBER..NUMBER; a FILE without a folder is in
 //	                                 benchmarks/results
@@ -23,8 +24,9 @@
 //	run: make TARGET ...             a command whose outcome the text reports
 //	none: WHY                        there is nothing in it that could be false
 //
-// A claim that names its test or benchmark, in backquotes, needs no entry. The rows of
-// docs/guarantees.md that internal/mutants reads have none either.
+// A claim that names its test or benchmark, in backquotes, needs no entry, unless it is a
+// row of promises. The rows of docs/guarantees.md that internal/mutants reads have none
+// either.
 //
 // The program fails, and says where, if a claim has no proof, if a proof does not hold,
 // and if the text of a claim is not there any more. So who changes a claim looks at its

@@ -11,7 +11,7 @@ func main() {
 	log.SetFlags(0)
 	update := flag.Bool("update", false, "add the claims that docs/claims.txt lacks to it")
 	flag.Parse()
-	c, err := check(".", pages)
+	c, err := check(".")
 	if err != nil {
 		log.Fatal("claims: ", err)
 	}

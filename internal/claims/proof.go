@@ -15,6 +15,8 @@ import (
 type proofs struct {
 	root  string
 	tests map[string][]string // names of functions that go test runs, by folder
+	// judged are the folders with a test that runs the suite of the stores.
+	judged []string
 }
 
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
@@ -36,6 +38,9 @@ func newProofs(root string) (*proofs, error) {
 		for _, m := range testFunc.FindAllSubmatch(text, -1) {
 			p.tests[folder] = append(p.tests[folder], string(m[1]))
 		}
+		if strings.HasSuffix(path, "_test.go") && strings.Contains(string(text), "\tstoretest.Run(t, ") {
+			p.judged = append(p.judged, folder)
+		}
 		return err
 	})
 	return p, err
@@ -46,6 +51,8 @@ func (p *proofs) check(pr proof) error {
 	switch pr.kind {
 	case "test":
 		return p.checkTest(pr.what)
+	case "stores":
+		return p.checkStores(pr.what)
 	case "results":
 		return p.checkResults(pr.what)
 	case "code":
@@ -63,7 +70,7 @@ func (p *proofs) check(pr proof) error {
 	case "none":
 		return nil
 	}
-	return fmt.Errorf("there is no kind %q of proof; test, results, code, run and none are some", pr.kind)
+	return fmt.Errorf("there is no kind %q of proof; test, stores, results, code, run and none are some", pr.kind)
 }
 
 func (p *proofs) contains(file, text string) error {
@@ -104,6 +111,24 @@ func (p *proofs) foldersOf(name string) (in []string) {
 	}
 	slices.Sort(in)
 	return in
+}
+
+// Every store has a test that runs the suite, which lists its tests in a file.
+const suite = "durable/store/storetest/run.go"
+
+var stores = []string{"durable/memstore", "durable/diskstore", "durable/redisstore"}
+
+// checkStores looks for a test of the suite, and that all stores are tested with it.
+func (p *proofs) checkStores(name string) error {
+	if err := p.contains(suite, fmt.Sprintf("\t{%q, test", name)); err != nil {
+		return err
+	}
+	for _, dir := range stores {
+		if !slices.Contains(p.judged, dir) {
+			return fmt.Errorf("no test in %s calls storetest.Run", dir)
+		}
+	}
+	return nil
 }
 
 // checkResults looks a figure up: FILE: ROW: COLUMN RANGE. A FILE without a folder is in

@@ -9,11 +9,15 @@ import (
 type sentence struct {
 	line int
 	text string // on one line
+	// promised is true for a row of a table with a column of promises: each is a claim,
+	// whatever its words.
+	promised bool
 }
 
 var (
 	promise   = regexp.MustCompile(`(?i)\b(never|always|at (the )?most|at (the )?least|no more than|guarantee\w*|exactly (once|one)|allocates?|constant time|does not block)\b|\bO\(`)
 	number    = regexp.MustCompile(`(^|[\s(~"+-])\d[\d.,]*\b`)
+	spelled   = regexp.MustCompile(`(?i)\b(half|thirds?|quarters?|fifths?|tenths?|hundredths?|twice|hundreds?|thousands?|millions?|dozens?)\b`)
 	notSpoken = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)")
 	end       = regexp.MustCompile("[.!?:][)\"*]*\\s+[A-Z`*\\[(\"]")
 	item      = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
@@ -21,6 +25,7 @@ var (
 	fenced    = regexp.MustCompile("(?ms)^```.*?^```$")
 	named     = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z0-9]\\w*)`")
 	ruled     = regexp.MustCompile(`^\|[-:| ]+\|$`)
+	promises  = regexp.MustCompile(`^\| promise \|`)
 )
 
 // isClaim reports whether s says something that may be true or false.
@@ -29,7 +34,7 @@ func (s sentence) isClaim() bool {
 		return false // a picture
 	}
 	spoken := notSpoken.ReplaceAllString(s.text, "")
-	return promise.MatchString(spoken) || number.MatchString(spoken)
+	return s.promised || promise.MatchString(spoken) || number.MatchString(spoken) || spelled.MatchString(spoken)
 }
 
 // names are the tests and benchmarks that it names: such a claim brings its proof along.
@@ -51,7 +56,7 @@ func sentencesOf(page string) (all []sentence) {
 		page = re.ReplaceAllStringFunc(page, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
 	}
 	var paragraph []string
-	begin := 0
+	begin, promised := 0, false
 	flush := func() {
 		all = append(all, split(strings.Join(paragraph, "\n"), begin)...)
 		paragraph = nil
@@ -63,9 +68,13 @@ func sentencesOf(page string) (all []sentence) {
 			flush()
 		case strings.HasPrefix(text, "|"):
 			flush()
-			if !ruled.MatchString(text) {
-				all = append(all, sentence{i + 1, text})
+			switch {
+			case promises.MatchString(text):
+				promised = true
+			case !ruled.MatchString(text):
+				all = append(all, sentence{i + 1, text, promised})
 			}
+			continue
 		default:
 			if item.MatchString(l) {
 				flush()
@@ -76,6 +85,7 @@ func sentencesOf(page string) (all []sentence) {
 			}
 			paragraph = append(paragraph, text)
 		}
+		promised = false
 	}
 	flush()
 	return all
@@ -89,7 +99,7 @@ func split(paragraph string, line int) (all []sentence) {
 			cut = at[1] - 1
 		}
 		s := paragraph[:cut]
-		all = append(all, sentence{line, strings.Join(strings.Fields(s), " ")})
+		all = append(all, sentence{line: line, text: strings.Join(strings.Fields(s), " ")})
 		line += strings.Count(s, "\n")
 		paragraph = paragraph[cut:]
 	}
