@@ -112,6 +112,9 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 func (sh *shard) write() {
 	for _, k := range sh.kinds {
 		sh.sweepIndex(k)
+		if k.head.behind >= sh.s.config.raise {
+			sh.raiseHead(k)
+		}
 	}
 	for _, t := range sh.touched {
 		sh.writeTask(t)
@@ -123,6 +126,10 @@ func (sh *shard) write() {
 	}
 	clear(sh.touched)
 	sh.touched = sh.touched[:0]
+	for _, k := range sh.kinds {
+		sh.writeHead(sh.batch, k)
+	}
+	sh.writeSenders()
 	if !sh.batch.Empty() {
 		sh.seq++
 		sh.value = appendNumbers(sh.value[:0], &sh.numbers)
@@ -167,6 +174,7 @@ func (sh *shard) unindex(id string, old saved) {
 		sh.buf = appendPending(sh.buf[:0], sh.index, old.kind, old.at, id)
 		if k := sh.byID[old.kind]; k != nil && old.at <= sh.now {
 			k.over++
+			k.head.behind++
 		}
 	case store.Running:
 		sh.key(spaceRunning, id)
@@ -183,6 +191,7 @@ func (sh *shard) indexAs(id string, now saved) {
 	switch now.state {
 	case store.Pending:
 		sh.buf = appendPending(sh.buf[:0], sh.index, now.kind, now.at, id)
+		sh.byID[now.kind].head.lower(mark{now.at, id})
 	case store.Dead:
 		sh.buf = appendDead(sh.buf[:0], sh.index, now.at, id)
 	default:
@@ -192,8 +201,7 @@ func (sh *shard) indexAs(id string, now saved) {
 }
 
 // sweepEvery is how many keys of a kind are deleted one by one until all in front of the
-// window are deleted as a range: Pebble drops whole files for that. A store that was
-// opened again meets that many deleted keys, about, when it looks for the first task.
+// window are deleted as a range: Pebble drops whole files for that.
 const sweepEvery = 4 << 10
 
 // sweepIndex deletes what is wholly over. What the batch puts there comes after it.

@@ -75,6 +75,9 @@ func (s *Store) flush() {
 	go func() {
 		defer close(done)
 		defer func() { _ = recover() }()
+		if err := s.writeHeads(); err != nil {
+			return
+		}
 		flushed, err := s.db.AsyncFlush()
 		if err != nil {
 			return

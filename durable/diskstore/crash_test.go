@@ -56,8 +56,9 @@ func newScript(t *testing.T, opts ...diskstore.Option) *script {
 		t:   t,
 		dir: "store",
 		clk: clk,
-		// Small tables, so that there are flushes and compactions.
-		opts:   append(opts, diskstore.WithClock(clk), diskstore.WithShards(1), diskstore.WithMemTable(64<<10), diskstore.WithWindow(5, 3), silent),
+		// Small tables, so that there are flushes and compactions, and heads that are
+		// raised often.
+		opts:   append(opts, diskstore.WithClock(clk), diskstore.WithShards(1), diskstore.WithMemTable(64<<10), diskstore.WithWindow(5, 3), diskstore.WithRaise(2), silent),
 		rng:    rand.New(rand.NewPCG(7, 7)),
 		states: []state{{}},
 	}
@@ -87,7 +88,11 @@ func (x *script) step(s *diskstore.Store) error {
 			for i := range record {
 				record[i] = byte(x.rng.Int())
 			}
-			c.Items = append(c.Items, store.Item{ID: id, When: store.After(time.Duration(x.rng.IntN(3000)) * time.Microsecond),
+			when := store.After(time.Duration(x.rng.IntN(3000)) * time.Microsecond)
+			if x.rng.IntN(8) == 0 { // before what is finished, and so before the head
+				when = store.At(store.Time(x.clk.Now().Add(-time.Duration(x.rng.IntN(50)) * time.Millisecond).UnixMicro()))
+			}
+			c.Items = append(c.Items, store.Item{ID: id, When: when,
 				Task: store.Task{ID: id, Handler: fmt.Sprint("h", x.rng.IntN(2)), Record: record}})
 		}
 		_, err = s.Change(context.Background(), 0, st, c)

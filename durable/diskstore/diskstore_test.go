@@ -53,9 +53,10 @@ func TestStore_FilterMadeAllTheTime(t *testing.T) {
 	})
 }
 
-// The same with a window of a few tasks, so that most of them are on the disk alone.
+// The same with a window of a few tasks, so that most of them are on the disk alone, and
+// with heads that are raised whenever they can be.
 func TestStore_SmallWindow(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
-		return subject(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithWindow(3, 2))
+		return subject(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithWindow(3, 2), diskstore.WithRaise(1))
 	})
 }

@@ -23,6 +23,9 @@ func WithWindow(tasks, page int) Option {
 // at least.
 func WithVain(n int) Option { return option(func(c *config) { c.vain = n }) }
 
+// WithRaise has the head of a kind raised after so many keys that were deleted.
+func WithRaise(n int) Option { return option(func(c *config) { c.raise = n }) }
+
 // WithLogAge has a Store look as often as that whether its log is there.
 func WithLogAge(d time.Duration) Option { return option(func(c *config) { c.logAge = d }) }
 
@@ -47,7 +50,8 @@ func SampleRecords() [][]byte {
 	t.ID, t.Record = "k", []byte("record")
 	b := [][]byte{appendEntry(nil, &t.Entry, 3)}
 	t.sender, t.number, t.lease, t.NextTask = "s", 9, time.Second, &store.Task{ID: "k", Handler: "h", Record: []byte("next")}
-	return append(b, appendRunning(nil, t), appendNumbers(nil, &numbers{seq: 5, pending: 2}), append([]byte{recordVersion, 2, 4}, 1, 1))
+	return append(b, appendRunning(nil, t), appendNumbers(nil, &numbers{seq: 5, pending: 2}), append([]byte{recordVersion, 2, 4}, 1, 1),
+		[]byte{recordVersion, 14, 2, 'k', '1'}, []byte{recordVersion, 1, 's', 18, 8, 2, 1, 1, 1, 't', 2, 4, 0})
 }
 
 // ReadRecords reads bytes as each kind of value. What can be read is what was written.
@@ -75,6 +79,8 @@ func ReadRecords(fail func(string, ...any), b []byte) {
 	same("running", readRunning(nil, b, &t), func() []byte { return appendRunning(nil, &t) }, func(b []byte) error { return readRunning(nil, b, new(task)) })
 	var n numbers
 	same("numbers", readNumbers(nil, b, &n), func() []byte { return appendNumbers(nil, &n) }, func(b []byte) error { return readNumbers(nil, b, new(numbers)) })
+	_, _, _ = readHead(make([]byte, kindedLen), b)
+	_ = readLedger(nil, b, func(x sender) { readOutcomes(x.answer) })
 	var x sender
 	_ = readSender(nil, b, &x)
 	readOutcomes(x.answer)

@@ -10,21 +10,25 @@ import (
 //
 //	m                  the shard's numbers
 //	k kind             a kind: a handler and a schedule
+//	h kind             no Pending task of the kind comes before this: its head
 //	t id               a task, as it was when it last became Pending or Dead
 //	p kind time id     a Pending task, in the order in which its kind is due
 //	r id               a Running task: what its lease changes of the task
 //	d time id          a Dead task
-//	s sender           the latest command of a sender, and its answer
+//	l number           a ledger: the latest commands of some senders, and their answers
+//	s sender           the same of one sender, in a directory of version 1
 //
 // Each task has a key in t and one in p, r or d. Numbers are big-endian, so that keys
 // are in the order of what they say.
 const (
 	spaceMeta    = 'm'
 	spaceKind    = 'k'
+	spaceHead    = 'h'
 	spaceTask    = 't'
 	spacePending = 'p'
 	spaceRunning = 'r'
 	spaceDead    = 'd'
+	spaceLedger  = 'l'
 	spaceSender  = 's'
 )
 
@@ -43,8 +47,13 @@ func (sh *shard) key(space byte, id string) []byte {
 	return sh.buf
 }
 
-func appendKind(b []byte, shard int, kind uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendSpace(b, shard, spaceKind), kind)
+// appendKind appends the key of a kind, in the space of kinds or of heads.
+func appendKind(b []byte, shard int, space byte, kind uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendSpace(b, shard, space), kind)
+}
+
+func appendLedger(b []byte, shard int, id uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendSpace(b, shard, spaceLedger), id)
 }
 
 func appendPending(b []byte, shard int, kind uint32, at store.Time, id string) []byte {

@@ -63,18 +63,37 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// large is the child of TestLarge.
+// large is the child of TestLarge and TestLarge_FinishedInFront.
 func large(dir, mode string) {
 	n, _ := strconv.Atoi(os.Getenv("TICKLESS_LARGE"))
 	began := time.Now()
-	s, err := diskstore.Open(dir)
+	var opts []diskstore.Option
+	if mode == "finish" {
+		opts = append(opts, diskstore.WithShards(1))
+	}
+	s, err := diskstore.Open(dir, opts...)
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
 	fmt.Println("opened in", time.Since(began))
 	c, ctx := durable.New(s), context.Background()
-	if mode == "fill" {
+	switch mode {
+	case "claim":
+		took, err := claimOne(s)
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println("claimed in", took)
+	case "finish":
+		n := min(n, 1_000_000)
+		if err := finish(ctx, s, n); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println(n, "scheduled and finished in", time.Since(began))
+	case "fill":
 		const month = 30 * 24 * time.Hour
 		var items []durable.Item
 		for i := range n {
@@ -96,7 +115,7 @@ func large(dir, mode string) {
 			}
 		}
 		fmt.Println("filled in", time.Since(began))
-	} else {
+	default:
 		began = time.Now()
 		if _, err := c.Schedule(ctx, durable.Task{Key: "now", Handler: "h"}, durable.After(0)); err != nil {
 			fmt.Println("error", err)
@@ -109,44 +128,104 @@ func large(dir, mode string) {
 	select {}
 }
 
-// TestLarge_FinishedInFront reports how long a claim takes when TICKLESS_LARGE tasks were
-// finished in front, beside one in a new store, and after the store was opened again.
+// claimOne schedules a task that is due in a store of one shard, and returns how long its
+// claim takes.
+func claimOne(s *diskstore.Store) (time.Duration, error) {
+	key := fmt.Sprintf("claimed-%016x", rand.Uint64())
+	if _, err := durable.New(s).Schedule(context.Background(), durable.Task{Key: key, Handler: "h"}, durable.After(0)); err != nil {
+		return 0, err
+	}
+	r := store.Round{Lease: time.Hour, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"h"}}}
+	began := time.Now()
+	a, err := s.Do(context.Background(), 0, store.Stamp{Sender: key, Number: 1}, r)
+	took := time.Since(began)
+	if err == nil && len(a.Tasks) != 1 {
+		err = fmt.Errorf("%d tasks were claimed", len(a.Tasks))
+	}
+	return took, err
+}
+
+// claims has claims of a store timed: the first ones after it was killed and opened again,
+// some one after the other, and the first ones after it was closed and opened again.
+func claims(t *testing.T, what, dir string) {
+	say := func(kind string, n int, f func() time.Duration) {
+		all := make([]time.Duration, n)
+		for i := range all {
+			all[i] = f()
+		}
+		slices.Sort(all)
+		t.Logf("%s, %s: median %v of %d, from %v to %v", what, kind, all[n/2], n, all[0], all[n-1])
+	}
+	claim := func(s *diskstore.Store) time.Duration {
+		took, err := claimOne(s)
+		require.NoError(t, err)
+		return took
+	}
+	say("the first after kill -9", 11, func() time.Duration {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "TICKLESS_DISKSTORE_CHILD="+dir, "TICKLESS_DISKSTORE_LARGE=claim")
+		cmd.Stderr = os.Stderr
+		pipe, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		var took time.Duration
+		for in := bufio.NewScanner(pipe); in.Scan() && in.Text() != "ready"; {
+			if text, ok := strings.CutPrefix(in.Text(), "claimed in "); ok {
+				took, err = time.ParseDuration(text)
+				require.NoError(t, err)
+			}
+		}
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait() // it was killed
+		require.NotZero(t, took)
+		return took
+	})
+	s := open(t, dir)
+	say("open", 201, func() time.Duration { return claim(s) })
+	require.NoError(t, s.Close())
+	say("the first after Close", 11, func() time.Duration {
+		s := open(t, dir)
+		defer s.Close()
+		return claim(s)
+	})
+}
+
+// TestLarge_FinishedInFront reports how long claims take in a new store, and in one in
+// which TICKLESS_LARGE tasks, a million at most, were finished in front and the process
+// was killed then.
 func TestLarge_FinishedInFront(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("TICKLESS_LARGE"))
 	if n == 0 {
 		t.Skip("TICKLESS_LARGE is not set")
 	}
-	n = min(n, 1_000_000)
-	number := int64(0)
-	claim := func(s *diskstore.Store, key string) time.Duration {
-		number++
-		_, err := durable.New(s).Schedule(t.Context(), durable.Task{Key: key, Handler: "h"}, durable.After(0))
-		require.NoError(t, err)
-		r := store.Round{Lease: time.Hour, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"h"}}}
-		began := time.Now()
-		a, err := s.Do(t.Context(), 0, store.Stamp{Sender: "large", Number: number}, r)
-		require.NoError(t, err)
-		require.Len(t, a.Tasks, 1)
-		return time.Since(began)
+	dir := filepath.Join(t.TempDir(), "new")
+	require.NoError(t, open(t, dir, diskstore.WithShards(1)).Close())
+	claims(t, "nothing finished", dir)
+	dir = filepath.Join(t.TempDir(), "store")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TICKLESS_DISKSTORE_CHILD="+dir, "TICKLESS_DISKSTORE_LARGE=finish")
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	for in := bufio.NewScanner(pipe); in.Scan() && in.Text() != "ready"; {
+		t.Log(in.Text())
 	}
-	median := func(s *diskstore.Store, kind string) time.Duration {
-		var all []time.Duration
-		for i := range 201 {
-			all = append(all, claim(s, fmt.Sprint(kind, i)))
-		}
-		slices.Sort(all)
-		return all[100]
-	}
-	dir := filepath.Join(t.TempDir(), "store")
-	s := open(t, dir, diskstore.WithShards(1))
-	t.Logf("in a new store: %v", median(s, "new"))
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	claims(t, fmt.Sprintf("%d finished", min(n, 1_000_000)), dir)
+}
+
+// finish has tasks scheduled and run, for TestLarge_FinishedInFront.
+func finish(ctx context.Context, s *diskstore.Store, n int) error {
 	c := durable.New(s)
 	items := make([]durable.Item, 0, 1000)
 	for i := range n {
 		items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint("first-", i), Handler: "h", Body: payload}, When: durable.After(0)})
 		if len(items) == cap(items) || i == n-1 {
-			_, err := c.ScheduleBatch(t.Context(), items)
-			require.NoError(t, err)
+			if _, err := c.ScheduleBatch(ctx, items); err != nil {
+				return err
+			}
 			items = items[:0]
 		}
 	}
@@ -160,15 +239,10 @@ func TestLarge_FinishedInFront(t *testing.T) {
 		}
 		return nil
 	})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan error, 1)
 	go func() { over <- w.Run(ctx) }()
 	<-done
 	cancel()
-	require.NoError(t, <-over)
-	t.Logf("with %d finished in front: %v", n, median(s, "front"))
-	require.NoError(t, s.Close())
-	s = open(t, dir)
-	t.Logf("opened again, the first: %v", claim(s, "first"))
-	t.Logf("opened again: %v", median(s, "again"))
+	return <-over
 }

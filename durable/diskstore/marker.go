@@ -15,8 +15,9 @@ import (
 const (
 	markerName = "TICKLESS"
 	// formatVersion is the version of what is in the directory. It changes when an
-	// older version of this package must not open it any more.
-	formatVersion = 1
+	// older version of this package must not open it any more. One of version 1, which
+	// has no heads and no ledgers, is made one of version 2 when it is opened.
+	formatVersion, oldestVersion = 2, 1
 )
 
 // A marker is the file that says that a directory is a store.
@@ -52,7 +53,7 @@ func readMarker(fs vfs.FS, dir string) (*marker, error) {
 	if err := json.Unmarshal([]byte(text), m); err != nil {
 		return nil, damaged("the file %s: %v", markerName, err)
 	}
-	if m.Format != formatVersion {
+	if m.Format < oldestVersion || m.Format > formatVersion {
 		return nil, fmt.Errorf("diskstore: %w: the directory has version %d, and this is version %d", store.ErrSchema, m.Format, formatVersion)
 	}
 	if m.Ready && len(m.Written) != m.Shards {

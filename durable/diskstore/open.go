@@ -215,7 +215,7 @@ func (s *Store) load(m *marker) (err error) {
 		s.shards = append(s.shards, sh)
 	}
 	if m.Ready {
-		return nil
+		return s.upgrade(m)
 	}
 	m.Ready, m.Written = true, make([]int64, m.Shards)
 	b := s.db.NewBatch()

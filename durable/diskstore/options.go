@@ -34,6 +34,7 @@ type config struct {
 	memTable int
 	logAge   time.Duration
 	still    bool // no compactions
+	raise    int  // keys that are deleted until a head is raised
 	filter   int  // bytes of the filters of keys
 	vain     int  // lookups in vain for which a filter is made again
 }
@@ -43,7 +44,7 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 func newConfig(opts []Option) config {
-	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain, logAge: logAge}
+	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain, logAge: logAge, raise: raiseEvery}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("diskstore: Open: option %d is nil", i+1))

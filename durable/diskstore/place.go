@@ -104,7 +104,7 @@ func (sh *shard) kindFor(handler, schedule string) *kind {
 		w := writer{[]byte{recordVersion}}
 		w.string(handler)
 		w.string(schedule)
-		sh.set(appendKind(nil, sh.index, k.id), w.b)
+		sh.set(appendKind(nil, sh.index, spaceKind, k.id), w.b)
 	}
 	return k
 }

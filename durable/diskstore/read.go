@@ -96,7 +96,7 @@ func (v *view) entry(id string) (store.Entry, error) {
 
 // names returns the handler and the schedule of a kind.
 func (v *view) names(kind uint32) (handler, schedule string, err error) {
-	value, done, err := v.snap.Get(appendKind(nil, v.sh.index, kind))
+	value, done, err := v.snap.Get(appendKind(nil, v.sh.index, spaceKind, kind))
 	if err == pebble.ErrNotFound {
 		return "", "", damaged("there is no kind %d", kind)
 	}

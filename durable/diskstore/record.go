@@ -25,6 +25,11 @@ func (w *writer) string(s string) {
 	w.b = append(w.b, s...)
 }
 
+func (w *writer) bytes(x []byte) {
+	w.uint(uint64(len(x)))
+	w.b = append(w.b, x...)
+}
+
 // flags appends up to eight of them.
 func (w *writer) flags(x ...bool) {
 	var f byte

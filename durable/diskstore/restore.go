@@ -38,13 +38,19 @@ func (sh *shard) restore(m *marker) {
 		sh.addKind(k)
 		return r.end("kind", key)
 	})
-	sh.each(spaceSender, func(key, value []byte) error {
-		x := new(sender)
-		err := readSender(key, value, x)
-		x.seen = min(x.seen, sh.now) // the clock may have been set back
-		sh.senders[string(key[spaceLen:])] = x
-		return err
+	sh.each(spaceHead, func(key, value []byte) error {
+		id, m, err := readHead(key, value)
+		if err != nil {
+			return err
+		}
+		k := sh.byID[id]
+		if k == nil {
+			return damaged("the key %q is of a kind that there is not", key)
+		}
+		k.head.mark, k.mark = m, m
+		return nil
 	})
+	sh.restoreSenders()
 	sh.each(spaceRunning, func(key, value []byte) error {
 		t := &task{saved: saved{state: store.Running}}
 		t.ID = string(key[spaceLen:])

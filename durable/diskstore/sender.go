@@ -9,9 +9,14 @@ import (
 // A sender is what a shard remembers of who has sent a command: the number of the
 // latest one, and its answer. What a claim has got is known by the tasks that run.
 type sender struct {
+	name   string
 	number int64
 	seen   store.Time
 	answer []byte // as appendOutcomes or appendAnswer has it
+
+	ledger *ledger // where it is on the disk; nil: nowhere
+	noted  bool    // the batch under way writes it
+	gone   bool    // it was forgotten
 }
 
 // memory is how long a sender is remembered.
@@ -38,23 +43,11 @@ func (sh *shard) remember(s *store.Stamp, answer []byte, now store.Time) {
 	x := sh.senders[s.Sender]
 	if x == nil {
 		sh.sweep(now)
-		x = new(sender)
+		x = &sender{name: s.Sender}
 		sh.senders[s.Sender] = x
 	}
 	x.number, x.seen, x.answer = s.Number, now, answer
-	w := writer{append(sh.value[:0], recordVersion)}
-	w.int(x.number)
-	w.time(x.seen)
-	sh.value = append(w.b, answer...)
-	sh.set(sh.key(spaceSender, s.Sender), sh.value)
-}
-
-func readSender(key, value []byte, x *sender) error {
-	r := read(value)
-	x.number, x.seen = r.int(), r.time()
-	x.answer = append([]byte(nil), r.b...)
-	r.b = nil
-	return r.end("sender", key)
+	sh.note(x)
 }
 
 // sweep looks at some senders, and forgets those that have been gone for long.
@@ -63,7 +56,7 @@ func (sh *shard) sweep(now store.Time) {
 	for name, x := range sh.senders { // which begins anywhere
 		if now.Sub(x.seen) > memory {
 			delete(sh.senders, name)
-			sh.delete(sh.key(spaceSender, name))
+			sh.forget(x)
 		}
 		if n++; n == 8 {
 			return

@@ -44,6 +44,7 @@ type shard struct {
 
 	numbers
 	senders map[string]*sender
+	ledgers
 	// workers are the latest claims of senders that have not left.
 	workers map[string]store.Claim
 
@@ -57,6 +58,7 @@ type shard struct {
 	batch   *pebble.Batch
 	finder  *pebble.Iterator // nil until it is needed
 	touched []*task
+	noted   []*sender
 	now     store.Time
 
 	buf, value []byte // of keys and values

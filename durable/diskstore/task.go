@@ -55,6 +55,8 @@ type kind struct {
 	mark mark
 	// over counts the keys that were deleted in front of the window one by one.
 	over int
+	// head is the one on the disk: see head.go.
+	head savedHead
 }
 
 // A mark is a place in the order in which tasks are due.

@@ -77,6 +77,10 @@ func (v *view) verify(x *Verification) error {
 	if err != nil {
 		return err
 	}
+	heads, err := v.heads()
+	if err != nil {
+		return err
+	}
 	// Each task has an index...
 	prefix := appendSpace(nil, v.sh.index, spaceTask)
 	err = v.each(prefix, prefix, func(key, value []byte) error {
@@ -101,6 +105,9 @@ func (v *view) verify(x *Verification) error {
 		}
 		switch t.State {
 		case store.Pending:
+			if t.mark().compare(heads[kind]) < 0 {
+				x.wrong("shard %d: the task %q comes before the head of its kind", v.sh.index, t.ID)
+			}
 			x.Pending++
 		case store.Running:
 			x.Running++
