@@ -11,8 +11,8 @@ import (
 )
 
 // A shard's goroutine takes all calls that wait, carries them out in memory, one after
-// the other, and writes what has changed as one batch. The syncer waits until it is on
-// the disk, and answers its calls: see sync.go. Meanwhile the next batch comes together.
+// the other, and writes what has changed as one batch. When it is on the disk its calls
+// are answered: see sync.go. Meanwhile the next batch comes together.
 // Batches reach the log in the order in which they were made, so that what a call has
 // seen is on the disk before what it has done.
 
@@ -34,6 +34,11 @@ func (sh *shard) serve() {
 			return
 		}
 		for more := true; more; {
+			select {
+			case sh.open <- struct{}{}:
+			case <-sh.s.over:
+				return
+			}
 			var again store.Time
 			var ok bool
 			if again, more, ok = sh.carryOut(); !ok {
@@ -87,25 +92,39 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 	}
 	g := group{shard: sh, calls: calls, written: !sh.batch.Empty(), seq: sh.seq}
 	if g.written {
-		sh.must(sh.s.db.Apply(sh.batch, pebble.NoSync))
+		sh.apply(&g)
+	} else {
+		sh.must(sh.batch.Close())
 	}
-	sh.must(sh.batch.Close())
 	sh.batch = nil
 	sh.written.Store(sh.seq)
 	sh.tasksNow.Store(sh.pending + sh.dead + int64(sh.running))
 	if len(calls) > 0 || g.written {
 		sh.busy.Store(false) // before, so that nobody waits for what has come
-		select {
-		case sh.groups <- g:
-			soon(sh.s.grouped)
-		case <-sh.s.failed:
-			return never, false, false
-		}
+		sh.groups <- g       // there is room
+		soon(sh.s.grouped)
+	} else {
+		<-sh.open
 	}
 	again = sh.readAhead(sh.now)
 	sh.trim()
 	sh.refilter()
 	return again, more, true
+}
+
+// apply gives the batch to the database, and asks for its sync, unless it is better done
+// together with what another shard is about to write.
+func (sh *shard) apply(g *group) {
+	s := sh.s
+	if s.config.every > 0 || s.syncs.Load() == 0 && s.othersAreBusy(sh) {
+		sh.must(s.db.Apply(sh.batch, pebble.NoSync))
+		g.at = uint64(sh.batch.SeqNum())
+		sh.must(sh.batch.Close())
+		return
+	}
+	s.syncs.Add(1)
+	sh.must(s.db.ApplyNoSyncWait(sh.batch, pebble.Sync))
+	g.at, g.batch = uint64(sh.batch.SeqNum()), sh.batch
 }
 
 // write adds to the batch what it has changed.
@@ -122,6 +141,7 @@ func (sh *shard) write() {
 		t.strip()
 		if t.State != store.Running && !t.inWindow {
 			delete(sh.tasks, t.ID)
+			sh.drop(t)
 		}
 	}
 	clear(sh.touched)
@@ -145,7 +165,7 @@ func (sh *shard) writeTask(t *task) {
 	t.saved = now
 	if old != now {
 		sh.unindex(t.ID, old)
-		sh.indexAs(t.ID, now)
+		sh.indexAs(t, now)
 	}
 	switch {
 	case now.state == 0:
@@ -187,13 +207,13 @@ func (sh *shard) unindex(id string, old saved) {
 }
 
 // indexAs sets the key by which a task is found where it is.
-func (sh *shard) indexAs(id string, now saved) {
+func (sh *shard) indexAs(t *task, now saved) {
 	switch now.state {
 	case store.Pending:
-		sh.buf = appendPending(sh.buf[:0], sh.index, now.kind, now.at, id)
-		sh.byID[now.kind].head.lower(mark{now.at, id})
+		sh.buf = appendPending(sh.buf[:0], sh.index, now.kind, now.at, t.ID)
+		t.kind.head.lower(mark{now.at, t.ID})
 	case store.Dead:
-		sh.buf = appendDead(sh.buf[:0], sh.index, now.at, id)
+		sh.buf = appendDead(sh.buf[:0], sh.index, now.at, t.ID)
 	default:
 		return
 	}

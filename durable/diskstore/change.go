@@ -1,6 +1,8 @@
 package diskstore
 
 import (
+	"bytes"
+
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -66,6 +68,7 @@ func (sh *shard) schedule(t *task, x *store.Item, at store.Time, keep store.Keep
 		return store.Kept
 	case running:
 		next := x.Task
+		next.Record = bytes.Clone(next.Record) // that of the call is used again
 		t.NextTask, t.Following, t.Next = &next, true, at
 		sh.touch(t)
 		return store.Following

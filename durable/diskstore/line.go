@@ -18,11 +18,18 @@ type call struct {
 	look    func() // of a call that changes nothing
 	bytes   int
 
+	// own is a copy of a command, which is in items and records.
+	own     store.Command
+	items   []store.Item
+	records []byte
+
 	// taken is set by the goroutine that carries it out, or by the caller, who has
 	// given up: whoever is first.
 	taken atomic.Bool
-	done  chan struct{}
-	// These are set before done is closed.
+	done  chan struct{} // gets an element when it was carried out
+	// answered is set by the caller when it has got that: then nobody else has the call.
+	answered bool
+	// These are set before.
 	outcomes []store.Outcome
 	answer   store.Answer
 	err      error
@@ -80,14 +87,17 @@ func (sh *shard) call(ctx context.Context, c *call) error {
 	if err := sh.s.begin(ctx); err != nil {
 		return err
 	}
-	c.done = make(chan struct{})
+	if c.done == nil {
+		c.done = make(chan struct{}, 1)
+	}
 	if err := sh.line.add(c); err != nil {
 		return err
 	}
-	over := sh.s.over
+	over, failed := sh.s.over, (chan struct{})(nil) // over comes with failed
 	for {
 		select {
 		case <-c.done:
+			c.answered = true
 			return c.err
 		case <-ctx.Done():
 			if c.taken.CompareAndSwap(false, true) {
@@ -98,10 +108,11 @@ func (sh *shard) call(ctx context.Context, c *call) error {
 			if c.taken.CompareAndSwap(false, true) {
 				return notDone(sh.s.why())
 			}
-			over = nil // what was begun is finished
-		case <-sh.s.failed:
+			over, failed = nil, sh.s.failed // what was begun is finished
+		case <-failed:
 			select {
 			case <-c.done:
+				c.answered = true
 				return c.err
 			default:
 				return sh.s.why()
@@ -111,9 +122,27 @@ func (sh *shard) call(ctx context.Context, c *call) error {
 }
 
 // The goroutine may still look at what it was asked when the caller has given up, and
-// goes on with what is the caller's. So it gets a copy.
+// goes on with what is the caller's. So it gets a copy. A caller that has not given up
+// uses the memory of its call again.
 
-func ownCommand(c *store.Command) (own *store.Command, size int) {
+var commandCalls = sync.Pool{New: func() any { return new(call) }}
+
+// maxKept is the largest copy whose memory is used again.
+const maxKept = maxBatch
+
+// free gives back a call of a command. Nothing that the shard keeps is in it.
+func (x *call) free() {
+	if !x.answered || cap(x.records) > maxKept {
+		return
+	}
+	clear(x.items)
+	*x = call{items: x.items[:0], records: x.records[:0], done: x.done}
+	commandCalls.Put(x)
+}
+
+// copyCommand makes the call one of a command.
+func (x *call) copyCommand(c *store.Command) {
+	size := 0
 	for i := range c.Items {
 		size += len(c.Items[i].Task.Record)
 		if e := c.Items[i].Entry; e != nil {
@@ -123,31 +152,32 @@ func ownCommand(c *store.Command) (own *store.Command, size int) {
 			}
 		}
 	}
-	records := make([]byte, 0, size)
+	x.records = slices.Grow(x.records, size)
 	copied := func(b []byte) []byte {
 		if len(b) == 0 {
 			return nil
 		}
-		n := len(records)
-		records = append(records, b...)
-		return records[n:len(records):len(records)]
+		n := len(x.records)
+		x.records = append(x.records, b...)
+		return x.records[n:len(x.records):len(x.records)]
 	}
-	own = &store.Command{Op: c.Op, Keep: c.Keep, Items: slices.Clone(c.Items)}
-	for i := range own.Items {
-		x := &own.Items[i]
-		x.Task.Record = copied(x.Task.Record)
-		if x.Entry != nil {
-			e := *x.Entry
+	x.items = append(x.items, c.Items...)
+	for i := range x.items {
+		item := &x.items[i]
+		item.Task.Record = copied(item.Task.Record)
+		if item.Entry != nil {
+			e := *item.Entry
 			e.Record, e.Failures = copied(e.Record), slices.Clone(e.Failures)
 			if e.NextTask != nil {
 				next := *e.NextTask
 				next.Record = copied(next.Record)
 				e.NextTask = &next
 			}
-			x.Entry = &e
+			item.Entry = &e
 		}
 	}
-	return own, size + 100*len(own.Items)
+	x.own = store.Command{Op: c.Op, Keep: c.Keep, Items: x.items}
+	x.command, x.bytes = &x.own, size+100*len(x.items)
 }
 
 func ownRound(r *store.Round) *store.Round {

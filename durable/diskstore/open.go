@@ -87,8 +87,10 @@ func (s *Store) open() error {
 		s.running.Add(1)
 		go sh.serve()
 	}
-	s.running.Add(2)
-	go (&syncer{s: s, shards: s.shards}).run()
+	s.running.Add(3)
+	y := newSyncer(s)
+	go y.run()
+	go y.answer()
 	go s.tend()
 	return nil
 }

@@ -84,7 +84,7 @@ func (sh *shard) rest(t *task, since store.Time) {
 func (sh *shard) add(x store.Task) *task {
 	t := sh.tasks[x.ID]
 	if t == nil {
-		t = new(task)
+		t = sh.newTask()
 		sh.tasks[x.ID] = t
 	}
 	sh.filter.add(x.ID)
@@ -95,8 +95,10 @@ func (sh *shard) add(x store.Task) *task {
 
 // kindFor returns the kind of tasks with a handler and a schedule.
 func (sh *shard) kindFor(handler, schedule string) *kind {
-	name := [2]string{handler, schedule}
-	k := sh.byName[name]
+	if k := sh.latest; k != nil && k.handler == handler && k.schedule == schedule {
+		return k
+	}
+	k := sh.byName[[2]string{handler, schedule}]
 	if k == nil {
 		sh.numbers.kinds++
 		k = &kind{id: sh.numbers.kinds, handler: handler, schedule: schedule, mark: everything}
@@ -106,6 +108,7 @@ func (sh *shard) kindFor(handler, schedule string) *kind {
 		w.string(schedule)
 		sh.set(appendKind(nil, sh.index, spaceKind, k.id), w.b)
 	}
+	sh.latest = k
 	return k
 }
 

@@ -83,6 +83,11 @@ type filter struct {
 	presence *presence
 	vain     int // lookups in the database that found nothing
 
+	// hashed is the latest id of which the hash was asked for: mostly it is asked
+	// whether there is a task with an id, and then one is added.
+	hashed string
+	hash   uint64
+
 	// While the next one is made added has the keys that come meanwhile.
 	making bool
 	added  []uint64
@@ -93,9 +98,17 @@ func newFilter(c *config, shards int) filter {
 	return filter{seed: maphash.MakeSeed(), bytes: c.filter / shards, least: c.vain, made: make(chan *presence, 1)}
 }
 
+// hashOf returns the hash of an id.
+func (f *filter) hashOf(id string) uint64 {
+	if id != f.hashed || id == "" {
+		f.hashed, f.hash = id, maphash.String(f.seed, id)
+	}
+	return f.hash
+}
+
 // absent reports whether there is no task with the id for certain.
 func (f *filter) absent(id string) bool {
-	return f.presence != nil && !f.presence.has(maphash.String(f.seed, id))
+	return f.presence != nil && !f.presence.has(f.hashOf(id))
 }
 
 // add notes that there is a task with the id.
@@ -103,7 +116,7 @@ func (f *filter) add(id string) {
 	if f.presence == nil && !f.making {
 		return
 	}
-	hash := maphash.String(f.seed, id)
+	hash := f.hashOf(id)
 	if f.presence != nil {
 		f.presence.add(hash)
 	}

@@ -16,8 +16,10 @@ type shard struct {
 	s     *Store
 	index int
 	line  line
-	// groups are batches that wait for their sync.
+	// groups are batches whose sync is to be asked for, or was.
 	groups chan group
+	// open has an element for each batch that was not answered.
+	open chan struct{}
 	// busy is set while calls are carried out, of which a group will come.
 	busy atomic.Bool
 	// written and synced are how many batches were, for whoever reads.
@@ -27,10 +29,12 @@ type shard struct {
 
 	// tasks are those that are in memory: see task.
 	tasks map[string]*task
+	spare []*task // those that are in memory no more, to be used again
 	// kinds are those that there are, by what they are and by id.
 	byID   map[uint32]*kind
 	byName map[[2]string]*kind
 	kinds  []*kind
+	latest *kind // that a task was made of
 
 	waiting  *timingwheel.Wheel[*task] // the window's tasks that are not due yet
 	due      int                       // tasks in the queues of the kinds
@@ -76,7 +80,7 @@ func newShard(s *Store, index, shards int) *shard {
 		workers: make(map[string]store.Claim),
 	}
 	sh.line.signal = make(chan struct{}, 1)
-	sh.groups = make(chan group, maxGroups)
+	sh.groups, sh.open = make(chan group, maxOpen), make(chan struct{}, maxOpen)
 	sh.filter = newFilter(&s.config, shards)
 	return sh
 }

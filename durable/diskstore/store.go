@@ -40,6 +40,7 @@ type Store struct {
 	reading sync.RWMutex // held by a call that becomes a reader, and by Close
 
 	grouped chan struct{} // has an element if a shard has written something
+	syncs   atomic.Int64  // that were asked for and have not ended
 	// log is the name of the file of the log, and looked when it was looked for.
 	log      atomic.Pointer[string]
 	looked   time.Time     // the syncer's
@@ -120,8 +121,10 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
-	x := &call{stamp: st}
-	x.command, x.bytes = ownCommand(&c)
+	x := commandCalls.Get().(*call)
+	x.stamp = st
+	x.copyCommand(&c)
+	defer x.free()
 	if err := s.shards[shard].call(ctx, x); err != nil {
 		return nil, err
 	}

@@ -15,45 +15,65 @@ type group struct {
 	calls   []*call
 	written bool  // something was written
 	seq     int64 // of the batch
+	// at is where the batch is in the log, and batch the batch itself if its sync was
+	// asked for.
+	at    uint64
+	batch *pebble.Batch
 }
 
-// maxGroups is how many groups of a shard wait for a sync besides the one whose sync is
-// under way: what comes then waits, and makes a larger group.
-const maxGroups = 1
+// maxOpen is how many batches of a shard there are that were not answered: one whose
+// sync is under way, and the next. What comes then waits, and makes a larger batch.
+const maxOpen = 2
 
-// A syncer has what the shards write synced, and then answers their calls. One sync is
-// for all shards: those that are about to write when another one asks for a sync, so that
-// they would wait for the next, are waited for.
+// A shard asks for the sync of what it has written itself, so that the next sync begins
+// when the one before ends. If none is under way, and other shards are about to write,
+// one sync is for all of them: the syncer asks for it. It has the groups in their order,
+// and hands them to the answerer, which waits for the syncs.
 type syncer struct {
 	s      *Store
 	shards []*shard // that are not over
-	groups []group  // of the sync under way
+	turns  chan turn
+}
+
+// A turn is groups that are synced together, and the batches for whose syncs that has to
+// wait.
+type turn struct {
+	groups []group
+	syncs  []*pebble.Batch
+}
+
+func newSyncer(s *Store) *syncer {
+	return &syncer{s, s.shards, make(chan turn, maxOpen*len(s.shards))}
 }
 
 // run is the syncer's goroutine. It ends with the shards.
 func (y *syncer) run() {
 	defer y.s.running.Done()
+	defer close(y.turns)
 	for len(y.shards) > 0 {
 		select {
 		case <-y.s.grouped:
 		case <-y.s.failed:
 			return
 		}
-		for y.gather() {
-			if err := y.sync(); err != nil {
+		for {
+			t, ok := y.gather()
+			if !ok {
+				break
+			}
+			if err := y.ask(&t); err != nil {
 				y.s.fail(err)
 				return
 			}
-			y.answer()
+			y.turns <- t // there is room for as many as there are groups
 		}
 	}
 }
 
-// gather takes the groups that there are and, if there are any, those that are coming.
-// It returns false if there is none, or the store has failed.
-func (y *syncer) gather() bool {
-	clear(y.groups)
-	y.groups = y.groups[:0]
+// gather takes the groups that there are. If a sync has to be asked for, and none is
+// under way, it takes those that are coming as well. It returns false if there is none,
+// or the store has failed.
+func (y *syncer) gather() (t turn, ok bool) {
 	var coming, left []*shard
 	for _, sh := range y.shards {
 		select {
@@ -61,7 +81,7 @@ func (y *syncer) gather() bool {
 			if !ok {
 				continue
 			}
-			y.groups = append(y.groups, g)
+			t.groups = append(t.groups, g)
 		default:
 			if sh.busy.Load() {
 				coming = append(coming, sh)
@@ -70,31 +90,45 @@ func (y *syncer) gather() bool {
 		left = append(left, sh)
 	}
 	y.shards = left
-	if len(y.groups) == 0 {
-		return false
-	}
-	for _, sh := range coming {
-		select {
-		case g := <-sh.groups:
-			y.groups = append(y.groups, g)
-		case <-y.s.failed:
-			return false
+	if t.asks() && y.s.syncs.Load() == 0 {
+		for _, sh := range coming {
+			select {
+			case g := <-sh.groups:
+				t.groups = append(t.groups, g)
+			case <-y.s.failed:
+				return t, false
+			}
 		}
 	}
-	return true
+	return t, len(t.groups) > 0
 }
 
-// sync returns when the groups are on the disk, if they have to be.
-func (y *syncer) sync() (err error) {
-	written := false
-	for i := range y.groups {
-		written = written || y.groups[i].written
+// asks reports whether a sync has to be asked for that no shard has asked for.
+func (t *turn) asks() bool {
+	last, asked := uint64(0), uint64(0)
+	for i := range t.groups {
+		g := &t.groups[i]
+		if last = max(last, g.at); g.batch != nil {
+			asked = max(asked, g.at)
+		}
 	}
-	if !written {
+	return last > asked
+}
+
+// ask asks for the sync of a turn, if that has to be.
+func (y *syncer) ask(t *turn) (err error) {
+	if y.s.config.every > 0 {
+		if t.asks() {
+			soon(y.s.unsynced)
+		}
 		return nil
 	}
-	if y.s.config.every > 0 {
-		soon(y.s.unsynced)
+	for i := range t.groups {
+		if b := t.groups[i].batch; b != nil {
+			t.syncs = append(t.syncs, b)
+		}
+	}
+	if !t.asks() {
 		return nil
 	}
 	defer func() {
@@ -103,16 +137,62 @@ func (y *syncer) sync() (err error) {
 		}
 	}()
 	// What is in the log before this is synced with it.
-	if err := y.s.db.LogData(nil, pebble.Sync); err != nil {
+	b := y.s.db.NewBatch()
+	if err := b.LogData(nil, nil); err != nil {
 		return err
 	}
-	if err := y.s.findLog(); err != nil {
-		return err
+	y.s.syncs.Add(1)
+	t.syncs = append(t.syncs, b)
+	return y.s.db.ApplyNoSyncWait(b, pebble.Sync)
+}
+
+// answer is the goroutine that answers the calls of what is on the disk.
+func (y *syncer) answer() {
+	defer y.s.running.Done()
+	for t := range y.turns {
+		if err := y.wait(&t); err != nil {
+			y.s.fail(err)
+			return
+		}
+		for i := range t.groups {
+			g := &t.groups[i]
+			if len(t.syncs) > 0 {
+				g.shard.synced.Store(g.seq)
+			}
+			for _, c := range g.calls {
+				c.done <- struct{}{} // there is room
+			}
+			<-g.shard.open
+		}
 	}
-	for i := range y.groups {
-		y.groups[i].shard.synced.Store(y.groups[i].seq)
+}
+
+// wait returns when the groups of a turn are on the disk, if they have to be.
+func (y *syncer) wait(t *turn) error {
+	for _, b := range t.syncs {
+		err := b.SyncWait()
+		y.s.syncs.Add(-1)
+		if err == nil {
+			err = b.Close()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return nil
+	if len(t.syncs) == 0 {
+		return nil
+	}
+	return y.s.findLog()
+}
+
+// othersAreBusy reports whether another shard carries calls out.
+func (s *Store) othersAreBusy(but *shard) bool {
+	for _, sh := range s.shards {
+		if sh != but && sh.busy.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // logAge is how often it is looked whether the log is there, while it is written.
@@ -144,13 +224,5 @@ func (s *Store) findLog() error {
 		return nil
 	case <-s.failed:
 		return s.cause
-	}
-}
-
-func (y *syncer) answer() {
-	for i := range y.groups {
-		for _, c := range y.groups[i].calls {
-			close(c.done)
-		}
 	}
 }

@@ -75,5 +75,26 @@ func (t *task) claimed() store.Claimed {
 	return store.Claimed{Task: t.Task, Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
 }
 
+// maxSpare is how many tasks are kept to be used again: those of a batch or two.
+const maxSpare = 512
+
+// newTask returns a task that is zero.
+func (sh *shard) newTask() *task {
+	if n := len(sh.spare); n > 0 {
+		t := sh.spare[n-1]
+		sh.spare = sh.spare[:n-1]
+		return t
+	}
+	return new(task)
+}
+
+// drop is for a task that nothing has any more.
+func (sh *shard) drop(t *task) {
+	if len(sh.spare) < maxSpare {
+		*t = task{}
+		sh.spare = append(sh.spare, t)
+	}
+}
+
 // strip forgets what can be read again.
 func (t *task) strip() { t.Record, t.Failures, t.whole = nil, nil, false }
