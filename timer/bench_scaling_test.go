@@ -98,6 +98,72 @@ func BenchmarkHold(b *testing.B) {
 	}, keep)
 }
 
+// BenchmarkHoldOthers is what the calls take that hold the other locks: the lock itself
+// is held for a little less. The poller's is taken by a start whose bucket is the first
+// of all (told), and if it is earlier than what the alarm is set for, it moves the alarm;
+// the pool's is taken for a batch of callbacks that the poller hands over, the lateness's
+// for a batch that it fires.
+func BenchmarkHoldOthers(b *testing.B) {
+	s := New()
+	defer s.Close()
+	p := &s.poller
+	wake := func(b *testing.B, armed int64, in time.Duration) {
+		for b.Loop() {
+			p.mu.Lock()
+			p.armed = armed
+			p.mu.Unlock()
+			p.wake(s.now() + int64(in))
+		}
+	}
+	b.Run("poller/told", func(b *testing.B) { wake(b, 0, time.Minute) })
+	b.Run("poller/moves=to-10s", func(b *testing.B) { wake(b, never, 10*time.Second) })
+	b.Run("poller/moves=to-500ms", func(b *testing.B) { wake(b, never, 500*time.Millisecond) })
+	p.wake(s.now())
+
+	b.Run("pool/batch=256", func(b *testing.B) {
+		pool := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1))
+		defer pool.Close()
+		fs := make([]func(), batchSize)
+		for i := range fs {
+			fs[i] = nothing
+		}
+		const group = 1000
+		for done := 0; done < b.N; done += group {
+			b.StopTimer()
+			held, idle := make(chan struct{}), make(chan struct{})
+			if err := pool.Submit(func() { <-held }); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			for range min(group, b.N-done) {
+				if _, err := pool.SubmitBatch(fs); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StopTimer()
+			if err := pool.Submit(func() { close(idle) }); err != nil {
+				b.Fatal(err)
+			}
+			close(held)
+			<-idle
+			b.StartTimer()
+		}
+	})
+
+	b.Run("lateness/batch=256", func(b *testing.B) {
+		now := s.now()
+		expired := make([]wheel.Expired[payload], batchSize)
+		for i := range expired {
+			at := now - int64(i)*1000
+			expired[i] = wheel.Expired[payload]{Value: funcPayload(nothing), Deadline: at, Due: at, Tag: tagFunc}
+		}
+		d := &drainer{p: p, rang: now}
+		for b.Loop() {
+			d.recordLateness(expired, moment{now: now, time: time.Now()})
+		}
+	})
+}
+
 // BenchmarkPollerExpiry is what a timer that falls due costs the poller, by how many
 // share a bucket and how often they have moved down. Callbacks do nothing, on a pool.
 func BenchmarkPollerExpiry(b *testing.B) {

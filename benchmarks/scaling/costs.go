@@ -6,8 +6,8 @@ import "math"
 // measured on a virtual machine with two procs (AMD EPYC, go1.26.8).
 const (
 	// start and stop are how long each holds the shard's lock: one of a million others.
-	start = 85
-	stop  = 217
+	start = 86
+	stop  = 197
 	// fire is what a timer that falls due costs the poller, move what each level does
 	// that it comes down.
 	fire = 155

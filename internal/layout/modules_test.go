@@ -50,6 +50,7 @@ var benchmarksMayImport = map[string][]string{
 	"internal/heaptimer":   {},
 	"report":               {},
 	"scaling":              {},
+	"scaling/lines":        {},
 	".":                    {"internal/hashedwheel", "internal/heaptimer"},
 	"peers":                {"."},
 }

@@ -131,28 +131,33 @@ func BenchmarkSchedule(b *testing.B) {
 				b.Skip("has no batches")
 			}
 			ts := tasks(n, tomorrow)
+			since := timesOf(b, s)
 			begin := time.Now()
 			x.schedule(b, ts, 4, true)
 			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+			since.report(b, s, n)
 		})
 	})
 	b.Run("by=one/conns=1", func(b *testing.B) {
 		n := scale(100_000)
 		each(b, func(b *testing.B, s *redistest.Server, x impl) {
 			ts := tasks(n, tomorrow)
+			since := timesOf(b, s)
 			begin := time.Now()
 			x.schedule(b, ts, 1, false)
 			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+			since.report(b, s, n)
 		})
 	})
 	b.Run("by=one/conns=32", func(b *testing.B) {
 		n := scale(300_000)
 		each(b, func(b *testing.B, s *redistest.Server, x impl) {
 			ts := tasks(n, tomorrow)
+			since := timesOf(b, s)
 			begin := time.Now()
 			x.schedule(b, ts, 32, false)
 			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
-			b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"))
+			since.report(b, s, n)
 		})
 	})
 }
@@ -170,6 +175,7 @@ func BenchmarkBurst(b *testing.B) {
 		}
 		var handled atomic.Int64
 		all := make(chan struct{})
+		since := timesOf(b, s)
 		stop := x.work(b, func([]byte) {
 			if handled.Add(1) == int64(n) {
 				close(all)
@@ -182,7 +188,7 @@ func BenchmarkBurst(b *testing.B) {
 		}
 		b.ReportMetric(time.Since(due).Seconds(), "s")
 		b.ReportMetric(last.Seconds(), "s-handled")
-		b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"), info(b, s, "cpu", "used_cpu_user"))
+		since.report(b, s, n)
 		stop()
 	})
 }
@@ -253,12 +259,13 @@ func steady(b *testing.B, s *redistest.Server, x impl, rate int) {
 	time.Sleep(time.Until(begin))
 	own := ownCPU()
 	calls, _, cpu := spent(b, s)
+	since := timesOf(b, s)
 	<-all
 	took := time.Since(begin).Seconds()
 	ownSpent := ownCPU() - own
 	calls2, _, cpu2 := spent(b, s)
 	stop()
-	b.Log("server:", info(b, s, "commandstats", "cmdstat_evalsha"), "user", info(b, s, "cpu", "used_cpu_user"), "sys", info(b, s, "cpu", "used_cpu_sys"))
+	since.report(b, s, n)
 	b.ReportMetric((cpu2-cpu)/took*100, "server-cpu-%")
 	b.ReportMetric(ownSpent.Seconds()/took*100, "worker-cpu-%")
 	b.ReportMetric((calls2-calls)/float64(n), "commands/task")
@@ -352,6 +359,34 @@ func spent(b *testing.B, s *redistest.Server) (calls, all, cpu float64) {
 		}
 	}
 	return calls, number("stats", "total_commands_processed"), number("cpu", "used_cpu_user") + number("cpu", "used_cpu_sys")
+}
+
+// serverTimes are what a server has worked, in microseconds: for how long it has run
+// scripts, during which nobody else's command is served, and its CPU time.
+type serverTimes struct{ scripts, cpu float64 }
+
+func timesOf(b *testing.B, s *redistest.Server) (t serverTimes) {
+	b.Helper()
+	_, _, cpu := spent(b, s)
+	t.cpu = 1e6 * cpu
+	c := s.Client()
+	defer c.Close()
+	for line := range strings.Lines(c.Info(context.Background(), "commandstats").Val()) {
+		if stats, ok := strings.CutPrefix(line, "cmdstat_evalsha:"); ok { // none before the first script
+			_, after, _ := strings.Cut(stats, "usec=")
+			us, _, _ := strings.Cut(after, ",")
+			t.scripts, _ = strconv.ParseFloat(us, 64)
+		}
+	}
+	return t
+}
+
+// report reports what a server has worked since t for each of n tasks.
+func (t serverTimes) report(b *testing.B, s *redistest.Server, n int) {
+	b.Helper()
+	now := timesOf(b, s)
+	b.ReportMetric((now.scripts-t.scripts)/float64(n), "script-us/task")
+	b.ReportMetric((now.cpu-t.cpu)/float64(n), "server-us/task")
 }
 
 // BenchmarkCluster measures redisstore on a cluster of three masters with a
