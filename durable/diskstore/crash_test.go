@@ -241,6 +241,63 @@ func TestCrash(t *testing.T) {
 	require.NotZero(t, done)
 }
 
+// Commands of many callers in several shards, whose syncs are shared, are on the disk
+// when they are acknowledged.
+func TestCrash_ManyCallers(t *testing.T) {
+	const callers, each = 16, 60
+	disk := vfs.NewCrashableMem()
+	var mu sync.Mutex
+	var acked []string
+	type crash struct {
+		fs    vfs.FS
+		acked []string
+	}
+	var crashes []crash
+	ops := 0
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if mutates(op) {
+			if ops++; ops%5 == 0 {
+				crashes = append(crashes, crash{disk.CrashClone(vfs.CrashCloneCfg{}), acked[:len(acked):len(acked)]})
+			}
+		}
+		return nil
+	}))
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(4))
+	var all sync.WaitGroup
+	for g := range callers {
+		all.Go(func() {
+			for i := range each {
+				id := fmt.Sprintf("k-%d-%d", g, i)
+				stamp := store.Stamp{Sender: fmt.Sprint(g), Number: int64(i + 1)}
+				if _, err := s.Change(context.Background(), store.ShardOf(id, 4), stamp, scheduling(store.After(time.Hour), id)); err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				acked = append(acked, id)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	mu.Lock()
+	some := append(crashes, crash{disk.CrashClone(vfs.CrashCloneCfg{}), acked})
+	mu.Unlock()
+	require.NoError(t, s.Close())
+	t.Logf("%d crashes", len(some))
+	for _, c := range some {
+		s, err := diskstore.Open("store", diskstore.WithFS(c.fs), silent)
+		require.NoError(t, err)
+		for _, id := range c.acked {
+			_, err := s.Get(t.Context(), store.ShardOf(id, 4), id)
+			require.NoError(t, err, id)
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
 // TestFailure has each operation of a run that writes fail, once or from then on, with
 // an error or for want of room. Whatever is returned, what was acknowledged is there
 // when the store is opened again.

@@ -87,7 +87,7 @@ func large(dir, mode string) {
 		}
 		fmt.Println("claimed in", took)
 	case "finish":
-		n := min(n, 1_000_000)
+		n := min(n, 1_000_000) / tenths
 		if err := finish(ctx, s, n); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
@@ -145,45 +145,48 @@ func claimOne(s *diskstore.Store) (time.Duration, error) {
 	return took, err
 }
 
-// claims has claims of a store timed: the first ones after it was killed and opened again,
-// some one after the other, and the first ones after it was closed and opened again.
-func claims(t *testing.T, what, dir string) {
-	say := func(kind string, n int, f func() time.Duration) {
-		all := make([]time.Duration, n)
-		for i := range all {
-			all[i] = f()
-		}
-		slices.Sort(all)
-		t.Logf("%s, %s: median %v of %d, from %v to %v", what, kind, all[n/2], n, all[0], all[n-1])
+// timed reports the median of n times.
+func timed(t *testing.T, what string, n int, f func() time.Duration) {
+	all := make([]time.Duration, n)
+	for i := range all {
+		all[i] = f()
 	}
+	slices.Sort(all)
+	t.Logf("%s: median %v of %d, from %v to %v", what, all[n/2], n, all[0], all[n-1])
+}
+
+// killed runs a child with a store in a directory until it is ready, and kills it. It
+// returns what it has claimed in.
+func killed(t *testing.T, dir, mode string) (claimed time.Duration) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TICKLESS_DISKSTORE_CHILD="+dir, "TICKLESS_DISKSTORE_LARGE="+mode)
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	for in := bufio.NewScanner(pipe); in.Scan() && in.Text() != "ready"; {
+		if text, ok := strings.CutPrefix(in.Text(), "claimed in "); ok {
+			claimed, err = time.ParseDuration(text)
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	return claimed
+}
+
+// claims has claims of a store timed: one after the other, and the first ones after it
+// was closed and opened again.
+func claims(t *testing.T, what, dir string) {
 	claim := func(s *diskstore.Store) time.Duration {
 		took, err := claimOne(s)
 		require.NoError(t, err)
 		return took
 	}
-	say("the first after kill -9", 11, func() time.Duration {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "TICKLESS_DISKSTORE_CHILD="+dir, "TICKLESS_DISKSTORE_LARGE=claim")
-		cmd.Stderr = os.Stderr
-		pipe, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		var took time.Duration
-		for in := bufio.NewScanner(pipe); in.Scan() && in.Text() != "ready"; {
-			if text, ok := strings.CutPrefix(in.Text(), "claimed in "); ok {
-				took, err = time.ParseDuration(text)
-				require.NoError(t, err)
-			}
-		}
-		require.NoError(t, cmd.Process.Kill())
-		_ = cmd.Wait() // it was killed
-		require.NotZero(t, took)
-		return took
-	})
 	s := open(t, dir)
-	say("open", 201, func() time.Duration { return claim(s) })
+	timed(t, what+", open", 201, func() time.Duration { return claim(s) })
 	require.NoError(t, s.Close())
-	say("the first after Close", 11, func() time.Duration {
+	timed(t, what+", the first after Close", 11, func() time.Duration {
 		s := open(t, dir)
 		defer s.Close()
 		return claim(s)
@@ -191,8 +194,8 @@ func claims(t *testing.T, what, dir string) {
 }
 
 // TestLarge_FinishedInFront reports how long claims take in a new store, and in one in
-// which TICKLESS_LARGE tasks, a million at most, were finished in front and the process
-// was killed then.
+// which TICKLESS_LARGE tasks, a million at most, were finished in front, by a process
+// that is killed after each tenth of them.
 func TestLarge_FinishedInFront(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("TICKLESS_LARGE"))
 	if n == 0 {
@@ -200,28 +203,28 @@ func TestLarge_FinishedInFront(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "new")
 	require.NoError(t, open(t, dir, diskstore.WithShards(1)).Close())
+	timed(t, "nothing finished, the first after kill -9", 11, func() time.Duration { return killed(t, dir, "claim") })
 	claims(t, "nothing finished", dir)
 	dir = filepath.Join(t.TempDir(), "store")
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "TICKLESS_DISKSTORE_CHILD="+dir, "TICKLESS_DISKSTORE_LARGE=finish")
-	cmd.Stderr = os.Stderr
-	pipe, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	for in := bufio.NewScanner(pipe); in.Scan() && in.Text() != "ready"; {
-		t.Log(in.Text())
-	}
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
-	claims(t, fmt.Sprintf("%d finished", min(n, 1_000_000)), dir)
+	timed(t, "the first after kill -9 of the process that has finished them", tenths, func() time.Duration {
+		killed(t, dir, "finish")
+		took := killed(t, dir, "claim")
+		t.Log(took)
+		return took
+	})
+	timed(t, "finished, the first after kill -9", 11, func() time.Duration { return killed(t, dir, "claim") })
+	claims(t, fmt.Sprintf("%d finished", tenths*(min(n, 1_000_000)/tenths)), dir)
 }
+
+// tenths is in how many parts the tasks are finished.
+const tenths = 10
 
 // finish has tasks scheduled and run, for TestLarge_FinishedInFront.
 func finish(ctx context.Context, s *diskstore.Store, n int) error {
 	c := durable.New(s)
 	items := make([]durable.Item, 0, 1000)
 	for i := range n {
-		items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint("first-", i), Handler: "h", Body: payload}, When: durable.After(0)})
+		items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprintf("%016x", rand.Uint64()), Handler: "h", Body: payload}, When: durable.After(0)})
 		if len(items) == cap(items) || i == n-1 {
 			if _, err := c.ScheduleBatch(ctx, items); err != nil {
 				return err
