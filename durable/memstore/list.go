@@ -103,7 +103,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 	return p, nil
 }
 
-// Stats returns the shard's numbers. O(tasks that are due).
+// Stats returns the shard's numbers. O(n) for n kinds of tasks that are due.
 func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	if err := s.begin(ctx); err != nil {
 		return store.Stats{}, err

@@ -14,7 +14,10 @@ const registry = "docs/claims.txt"
 // exported are the folders where the comments of exported identifiers are looked at too.
 var exported = []string{
 	"bucket", "clock", "delayqueue", "executor", "httptimeout", "idle", "purgatory", "timer", "timertest", "timingwheel",
-	"durable", "durable/callback", "durable/diskstore", "durable/memstore", "durable/redisstore", "durable/store",
+	"observe", "observe/debug", "observe/expvar", "observe/otel", "observe/prom",
+	"clocks/benbjohnson", "clocks/clockwork", "clocks/k8s", "clocks/quartz", "migrate",
+	"durable", "durable/callback", "durable/diskstore", "durable/memstore", "durable/redisstore",
+	"durable/store", "durable/store/storetest", "durable/metrics", "durable/tracing",
 }
 
 // files returns the files of a repository that may have claims, pages first: these are

@@ -63,7 +63,7 @@ func wrong(t *testing.T, readme, registered string, judged ...string) []string {
 		"README.md":                  readme,
 		"docs/claims.txt":            registered,
 		"docs/a.md":                  "Nothing.",
-		suite:                        "package storetest\n\nvar tests = {\n\t{\"Final\", testFinal},\n}\n",
+		suite:                        "package storetest\n\nvar tests = []any{\n\t{\"Final\", testFinal},\n}\n",
 		"a_test.go":                  "package a\n\nfunc TestA(t *testing.T) {}\n\nfunc TestC(t *testing.T) {}\n",
 		"b/b_test.go":                "package b\n\nfunc TestC(t *testing.T) {}\n",
 		"benchmarks/results/full.md": "| | time | ratio |\n|---|---:|---:|\n| start (ns) | 1,000 | **0.4** |\n",

@@ -31,7 +31,8 @@
 // which the Content-Security-Policy enforces; it works without one.
 //
 // Anyone who may open the page sees the names of functions, what callbacks have panicked
-// with, and with WithSources the keys and errors of dead letters. Mount it where you would mount net/http/pprof.
+// with, and with WithSources the keys and errors of dead letters. Mount it where you
+// would mount net/http/pprof.
 //
 // # Complexity
 //

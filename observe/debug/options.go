@@ -61,8 +61,9 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 
 // WithSources has the page show other things too, below the list of Schedulers: a Keyed,
 // a purgatory, a Client or Worker of package durable/metrics, whatever package observe
-// has Sources of. Schedulers in that list are not shown twice. A page then takes as long as these take to read, and shows the errors
-// of the latest dead letters. WithSources panics if a Source is the zero Source.
+// has Sources of. Schedulers in that list are not shown twice. A page then takes as long
+// as these take to read, and shows the errors of the latest dead letters. WithSources
+// panics if a Source is the zero Source.
 func WithSources(sources ...observe.Source) Option {
 	metric.NewSet(sources) // it panics
 	return option(func(c *config) { c.others = append(c.others, sources...) })

@@ -10,6 +10,9 @@ import (
 
 // TestCosts sees that no operation's cost grows faster than its documentation says.
 func TestCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
 	costs, err := cost.Measure(t.TempDir(), ops, "github.com/tickless/tickless/...")
 	require.NoError(t, err)
 	for _, c := range costs {

@@ -150,7 +150,7 @@ var otherOps = []cost.Op{
 		p, _ := waiting(16, purgatory.WithShards(n))
 		return func(int) { p.Stats() }
 	}},
-	{Name: "executor: Submit, behind n", Growth: cost.Constant, Prepare: func(n int) func(int) {
+	{Name: "executor: Submit, behind n", Growth: cost.Constant, Times: 4096, Prepare: func(n int) func(int) {
 		p := blocked(n)
 		return func(int) { check(p.Submit(nothing)) }
 	}},
