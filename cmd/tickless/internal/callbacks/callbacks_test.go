@@ -142,7 +142,7 @@ func TestCallbacks_Table(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for _, want := range []string{"scheduled, acknowledged", "delivered", "lost", "left in the store", "more than once", "early",
-		"late, p50", "late, p99", "late, max", "delivery", "directory " + dir, "1,000", "kills", "Nothing was lost"} {
+		"late, p50", "late, p99", "late, max", "delivery", "directory " + dir, "1,000", "processes killed", "Nothing was lost"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the table does not show %q", want)
 		}
@@ -154,6 +154,55 @@ func TestCallbacks_Table(t *testing.T) {
 	stdout, stderr, code = clitest.Run(t, "callbacks", "--dir", dir)
 	if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "not empty") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// The words say no more than is known: which process had the calls is not, if there are
+// several, and tasks were given out again only if leases have run out.
+func TestStory(t *testing.T) {
+	c := config{Lease: time.Second, Patience: 20 * time.Second, Workers: 1}
+	several := c
+	several.Workers = 3
+	for _, x := range []struct {
+		config config
+		result result
+		want   string
+	}{
+		{c, result{Left: &left{}}, "Nothing was lost, and nothing came early.\n"},
+		{c, result{Killed: []kill{{1, 5, true}, {2, 0, false}, {3, 1, false}}, Left: &left{Crashed: 1218}},
+			"Process 1 was killed while it was scheduling; the next one scheduled the rest.\n" +
+				"Process 2 was killed with no call under way.\n" +
+				"Process 3 was killed with 1 call under way.\n" +
+				"What was killed had tasks that it had not reported: leases of 1s that ran out, and whose tasks were given out again: 1,218.\n" +
+				"Nothing was lost, and nothing came early.\n"},
+		{several, result{Killed: []kill{{4, 2, false}}, Left: &left{}},
+			"Process 4 was killed when the 3 processes had 2 calls under way.\n" +
+				"No lease ran out: what was killed had no task.\n" +
+				"Nothing was lost, and nothing came early.\n"},
+		{c, result{Missing: 26, Early: 1, Refused: 2, Left: &left{Pending: 30, Running: 40, Dead: 9}},
+			"FAILED: tasks not delivered 20s after the last was due, or the last kill: 26; tasks that came early: 1; calls wrongly signed: 2; " +
+				"tasks still to be delivered in the store: 70; dead tasks in the store: 9.\n"},
+		{c, result{}, "FAILED: the store could not be opened at the end.\n"},
+		{c, result{Interrupted: true}, ""},
+	} {
+		if got := story(x.config, &x.result); got != x.want {
+			t.Errorf("%+v:\n%s\nshould be\n%s", x.result, got, x.want)
+		}
+	}
+}
+
+// What a kill has held up is not lost.
+func TestConfig_End(t *testing.T) {
+	c := config{Duration: 5 * time.Second, Patience: 20 * time.Second}
+	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, x := range []struct{ lastKill, want time.Time }{
+		{time.Time{}, base.Add(25 * time.Second)},
+		{base.Add(3 * time.Second), base.Add(25 * time.Second)},
+		{base.Add(30 * time.Second), base.Add(50 * time.Second)},
+	} {
+		if got := c.end(base, x.lastKill); !got.Equal(x.want) {
+			t.Errorf("killed at %v: the end is at %v, not %v", x.lastKill, got, x.want)
+		}
 	}
 }
 

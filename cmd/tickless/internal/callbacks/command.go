@@ -28,10 +28,10 @@ func NewCommand() *cobra.Command {
 		Use:   "callbacks [flags]",
 		Short: "Delivers HTTP callbacks from a directory or Redis, and kills the process that does",
 		Long: `Schedules tasks that call an HTTP server of this program, and delivers them. Both
-is done by a child process, which this program kills as kill -9 does: first while it
-schedules, then while it handles calls, and starts again. It keeps account of what was
-acknowledged and of what has arrived, and reports how many tasks were delivered, how
-often, how late, and whether any was lost.
+is done by a child process, which this program kills as kill -9 does, and starts again.
+It keeps account of what was acknowledged and of what has arrived, and reports how many
+tasks were delivered, how often, how late, and whether any was lost. A task whose lease
+is lost with its process is late by the lease at least, and may be delivered twice.
 
 By default the tasks are in a directory, on disk, and there is nothing to install.
 With --redis they are on a server, and several worker processes share them, of which
@@ -65,12 +65,12 @@ made itself, the server that it has started, its queue on a server that runs.`,
 	flags.BoolVar(&f.config.Cluster, "cluster", false, "the server is one of a Redis Cluster")
 	flags.Var((*cli.Count)(&f.config.Tasks), "tasks", "number of tasks to schedule, such as 10k")
 	flags.DurationVar(&f.config.Duration, "duration", 5*time.Second, "time over which they fall due, at random")
-	flags.IntVar(&f.config.Kills, "kills", 2, "how often a process is killed: first while it schedules, then while it delivers")
+	flags.IntVar(&f.config.Kills, "kills", 2, "how often a process is killed: the first of several times when half is scheduled, else while it delivers")
 	flags.IntVar(&f.config.Workers, "workers", 0, "number of worker processes (default: 3 with --redis, else 1)")
 	flags.IntVar(&f.config.Concurrency, "concurrency", 64, "most calls that a worker makes at a time")
 	flags.DurationVar(&f.config.Lease, "lease", time.Second, "time after which a dead worker's tasks are taken over")
 	flags.DurationVar(&f.config.Handling, "handling", 2*time.Millisecond, "time that the HTTP server takes for a call")
-	flags.DurationVar(&f.config.Patience, "patience", 20*time.Second, "how late the last may come before they count as lost")
+	flags.DurationVar(&f.config.Patience, "patience", 20*time.Second, "how long after the last is due, or the last kill, what is missing counts as lost")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
 	flags.BoolVar(&f.child, "child", false, "")
 	_ = flags.MarkHidden("child")

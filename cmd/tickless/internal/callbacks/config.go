@@ -21,7 +21,7 @@ type config struct {
 	Lease       time.Duration `json:"-"`
 	Handling    time.Duration `json:"-"` // how long the receiver takes
 	Kills       int           `json:"kills"`
-	Patience    time.Duration `json:"-"` // how long after the last is due until what is missing is lost
+	Patience    time.Duration `json:"-"` // how long after the last is due, or the last kill, until what is missing is lost
 }
 
 // What --redis can be besides a URL.
@@ -47,6 +47,15 @@ func (c *config) complete() {
 	if c.Redis != "" && c.Redis != startServer && c.Redis != inProcess && !strings.Contains(c.Redis, "://") {
 		c.Redis = "redis://" + c.Redis
 	}
+}
+
+// end returns when what is missing is lost, if the first was due at base.
+func (c config) end(base, lastKill time.Time) time.Time {
+	due := base.Add(c.Duration)
+	if lastKill.After(due) {
+		due = lastKill
+	}
+	return due.Add(c.Patience)
 }
 
 // validate returns what is wrong with c in one line, or nil.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
@@ -86,14 +87,14 @@ func figures() [][]cli.Figure[*result] {
 			}},
 		},
 		{
-			cli.Tally("kills, as by kill -9", func(r *result) int64 { return int64(len(r.Killed)) }),
-			cli.Tally("calls under way in these moments", func(r *result) (n int64) {
+			cli.Tally("processes killed, as by kill -9", func(r *result) int64 { return int64(len(r.Killed)) }),
+			cli.Tally("calls under way when they were", func(r *result) (n int64) {
 				for _, k := range r.Killed {
 					n += k.Calls
 				}
 				return n
 			}),
-			{Name: "tasks that came again for it", Format: cli.Whole, Value: func(r *result) (float64, bool) {
+			{Name: "leases that ran out", Format: cli.Whole, Value: func(r *result) (float64, bool) {
 				if r.Left == nil {
 					return 0, false
 				}
@@ -122,24 +123,68 @@ func printTable(w io.Writer, c config, r *result) error {
 	_, err := fmt.Fprintf(w, "\n%s tasks over %v, HTTP callbacks by %s, a lease of %v\n%s\n%s\n%s",
 		cli.Thousands(int64(c.Tasks)), c.Duration, processes, c.Lease, r.Store, cli.ThisMachine(),
 		cli.RenderTable([]string{"tickless"}, []*result{r}, figures(), false))
-	for _, k := range r.Killed {
-		what := fmt.Sprintf("with calls under way: %d; such tasks came again when their lease of %v had run out", k.Calls, c.Lease)
-		switch {
-		case k.Scheduling:
-			what = "while it was scheduling; what it had acknowledged was there, the rest was scheduled again"
-		case k.Calls == 0:
-			what = "with no call under way"
-		}
-		if err == nil {
-			_, err = fmt.Fprintf(w, "Process %d was killed %s.\n", k.Pid, what)
-		}
-	}
-	if err == nil && !r.Interrupted {
-		verdict := "Nothing was lost, and nothing came early."
-		if r.failed() {
-			verdict = "FAILED: tasks were lost, came early, were wrongly signed, or are left in the store."
-		}
-		_, err = fmt.Fprintln(w, verdict)
+	if err == nil {
+		_, err = io.WriteString(w, story(c, r))
 	}
 	return err
+}
+
+// story says in words what was killed, what came of it, and the verdict.
+func story(c config, r *result) string {
+	var b strings.Builder
+	for _, k := range r.Killed {
+		what := "with " + calls(k.Calls) + " under way"
+		switch {
+		case k.Scheduling:
+			what = "while it was scheduling; the next one scheduled the rest"
+		case c.Workers > 1: // it is not known whose they are
+			what = fmt.Sprintf("when the %d processes had %s under way", c.Workers, calls(k.Calls))
+		}
+		fmt.Fprintf(&b, "Process %d was killed %s.\n", k.Pid, what)
+	}
+	switch {
+	case len(r.Killed) == 0 || r.Left == nil:
+	case r.Left.Crashed == 0:
+		fmt.Fprintln(&b, "No lease ran out: what was killed had no task.")
+	default:
+		fmt.Fprintf(&b, "What was killed had tasks that it had not reported: leases of %v that ran out, and whose tasks were given out again: %s.\n",
+			c.Lease, cli.Thousands(r.Left.Crashed))
+	}
+	if !r.Interrupted {
+		fmt.Fprintln(&b, verdict(c, r))
+	}
+	return b.String()
+}
+
+func calls(n int64) string {
+	switch n {
+	case 0:
+		return "no call"
+	case 1:
+		return "1 call"
+	}
+	return cli.Thousands(n) + " calls"
+}
+
+// verdict says whether the promises were kept, and which were not.
+func verdict(c config, r *result) string {
+	if !r.failed() {
+		return "Nothing was lost, and nothing came early."
+	}
+	var wrong []string
+	note := func(n int64, what string) {
+		if n > 0 {
+			wrong = append(wrong, fmt.Sprintf(what, cli.Thousands(n)))
+		}
+	}
+	note(r.Missing, "tasks not delivered "+c.Patience.String()+" after the last was due, or the last kill: %s")
+	note(r.Early, "tasks that came early: %s")
+	note(r.Refused, "calls wrongly signed: %s")
+	if r.Left == nil {
+		wrong = append(wrong, "the store could not be opened at the end")
+	} else {
+		note(r.Left.Pending+r.Left.Running, "tasks still to be delivered in the store: %s")
+		note(r.Left.Dead, "dead tasks in the store: %s")
+	}
+	return "FAILED: " + strings.Join(wrong, "; ") + "."
 }

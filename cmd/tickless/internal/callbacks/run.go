@@ -140,9 +140,8 @@ const restart = 300 * time.Millisecond
 // meanwhile.
 func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
 	base := r.order.Base.Add(-r.offset)
-	end := base.Add(r.config.Duration + r.config.Patience)
-	var restartAt time.Time
-	for ctx.Err() == nil && time.Now().Before(end) {
+	var restartAt, lastKill time.Time
+	for ctx.Err() == nil && time.Now().Before(r.config.end(base, lastKill)) {
 		r.bar.Set(r.ledger.delivered.Load())
 		scheduled := r.ledger.acked() == r.config.Tasks
 		if scheduled && res.Scheduling == 0 {
@@ -167,7 +166,8 @@ func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
 			r.killed = append(r.killed, kill{first.Cmd.Process.Pid, r.handling.Load(), !scheduled})
 			first.kill()
 			r.children[0] = nil
-			restartAt = time.Now().Add(restart)
+			lastKill = time.Now()
+			restartAt = lastKill.Add(restart)
 		case first != nil && scheduled && len(r.killed) == r.config.Kills &&
 			r.ledger.delivered.Load() == int64(r.config.Tasks) && first.idle():
 			r.bar.Set(r.ledger.delivered.Load())

@@ -79,7 +79,8 @@ func runChild(cmd *cobra.Command) error {
 		callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
 	defer calls.Close()
 	w := durable.NewWorker(client, durable.WithConcurrency(o.Concurrency), durable.WithLease(o.Lease),
-		durable.WithShutdownTimeout(2*time.Second), durable.WithUnsafe())
+		durable.WithShutdownTimeout(2*time.Second), durable.WithUnsafe(),
+		durable.WithMaxCrashes(1<<20)) // it is killed for no fault of the tasks
 	w.Handle(callback.Name, calls.Handle)
 
 	var mu sync.Mutex
