@@ -1,8 +1,10 @@
 package diskstore
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 
+	"github.com/bits-and-blooms/bloom/v3"
 	"github.com/cockroachdb/pebble/v2"
 )
 
@@ -29,50 +31,34 @@ const (
 	// vainShare is how many tasks are read for each lookup that was in vain.
 	vainShare = 32
 	leastVain = 2048
+	// hashes is how many bits of a filter a key sets.
+	hashes = 6
 )
 
-// A presence is a Bloom filter whose bits of a key are all in one line of the cache.
-type presence struct{ lines [][lineWords]uint64 }
-
-const (
-	lineWords = 8
-	lineBits  = 64 * lineWords
-	hashes    = 6
-)
+// A presence is a Bloom filter of the hashes of keys.
+type presence struct{ *bloom.BloomFilter }
 
 // newPresence returns a filter for a number of keys, or for as many as there is memory
 // for; nil if there are too many.
 func newPresence(keys, bytes int) *presence {
-	most := bytes * 8 / lineBits
-	if keys*leastBits > most*lineBits {
+	most := bytes * 8
+	if keys*leastBits > most {
 		return nil
 	}
-	want := max(leastKeys, 2*keys) * bitsPerKey / lineBits
-	return &presence{make([][lineWords]uint64, max(1, min(most, want)))}
-}
-
-func (p *presence) line(hash uint64) *[lineWords]uint64 {
-	return &p.lines[(hash>>32)*uint64(len(p.lines))>>32]
+	return &presence{bloom.New(uint(min(most, max(leastKeys, 2*keys)*bitsPerKey)), hashes)}
 }
 
 func (p *presence) add(hash uint64) {
-	line := p.line(hash)
-	for range hashes {
-		line[hash/64%lineWords] |= 1 << (hash % 64)
-		hash = hash>>9 | hash<<55
-	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], hash)
+	p.Add(b[:])
 }
 
 // has reports whether a key may be there: false is certain.
 func (p *presence) has(hash uint64) bool {
-	line := p.line(hash)
-	for range hashes {
-		if line[hash/64%lineWords]&(1<<(hash%64)) == 0 {
-			return false
-		}
-		hash = hash>>9 | hash<<55
-	}
-	return true
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], hash)
+	return p.Test(b[:])
 }
 
 // A filter is a shard's knowledge of which keys there are.

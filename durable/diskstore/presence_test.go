@@ -26,7 +26,7 @@ func TestPresence(t *testing.T) {
 	} {
 		p := newPresence(x.keys, x.bytes)
 		require.NotNil(t, p)
-		require.LessOrEqual(t, len(p.lines)*lineBits/8, x.bytes)
+		require.LessOrEqual(t, int(p.Cap())/8, x.bytes)
 		for i := range x.adds {
 			p.add(hash("there", i))
 		}
