@@ -47,3 +47,19 @@ func (s *Store) compare(wall time.Time, t store.Time) {
 		s.ahead.Store(0)
 	}
 }
+
+// lookBack says so if the wall clock has been set back since the store was open before.
+func (s *Store) lookBack() {
+	if by := s.behind(); by > 0 {
+		s.config.log.Warn("diskstore: the wall clock was set back since the store was last used; "+
+			"what was to come after some time waits that much longer", "by", by.Round(time.Second))
+	}
+}
+
+// behind returns how far the wall clock was set back, if it matters, and has not caught up.
+func (s *Store) behind() time.Duration {
+	if by := s.last.Sub(s.now()); by > MaxClockStep {
+		return by
+	}
+	return 0
+}

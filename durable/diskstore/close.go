@@ -115,6 +115,8 @@ func (s *Store) closeDB() error {
 	select {
 	case err := <-done:
 		return err
+	case err := <-s.gate.stuck:
+		return err
 	case <-s.failed:
 		return s.cause
 	}

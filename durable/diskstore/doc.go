@@ -33,10 +33,16 @@
 //     wall clock that is set back makes no task early and no lease longer. If it is set
 //     forward by more than [MaxClockStep], or the machine sleeps, the Store logs that and
 //     Check warns: what is due at a point in time is late by as much until the store is
-//     opened again.
+//     opened again. So they do if it was set back while the store was closed: what was to
+//     come after some time waits that much longer.
 //   - A full disk: new tasks are refused with [store.ErrFull] before the disk is full,
 //     as long as what runs can be reported.
+//   - Too many open files: the Store tries again for ten seconds before it fails.
 //   - Checksums guard what is read. What is damaged is an error that wraps [ErrDamaged].
+//   - Files of the log, *.log, that somebody removes while the store is open: what they
+//     had is written to tables within a second of the next write, and the Store goes on.
+//     If the process ends before that, what they had is lost. Open returns an error that
+//     wraps ErrDamaged if all are gone, or the newest; of an older one [Check] may know.
 //   - Nothing is written while nothing happens, and nothing is read but tasks that are
 //     due soon.
 //

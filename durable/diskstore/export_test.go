@@ -29,12 +29,21 @@ func WithRaise(n int) Option { return option(func(c *config) { c.raise = n }) }
 // WithLogAge has a Store look as often as that whether its log is there.
 func WithLogAge(d time.Duration) Option { return option(func(c *config) { c.logAge = d }) }
 
+// WithPause has a Store wait that long before it tries to open a file again.
+func WithPause(d time.Duration) Option { return option(func(c *config) { c.pause = d }) }
+
 // WithMemTable has the database make tables of that size.
 func WithMemTable(bytes int) Option { return option(func(c *config) { c.memTable = bytes }) }
 
 // WriteNewerMarker makes a directory one of a version that is to come.
 func WriteNewerMarker(dir string) error {
 	return (&marker{Format: formatVersion + 1, Shards: 4}).write(vfs.Default, dir)
+}
+
+// MarkerIsCurrent reports whether the marker has the newest file of the log.
+func MarkerIsCurrent(s *Store) bool {
+	m, err := readMarker(s.config.fs, s.dir)
+	return err == nil && m != nil && m.Log == s.newestLog.Load()
 }
 
 // LookForRoom has the next command look at the disk.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,28 +25,39 @@ import (
 // the process, whoever recovers. So a store that has failed leaves goroutines behind.
 //
 // A table that Pebble makes in the background may find the disk full. Pebble tries that
-// again, at once and for ever, so that the gate has it wait. So it does when too many files are open.
+// again, at once and for ever, so that the gate has it wait. When too many files are open
+// the gate itself tries again, for some seconds: Pebble cannot go on without a log.
 type gate struct {
 	vfs.FS
-	dir string
+	dir  string
+	log  *slog.Logger
+	logs logFiles
+	// pause is gatePause, but in tests.
+	pause time.Duration
 	// fail is called with errors once the gate is armed, which it is when the store is
 	// open. Until then who opens it has the errors.
 	fail func(error)
 	full func(error)
-	// stuck gets an error if a table finds the disk full before the gate is armed.
-	stuck chan error
-	armed atomic.Bool
-	shut  atomic.Bool
+	// tables is set when Pebble has begun to write what a crash has left in the log to
+	// tables, before the gate is armed. From then on it must not be told of an error: it
+	// would try again at once and for ever, panic in a goroutine of its own, or free what
+	// that uses. So what fails is parked, and stuck gets the error.
+	tables atomic.Bool
+	stuck  chan error
+	armed  atomic.Bool
+	shut   atomic.Bool
 	// busy is how many operations are under way that change something.
 	busy atomic.Int64
 }
 
-// fullPause is how long what found the disk full, or too many files open, waits until it
-// is tried again.
-const fullPause = 200 * time.Millisecond
-
-// crowdedTries is how often a file is tried to be read while too many are open.
-const crowdedTries = 50
+const (
+	// gatePause is how long what found the disk full, or too many files open, waits
+	// until it is tried again.
+	gatePause = 200 * time.Millisecond
+	// crowdedTries is how often a file is tried to be opened while too many are open,
+	// which takes ten seconds.
+	crowdedTries = 50
+)
 
 // park does not return.
 func park() { select {} }
@@ -60,30 +72,33 @@ func (g *gate) enter() {
 
 // leave looks at the error of an operation that writes.
 func (g *gate) leave(name string, err error) {
-	ours := strings.HasSuffix(name, ".sst") && g.holds(name)
-	table := isFull(err) && ours
+	table := g.isTable(name)
 	switch {
-	case isCrowded(err) && ours && g.armed.Load():
+	case err != nil && !g.armed.Load() && g.tables.Load() && g.holds(name):
 		g.busy.Add(-1)
-		time.Sleep(fullPause)
-	case table && !g.armed.Load():
-		g.busy.Add(-1)
-		select {
-		case g.stuck <- err:
-		default:
-		}
-		park() // Pebble would try for as long as the disk is full, and Open wait
+		g.stick(err)
 	case err == nil || !g.armed.Load() || !g.holds(name):
 		g.busy.Add(-1)
-	case table:
+	case isCrowded(err) && table:
+		g.busy.Add(-1) // Pebble tries again what was tried for long
+	case isFull(err) && table:
 		g.busy.Add(-1)
 		g.full(err)
-		time.Sleep(fullPause)
+		time.Sleep(g.pause)
 	default:
 		g.fail(err)
 		g.busy.Add(-1)
 		park()
 	}
+}
+
+// stick has Open return an error. It does not return.
+func (g *gate) stick(err error) {
+	select {
+	case g.stuck <- err:
+	default:
+	}
+	park()
 }
 
 // quiet waits until nothing is under way that changes something, and reports whether
@@ -102,6 +117,12 @@ func (g *gate) holds(name string) bool {
 	return name == g.dir || filepath.Dir(name) == filepath.Clean(g.dir)
 }
 
+// isTable reports whether a file is a table.
+func (g *gate) isTable(name string) bool { return g.holds(name) && strings.HasSuffix(name, ".sst") }
+
+// isLog reports whether a file is one of the log.
+func (g *gate) isLog(name string) bool { return g.holds(name) && strings.HasSuffix(name, logSuffix) }
+
 // isFull reports whether an error says that the disk has no room.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
@@ -110,43 +131,87 @@ func isCrowded(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// Open opens a file for reading. While too many are open it tries again for some time,
-// so that the store does not fail for what others in the process do, and Pebble does not
-// try at once and for ever.
+// crowded waits, and reports whether a file is to be tried again that could not be opened
+// because too many are: the store need not fail for what others in the process do. As
+// long as Pebble may be told of it whoever opens the store has the error.
+func (g *gate) crowded(name string, err error, try int) bool {
+	if !isCrowded(err) || !g.armed.Load() && !g.tables.Load() || !g.holds(name) || try == crowdedTries {
+		return false
+	}
+	if try == 1 {
+		g.log.Warn("diskstore: too many files are open; trying again", "file", name, "for", crowdedTries*g.pause)
+	}
+	time.Sleep(g.pause)
+	return true
+}
+
+// Open opens a file for reading.
 func (g *gate) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	for try := 1; ; try++ {
 		f, err := g.FS.Open(name, opts...)
-		if !isCrowded(err) || !g.armed.Load() || try == crowdedTries || g.shut.Load() {
+		if g.shut.Load() || !g.crowded(name, err, try) {
 			return f, err
 		}
-		time.Sleep(fullPause)
 	}
 }
 
-func (g *gate) file(f vfs.File, name string, err error) (vfs.File, error) {
-	g.leave(name, err)
-	if err != nil {
-		return nil, err
+// write opens a file for writing by calling f.
+func (g *gate) write(name string, f func() (vfs.File, error)) (vfs.File, error) {
+	if g.isTable(name) {
+		g.tables.Store(true)
 	}
-	return &gatedFile{f, g, name}, nil
+	for try := 1; ; try++ {
+		g.enter()
+		file, err := f()
+		if g.crowded(name, err, try) {
+			g.busy.Add(-1)
+			continue
+		}
+		if err == nil && g.isLog(name) {
+			g.logs.add(name)
+		}
+		g.leave(name, err)
+		if err != nil {
+			return nil, err
+		}
+		return &gatedFile{file, g, name}, nil
+	}
 }
 
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	g.enter()
-	f, err := g.FS.Create(name, c)
-	return g.file(f, name, err)
+	return g.write(name, func() (vfs.File, error) {
+		if err := g.settle(name); err != nil {
+			return nil, err
+		}
+		return g.FS.Create(name, c)
+	})
+}
+
+// settle is called before a file is made. One that says by its name which other file is
+// the current one must not be on the disk before that: Pebble syncs the directory once,
+// when it has made both.
+func (g *gate) settle(name string) error {
+	if !g.holds(name) || !strings.HasPrefix(filepath.Base(name), "marker.") {
+		return nil
+	}
+	return syncDir(g.FS, g.dir)
 }
 
 func (g *gate) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	g.enter()
-	f, err := g.FS.OpenReadWrite(name, c, opts...)
-	return g.file(f, name, err)
+	return g.write(name, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
 }
 
+// ReuseForWrite makes another file if the old one is gone: somebody has removed it, or it
+// got its new name by a try that could not open it then.
 func (g *gate) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	g.enter()
-	f, err := g.FS.ReuseForWrite(old, name, c)
-	return g.file(f, name, err)
+	g.logs.forget(old)
+	return g.write(name, func() (vfs.File, error) {
+		f, err := g.FS.ReuseForWrite(old, name, c)
+		if missing(err) {
+			f, err = g.FS.Create(name, c)
+		}
+		return f, err
+	})
 }
 
 func (g *gate) OpenDir(name string) (vfs.File, error) {
@@ -155,6 +220,15 @@ func (g *gate) OpenDir(name string) (vfs.File, error) {
 		return nil, err
 	}
 	return &gatedFile{f, g, name}, nil
+}
+
+// List is what Open calls at its end.
+func (g *gate) List(name string) ([]string, error) {
+	names, err := g.FS.List(name)
+	if err != nil && !g.armed.Load() && g.tables.Load() && g.holds(name) {
+		g.stick(err)
+	}
+	return names, err
 }
 
 func (g *gate) change(name string, f func() error) error {
@@ -181,6 +255,9 @@ func (g *gate) MkdirAll(name string, perm os.FileMode) error {
 func (g *gate) Remove(name string) error {
 	g.enter()
 	defer g.busy.Add(-1)
+	if g.isLog(name) && !g.logs.remove(name) {
+		return nil
+	}
 	return g.FS.Remove(name)
 }
 

@@ -21,6 +21,9 @@ import (
 // TestMain is a worker process if it is asked to be one.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("TICKLESS_DISKSTORE_CHILD"); dir != "" {
+		if mode := os.Getenv("TICKLESS_DISKSTORE_MODE"); mode != "" {
+			runAs(mode, dir, os.Getenv("TICKLESS_DISKSTORE_RUN"))
+		}
 		if mode := os.Getenv("TICKLESS_DISKSTORE_LARGE"); mode != "" {
 			large(dir, mode)
 		}

@@ -147,6 +147,7 @@ func (sh *shard) restoreSenders() {
 		}
 	}
 	for _, x := range sh.senders {
+		sh.s.last = max(sh.s.last, x.seen)
 		x.seen = min(x.seen, sh.now) // the clock may have been set back
 	}
 }

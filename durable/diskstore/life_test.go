@@ -1,11 +1,14 @@
 package diskstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -240,6 +243,36 @@ func TestClock_SetBackWhileClosed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 1)
 	require.Greater(t, a.Tasks[0].Token, first.Tasks[0].Token)
+}
+
+// If the clock was set back while the store was closed the log and Check say so, until it
+// has caught up.
+func TestClock_SetBackIsSaid(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	for _, x := range []struct {
+		by   time.Duration
+		said bool
+	}{{diskstore.MaxClockStep, false}, {24 * time.Hour, true}} {
+		fs, clk := vfs.NewMem(), timertest.NewClock(begin)
+		s := open(t, "store", diskstore.WithFS(fs), diskstore.WithClock(clk), diskstore.WithShards(2))
+		put(t, s, "k", durable.After(time.Hour))
+		require.NoError(t, s.Close())
+		clk.SetWall(begin.Add(-x.by))
+		var lines bytes.Buffer
+		s, err := diskstore.Open("store", diskstore.WithFS(fs), diskstore.WithClock(clk),
+			diskstore.WithLogger(slog.New(slog.NewTextHandler(&lines, nil))))
+		require.NoError(t, err)
+		require.Equal(t, x.said, strings.Contains(lines.String(), "set back"), lines.String())
+		warned := func() bool {
+			h, err := s.Check(t.Context())
+			require.NoError(t, err)
+			return strings.Contains(fmt.Sprint(h.Warnings), "set back by 24h0m0s")
+		}
+		require.Equal(t, x.said, warned())
+		clk.Advance(x.by)
+		require.False(t, warned())
+		require.NoError(t, s.Close())
+	}
 }
 
 // A record is read as it was written, or not at all.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -59,7 +60,7 @@ func (l *dirLock) Close() error {
 }
 
 func lockError(dir string, err error) error {
-	if isFull(err) || errors.Is(err, fs.ErrPermission) || missing(err) {
+	if isFull(err) || isCrowded(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || missing(err) {
 		return fmt.Errorf("diskstore: %w", err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrLocked, dir, err)

@@ -29,6 +29,9 @@ type marker struct {
 	// Written has for each shard how many batches are on the disk at least. A database
 	// that has fewer has lost some.
 	Written []int64 `json:"written"`
+	// Log is the number of the newest file of the log, or of an older one; zero if it
+	// is not known, as in a copy.
+	Log int64 `json:"log,omitempty"`
 }
 
 // readMarker returns nil if there is no marker.
@@ -88,6 +91,11 @@ func (m *marker) write(fs vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
+	return syncDir(fs, dir)
+}
+
+// syncDir has the names of files that a directory has be on the disk.
+func syncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {
 		return err

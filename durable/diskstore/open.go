@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,7 +18,9 @@ import (
 // The error wraps [ErrLocked] if the directory is in use, [ErrForeign] if it has other
 // files, [store.ErrSchema] if it was made by another version or with another number of
 // shards, [ErrDamaged] if it is damaged, and [store.ErrFull] if there is no room on the
-// disk for what a crash has left in the log, or if it is smaller than 4 MB. Open panics if an option is nil.
+// disk for what a crash has left in the log, or if it is smaller than 4 MB. Nothing is
+// left running then, unless the disk failed, or was full, while the log of a crash was
+// read: goroutines of the database are left behind. Open panics if an option is nil.
 func Open(dir string, opts ...Option) (*Store, error) {
 	c := newConfig(opts)
 	if dir == "" {
@@ -35,7 +36,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		flushed:  make(chan struct{}, 1),
 		waiters:  make(map[*waiter]struct{}),
 	}
-	s.gate = &gate{FS: c.fs, dir: dir, fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) }}
+	s.gate = &gate{FS: c.fs, dir: dir, log: c.log, pause: c.pause, fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) }}
 	if err := c.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("diskstore: %w", err)
 	}
@@ -71,7 +72,7 @@ func (s *Store) open() error {
 		return fmt.Errorf("diskstore: %w: the store has %d shards, not %d", store.ErrSchema, m.Shards, n)
 	}
 	if m.Ready {
-		if err := hasLog(s.gate, s.dir); err != nil {
+		if err := hasLog(s.gate, s.dir, m); err != nil {
 			return err
 		}
 	}
@@ -82,7 +83,10 @@ func (s *Store) open() error {
 		s.abandon()
 		return err
 	}
+	s.lookBack()
 	s.gate.armed.Store(true)
+	s.gate.logs.clear(s.config.fs)
+	soon(s.flushed) // the log is another one
 	for _, sh := range s.shards {
 		s.running.Add(1)
 		go sh.serve()
@@ -128,20 +132,6 @@ func notForeign(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// hasLog returns an error if a store has no log: it always has one.
-func hasLog(fsys vfs.FS, dir string) error {
-	names, err := fsys.List(dir)
-	if err != nil {
-		return fmt.Errorf("diskstore: %w", err)
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, ".log") {
-			return nil
-		}
-	}
-	return damaged("%s has no log", dir)
-}
-
 // openDB opens the database. Pebble may end the goroutine that does it: see logger.
 func (s *Store) openDB(exists bool) error {
 	type result struct {
@@ -170,7 +160,10 @@ func (s *Store) openDB(exists bool) error {
 	case err := <-s.gate.stuck:
 		s.gate.shut.Store(true)
 		s.gate.quiet(closeTimeout)
-		return fmt.Errorf("diskstore: there is no room to read the log of a crash, make some and open the store again: %w: %w", store.ErrFull, err)
+		if isFull(err) {
+			return fmt.Errorf("diskstore: there is no room to read the log of a crash, make some and open the store again: %w: %w", store.ErrFull, err)
+		}
+		return s.openError(fmt.Errorf("what a crash has left in the log cannot be written: %w", err))
 	}
 }
 
@@ -219,7 +212,7 @@ func (s *Store) load(m *marker) (err error) {
 	if m.Ready {
 		return s.upgrade(m)
 	}
-	m.Ready, m.Written = true, make([]int64, m.Shards)
+	m.Ready, m.Written, m.Log = true, make([]int64, m.Shards), s.newestLog.Load()
 	b := s.db.NewBatch()
 	for i := range m.Shards {
 		if err := b.Set(appendSpace(nil, i, spaceMeta), appendNumbers(nil, new(numbers)), nil); err != nil {
@@ -253,6 +246,8 @@ func (s *Store) apply(b *pebble.Batch) error {
 	}()
 	select {
 	case err := <-done:
+		return err
+	case err := <-s.gate.stuck:
 		return err
 	case <-s.failed:
 		return s.cause

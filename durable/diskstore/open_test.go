@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/store"
@@ -137,31 +138,50 @@ func TestRoom_SmallDisk(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A table that was cut is damaged, as is a directory that lacks a file.
+// A table that was cut, or has other bytes, is damaged, as is a directory that lacks a
+// file. Open leaves nothing running.
 func TestOpen_DamageHasOneError(t *testing.T) {
 	dir := t.TempDir()
-	damage := map[string]func(name string) error{
-		"*.sst":                   func(name string) error { return os.Truncate(name, 100) },
-		"marker.format-version.*": os.Remove,
+	damage := []struct {
+		what, files string
+		do          func(name string) error
+	}{
+		{"cut", "*.sst", func(name string) error { return os.Truncate(name, 100) }},
+		{"overwritten", "*.sst", func(name string) error { return overwrite(name, 20) }},
+		{"removed", "*.sst", os.Remove},
+		{"overwritten", "MANIFEST-*", func(name string) error { return overwrite(name, 20) }},
+		{"removed", "marker.format-version.*", os.Remove},
 	}
-	for pattern, do := range damage {
-		t.Run(pattern, func(t *testing.T) {
-			dir := filepath.Join(dir, strings.ReplaceAll(pattern, "*", "_"))
+	for i, x := range damage {
+		t.Run(x.what+" "+x.files, func(t *testing.T) {
+			dir := filepath.Join(dir, fmt.Sprint(i))
 			s, err := diskstore.Open(dir, diskstore.WithShards(1), silent)
 			require.NoError(t, err)
 			require.NoError(t, fill(s, 20))
 			require.NoError(t, s.Close())
-			names, err := filepath.Glob(filepath.Join(dir, pattern))
+			names, err := filepath.Glob(filepath.Join(dir, x.files))
 			require.NoError(t, err)
 			require.NotEmpty(t, names)
 			for _, name := range names {
-				require.NoError(t, do(name))
+				require.NoError(t, x.do(name))
 			}
+			before := goleak.IgnoreCurrent()
 			s, err = diskstore.Open(dir, silent)
 			if err == nil {
 				err = errors.Join(errors.New("opened"), s.Close())
 			}
 			require.ErrorIs(t, err, diskstore.ErrDamaged)
+			require.NoError(t, goleak.Find(before))
 		})
 	}
+}
+
+// overwrite has a file begin with zeros.
+func overwrite(name string, bytes int) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, bytes))
+	return errors.Join(err, f.Close())
 }

@@ -13,8 +13,8 @@ import (
 // DefaultShards is the number of shards without [WithShards].
 const DefaultShards = 4
 
-// MaxClockStep is how far the wall clock may be set forward before a Store says so: see
-// the package comment.
+// MaxClockStep is how far the wall clock may be set before a Store says so: see the
+// package comment.
 const MaxClockStep = time.Minute
 
 // An Option changes how [Open] opens a Store.
@@ -33,10 +33,11 @@ type config struct {
 	batch    int // keys that are read ahead at a time
 	memTable int
 	logAge   time.Duration
-	still    bool // no compactions
-	raise    int  // keys that are deleted until a head is raised
-	filter   int  // bytes of the filters of keys
-	vain     int  // lookups in vain for which a filter is made again
+	pause    time.Duration // of the gate
+	still    bool          // no compactions
+	raise    int           // keys that are deleted until a head is raised
+	filter   int           // bytes of the filters of keys
+	vain     int           // lookups in vain for which a filter is made again
 }
 
 type option func(*config)
@@ -44,7 +45,7 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 func newConfig(opts []Option) config {
-	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain, logAge: logAge, raise: raiseEvery}
+	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain, logAge: logAge, raise: raiseEvery, pause: gatePause}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("diskstore: Open: option %d is nil", i+1))

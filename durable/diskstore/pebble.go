@@ -41,11 +41,16 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
 		EventListener: &pebble.EventListener{
 			FlushEnd: func(pebble.FlushInfo) { soon(s.flushed) },
-			// Whoever reads gets the error too. By default it would be parked: Open for ever.
-			DataCorruption: func(i pebble.DataCorruptionInfo) { s.fail(i.Details) },
+			// Whoever reads gets the error too, and by default would be parked. As long as
+			// the store is being opened that is Open, which closes the database then.
+			DataCorruption: func(i pebble.DataCorruptionInfo) {
+				if s.gate.armed.Load() {
+					s.fail(i.Details)
+				}
+			},
 			WALCreated: func(i pebble.WALCreateInfo) {
 				if i.Err == nil {
-					s.log.Store(&i.Path)
+					s.newestLog.Store(int64(i.FileNum))
 				}
 			},
 		},

@@ -21,8 +21,8 @@ func TestPresence(t *testing.T) {
 	hash := func(kind string, i int) uint64 { return maphash.String(seed, fmt.Sprint(kind, i)) }
 	for _, x := range []struct{ keys, bytes, adds int }{
 		{0, presenceBytes, leastKeys},                // as full as the smallest is made for
-		{300_000, presenceBytes, 600_000},            // twice as many as it was made with
-		{300_000, 300_000 * bitsPerKey / 8, 300_000}, // there is memory for no more
+		{100_000, presenceBytes, 200_000},            // twice as many as it was made with
+		{150_000, 150_000 * bitsPerKey / 8, 150_000}, // there is memory for no more
 	} {
 		p := newPresence(x.keys, x.bytes)
 		require.NotNil(t, p)

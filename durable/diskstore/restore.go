@@ -1,6 +1,7 @@
 package diskstore
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -75,16 +76,11 @@ func (sh *shard) each(space byte, f func(key, value []byte) error) {
 	prefix := appendSpace(nil, sh.index, space)
 	it, err := sh.s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	sh.must(err)
-	for it.First(); it.Valid(); it.Next() {
-		value, err := it.ValueAndErr()
-		if err == nil {
+	for it.First(); it.Valid() && err == nil; it.Next() {
+		var value []byte
+		if value, err = it.ValueAndErr(); err == nil {
 			err = f(it.Key(), value)
 		}
-		if err != nil {
-			_ = it.Close()
-			sh.must(err)
-		}
 	}
-	sh.must(it.Error())
-	sh.must(it.Close())
+	sh.must(cmp.Or(err, it.Error(), it.Close())) // it is closed in any case
 }

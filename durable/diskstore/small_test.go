@@ -2,7 +2,6 @@ package diskstore_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/store"
 )
@@ -161,32 +159,4 @@ func TestGate_TooManyOpenFiles(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(lines.String(), "\n"), 12)
 	require.NotContains(t, lines.String(), "goroutine")
 	note(t, "too many open files: tables are written and read when there are fewer")
-}
-
-// If somebody removes the log of a store that is open, what it had is in the tables before
-// the next task is acknowledged.
-func TestLog_Removed(t *testing.T) {
-	fs := vfs.NewCrashableMem()
-	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(1), diskstore.WithLogAge(0))
-	put(t, s, "before", durable.After(time.Hour))
-	names, err := fs.List("store")
-	require.NoError(t, err)
-	removed := 0
-	for _, name := range names {
-		if strings.HasSuffix(name, ".log") {
-			require.NoError(t, fs.Remove("store/"+name))
-			removed++
-		}
-	}
-	require.NotZero(t, removed)
-	d, err := fs.OpenDir("store")
-	require.NoError(t, err)
-	require.NoError(t, errors.Join(d.Sync(), d.Close()))
-	put(t, s, "after", durable.After(time.Hour))
-	left := open(t, "store", diskstore.WithFS(fs.CrashClone(vfs.CrashCloneCfg{})))
-	for _, key := range []string{"before", "after"} {
-		_, err := durable.New(left).Get(t.Context(), key)
-		require.NoError(t, err, key)
-	}
-	note(t, "the log of an open store removed: what it had is written to tables")
 }

@@ -26,6 +26,8 @@ type Store struct {
 	// epoch and opened are when the store was opened, by the clock and by the wall.
 	epoch, opened time.Time
 	ahead         atomic.Int64 // how far the wall clock was set forward, if it was said
+	// last is the time of the latest command before the store was opened.
+	last store.Time
 
 	// over is closed when nothing more is accepted, and failed before it if that is
 	// since the disk failed, of which cause is the reason.
@@ -41,9 +43,11 @@ type Store struct {
 
 	grouped chan struct{} // has an element if a shard has written something
 	syncs   atomic.Int64  // that were asked for and have not ended
-	// log is the name of the file of the log, and looked when it was looked for.
-	log      atomic.Pointer[string]
-	looked   time.Time     // the syncer's
+	// newestLog is the number of the newest file of the log, and looked when the files
+	// were looked for.
+	newestLog atomic.Int64
+	looked    time.Time // the answerer's
+
 	unsynced chan struct{} // has an element if there is something that is not synced
 	flushed  chan struct{} // has one if the marker is to be written
 	room     room
@@ -151,6 +155,9 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	}
 	if by := time.Duration(s.ahead.Load()); by > 0 {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("the wall clock was set forward by %v; tasks are that late until the store is opened again", by.Round(time.Second)))
+	}
+	if by := s.behind(); by > 0 {
+		h.Warnings = append(h.Warnings, fmt.Sprintf("the wall clock was set back by %v since the store was used before; what was to come after some time waits that much longer", by.Round(time.Second)))
 	}
 	if s.room.none.Load() {
 		h.Warnings = append(h.Warnings, "the disk is full; nothing new is accepted")

@@ -3,7 +3,6 @@ package diskstore
 import (
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -193,36 +192,4 @@ func (s *Store) othersAreBusy(but *shard) bool {
 		}
 	}
 	return false
-}
-
-// logAge is how often it is looked whether the log is there, while it is written.
-const logAge = time.Second
-
-// findLog looks whether the file of the log still has its name. If somebody has removed
-// it what it has would be gone with the process: so it is written to the tables, and
-// another log begun.
-func (s *Store) findLog() error {
-	if now := time.Now(); now.Sub(s.looked) >= s.config.logAge {
-		s.looked = now
-	} else {
-		return nil
-	}
-	name := s.log.Load()
-	if name == nil {
-		return nil
-	}
-	if _, err := s.config.fs.Stat(*name); !missing(err) || s.log.Load() != name {
-		return nil // it is there, or another one was begun
-	}
-	s.config.log.Error("diskstore: somebody has removed the log; what it had is written to tables", "file", *name)
-	flushed, err := s.db.AsyncFlush()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-flushed:
-		return nil
-	case <-s.failed:
-		return s.cause
-	}
 }

@@ -10,6 +10,9 @@ func (s *Store) tend() {
 		select {
 		case <-s.over:
 			return
+		case err := <-s.gate.stuck: // since just before the store was open
+			s.fail(err)
+			return
 		case <-s.flushed:
 			if err := s.mark(); err != nil {
 				s.config.log.Warn("diskstore: the marker was not written", "dir", s.dir, "error", firstLine(err.Error()))
@@ -55,9 +58,9 @@ func (s *Store) sync() error {
 	return nil
 }
 
-// mark writes how much is on the disk at least. That fails without harm.
+// mark writes how much is on the disk at least, and in which log the rest is. That fails without harm.
 func (s *Store) mark() error {
-	m := marker{Format: formatVersion, Shards: len(s.shards), Ready: true}
+	m := marker{Format: formatVersion, Shards: len(s.shards), Ready: true, Log: s.newestLog.Load()}
 	for _, sh := range s.shards {
 		m.Written = append(m.Written, sh.synced.Load())
 	}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package diskstore_test
+
+func fillUp(string, string) {}
