@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/internal/cost/tasks"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/internal/cost"
@@ -22,15 +23,7 @@ var ops = slices.Concat(clientOps, storeOps)
 
 var ctx = context.Background()
 
-// must is for what cannot fail here.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func check(err error) { must(0, err) }
+func check(err error) { tasks.Must(0, err) }
 
 // queue returns a store with a shard, whose clock stands still, and n tasks: of some
 // hours later, or due one after the other.
@@ -43,40 +36,27 @@ func queue(n int, due bool, opts ...memstore.Option) (*durable.Client, *memstore
 		if due {
 			when = durable.At(clk.Now().Add(-time.Hour + time.Duration(i)*time.Millisecond))
 		}
-		must(c.Schedule(ctx, task(i), when))
+		tasks.Must(c.Schedule(ctx, tasks.New(i), when))
 	}
 	return c, st
 }
 
-func task(i int) durable.Task { return durable.Task{Key: fmt.Sprintf("%08d", i), Handler: "h"} }
-
-// commands schedules, moves and cancels a task.
-func commands(c *durable.Client, i int, when durable.When) {
-	x := task(10_000_000 + i)
-	must(c.Schedule(ctx, x, when))
-	must(c.Reschedule(ctx, x.Key, when))
-	must(c.Cancel(ctx, x.Key))
-}
-
-// past is before all that queue has.
-var past = durable.At(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
-
 var clientOps = []cost.Op{
 	{Name: "Client: Schedule, Reschedule and Cancel, beside n that wait", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		c, _ := queue(n, false)
-		return func(i int) { commands(c, i, durable.After(time.Hour)) }
+		return func(i int) { tasks.Commands(c, i, durable.After(time.Hour)) }
 	}},
 	{Name: "Client: Schedule, Reschedule and Cancel, beside n that are due", Growth: cost.Logarithmic, Prepare: func(n int) func(int) {
 		c, _ := queue(n, true)
-		return func(i int) { commands(c, i, past) }
+		return func(i int) { tasks.Commands(c, i, tasks.Past) }
 	}},
 	{Name: "Client: Get, beside n", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		c, _ := queue(n, false)
-		return func(i int) { must(c.Get(ctx, task(i).Key)) }
+		return func(i int) { tasks.Must(c.Get(ctx, tasks.New(i).Key)) }
 	}},
 	{Name: "Client: Repair", Growth: cost.LinearAtMost, Times: 1, Prepare: func(n int) func(int) {
 		c, _ := queue(n, false)
-		return func(int) { must(c.Repair(ctx)) }
+		return func(int) { tasks.Must(c.Repair(ctx)) }
 	}},
 	{Name: "Client: Pause and Resume, beside n", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		c, _ := queue(n, false)
@@ -94,11 +74,11 @@ var clientOps = []cost.Op{
 	}},
 	{Name: "Client: Stats, beside n that wait", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		c, _ := queue(n, false)
-		return func(int) { must(c.Stats(ctx)) }
+		return func(int) { tasks.Must(c.Stats(ctx)) }
 	}},
 	{Name: "Client: Stats, of n shards", Growth: cost.LinearAtMost, From: 4, To: 256, Prepare: func(n int) func(int) {
 		c, _ := queue(0, false, memstore.WithShards(n))
-		return func(int) { must(c.Stats(ctx)) }
+		return func(int) { tasks.Must(c.Stats(ctx)) }
 	}},
 	{Name: "Client: CommandStats, after n commands", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		c, _ := queue(n, false)
@@ -108,9 +88,9 @@ var clientOps = []cost.Op{
 		_, from := queue(n, false)
 		_, to := queue(0, false)
 		var file bytes.Buffer
-		must(durable.Export(ctx, &file, from))
+		tasks.Must(durable.Export(ctx, &file, from))
 		check(durable.New(to).Pause(ctx))
-		return func(int) { must(durable.Import(ctx, to, &file)) }
+		return func(int) { tasks.Must(durable.Import(ctx, to, &file)) }
 	}},
 	{Name: "Worker: HandlerStats, of n handlers", Growth: cost.Linearithmic, From: 4, To: 512, Prepare: func(n int) func(int) {
 		c, _ := queue(0, false)
@@ -122,43 +102,32 @@ var clientOps = []cost.Op{
 	}},
 }
 
-// round claims a task and, with the next command, reports that it is done.
-func round(st *memstore.Store, i int) {
-	do := func(r store.Round, number int64) store.Answer {
-		r.Lease, r.MaxCrashes = time.Minute, 3
-		return must(st.Do(ctx, 0, store.Stamp{Sender: "worker", Number: number}, r))
-	}
-	a := do(store.Round{Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"h"}}}, int64(2*i+1))
-	x := a.Tasks[0]
-	do(store.Round{Reports: []store.Report{{Hold: store.Hold{ID: x.ID, Token: x.Token}, Due: x.Due, End: store.Done}}}, int64(2*i+2))
-}
-
 var storeOps = []cost.Op{
 	{Name: "memstore: claim and report, beside n that are due", Growth: cost.Logarithmic, Prepare: func(n int) func(int) {
 		_, st := queue(n, true)
-		return func(i int) { round(st, i) }
+		return func(i int) { tasks.Round(st, i) }
 	}},
 	{Name: "memstore: claim and report, beside n that wait", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		c, st := queue(n, false)
 		for i := range 256 {
-			must(c.Schedule(ctx, task(10_000_000+i), past))
+			tasks.Must(c.Schedule(ctx, tasks.New(10_000_000+i), tasks.Past))
 		}
-		return func(i int) { round(st, i) }
+		return func(i int) { tasks.Round(st, i) }
 	}},
 	{Name: "memstore: List, a page", Growth: cost.Linearithmic, Times: 1, Prepare: func(n int) func(int) {
 		_, st := queue(n, false)
-		return func(int) { must(st.List(ctx, 0, store.Filter{}, "", 100)) }
+		return func(int) { tasks.Must(st.List(ctx, 0, store.Filter{}, "", 100)) }
 	}},
 	{Name: "memstore: Stats, beside n that wait", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		_, st := queue(n, false)
-		return func(int) { must(st.Stats(ctx, 0)) }
+		return func(int) { tasks.Must(st.Stats(ctx, 0)) }
 	}},
 	{Name: "memstore: Stats, beside n that are due", Growth: cost.Constant, Prepare: func(n int) func(int) {
 		_, st := queue(n, true)
-		return func(int) { must(st.Stats(ctx, 0)) }
+		return func(int) { tasks.Must(st.Stats(ctx, 0)) }
 	}},
 	{Name: "memstore: Forecast", Growth: cost.Linear, Times: 1, Prepare: func(n int) func(int) {
 		_, st := queue(n, false)
-		return func(int) { must(st.Forecast(ctx, 0, []store.Time{1})) }
+		return func(int) { tasks.Must(st.Forecast(ctx, 0, []store.Time{1})) }
 	}},
 }
