@@ -77,6 +77,9 @@ func oneFile(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return cli.UsageError{Err: fmt.Errorf("one file must be named, or - for standard input or output, not %d", len(args))}
 	}
+	if args[0] == "" {
+		return cli.UsageError{Err: errors.New("the name of the file is empty")}
+	}
 	return nil
 }
 
@@ -142,6 +145,15 @@ func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	return n, errors.Join(os.Rename(f.Name(), name), err)
 }
 
+// absent reports whether a directory is named that is not there.
+func absent(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	_, err := os.Lstat(dir)
+	return errors.Is(err, os.ErrNotExist)
+}
+
 func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (err error) {
 	var in io.Reader = cmd.InOrStdin()
 	if name != "-" {
@@ -152,12 +164,19 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 		defer f.Close()
 		in = f
 	}
+	begun := absent(p.Dir)
 	st, closeStore, err := open(cmd, p, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore()) }()
-	copied, err := durable.Import(cmd.Context(), st, in)
+	var copied durable.Copied
+	defer func() {
+		err = errors.Join(err, closeStore())
+		if err != nil && begun && copied.New == 0 {
+			err = errors.Join(err, os.RemoveAll(p.Dir)) // the store that was made for nothing
+		}
+	}()
+	copied, err = durable.Import(cmd.Context(), st, in)
 	if copied.New+copied.Kept > 0 || err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that were there\n",
 			cli.Thousands(int64(copied.New)), cli.Thousands(int64(copied.Kept)))

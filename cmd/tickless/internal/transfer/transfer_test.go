@@ -33,6 +33,7 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 		{Args: []string{"file"}, Want: "--dir"},
 		{Args: []string{"file", "--dir", "a", "--redis", "b"}, Want: "--dir"},
 		{Args: []string{"file", "--dir", "a", "--shards", "3"}, Want: "power of two"},
+		{Args: []string{"", "--dir", "a"}, Want: "name of the file is empty"},
 	})
 	clitest.CheckCalledWrongly(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one file"}})
 	clitest.CheckHelp(t, "export", "--dir", "--redis", "--shards")
@@ -105,6 +106,7 @@ func TestTransfer_Failures(t *testing.T) {
 		"there is no store in the directory " + dir + "/none": {"export", "--dir", dir + "/none", file + "2"},
 		file + " is there already":                            {"export", "--dir", data, file},
 		"line 1: this is no file of tasks":                    {"import", "--dir", data, file},
+		"line 1: the file ends too early":                     {"import", "--dir", dir + "/new", os.DevNull},
 		"no such file":                                        {"import", "--dir", data, file + "3"},
 		"connection refused":                                  {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
 	} {
