@@ -75,6 +75,8 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 	sh.advance(sh.now)
 	for _, c := range calls {
 		switch {
+		case sh.now > lastTime && (c.command != nil || c.round != nil):
+			c.err = noTime(sh.now.Std())
 		case c.command != nil && needsRoom(c.command) && !sh.s.hasRoom(c.bytes):
 			c.err = store.ErrFull
 		case c.command != nil:

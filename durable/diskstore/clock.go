@@ -1,6 +1,7 @@
 package diskstore
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tickless/tickless/clock"
@@ -15,6 +16,16 @@ func (s *Store) now() store.Time {
 	t := store.Time(s.opened.UnixMicro() + now.Sub(s.epoch).Microseconds())
 	s.compare(s.wall(now), t)
 	return t
+}
+
+// lastTime is the latest at which a Store does anything: on the last day of all that it
+// keeps times for a lease might have no end.
+const lastTime = store.Farthest - store.Time(24*time.Hour/time.Microsecond)
+
+// noTime is the error of a clock that shows a time which a Store does not keep.
+func noTime(t time.Time) error {
+	return fmt.Errorf("diskstore: %w: the clock shows %v, and a store works from 1970 until %v: %w",
+		store.ErrUnfit, t.UTC(), lastTime.Std().UTC(), store.ErrNotDone)
 }
 
 // wall returns the time of day.

@@ -275,6 +275,32 @@ func TestClock_SetBackIsSaid(t *testing.T) {
 	}
 }
 
+// A store keeps times to the end of 2199. Where its clock comes near to that it says so, and
+// gives no lease that cannot end.
+func TestClock_EndOfTime(t *testing.T) {
+	fs := vfs.NewMem()
+	clk := timertest.NewClock(time.Date(2199, 12, 30, 23, 59, 59, 0, time.UTC))
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithClock(clk), diskstore.WithShards(1))
+	put(t, s, "k", durable.After(0))
+	r := store.Round{Lease: 3 * time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"h"}}}
+	a, err := s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, r)
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 1)
+	for i, pass := range []time.Duration{time.Second, 24 * time.Hour, 78 * 365 * 24 * time.Hour} {
+		clk.Advance(pass)
+		_, err = s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: int64(i + 2)}, r)
+		require.ErrorIs(t, err, store.ErrUnfit)
+		require.ErrorIs(t, err, store.ErrNotDone)
+		_, err = durable.New(s).Schedule(t.Context(), durable.Task{Key: "late", Handler: "h"}, durable.After(5*time.Second))
+		require.ErrorIs(t, err, store.ErrUnfit)
+		require.ErrorContains(t, err, "until 2199-12-30")
+	}
+	require.NoError(t, s.Close())
+	_, err = diskstore.Open("store", diskstore.WithFS(fs), diskstore.WithClock(clk))
+	require.ErrorIs(t, err, store.ErrUnfit)
+	require.ErrorContains(t, err, "the clock shows 2277")
+}
+
 // A record is read as it was written, or not at all.
 func FuzzRecords(f *testing.F) {
 	for _, b := range diskstore.SampleRecords() {

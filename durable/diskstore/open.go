@@ -201,8 +201,8 @@ func (s *Store) load(m *marker) (err error) {
 		}
 	}()
 	s.startClock()
-	if s.opened.Unix() < 0 {
-		return fmt.Errorf("diskstore: the clock shows %v", s.opened)
+	if s.opened.Unix() < 0 || s.opened.After(lastTime.Std()) {
+		return noTime(s.opened)
 	}
 	for i := range m.Shards {
 		sh := newShard(s, i, m.Shards)

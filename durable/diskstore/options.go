@@ -90,7 +90,9 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithClock has the Store, and the workers on it, follow a clock, for tests. The default
-// is [clock.System]. It panics if c is nil.
+// is [clock.System]. A Store works from 1970 to the day before the last of 2199: at other
+// times Open, commands and workers return an error that wraps [store.ErrUnfit]. It panics if
+// clk is nil.
 func WithClock(clk clock.Clock) Option {
 	if clk == nil {
 		panic("diskstore: WithClock with a nil Clock")
