@@ -18,7 +18,9 @@ var (
 	// ErrUnknown is what every [UnknownError] is.
 	ErrUnknown = errors.New("durable: it is not known whether the command was carried out")
 
-	// ErrNotDone is what errors are that say for certain that nothing was done.
+	// ErrNotDone is what errors are that say for certain that nothing was done. Of a call
+	// for many tasks that is so for those whose outcome is Unknown: the others, if there
+	// are any, were done.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if more commands wait than the store takes. Nothing was done.
 	ErrBusy = store.ErrBusy
@@ -89,9 +91,11 @@ func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 // Again sends the same command once more. If it has been carried out it is not carried
 // out again, and the outcomes are those that it had then, whatever has become of the
 // tasks meanwhile. If not, it is carried out now, unless the context of its first call
-// had a deadline, which is over: then the error is [context.DeadlineExceeded], and
-// nothing was done and will be. There is one outcome for each task of the call. If there
-// is no answer again the error is another UnknownError.
+// had a deadline, which is over: then the error is [context.DeadlineExceeded], and what was
+// not carried out will not be. There is one outcome for each task of the call. With any
+// error but another UnknownError, which says that again there is no answer, the tasks
+// whose outcome is Unknown are those to which nothing was done: of a call for many tasks
+// a part may have been carried out, and that part must not be sent again.
 //
 // The store keeps the answers for a day. It may be used by several goroutines.
 func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {

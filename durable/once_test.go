@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,6 +151,58 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		out, err := unknown.Again(ctx)
 		require.NoError(t, err)
 		require.Equal(t, []durable.Outcome{durable.Created}, out)
+	})
+}
+
+// halved is a store of which a half of the shards can be frozen.
+type halved struct {
+	store.Store
+	frozen atomic.Bool
+}
+
+func (h *halved) Change(ctx context.Context, shard int, s store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if shard%2 == 1 && h.frozen.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.Store.Change(ctx, shard, s, c)
+}
+
+// A batch of which one part was done and another was not, in time: the outcomes tell them
+// apart.
+func TestAgain_OfABatchThatWasDoneInPart(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		h := &halved{Store: mem}
+		c := durable.New(h, quiet)
+		var items []durable.Item
+		for i := range 100 {
+			items = append(items, durable.Item{Task: durable.Task{Key: strconv.Itoa(i), Handler: "h"}, When: durable.After(time.Hour)})
+		}
+		h.frozen.Store(true)
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := c.ScheduleBatch(short, items)
+		var unknown *durable.UnknownError
+		require.ErrorAs(t, err, &unknown)
+		h.frozen.Store(false)
+		time.Sleep(time.Millisecond)
+		for range 2 {
+			out, err := unknown.Again(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.NotErrorIs(t, err, durable.ErrUnknown)
+			count := map[durable.Outcome]int{}
+			for i, x := range items {
+				count[out[i]]++
+				_, err := c.Get(ctx, x.Task.Key)
+				if out[i] == durable.Created {
+					require.NoError(t, err)
+				} else {
+					require.Equal(t, durable.Unknown, out[i])
+					require.ErrorIs(t, err, durable.ErrNotFound)
+				}
+			}
+			require.Len(t, count, 2)
+		}
 	})
 }
 
