@@ -133,7 +133,7 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	switch a.task.Missed {
 	case LatestMissed:
 		if err := a.skip(now); err != nil {
-			return a.failed(err).unrun()
+			return a.unplanned(err)
 		}
 	case DeadMissed:
 		if late := now.Sub(a.due); late > a.task.MissedAfter {
@@ -173,7 +173,7 @@ func (a *attempt) handle() (r *report) {
 	}()
 	// A schedule that cannot go on is to say so before the run, not when it is done.
 	if err := a.plan(); err != nil {
-		return a.failed(err).unrun()
+		return a.unplanned(err)
 	}
 	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
 	defer cancel()

@@ -22,7 +22,7 @@ type DeadLetter struct {
 	// Runs is how many runs have died: more than 1 for a repeating task alone, all
 	// of whose runs that died share one dead letter, which tells of the latest.
 	Runs     int
-	Attempts int // those in which the handler was called, or the worker crashed
+	Attempts int // those in which the handler was called, its schedule panicked, or the worker crashed
 	Crashes  int
 	Failures []Failure // the latest attempts, the oldest first
 }

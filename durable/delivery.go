@@ -19,7 +19,8 @@ type Delivery struct {
 	// same Due, the next run of a repeating task another.
 	Due time.Time
 	// Attempt counts the attempts at this run from 1, those included whose worker
-	// crashed. An attempt that was handed back does not count.
+	// crashed, or whose schedule panicked before the handler was called. An attempt
+	// that was handed back does not count.
 	Attempt int
 	// MaxAttempts is the attempt after which a failure makes a dead letter.
 	MaxAttempts int

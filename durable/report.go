@@ -91,9 +91,25 @@ func (r *report) unrun() *report {
 	return r
 }
 
+// unplanned is the report of an attempt whose handler was not called, since its schedule did
+// not say when the next run is due. One that panics may do better another time: that is an
+// attempt, as one whose handler panics.
+func (a *attempt) unplanned(err error) *report {
+	r := a.failed(err)
+	if never := (*NoRetryError)(nil); errors.As(err, &never) {
+		return r.unrun()
+	}
+	return r
+}
+
 // plan finds out when the run after this one is due.
 func (a *attempt) plan() error {
-	at, ok, err := a.following()
+	var at store.Time
+	var ok bool
+	err := a.apart(func() (err error) {
+		at, ok, err = a.following()
+		return err
+	})
 	if err == nil && ok {
 		a.after = store.At(at)
 	}
@@ -104,8 +120,29 @@ func (a *attempt) plan() error {
 // minStep is the least time between two runs of a task that repeats.
 const minStep = time.Millisecond
 
+// apart calls f, which may ask the task's schedule, in a goroutine of its own: what ends
+// that, by a panic or by runtime.Goexit, ends no handler's place and no loop.
+func (a *attempt) apart(f func() error) error {
+	if a.task.Schedule == "" {
+		return f()
+	}
+	err := fmt.Errorf("durable: the schedule %q ended its goroutine", a.task.Schedule)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("durable: panic in the schedule %q: %v", a.task.Schedule, v)
+			}
+		}()
+		err = f()
+	}()
+	<-done
+	return err
+}
+
 // following returns when the run after this one is due, or false if there is none. An
-// error is of a schedule: one that panics may do better another time.
+// error is of a schedule. It is called by apart.
 func (a *attempt) following() (at store.Time, ok bool, err error) {
 	switch {
 	case a.task.Every > 0:
@@ -113,11 +150,6 @@ func (a *attempt) following() (at store.Time, ok bool, err error) {
 	case a.task.Schedule == "":
 		return 0, false, nil
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			at, ok, err = 0, false, fmt.Errorf("durable: panic in the schedule %q: %v", a.task.Schedule, v)
-		}
-	}()
 	schedule := a.loop.w.config.schedules[a.task.Schedule]
 	if schedule == nil {
 		return 0, false, nil
@@ -142,12 +174,14 @@ func (a *attempt) skip(now store.Time) error {
 		return nil
 	}
 	// A schedule that was missed for years by the second may take several claims.
-	for range 100_000 {
-		next, ok, err := a.following()
-		if err != nil || !ok || next > now {
-			return err
+	return a.apart(func() error {
+		for range 100_000 {
+			next, ok, err := a.following()
+			if err != nil || !ok || next > now {
+				return err
+			}
+			a.due = next
 		}
-		a.due = next
-	}
-	return nil
+		return nil
+	})
 }
