@@ -70,7 +70,7 @@ func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Requeue}, store.Item{ID: id, When: when})
+	return c.one(ctx, store.Command{Op: store.Requeue}, again(id, when))
 }
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.

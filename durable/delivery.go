@@ -35,14 +35,16 @@ type Delivery struct {
 	// share out its places, with [HandBack].
 	Concurrency int
 
-	// gen tells apart the tasks that were scheduled with the same key.
+	// gen tells apart the tasks that were scheduled with the same key, and the runs of
+	// one that were asked for again.
 	gen string
 }
 
 // IdempotencyKey is the same for all attempts at one run of one task, and
-// differs for any other: for another run of a repeating task, or for a task
-// that was scheduled later with the same key. It is made of letters, digits and
-// dashes.
+// differs for any other: for another run of a repeating task, for a task that
+// was scheduled later with the same key, and for the run that Reschedule of a
+// running task or Requeue of a dead letter asks for, whenever they are due. It
+// is made of letters, digits and dashes.
 func (d *Delivery) IdempotencyKey() string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder

@@ -16,7 +16,7 @@ import (
 // A record is what a store keeps of a task without looking at it:
 //
 //	version     1 byte
-//	generation  6 bytes, drawn for each call of Schedule
+//	generation  6 bytes, drawn for each call of Schedule, Reschedule and Requeue
 //	fields      1 byte: a bit for each optional field that follows
 //	optional    in the order of the bits
 //	body        what is left
@@ -25,7 +25,7 @@ import (
 // and the schedule are in the [store.Task] around it.
 const (
 	recordVersion  = 1
-	generationSize = 6
+	generationSize = store.GenerationSize
 	recordHead     = 1 + generationSize + 1
 )
 
@@ -52,7 +52,7 @@ func encode(t *Task) (store.Task, error) {
 	}
 	b := make([]byte, 1, size+overhead)
 	b[0] = recordVersion
-	b = binary.LittleEndian.AppendUint64(b, rand.Uint64())[:1+generationSize]
+	b = appendGeneration(b)
 	b = append(b, 0)
 	fields := &b[len(b)-1]
 	if len(t.Headers) > 0 {
@@ -80,6 +80,18 @@ func encode(t *Task) (store.Task, error) {
 		b = appendDuration(b, t.MissedAfter)
 	}
 	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: append(b, t.Body...)}, nil
+}
+
+// appendGeneration draws one.
+func appendGeneration(b []byte) []byte {
+	return binary.LittleEndian.AppendUint64(b, rand.Uint64())[:len(b)+generationSize]
+}
+
+// again is the item of a command that has a task run again: that run has a generation of its
+// own, since it may be due when another was.
+func again(id string, when store.When) store.Item {
+	var b [8]byte
+	return store.Item{ID: id, When: when, Generation: string(appendGeneration(b[:0]))}
 }
 
 func appendString(b []byte, s string) []byte {

@@ -118,5 +118,5 @@ func (c *Client) Reschedule(ctx context.Context, key string, w When) (Outcome, e
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Reschedule}, store.Item{ID: key, When: when})
+	return c.one(ctx, store.Command{Op: store.Reschedule}, again(key, when))
 }

@@ -516,6 +516,67 @@ func TestSchedule_OfARunningTaskFollows(t *testing.T) {
 	})
 }
 
+// No two runs have one idempotency key, though they be due at one time, and all attempts at a
+// run have the same.
+func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithBackoff(time.Millisecond, time.Millisecond))
+		ds, end := make(deliveries, 10), make(chan error)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			return <-end
+		})
+		start(t, w)
+		past := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
+		seen := make(map[string]bool)
+		run := func(attempts int) {
+			t.Helper()
+			d := ds.next(t)
+			require.True(t, past.Equal(d.Due))
+			require.Equal(t, 1, d.Attempt)
+			require.False(t, seen[d.IdempotencyKey()], "another run had its key")
+			seen[d.IdempotencyKey()] = true
+			for range attempts - 1 {
+				end <- errors.New("fails")
+				require.Equal(t, d.IdempotencyKey(), func() string { d := ds.next(t); return d.IdempotencyKey() }())
+			}
+		}
+		schedule(t, c, durable.Task{Key: "k", Every: time.Hour}, durable.At(past))
+		run(2)
+		for range 2 {
+			out, err := c.Reschedule(ctx, "k", durable.At(past))
+			require.NoError(t, err)
+			require.Equal(t, durable.Following, out)
+			end <- nil
+			run(1)
+		}
+		// The time has passed again for which it waits.
+		end <- nil
+		d := ds.next(t)
+		require.True(t, past.Add(time.Hour).Equal(d.Due))
+		end <- nil
+		synctest.Wait()
+		out, err := c.Reschedule(ctx, "k", durable.At(past))
+		require.NoError(t, err)
+		require.Equal(t, durable.Moved, out)
+		run(1)
+		schedule(t, c, durable.Task{Key: "k"}, durable.At(past))
+		end <- nil
+		run(1)
+		for range 2 {
+			end <- durable.NoRetry(errors.New("fails"))
+			synctest.Wait()
+			out, err := c.Requeue(ctx, "k", durable.At(past))
+			require.NoError(t, err)
+			require.Equal(t, durable.Moved, out)
+			run(2)
+		}
+		end <- nil
+		gone(t, c, "k")
+	})
+}
+
 func TestWorker_Repeats(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

@@ -38,11 +38,11 @@ func (sh *shard) changeOne(c *store.Command, x *store.Item) store.Outcome {
 	case store.Schedule:
 		return sh.schedule(t, x, at, c.Keep)
 	case store.Reschedule:
-		return sh.reschedule(t, at)
+		return sh.reschedule(t, x, at)
 	case store.Cancel:
 		return sh.cancel(t)
 	case store.Requeue:
-		return sh.requeue(t, at)
+		return sh.requeue(t, x, at)
 	case store.Import:
 		return sh.take(t, x.Entry)
 	default:
@@ -79,11 +79,18 @@ func (sh *shard) schedule(t *task, x *store.Item, at store.Time, keep store.Keep
 	return store.Replaced
 }
 
-func (sh *shard) reschedule(t *task, at store.Time) store.Outcome {
+func (sh *shard) reschedule(t *task, x *store.Item, at store.Time) store.Outcome {
 	switch {
 	case t == nil || t.State == store.Dead:
 		return store.Absent
 	case t.State == store.Running:
+		next := t.Task
+		if t.NextTask != nil {
+			next = *t.NextTask
+		}
+		if next.Renew(x.Generation) {
+			t.NextTask = &next
+		}
 		t.Following, t.Next = true, at
 		sh.touch(t)
 		return store.Following
@@ -91,6 +98,7 @@ func (sh *shard) reschedule(t *task, at store.Time) store.Outcome {
 	sh.remove(t)
 	if t.Attempts == 0 && t.Crashes == 0 {
 		t.Due = at
+		t.Renew(x.Generation)
 	}
 	sh.wait(t, at)
 	return store.Moved
@@ -113,7 +121,7 @@ func (sh *shard) cancel(t *task) store.Outcome {
 	return store.Removed
 }
 
-func (sh *shard) requeue(t *task, at store.Time) store.Outcome {
+func (sh *shard) requeue(t *task, x *store.Item, at store.Time) store.Outcome {
 	if t == nil || t.State != store.Dead {
 		return store.Absent
 	}
@@ -129,6 +137,7 @@ func (sh *shard) requeue(t *task, at store.Time) store.Outcome {
 		}
 		t = sh.add(single)
 	}
+	t.Renew(x.Generation)
 	sh.fresh(t, at)
 	return store.Moved
 }

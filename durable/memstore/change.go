@@ -56,11 +56,11 @@ func (sh *shard) change(c *store.Command, x *store.Item, now store.Time) store.O
 	case store.Schedule:
 		return sh.schedule(t, x, at, c.Keep)
 	case store.Reschedule:
-		return sh.reschedule(t, at)
+		return sh.reschedule(t, x, at)
 	case store.Cancel:
 		return sh.cancel(t)
 	case store.Requeue:
-		return sh.requeue(t, at, now)
+		return sh.requeue(t, x, at, now)
 	case store.Import:
 		return sh.take(t, x.Entry, now)
 	default:
@@ -99,17 +99,25 @@ func (sh *shard) schedule(t *task, x *store.Item, at store.Time, keep store.Keep
 	return store.Replaced
 }
 
-func (sh *shard) reschedule(t *task, at store.Time) store.Outcome {
+func (sh *shard) reschedule(t *task, x *store.Item, at store.Time) store.Outcome {
 	switch {
 	case t == nil || t.State == store.Dead:
 		return store.Absent
 	case t.State == store.Running:
+		next := t.Task
+		if t.NextTask != nil {
+			next = *t.NextTask
+		}
+		if next.Renew(x.Generation) {
+			t.NextTask = &next
+		}
 		t.Following, t.Next = true, at
 		return store.Following
 	}
 	sh.remove(t)
 	if t.Attempts == 0 && t.Crashes == 0 {
 		t.Due = at
+		t.Renew(x.Generation)
 	}
 	sh.wait(t, at)
 	return store.Moved
@@ -132,7 +140,7 @@ func (sh *shard) cancel(t *task) store.Outcome {
 	return store.Removed
 }
 
-func (sh *shard) requeue(t *task, at, now store.Time) store.Outcome {
+func (sh *shard) requeue(t *task, x *store.Item, at, now store.Time) store.Outcome {
 	if t == nil || t.State != store.Dead {
 		return store.Absent
 	}
@@ -149,6 +157,7 @@ func (sh *shard) requeue(t *task, at, now store.Time) store.Outcome {
 		}
 		t = sh.add(single)
 	}
+	t.Renew(x.Generation)
 	sh.fresh(t, at)
 	return store.Moved
 }

@@ -110,7 +110,7 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 			texts[i] = [3]string{item.ID, at, r}
 			args = append(args, &texts[i][0], &texts[i][1], &texts[i][2])
 		case store.Reschedule, store.Requeue:
-			args = append(args, item.ID, whenArg(item.When))
+			args = append(args, item.ID, whenArg(item.When), item.Generation)
 		case store.Cancel, store.Purge:
 			args = append(args, item.ID)
 		case store.Import:

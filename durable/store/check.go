@@ -40,6 +40,9 @@ func (x *Item) check(op Op) error {
 	if timed && !x.When.inRange() || !timed && !x.When.IsZero() {
 		return invalid("task %q: the time %v is out of range, or is not for this command", x.ID, x.When)
 	}
+	if n := len(x.Generation); n > 0 && (n != GenerationSize || op != Reschedule && op != Requeue) {
+		return invalid("task %q: a generation of %d bytes, not of %d, or it is not for this command", x.ID, n, GenerationSize)
+	}
 	switch {
 	case (op == Import) != (x.Entry != nil):
 		return invalid("task %q: there is no entry, or the command takes none", x.ID)

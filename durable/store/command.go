@@ -14,6 +14,9 @@ type Item struct {
 	ID   string
 	When When // of Schedule, Reschedule and Requeue
 	Task Task // of Schedule, with the same ID
+	// Generation is of Reschedule and Requeue: [Task.Renew] gives it to what is Pending
+	// then with nothing tried. Empty: that has the generation it had.
+	Generation string
 	// Entry is of Import, with the same ID.
 	Entry *Entry
 }
@@ -27,10 +30,11 @@ const (
 	// it is Kept.
 	Schedule Op = iota + 1
 	// Reschedule has a Pending task be due at When: Moved. One that is Running becomes
-	// Following, with its task as it is. Others are Absent.
+	// Following, with its task as it is, or with the Generation as its NextTask. Others
+	// are Absent.
 	//
-	// A task that has been tried keeps its attempts and Due; of another one Due is
-	// When.
+	// A task that has been tried keeps its attempts, Due and generation; of another one
+	// Due is When.
 	Reschedule
 	// Cancel takes a Pending task out: Removed. One that is Running becomes Stopping,
 	// and is Following no more. Others are Absent.

@@ -45,7 +45,7 @@ type Entry struct {
 	Token    int64 // of the lease, if it is Running
 	// Stopping and Following are said in the package comment. Next is when what
 	// follows is due, and NextTask what it was scheduled as while it ran, with the same
-	// ID; nil if it was only rescheduled.
+	// ID, or what it is with another generation; nil if it was only rescheduled.
 	Stopping  bool
 	Following bool
 	Next      Time

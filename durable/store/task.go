@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 )
@@ -17,6 +18,22 @@ type Task struct {
 	Handler  string
 	Schedule string
 	Record   []byte
+}
+
+// GenerationSize is the size of a generation: the bytes behind the first of a record, which
+// is the version of its format. They tell a task from others that have had its key, and the
+// runs that it is begun anew for from one another, although they may be due at one time.
+const GenerationSize = 6
+
+// Renew gives the task another generation, in a copy of its record. It returns false, and
+// changes nothing, if the generation is empty or the record too short to have one.
+func (t *Task) Renew(generation string) bool {
+	if generation == "" || len(t.Record) < 1+len(generation) {
+		return false
+	}
+	t.Record = bytes.Clone(t.Record)
+	copy(t.Record[1:], generation)
+	return true
 }
 
 // A run of a repeating task that failed for good becomes a dead letter by itself, whose

@@ -25,8 +25,8 @@
 --   crashes  how many of them ended with their lease
 --   due      when the run was to begin
 --   flags    c if a cancel was asked for while it ran; n if it was scheduled again
---            while it ran, with the new record beside the old one, under the id
---            and "\0new"; - if neither
+--            while it ran, or rescheduled with another generation, with the new record
+--            beside the old one, under the id and "\0new"; - if neither
 --   next     of a lease: when the task, scheduled again or rescheduled while it ran,
 --            is due, or -. Of a pending task: when the next attempt is due, or - if
 --            it is when the run was to begin. Of the dead letter of a repeating task:

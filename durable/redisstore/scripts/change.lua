@@ -9,12 +9,15 @@
 --
 --   s        schedule: ID WHEN RECORD. sn, se, sl keep what is there: always, unless
 --            the new one is earlier, unless it is later.
---   r        reschedule: ID WHEN
+--   r        reschedule: ID WHEN GENERATION
 --   c        cancel: ID
---   q        requeue: ID WHEN
+--   q        requeue: ID WHEN GENERATION
 --   x        purge: ID
 --   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES
 --   p, g     pause, and go on; without items
+--
+-- A GENERATION takes the place of the bytes behind the first of the caller's, of what is
+-- pending then with nothing tried; empty, they stay.
 --
 -- A WHEN that begins with a plus sign counts from now, and then a record has no time in
 -- front. Commands that may need memory, which are s and i, come without others.
@@ -136,7 +139,7 @@ end
 --include lib.lua
 
 local absent, created, replaced, kept, following, moved, removed, stopping = 1, 2, 3, 4, 5, 6, 7, 8
-local width = {s = 3, r = 2, c = 1, q = 2, x = 1, i = 9, p = 0, g = 0}
+local width = {s = 3, r = 3, c = 1, q = 3, x = 1, i = 9, p = 0, g = 0}
 local asides = call('ZCARD', aside)
 
 -- pending returns when a task is due that waits, or nil.
@@ -198,7 +201,17 @@ local function schedule(id, score, record, mode)
   return (there or r) and replaced or created
 end
 
-local function reschedule(id, score)
+-- renewed returns a record with another generation, due at a time, or nil if there is none
+-- or no room for it.
+local function renewed(record, generation, score)
+  local kind = generation ~= '' and kindOf(record)
+  if not kind then return nil end
+  local from = 18 + #kind
+  if #record < from + #generation then return nil end
+  return string.format('%016.0f', score) .. sub(record, 17, from) .. generation .. sub(record, from + #generation + 1)
+end
+
+local function reschedule(id, score, generation)
   local r = call('HGET', run, id)
   local token, attempt, crashes, at, flags = parse(r)
   if pending(id) then
@@ -206,6 +219,8 @@ local function reschedule(id, score)
       call('HSET', run, id, state('0', attempt, crashes, at, '-', int(score)))
     else
       -- What has not been tried is due then, and was not due before.
+      local record = generation ~= '' and renewed(call('HGET', task, id), generation, score)
+      if record then call('HSET', task, id, record) end
       call('HSET', run, id, state('0', 0, 0, int(score), '-', '-'))
     end
     call('ZADD', due, int(score), id)
@@ -214,6 +229,14 @@ local function reschedule(id, score)
     return moved
   end
   if token == '0' then return absent end
+  if generation ~= '' then
+    local beside = id .. '\0new'
+    local record = renewed(call('HGET', task, has(flags, 'n') and beside or id), generation, score)
+    if record then
+      call('HSET', task, beside, record)
+      flags = has(flags, 'c') and 'cn' or 'n'
+    end
+  end
   call('HSET', run, id, state(token, attempt, crashes, at, flags, int(score)))
   return following
 end
@@ -238,7 +261,7 @@ end
 
 -- requeue makes a pending task of a dead letter. One of a repeating task gets an id of
 -- its own, so that the next of its runs that dies finds the place free.
-local function requeue(id, score)
+local function requeue(id, score, generation)
   if not call('ZSCORE', dead, id) then return absent end
   if byte(id, -1) == 0 then
     local _, _, _, at = parse(call('HGET', run, id))
@@ -250,10 +273,12 @@ local function requeue(id, score)
       local a, b = byte(kind, 1, 2)
       record = string.sub(record, 1, 19) .. '\0\0' .. string.sub(kind, 5, 4 + a * 256 + b) .. string.sub(record, 18 + #kind)
     end
-    call('HSET', task, single, record)
+    call('HSET', task, single, renewed(record, generation, score) or record)
     wait(single, int(score))
     forget(id)
   else
+    local record = generation ~= '' and renewed(call('HGET', task, id), generation, score)
+    if record then call('HSET', task, id, record) end
     wait(id, int(score))
   end
   call('ZREM', dead, id)
@@ -380,11 +405,11 @@ for i = 1, n do
         local at = from + width[letter] * (j - 1)
         local id = argv[at]
         if letter == 'r' then
-          out[j] = reschedule(id, when(argv[at + 1]))
+          out[j] = reschedule(id, when(argv[at + 1]), argv[at + 2])
         elseif letter == 'c' then
           out[j] = cancel(id)
         elseif letter == 'q' then
-          out[j] = requeue(id, when(argv[at + 1]))
+          out[j] = requeue(id, when(argv[at + 1]), argv[at + 2])
         else
           out[j] = purge(id)
         end

@@ -99,6 +99,7 @@ func testModel(b *bench) {
 		"claimed", "unknown left", "crashed", "poisoned", "refused", "extended", "stopped", "lost",
 		"done", "done, repeats", "retried", "died", "run died", "run died again", "dropped", "handed back", "handed back for later",
 		"followed", "forgotten",
+		"followed by another generation", "moved to another generation", "requeued as another generation",
 	} {
 		b.require(m.counts[what] > 0, "%q never happened", what)
 	}

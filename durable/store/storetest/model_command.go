@@ -24,6 +24,9 @@ func (m *model) command() {
 		if c.Op != store.Cancel && c.Op != store.Purge {
 			x.When, at = m.when()
 		}
+		if (c.Op == store.Reschedule || c.Op == store.Requeue) && m.rng.IntN(2) == 0 {
+			x.Generation = m.generation()
+		}
 		if c.Op == store.Schedule {
 			x.Task = store.Task{ID: x.ID, Handler: "h" + strconv.Itoa(m.rng.IntN(3)), Record: []byte(strconv.Itoa(m.rng.Int()))}
 			if m.rng.IntN(4) == 0 {
@@ -58,6 +61,15 @@ func (m *model) send(c store.Command, effect func() []store.Outcome) {
 		m.counts[o.String()]++
 	}
 	m.keep(sent{stamp: s, command: &c, outcomes: out})
+}
+
+// generation draws one, of any bytes.
+func (m *model) generation() string {
+	b := make([]byte, store.GenerationSize)
+	for i := range b {
+		b[i] = byte(m.rng.IntN(256))
+	}
+	return string(b)
 }
 
 // dead draws the id of a dead letter, or another one.
@@ -107,12 +119,23 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 		return store.Replaced
 	case store.Reschedule:
 		if is(store.Running) {
+			next := t.Task
+			if t.NextTask != nil {
+				next = *t.NextTask
+			}
+			if next.Renew(x.Generation) {
+				t.NextTask = &next
+				m.counts["followed by another generation"]++
+			}
 			t.Following, t.Next = true, at
 			return store.Following
 		}
 		if is(store.Pending) {
 			if t.At = at; t.Attempts+t.Crashes == 0 {
 				t.Due = at
+				if t.Renew(x.Generation) {
+					m.counts["moved to another generation"]++
+				}
 			}
 			return store.Moved
 		}
@@ -138,6 +161,9 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 				if again.ID = store.SingleID(store.KeyOf(x.ID), t.Due); m.tasks[again.ID] != nil {
 					again.ID = store.SingleID(store.KeyOf(x.ID), m.now)
 				}
+			}
+			if again.Renew(x.Generation) {
+				m.counts["requeued as another generation"]++
 			}
 			t = new(modelTask)
 			t.pend(again, at)

@@ -59,6 +59,7 @@ var tests = []struct {
 	{"Repeating", testRepeating},
 	{"ScheduleModes", testKeep},
 	{"FollowingAndStopping", testFollowing},
+	{"Generations", testGenerations},
 	{"CancelIsFinal", testCancel},
 	{"OnceHoweverOftenItIsSent", testOnce},
 	{"OnceThoughTheTaskHasGone", testOnceGone},
