@@ -147,6 +147,7 @@ func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 		go func() { done <- w.Run(ctx) }()
 		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
 		ds.next(t)
+		synctest.Wait() // a command under way would keep the handler from hearing of it
 		f.frozen.Store(true)
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
