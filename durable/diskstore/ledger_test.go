@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,6 +135,58 @@ func TestLedger(t *testing.T) {
 	n, all := written(t, s)
 	t.Logf("%d senders in %d ledgers, %d with those that are in a later one", len(x.sent), n, all)
 	require.LessOrEqual(t, all, (mostGone+1)*len(x.sent)+8)
+	require.NoError(t, s.Close())
+}
+
+// together has senders send their next command in one batch: the shard is kept from
+// serving until all are there.
+func (x *choir) together(s *Store, names []string) {
+	sh := s.shards[0]
+	held, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = sh.call(context.Background(), &call{look: func() { close(held); <-release }})
+	})
+	<-held
+	errs := make([]error, len(names))
+	for i, name := range names {
+		x.sent[name]++
+		number := x.sent[name]
+		all.Go(func() { _, errs[i] = x.command(s, name, number) })
+	}
+	for there := 0; there < len(names); time.Sleep(time.Microsecond) {
+		sh.line.mu.Lock()
+		there = len(sh.line.calls)
+		sh.line.mu.Unlock()
+	}
+	close(release)
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(x.t, err)
+	}
+}
+
+// A sender that is left alone in a ledger moves on, so that the ledger can be written
+// over.
+func TestLedger_FewAreLeft(t *testing.T) {
+	x := newChoir(t)
+	fs := vfs.NewCrashableMem()
+	s := x.open(fs)
+	var busy []string
+	for i := range 50 {
+		busy = append(busy, fmt.Sprint("busy", i))
+	}
+	for i := range 20 {
+		x.together(s, append(busy, fmt.Sprint("idle", i)))
+	}
+	n, all := written(t, s)
+	t.Logf("%d senders in %d ledgers, %d with those that are in a later one", len(x.sent), n, all)
+	require.LessOrEqual(t, n, 3)
+	require.LessOrEqual(t, all, 3*len(x.sent))
+	fs = fs.CrashClone(vfs.CrashCloneCfg{})
+	require.NoError(t, s.Close())
+	s = x.open(fs)
+	x.remembers(s)
 	require.NoError(t, s.Close())
 }
 
