@@ -69,7 +69,7 @@ func (s *Store) release() error {
 }
 
 // flush has what is in the log alone written to the tables too, whose damage is noticed
-// when they are read. It goes without if the disk is full.
+// when they are read. It goes without if the disk is full, or too many files are open.
 func (s *Store) flush() {
 	done := make(chan struct{})
 	go func() {
@@ -89,7 +89,7 @@ func (s *Store) flush() {
 			case <-s.failed:
 				return
 			case <-time.After(fullCheck):
-				if s.room.none.Load() {
+				if s.room.none.Load() || s.gate.short.Load() {
 					return
 				}
 			}

@@ -24,7 +24,7 @@
 //
 //   - Those of package store. What a call has acknowledged survives the end of the
 //     process, kill -9 and a power cut, as long as the disk keeps what it has synced.
-//     [WithSync] trades the last moments for speed.
+//     [WithSync] trades the last moments for speed: as long as it says, and as a sync takes.
 //   - What a call has read, or has been refused for, survives likewise.
 //   - The Store accepts nothing after a write or a sync has failed: every call that
 //     waits and every later one has an error that wraps [ErrFailed]. What had been
@@ -38,7 +38,9 @@
 //   - A full disk: new tasks are refused with [store.ErrFull] before the disk is full,
 //     as long as what runs can be reported.
 //   - Too many open files: the Store tries again for ten seconds before it fails.
-//   - Checksums guard what is read. What is damaged is an error that wraps [ErrDamaged].
+//   - Checksums guard what is read. What is damaged is an error that wraps [ErrDamaged],
+//     except the end of a log that a crash has left, which looks as if the crash had cut
+//     it: FAULTS.md has the numbers.
 //   - Files of the log, *.log, that somebody removes while the store is open: what they
 //     had is written to tables within a second of the next write, and the Store goes on.
 //     If the process ends before that, what they had is lost. Open returns an error that

@@ -46,6 +46,9 @@ type gate struct {
 	stuck  chan error
 	armed  atomic.Bool
 	shut   atomic.Bool
+	// short is set while no table can be made because too many files are open, which was
+	// tried for long.
+	short atomic.Bool
 	// busy is how many operations are under way that change something.
 	busy atomic.Int64
 }
@@ -80,6 +83,7 @@ func (g *gate) leave(name string, err error) {
 	case err == nil || !g.armed.Load() || !g.holds(name):
 		g.busy.Add(-1)
 	case isCrowded(err) && table:
+		g.short.Store(true)
 		g.busy.Add(-1) // Pebble tries again what was tried for long
 	case isFull(err) && table:
 		g.busy.Add(-1)
@@ -169,6 +173,9 @@ func (g *gate) write(name string, f func() (vfs.File, error)) (vfs.File, error) 
 		}
 		if err == nil && g.isLog(name) {
 			g.logs.add(name)
+		}
+		if err == nil && g.isTable(name) {
+			g.short.Store(false)
 		}
 		g.leave(name, err)
 		if err != nil {

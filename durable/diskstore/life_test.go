@@ -219,6 +219,31 @@ func TestClock(t *testing.T) {
 	require.Zero(t, warnings())
 }
 
+// Check looks at the clock also when nothing happens.
+func TestClock_Idle(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clk := timertest.NewClock(begin)
+	s := open(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithClock(clk))
+	warned := func() bool {
+		h, err := s.Check(t.Context())
+		require.NoError(t, err)
+		return strings.Contains(fmt.Sprint(h.Warnings), "set forward by 2h0m0s")
+	}
+	require.False(t, warned())
+	clk.SetWall(begin.Add(2 * time.Hour))
+	require.True(t, warned())
+	clk.SetWall(begin)
+	require.False(t, warned())
+}
+
+// What WithSync may lose is said as it is: the sync itself takes time.
+func TestWithSync_IsSaid(t *testing.T) {
+	s := open(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithSync(time.Second))
+	h, err := s.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"what was acknowledged within 1s, and the time that a sync takes, before a crash may be lost"}, h.Warnings)
+}
+
 // After the clock was set back, and the store opened again, a lease ends in time, and
 // tokens go on.
 func TestClock_SetBackWhileClosed(t *testing.T) {

@@ -13,18 +13,24 @@ import (
 )
 
 // Open opens the store in a directory, which it makes if there is none. It blocks until
-// the log of a crash has been read: less than a second. It does not read all tasks.
+// the log of a crash has been read: less than a second. It does not read all tasks. The
+// store stays in that directory when the process changes its own, or a link to it changes.
 //
 // The error wraps [ErrLocked] if the directory is in use, [ErrForeign] if it has other
 // files, [store.ErrSchema] if it was made by another version or with another number of
 // shards, [ErrDamaged] if it is damaged, and [store.ErrFull] if there is no room on the
 // disk for what a crash has left in the log, or if it is smaller than 4 MB. Nothing is
 // left running then, unless the disk failed, or was full, while the log of a crash was
-// read: goroutines of the database are left behind. Open panics if an option is nil.
+// read, or a new store was made: goroutines of the database are left behind. Open panics
+// if an option is nil.
 func Open(dir string, opts ...Option) (*Store, error) {
 	c := newConfig(opts)
 	if dir == "" {
 		return nil, errors.New("diskstore: Open with no directory")
+	}
+	dir, err := makeDir(c.fs, dir)
+	if err != nil {
+		return nil, err
 	}
 	s := &Store{
 		dir:      dir,
@@ -37,14 +43,10 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		waiters:  make(map[*waiter]struct{}),
 	}
 	s.gate = &gate{FS: c.fs, dir: dir, log: c.log, pause: c.pause, fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) }}
-	if err := c.fs.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("diskstore: %w", err)
-	}
 	if err := s.checkDisk(); err != nil {
 		return nil, err
 	}
-	err := notForeign(c.fs, dir)
-	if err != nil {
+	if err := notForeign(c.fs, dir); err != nil {
 		return nil, err
 	}
 	if s.lock, err = lockDir(c.fs, dir); err != nil {
@@ -52,7 +54,9 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	}
 	if err := s.open(); err != nil {
 		s.gate.shut.Store(true)
-		_ = s.lock.Close()
+		if s.gate.quiet(closeTimeout) {
+			_ = s.lock.Close()
+		}
 		return nil, err
 	}
 	return s, nil
@@ -125,7 +129,7 @@ func notForeign(fsys vfs.FS, dir string) error {
 		return nil
 	}
 	for _, name := range names {
-		if name != "LOCK" && name != markerName+".tmp" {
+		if name != "LOCK" && name != markerName+".tmp" && name != lostAndFound {
 			return fmt.Errorf("%w: %s has the file %q, and no file %s", ErrForeign, dir, name, markerName)
 		}
 	}
@@ -222,10 +226,34 @@ func (s *Store) load(m *marker) (err error) {
 	if err := s.apply(b); err != nil {
 		return fmt.Errorf("diskstore: %w", err)
 	}
+	if err := s.renewLog(); err != nil {
+		return fmt.Errorf("diskstore: %w", err)
+	}
 	if err := m.write(s.config.fs, s.dir); err != nil {
 		return fmt.Errorf("diskstore: %w", err)
 	}
 	return nil
+}
+
+// renewLog has a new store begin another file of the log. Pebble makes the first one
+// before it gives the database its format: that file says nowhere what was synced, so
+// that damage to it could not be told from where a crash has cut it. From now on the gate
+// keeps errors from Pebble, which cannot go on without a log.
+func (s *Store) renewLog() error {
+	s.gate.armed.Store(true)
+	done := make(chan error, 1)
+	go func() {
+		done <- s.guard(func() error {
+			_, err := s.db.AsyncFlush()
+			return err
+		})
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-s.failed:
+		return s.cause
+	}
 }
 
 // apply writes a batch and waits for its sync. It does not go on after the disk has

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -154,4 +155,24 @@ func fails(op errorfs.Op, cause error) bool {
 		return false
 	}
 	return cause != syscall.EMFILE
+}
+
+// Close ends when no table can be made because too many files are open. What the log has
+// is there when the store is opened again.
+func TestClose_TooManyOpenFiles(t *testing.T) {
+	var crowded atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if crowded.Load() && op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst") {
+			return syscall.EMFILE
+		}
+		return nil
+	}))
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(1), diskstore.WithPause(time.Millisecond))
+	require.NoError(t, fill(s, 20))
+	crowded.Store(true)
+	require.NoError(t, s.Close())
+	crowded.Store(false)
+	v, err := diskstore.Check(t.Context(), "store", silent, diskstore.WithFS(fs))
+	require.NoError(t, err)
+	require.EqualValues(t, 20, v.Pending)
 }

@@ -147,11 +147,13 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	return x.answer, nil
 }
 
-// Check looks whether the store works. It reads nothing: [Store.Verify] does.
+// Check looks whether the store works, and at the clock. It reads nothing: [Store.Verify]
+// does.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
+	s.now() // if nothing happens nobody else looks at the clock
 	h := store.Health{Store: "directory " + s.dir}
 	if every := s.config.every; every > 0 {
-		h.Warnings = append(h.Warnings, fmt.Sprintf("what was acknowledged within %v before a crash may be lost", every))
+		h.Warnings = append(h.Warnings, fmt.Sprintf("what was acknowledged within %v, and the time that a sync takes, before a crash may be lost", every))
 	}
 	if by := time.Duration(s.ahead.Load()); by > 0 {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("the wall clock was set forward by %v; tasks are that late until the store is opened again", by.Round(time.Second)))

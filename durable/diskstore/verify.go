@@ -32,7 +32,7 @@ func (x *Verification) wrong(format string, args ...any) {
 // closes it. It makes no store: where there is none the error wraps [fs.ErrNotExist]. O(n).
 func Check(ctx context.Context, dir string, opts ...Option) (Verification, error) {
 	c := newConfig(opts)
-	if names, err := c.fs.List(dir); missing(err) || err == nil && len(names) == 0 {
+	if names, err := c.fs.List(dir); missing(err) || err == nil && isEmpty(names) {
 		return Verification{}, fmt.Errorf("diskstore: there is no store in %q: %w", dir, fs.ErrNotExist)
 	}
 	s, err := Open(dir, opts...)
