@@ -156,6 +156,7 @@ func (sh *shard) write() {
 		sh.seq++
 		sh.value = appendNumbers(sh.value[:0], &sh.numbers)
 		sh.set(sh.key(spaceMeta, ""), sh.value)
+		sh.prove()
 	}
 }
 

@@ -39,8 +39,8 @@
 //     as long as what runs can be reported.
 //   - Too many open files: the Store tries again for ten seconds before it fails.
 //   - Checksums guard what is read. What is damaged is an error that wraps [ErrDamaged],
-//     except the end of a log that a crash has left, which looks as if the crash had cut
-//     it: FAULTS.md has the numbers.
+//     except the last 32 KB, and the last two batches of a shard, in a log that a crash
+//     has left: there it looks as if the crash had cut it.
 //   - Files of the log, *.log, that somebody removes while the store is open: what they
 //     had is written to tables within a second of the next write, and the Store goes on.
 //     If the process ends before that, what they had is lost. Open returns an error that

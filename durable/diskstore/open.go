@@ -79,6 +79,9 @@ func (s *Store) open() error {
 		if err := hasLog(s.gate, s.dir, m); err != nil {
 			return err
 		}
+		if err := s.proveLog(m); err != nil {
+			return err
+		}
 	}
 	if err := s.openDB(m.Ready); err != nil {
 		return err
