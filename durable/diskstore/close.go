@@ -40,6 +40,9 @@ func (s *Store) Close() error {
 	case <-s.failed:
 		return s.release()
 	}
+	s.finding.Lock()
+	s.lookNoMoreLocked()
+	s.finding.Unlock()
 	s.flush()
 	err := s.closeDB()
 	select {

@@ -25,8 +25,9 @@ import (
 // the process, whoever recovers. So a store that has failed leaves goroutines behind.
 //
 // A table that Pebble makes in the background may find the disk full. Pebble tries that
-// again, at once and for ever, so that the gate has it wait. When too many files are open
-// the gate itself tries again, for some seconds: Pebble cannot go on without a log.
+// again, at once and for ever, so that the gate has it wait. If all writes wait for that
+// table the store fails after some seconds. When too many files are open the gate itself
+// tries again, for some seconds: Pebble cannot go on without a log.
 type gate struct {
 	vfs.FS
 	dir  string
@@ -49,6 +50,10 @@ type gate struct {
 	// short is set while no table can be made because too many files are open, which was
 	// tried for long.
 	short atomic.Bool
+	// stalled is set while Pebble holds all writes up, since tables have to be written
+	// first, and starved how often no table found room meanwhile.
+	stalled atomic.Bool
+	starved atomic.Int64
 	// busy is how many operations are under way that change something.
 	busy atomic.Int64
 }
@@ -60,6 +65,9 @@ const (
 	// crowdedTries is how often a file is tried to be opened while too many are open,
 	// which takes ten seconds.
 	crowdedTries = 50
+	// starvedTries is how often tables find no room while all writes are held up, until
+	// the store fails: ten seconds, or less if there are two of them at a time.
+	starvedTries = 50
 )
 
 // park does not return.
@@ -85,7 +93,7 @@ func (g *gate) leave(name string, err error) {
 	case isCrowded(err) && table:
 		g.short.Store(true)
 		g.busy.Add(-1) // Pebble tries again what was tried for long
-	case isFull(err) && table:
+	case isFull(err) && table && !g.starves():
 		g.busy.Add(-1)
 		g.full(err)
 		time.Sleep(g.pause)
@@ -94,6 +102,18 @@ func (g *gate) leave(name string, err error) {
 		g.busy.Add(-1)
 		park()
 	}
+}
+
+// starves is called when a table has found no room. It reports whether that has held all
+// writes up for long: whoever cancels tasks to make room waits too then.
+func (g *gate) starves() bool {
+	return g.stalled.Load() && g.starved.Add(1) >= starvedTries
+}
+
+// stall is called when Pebble begins to hold writes up, or lets them go on.
+func (g *gate) stall(begins bool) {
+	g.starved.Store(0)
+	g.stalled.Store(begins)
 }
 
 // stick has Open return an error. It does not return.

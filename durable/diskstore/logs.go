@@ -98,13 +98,19 @@ func (l *logFiles) gone(fsys vfs.FS) (names []string) {
 }
 
 // findLog looks whether the log is there, and has what it had written to the tables if
-// somebody has removed a file of it.
+// somebody has removed a file of it. If it has looked lately tend does so later.
 func (s *Store) findLog() error {
-	if now := time.Now(); now.Sub(s.looked) >= s.config.logAge {
-		s.looked = now
-	} else {
+	s.finding.Lock()
+	defer s.finding.Unlock()
+	now := time.Now()
+	if now.Sub(s.looked) < s.config.logAge {
+		if s.later == nil {
+			s.later = time.AfterFunc(s.config.logAge, func() { soon(s.look) })
+		}
 		return nil
 	}
+	s.looked = now
+	s.lookNoMoreLocked()
 	gone := s.gate.logs.gone(s.config.fs)
 	if len(gone) == 0 {
 		return nil
@@ -124,6 +130,14 @@ func (s *Store) findLog() error {
 		return nil
 	case <-s.failed:
 		return s.cause
+	}
+}
+
+// lookNoMoreLocked stops what would have tend look for the log.
+func (s *Store) lookNoMoreLocked() {
+	if s.later != nil {
+		s.later.Stop()
+		s.later = nil
 	}
 }
 

@@ -72,6 +72,28 @@ func TestLog_Removed(t *testing.T) {
 	note(t, "all files of the log of an open store removed, three times: what they had is written to tables, and it goes on")
 }
 
+// If the store is quiet after the next task that is so as well, although it had looked for
+// the log just before.
+func TestLog_RemovedAndQuiet(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(1), diskstore.WithLogAge(200*time.Millisecond))
+	require.NoError(t, schedule(s, 1, "0", 1000))
+	for _, name := range logsOf(t, fs) {
+		require.NoError(t, fs.Remove(name))
+	}
+	require.NoError(t, schedule(s, 2, "1", 1000))
+	for {
+		names, err := fs.List("store")
+		require.NoError(t, err)
+		if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".sst") }) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	require.NoError(t, s.Close())
+	has(t, fs, 2)
+}
+
 // So it is with a file that has what no table has, and is not written any more.
 func TestLog_OlderRemoved(t *testing.T) {
 	fs := vfs.NewCrashableMem()

@@ -40,6 +40,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		grouped:  make(chan struct{}, 1),
 		unsynced: make(chan struct{}, 1),
 		flushed:  make(chan struct{}, 1),
+		look:     make(chan struct{}, 1),
 		waiters:  make(map[*waiter]struct{}),
 	}
 	s.gate = &gate{FS: c.fs, dir: dir, log: c.log, pause: c.pause, fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) }}

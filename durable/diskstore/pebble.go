@@ -17,6 +17,8 @@ const (
 	// walBytesPerSync has the kernel write the log while it grows, so that the sync of
 	// a large batch does not wait for all of it.
 	walBytesPerSync = 512 << 10
+	// stopWrites is how many tables one above the other in level 0 stop writes.
+	stopWrites = 24
 )
 
 // pebbleOptions are for many small tasks that come and go, and for little memory.
@@ -36,11 +38,13 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		// Reads are of one key, or of the head of an index: they stand more tables in
 		// level 0 than the default, which stops writes at 12.
 		L0CompactionThreshold: 4,
-		L0StopWritesThreshold: 24,
+		L0StopWritesThreshold: stopWrites,
 		// A second compaction may run when the first falls behind.
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
 		EventListener: &pebble.EventListener{
-			FlushEnd: func(pebble.FlushInfo) { soon(s.flushed) },
+			FlushEnd:        func(pebble.FlushInfo) { soon(s.flushed) },
+			WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.gate.stall(true) },
+			WriteStallEnd:   func() { s.gate.stall(false) },
 			// Whoever reads gets the error too, and by default would be parked. As long as
 			// the store is being opened that is Open, which closes the database then.
 			DataCorruption: func(i pebble.DataCorruptionInfo) {

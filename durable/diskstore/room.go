@@ -91,6 +91,9 @@ func (s *Store) reclaim(left uint64, peak int64) {
 		defer s.running.Done()
 		defer s.room.reclaiming.Store(false)
 		err := s.guard(func() error {
+			if s.db.Metrics().Levels[0].Sublevels >= stopWrites {
+				return nil // it would hold up every other write
+			}
 			// The logs go with what is in memory.
 			flushed, err := s.db.AsyncFlush()
 			if err != nil {

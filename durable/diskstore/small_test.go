@@ -2,6 +2,7 @@ package diskstore_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -105,6 +106,39 @@ func TestRoom_SmallestDisk(t *testing.T) {
 	}
 	require.ErrorIs(t, err, store.ErrFull)
 	require.Greater(t, n, 100)
+	require.NoError(t, s.Close())
+}
+
+// When no table finds room and all writes wait for it, so that nothing can be cancelled
+// either, the store fails, and what was acknowledged is there when there is room.
+func TestRoom_WritesThatWaitForTables(t *testing.T) {
+	var full atomic.Bool
+	mem := vfs.NewMem()
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind == errorfs.OpFileWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := open(t, "store", diskstore.WithFS(&filledDisk{fs, 1 << 30}), diskstore.WithShards(1), diskstore.WithMemTable(64<<10),
+		diskstore.WithPause(time.Millisecond), silent)
+	full.Store(true)
+	n := 0
+	var err error
+	for err == nil || errors.Is(err, store.ErrFull) {
+		diskstore.LookForRoom(s) // the disk says that there is some
+		if err = schedule(s, n+1, fmt.Sprint(n), 1000); err == nil {
+			n++
+		}
+	}
+	require.ErrorIs(t, err, diskstore.ErrFailed)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorIs(t, s.Close(), diskstore.ErrFailed)
+	full.Store(false)
+	s = open(t, "store", diskstore.WithFS(&filledDisk{fs, 1 << 30}), silent)
+	v, err := s.Verify(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, v.Pending, int64(n))
 	require.NoError(t, s.Close())
 }
 

@@ -41,12 +41,14 @@ type Store struct {
 	readers sync.WaitGroup
 	reading sync.RWMutex // held by a call that becomes a reader, and by Close
 
-	grouped chan struct{} // has an element if a shard has written something
-	syncs   atomic.Int64  // that were asked for and have not ended
-	// newestLog is the number of the newest file of the log, and looked when the files
-	// were looked for.
-	newestLog atomic.Int64
-	looked    time.Time // the answerer's
+	grouped   chan struct{} // has an element if a shard has written something
+	syncs     atomic.Int64  // that were asked for and have not ended
+	newestLog atomic.Int64  // the number of the newest file of the log
+
+	finding sync.Mutex    // held while the files of the log are looked for
+	looked  time.Time     // when that was; finding guards it, and later
+	later   *time.Timer   // what puts an element into look
+	look    chan struct{} // has one if tend is to look for them
 
 	unsynced chan struct{} // has an element if there is something that is not synced
 	flushed  chan struct{} // has one if the marker is to be written

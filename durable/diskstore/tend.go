@@ -27,6 +27,15 @@ func (s *Store) tend() {
 				s.fail(err)
 				return
 			}
+			if err := s.findLog(); err != nil {
+				s.fail(err)
+				return
+			}
+		case <-s.look:
+			if err := s.findLog(); err != nil {
+				s.fail(err)
+				return
+			}
 		}
 	}
 }
