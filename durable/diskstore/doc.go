@@ -37,6 +37,8 @@
 //     come after some time waits that much longer.
 //   - A full disk: new tasks are refused with [store.ErrFull] before the disk is full,
 //     as long as what runs can be reported.
+//     If everything waits for room, as on a small disk with many callers, the Store fails
+//     soon; nothing acknowledged is lost.
 //   - Too many open files: the Store tries again for ten seconds before it fails.
 //   - Checksums guard what is read. What is damaged is an error that wraps [ErrDamaged],
 //     except the last 32 KB, and the last two batches of a shard, in a log that a crash

@@ -68,6 +68,8 @@ const (
 	// starvedTries is how often tables find no room while all writes are held up, until
 	// the store fails: ten seconds, or less if there are two of them at a time.
 	starvedTries = 50
+	// tableFloor is the room that tables leave. On a small disk it is a 64th of it.
+	tableFloor = 8 << 20
 )
 
 // park does not return.
@@ -102,6 +104,13 @@ func (g *gate) leave(name string, err error) {
 		g.busy.Add(-1)
 		park()
 	}
+}
+
+// hasFloor reports whether the disk has room for a write to a table, and some beside it
+// for the files without which the store fails: the log, and Pebble's manifest.
+func (g *gate) hasFloor(bytes int) bool {
+	u, err := g.FS.GetDiskUsage(g.dir)
+	return err != nil || u.AvailBytes >= min(tableFloor, u.TotalBytes/64)+uint64(bytes)
 }
 
 // starves is called when a table has found no room. It reports whether that has held all
@@ -305,7 +314,13 @@ type gatedFile struct {
 func (f *gatedFile) change(do func() error) error { return f.g.change(f.name, do) }
 
 func (f *gatedFile) Write(p []byte) (n int, err error) {
-	err = f.change(func() (err error) { n, err = f.File.Write(p); return err })
+	err = f.change(func() (err error) {
+		if f.g.isTable(f.name) && !f.g.hasFloor(len(p)) {
+			return &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
+		}
+		n, err = f.File.Write(p)
+		return err
+	})
 	return n, err
 }
 

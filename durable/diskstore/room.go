@@ -16,7 +16,7 @@ import (
 // disk is nearly full, but still what ends tasks, or moves them on.
 const (
 	// leastRoom is the room that has to be left: for what is in memory to be written
-	// away, and for a compaction. On a small disk it is a sixteenth of it.
+	// away, and for a compaction. On a small disk it is an eighth of it.
 	leastRoom = 64 << 20
 	// leastDisk is the smallest disk that a store can be on, whose files have to stand
 	// beside each other for a while.
@@ -59,7 +59,7 @@ func (s *Store) hasRoom(bytes int) bool {
 	if err != nil {
 		return !r.none.Load() // then a write says it
 	}
-	least := min(leastRoom, u.TotalBytes/16)
+	least := min(leastRoom, u.TotalBytes/8)
 	r.worth = least / roomShare
 	s.setFull(u.AvailBytes < least, u.AvailBytes)
 	if r.none.Load() {
