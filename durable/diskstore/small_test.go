@@ -142,6 +142,43 @@ func TestRoom_WritesThatWaitForTables(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// A shortDisk says how much room it has.
+type shortDisk struct {
+	vfs.FS
+	left atomic.Uint64
+}
+
+func (d *shortDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{TotalBytes: 1 << 30, AvailBytes: d.left.Load()}, nil
+}
+
+// The last of the room is not for tables: without it the log and the manifest would fail,
+// and the store with them.
+func TestRoom_TablesLeaveSome(t *testing.T) {
+	var writes atomic.Int64
+	d := &shortDisk{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, ".sst") && op.Kind == errorfs.OpFileWrite {
+			writes.Add(1)
+		}
+		return nil
+	}))}
+	d.left.Store(1 << 29)
+	s := open(t, "store", diskstore.WithFS(d), diskstore.WithShards(1), diskstore.WithPause(time.Millisecond), silent)
+	for n := range 10 {
+		require.NoError(t, schedule(s, n+1, fmt.Sprint(n), 1000))
+	}
+	d.left.Store(4 << 20)
+	before := writes.Load()
+	require.NoError(t, s.Close()) // without tables: what they would have is in the log
+	require.Equal(t, before, writes.Load())
+	d.left.Store(1 << 29)
+	s = open(t, "store", diskstore.WithFS(d), silent)
+	v, err := s.Verify(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 10, v.Pending)
+	require.NoError(t, s.Close())
+}
+
 // A directory that is not a store stays as it is.
 func TestOpen_ForeignDirectoryStaysAsItIs(t *testing.T) {
 	dir := t.TempDir()
