@@ -217,16 +217,18 @@ bench-once: ## run each benchmark once, to see that it works
 
 # With BENCH, nothing is written but the raw output of what matches it.
 .PHONY: bench
-bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates; versions: with those of COMPAT too): tables, plots and raw output; or those that match BENCH
+bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates; versions: with those of COMPAT too; all: each but quick): tables, plots and raw output; or those that match BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
+else ifeq ($(MODE),all)
+	$(foreach mode,full busy contexts rates versions,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
 else
 	GO='$(GO)' COMPAT='$(COMPAT)' ./scripts/bench $(MODE)
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme README.md -front ../README.md
 endif
 
 .PHONY: bench-full
-bench-full: ## make bench MODE=full: the figures to quote, which takes an hour
+bench-full: ## make bench MODE=full: the figures to quote, which takes an hour; MODE=all takes two and a half
 	@$(MAKE) --no-print-directory bench MODE=full
 
 .PHONY: cover
