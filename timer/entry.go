@@ -35,7 +35,7 @@ import (
 //
 // The entry points to the Timer, and so keeps the callback alive. Once the Timer is dead
 // that is cut: then the entry, which is in the wheel still, keeps nothing alive. A Stop
-// cuts the one that was stopped before it on the shard, unless that is pending again, and
+// cuts the one that was stopped before it on the stripe, unless that is pending again, and
 // so does the shard's expiry. For what is stopped and reset right after, which is what
 // the entry is for, another line of memory so need not be touched: BenchmarkStopReset.
 type timerEntry struct {
@@ -75,18 +75,6 @@ type timerEntries struct {
 	gone uint64
 	// place is where the next sweep goes on.
 	place uint64
-}
-
-// sharedEntries are written without the shard's lock.
-type sharedEntries struct {
-	// stopped and revived count the Timers that became dead, and pending again. They
-	// change with the Timer's mu held.
-	stopped, revived atomic.Uint64
-	// mark is how large stopped less revived may become before whoever stops another has
-	// to look after the dead: see tidyLocked.
-	mark atomic.Int64
-	// last is the Timer that was stopped last, and is yet to be cut.
-	last atomic.Pointer[Timer]
 }
 
 // entry returns the Timer's entry, or nil if it has never had one.
@@ -154,9 +142,7 @@ func (t *Timer) kill() (ok, known, crowded bool) {
 	case pending:
 		ok, known = true, true
 		t.phase.Store(dead)
-		shared := &t.sh.shared
-		n := shared.stopped.Add(1) - shared.revived.Load()
-		crowded = int64(n) >= shared.mark.Load()
+		crowded = t.sh.shared.stop()
 	}
 	t.mu.Unlock()
 	return ok, known, crowded
@@ -164,7 +150,11 @@ func (t *Timer) kill() (ok, known, crowded bool) {
 
 // cutBefore cuts the Timer that was stopped before t.
 func (sh *shard) cutBefore(t *Timer) {
-	if last := sh.shared.last.Swap(t); last != nil && last != t && last.phase.Load() == dead {
+	s := sh.shared.own()
+	if s.last.Load() == t {
+		return
+	}
+	if last := s.last.Swap(t); last != nil && last.phase.Load() == dead {
 		last.cut()
 	}
 }
@@ -186,7 +176,7 @@ func (t *Timer) revive(was uint32) bool {
 		return false
 	}
 	t.phase.Store(pending)
-	t.sh.shared.revived.Add(1)
+	t.sh.shared.own().revived.Add(1)
 	return true
 }
 
@@ -314,6 +304,9 @@ func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
 	t.phase.Store(pending)
 	t.mu.Unlock()
 	sh.entries.n++
+	if sh.entries.n >= sh.s.config.stripedFrom {
+		sh.shared.stripeLocked(sh.s.shards.procs)
+	}
 	sh.markLocked()
 	return active
 }

@@ -34,7 +34,7 @@ func TestStress_TimersThatAreReset(t *testing.T) {
 }
 
 func entryRound(t *testing.T, round uint64) Stats {
-	s := New(WithShards(1), WithTick(time.Microsecond<<(round%8)), WithSweepLeast(1+int(round%7)))
+	s := New(WithShards(1), WithTick(time.Microsecond<<(round%8)), WithSweepLeast(1+int(round%7)), WithStripedFrom(1+int(round%5)))
 	timers := make([]*Timer, 1+round%64)
 	var runs, stops, starts atomic.Int64
 	for i := range timers {
@@ -103,7 +103,7 @@ func entryRound(t *testing.T, round uint64) Stats {
 func TestStress_TimersWithChannelsThatAreReset(t *testing.T) {
 	rounds := 0
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {
-		s := New(WithShards(1), WithTick(time.Microsecond<<(rounds%8)), WithSweepLeast(1+rounds%7))
+		s := New(WithShards(1), WithTick(time.Microsecond<<(rounds%8)), WithSweepLeast(1+rounds%7), WithStripedFrom(1+rounds%5))
 		timers := make([]*Timer, 1+rounds%8)
 		for i := range timers {
 			timers[i] = s.NewTimer(time.Hour)

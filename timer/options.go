@@ -41,8 +41,8 @@ type config struct {
 	onLate     func(LateTimer) // nil: none
 	// callbackTimes: how long callbacks wait and run is measured.
 	callbackTimes bool
-	// sweepLeast is the constant, or less in tests.
-	sweepLeast int
+	// sweepLeast and stripedFrom are the constants, or less in tests.
+	sweepLeast, stripedFrom int
 }
 
 // slack is how late timers may fire: a share of their delays, from least to most.
@@ -199,7 +199,7 @@ func WithClock(c clock.Clock) Option {
 const maxShards = 1 << 16
 
 func newConfig(opts []Option) config {
-	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize, sweepLeast: sweepLeast}
+	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize, sweepLeast: sweepLeast, stripedFrom: stripedFrom}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("timer: New: option %d is nil", i+1))

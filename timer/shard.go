@@ -56,7 +56,7 @@ type shard struct {
 	// does.
 	_      [16]byte
 	shared sharedEntries
-	_      [96]byte
+	_      [72]byte
 }
 
 const (

@@ -32,8 +32,8 @@ type shards struct {
 	first *shard
 	// groups are the shards, with nil for groups and shards that are yet to be made.
 	groups []atomic.Pointer[shardGroup]
-	// homes is how many of them are homes.
-	homes int
+	// homes is how many of them are homes, procs for how many procs they were made.
+	homes, procs int
 	// spread says that all homes are used, and not just the first.
 	spread atomic.Bool
 	// tokens hands each P a *token then.
@@ -57,7 +57,8 @@ type token struct{ sh *shard }
 func (ss *shards) init(s *Scheduler) {
 	ss.s = s
 	ss.groups = make([]atomic.Pointer[shardGroup], (s.config.shards-1)/len(shardGroup{})+1)
-	ss.homes = min(homesPerProc*runtime.GOMAXPROCS(0), s.config.shards)
+	ss.procs = runtime.GOMAXPROCS(0)
+	ss.homes = min(homesPerProc*ss.procs, s.config.shards)
 	ss.tokens.New = func() any { return ss.newToken() }
 	ss.first = ss.at(0)
 }

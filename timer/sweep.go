@@ -35,9 +35,7 @@ func (sh *shard) buryLocked(t *Timer) {
 
 // tidyLocked is called when entries have left, or become dead.
 func (sh *shard) tidyLocked() {
-	if last := sh.shared.last.Load(); last != nil && sh.shared.last.CompareAndSwap(last, nil) {
-		last.cut()
-	}
+	sh.shared.cutLocked()
 	switch n, entries := sh.deadLocked(), sh.wheel.Len(); {
 	case n == 0:
 	case n >= entries:
@@ -49,19 +47,25 @@ func (sh *shard) tidyLocked() {
 	sh.markLocked()
 }
 
-// manyDeadLocked returns how many dead entries are to be swept.
-func (sh *shard) manyDeadLocked() int { return max(sh.s.config.sweepLeast, sh.wheel.Len()/4) }
+// manyDeadLocked returns how many dead entries are to be swept: fewer than a quarter where
+// it may take some more to notice.
+func (sh *shard) manyDeadLocked() int {
+	many := max(sh.s.config.sweepLeast, sh.wheel.Len()/4)
+	if sh.shared.others() != nil {
+		many -= many / overshoot
+	}
+	return many
+}
 
 // markLocked has the next Stop look after the dead by which they become many, or all
 // that is left.
 func (sh *shard) markLocked() {
-	n := sh.manyDeadLocked()
-	if entries := sh.entries.n; entries == sh.wheel.Len() {
-		n = min(n, entries)
+	many, length := sh.manyDeadLocked(), sh.wheel.Len()
+	n := many
+	if sh.entries.n == length {
+		n = min(n, length)
 	}
-	if mark := int64(sh.entries.gone) + int64(n); mark != sh.shared.mark.Load() {
-		sh.shared.mark.Store(mark)
-	}
+	sh.shared.markLocked(int(sh.entries.gone)+n, many, length)
 }
 
 // sweepLocked removes the dead entries in so many places of the wheel.
@@ -129,7 +133,7 @@ func (sh *shard) handBackEntriesLocked(w *wheel.Wheel[payload]) (deads int) {
 			t.word = 0 // no id
 		}
 	})
-	sh.shared.last.Store(nil)
+	sh.shared.forgetLocked()
 	return int(sh.entries.gone - before)
 }
 
@@ -149,12 +153,9 @@ func (sh *shard) lenLocked() int { return max(0, sh.wheel.Len()-sh.deadLocked())
 
 // deadLocked returns the number of dead entries: never too few, and exactly, unless
 // others stop and reset meanwhile.
-func (sh *shard) deadLocked() int {
-	revived := sh.shared.revived.Load() // first, so that the difference is not negative
-	return int(sh.shared.stopped.Load() - revived - sh.entries.gone)
-}
+func (sh *shard) deadLocked() int { return int(sh.shared.dead()) - int(sh.entries.gone) }
 
 func (sh *shard) addEntriesLocked(st *Stats) {
-	st.Started += sh.shared.revived.Load()
-	st.Stopped += sh.shared.stopped.Load()
+	st.Started += sh.shared.revived()
+	st.Stopped += sh.shared.stopped()
 }
