@@ -18,8 +18,9 @@ import (
 // callback at a time, in the order of submission, and end as soon as nothing waits:
 // an idle pool has no goroutine. While callbacks wait, a watchdog checks every
 // millisecond whether they wait for workers that are held up. If so it multiplies the
-// workers. A goroutine that finds work in small pieces may run it by itself: see
-// [Pool.Share]. Make one with [NewPool].
+// workers. While callbacks take long, a worker lets the process's other goroutines run
+// between two of them. A goroutine that finds work in small pieces may run it by itself:
+// see [Pool.Share]. Make one with [NewPool].
 //
 // It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
 // that block get a goroutine each, with a delay of a few milliseconds.
@@ -29,6 +30,10 @@ type Pool struct {
 	// waiting is how many submitters wait for room. It changes under mu;
 	// workers read it without, after they have taken a callback.
 	waiting atomic.Int32
+
+	// yields says that callbacks take long, and that workers so let others run between
+	// two of them: see tick.
+	yields atomic.Bool
 
 	base, max, bound int
 	overload         Overload

@@ -64,7 +64,9 @@ func (s Share) Run() {
 }
 
 // runShare runs first and what is left of a share, which may be nil; and then what
-// waits in the queue, if a worker may be started for it.
+// waits in the queue, if a worker may be started for it, or one was started that has yet
+// to begin. Where other goroutines compute that one may wait for a processor for as long
+// as a round of them takes, and this one has a processor.
 func (p *Pool) runShare(first func(), s *share) {
 	ended := false
 	defer func() {
@@ -85,8 +87,9 @@ func (p *Pool) runShare(first func(), s *share) {
 		p.shares.remove(s)
 	}
 	switch {
-	case p.queue.len() > p.starting && p.workers < p.limit:
+	case p.queue.len() > 0 && p.workers-p.starting < p.limit:
 		p.workers++
+		p.peak = max(p.peak, p.workers)
 		ended = true
 		p.runLocked(nil)
 		return

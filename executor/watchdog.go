@@ -3,12 +3,16 @@ package executor
 import "time"
 
 const (
-	// watchEvery is how often the watchdog checks, while callbacks wait.
-	watchEvery = time.Millisecond
+	// watchEvery is how often the watchdog checks, while callbacks wait. While workers
+	// that were started wait for a processor it can start no more: until the last of them
+	// has one it checks every watchSeldom. The goroutine of a check is in the way of
+	// others that timers start at the same moment: see tick.
+	watchEvery  = time.Millisecond
+	watchSeldom = 32 * watchEvery
 
-	// watchLate is how long a check may take to come before it means that the
-	// processors are busy, not that callbacks block. An idle Linux machine
-	// rounds a millisecond's sleep up to two.
+	// watchLate is how long a check may take to come, or longer if it was to come later
+	// than after watchEvery, before it means that the processors are busy, not that
+	// callbacks block. An idle Linux machine rounds a millisecond's sleep up to two.
 	watchLate = 3 * watchEvery
 
 	// slowCallback is how long a callback takes, on the average of all that ended
@@ -30,8 +34,9 @@ type watchdog struct {
 	armed bool // while callbacks wait for which no worker has been started
 
 	at     time.Time
-	queued uint64 // callbacks that had been put in the queue
-	run    uint64 // callbacks that had ended
+	every  time.Duration // from there to the next
+	queued uint64        // callbacks that had been put in the queue
+	run    uint64        // callbacks that had ended
 
 	// A lap is the time between two checks. busy is whether the last check came
 	// late; slow, whether callbacks took long; comers, how many workers have come
@@ -52,6 +57,7 @@ func (w *watchdog) init(tick func()) {
 func (w *watchdog) arm(p *Pool) {
 	if !w.armed {
 		w.armed = true
+		w.every = watchEvery
 		w.check(p)
 	}
 }
@@ -61,7 +67,7 @@ func (w *watchdog) check(p *Pool) {
 	w.queued, w.run = p.progressLocked()
 	w.lap++
 	w.comers = 0
-	w.timer.Reset(watchEvery)
+	w.timer.Reset(w.every)
 }
 
 // A turn is a worker's place in a lap. The zero turn of a lap is that of a
@@ -84,6 +90,14 @@ func (w *watchdog) surplus(t *turn, base int) bool {
 		*t = turn{w.lap, w.comers}
 	}
 	return w.busy && !w.slow && t.place > base
+}
+
+// begunLocked is told that all workers that were started have got to run.
+func (w *watchdog) begunLocked() {
+	if w.armed && w.every > watchEvery {
+		w.every = watchEvery
+		w.timer.Reset(watchEvery)
+	}
 }
 
 func (w *watchdog) stop() {
@@ -114,11 +128,18 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 // them, as it does among the goroutines of time.AfterFunc. Growth stops at one
 // worker for each callback that waits, so what it costs at most is what a goroutine
 // for each callback would have.
+//
+// And where callbacks take long, workers let others run between two of them, as
+// goroutines do that end. Else each worker computes for as long as Go's scheduler lets
+// it, 10 to 20 ms, and only then it looks for timers that are due. Of goroutines that
+// several of these start at one such look only the last runs at once; the one that is to
+// ring for a Scheduler, if it is among the others, waits behind all that compute.
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch
 	if !w.armed || !p.waitingLocked() {
 		w.armed, w.busy, w.slow = false, false, false
+		p.yields.Store(false)
 		p.mu.Unlock()
 		return
 	}
@@ -127,8 +148,11 @@ func (p *Pool) tick() {
 	queued, run := p.progressLocked()
 	waited := adopted || waiting > 0 && queued-uint64(waiting) < w.queued
 	elapsed := time.Since(w.at)
-	w.busy = elapsed >= watchLate
+	w.busy = elapsed-w.every >= watchLate-watchEvery
 	w.slow = run-w.run < uint64(elapsed/slowCallback)
+	if w.every = watchEvery; p.starting > 0 {
+		w.every = watchSeldom
+	}
 	if p.starting == 0 && waited {
 		switch {
 		case w.slow && w.busy:
@@ -137,6 +161,7 @@ func (p *Pool) tick() {
 			p.limit = min(p.max, max(p.base, p.workers*growth))
 		}
 	}
+	p.yields.Store(w.slow)
 	n := p.startLocked()
 	w.check(p)
 	p.mu.Unlock()

@@ -1,6 +1,9 @@
 package executor
 
-import "runtime/pprof"
+import (
+	"runtime"
+	"runtime/pprof"
+)
 
 // startLocked counts in the workers that the queue needs now and arms the
 // watchdog if some callbacks must wait. The caller passes the result to spawn
@@ -31,7 +34,9 @@ func (p *Pool) label() { pprof.SetGoroutineLabels(p.labels) }
 func (p *Pool) work() {
 	p.label()
 	p.mu.Lock()
-	p.starting--
+	if p.starting--; p.starting == 0 {
+		p.watch.begunLocked()
+	}
 	p.runLocked(nil)
 }
 
@@ -79,6 +84,9 @@ func (p *Pool) runLocked(b *batch) {
 		p.passRoomLocked()
 		p.mu.Unlock()
 		for f(); b != nil; f() {
+			if p.yields.Load() {
+				runtime.Gosched()
+			}
 			if f, ok = b.take(); !ok {
 				break
 			}
