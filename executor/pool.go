@@ -31,8 +31,8 @@ type Pool struct {
 	// workers read it without, after they have taken a callback.
 	waiting atomic.Int32
 
-	// yields says that callbacks take long, and that workers so let others run between
-	// two of them: see tick.
+	// yields says that callbacks take long, or do not get to run, and that workers so let
+	// others run after each that takes long: see tick.
 	yields atomic.Bool
 
 	base, max, bound int
@@ -176,6 +176,7 @@ func (p *Pool) finishLocked() {
 	if p.closed && !p.finished && p.workers == 0 && p.callers == 0 && p.sharing == 0 && p.queue.len() == 0 {
 		p.finished = true
 		p.watch.stop()
+		p.yields.Store(false)
 		p.queue, p.shares = queue{}, shares{}
 		close(p.done)
 	}

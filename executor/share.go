@@ -95,6 +95,7 @@ func (p *Pool) runShare(first func(), s *share) {
 		return
 	case p.watch.armed && !p.waitingLocked():
 		p.watch.stop()
+		p.yields.Store(false)
 	}
 	p.finishLocked()
 	p.mu.Unlock()

@@ -93,10 +93,10 @@ func (w *watchdog) surplus(t *turn, base int) bool {
 }
 
 // begunLocked is told that all workers that were started have got to run.
-func (w *watchdog) begunLocked() {
+func (w *watchdog) begunLocked(p *Pool) {
 	if w.armed && w.every > watchEvery {
 		w.every = watchEvery
-		w.timer.Reset(watchEvery)
+		w.check(p)
 	}
 }
 
@@ -143,25 +143,27 @@ func (p *Pool) tick() {
 		p.mu.Unlock()
 		return
 	}
+	elapsed := time.Since(w.at)
 	adopted := p.adoptLocked()
 	waiting := p.queue.len()
 	queued, run := p.progressLocked()
 	waited := adopted || waiting > 0 && queued-uint64(waiting) < w.queued
-	elapsed := time.Since(w.at)
 	w.busy = elapsed-w.every >= watchLate-watchEvery
 	w.slow = run-w.run < uint64(elapsed/slowCallback)
-	if w.every = watchEvery; p.starting > 0 {
+	if w.every = watchEvery; p.starting > 0 && p.shares.left() == 0 {
 		w.every = watchSeldom
 	}
 	if p.starting == 0 && waited {
 		switch {
 		case w.slow && w.busy:
 			p.limit = min(p.max, max(p.base, p.workers+min(waiting, leap)))
+		case elapsed < watchEvery:
+			// This check was on its way when the timer was set again: it says nothing.
 		case !w.busy:
 			p.limit = min(p.max, max(p.base, p.workers*growth))
 		}
 	}
-	p.yields.Store(w.slow)
+	p.yields.Store(w.slow || elapsed < watchEvery && p.yields.Load())
 	n := p.startLocked()
 	w.check(p)
 	p.mu.Unlock()

@@ -3,6 +3,7 @@ package executor
 import (
 	"runtime"
 	"runtime/pprof"
+	"time"
 )
 
 // startLocked counts in the workers that the queue needs now and arms the
@@ -35,7 +36,7 @@ func (p *Pool) work() {
 	p.label()
 	p.mu.Lock()
 	if p.starting--; p.starting == 0 {
-		p.watch.begunLocked()
+		p.watch.begunLocked(p)
 	}
 	p.runLocked(nil)
 }
@@ -51,6 +52,7 @@ func (p *Pool) work() {
 func (p *Pool) runLocked(b *batch) {
 	ended := false
 	at := turn{lap: p.watch.lap}
+	var began time.Time // when the last callback began, since callbacks take long
 	defer func() {
 		if ended {
 			return
@@ -73,7 +75,7 @@ func (p *Pool) runLocked(b *batch) {
 			p.queue.release(b)
 		}
 		if p.watch.surplus(&at, p.base) && p.workers > p.base {
-			p.limit = max(p.base, p.workers-1)
+			p.limit = max(p.base, min(p.limit, p.workers-1))
 			break
 		}
 		var f func()
@@ -85,7 +87,7 @@ func (p *Pool) runLocked(b *batch) {
 		p.mu.Unlock()
 		for f(); b != nil; f() {
 			if p.yields.Load() {
-				runtime.Gosched()
+				began = p.yield(began)
 			}
 			if f, ok = b.take(); !ok {
 				break
@@ -101,6 +103,17 @@ func (p *Pool) runLocked(b *batch) {
 	p.retireLocked()
 	p.mu.Unlock()
 	ended = true
+}
+
+// yield lets other goroutines run if a callback that began at a moment took long, and
+// returns when the next one begins.
+func (p *Pool) yield(began time.Time) time.Time {
+	now := time.Now()
+	if began.IsZero() || now.Sub(began) < slowCallback {
+		return now
+	}
+	runtime.Gosched()
+	return time.Now()
 }
 
 // retireLocked counts a worker out. It leaves submitters free to start a base

@@ -76,7 +76,8 @@
 //     leaves its place behind, about 65 bytes, until the moment for which it was
 //     placed. Once more than 256 such places are a quarter of a shard, they go at
 //     once. The Timer that was stopped last on a shard stays alive until another is
-//     stopped there, or fires; with more than a thousand of them, up to 17 such Timers.
+//     stopped there, or fires; on one that has had more than a thousand of them
+//     up to 17 such Timers do, and a kilobyte stays.
 //  9. No wake-ups without work: an idle Scheduler with a million timers uses no CPU.
 //     The poller sleeps until a timer is due. It may wake up once for a bucket whose
 //     first timers were stopped or moved later, so also for the place of a Timer that

@@ -1,7 +1,7 @@
 package timer
 
 import (
-	"math/bits"
+	"math"
 	"sync/atomic"
 	"unsafe"
 )
@@ -29,12 +29,10 @@ type paddedStripe struct {
 }
 
 const (
-	// stripedFrom is from how many entries on a shard has several stripes.
+	// stripedFrom is from how many entries on a shard has manyStripes, so that two
+	// goroutines share one seldom.
 	stripedFrom = 1024
-	// maxStripes is how many at the most; a shard has stripesPerProc for each proc, so that
-	// two goroutines share one seldom.
-	maxStripes     = 16
-	stripesPerProc = 8
+	manyStripes = 16
 )
 
 // sharedEntries are read and written without the shard's lock.
@@ -44,7 +42,7 @@ type sharedEntries struct {
 	mark atomic.Int64
 	// more are the stripes that are used in place of the first, once there are any. They
 	// are made with the shard's lock held.
-	more atomic.Pointer[[]paddedStripe]
+	more atomic.Pointer[[manyStripes]paddedStripe]
 	// step is by how much the count of a stripe may grow before all are counted; 0 if each
 	// Stop has to count them.
 	step atomic.Int64
@@ -61,13 +59,13 @@ func (e *sharedEntries) own() *stripe {
 	}
 	var here byte
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
-	return &(*more)[hash>>(64-bits.Len(uint(len(*more)-1)))].stripe
+	return &more[hash/(math.MaxUint64/manyStripes+1)].stripe
 }
 
 // others returns the stripes but for the first.
 func (e *sharedEntries) others() []paddedStripe {
 	if more := e.more.Load(); more != nil {
-		return *more
+		return more[:]
 	}
 	return nil
 }
@@ -110,8 +108,11 @@ func (e *sharedEntries) stop() (crowded bool) {
 	if look := s.look.Load(); step > 0 && look-2*step <= n && n < look {
 		return false
 	}
+	if e.dead() >= e.mark.Load() {
+		return true // and so does the next, until they are fewer
+	}
 	s.look.Store(n + step)
-	return e.dead() >= e.mark.Load()
+	return false
 }
 
 // markLocked has the next Stop by which as many as mark are dead look after them. many
@@ -134,11 +135,10 @@ func (e *sharedEntries) markLocked(mark, many, length int) {
 // on each stripe two steps.
 const overshoot = 8
 
-// stripeLocked makes the stripes for so many procs.
+// stripeLocked makes the stripes, if there is more than one proc.
 func (e *sharedEntries) stripeLocked(procs int) {
 	if procs > 1 && e.more.Load() == nil {
-		more := make([]paddedStripe, min(maxStripes, 1<<bits.Len(uint(stripesPerProc*procs-1))))
-		e.more.Store(&more)
+		e.more.Store(new([manyStripes]paddedStripe))
 	}
 }
 

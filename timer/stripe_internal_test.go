@@ -17,7 +17,7 @@ func TestStripes_AreSpreadOverGoroutines(t *testing.T) {
 	shared := &s.shards.first.shared
 	require.Same(t, &shared.first, shared.own())
 	shared.stripeLocked(4)
-	require.Len(t, shared.others(), maxStripes)
+	require.Len(t, shared.others(), manyStripes)
 	const goroutines = 400
 	var mu sync.Mutex
 	uses := make(map[*stripe]int)
@@ -26,18 +26,18 @@ func TestStripes_AreSpreadOverGoroutines(t *testing.T) {
 	for range goroutines {
 		wg.Go(func() {
 			own := shared.own()
+			if shared.own() != own {
+				t.Error("another stripe")
+			}
 			mu.Lock()
 			uses[own]++
 			mu.Unlock()
 			all.Done()
 			all.Wait() // so that each has a stack of its own
-			if shared.own() != own {
-				t.Error("another stripe")
-			}
 		})
 	}
 	wg.Wait()
-	require.Len(t, uses, maxStripes)
+	require.Len(t, uses, manyStripes)
 	require.Zero(t, uses[&shared.first])
 }
 
@@ -45,22 +45,14 @@ func TestStripes_AreSpreadOverGoroutines(t *testing.T) {
 // neither has to be right by itself.
 func TestStripes_CountTogether(t *testing.T) {
 	const n = 4 * stripedFrom
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	s := New(WithShards(1))
-	defer s.Close()
-	timers := make([]*Timer, n)
-	for i := range timers {
-		timers[i] = s.AfterFunc(time.Hour, func() {})
-		timers[i].Reset(time.Hour)
-	}
+	s, timers := striped(t, n)
 	sh := s.shards.first
-	require.NotEmpty(t, sh.shared.others())
 	const hands = 8
 	do := func(f func(x *Timer) bool) {
 		var wg sync.WaitGroup
 		for g := range hands {
 			wg.Go(func() {
-				for i := g; i < n; i += hands {
+				for i := g; i < n/8; i += hands { // too few to be swept
 					if !f(timers[i]) {
 						t.Error("not as the one before has left it")
 					}
@@ -69,28 +61,57 @@ func TestStripes_CountTogether(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	for range 20 {
-		// Those of one stripe stop 500 each, which is before they are many; the others
-		// revive them.
+	for range 50 {
 		do((*Timer).Stop)
-		require.Zero(t, s.Len())
+		require.Equal(t, n-n/8, s.Len())
 		do(func(x *Timer) bool { return !x.Reset(2 * time.Hour) })
 		require.Equal(t, n, s.Len())
 	}
+	require.EqualValues(t, 50*n/8, sh.shared.revived())
 	st := s.Stats()
-	require.EqualValues(t, 20*n, st.Stopped)
-	require.EqualValues(t, 21*n, st.Started)
-	// However they are spread, no more than a quarter stays behind.
+	require.EqualValues(t, 50*n/8, st.Stopped)
+	require.EqualValues(t, n+50*n/8, st.Started)
 	for i, x := range timers {
-		var wg sync.WaitGroup
+		stopped := make(chan bool, 1)
 		if i%8 == 0 {
-			wg.Go(func() { require.True(t, x.Stop()) })
-			wg.Wait()
+			go func() { stopped <- x.Stop() }()
 		} else {
-			require.True(t, x.Stop())
+			stopped <- x.Stop()
 		}
+		require.True(t, <-stopped)
 		require.LessOrEqual(t, sh.deadLocked(), max(sweepLeast, sh.wheel.Len()/4+batchSize), i)
 		require.Equal(t, n-i-1, s.Len())
 	}
 	require.Zero(t, sh.wheel.Len())
+}
+
+// Where a stripe's count may grow by many before all are counted, the dead are swept as
+// fast as others die, and all are gone with the last.
+func TestStripes_VeryManyDeadAreSwept(t *testing.T) {
+	const n = 300_000
+	s, timers := striped(t, n)
+	sh := s.shards.first
+	require.Greater(t, sh.shared.step.Load(), int64(batchSize/2))
+	for i, x := range timers {
+		require.True(t, x.Stop())
+		if i%1000 == 0 {
+			require.LessOrEqual(t, sh.deadLocked(), sh.wheel.Len()/4+batchSize)
+		}
+	}
+	require.Zero(t, sh.wheel.Len())
+}
+
+// striped returns a Scheduler with stripes, and n of its Timers, which have entries.
+func striped(t *testing.T, n int) (*Scheduler, []*Timer) {
+	procs := runtime.GOMAXPROCS(4)
+	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
+	s := New(WithShards(1))
+	t.Cleanup(func() { s.Close() })
+	timers := make([]*Timer, n)
+	for i := range timers {
+		timers[i] = s.AfterFunc(time.Hour, func() {})
+		timers[i].Reset(time.Hour)
+	}
+	require.NotEmpty(t, s.shards.first.shared.others())
+	return s, timers
 }

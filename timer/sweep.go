@@ -36,6 +36,7 @@ func (sh *shard) buryLocked(t *Timer) {
 // tidyLocked is called when entries have left, or become dead.
 func (sh *shard) tidyLocked() {
 	sh.shared.cutLocked()
+	sh.markLocked() // first: who is not counted below looks at this
 	switch n, entries := sh.deadLocked(), sh.wheel.Len(); {
 	case n == 0:
 	case n >= entries:
