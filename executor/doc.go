@@ -22,7 +22,7 @@
 //   - One worker ([WithWorkers] and [WithMaxWorkers] of 1) runs callbacks in the
 //     order in which they were accepted. Several workers begin them in that order.
 //   - An executor does not keep callbacks reachable after they have run. An idle pool
-//     has no goroutine, and keeps at most 150 kB of memory whatever its peak was.
+//     has no goroutine, and keeps at most 220 kB of memory whatever its peak was.
 //   - Once Close or Shutdown has been called, Submit returns [ErrClosed]. When Shutdown has
 //     returned nil, every callback has ended.
 //   - All of it holds inside a testing/synctest bubble, for an executor made

@@ -58,9 +58,10 @@ func WithPanicHandler(h func(v any, stack []byte)) Option {
 }
 
 // WithWorkers sets how many workers a [Pool] starts before it lets callbacks wait. It
-// starts more when callbacks hold their workers up. The default is the GOMAXPROCS of
-// the moment when the pool is made. WithWorkers panics if n is less than 1, and
-// NewPool if it is more than a given WithMaxWorkers.
+// starts more when callbacks hold their workers up, or workers have to wait for a
+// processor. The default is the GOMAXPROCS of the moment when the pool is made.
+// WithWorkers panics if n is less than 1, and NewPool if it is more than a given
+// WithMaxWorkers.
 func WithWorkers(n int) PoolOption {
 	if n < 1 {
 		panic(fmt.Sprintf("executor: WithWorkers: the number of workers must be positive, got %d", n))

@@ -45,11 +45,14 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 	if len(fs) > 1 {
 		s.rest = p.shares.add(fs[1:], p.watch.lap)
 		p.watch.arm(p)
+		p.watch.soonLocked(p)
 	}
 	return s, len(fs), nil
 }
 
-// Run runs the callbacks. It recovers their panics, as a worker does. If one panics
+// Run runs the callbacks, and no others. If callbacks wait in the queue then for workers
+// that were started and have yet to begin, Run starts another: there may be twice as many
+// as [WithWorkers] says. It recovers their panics, as a worker does. If one panics
 // or ends the goroutine with runtime.Goexit, another goroutine runs those behind it.
 // Call Run exactly once for each Share that Pool.Share returns. The zero Share does
 // nothing.
@@ -63,10 +66,11 @@ func (s Share) Run() {
 	s.p.runShare(s.first, s.rest)
 }
 
-// runShare runs first and what is left of a share, which may be nil; and then what
-// waits in the queue, if a worker may be started for it, or one was started that has yet
-// to begin. Where other goroutines compute that one may wait for a processor for as long
-// as a round of them takes, and this one has a processor.
+// runShare runs first and what is left of a share, which may be nil. If callbacks wait in
+// the queue then, for workers that have yet to begin, it starts one more: where other
+// goroutines compute those wait for a processor for as long as a round of them takes, but
+// Go's scheduler runs what this goroutine starts as soon as it ends or waits. (It does not
+// run those callbacks itself: who waits for its end knows nothing of them.)
 func (p *Pool) runShare(first func(), s *share) {
 	ended := false
 	defer func() {
@@ -86,19 +90,21 @@ func (p *Pool) runShare(first func(), s *share) {
 	if s != nil {
 		p.shares.remove(s)
 	}
+	more := false
 	switch {
 	case p.queue.len() > 0 && p.workers-p.starting < p.limit:
 		p.workers++
-		p.peak = max(p.peak, p.workers)
-		ended = true
-		p.runLocked(nil)
-		return
+		p.peak = max(p.peak, p.workers+p.sharing)
+		more = true
 	case p.watch.armed && !p.waitingLocked():
 		p.watch.stop()
 		p.yields.Store(false)
 	}
 	p.finishLocked()
 	p.mu.Unlock()
+	if more {
+		go p.more()
+	}
 	ended = true
 }
 

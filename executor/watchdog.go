@@ -92,8 +92,8 @@ func (w *watchdog) surplus(t *turn, base int) bool {
 	return w.busy && !w.slow && t.place > base
 }
 
-// begunLocked is told that all workers that were started have got to run.
-func (w *watchdog) begunLocked(p *Pool) {
+// soonLocked has the next check come in watchEvery, if it was to come in watchSeldom.
+func (w *watchdog) soonLocked(p *Pool) {
 	if w.armed && w.every > watchEvery {
 		w.every = watchEvery
 		w.check(p)
@@ -133,7 +133,10 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 // goroutines do that end. Else each worker computes for as long as Go's scheduler lets
 // it, 10 to 20 ms, and only then it looks for timers that are due. Of goroutines that
 // several of these start at one such look only the last runs at once; the one that is to
-// ring for a Scheduler, if it is among the others, waits behind all that compute.
+// ring for a Scheduler, if it is among the others, waits behind all that compute. Where
+// there may not be a worker for each callback that waits they do not: with a few workers,
+// beside goroutines that compute, callbacks of 150 µs would take not a part of a time
+// slice each, but a round of all goroutines.
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch
@@ -163,7 +166,7 @@ func (p *Pool) tick() {
 			p.limit = min(p.max, max(p.base, p.workers*growth))
 		}
 	}
-	p.yields.Store(w.slow || elapsed < watchEvery && p.yields.Load())
+	p.yields.Store(p.max == unbounded && (w.slow || elapsed < watchEvery && p.yields.Load()))
 	n := p.startLocked()
 	w.check(p)
 	p.mu.Unlock()

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,6 +143,120 @@ func TestWatchdog_LateAndSlow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While workers that were started wait for a processor the watchdog checks seldom, and
+// as often as ever from the moment when all of them have one.
+func TestWatchdog_ChecksSeldomWhileWorkersHaveYetToBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var checks atomic.Int32
+		p := NewPool(WithWorkers(2))
+		callback.OnCheck(p, func() { checks.Add(1) })
+		release := make(chan struct{})
+		p.mu.Lock()
+		p.queue.pushAll(slices.Repeat([]func(){func() { <-release }}, 100))
+		p.submitted += 100
+		n := p.startLocked()
+		p.mu.Unlock()
+		for _, c := range []struct {
+			after time.Duration
+			want  int32
+		}{{watchEvery, 1}, {watchSeldom - 1, 1}, {1, 2}, {watchSeldom - 1, 2}} {
+			time.Sleep(c.after)
+			synctest.Wait()
+			require.Equal(t, c.want, checks.Load())
+		}
+		p.spawn(n)
+		synctest.Wait()
+		time.Sleep(watchEvery - 1)
+		synctest.Wait()
+		require.Equal(t, int32(2), checks.Load(), "the one that would have been next was put off")
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.Equal(t, int32(3), checks.Load())
+		require.Equal(t, 2*growth, p.Stats().Workers, "and it knows that the two are held up")
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// A Share that is made while checks are seldom is looked after like any other.
+func TestWatchdog_ChecksSoonWhileThereIsAShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(WithWorkers(1))
+		release := make(chan struct{})
+		wait := func() { <-release }
+		p.mu.Lock()
+		p.queue.pushAll([]func(){wait, wait, wait})
+		p.submitted += 3
+		n := p.startLocked()
+		p.mu.Unlock()
+		time.Sleep(watchEvery + 1) // from now on checks are seldom
+		synctest.Wait()
+		s, _, err := p.Share([]func(){wait, wait})
+		require.NoError(t, err)
+		go s.Run()
+		time.Sleep(watchEvery + 1)
+		synctest.Wait()
+		require.Equal(t, 4, p.queue.len(), "the second is with the others")
+		p.spawn(n)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// A check that was on its way when the timer was set again comes too soon to tell
+// whether anything is held up, or takes long.
+func TestWatchdog_ACheckTooSoonSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(WithWorkers(2))
+		release := make(chan struct{})
+		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 100))
+		require.NoError(t, err)
+		synctest.Wait()
+		p.tick()
+		require.Equal(t, 2, p.Stats().Workers)
+		require.False(t, p.yields.Load())
+		time.Sleep(watchEvery)
+		synctest.Wait()
+		require.Equal(t, 2*growth, p.Stats().Workers)
+		require.True(t, p.yields.Load())
+		p.tick()
+		require.Equal(t, 2*growth, p.Stats().Workers)
+		require.True(t, p.yields.Load())
+		close(release)
+		synctest.Wait()
+		time.Sleep(watchEvery)
+		synctest.Wait()
+		require.False(t, p.yields.Load(), "nothing waits any more")
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// A worker that ends as surplus does not raise the number of those that may be started.
+func TestPool_SurplusDoesNotRaiseTheLimit(t *testing.T) {
+	p := NewPool(WithWorkers(1))
+	var limit int
+	err := p.Submit(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		// As after a late check, beside four that are held up, when 2 was the limit.
+		p.watch.lap++
+		p.watch.busy, p.watch.comers = true, 1
+		p.workers += 4
+		p.limit = 2
+	})
+	require.NoError(t, err)
+	for ended := false; !ended; time.Sleep(time.Microsecond) {
+		p.mu.Lock()
+		if ended = p.workers == 4; ended {
+			limit = p.limit
+			p.workers = 0
+		}
+		p.mu.Unlock()
+	}
+	require.Equal(t, 2, limit)
+	require.NoError(t, p.Shutdown(t.Context()))
 }
 
 // After each check the watchdog does for others what they ask it to.

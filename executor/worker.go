@@ -14,7 +14,7 @@ func (p *Pool) startLocked() int {
 	n := max(0, min(need, p.limit-p.workers))
 	p.workers += n
 	p.starting += n
-	p.peak = max(p.peak, p.workers)
+	p.peak = max(p.peak, p.workers+p.sharing)
 	if need > n && p.base < p.max {
 		p.watch.arm(p)
 	}
@@ -36,8 +36,14 @@ func (p *Pool) work() {
 	p.label()
 	p.mu.Lock()
 	if p.starting--; p.starting == 0 {
-		p.watch.begunLocked(p)
+		p.watch.soonLocked(p)
 	}
+	p.runLocked(nil)
+}
+
+// moreWork is the goroutine of a worker that was counted as begun before it was started.
+func (p *Pool) moreWork() {
+	p.mu.Lock()
 	p.runLocked(nil)
 }
 

@@ -50,20 +50,22 @@ func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	level, more := sh.wheel.Draining()
 	d.idle = d.idle || sh.isIdleLocked()
 	if d.helping {
+		sh.noteEmptiedLocked(n > 0) // the poller may sleep
 		sh.unlock()
 	} else {
 		sh.wake = never // the poller is awake and will see for itself
 		sh.mu.Unlock()
 	}
-	touch(d.batch.fs[collected:])
-	d.expireContexts()
-	d.tellLate()
+	// First, since the user's handler, which tellLate calls, may end this goroutine.
 	switch {
 	case more && level == 0:
 		d.p.backlog.pushDue(sh)
 	case more:
 		d.p.backlog.pushMoves(sh)
 	}
+	touch(d.batch.fs[collected:])
+	d.expireContexts()
+	d.tellLate()
 	if len(d.batch.fs) >= shareSize || d.p.s.dispatch.mode == onPoller {
 		d.flush()
 	}

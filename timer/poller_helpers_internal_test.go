@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -130,8 +131,37 @@ func TestHelpers_AreCalled(t *testing.T) {
 	require.Zero(t, p.helpers.n.Load())
 }
 
-// The user's handler of late timers may end a helper's goroutine.
+// A helper that takes a shard's last timers away tells the poller, asleep, that the
+// bucket it sleeps on may be gone.
+func TestHelpers_TellOfAShardThatIsEmpty(t *testing.T) {
+	s, clk := manual(1)
+	sh := s.shards.at(0)
+	dead := s.AfterFunc(time.Hour, func() {})
+	dead.Reset(time.Hour)
+	startOn(t, sh, time.Millisecond, func() {})
+	require.True(t, dead.Stop())
+	require.Equal(t, 2, sh.wheel.Len(), "its entry goes with the last of the others")
+	clk.Advance(time.Millisecond)
+	p := &s.poller
+	_, b, queued := p.next(false)
+	require.True(t, queued)
+	p.awake, p.armed = false, s.now()+int64(time.Hour)
+	d := &drainer{p: p, helping: true}
+	d.drain(sh, b, queued)
+	d.flush()
+	require.Zero(t, sh.wheel.Len())
+	require.LessOrEqual(t, p.armed, s.now()+int64(lookAfter))
+}
+
+// The user's handler of late timers may end a helper's goroutine, also with more to do on
+// the same shard.
 func TestHelpers_EndedByAHandler(t *testing.T) {
+	for _, n := range []int{10, 10 * batchSize} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) { testHelperEndedByAHandler(t, n) })
+	}
+}
+
+func testHelperEndedByAHandler(t *testing.T, n int) {
 	var told atomic.Int64
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithShards(1), WithLateHandler(time.Nanosecond, func(LateTimer) {
@@ -142,7 +172,6 @@ func TestHelpers_EndedByAHandler(t *testing.T) {
 	p := &s.poller
 	p.awake = true
 	var ran atomic.Int64
-	const n = 10
 	for range n {
 		startOn(t, s.shards.at(0), time.Millisecond, func() { ran.Inc() })
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,8 +89,15 @@ func TestSchedulerRecent_PanicsAreCut(t *testing.T) {
 	})
 }
 
-// A late handler that ends its goroutine is called for the others all the same.
+// A late handler that ends its goroutine is called for the others all the same, also if
+// they come in several batches.
 func TestWithLateHandler_Goexit(t *testing.T) {
+	for _, n := range []int{11, 1000} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) { testLateHandlerGoexit(t, n) })
+	}
+}
+
+func testLateHandlerGoexit(t *testing.T, n int) {
 	synctest.Test(t, func(t *testing.T) {
 		told, ran := 0, 0
 		s := timer.New(timer.WithExecutor(executor.NewInline()),
@@ -99,13 +107,13 @@ func TestWithLateHandler_Goexit(t *testing.T) {
 			}))
 		defer s.Close()
 		s.AfterFunc(time.Second, func() { time.Sleep(40 * time.Millisecond) })
-		for range 11 {
+		for range n {
 			s.AfterFunc(time.Second+timer.DefaultTick, func() { ran++ })
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		require.Equal(t, 11, told)
-		require.Equal(t, 11, ran)
+		require.Equal(t, n, told)
+		require.Equal(t, n, ran)
 	})
 }
 

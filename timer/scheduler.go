@@ -206,7 +206,8 @@ func (s *Scheduler) gather() { s.limit.gather(s.shards.made()) }
 // Len returns the number of pending timers. O(shards).
 //
 // Len counts one shard after another. While other goroutines start and stop timers, the
-// sum may exceed [WithMaxPending] for a moment, though never are more pending than that.
+// sum may exceed [WithMaxPending] for a moment, though never are more pending than that;
+// and while others stop and reset Timers of [Scheduler.AfterFunc]'s, it may fall short.
 func (s *Scheduler) Len() int {
 	s.mustBeMade()
 	n := 0

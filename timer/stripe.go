@@ -118,13 +118,13 @@ func (e *sharedEntries) stop() (crowded bool) {
 // markLocked has the next Stop by which as many as mark are dead look after them. many
 // is what manyDeadLocked returns, length how many are in the wheel: if they are few, each
 // Stop counts all, since all may be dead.
-func (e *sharedEntries) markLocked(mark, many, length int) {
+func (e *sharedEntries) markLocked(mark int64, many, length int) {
 	var step int
 	if others := e.others(); others != nil && 2*many <= length {
 		step = many / (2 * overshoot * len(others))
 	}
-	if int64(mark) != e.mark.Load() {
-		e.mark.Store(int64(mark))
+	if mark != e.mark.Load() {
+		e.mark.Store(mark)
 	}
 	if int64(step) != e.step.Load() {
 		e.step.Store(int64(step))

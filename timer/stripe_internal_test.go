@@ -101,6 +101,22 @@ func TestStripes_VeryManyDeadAreSwept(t *testing.T) {
 	require.Zero(t, sh.wheel.Len())
 }
 
+// More have come and gone than fit into 32 bits.
+func TestStripes_VeryManyHaveGone(t *testing.T) {
+	const before = 1 << 33
+	s, timers := striped(t, 4*stripedFrom)
+	sh := s.shards.first
+	sh.mu.Lock()
+	sh.shared.first.stopped.Add(before)
+	sh.entries.gone += before
+	sh.markLocked()
+	sh.mu.Unlock()
+	require.Greater(t, sh.shared.mark.Load(), int64(before))
+	require.True(t, timers[0].Stop())
+	require.Equal(t, len(timers)-1, s.Len())
+	require.Equal(t, len(timers), sh.wheel.Len(), "one is no reason to sweep")
+}
+
 // striped returns a Scheduler with stripes, and n of its Timers, which have entries.
 func striped(t *testing.T, n int) (*Scheduler, []*Timer) {
 	procs := runtime.GOMAXPROCS(4)

@@ -66,7 +66,7 @@ func (sh *shard) markLocked() {
 	if sh.entries.n == length {
 		n = min(n, length)
 	}
-	sh.shared.markLocked(int(sh.entries.gone)+n, many, length)
+	sh.shared.markLocked(int64(sh.entries.gone)+int64(n), many, length)
 }
 
 // sweepLocked removes the dead entries in so many places of the wheel.
@@ -153,8 +153,10 @@ func (e *timerEntry) handedBack(x *wheel.Expired[payload]) bool {
 func (sh *shard) lenLocked() int { return max(0, sh.wheel.Len()-sh.deadLocked()) }
 
 // deadLocked returns the number of dead entries: never too few, and exactly, unless
-// others stop and reset meanwhile.
-func (sh *shard) deadLocked() int { return int(sh.shared.dead()) - int(sh.entries.gone) }
+// others stop and reset meanwhile. It is no more than all entries.
+func (sh *shard) deadLocked() int {
+	return min(int(sh.shared.dead())-int(sh.entries.gone), sh.entries.n)
+}
 
 func (sh *shard) addEntriesLocked(st *Stats) {
 	st.Started += sh.shared.revived()

@@ -92,8 +92,9 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // that was not made by NewTimer or AfterFunc.
 //
 // From the first Reset on Stop takes no lock that other Timers share, and neither does
-// a Reset to a later time: the Timer keeps its place among the pending ones. With
-// [WithMaxPending], and for a Timer of [Init]'s, it is as before that.
+// a Reset to a later time: the Timer keeps its place among the pending ones. But a Stop
+// that leaves too many stopped ones there, or nothing else, clears them away, with the
+// lock. With [WithMaxPending], and for a Timer of [Init]'s, it is as before that.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()

@@ -48,13 +48,15 @@ func (a *Arena[T]) Look(is []Index, out []Glance) {
 	}
 }
 
-// SkipTo returns the first index from i on whose slot is in memory, or Slots if there
-// is none: chunks that were given back are passed over at once.
-func (a *Arena[T]) SkipTo(i uint64) uint64 {
+// Span returns the first index from i on whose slot is in memory, and one behind it such
+// that all in between are, most of them at the most. Both are Slots if there is none.
+// Chunks that were given back are passed over at once.
+func (a *Arena[T]) Span(i uint64, most int) (from, to uint64) {
 	for n := i >> chunkShift; n < uint64(len(a.dir)); n++ {
 		if a.dir[n] != nil {
-			return max(i, n<<chunkShift)
+			from = max(i, n<<chunkShift)
+			return from, min(from+uint64(most), (n+1)<<chunkShift)
 		}
 	}
-	return a.Slots()
+	return a.Slots(), a.Slots()
 }

@@ -75,11 +75,16 @@ func (w *Wheel[T]) Sample(out []Sample, intN func(n uint64) uint64) []Sample {
 // while is met once, one that comes or goes may be missed. f must not call the wheel.
 // O(n + levels + memory given back).
 func (w *Wheel[T]) Scan(place uint64, n int, f func(e Entry[T])) (next uint64, more bool) {
-	place = w.arena.SkipTo(place)
-	end := min(place+uint64(n), w.arena.Slots())
-	for ; place < end; place++ {
-		if e, ok := w.At(place); ok {
-			f(e)
+	for n > 0 {
+		from, to := w.arena.Span(place, n)
+		if place = to; from == to {
+			break
+		}
+		n -= int(to - from)
+		for ; from < to; from++ {
+			if e, ok := w.At(from); ok {
+				f(e)
+			}
 		}
 	}
 	return place, place < w.arena.Slots()
@@ -90,13 +95,18 @@ func (w *Wheel[T]) Scan(place uint64, n int, f func(e Entry[T])) (next uint64, m
 // without a call of Remove. It returns what Scan does. dead must not call the wheel.
 // O(n + memory given back).
 func (w *Wheel[T]) Sweep(place uint64, n int, tag uint8, dead func(v T) bool) (next uint64, more bool) {
-	place = w.arena.SkipTo(place)
-	end := min(place+uint64(n), w.arena.Slots())
-	for ; place < end; place++ {
-		i := slab.Index(place)
-		if w.arena.Live(i) && w.arena.Tag(i) == tag && dead(w.arena.Value(i)) {
-			w.arena.Unlink(i)
-			w.arena.Free(i)
+	for n > 0 {
+		from, to := w.arena.Span(place, n)
+		if place = to; from == to {
+			break
+		}
+		n -= int(to - from)
+		for ; from < to; from++ {
+			i := slab.Index(from)
+			if w.arena.Live(i) && w.arena.Tag(i) == tag && dead(w.arena.Value(i)) {
+				w.arena.Unlink(i)
+				w.arena.Free(i)
+			}
 		}
 	}
 	return place, place < w.arena.Slots()

@@ -40,6 +40,30 @@ func TestWheel_Sweep(t *testing.T) {
 	}
 }
 
+// Memory that was given back takes none of the places that a call looks at.
+func TestWheel_SweepAndScanPassOverWhatWasGivenBack(t *testing.T) {
+	const n = 100 * slab.ChunkSize
+	w := newWheel[int](t, 1, 4, 0)
+	ids := make([]ID, n)
+	for i := range ids {
+		ids[i], _ = w.AddTagged(int64(1+i), i, 2)
+	}
+	for i, id := range ids {
+		if i > 0 && i < n-1 {
+			w.Remove(id)
+		}
+	}
+	const places = 10 * slab.ChunkSize // more than those of the two, a spare one, the slots'
+	var seen []int
+	_, more := w.Scan(0, places, func(e Entry[int]) { seen = append(seen, e.Value) })
+	require.False(t, more)
+	require.ElementsMatch(t, []int{0, n - 1}, seen)
+	_, more = w.Sweep(0, places, 2, func(int) bool { return true })
+	require.False(t, more)
+	require.Zero(t, w.Len())
+	checkWheel(t, w)
+}
+
 func TestWheel_Due(t *testing.T) {
 	w := newWheel[int](t, 10, 4, 0)
 	for _, c := range []struct{ deadline, slack, due int64 }{
