@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -22,6 +23,50 @@ func TestWorkerOptions_RefuseMisuse(t *testing.T) {
 	durable.WithLease(24 * time.Hour)
 	durable.WithBackoff(0, 0)
 	durable.WithBackoff(1, 1)
+}
+
+// A timeout beyond all bounds used to lie in the past once a lease was added to it: the
+// worker gave up each lease that it was to prolong.
+func TestWithTimeout_BeyondAllBounds(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		w := durable.NewWorker(c, durable.WithTimeout(math.MaxInt64))
+		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+			ds <- d
+			select {
+			case <-time.After(time.Hour):
+			case <-ctx.Done():
+				t.Error(context.Cause(ctx))
+			}
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		ds.next(t)
+		none(t, ds, 2*time.Hour)
+		gone(t, c, "k")
+		require.EqualValues(t, 1, w.Stats().Done)
+	})
+}
+
+// A delay beyond all bounds used to end the process when its random part was drawn.
+func TestWithBackoff_BeyondAllBounds(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		w := durable.NewWorker(c, durable.WithBackoff(math.MaxInt64, math.MaxInt64))
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			ds <- d
+			return errors.New("fails")
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		ds.next(t)
+		info := becomes(t, c, "k", durable.Pending)
+		require.Equal(t, 1, info.Attempts)
+		require.True(t, info.At.After(time.Now()))
+	})
 }
 
 func TestWorkerRecentDead_KeepsTheLatest(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -143,18 +144,22 @@ func WithMaxAttempts(n int) HandlerOption {
 // WithBackoff sets the delays between attempts: after attempt n it is random
 // from zero to base*2^(n-1), and to limit at most, so that tasks that failed
 // together do not come back together. The defaults are [DefaultBackoff] and
-// [DefaultMaxBackoff]. It panics unless 0 <= base <= limit.
+// [DefaultMaxBackoff]. More than [store.MaxDelay] is that. It panics unless
+// 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
 	positive("WithBackoff", base >= 0 && base <= limit, base)
+	base, limit = min(base, store.MaxDelay), min(limit, store.MaxDelay)
 	return handlerOption(func(c *handlerConfig) { c.backoff, c.cap = base, limit })
 }
 
 // WithTimeout sets how long an attempt may take before its context is cancelled,
 // for tasks that do not say it. If the handler has not returned one lease later
 // the worker gives the lease up, and the task counts as crashed. The default is
-// [DefaultTimeout]. It panics if d is not positive.
+// [DefaultTimeout], and more than [store.MaxDelay] is that. It panics if d is not
+// positive.
 func WithTimeout(d time.Duration) HandlerOption {
 	positive("WithTimeout", d > 0, d)
+	d = min(d, store.MaxDelay) // a lease can be added to it
 	return handlerOption(func(c *handlerConfig) { c.timeout = d })
 }
 
