@@ -125,17 +125,19 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 		return a.left(now)
 	case a.broken != nil:
 		return a.failed(NoRetry(a.broken)).unrun()
-	case a.d.Attempt > a.d.MaxAttempts:
-		return a.failed(NoRetry(errors.New("durable: the last attempt has ended with its worker"))).unrun()
-	case a.d.Attempt > 1:
-		return nil
 	}
-	switch a.task.Missed {
-	case LatestMissed:
-		if err := a.skip(now); err != nil {
+	over := a.d.Attempt > a.d.MaxAttempts
+	// Workers that crashed have not reported what they skipped: the store has the oldest
+	// run, until an attempt fails.
+	if a.task.Missed == LatestMissed && a.d.Attempt == a.d.Crashes+1 {
+		if err := a.skip(now); err != nil && !over {
 			return a.unplanned(err)
 		}
-	case DeadMissed:
+	}
+	if over {
+		return a.failed(NoRetry(errors.New("durable: the last attempt has ended with its worker"))).unrun()
+	}
+	if a.task.Missed == DeadMissed && a.d.Attempt == 1 {
 		if late := now.Sub(a.due); late > a.task.MissedAfter {
 			return a.failed(NoRetry(fmt.Errorf("durable: missed: it comes %v late", late))).unrun()
 		}

@@ -62,7 +62,8 @@ const (
 	// FireMissed runs them all, the oldest first.
 	FireMissed Missed = iota
 	// LatestMissed runs a repeating task once for all the runs that were missed,
-	// as of the latest of them. For other tasks it is FireMissed.
+	// as of the latest of them. If the worker crashes, another one runs it as of what is
+	// the latest by then. For other tasks it is FireMissed.
 	LatestMissed
 	// DeadMissed makes a dead letter of a run whose first attempt would begin
 	// more than [Task.MissedAfter] late; it has had no attempts. A repeating task

@@ -582,3 +582,54 @@ func TestWorker_UnderAVirtualClock(t *testing.T) {
 	gone(t, c, "k")
 	require.Empty(t, ds)
 }
+
+// The worker that takes over a run of LatestMissed runs the one that was begun, as of the
+// same time, and the next is the one after it. It used to begin with the oldest that was
+// missed, and then ran what was begun once more, or again after its last attempt.
+func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
+	for attempts := 1; attempts <= 2; attempts++ {
+		t.Run(fmt.Sprint("attempts=", attempts), func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				f := &faulty{Store: mem}
+				c := durable.New(mem, quiet)
+				first, then := make(deliveries, 10), make(deliveries, 10)
+				gone := durable.NewWorker(durable.New(f, quiet), durable.WithMaxAttempts(attempts))
+				gone.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+					first <- d
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				start(t, gone)
+				ago := time.Now().Add(-10*time.Hour - 30*time.Minute).Truncate(time.Microsecond)
+				task := durable.Task{Key: "k", Every: time.Hour, Missed: durable.LatestMissed}
+				schedule(t, c, task, durable.At(ago))
+				d := first.next(t)
+				require.Equal(t, ago.Add(10*time.Hour), d.Due)
+				f.frozen.Store(true)
+				defer f.frozen.Store(false)
+
+				w := durable.NewWorker(c, durable.WithMaxAttempts(attempts))
+				w.Handle("h", then.handle)
+				start(t, w)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if attempts > 1 {
+					again := then.next(t)
+					require.Equal(t, 2, again.Attempt)
+					require.Equal(t, d.Due, again.Due)
+					require.Equal(t, d.IdempotencyKey(), again.IdempotencyKey())
+				} else {
+					dead := 0
+					for x, err := range c.DeadLetters(ctx) {
+						require.NoError(t, err)
+						require.Equal(t, d.Due, x.Due)
+						dead++
+					}
+					require.Equal(t, 1, dead)
+				}
+				require.Empty(t, then, "once for all that were missed")
+				require.Equal(t, ago.Add(11*time.Hour), becomes(t, c, "k", durable.Pending).At)
+			})
+		})
+	}
+}
