@@ -21,8 +21,10 @@ import (
 // number of workers at a time.
 type Caller struct {
 	config
-	client http.Client
-	hosts  hosts
+	// Not a Client: that parses where a redirect leads to, although it is not followed,
+	// and makes an error of what is no URL.
+	transport *http.Transport
+	hosts     hosts
 }
 
 // New returns a Caller. It panics if an option is nil or out of its range.
@@ -42,26 +44,23 @@ func New(opts ...Option) *Caller {
 	}
 	c.hosts = hosts{limit: c.perHost, m: make(map[string]*host)}
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: c.control}
-	c.client = http.Client{
-		Transport: &http.Transport{
-			// No Proxy: it would be the one to connect, and to the address that
-			// control is to refuse.
-			DialContext:            dialer.DialContext,
-			TLSHandshakeTimeout:    10 * time.Second,
-			MaxIdleConnsPerHost:    c.perHost,
-			MaxIdleConns:           1024,
-			IdleConnTimeout:        90 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-			DisableCompression:     true, // what is small on the wire stays small
-			ForceAttemptHTTP2:      true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	c.transport = &http.Transport{
+		// No Proxy: it would be the one to connect, and to the address that
+		// control is to refuse.
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConnsPerHost:    c.perHost,
+		MaxIdleConns:           1024,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		DisableCompression:     true, // what is small on the wire stays small
+		ForceAttemptHTTP2:      true,
 	}
 	return c
 }
 
 // Close closes the connections that are kept for reuse.
-func (c *Caller) Close() { c.client.CloseIdleConnections() }
+func (c *Caller) Close() { c.transport.CloseIdleConnections() }
 
 // errRoom is why a task is handed back.
 var errRoom = errors.New("callback: the host has no room")
@@ -94,15 +93,11 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	if err != nil {
 		return durable.NoRetry(called(err))
 	}
-	resp, err := c.client.Do(req)
+	resp, err := c.transport.RoundTrip(req)
 	// What the worker itself has ended says nothing about the host.
 	answered = err == nil || errors.Is(err, ErrAddress) ||
 		ctx.Err() != nil && !errors.Is(context.Cause(ctx), durable.ErrTimeout)
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) { // which has the whole URL, with secrets maybe
-			err = wrapped.Err
-		}
 		if ctx.Err() == nil && limited.Err() != nil {
 			err = errSlow
 		}
@@ -147,6 +142,10 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 			continue
 		}
 		h.Set(k, v)
+	}
+	if u := req.URL.User; u != nil && h.Get("Authorization") == "" {
+		password, _ := u.Password()
+		req.SetBasicAuth(u.Username(), password)
 	}
 	// net/http sends a request with this key once more by itself if a connection
 	// that it had kept turns out to be closed, as long as no answer has begun.

@@ -232,6 +232,39 @@ func TestCaller_RedirectLoop(t *testing.T) {
 	require.EqualValues(t, 1, n.Load())
 }
 
+// Where a redirect leads to does not matter, nor that it is no URL: package http's client
+// made an error of that, as if nobody had answered.
+func TestCaller_RedirectToNoURL(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://[::1")
+			w.WriteHeader(status)
+		})
+		err := call(t, newCaller(t), Request{URL: s.URL})
+		require.ErrorContains(t, err, "redirects are not followed")
+		require.True(t, isDead(err), status)
+		judged := WithJudge(func(got int) Verdict {
+			require.Equal(t, status, got)
+			return Success
+		})
+		require.NoError(t, call(t, newCaller(t, judged), Request{URL: s.URL}))
+	}
+}
+
+// The URL's user is sent as package http's client does it, unless a header says it.
+func TestCaller_BasicAuth(t *testing.T) {
+	var got string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") })
+	c := newCaller(t)
+	at := strings.Replace(s.URL, "http://", "http://me:s%2Fecret@", 1)
+	require.NoError(t, call(t, c, Request{URL: at}))
+	require.Equal(t, "Basic bWU6cy9lY3JldA==", got)
+	require.NoError(t, call(t, c, Request{URL: at, Headers: map[string]string{"Authorization": "Bearer x"}}))
+	require.Equal(t, "Bearer x", got)
+	require.NoError(t, call(t, c, Request{URL: s.URL}))
+	require.Empty(t, got)
+}
+
 // A receiver that answers without end is cut off at the cap.
 func TestCaller_OversizeResponse(t *testing.T) {
 	for _, status := range []int{200, 500} {
@@ -292,7 +325,7 @@ func TestCaller_LooksAtTheAddressThatIsDialled(t *testing.T) {
 	var dialled []string
 	c := New()
 	defer c.Close()
-	tr := c.client.Transport.(*http.Transport)
+	tr := c.transport
 	dial := tr.DialContext
 	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialled = append(dialled, address)
