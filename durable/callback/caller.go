@@ -55,6 +55,9 @@ func New(opts ...Option) *Caller {
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // what is small on the wire stays small
 		ForceAttemptHTTP2:      true,
+		// A call that is not answered closes a connection of HTTP/1, but not one of
+		// HTTP/2, which may be dead without anybody having said so.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
 	}
 	return c
 }

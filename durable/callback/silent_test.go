@@ -1,0 +1,98 @@
+package callback
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pipes is a listener whose connections are pipes, and the dialer for it.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+	dialed []*silent
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443} }
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	p.conns <- there
+	c := &silent{Conn: here}
+	p.dialed = append(p.dialed, c)
+	return c, nil
+}
+
+// silent is a connection whose packets somebody on the way may drop.
+type silent struct {
+	net.Conn
+	drops atomic.Bool
+}
+
+func (c *silent) Write(b []byte) (int, error) {
+	if c.drops.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// A connection of HTTP/2 whose packets are dropped, as a NAT does that has forgotten it,
+// has the call fail that uses it, and the next call gets another one.
+func TestCaller_SilentConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ProtoMajor != 2 {
+				t.Error(r.Proto)
+			}
+		}))
+		s.Listener.Close()
+		s.Listener, s.EnableHTTP2 = p, true
+		s.StartTLS()
+		defer s.Close()
+		c := New(loopback)
+		defer c.Close()
+		c.transport.DialContext = p.dial
+		c.transport.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		r := Request{URL: "https://127.0.0.1/"}
+
+		require.NoError(t, call(t, c, r))
+		require.NoError(t, call(t, c, r))
+		require.Len(t, p.dialed, 1)
+		p.dialed[0].drops.Store(true)
+		begin := time.Now()
+		require.Error(t, call(t, c, r))
+		require.LessOrEqual(t, time.Since(begin), DefaultTimeout)
+		require.NoError(t, call(t, c, r))
+		require.Len(t, p.dialed, 2)
+
+		// One that nobody uses meanwhile costs no call.
+		p.dialed[1].drops.Store(true)
+		time.Sleep(time.Minute)
+		require.NoError(t, call(t, c, r))
+		require.Len(t, p.dialed, 3)
+	})
+}
