@@ -121,21 +121,24 @@ func (b *combiner) lead(ctx context.Context) {
 	go b.lead(ctx)
 }
 
-// batchesOf makes batches that one script gets: of one shard, and all of a kind that a
-// full server refuses, or none.
+// batchesOf makes batches that one script gets: of one shard, and all that import, or all
+// that schedule, or none of them: these two a full server refuses.
 func batchesOf(some []*change) [][]*change {
 	if len(some) == 1 {
 		return [][]*change{some}
 	}
 	type kind struct {
-		shard  *shard
-		hungry bool
+		shard *shard
+		op    store.Op // Schedule or Import, or 0 for all others
 	}
 	type size struct{ batch, items, bytes int }
 	var batches [][]*change
 	last := make(map[kind]size)
 	for _, x := range some {
-		k := kind{x.shard, x.hungry()}
+		k := kind{shard: x.shard}
+		if x.hungry() {
+			k.op = x.op
+		}
 		l, ok := last[k]
 		if !ok || l.items+x.items > maxItems || l.bytes+x.bytes > maxBytes {
 			l = size{batch: len(batches)}

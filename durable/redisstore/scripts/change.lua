@@ -20,7 +20,8 @@
 -- pending then with nothing tried; empty, they stay.
 --
 -- A WHEN that begins with a plus sign counts from now, and then a record has no time in
--- front. Commands that may need memory, which are s and i, come without others.
+-- front. Commands that may need memory, which are s and i, come without others, and
+-- without each other: what s knows of its tasks is from before.
 --
 -- Commands that all schedule one task each come in less room: KIND is the op, and there
 -- follow the earliest UNTIL, or nothing, and NUMBER ID RECORD for each. In front of the
