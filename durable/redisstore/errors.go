@@ -60,7 +60,7 @@ func explain(err error) error {
 		return store.ErrLate
 	case text == "TICKLESS stale":
 		return store.ErrStale
-	case strings.HasPrefix(text, "OOM "):
+	case outOfMemory(text):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
 	if _, has, ok := strings.Cut(text, "TICKLESS schema "); ok {
@@ -73,6 +73,13 @@ func explain(err error) error {
 		}
 	}
 	return fmt.Errorf("redisstore: %w", err)
+}
+
+// outOfMemory reports whether a server that answers so has no memory left. It refuses the
+// first write of a script for that, and none after it. To Redis 6.2 the script has failed.
+func outOfMemory(text string) bool {
+	return strings.HasPrefix(text, "OOM ") ||
+		strings.HasPrefix(text, "ERR Error running script ") && strings.Contains(text, ": -OOM command not allowed ")
 }
 
 // unexpected is of an answer that no script gives.

@@ -79,8 +79,8 @@ func unfit(err error) error {
 // passes reports whether a server that replies so may come to reply otherwise, although
 // nobody changes its settings or the client's.
 func passes(reply redis.Error) bool {
-	return slices.ContainsFunc([]string{
-		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS", "MISCONF",
+	return outOfMemory(reply.Error()) || slices.ContainsFunc([]string{
+		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF",
 		"ERR max number of clients reached",
 	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
 }

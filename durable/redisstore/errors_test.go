@@ -1,0 +1,40 @@
+package redisstore
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A reply is an error that a server has answered with.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+// What servers of each version answer to a script when they are full: Redis 6.2 that the
+// script has failed.
+func TestErrors_OfAServerThatIsFull(t *testing.T) {
+	for _, text := range []string{
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"OOM command not allowed when used memory > 'maxmemory'. script: 0123, on @user_script:23.",
+		"ERR Error running script (call to f_0123): @user_script:23: @user_script: 23: -OOM command not allowed when used memory > 'maxmemory'. ",
+		"ERR Error running script (call to f_0123): @user_script:23: -OOM command not allowed when used memory > 'maxmemory'.",
+	} {
+		err := explain(reply(text))
+		require.ErrorIs(t, err, store.ErrFull, text)
+		require.ErrorIs(t, err, store.ErrNotDone, text)
+		require.ErrorContains(t, err, text)
+		require.NotErrorIs(t, unfit(reply(text)), store.ErrUnfit, text)
+	}
+	for _, text := range []string{
+		"ERR Error running script (call to f_0123): @user_script:23: attempt to index a nil value: -OOMPH",
+		"ERR unknown command: -OOM ",
+	} {
+		err := explain(reply(text))
+		require.False(t, errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrNotDone), text)
+	}
+}
