@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,6 +33,13 @@ type waiter struct {
 
 	mu   sync.Mutex
 	wake func(shard int)
+
+	// later is, for each shard of the Store, whether a call of callLater is to come.
+	later []atomic.Bool
+}
+
+func newWaiter(ctx context.Context, shards int, wake func(shard int)) *waiter {
+	return &waiter{ctx: ctx, wake: wake, later: make([]atomic.Bool, shards)}
 }
 
 // Wait waits for wake-ups until the context ends, over failures of connections. As long
@@ -42,7 +50,8 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 		return err
 	}
 	inner, cancel := context.WithCancel(ctx)
-	w := &waiter{s: s, ctx: inner, wake: wake, client: s.redis}
+	w := newWaiter(inner, len(s.shards), wake)
+	w.s, w.client = s, s.redis
 	defer w.all.Wait()
 	defer cancel()
 	list := make([]*shard, len(shards))
@@ -83,6 +92,10 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 func (w *waiter) call(shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.callLocked(shard)
+}
+
+func (w *waiter) callLocked(shard int) {
 	if w.ctx.Err() == nil {
 		w.wake(shard)
 	}
@@ -146,12 +159,21 @@ func (w *waiter) hearEach(shards []*shard) {
 	}
 }
 
-// callLater calls wake a little later, in case nobody else claims.
+// callLater calls wake a little later, in case nobody else claims. It does nothing if such
+// a call is to come already: that claims also what this one is about.
 func (w *waiter) callLater(shard int) {
+	if w.later[shard].Swap(true) {
+		return
+	}
 	w.all.Go(func() {
-		if sleep(w.ctx, backup+rand.N(backup)) == nil {
-			w.call(shard)
+		if sleep(w.ctx, backup+rand.N(backup)) != nil {
+			return
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		// What comes from here on may come too late for this one.
+		w.later[shard].Store(false)
+		w.callLocked(shard)
 	})
 }
 

@@ -1,0 +1,47 @@
+package redisstore
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A worker that gets the backups of many wake-ups has one call to come for each shard, and
+// not one for each wake-up: while it is full they all would wait.
+func TestWait_ManyBackupsOfAShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var w *waiter
+		var woken [2]int
+		during := false
+		w = newWaiter(ctx, 2, func(shard int) {
+			woken[shard]++
+			if during {
+				during = false
+				w.callLater(shard)
+			}
+		})
+		settle := func() [2]int {
+			time.Sleep(10 * backup)
+			synctest.Wait()
+			return woken
+		}
+		for range 1000 {
+			w.callLater(0)
+			w.callLater(1)
+		}
+		require.Equal(t, [2]int{1, 1}, settle())
+		w.callLater(1)
+		require.Equal(t, [2]int{1, 2}, settle(), "the next one counts")
+		during = true
+		w.callLater(0)
+		require.Equal(t, [2]int{3, 2}, settle(), "so does one that comes while wake runs")
+		w.callLater(0)
+		cancel()
+		w.all.Wait()
+		require.Equal(t, [2]int{3, 2}, woken)
+	})
+}
