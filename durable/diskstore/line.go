@@ -130,7 +130,8 @@ var commandCalls = sync.Pool{New: func() any { return new(call) }}
 // maxKept is the largest copy whose memory is used again.
 const maxKept = maxBatch
 
-// free gives back a call of a command. Nothing that the shard keeps is in it.
+// free gives back a call of a command. Nothing that the shard keeps, or has answered to
+// another call, is in it: see claimed.
 func (x *call) free() {
 	if !x.answered || cap(x.records) > maxKept {
 		return

@@ -1,6 +1,7 @@
 package diskstore
 
 import (
+	"bytes"
 	"cmp"
 	"strings"
 	"time"
@@ -71,8 +72,14 @@ func (a mark) compare(b mark) int {
 
 func (t *task) mark() mark { return mark{t.At, t.ID} }
 
+// claimed is what a worker gets of a task. The record of one that came with the batch
+// under way is in its call, whose memory is used again; any other was read for this.
 func (t *task) claimed() store.Claimed {
-	return store.Claimed{Task: t.Task, Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
+	x := store.Claimed{Task: t.Task, Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
+	if t.body {
+		x.Record = bytes.Clone(x.Record)
+	}
+	return x
 }
 
 // maxSpare is how many tasks are kept to be used again: those of a batch or two.

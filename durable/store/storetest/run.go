@@ -74,6 +74,7 @@ var tests = []struct {
 	{"Limits", testLimits},
 	{"BadInput", testBadInput},
 	{"NothingIsShared", testShared},
+	{"NothingIsMixedUp", testMixedUp},
 	{"List", testList},
 	{"StatsAndForecast", testStats},
 	{"Wait", testWait},
