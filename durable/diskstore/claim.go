@@ -74,18 +74,20 @@ func knows(c *store.Claim, k *kind) bool {
 
 // next says when the worker should come again.
 func (sh *shard) next(a *store.Answer, r *store.Round) {
-	at := never
+	at, left := never, false
 	if !sh.paused {
+		left = r.Claim.Asked && len(sh.heads(&r.Claim)) > 0 // it reads what nextDue looks at
 		at = sh.nextDue()
-		if r.Claim.Asked && len(sh.heads(&r.Claim)) > 0 {
-			if r.Claim.Full {
-				sh.s.wake(sh.index)
-			}
-			at = sh.now
-		}
 	}
 	if r.Claim.Asked {
-		sh.told = at
+		// What is left for this worker says nothing of the others, who sleep longer.
+		sh.told = max(sh.told, at)
+	}
+	if left {
+		if r.Claim.Full {
+			sh.s.wake(sh.index)
+		}
+		at = sh.now
 	}
 	if end, ok := sh.leases.Next(); ok {
 		at = min(at, store.Time(end))

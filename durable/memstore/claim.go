@@ -56,20 +56,22 @@ func (t *task) claimed() store.Claimed {
 
 // next says when the worker should come again.
 func (sh *shard) next(a *store.Answer, r *store.Round) {
-	at := never
+	at, left := never, false
 	if !sh.paused {
+		left = r.Claim.Asked && sh.oldest(&r.Claim) != nil
 		if next, ok := sh.waiting.Next(); ok {
 			at = store.Time(next)
 		}
-		if r.Claim.Asked && sh.oldest(&r.Claim) != nil {
-			if r.Claim.Full {
-				sh.s.wake(sh.index)
-			}
-			at = a.Now
-		}
 	}
 	if r.Claim.Asked {
-		sh.told = at
+		// What is left for this worker says nothing of the others, who sleep longer.
+		sh.told = max(sh.told, at)
+	}
+	if left {
+		if r.Claim.Full {
+			sh.s.wake(sh.index)
+		}
+		at = a.Now
 	}
 	if end, ok := sh.leases.Next(); ok {
 		at = min(at, store.Time(end))

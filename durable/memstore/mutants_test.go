@@ -47,6 +47,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"the forecast counts what is before", "list.go", "slices.BinarySearch(moments, at+1)", "slices.BinarySearch(moments, at)", "StatsAndForecast"},
 	{"the context ends the call", "memstore.go", "return store.Ended(ctx)", "return nil", "ContextEndsTheCall"},
 	{"who sleeps is woken", "shard.go", "if at < sh.told {", "if false {", "Wait"},
+	{"whatever is left for others", "claim.go", "sh.told = max(sh.told, at)", "if sh.told = at; left {\n\t\t\tsh.told = a.Now\n\t\t}", "WhoSleepsIsInTime"},
 	{"what follows is imported", "change.go", "t.Task = own(*e.NextTask)", "", "Import"},
 	{"what follows is listed", "list.go", "next := own(*e.NextTask)", "next := own(e.Task)", "FollowingAndStopping"},
 	{"tokens grow over a restart", "reopen_test.go", "sh.fence = old.fence", "", "Reopened"},

@@ -25,8 +25,8 @@ type shard struct {
 	leases  *timingwheel.Wheel[*task]
 	dead    int
 
-	// told is the earliest moment at which the workers will look by themselves, as the
-	// answers to their claims have said. What is due before it wakes them.
+	// told is when every worker will have looked by itself, as the answers to their claims
+	// have said. What is due before it wakes them all, and lowers it; nothing else does.
 	told store.Time
 
 	fence   int64 // the latest token

@@ -78,6 +78,7 @@ var tests = []struct {
 	{"List", testList},
 	{"StatsAndForecast", testStats},
 	{"Wait", testWait},
+	{"WhoSleepsIsInTime", testSleepers},
 	{"ContextEndsTheCall", testContext},
 	{"Repair", testRepair},
 	{"Import", testImport},
