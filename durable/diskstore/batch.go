@@ -94,6 +94,7 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 	}
 	g := group{shard: sh, calls: calls, written: !sh.batch.Empty(), seq: sh.seq}
 	if g.written {
+		sh.begun.Store(sh.seq) // before anybody can read it
 		sh.apply(&g)
 	} else {
 		sh.must(sh.batch.Close())

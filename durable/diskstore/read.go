@@ -29,13 +29,13 @@ func (s *Store) read(ctx context.Context, shard int, f func(v *view) error) erro
 		defer s.readers.Done()
 		v := &view{sh: sh, ctx: ctx, snap: s.db.NewSnapshot()}
 		defer v.snap.Close()
-		written := sh.written.Load()
+		begun := sh.begun.Load()
 		err := f(v)
 		if pebble.IsCorruptionError(err) {
 			s.fail(err)
 			err = s.why()
 		}
-		if err == nil && s.config.every == 0 && sh.synced.Load() < written {
+		if err == nil && s.config.every == 0 && sh.synced.Load() < begun {
 			err = sh.call(ctx, &call{look: func() {}})
 		}
 		done <- err

@@ -28,6 +28,7 @@ func (sh *shard) restore(m *marker) {
 	case sh.seq < m.Written[sh.index]:
 		panic(failure{damaged("shard %d has %d batches, and had %d", sh.index, sh.seq, m.Written[sh.index])})
 	}
+	sh.begun.Store(sh.seq)
 	sh.written.Store(sh.seq)
 	sh.synced.Store(sh.seq)
 	sh.each(spaceKind, func(key, value []byte) error {

@@ -22,8 +22,9 @@ type shard struct {
 	open chan struct{}
 	// busy is set while calls are carried out, of which a group will come.
 	busy atomic.Bool
-	// written and synced are how many batches were, for whoever reads.
-	written, synced atomic.Int64
+	// written and synced are how many batches were, and begun how many were or are about
+	// to be, for whoever reads.
+	begun, written, synced atomic.Int64
 	// tasksNow is how many tasks there are, for whoever reads.
 	tasksNow atomic.Int64
 
