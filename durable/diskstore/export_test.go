@@ -46,6 +46,16 @@ func MarkerIsCurrent(s *Store) bool {
 	return err == nil && m != nil && m.Log == s.newestLog.Load()
 }
 
+// FailsWhileItsGroupIsAwaited reports whether a syncer that waits for the group of a shard
+// gets none when the shard has failed.
+func FailsWhileItsGroupIsAwaited() bool {
+	sh := &shard{s: &Store{failed: make(chan struct{})}, groups: make(chan group, 1)}
+	close(sh.s.failed)
+	close(sh.groups)
+	_, ok := sh.await()
+	return !ok
+}
+
 // LookForRoom has the next command look at the disk.
 func LookForRoom(s *Store) {
 	s.room.mu.Lock()

@@ -91,15 +91,25 @@ func (y *syncer) gather() (t turn, ok bool) {
 	y.shards = left
 	if t.asks() && y.s.syncs.Load() == 0 {
 		for _, sh := range coming {
-			select {
-			case g := <-sh.groups:
-				t.groups = append(t.groups, g)
-			case <-y.s.failed:
+			g, ok := sh.await()
+			if !ok {
 				return t, false
 			}
+			t.groups = append(t.groups, g)
 		}
 	}
 	return t, len(t.groups) > 0
+}
+
+// await returns the group that comes of a shard that is busy, or false if the store has
+// failed.
+func (sh *shard) await() (g group, ok bool) {
+	select {
+	case g, ok = <-sh.groups: // which is closed when the shard is over
+		return g, ok
+	case <-sh.s.failed:
+		return g, false
+	}
 }
 
 // asks reports whether a sync has to be asked for that no shard has asked for.

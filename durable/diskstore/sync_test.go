@@ -15,6 +15,13 @@ import (
 	"github.com/tickless/tickless/durable/diskstore"
 )
 
+// Whoever waits for the batch of a shard that fails meanwhile takes nothing of it.
+func TestSync_AShardFails(t *testing.T) {
+	for range 100 { // the store's failure is noticed first, or that of the shard
+		require.True(t, diskstore.FailsWhileItsGroupIsAwaited())
+	}
+}
+
 // A read returns nothing that is not on the disk, not even in the moment in which it has
 // just been written.
 func TestSync_WhatIsReadIsOnTheDisk(t *testing.T) {
