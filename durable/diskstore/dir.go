@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -18,7 +19,7 @@ func makeDir(fsys vfs.FS, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+	if err := makeAll(fsys, dir); err != nil {
 		if link, to, ok := dangles(fsys, dir); ok {
 			return "", fmt.Errorf("diskstore: %s is a link to %s, which does not exist: %w", link, to, fs.ErrNotExist)
 		}
@@ -32,6 +33,27 @@ func makeDir(fsys vfs.FS, dir string) (string, error) {
 		return "", fmt.Errorf("diskstore: %w", err)
 	}
 	return real, nil
+}
+
+// makeAll makes a directory, and those on the way to it, and has their names be on the
+// disk.
+func makeAll(fsys vfs.FS, dir string) error {
+	var made []string
+	for name := dir; ; name = fsys.PathDir(name) {
+		if _, err := fsys.Stat(name); !errors.Is(err, fs.ErrNotExist) || name == fsys.PathDir(name) {
+			break
+		}
+		made = append(made, name)
+	}
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(made) {
+		if err := syncDir(fsys, fsys.PathDir(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // absolute returns the name that a file has wherever the process goes.

@@ -69,6 +69,19 @@ func TestOpen_TheDirectoryStays(t *testing.T) {
 	note(t, "the process changed its directory, and a link its target, while the store was open: all went to the directory that was opened")
 }
 
+// A directory that was made is there after a power cut, with those on the way to it.
+func TestOpen_ADirectoryThatWasMadeStays(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	dir := filepath.Join("one", "two", "three", "store")
+	s := open(t, dir, diskstore.WithFS(disk))
+	put(t, s, "k", durable.After(time.Hour))
+	left := disk.CrashClone(vfs.CrashCloneCfg{})
+	require.NoError(t, s.Close())
+	v, err := diskstore.Check(t.Context(), dir, silent, diskstore.WithFS(left))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, v.Pending)
+}
+
 // A link to nothing is said to be one.
 func TestOpen_ALinkToNothing(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
