@@ -37,8 +37,11 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 			x.add(st, n)
 		}
 	}})
-	if err != nil || len(beyond) == 0 {
-		return *st, err
+	if err != nil {
+		return store.Stats{}, err // the shard's goroutine may still be at it
+	}
+	if len(beyond) == 0 {
+		return *st, nil
 	}
 	counted := new(store.Stats)
 	*counted = *st
