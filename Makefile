@@ -23,6 +23,7 @@ STATICCHECK         := $(CURDIR)/.bin/staticcheck-$(STATICCHECK_VERSION)
 
 # The directories of the modules, the core first.
 MODULES := $(shell GOWORK='$(CURDIR)/go.work' $(GO) list -m -f '{{.Dir}}')
+$(if $(MODULES),,$(error `$(GO) list -m` names no modules))
 
 # What a build tag selects is left out of what is built and tested, and is vetted by
 # itself: it may take a minute to compile.
@@ -164,7 +165,9 @@ lint: fmt vet staticcheck tidy api claims cross ## run every check that is no te
 
 .PHONY: fmt
 fmt: ## report files that gofmt would change
-	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	@set -e; files=$$(git ls-files --cached --others --exclude-standard '*.go'); \
+	if [ -z "$$files" ]; then echo 'fmt: git knows no Go files here' >&2; exit 1; fi; \
+	unformatted=$$(gofmt -l $$files); \
 	if [ -n "$$unformatted" ]; then \
 		printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; \
 	fi

@@ -79,8 +79,9 @@ func (c *Conn) idled(since time.Time) {
 		return
 	}
 	c.conns.count(func(n *ConnsStats) { n.Refused++ })
-	// An error means that the Conns were closed: then nothing is watched.
-	_ = c.watch()
+	if c.watch() != nil {
+		c.conns.monitor.leave(&c.entry.Load().entry) // the Conns were closed
+	}
 }
 
 // evict closes the connection for being idle, if it was not closed before.

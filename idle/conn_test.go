@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -195,6 +196,26 @@ func TestConn_EvictionRefused(t *testing.T) {
 		require.Equal(t, idle.ConnsStats{Wrapped: 1, Evicted: 1, Refused: 3}, cs.Stats())
 		far.Close()
 		end(t, cs)
+	})
+}
+
+// A connection that the callback keeps while the watching ends is left over like others.
+func TestConn_KeptWhileTheWatchingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		cs := idle.NewConns(time.Second, idle.WithOnIdle(func(*idle.Conn, time.Time) bool {
+			<-answer
+			return false
+		}))
+		c, far := pipe(t, cs)
+		time.Sleep(2 * time.Second)
+		require.NoError(t, cs.Close())
+		close(answer)
+		require.NoError(t, cs.Shutdown(t.Context()))
+		require.Equal(t, []*idle.Conn{c}, slices.Collect(cs.Leftover()))
+		require.Equal(t, idle.ConnsStats{Wrapped: 1, Open: 1, Refused: 1}, cs.Stats())
+		require.NoError(t, c.Close())
+		far.Close()
 	})
 }
 

@@ -237,6 +237,14 @@ func (m *Monitor[T]) Leftover() iter.Seq[*Entry[T]] {
 	}
 }
 
+// leave has Leftover return an entry that was evicted, and whose owner keeps what it
+// stands for although it is not watched again.
+func (c *core) leave(e *entry) {
+	c.leftover.Lock()
+	c.leftover.entries = append(c.leftover.entries, e)
+	c.leftover.Unlock()
+}
+
 // shut moves what is watched to leftover.
 func (c *core) shut() {
 	c.closed.Store(true)

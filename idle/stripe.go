@@ -58,8 +58,6 @@ func (st *stripe) handBackLocked(e *entry) {
 	if e.leaveLocked(handedBack) {
 		st.n.HandedBack++
 		st.core.release()
-		st.core.leftover.Lock()
-		st.core.leftover.entries = append(st.core.leftover.entries, e)
-		st.core.leftover.Unlock()
+		st.core.leave(e)
 	}
 }

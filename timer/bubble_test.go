@@ -17,25 +17,34 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	tm, tk := s.NewTimer(time.Hour), s.NewTicker(time.Hour)
 	h := start(t, s, time.Hour, func() {})
 	k := timer.NewKeyed(s, func(string, int) {})
+	var idle, waiting timer.Deadline
+	idle.Init(s)
+	idle.Set(time.Now().Add(time.Hour))
+	waiting.Init(s)
+	waiting.Done()
 	synctest.Test(t, func(t *testing.T) {
 		for name, use := range map[string]func(){
-			"Start":        func() { s.Start(time.Second, func() {}) },
-			"Handle.Reset": func() { h.Reset(time.Second) },
-			"AfterFunc":    func() { s.AfterFunc(time.Second, func() {}) },
-			"NewTimer":     func() { s.NewTimer(time.Second) },
-			"Timer.Reset":  func() { tm.Reset(time.Second) },
-			"After":        func() { s.After(time.Second) },
-			"NewTicker":    func() { s.NewTicker(time.Second) },
-			"Ticker.Reset": func() { tk.Reset(time.Second) },
-			"Tick":         func() { s.Tick(time.Second) },
-			"Sleep":        func() { s.Sleep(time.Second) },
-			"Every":        func() { s.Every(time.Second, func() {}) },
-			"Repeat":       func() { s.Repeat(everySecond, func() {}) },
-			"Keyed.Set":    func() { k.Set("a", 1, time.Second) },
+			"Start":         func() { s.Start(time.Second, func() {}) },
+			"Handle.Reset":  func() { h.Reset(time.Second) },
+			"AfterFunc":     func() { s.AfterFunc(time.Second, func() {}) },
+			"NewTimer":      func() { s.NewTimer(time.Second) },
+			"Timer.Reset":   func() { tm.Reset(time.Second) },
+			"After":         func() { s.After(time.Second) },
+			"NewTicker":     func() { s.NewTicker(time.Second) },
+			"Ticker.Reset":  func() { tk.Reset(time.Second) },
+			"Tick":          func() { s.Tick(time.Second) },
+			"Sleep":         func() { s.Sleep(time.Second) },
+			"Every":         func() { s.Every(time.Second, func() {}) },
+			"Repeat":        func() { s.Repeat(everySecond, func() {}) },
+			"Keyed.Set":     func() { k.Set("a", 1, time.Second) },
+			"Deadline.Err":  func() { idle.Err() },
+			"Deadline.Done": func() { idle.Done() },
 		} {
 			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+
 				" inside one: call timer.New inside the bubble", use, name)
 		}
 	})
 	require.Equal(t, 3, s.Len(), "nothing was started, and no lock is held")
+	idle.Set(time.Time{})
+	waiting.Set(time.Time{})
 }

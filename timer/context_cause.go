@@ -21,6 +21,13 @@ func (c *deadlineCtx) Value(key any) any {
 // package context's, and takes the context's error if it gets nothing. Passing the
 // question on would find one around ours, whose cause, if any, is another.
 func (c *deadlineCtx) causeHolder() any {
+	// Up to Go 1.25 the question for the cause comes before that for the error.
+	switch c.phase() {
+	case ctxIdle:
+		c.check(c.s.now()) // Err would have it wait after some calls
+	case ctxWaiting:
+		c.Err()
+	}
 	err := c.settledErr()
 	if err == nil {
 		return nil

@@ -15,11 +15,11 @@ type ctxParents struct {
 
 type ctxStripe struct {
 	mu sync.Mutex
-	// slots are by the address of the channel, which they do not keep alive.
+	// slots are by ctxKey. They do not keep the channel alive.
 	slots map[uintptr]*ctxSlot
 	// sweepAt is how many slots there may be before those of the dead are dropped.
 	sweepAt int
-	// last is the channel of the group that was taken back last.
+	// last is the key of the group that was taken back last.
 	last  uintptr
 	spare *ctxGroup
 	_     [24]byte // a cache line each
@@ -32,7 +32,8 @@ type ctxSlot struct {
 	idle  weak.Pointer[ctxGroup]
 }
 
-// ctxGroup is those contexts that wait for the same channel.
+// ctxGroup is those contexts that wait for the same channel, and see in the same place how
+// it came to be closed.
 //
 // Most parents have one child, or many at a time: so the registration is taken back
 // when the last one has left, which is of no use where children come one after the
@@ -60,7 +61,18 @@ type ctxGroup struct {
 	kept bool
 }
 
-// stripe returns the one of a channel, by its address.
+// ctxKey returns what a group is known by: the address of the channel, which is even,
+// made odd if none of package context's is known whose channel it is. Contexts of the two
+// kinds are in two groups: they see the end in other places.
+func ctxKey(done <-chan struct{}, std context.Context) uintptr {
+	key := chanAddress(done)
+	if std == nil {
+		key |= 1
+	}
+	return key
+}
+
+// stripe returns the one of a group, by its key.
 func (ps *ctxParents) stripe(key uintptr) *ctxStripe {
 	return &ps.stripes[(key>>7^key>>13)%uintptr(len(ps.stripes))]
 }
@@ -68,7 +80,7 @@ func (ps *ctxParents) stripe(key uintptr) *ctxStripe {
 // join adds a hook to the group of a channel. If it reports true the caller is to
 // register the group, with no lock held.
 func (ps *ctxParents) join(done <-chan struct{}, std context.Context, h *ctxHook) (g *ctxGroup, register bool) {
-	key := chanAddress(done)
+	key := ctxKey(done, std)
 	in := ps.stripe(key)
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -155,7 +167,7 @@ func (g *ctxGroup) remove(h *ctxHook) (takeBack func()) {
 func (g *ctxGroup) overLocked() {
 	g.over = true
 	g.slot.group = nil
-	key := chanAddress(g.done)
+	key := ctxKey(g.done, g.std)
 	delete(g.in.slots, key)
 	g.in.last = key
 }

@@ -3,6 +3,7 @@ package timer_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -100,6 +101,93 @@ func TestContext_ParentsWithOneChannel(t *testing.T) {
 		<-ctx.Done()
 		require.Equal(t, []error{errParent, errChild, context.Canceled}[i%3], ctx.Err())
 	}
+}
+
+// veiled is a context that has its values from elsewhere, and perhaps an error of its own:
+// what it is around is not seen.
+type veiled struct{ context.Context }
+
+func (veiled) Value(any) any { return nil }
+
+// Contexts wait for one channel of package context's, which some of them know for what it
+// is and others do not.
+func TestContext_ParentsWithOneChannelOfTheStandardLibrary(t *testing.T) {
+	s, _ := virtual(t)
+	for round := range 200 {
+		std, cancel := context.WithCancelCause(context.Background())
+		parents := []context.Context{veiled{std}, valued{std}, veiled{&failing{Context: std, err: errParent}}}
+		if round%2 == 0 {
+			slices.Reverse(parents)
+		}
+		var ctxs []context.Context
+		for _, parent := range parents {
+			ctx, cancel := s.WithTimeout(parent, time.Hour)
+			defer cancel()
+			ctx.Done()
+			ctxs = append(ctxs, ctx)
+		}
+		cancel(errChild)
+		known := ctxs[1] // it need not be told
+		require.Equal(t, context.Canceled, known.Err())
+		require.Equal(t, errChild, context.Cause(known))
+		for i, ctx := range ctxs {
+			<-ctx.Done()
+			require.Equal(t, parents[i].Err(), ctx.Err(), "%d", i)
+		}
+	}
+}
+
+// valued is a context around one of package context's, as packages have them that add
+// methods.
+type valued struct{ context.Context }
+
+// Done, again and again, of a context with a cause that is cancelled meanwhile.
+func TestContext_CancelledWhileItBeginsToWait(t *testing.T) {
+	s, _ := virtual(t)
+	for range 2000 {
+		ctx, cancel := s.WithTimeoutCause(context.Background(), time.Hour, errParent)
+		var wg sync.WaitGroup
+		wg.Go(func() { ctx.Done() })
+		wg.Go(func() {
+			cancel()
+			requireClosed(t, ctx.Done())
+		})
+		wg.Go(func() { ctx.Done() })
+		wg.Wait()
+		requireClosed(t, ctx.Done())
+	}
+}
+
+// The cause may be what is asked first of a context that is over.
+func TestContext_CauseIsAskedFirst(t *testing.T) {
+	s, clk := virtual(t)
+	timedOut, cancel := s.WithTimeoutCause(context.Background(), time.Second, errParent)
+	defer cancel()
+	std, cancelStd := context.WithCancelCause(context.Background())
+	under, cancelUnder := s.WithTimeout(std, time.Hour)
+	defer cancelUnder()
+	clk.Advance(time.Minute)
+	cancelStd(errChild)
+	require.Equal(t, errParent, context.Cause(timedOut))
+	require.Equal(t, errChild, context.Cause(under))
+}
+
+// Shutdown waits for what a context that expired has to call of its parent.
+func TestContext_ShutdownWaitsForTheParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		parent := &stuck{Context: context.Background(), lock: make(chan struct{}, 1), done: make(chan struct{})}
+		ctx, cancel := s.WithTimeout(parent, time.Second)
+		defer cancel()
+		ctx.Done()
+		parent.lock <- struct{}{}
+		time.Sleep(2 * time.Second)
+		short, cancelShort := context.WithTimeout(context.Background(), time.Second)
+		defer cancelShort()
+		require.Equal(t, context.DeadlineExceeded, s.Shutdown(short))
+		<-parent.lock
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
 }
 
 // failing is a context with an error of its own.

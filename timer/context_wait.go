@@ -71,12 +71,19 @@ func (c *deadlineCtx) arm() *ctxMore {
 	return c.armUnder(now, nearest, kind)
 }
 
-// armed returns what the context has if it waits or has waited.
+// armed returns what the context has if it waits or has waited. mu must not be held.
 func (c *deadlineCtx) armed() *ctxMore {
-	if m := c.more.Load(); m != nil && m.place.child != nil {
+	m := c.more.Load()
+	if m == nil || c.phase() == ctxWaiting {
 		return m
 	}
-	return nil
+	// It may have been cancelled while somebody has it wait, who holds the lock.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m = c.more.Load(); m.place.child == nil {
+		return nil
+	}
+	return m
 }
 
 // armUnder has an idle context wait for the end of nearest, in which its parent's end
@@ -229,7 +236,11 @@ func (c *deadlineCtx) leave(m *ctxMore, onPoller bool) {
 	}
 	if takeBack := m.group.remove(&m.place); takeBack != nil {
 		if onPoller {
-			go takeBack() // it may wait for locks that are not ours
+			c.s.telling.Add(1)
+			go func() { // it may wait for locks that are not ours
+				defer c.s.telling.Add(-1)
+				takeBack()
+			}()
 		} else {
 			takeBack()
 		}

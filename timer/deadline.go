@@ -71,20 +71,21 @@ func (d *Deadline) Set(t time.Time) {
 	if !t.IsZero() {
 		due = d.sh.s.momentOf(t)
 	}
-	for {
-		d.sh.mu.Lock()
-		d.due = due
-		if d.over {
-			d.over, d.done = false, nil
-		}
-		// Whoever may be waiting already has a timer that fires too late, or none.
-		settled := d.done == nil || due >= d.armed || d.armLocked(d.sh.s.now())
-		d.sh.unlock()
-		if settled {
-			return
-		}
+	for !d.set(due) {
 		d.sh.s.gather()
 	}
+}
+
+// set is one try of Set's. It reports false if there was no room for the timer.
+func (d *Deadline) set(due int64) (settled bool) {
+	d.sh.mu.Lock()
+	defer d.sh.unlock() // also if to read the clock panics
+	d.due = due
+	if d.over {
+		d.over, d.done = false, nil
+	}
+	// Whoever may be waiting already has a timer that fires too late, or none.
+	return d.done == nil || due >= d.armed || d.armLocked(d.sh.s.now())
 }
 
 // Done returns a channel that is closed when the deadline has passed. The channel
@@ -94,24 +95,29 @@ func (d *Deadline) Done() <-chan struct{} {
 		panic("timer: Done called on a Deadline without Init")
 	}
 	for {
-		d.sh.mu.Lock()
-		settled := true
-		if d.done == nil && !d.over {
-			d.done = make(chan struct{})
-		}
-		if !d.over && d.due < d.armed {
-			settled = d.armLocked(d.sh.s.now())
-		}
-		done := d.done
-		if done == nil {
-			done = closedChan
-		}
-		d.sh.unlock()
+		done, settled := d.wait()
 		if settled {
 			return done
 		}
 		d.sh.s.gather()
 	}
+}
+
+// wait is one try of Done's. It reports false if there was no room for the timer.
+func (d *Deadline) wait() (done <-chan struct{}, settled bool) {
+	d.sh.mu.Lock()
+	defer d.sh.unlock() // also if to read the clock panics
+	settled = true
+	if d.done == nil && !d.over {
+		d.done = make(chan struct{})
+	}
+	if !d.over && d.due < d.armed {
+		settled = d.armLocked(d.sh.s.now())
+	}
+	if d.done == nil {
+		return closedChan, settled
+	}
+	return d.done, settled
 }
 
 // Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and else nil.
@@ -120,12 +126,11 @@ func (d *Deadline) Err() error {
 		panic("timer: Err called on a Deadline without Init")
 	}
 	d.sh.mu.Lock()
+	defer d.sh.mu.Unlock() // also if to read the clock panics
 	if !d.over && d.due != never && d.sh.s.now() >= d.due {
 		d.passLocked()
 	}
-	over := d.over
-	d.sh.mu.Unlock()
-	if over {
+	if d.over {
 		return os.ErrDeadlineExceeded
 	}
 	return nil
