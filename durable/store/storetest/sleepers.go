@@ -90,6 +90,9 @@ func waitFor(what string, n int, s ...*sleeper) {
 // testSleepers has one worker sleep, while another one has more to do than it claims at
 // once. What only the sleeper can run, or the other one leaves behind, is in time.
 func testSleepers(b *bench) {
+	if a := b.do(b.claimOf(1)); a.Next >= 0 {
+		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
+	}
 	put := func(handler string, from, n int, w store.When) {
 		b.Helper()
 		items := make([]store.Item, n)
