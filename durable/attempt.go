@@ -19,9 +19,13 @@ type attempt struct {
 	task    Task
 	d       Delivery
 	hold    store.Hold
-	handler *handler // nil: unknown
-	due     store.Time
-	broken  error // the record cannot be read
+	handler *handler   // nil: unknown
+	given   store.Time // the Due that the store has
+	broken  error      // the record cannot be read
+
+	// due is as of when the task is run. Of the loop, and then of the goroutine that runs
+	// the handler.
+	due store.Time
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -66,7 +70,7 @@ type handler struct {
 }
 
 func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
-	a := &attempt{loop: l, due: x.Due, hold: store.Hold{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
+	a := &attempt{loop: l, given: x.Due, due: x.Due, hold: store.Hold{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
 	var generation string
 	a.task, generation, a.broken = decode(&x.Task)
 	a.d = Delivery{
@@ -115,8 +119,11 @@ func (a *attempt) begin() {
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 }
 
+// asks reports whether prepare may ask the task's schedule, which may take any time.
+func (a *attempt) asks() bool { return a.task.Schedule != "" && !a.unknown() }
+
 // prepare finishes the Delivery, and returns a report if the attempt is over
-// before it has begun. Now is the store's.
+// before it has begun. Now is the store's. The loop calls it, but not if it asks.
 func (a *attempt) prepare(now store.Time) (early *report) {
 	defer func() { a.d.Due = a.due.Std() }()
 	switch {
@@ -173,9 +180,17 @@ func (a *attempt) handle() (r *report) {
 			r = a.failed(fmt.Errorf("panic: %v", v))
 		}
 	}()
+	if a.asks() {
+		if early := a.prepare(a.claimed); early != nil {
+			return early
+		}
+	}
 	// A schedule that cannot go on is to say so before the run, not when it is done.
 	if err := a.plan(); err != nil {
 		return a.unplanned(err)
+	}
+	if cause := context.Cause(a.ctx); errors.Is(cause, ErrClosed) || errors.Is(cause, ErrLeaseLost) {
+		return a.handBack() // the schedule took long
 	}
 	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
 	defer cancel()
@@ -184,7 +199,7 @@ func (a *attempt) handle() (r *report) {
 		return a.done()
 	}
 	if errors.Is(context.Cause(ctx), ErrClosed) {
-		return &report{a: a, end: store.HandBack}
+		return a.handBack()
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w (%w)", err, cause) // what "context canceled" means

@@ -79,10 +79,13 @@ func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 	a.open = true
 	l.open++
 	a.begin()
-	early := a.prepare(now)
+	var early *report
+	if !a.asks() {
+		early = a.prepare(now)
+	}
 	left := l.untilCut(sent)
 	if w.stopping.Load() || left <= 0 {
-		early = &report{a: a, end: store.HandBack}
+		early = a.handBack()
 	}
 	if early != nil {
 		a.cancel(nil)

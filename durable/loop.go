@@ -230,7 +230,7 @@ func (l *loop) abort(p phase) {
 	for a := l.held.first(); a != nil; a = a.next {
 		a.cancel(ErrClosed)
 		if p >= handing {
-			l.report(&report{a: a, end: store.HandBack})
+			l.report(&report{a: a, end: store.HandBack, due: a.given})
 		}
 	}
 }

@@ -14,20 +14,24 @@ import (
 type report struct {
 	a    *attempt
 	end  store.End
+	due  store.Time
 	next store.When
 	text string
 }
 
 func (r *report) stored() store.Report {
-	return store.Report{Hold: r.a.hold, End: r.end, Next: r.next, Due: r.a.due, Text: r.text}
+	return store.Report{Hold: r.a.hold, End: r.end, Next: r.next, Due: r.due, Text: r.text}
 }
 
 // done is the report of a run that went well.
-func (a *attempt) done() *report { return &report{a: a, end: store.Done, next: a.after} }
+func (a *attempt) done() *report { return &report{a: a, end: store.Done, due: a.due, next: a.after} }
+
+// handBack is the report of an attempt that does not count.
+func (a *attempt) handBack() *report { return &report{a: a, end: store.HandBack, due: a.due} }
 
 // failed is the report of an attempt that failed.
 func (a *attempt) failed(err error) *report {
-	r := &report{a: a, text: cut(err)}
+	r := &report{a: a, due: a.due, text: cut(err)}
 	var never *NoRetryError
 	var back *HandBackError
 	var after *RetryAfterError
@@ -79,7 +83,7 @@ func (c *handlerConfig) delay(attempt int) time.Duration {
 func (a *attempt) left(now store.Time) *report {
 	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, soonest), latest)
-	return &report{a: a, end: store.HandBack, next: store.After(d/2 + rand.N(d/2))}
+	return &report{a: a, end: store.HandBack, due: a.due, next: store.After(d/2 + rand.N(d/2))}
 }
 
 // unrun says of a failure for good that its attempt does not count: the handler was
@@ -121,7 +125,7 @@ func (a *attempt) plan() error {
 const minStep = time.Millisecond
 
 // apart calls f, which may ask the task's schedule, in a goroutine of its own: what ends
-// that, by a panic or by runtime.Goexit, ends no handler's place and no loop.
+// that, by a panic or by runtime.Goexit, ends no handler's place.
 func (a *attempt) apart(f func() error) error {
 	if a.task.Schedule == "" {
 		return f()

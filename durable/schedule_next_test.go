@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A schedule that panics, or ends its goroutine, in a handler's goroutine or in a loop's,
-// fails the attempt like a handler that does, and keeps no place.
+// A schedule that panics, or ends its goroutine, fails the attempt like a handler that does,
+// and keeps no place.
 func TestWorker_NextEnds(t *testing.T) {
 	for name, ends := range map[string]next{
 		"panics":           func(time.Time) time.Time { panic("on purpose") },
@@ -82,4 +83,58 @@ func TestWorker_NextPanicsOnce(t *testing.T) {
 			require.Len(t, d.Failures, 2)
 		}
 	})
+}
+
+// A schedule that hangs keeps a handler's place, as a handler that hangs does. It used to keep
+// the shard's loop as well, when it was asked about runs that were missed: no lease was
+// prolonged and no report sent.
+func TestWorker_NextHangs(t *testing.T) {
+	for name, missed := range map[string]durable.Task{
+		"latest": {Key: "k", Schedule: "s", Missed: durable.LatestMissed},
+		"dead":   {Key: "k", Schedule: "s", Missed: durable.DeadMissed, MissedAfter: time.Minute},
+		"fire":   {Key: "k", Schedule: "s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := memstore.New(memstore.WithShards(1))
+				c := durable.New(mem, quiet)
+				asked, release := make(chan struct{}, 10), make(chan struct{})
+				hangs := next(func(time.Time) time.Time {
+					asked <- struct{}{}
+					<-release
+					return time.Time{}
+				})
+				ds := make(deliveries, 10)
+				w := durable.NewWorker(c, durable.WithSchedule("s", hangs), durable.WithLease(10*time.Second))
+				w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
+					select {
+					case <-time.After(time.Minute):
+						ds <- d
+					case <-ctx.Done():
+						t.Error(context.Cause(ctx))
+					}
+					return nil
+				})
+				done := make(chan error, 1)
+				go func() { done <- w.Run(ctx) }()
+				schedule(t, c, durable.Task{Key: "long"}, durable.After(0))
+				synctest.Wait()
+				at := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
+				schedule(t, c, missed, durable.At(at))
+				receive(t, asked)
+				time.Sleep(2 * time.Minute)
+				require.Equal(t, "long", ds.next(t).Key)
+				gone(t, c, "long")
+				require.Zero(t, w.Stats().Lost)
+				require.Equal(t, durable.Running, becomes(t, c, "k", durable.Running).State, "its lease is prolonged")
+
+				w.Close()
+				require.NoError(t, <-done)
+				require.Equal(t, 0, becomes(t, c, "k", durable.Pending).Attempts, "handed back")
+				close(release)
+				synctest.Wait()
+				require.Empty(t, ds, "its handler is not called any more")
+			})
+		})
+	}
 }

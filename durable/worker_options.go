@@ -116,8 +116,9 @@ func WithUnsafe() WorkerOption {
 // know the same. Its Next is called before each attempt, with the time at which the
 // run was due, by several goroutines. Runs are at least a millisecond apart: what
 // Next returns is moved to that. If it returns a time that is not after the one it
-// was given, the task becomes a dead letter, and its handler is not called. It panics
-// if the name is empty or taken, or s is nil.
+// was given, the task becomes a dead letter, and its handler is not called. Until it
+// returns the task keeps its place in the worker, and [LatestMissed] calls it for each
+// run that was missed. It panics if the name is empty or taken, or s is nil.
 func WithSchedule(name string, s timer.Schedule) WorkerOption {
 	if name == "" || s == nil {
 		panic("durable: WithSchedule with no name or a nil Schedule")
