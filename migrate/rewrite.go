@@ -78,17 +78,19 @@ func (p *program) readFile(name string) ([]byte, error) {
 }
 
 // nameIn returns the name by which package timer is known in a file, or is to be,
-// and whether the file imports it already.
+// and whether the file imports it already. An import that is shadowed somewhere in the
+// file does not count: it is imported a second time, by another name.
 func (p *program) nameIn(f *file) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
 		if spec.Path.Value != `"`+TimerPath+`"` {
 			continue
 		}
-		switch {
-		case spec.Name == nil:
-			return "timer", true
-		case spec.Name.Name != "_" && spec.Name.Name != ".":
-			return spec.Name.Name, true
+		name = "timer"
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if name != "_" && name != "." && !declares(f, name) {
+			return name, true
 		}
 	}
 	for i := 0; ; i++ {
@@ -115,33 +117,35 @@ func (p *program) taken(f *file, name string) bool {
 			return true
 		}
 	}
+	for _, spec := range f.ast.Imports {
+		if pn := f.in[0].Info.PkgNameOf(spec); pn != nil && pn.Name() == name {
+			return true
+		}
+	}
+	return declares(f, name)
+}
+
+// declares reports whether the name is declared somewhere in the file, other than by
+// an import, a field or a method.
+func declares(f *file, name string) bool {
 	info := f.in[0].Info
-	taken := false
+	found := false
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Ident:
-			if n.Name != name {
-				return true
-			}
-			if obj := info.Defs[n]; obj != nil {
-				taken = taken || !isMember(obj)
-			}
-			if pn, ok := info.Uses[n].(*types.PkgName); ok && pn.Name() == name {
-				taken = true
+			if obj := info.Defs[n]; obj != nil && n.Name == name && !isMember(obj) {
+				_, imported := obj.(*types.PkgName)
+				found = found || !imported
 			}
 		case *ast.TypeSwitchStmt:
-			// Its variable is in neither.
+			// Info.Defs does not have its variable's type.
 			if a, ok := n.Assign.(*ast.AssignStmt); ok && a.Lhs[0].(*ast.Ident).Name == name {
-				taken = true
-			}
-		case *ast.ImportSpec:
-			if pn := info.PkgNameOf(n); pn != nil && pn.Name() == name {
-				taken = true
+				found = true
 			}
 		}
-		return !taken
+		return !found
 	})
-	return taken
+	return found
 }
 
 // isMember reports whether the object is a field or a method, whose name can only
