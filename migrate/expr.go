@@ -160,7 +160,10 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	}
 	kind := timerName(obj)
 	if kind == "" {
-		if obj.IsAlias() && mentions(obj.Type()) {
+		switch {
+		case !obj.IsAlias():
+			unite(n, p.definedNode(obj.Type())) // a type that is defined by this one
+		case mentions(obj.Type()):
 			unite(n, p.object(obj))
 		}
 		return
