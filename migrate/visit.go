@@ -207,6 +207,9 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 				if member := p.member(obj, id); member != nil && mentions(member.Type()) {
 					m := p.object(member)
 					p.claim(field.Type, m)
+					if len(field.Names) == 0 && p.hidesDeadline(obj.Type(), member.Type()) {
+						m.block(id.Pos(), "embedded beside another method Deadline, which one of package timer's would hide")
+					}
 					exported(m, id, len(field.Names) == 0)
 				}
 			}
@@ -440,4 +443,17 @@ func becomes(t, u types.Type) bool {
 		return ok
 	}
 	return types.Identical(t, u)
+}
+
+// hidesDeadline reports whether outer, which embeds a type, gets a method Deadline from
+// elsewhere, and the type is one whose counterpart has such a method too.
+func (p *program) hidesDeadline(outer, embedded types.Type) bool {
+	if ptr, ok := types.Unalias(embedded).(*types.Pointer); ok {
+		embedded = ptr.Elem()
+	}
+	if timerType(types.Unalias(embedded)) != "Timer" {
+		return false
+	}
+	found, _, _ := types.LookupFieldOrMethod(outer, true, p.pkg.Types, "Deadline")
+	return found != nil
 }
