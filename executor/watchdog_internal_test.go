@@ -78,16 +78,22 @@ func TestPool_SurplusEndsUnderALastingBacklog(t *testing.T) {
 	})
 }
 
+// submitUnbegun submits fs, and returns how many workers it has counted in: they begin
+// when spawn starts them.
+func submitUnbegun(p *Pool, fs []func()) (workers int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.pushAll(fs)
+	p.submitted += uint64(len(fs))
+	return p.startLocked()
+}
+
 // Workers that have been started and have not got to run mean that the
 // processors are busy: more of them would not help.
 func TestWatchdog_WaitsForWorkersToGetToRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(WithWorkers(2))
-		p.mu.Lock()
-		p.queue.pushAll(slices.Repeat([]func(){func() {}}, 10))
-		p.submitted += 10
-		n := p.startLocked()
-		p.mu.Unlock()
+		n := submitUnbegun(p, slices.Repeat([]func(){func() {}}, 10))
 		p.tick()
 		require.Equal(t, 2, p.Stats().Workers)
 		p.spawn(n)
@@ -153,11 +159,7 @@ func TestWatchdog_ChecksSeldomWhileWorkersHaveYetToBegin(t *testing.T) {
 		p := NewPool(WithWorkers(2))
 		callback.OnCheck(p, func() { checks.Add(1) })
 		release := make(chan struct{})
-		p.mu.Lock()
-		p.queue.pushAll(slices.Repeat([]func(){func() { <-release }}, 100))
-		p.submitted += 100
-		n := p.startLocked()
-		p.mu.Unlock()
+		n := submitUnbegun(p, slices.Repeat([]func(){func() { <-release }}, 100))
 		for _, c := range []struct {
 			after time.Duration
 			want  int32
@@ -186,11 +188,7 @@ func TestWatchdog_ChecksSoonWhileThereIsAShare(t *testing.T) {
 		p := NewPool(WithWorkers(1))
 		release := make(chan struct{})
 		wait := func() { <-release }
-		p.mu.Lock()
-		p.queue.pushAll([]func(){wait, wait, wait})
-		p.submitted += 3
-		n := p.startLocked()
-		p.mu.Unlock()
+		n := submitUnbegun(p, []func(){wait, wait, wait})
 		time.Sleep(watchEvery + 1) // from now on checks are seldom
 		synctest.Wait()
 		s, _, err := p.Share([]func(){wait, wait})
