@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,46 @@ func TestMock_DueAndWaitForAllTimers(t *testing.T) {
 		}
 		if first, second := <-ran, <-ran; !first.Equal(start) || !second.Equal(start.Add(time.Second)) {
 			t.Errorf("they ran at %v and %v", first, second)
+		}
+	})
+}
+
+// A context's deadline is one of the time that Now tells, after this was set back too.
+func TestMock_DeadlineAfterSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := clock.NewMock()
+		m.Add(time.Hour)
+		m.Add(-10 * time.Minute)
+		start := m.Now()
+		outer, cancel := m.WithTimeout(context.Background(), 7*time.Minute)
+		defer cancel()
+		inner, cancel := m.WithDeadline(outer, start.Add(5*time.Minute))
+		defer cancel()
+		later, cancel := m.WithDeadline(outer, start.Add(8*time.Minute))
+		defer cancel()
+		child, cancel := context.WithCancel(inner)
+		defer cancel()
+		for _, tt := range []struct {
+			ctx  context.Context
+			want time.Duration
+		}{{outer, 7 * time.Minute}, {inner, 5 * time.Minute}, {later, 7 * time.Minute}, {child, 5 * time.Minute}} {
+			if d, ok := tt.ctx.Deadline(); !ok || !d.Equal(start.Add(tt.want)) {
+				t.Errorf("the deadline is %v, %v, want %v", d, ok, start.Add(tt.want))
+			}
+		}
+		m.Add(5*time.Minute - 1)
+		if err := inner.Err(); err != nil {
+			t.Errorf("just before its deadline: %v", err)
+		}
+		m.Add(1)
+		synctest.Wait()
+		if inner.Err() != context.DeadlineExceeded || child.Err() != context.DeadlineExceeded || outer.Err() != nil {
+			t.Errorf("at the inner deadline: %v, %v, %v", inner.Err(), child.Err(), outer.Err())
+		}
+		m.Add(2 * time.Minute)
+		synctest.Wait()
+		if outer.Err() != context.DeadlineExceeded || later.Err() != context.DeadlineExceeded {
+			t.Errorf("at the outer deadline: %v, %v", outer.Err(), later.Err())
 		}
 	})
 }

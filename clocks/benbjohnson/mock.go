@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -121,6 +122,40 @@ func (m *Mock) Timer(d time.Duration) *Timer {
 	t.m = m
 	return t
 }
+
+// WithTimeout is WithDeadline with a deadline d from now.
+func (m *Mock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return m.WithDeadline(parent, m.Now().Add(d))
+}
+
+// WithDeadline is Clock.WithDeadline. The deadline is one of the time that Now tells,
+// also where this was set back.
+func (m *Mock) WithDeadline(parent context.Context, d time.Time) (context.Context, context.CancelFunc) {
+	m.mu.Lock()
+	ahead := m.mu.ahead
+	m.mu.Unlock()
+	if ahead == 0 {
+		return m.timers.WithDeadline(parent, d)
+	}
+	if cur, ok := parent.Deadline(); ok && cur.Before(d) {
+		return context.WithCancel(parent)
+	}
+	ctx, cancel := m.timers.WithDeadline(noDeadline{parent}, d.Add(-ahead))
+	return shifted{ctx, d}, cancel
+}
+
+// noDeadline hides a deadline that the virtual clock's time must not be compared with.
+type noDeadline struct{ context.Context }
+
+func (noDeadline) Deadline() (d time.Time, ok bool) { return d, false }
+
+// shifted tells the deadline of the time that Now tells.
+type shifted struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c shifted) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // never is a delay that no Mock can get to the end of.
 const never time.Duration = math.MaxInt64
