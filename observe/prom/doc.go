@@ -13,7 +13,7 @@
 // Histograms are native ones where Prometheus scrapes these, and classic ones besides.
 //
 // A dashboard for Grafana and alert rules for Prometheus are beside the code:
-// dashboard.json and alerts.yml.
+// dashboard.json and alerts.yml. They take either kind of histogram.
 //
 // # Concurrency
 //

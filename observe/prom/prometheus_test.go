@@ -3,6 +3,7 @@ package prom_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,14 +85,7 @@ func TestPrometheus_Scrapes(t *testing.T) {
 	t.Run("classic", func(t *testing.T) {
 		t.Parallel()
 		s := startPrometheus(t, path)
-		for _, p := range panels(t) {
-			for _, target := range p.Targets {
-				expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*", "$scheduler", ".*").Replace(target.Expr)
-				if values := s.query(t, expr); len(values) == 0 {
-					t.Errorf("%q: nothing answers %s", p.Title, expr)
-				}
-			}
-		}
+		s.answersAll(t)
 		s.expect(t, `tickless_scheduler_timer_pending`, 4)
 		s.expect(t, `tickless_scheduler_timer_forecast{within="1m"}`, 2)
 		s.expect(t, `tickless_scheduler_timer_lateness_seconds_count`, 3)
@@ -106,7 +101,34 @@ func TestPrometheus_Scrapes(t *testing.T) {
 		if got := s.query(t, `histogram_quantile(0.5, tickless_scheduler_timer_lateness_seconds)`); len(got) != 1 || got[0] < 0.0027 || got[0] > 0.0037 {
 			t.Errorf("the median lateness is %v, want about 0.003", got)
 		}
+		if values, err := s.try(`tickless_scheduler_timer_lateness_seconds_bucket`); err != nil || len(values) > 0 {
+			t.Errorf("there are %d classic buckets too, %v", len(values), err)
+		}
+		s.answersAll(t)
 	})
+}
+
+// answersAll has the server answer each query of the dashboard, and what the alerts
+// compare with a threshold of histograms.
+func (s *server) answersAll(t *testing.T) {
+	t.Helper()
+	for _, p := range panels(t) {
+		for _, target := range p.Targets {
+			expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*", "$scheduler", ".*").Replace(target.Expr)
+			if values := s.query(t, expr); len(values) == 0 {
+				t.Errorf("%q: nothing answers %s", p.Title, expr)
+			}
+		}
+	}
+	alerts := regexp.MustCompile(`(?s)expr: >-\s+\((histogram_quantile.+?)\) > 0\.1\n`).FindAllStringSubmatch(read(t, "alerts.yml"), -1)
+	if len(alerts) != 2 {
+		t.Errorf("%d alerts are of histograms, want 2", len(alerts))
+	}
+	for _, m := range alerts {
+		if values := s.query(t, m[1]); len(values) == 0 {
+			t.Errorf("nothing answers %s", m[1])
+		}
+	}
 }
 
 // A server is a Prometheus that scrapes an exporter.
@@ -197,7 +219,10 @@ func (s *server) try(expr string) ([]float64, error) {
 	var answer struct {
 		Status, Error string
 		Data          struct {
-			Result []struct{ Value []any }
+			Result []struct {
+				Value     []any
+				Histogram []json.RawMessage
+			}
 		}
 	}
 	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
@@ -208,6 +233,10 @@ func (s *server) try(expr string) ([]float64, error) {
 	}
 	var values []float64
 	for _, result := range answer.Data.Result {
+		if len(result.Histogram) > 0 {
+			values = append(values, math.NaN()) // it is no number
+			continue
+		}
 		v, err := strconv.ParseFloat(result.Value[1].(string), 64)
 		if err != nil {
 			return nil, err
