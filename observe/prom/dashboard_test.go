@@ -112,6 +112,46 @@ func TestDashboard_PanelsAreWhole(t *testing.T) {
 	}
 }
 
+// instances is the selector of the metrics from which the dashboard takes its instances.
+func instances(t *testing.T) string {
+	t.Helper()
+	var dashboard struct {
+		Templating struct {
+			List []struct{ Name, Definition string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, "dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range dashboard.Templating.List {
+		if v.Name == "instance" {
+			return strings.TrimSuffix(strings.TrimPrefix(v.Definition, "label_values("), ", instance)")
+		}
+	}
+	t.Fatal("there is no variable instance")
+	return ""
+}
+
+// TestDashboard_AnyProcessCanBeChosen requires that the dashboard has the instances of
+// processes that export things of one kind alone.
+func TestDashboard_AnyProcessCanBeChosen(t *testing.T) {
+	selector := instances(t)
+	m := regexp.MustCompile(`^\{__name__=~"(.+)"\}$`).FindStringSubmatch(selector)
+	if m == nil {
+		t.Fatalf("instances are those of %s alone", selector)
+	}
+	names, chosen := regexp.MustCompile("^(?:"+m[1]+")$"), make(map[string]bool)
+	for _, r := range observetest.Documented(t, "../..") {
+		kind, _, _ := strings.Cut(r.Labels, ",")
+		chosen[kind] = chosen[kind] || names.MatchString(r.Prometheus)
+	}
+	for kind, yes := range chosen {
+		if !yes {
+			t.Errorf("no metric of a %s is among %s", kind, selector)
+		}
+	}
+}
+
 // TestAlerts_EachHasATest requires a case in alerts_test.yml for each alert, and a line
 // in the documentation.
 func TestAlerts_EachHasATest(t *testing.T) {

@@ -90,6 +90,7 @@ func TestPrometheus_Scrapes(t *testing.T) {
 		s.expect(t, `tickless_scheduler_timer_forecast{within="1m"}`, 2)
 		s.expect(t, `tickless_scheduler_timer_lateness_seconds_count`, 3)
 		s.expect(t, `count(ALERTS) or vector(0)`, 0)
+		s.expect(t, `count(group by (instance) (`+instances(t)+`))`, 1)
 	})
 	t.Run("native", func(t *testing.T) {
 		t.Parallel()
