@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -23,6 +25,12 @@ type Exporter struct {
 	set         *metric.Set
 	begin       time.Time // when counting began, as far as readers are concerned
 	exponential bool
+
+	mu struct {
+		sync.Mutex
+		// registered are the Registrations that stand.
+		registered map[otelmetric.MeterProvider]*registration
+	}
 }
 
 // errZero is returned by an Exporter that New has not made.
@@ -48,18 +56,59 @@ func (e *Exporter) ExponentialHistograms() *Exporter {
 }
 
 // Register makes the instruments with a meter of the provider. The Registration takes
-// them away again. It fails if the provider is nil, and if New has not made e.
+// them away again. It fails if the provider is nil, if New has not made e, and while a
+// Registration of e with the provider stands.
 //
-// Give all Sources to one Exporter of a provider: of things with the same name that two
-// Exporters have, one is seen. What panics when it is read goes to otel.Handle, and
-// has nothing but its read_failures.
+// Give all Sources to one Exporter of a provider. Of things with the same name that two
+// Exporters have, OpenTelemetry adds up the counts, and takes one of the gauges. What
+// panics when it is read goes to otel.Handle, and has nothing but its read_failures.
 func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
 	switch {
 	case e == nil || e.set == nil:
 		return nil, errZero
 	case provider == nil:
 		return nil, errors.New("otel: Register: nil MeterProvider")
+	case !reflect.ValueOf(provider).Comparable():
+		return e.register(provider) // it is no key: nobody can say whether it comes twice
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.registered[provider] != nil {
+		return nil, errors.New("otel: Register: the Exporter is registered with this MeterProvider already")
+	}
+	inner, err := e.register(provider)
+	if err != nil {
+		return nil, err
+	}
+	r := &registration{inner, e, provider}
+	if e.mu.registered == nil {
+		e.mu.registered = make(map[otelmetric.MeterProvider]*registration)
+	}
+	e.mu.registered[provider] = r
+	return r, nil
+}
+
+// A registration can be followed by another once it is unregistered.
+type registration struct {
+	otelmetric.Registration
+	e        *Exporter
+	provider otelmetric.MeterProvider
+}
+
+func (r *registration) Unregister() error {
+	if err := r.Registration.Unregister(); err != nil {
+		return err
+	}
+	r.e.mu.Lock()
+	defer r.e.mu.Unlock()
+	if r.e.mu.registered[r.provider] == r { // else this is not the first call
+		delete(r.e.mu.registered, r.provider)
+	}
+	return nil
+}
+
+// register makes the instruments, and has them observed.
+func (e *Exporter) register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
 	meter := provider.Meter(scopeName)
 	observers := make(map[*metric.Metric]observer)
 	var instruments []otelmetric.Observable

@@ -16,6 +16,7 @@ import (
 	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
@@ -290,6 +291,83 @@ func TestExporter_Unregister(t *testing.T) {
 	}
 	if len(collected.ScopeMetrics) != 0 {
 		t.Errorf("got %v, want nothing", collected.ScopeMetrics)
+	}
+}
+
+// Registered twice with a provider, an Exporter's counts would be twice what they are.
+func TestExporter_RegisterTwice(t *testing.T) {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	s.AfterFunc(time.Minute, func() {})
+	e := otel.New(observe.Scheduler("jobs", s))
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	defer provider.Shutdown(context.Background())
+	started := func() int64 {
+		t.Helper()
+		var collected metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &collected); err != nil {
+			t.Fatal(err)
+		}
+		for _, scope := range collected.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				if m.Name == "tickless.scheduler.timer.started" {
+					return m.Data.(metricdata.Sum[int64]).DataPoints[0].Value
+				}
+			}
+		}
+		return 0
+	}
+	first, err := e.Register(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Register(provider); err == nil || err.Error() != "otel: Register: the Exporter is registered with this MeterProvider already" {
+		t.Errorf("the second time Register returned %v", err)
+	}
+	other := sdkmetric.NewMeterProvider()
+	defer other.Shutdown(context.Background())
+	if _, err := e.Register(other); err != nil {
+		t.Errorf("with another provider Register returned %v", err)
+	}
+	if n := started(); n != 1 {
+		t.Errorf("%d timers were started, want 1", n)
+	}
+	if err := first.Unregister(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Register(provider); err != nil {
+		t.Fatalf("after Unregister: %v", err)
+	}
+	if err := first.Unregister(); err != nil { // nothing is left of it
+		t.Fatal(err)
+	}
+	if _, err := e.Register(provider); err == nil {
+		t.Error("Unregister of an earlier Registration has ended a later one")
+	}
+	if n := started(); n != 1 {
+		t.Errorf("%d timers were started, want 1", n)
+	}
+	// Two Exporters that have things of the same name are added up: see Register.
+	if _, err := otel.New(observe.Scheduler("jobs", s)).Register(provider); err != nil {
+		t.Fatal(err)
+	}
+	if n := started(); n != 2 {
+		t.Errorf("of two Exporters %d timers were started, want 2", n)
+	}
+}
+
+// A provider of a type that cannot be compared is registered with all the same.
+func TestExporter_RegisterWithAnyProvider(t *testing.T) {
+	provider := struct {
+		noop.MeterProvider
+		_ []int
+	}{}
+	for range 2 {
+		if _, err := otel.New().Register(provider); err != nil {
+			t.Errorf("Register returned %v", err)
+		}
 	}
 }
 
