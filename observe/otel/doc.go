@@ -15,6 +15,11 @@
 // has; with some hundreds of Schedulers their forecasts need a higher limit, which is
 // sdkmetric.WithCardinalityLimit.
 //
+// Leave readers at cumulative temporality, the SDK's default. Histograms are cumulative
+// whatever a reader prefers. And a reader of deltas takes the first value of a counter
+// for an increase: the totals of a durable store, which count since the store was made,
+// it would report in full when a process starts and when the store answers again.
+//
 // Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
 // open. Package observe makes Sources of other things. docs/observability.md lists the
 // metrics. They are the same as those of package prom, by the mapping that

@@ -16,8 +16,9 @@ import (
 
 var _ sdkmetric.Producer = (*Exporter)(nil)
 
-// Produce implements sdkmetric.Producer: it returns the histograms. It fails if ctx has
-// ended, and if New has not made e.
+// Produce implements sdkmetric.Producer: it returns the histograms. They are cumulative,
+// whatever temporality the reader prefers. It fails if ctx has ended, and if New has not
+// made e.
 func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
