@@ -16,7 +16,8 @@
 // numbers come as JSON with the query ?format=json, of one Scheduler with
 // &scheduler=NAME, and without it of a hundred: then "next" is what the query's from must be
 // for those that follow. It is a position: when Schedulers are closed between two queries,
-// some are passed over.
+// some are passed over. Of a Scheduler that panics when it is read, because its clock or
+// its executor does, the page and the JSON have the panic.
 //
 // Other things are on the page if [WithSources] names them, those of package
 // durable/metrics for example: then it has the queue by state, what each handler does, and

@@ -85,7 +85,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() {
-		// A clock or an executor of the program's own may panic. Nothing was written yet.
+		// Who looks at a program must not end it. Nothing was written yet.
 		if v := recover(); v != nil {
 			http.Error(w, fmt.Sprintf("debug: panic: %v", v), http.StatusInternalServerError)
 		}
@@ -108,7 +108,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		all := []schedulerView{}
 		for _, s := range schedulers[from:to] {
-			all = append(all, view(s, h.rates.of(s)))
+			all = append(all, h.view(s))
 		}
 		next := 0
 		if !asked && to < len(schedulers) {

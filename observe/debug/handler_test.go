@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/observe/debug"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -347,12 +349,67 @@ func TestHandler_AnyBytes(t *testing.T) {
 	check(body)
 }
 
-// A Scheduler that panics when it is read gives an answer that says so.
+// badExecutor panics when it is asked for its Stats.
+type badExecutor struct{ executor.Executor }
+
+func (badExecutor) Stats() executor.Stats { panic("<i>no stats</i>") }
+
+// badClock panics once it is broken.
+type badClock struct {
+	*timertest.Clock
+	broken atomic.Bool
+}
+
+func (c *badClock) Now() time.Time {
+	if c.broken.Load() {
+		panic("no time")
+	}
+	return c.Clock.Now()
+}
+
+// A Scheduler that panics when it is read says so, and the others are there.
 func TestHandler_ASchedulerThatPanics(t *testing.T) {
-	for _, query := range []string{"", "?format=json"} {
-		resp, body := get(t, debug.Handler(debug.WithSchedulers(new(timer.Scheduler))), "http://localhost/"+query)
-		require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
-		require.Contains(t, body, "debug: panic: timer: a Scheduler that was not made by New")
+	clk := &badClock{Clock: timertest.NewClock(time.Unix(1e9, 0))}
+	all := []*timer.Scheduler{
+		timer.New(timer.WithName("bad stats"), timer.WithExecutor(badExecutor{executor.NewInline()})),
+		timer.New(timer.WithName("bad clock"), timer.WithClock(clk)),
+		timer.New(timer.WithName("fine")),
+	}
+	for _, s := range all {
+		defer s.Close()
+	}
+	all = append(all, new(timer.Scheduler))
+	errs := []string{"panic: <i>no stats</i>", "panic: no time", "", "panic: timer: a Scheduler that was not made by New"}
+	clk.broken.Store(true)
+	defer clk.broken.Store(false)
+	h := debug.Handler(debug.WithSchedulers(all...))
+	resp, body := get(t, h, "http://localhost/")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	wellFormed(t, body)
+	require.Equal(t, 4, strings.Count(body, `<th scope="row"><a href=`))
+	require.Contains(t, body, "It could not be read: panic: &lt;i&gt;no stats")
+	require.Contains(t, body, "It could not be read: "+errs[3])
+
+	resp, body = get(t, h, "http://localhost/?format=json")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	var got struct {
+		Schedulers []struct {
+			Name, Error string
+			Counts      *struct{ Pending int }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &got))
+	require.Len(t, got.Schedulers, len(all))
+	for i, s := range all {
+		require.Equal(t, s.UniqueName(), got.Schedulers[i].Name)
+		require.Equal(t, errs[i], got.Schedulers[i].Error)
+		require.Equal(t, errs[i] == "", got.Schedulers[i].Counts != nil, "numbers")
+
+		resp, body := get(t, h, "http://localhost/?scheduler="+url.QueryEscape(s.UniqueName()))
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		wellFormed(t, body)
+		require.Equal(t, errs[i] == "", strings.Contains(body, "Falling due"))
+		require.Contains(t, body, html.EscapeString(errs[i]))
 	}
 }
 

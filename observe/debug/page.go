@@ -51,6 +51,7 @@ type pageData struct {
 // link is a line of the list of Schedulers.
 type link struct {
 	summary
+	Error      string // why there is no summary
 	Label, URL string
 	Current    bool
 }
@@ -122,7 +123,7 @@ func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Value
 	d.Again, d.Once, d.JSON = with("refresh", "2"), with("refresh", ""), with("format", "json")
 
 	if shown >= 0 {
-		v := view(all[shown], h.rates.of(all[shown]))
+		v := h.view(all[shown])
 		d.Shown = &v
 	} else if name, asked := query["scheduler"]; asked {
 		d.Missing = name[0]
@@ -148,10 +149,8 @@ func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Value
 		if i < from {
 			continue
 		}
-		l := link{
-			summary: summarize(h.rates.of(s)), Current: i == shown,
-			Label: name, URL: "?" + url.Values{"scheduler": {name}}.Encode(),
-		}
+		l := link{Current: i == shown, Label: name, URL: "?" + url.Values{"scheduler": {name}}.Encode()}
+		l.Error = panicked(func() { l.summary = summarize(h.rates.of(s)) })
 		if name == "" {
 			l.Label = "(no name)"
 		}

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -12,7 +13,13 @@ import (
 
 // schedulerView is what is shown of a Scheduler. Its JSON has durations in seconds.
 type schedulerView struct {
-	Name          string         `json:"name"`
+	Name string `json:"name"`
+	// Error is why the numbers could not be read. Then there are none.
+	Error string `json:"error,omitempty"`
+	*schedulerNumbers
+}
+
+type schedulerNumbers struct {
 	Counts        countsView     `json:"counts"`
 	Rates         *ratesView     `json:"rates,omitempty"` // nil: not known yet
 	Forecast      []windowView   `json:"forecast"`
@@ -198,10 +205,27 @@ func summarize(m measured) summary {
 	return summary{st.Pending, m.rates, st.Lateness.Quantile(0.99).Seconds(), st.Dropped, st.Panicked}
 }
 
-func view(s *timer.Scheduler, m measured) schedulerView {
+func (h *handler) view(s *timer.Scheduler) schedulerView {
+	v := schedulerView{Name: valid(s.UniqueName())}
+	v.Error = panicked(func() { v.schedulerNumbers = numbers(s, h.rates.of(s)) })
+	return v
+}
+
+// panicked calls f and returns what it panics with, "" if it does not. A Scheduler's clock
+// or executor may panic that is the program's own.
+func panicked(f func()) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			text = fmt.Sprintf("panic: %v", v)
+		}
+	}()
+	f()
+	return ""
+}
+
+func numbers(s *timer.Scheduler, m measured) *schedulerNumbers {
 	st := &m.stats
-	v := schedulerView{
-		Name: valid(s.UniqueName()),
+	v := &schedulerNumbers{
 		Counts: countsView{
 			Pending: st.Pending, Started: st.Started, Fired: st.Fired, Stopped: st.Stopped,
 			Rejected: st.Rejected, RejectedFull: st.RejectedFull, FellBack: st.FellBack,
@@ -228,7 +252,7 @@ func view(s *timer.Scheduler, m measured) schedulerView {
 	return v
 }
 
-func (v *schedulerView) recent(r timer.Recent) {
+func (v *schedulerNumbers) recent(r timer.Recent) {
 	for _, l := range slices.Backward(r.Late) {
 		v.Late = append(v.Late, lateView{
 			l.Due, l.Late().Seconds(), l.ByAlarm.Seconds(), (l.Late() - l.ByAlarm).Seconds(), l.Kind, l.Function(),
