@@ -85,41 +85,52 @@ func TestShare_EndsWhatTheWatchdogHasSeen(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// Where a worker that was started waits for a processor behind others, the goroutine of a
-// Share that ends leaves its own to another worker.
-func TestShare_StartsAWorkerInPlaceOfOneThatHasYetToBegin(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	// Go's scheduler may take the proc away in between, and the worker is not late then:
-	// hence several attempts, of which none would do without the other worker.
-	served := func() (before bool) {
-		p := NewPool(WithWorkers(1))
-		const crowd = 100
-		var ran, own, foreign atomic.Int32
-		var wg sync.WaitGroup
-		others := func(n int) {
-			for range n {
-				wg.Go(func() { ran.Inc() })
+// A worker that was started and has not got to run keeps nobody waiting who could be
+// served by the goroutine that helps.
+func TestPool_HelpRunsWhatAWorkerHasYetToBegin(t *testing.T) {
+	p := NewPool(WithWorkers(1))
+	var order []int
+	note := func(i int) func() { return func() { order = append(order, i) } }
+	p.mu.Lock()
+	for i := range 2 {
+		p.queue.push(note(i))
+		p.submitted++
+	}
+	n := p.startLocked()
+	p.mu.Unlock()
+	require.Equal(t, 1, n) // its go statement is yet to come
+	s, _, err := p.Share([]func(){note(4)})
+	require.NoError(t, err)
+	s.Run()
+	require.Equal(t, []int{4}, order)
+	p.Help()
+	require.Equal(t, []int{4, 0, 1}, order)
+	p.spawn(n)
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.EqualValues(t, 3, p.Stats().Run)
+	require.LessOrEqual(t, p.Stats().PeakWorkers, 2)
+}
+
+// Where workers have begun, or there may be no others, nobody helps.
+func TestPool_HelpLeavesTheRestToTheWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, opts := range [][]PoolOption{{WithWorkers(1)}, {WithWorkers(1), WithMaxWorkers(1)}} {
+			p := NewPool(opts...)
+			release := make(chan struct{})
+			require.NoError(t, p.Submit(func() { <-release }))
+			if p.max == unbounded {
+				synctest.Wait() // it has begun
 			}
+			ran := false
+			require.NoError(t, p.Submit(func() { ran = true }))
+			p.Help()
+			require.False(t, ran)
+			close(release)
+			require.NoError(t, p.Shutdown(t.Context()))
+			require.True(t, ran)
+			p.Help()
 		}
-		others(crowd)
-		_, err := p.SubmitBatch([]func(){func() { foreign.Inc() }, func() { before = ran.Load() == 0 }})
-		require.NoError(t, err)
-		others(1) // a proc runs the goroutine that was made last first: it is not the worker
-		s, n, err := p.Share([]func(){func() { own.Inc() }, func() { own.Inc() }})
-		require.NoError(t, err)
-		require.Equal(t, 2, n)
-		s.Run()
-		require.EqualValues(t, 2, own.Load())
-		wg.Wait()
-		require.NoError(t, p.Shutdown(t.Context()))
-		require.EqualValues(t, 4, p.Stats().Run)
-		require.LessOrEqual(t, p.Stats().PeakWorkers, 2)
-		require.EqualValues(t, 1, foreign.Load())
-		return before
-	}
-	for attempts := 0; !served(); attempts++ {
-		require.Less(t, attempts, 20)
-	}
+	})
 }
 
 // Who waits for the end of a Share does not wait for callbacks of others.

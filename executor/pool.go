@@ -14,14 +14,13 @@ import (
 // A Pool runs callbacks on few goroutines while they are short, and on as
 // many as it takes when they block.
 //
-// It starts up to its base of workers ([WithWorkers]) as work comes in, and others in
-// place of those that wait for a processor: see [Pool.Share]. They take one
+// It starts up to its base of workers ([WithWorkers]) as work comes in. They take one
 // callback at a time, in the order of submission, and end as soon as nothing waits:
 // an idle pool has no goroutine. While callbacks wait, a watchdog checks every
 // millisecond whether they wait for workers that are held up. If so it multiplies the
 // workers. While callbacks take long, a worker of a pool without [WithMaxWorkers] lets the
 // process's other goroutines run between two of them. A goroutine that finds work in small
-// pieces may run it by itself: see [Pool.Share]. Make one with [NewPool].
+// pieces may run it by itself, and then help the workers: see [Pool.Share] and [Pool.Help]. Make one with [NewPool].
 //
 // It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
 // that block get a goroutine each, with a delay of a few milliseconds.
@@ -40,7 +39,7 @@ type Pool struct {
 	overload         Overload
 	onCheck          func()          // nil, or see callback.OnCheck
 	labels           context.Context // of workers
-	start, more      func()          // p.work and p.moreWork as values: a go statement on one allocates nothing
+	start            func()          // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
 	// Guarded by mu.
@@ -86,7 +85,7 @@ func NewPool(opts ...PoolOption) *Pool {
 	}
 	p.handler = c.panicHandler
 	p.room.L = &p.mu
-	p.start, p.more = p.work, p.moreWork
+	p.start = p.work
 	p.watch.init(p.tick)
 	return p
 }

@@ -50,12 +50,10 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 	return s, len(fs), nil
 }
 
-// Run runs the callbacks, and no others. If callbacks wait in the queue then for workers
-// that were started and have yet to begin, Run starts another: there may be twice as many
-// as [WithWorkers] says. It recovers their panics, as a worker does. If one panics
-// or ends the goroutine with runtime.Goexit, another goroutine runs those behind it.
-// Call Run exactly once for each Share that Pool.Share returns. The zero Share does
-// nothing.
+// Run runs the callbacks, and no others: see [Pool.Help]. It recovers their panics, as a
+// worker does. If one panics or ends the goroutine with runtime.Goexit, another goroutine
+// runs those behind it. Call Run exactly once for each Share that Pool.Share returns. The
+// zero Share does nothing.
 func (s Share) Run() {
 	if s.p == nil {
 		return
@@ -66,11 +64,7 @@ func (s Share) Run() {
 	s.p.runShare(s.first, s.rest)
 }
 
-// runShare runs first and what is left of a share, which may be nil. If callbacks wait in
-// the queue then, for workers that have yet to begin, it starts one more: where other
-// goroutines compute those wait for a processor for as long as a round of them takes, but
-// Go's scheduler runs what this goroutine starts as soon as it ends or waits. (It does not
-// run those callbacks itself: who waits for its end knows nothing of them.)
+// runShare runs first and what is left of a share, which may be nil.
 func (p *Pool) runShare(first func(), s *share) {
 	ended := false
 	defer func() {
@@ -90,25 +84,40 @@ func (p *Pool) runShare(first func(), s *share) {
 	if s != nil {
 		p.shares.remove(s)
 	}
-	more := false
-	switch {
-	case p.queue.len() > 0 && p.workers-p.starting < p.limit:
-		p.workers++
-		p.peak = max(p.peak, p.workers+p.sharing)
-		more = true
-	case p.watch.armed && !p.waitingLocked():
+	if p.watch.armed && !p.waitingLocked() {
 		p.watch.stop()
 		p.yields.Store(false)
 	}
 	p.finishLocked()
 	p.mu.Unlock()
-	if more {
-		go p.more()
-	}
 	ended = true
 }
 
 func nop() {}
+
+// Help runs callbacks until none waits in the queue, if some wait for workers that were
+// started and have yet to begin. Else it does nothing. Where other goroutines compute,
+// such a worker waits for a processor for as long as a round of them takes, and the
+// calling goroutine has one: so this is for one that has run a Share, and for whose end
+// nobody waits. While it runs callbacks it counts as a worker, beside those that
+// [WithWorkers] allows. On a pool with [WithMaxWorkers] it does nothing.
+//
+// (A goroutine that it started in its place would be the next to run on its processor,
+// but only until a timer starts another: then it would wait behind all others.)
+func (p *Pool) Help() {
+	p.mustBeMade()
+	p.mu.Lock()
+	if p.max != unbounded || p.queue.len() == 0 || p.workers-p.starting >= p.limit {
+		p.mu.Unlock()
+		return
+	}
+	p.workers++
+	p.peak = max(p.peak, p.workers+p.sharing)
+	p.label()
+	// It may be anybody's goroutine: see Share.Run.
+	defer pprof.SetGoroutineLabels(context.Background())
+	p.runLocked(nil)
+}
 
 // waitingLocked reports whether any callback waits.
 func (p *Pool) waitingLocked() bool { return p.queue.len() > 0 || p.shares.left() > 0 }

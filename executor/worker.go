@@ -41,12 +41,6 @@ func (p *Pool) work() {
 	p.runLocked(nil)
 }
 
-// moreWork is the goroutine of a worker that was counted as begun before it was started.
-func (p *Pool) moreWork() {
-	p.mu.Lock()
-	p.runLocked(nil)
-}
-
 // runLocked runs callbacks until there are no more. It is called with the
 // lock held, returns without it, and gives back batch b first, which may be
 // nil.

@@ -48,3 +48,18 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	idle.Set(time.Time{})
 	waiting.Set(time.Time{})
 }
+
+// What only stops may be used inside a bubble, whether or not it was the last timer.
+func TestScheduler_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	first, last := start(t, s, time.Hour, func() {}), start(t, s, time.Hour, func() {})
+	synctest.Test(t, func(t *testing.T) {
+		require.True(t, first.Stop())
+		require.True(t, last.Stop())
+	})
+	require.Zero(t, s.Len())
+	done := make(chan struct{})
+	start(t, s, time.Millisecond, func() { close(done) })
+	<-done
+}

@@ -83,9 +83,13 @@ func (p *poller) init(s *Scheduler) {
 	p.helpers.init()
 	p.armed = never
 	if s.system {
-		p.alarm = alarm.New(p.poll)
+		p.alarm = alarm.NewThen(p.poll, p.serve)
 	} else {
-		p.alarm = alarm.On(s.clock, p.poll)
+		p.alarm = alarm.On(s.clock, func() {
+			if p.poll() {
+				go p.serve() // whoever moves the clock may wait for this
+			}
+		})
 	}
 }
 
@@ -107,8 +111,17 @@ func (p *poller) wake(at int64) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed && !p.s.dispatch.hasReady() {
+		return // Close has overtaken the caller
+	}
 	if at == emptied {
 		p.recheck.Store(true)
+		if p.s.isElsewhere() {
+			if !p.awake {
+				p.alarm.Reset(lookAfter) // it rings at once, and outside
+			}
+			return
+		}
 		at = min(deadlineAfter(p.s.now(), lookAfter), emptied)
 	}
 	if !p.awake && at < p.armed {
@@ -118,12 +131,13 @@ func (p *poller) wake(at int64) {
 }
 
 // poll is the alarm's function. An alarm that was moved just as it rang may
-// call it twice.
-func (p *poller) poll() {
+// call it twice. It reports whether serve is to be called, when nobody waits for this
+// goroutine any more.
+func (p *poller) poll() (helps bool) {
 	p.mu.Lock()
 	if p.awake {
 		p.mu.Unlock()
-		return
+		return false
 	}
 	p.awake, p.unfinished = true, false
 	p.rang = p.s.now()
@@ -133,22 +147,27 @@ func (p *poller) poll() {
 	p.running.Add(1)
 	p.mu.Unlock()
 	p.late.rang(p.overdue)
-	p.run(false)
+	return p.run(false)
 }
+
+// serve runs callbacks of the pool, others' too, in place of workers that wait for a proc:
+// this goroutine has one.
+func (p *poller) serve() { p.s.dispatch.pool.Help() }
 
 // pollOverdue does what the alarm's function does, if that is late.
 func (p *poller) pollOverdue() {
 	p.mu.Lock()
 	overdue := !p.awake && p.armed <= p.s.now()
 	p.mu.Unlock()
-	if overdue {
-		p.poll()
+	if overdue && p.poll() {
+		p.serve()
 	}
 }
 
 // run works until nothing is due, or for a turn, then falls asleep. What it has
-// fired last it runs itself after that, when another goroutine may be the poller.
-func (p *poller) run(worked bool) {
+// fired last it runs itself after that, when another goroutine may be the poller. It
+// reports whether that was so.
+func (p *poller) run(worked bool) (shared bool) {
 	asleep := false
 	defer func() {
 		switch {
@@ -156,7 +175,11 @@ func (p *poller) run(worked bool) {
 		case p.s.system:
 			// A callback that ran on this goroutine has ended it, with
 			// runtime.Goexit. Another takes over where it stopped.
-			go p.run(true)
+			go func() {
+				if p.run(true) {
+					p.serve()
+				}
+			}()
 		default:
 			// Or it has ended the advancing of a clock, also by a panic. The next
 			// one goes on where this one stopped.
@@ -169,9 +192,10 @@ func (p *poller) run(worked bool) {
 		didWork, pause := p.work()
 		region.End()
 		worked = worked || didWork
-		share, asleep = p.sleep(worked, pause)
+		share, shared, asleep = p.sleep(worked, pause)
 	}
 	share.Run()
+	return shared
 }
 
 // interrupted puts the poller to sleep in the middle of its work, until the clock
@@ -311,8 +335,8 @@ func (p *poller) isBehind(now int64) bool {
 
 // sleep sets the alarm for what comes next, or for after pause if there is more to
 // do then, or reports false if something is due by now. It returns what is left in
-// the batch, for the caller to run once it is asleep.
-func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, ok bool) {
+// the batch, for the caller to run once it is asleep, and whether a pool has that.
+func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, shared, ok bool) {
 	if pause < 0 {
 		p.mu.Lock()
 		p.recheck.Store(false)
@@ -326,12 +350,13 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if pause < 0 && p.backlog.any() {
-		return share, false // a helper has left it
+		return share, false, false // a helper has left it
 	}
 	next := int64(never)
+	due, _, queued := p.s.queue.Peek()
 	if p.s.dispatch.mode == onPoller && p.s.dispatch.hasReady() {
 		next = 0
-	} else if due, _, ok := p.s.queue.Peek(); ok {
+	} else if queued {
 		next = due.expiration
 	}
 	now := p.s.now()
@@ -339,12 +364,12 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	case pause >= 0:
 		next = now + int64(pause)
 	case next <= now:
-		return share, false
+		return share, false, false
+	}
+	if queued && p.recheck.Load() {
+		next = min(next, deadlineAfter(now, lookAfter))
 	}
 	if next != never {
-		if p.recheck.Load() {
-			next = min(next, deadlineAfter(now, lookAfter))
-		}
 		p.alarm.Reset(time.Duration(next - now))
 	} else if p.closed {
 		p.alarm.Close()
@@ -354,7 +379,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
 	// the pool's watchdog is to be the later one.
 	if len(p.batch.fs) > 0 {
-		share = p.s.dispatch.share(&p.batch)
+		share, shared = p.s.dispatch.share(&p.batch)
 	}
 	p.letGo()
 	p.awake = false
@@ -363,7 +388,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 		p.emptyWakeups++
 	}
 	p.running.Add(-1)
-	return share, true
+	return share, shared, true
 }
 
 // discardEmpty takes buckets without timers off the queue's head, so that the

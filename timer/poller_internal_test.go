@@ -401,3 +401,14 @@ func TestPoller_ProcsChange(t *testing.T) {
 	require.Zero(t, early.Load())
 	require.NoError(t, s.Shutdown(context.Background()))
 }
+
+// Who started a timer that Close has taken out already sets no alarm behind it.
+func TestPoller_ClosedStaysAsleep(t *testing.T) {
+	clk := timertest.NewClock(time.Unix(0, 0))
+	s := New(WithClock(clk))
+	s.Close()
+	s.poller.wake(int64(time.Hour))
+	s.poller.wake(emptied)
+	_, set := clk.Next()
+	require.False(t, set)
+}

@@ -255,10 +255,15 @@ func (s *Scheduler) now() int64 {
 // reading, so that the time since such a Scheduler's epoch is negative there; by
 // the system's clock it never is.
 func (s *Scheduler) mustBeAtHome() {
-	if bubble.Inside() && bubble.Monotonic(s.epoch) {
+	if s.isElsewhere() {
 		panic("timer: a Scheduler that was made outside a testing/synctest bubble is used inside one:" +
 			" call timer.New inside the bubble")
 	}
+}
+
+// isElsewhere reports whether the caller is inside a bubble and s is not.
+func (s *Scheduler) isElsewhere() bool {
+	return s.system && bubble.Inside() && bubble.Monotonic(s.epoch)
 }
 
 // mustBeMade panics unless New has made s.

@@ -51,6 +51,20 @@ func New(f func()) Alarm {
 	return process().add(f)
 }
 
+// NewThen is New for an alarm that calls then, on the same goroutine, after each call of
+// f that has reported true. Nobody waits for then, and neither does Close: for all others
+// the call of f is over.
+func NewThen(f func() bool, then func()) Alarm {
+	if bubble.Inside() {
+		return On(clock.System(), func() {
+			if f() {
+				then()
+			}
+		})
+	}
+	return process().addThen(f, then)
+}
+
 // On returns an alarm of the clock's own.
 func On(c clock.Clock, f func()) Alarm { return plain{c.NewAlarm(f)} }
 

@@ -244,3 +244,25 @@ func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 	close(release)
 	<-done
 }
+
+// What is called after a function's call is waited for by nobody.
+func TestNewThen(t *testing.T) {
+	t.Run("system", testThen)
+	t.Run("bubble", func(t *testing.T) { synctest.Test(t, testThen) })
+}
+
+func testThen(t *testing.T) {
+	const calls = 20 // by the descriptor and by the timer
+	called, after, release := make(chan bool), make(chan bool), make(chan struct{})
+	n := 0
+	a := NewThen(func() bool { n++; called <- n%2 == 0; return n%2 == 0 }, func() { after <- true; <-release })
+	for range calls {
+		a.Reset(100 * time.Microsecond)
+		if <-called {
+			<-after
+		}
+	}
+	<-a.Close()
+	require.Equal(t, calls, n)
+	close(release)
+}

@@ -31,10 +31,10 @@ type descriptor struct {
 type waiter struct {
 	raw syscall.RawConn
 	// inside: it calls a member's function, which is part of what the closing of that
-	// member waits for. The end of the waiter, if it is about to end, is of what
-	// that of closers does.
+	// member waits for, or what comes after that. The end of the waiter, if it is about to
+	// end, is of what that of closers does.
 	inside  bool
-	caller  *member // whose function that is
+	caller  *member // whose function that is, nil if it is over
 	closers []*member
 }
 
@@ -134,7 +134,12 @@ func (h *hub) wait(w *waiter) {
 		if h.fd.waiter == w && h.set.first() <= now {
 			w.inside, w.caller = true, h.set[0]
 			h.rings.ByDescriptor++
-			h.ringLocked(now).call()
+			if m := h.ringLocked(now); m.callFirst() {
+				h.mu.Lock()
+				w.caller = nil // its closing does not wait for this
+				h.mu.Unlock()
+				m.then()
+			}
 			h.mu.Lock()
 			w.inside, w.caller = false, nil
 		}

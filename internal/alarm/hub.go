@@ -106,7 +106,13 @@ func newHub() *hub {
 	return h
 }
 
-func (h *hub) add(f func()) *member { return &member{h: h, f: f, index: unset} }
+func (h *hub) add(f func()) *member {
+	return h.addThen(func() bool { f(); return false }, nil)
+}
+
+func (h *hub) addThen(f func() bool, then func()) *member {
+	return &member{h: h, f: f, then: then, index: unset}
+}
 
 // at returns the moment that t is, a reading of the system's clock.
 func (h *hub) at(t time.Time) int64 { return int64(t.Sub(h.start)) }

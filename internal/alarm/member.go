@@ -8,10 +8,11 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// A member is an alarm of a hub's. The hub's lock guards all of it but h and f.
+// A member is an alarm of a hub's. The hub's lock guards all of it but h, f and then.
 type member struct {
-	h *hub
-	f func()
+	h    *hub
+	f    func() bool
+	then func() // see NewThen
 
 	// when is the moment that the alarm is set for, and index its place among those
 	// that are set; unset if it is none of them.
@@ -105,8 +106,16 @@ func (m *member) leaveLocked() {
 	}
 }
 
-// call calls f. The hub, which has counted the call, is not locked.
+// call calls f, and then what is to be called after it.
 func (m *member) call() {
+	if m.callFirst() {
+		m.then()
+	}
+}
+
+// callFirst calls f, and returns what it does. The hub, which has counted the call, is
+// not locked.
+func (m *member) callFirst() (more bool) {
 	defer func() { // also if f ends this goroutine
 		now := time.Now()
 		m.h.mu.Lock()
@@ -116,7 +125,7 @@ func (m *member) call() {
 			m.h.settleLocked(now)
 		}
 	}()
-	m.f()
+	return m.f()
 }
 
 // callDeep is call on a goroutine that has just begun. What alarms are for needs more
