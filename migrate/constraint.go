@@ -86,7 +86,16 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 		return
 	}
 	params := typeParams(p.pkg.Info.Uses[id])
+	f := p.genericFunc(x)
 	for i, arg := range args {
+		if f != nil && mentions(p.typeOf(arg)) {
+			// Whether it is called or is a value, it has these types.
+			n := p.expression(ast.Unparen(x))
+			p.claim(arg, n)
+			if mentions(f.Origin().Type()) {
+				unite(n, p.object(f))
+			}
+		}
 		if i < params.Len() {
 			p.addInstances(arg)
 		}

@@ -32,7 +32,9 @@
 //   - len or cap is taken of its channel, or its channel gets to a variable or the like
 //     and len or cap is taken of some channel of times
 //   - it is a NewTimer or NewTicker that nothing stops
-//   - it becomes an interface value of a function's that is not known to be harmless
+//   - it becomes an interface value of a function's that is not known to be harmless, or
+//     a value whose methods take or return timers does
+//   - it is embedded beside another method Deadline, which package timer's would hide
 //   - it is in a file that is generated, uses cgo, or imports package time with a dot
 //   - it is in a file that looks for goroutines that were left behind
 //   - a file may use it, by its name, that the build leaves out

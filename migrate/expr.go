@@ -24,8 +24,14 @@ func (p *program) nodeOf(e ast.Expr) *node {
 	case *ast.CallExpr:
 		return p.nodeOfCall(e)
 	case *ast.IndexExpr:
+		if p.genericFunc(e.X) != nil {
+			return p.expression(ast.Unparen(e.X)) // see visitInstantiation
+		}
 		return p.nodeOf(e.X)
 	case *ast.IndexListExpr:
+		if p.genericFunc(e.X) != nil {
+			return p.expression(ast.Unparen(e.X))
+		}
 		return p.nodeOf(e.X)
 	case *ast.SliceExpr:
 		return p.nodeOf(e.X)
@@ -46,6 +52,22 @@ func (p *program) typeOf(e ast.Expr) types.Type {
 		return nil
 	}
 	return p.pkg.Info.TypeOf(e)
+}
+
+// genericFunc returns the function that is instantiated where x is followed by type
+// arguments, or nil.
+func (p *program) genericFunc(x ast.Expr) *types.Func {
+	var id *ast.Ident
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		id = x
+	case *ast.SelectorExpr:
+		id = x.Sel
+	default:
+		return nil
+	}
+	f, _ := p.pkg.Info.Uses[id].(*types.Func)
+	return f
 }
 
 // nodeOfUse returns the node of the object that id stands for, e being id or the
@@ -84,8 +106,31 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 	if mentions(origin(sel.Obj()).Type()) {
 		return p.object(sel.Obj())
 	}
-	// The timers came in as arguments of the operand's type.
+	// The timers came in as arguments of the type of a field that it is promoted
+	// through, or of the operand's.
+	if n := p.promotedThrough(sel); n != nil {
+		return n
+	}
 	return p.nodeOf(e.X)
+}
+
+// promotedThrough returns the node of the innermost embedded field on the way to a
+// selected member whose type is written with timers, or nil.
+func (p *program) promotedThrough(sel *types.Selection) *node {
+	var n *node
+	t := sel.Recv()
+	for _, i := range sel.Index()[:len(sel.Index())-1] {
+		s, ok := deref(t.Underlying()).Underlying().(*types.Struct)
+		if !ok {
+			break
+		}
+		f := s.Field(i)
+		if mentions(origin(f).Type()) {
+			n = p.object(f)
+		}
+		t = f.Type()
+	}
+	return n
 }
 
 func (p *program) nodeOfCall(e *ast.CallExpr) *node {

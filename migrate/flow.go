@@ -173,6 +173,8 @@ func (p *program) visitCall(n *ast.CallExpr) {
 		if third != "" && isBox(pt) {
 			if from := p.typeOf(n.Args[i]); from != nil && mentions(from) {
 				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is handed to "+third+" as an interface value")
+			} else if from != nil {
+				p.blockMethods(from, n.Args[i].Pos(), "it is handed to "+third+", which may ask for this method, as an interface value")
 			}
 		}
 	}
@@ -220,6 +222,15 @@ func (p *program) finalized(n *ast.CallExpr) bool {
 	return ok && qualified(p.pkg.Info, sel, "runtime") == "SetFinalizer"
 }
 
+// blockMethods leaves the exported methods of a type that are made of timers.
+func (p *program) blockMethods(t types.Type, pos token.Pos, reason string) {
+	for m := range types.NewMethodSet(t).Methods() {
+		if obj := m.Obj(); obj.Exported() && mentions(origin(obj).Type()) {
+			p.object(obj).block(pos, reason)
+		}
+	}
+}
+
 func paramType(sig *types.Signature, i int, spread bool) types.Type {
 	last := sig.Params().Len() - 1
 	if !sig.Variadic() || i < last {
@@ -256,10 +267,23 @@ func (p *program) thirdParty(fun ast.Expr) string {
 		return ""
 	}
 	path := obj.Pkg().Path()
-	if isStandard(path) || strings.HasPrefix(path, "github.com/stretchr/testify/") {
+	if first, _, _ := strings.Cut(path, "/"); standardLibrary[first] || strings.HasPrefix(path, "github.com/stretchr/testify/") {
 		return ""
 	}
 	return obj.Pkg().Name() + "." + obj.Name()
+}
+
+// standardLibrary has the first elements of the standard library's paths. Other modules'
+// need not have a dot in theirs.
+var standardLibrary = map[string]bool{
+	"archive": true, "bufio": true, "bytes": true, "cmp": true, "compress": true, "container": true,
+	"context": true, "crypto": true, "database": true, "debug": true, "embed": true, "encoding": true,
+	"errors": true, "expvar": true, "flag": true, "fmt": true, "go": true, "hash": true, "html": true,
+	"image": true, "index": true, "io": true, "iter": true, "log": true, "maps": true, "math": true,
+	"mime": true, "net": true, "os": true, "path": true, "plugin": true, "reflect": true, "regexp": true,
+	"runtime": true, "slices": true, "sort": true, "strconv": true, "strings": true, "structs": true,
+	"sync": true, "syscall": true, "testing": true, "text": true, "time": true, "unicode": true,
+	"unique": true, "unsafe": true, "weak": true,
 }
 
 // visitInstance unites what a generic function is called with: its type arguments

@@ -27,7 +27,7 @@ type Change struct {
 // prepare works out what becomes of the files.
 func (p *Project) prepare() error {
 	for _, f := range p.Report.Files {
-		src, err := os.ReadFile(f.Name)
+		src, err := p.source(f.Name)
 		if err != nil {
 			return err
 		}
@@ -103,19 +103,68 @@ func (p *Project) Fix() error {
 		}
 		modes[i] = info.Mode().Perm()
 	}
+	// What takes space is done before the first file is touched.
+	written := make([]string, len(p.changes))
+	defer func() {
+		for _, name := range written {
+			if name != "" {
+				os.Remove(name) // what is left of it where this fails does not matter
+			}
+		}
+	}()
 	for i, c := range p.changes {
-		err := os.WriteFile(c.Name, c.New, modes[i])
+		var err error
+		if written[i], err = writeBeside(c.Name, c.New, modes[i]); err != nil {
+			return err
+		}
+	}
+	for i, c := range p.changes {
+		err := rename(written[i], c.Name)
 		if err == nil {
+			written[i] = ""
 			continue
 		}
-		for j, c := range p.changes[:i+1] {
-			if backErr := os.WriteFile(c.Name, c.Old, modes[j]); backErr != nil && j < i {
+		for j, c := range p.changes[:i] {
+			back, backErr := writeBeside(c.Name, c.Old, modes[j])
+			if backErr == nil {
+				backErr = rename(back, c.Name)
+			}
+			if backErr != nil {
 				err = errors.Join(err, fmt.Errorf("%s stays rewritten: %w", c.Name, backErr))
 			}
 		}
 		return err
 	}
 	return nil
+}
+
+// rename is replaced by tests.
+var rename = func(from, to string) error {
+	// What a symbolic link leads to is replaced, not the link.
+	to, err := filepath.EvalSymlinks(to)
+	if err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// writeBeside writes a new file into the folder that a file is in, and returns its name.
+func writeBeside(name string, text []byte, mode os.FileMode) (string, error) {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".tickless-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
 }
 
 // relative returns a file's name below the module's folder.

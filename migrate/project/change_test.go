@@ -2,9 +2,12 @@ package project_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -216,5 +219,97 @@ func TestProject_FixAllOrNothing(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "a.go")); err != nil || string(text) != fmt.Sprintf(src, "a") {
 		t.Errorf("the other file is %q, %v", text, err)
+	}
+}
+
+// If a file cannot be replaced, those that were are put back, and nothing lies about.
+func TestProject_FixPutsBack(t *testing.T) {
+	const src = "package m\n\nimport \"time\"\n\nfunc %s() { time.AfterFunc(1, nil) }\n"
+	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n"}
+	for _, name := range []string{"a", "b", "c"} {
+		files[name+".go"] = fmt.Sprintf(src, name)
+	}
+	dir := write(t, files)
+	p := load(t, dir, migrate.Options{}, "./...")
+	refused := errors.New("refused")
+	project.FailRename(t, filepath.Join(dir, "c.go"), refused)
+	if err := p.Fix(); !errors.Is(err, refused) {
+		t.Errorf("c.go was refused: %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != len(files) {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+	for name, want := range files {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+	}
+}
+
+// A file keeps its mode, and a symbolic link is one afterwards.
+func TestProject_FixModesAndLinks(t *testing.T) {
+	const src = "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, nil) }\n"
+	dir := write(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "real": src})
+	if err := os.Chmod(filepath.Join(dir, "real"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", filepath.Join(dir, "a.go")); err != nil {
+		t.Skip(err)
+	}
+	if err := load(t, dir, migrate.Options{}, "./...").Fix(); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(filepath.Join(dir, "a.go")); err != nil || to != "real" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "real"))
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "real")); err != nil || !strings.Contains(string(text), "timer.AfterFunc") {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
+// A file that is saved while the packages are loaded is not rewritten at places of what
+// it was.
+func TestProject_SavedMeanwhile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it puts a shell script before the go command")
+	}
+	const src = "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, nil) }\n"
+	dir := write(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "a.go": src})
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "a.go")
+	bin := t.TempDir()
+	// The third list of all packages comes after the files are parsed.
+	script := fmt.Sprintf(`#!/bin/sh
+for last; do :; done
+if [ "$1" = list ] && [ "$last" = ./... ]; then
+	echo >>%[1]q
+	if [ "$(wc -l <%[1]q)" -eq 3 ]; then
+		{ echo '// Comment.'; cat %[2]q; } >%[2]q.new && mv %[2]q.new %[2]q
+	fi
+fi
+exec %[3]q "$@"
+`, filepath.Join(bin, "count"), file, real)
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	p := load(t, dir, migrate.Options{}, "./...")
+	now, err := os.ReadFile(file)
+	if err != nil || string(now) != "// Comment.\n"+src {
+		t.Fatalf("the file is %q, %v", now, err)
+	}
+	if c := p.Changes(); len(c) != 1 || string(c[0].Old) != src {
+		t.Errorf("the changes are %q", c)
+	}
+	if err := p.Fix(); err == nil || err.Error() != file+" was changed meanwhile" {
+		t.Errorf("a file was saved meanwhile: %v", err)
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/tools/go/packages"
@@ -42,6 +45,29 @@ type Project struct {
 	Report   *migrate.Report
 
 	changes []Change
+
+	mu      sync.Mutex
+	sources map[string][]byte // the files as they were parsed
+}
+
+// parse parses a file, and keeps what it parsed: the file itself may be written
+// meanwhile.
+func (p *Project) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+	p.mu.Lock()
+	p.sources[name] = src
+	p.mu.Unlock()
+	return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments)
+}
+
+// source returns a file as it was parsed, or, of others, as it is.
+func (p *Project) source(name string) ([]byte, error) {
+	p.mu.Lock()
+	src, ok := p.sources[name]
+	p.mu.Unlock()
+	if ok {
+		return src, nil
+	}
+	return os.ReadFile(name)
 }
 
 // Load loads the packages of the module that the patterns are in, and analyzes
@@ -51,12 +77,13 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{Module: module.Path, Dir: module.Dir}
+	p := &Project{Module: module.Path, Dir: module.Dir, sources: make(map[string][]byte)}
 
 	pc := cfg.packages(ctx, packages.NeedName|packages.NeedFiles|packages.NeedCompiledGoFiles|packages.NeedImports|
 		packages.NeedTypes|packages.NeedTypesSizes|packages.NeedSyntax|packages.NeedTypesInfo|packages.NeedModule)
 	pc.Dir = module.Dir
 	pc.Fset = token.NewFileSet()
+	pc.ParseFile = p.parse
 	loaded, err := packages.Load(pc, "./...")
 	if err != nil {
 		return nil, err
@@ -65,6 +92,9 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 		return nil, err
 	}
 	opts := cfg.Options
+	if opts.ReadFile == nil {
+		opts.ReadFile = p.source
+	}
 	if opts.Bubbles, err = bubbles(ctx, cfg, module.Dir); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,22 @@
+package project
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// FailRename has Fix fail where it replaces a file, until the test ends.
+func FailRename(t *testing.T, name string, err error) {
+	name, evalErr := filepath.EvalSymlinks(name)
+	if evalErr != nil {
+		t.Fatal(evalErr)
+	}
+	old := rename
+	t.Cleanup(func() { rename = old })
+	rename = func(from, to string) error {
+		if real, evalErr := filepath.EvalSymlinks(to); evalErr == nil && real == name {
+			return err
+		}
+		return old(from, to)
+	}
+}

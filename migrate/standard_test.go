@@ -1,0 +1,33 @@
+package migrate
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The list of what the standard library's paths begin with is this Go's, or that of an
+// older one.
+func TestStandardLibrary(t *testing.T) {
+	out, err := exec.Command("go", "list", "std").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]bool)
+	for path := range strings.Lines(string(out)) {
+		first, _, _ := strings.Cut(strings.TrimSpace(path), "/")
+		if first != "internal" && first != "vendor" {
+			found[first] = true
+		}
+	}
+	for first := range standardLibrary {
+		if first != "unsafe" && !found[first] {
+			t.Errorf("%s is not in the standard library", first)
+		}
+	}
+	for first := range found {
+		if !standardLibrary[first] {
+			t.Errorf("%s is missing", first)
+		}
+	}
+}
