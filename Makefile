@@ -231,7 +231,7 @@ else
 endif
 
 .PHONY: bench-full
-bench-full: ## make bench MODE=full: the figures to quote, which takes an hour; MODE=all takes two and a half
+bench-full: ## make bench MODE=full: the figures to quote, which takes 50 minutes; MODE=all takes two and a half
 	@$(MAKE) --no-print-directory bench MODE=full
 
 .PHONY: cover

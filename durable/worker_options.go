@@ -145,7 +145,7 @@ func WithMaxAttempts(n int) HandlerOption {
 // WithBackoff sets the delays between attempts: after attempt n it is random
 // from zero to base*2^(n-1), and to limit at most, so that tasks that failed
 // together do not come back together. The defaults are [DefaultBackoff] and
-// [DefaultMaxBackoff]. More than [store.MaxDelay] is that. It panics unless
+// [DefaultMaxBackoff]. A longer time counts as [store.MaxDelay]. It panics unless
 // 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
 	positive("WithBackoff", base >= 0 && base <= limit, base)

@@ -45,9 +45,8 @@ func (s *Scheduler) WithTimeoutCause(parent context.Context, d time.Duration, ca
 //
 //   - If the parent is one of package context, the Done channel closes shortly after
 //     the parent's cancel has returned. Err reports the end at once, and so does a
-//     later call of Done.
-//   - Contexts of package context that are derived from it follow shortly afterwards,
-//     unless Err or Done of this one was called.
+//     later call of Done. Contexts of package context that are derived from it then
+//     follow shortly afterwards too, unless Err or Done of this one was called.
 //   - A context that is derived from it through context.WithValue costs a goroutine.
 //   - If a parent of package context ended and the deadline passed before anybody
 //     looked, it is not known which came first. The parent's end counts, unless that

@@ -16,13 +16,14 @@ type headline struct {
 }
 
 var headlines = []headline{
-	{"rates", key{"StartStop", "n=1M/p=1", "ns/op"}, "start and stop a timer, 1M others pending (ns)"},
-	{"rates", key{"Held", "n=1M/p=1", "B/timer"}, "live heap a pending timer (bytes)"},
-	{"rates", key{"Held", "n=1M/p=1", "gc-ms"}, "a full garbage collection, 1M pending (ms)"},
-	{"busy", key{"BusyBurst", "n=100k/busy=4/p=2", "last-ms"}, "100k due at once beside 4 computing goroutines: the last one late by (ms)"},
-	{"rates", key{"Rates", "rate=100k/p=2", "cpu-ms/s"}, "CPU time a second while 100,000 a second fire (ms)"},
-	{"rates", key{"Reset", "to=earlier/order=random/n=1M/p=1", "ns/op"}, "reset a random one of 1M to earlier (ns)"},
-	{"rates", key{"Rates", "rate=10/p=2", "cpu-ms/s"}, "CPU time a second while 10 a second fire (ms)"},
+	{"rates", key{"StartStop", "n=1M/p=1", "ns/op"}, "start and stop a timer, 1M others pending, 1 proc (ns)"},
+	{"rates", key{"Held", "n=1M/p=1", "B/timer"}, "live heap a pending timer, 1 proc (bytes)"},
+	{"rates", key{"Held", "n=1M/p=1", "gc-ms"}, "a full garbage collection, 1M pending, 1 proc (ms)"},
+	{"busy", key{"BusyBurst", "n=100k/busy=4/p=2", "last-ms"}, "100k due at once beside 4 computing goroutines, 2 procs: the last one late by (ms)"},
+	{"rates", key{"Rates", "rate=100k/p=2", "cpu-ms/s"}, "CPU time a second while 100,000 a second fire, 2 procs (ms)"},
+	{"rates", key{"Reset", "to=earlier/order=random/n=1M/p=1", "ns/op"}, "reset a random one of 1M to earlier, 1 proc (ns)"},
+	{"rates", key{"Rates", "rate=1k/p=2", "cpu-ms/s"}, "CPU time a second while 1,000 a second fire, 2 procs (ms)"},
+	{"rates", key{"Rates", "rate=10/p=1", "cpu-ms/s"}, "CPU time a second while 10 a second fire, 1 proc (ms)"},
 }
 
 // front returns the table of headlines from the results in dir.

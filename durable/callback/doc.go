@@ -19,9 +19,9 @@
 //
 // A status of 2xx ends the run. The statuses 408, 425, 429 and 5xx and errors of
 // the network have it tried again, not before the time of a Retry-After header if
-// there is one, and up to a tenth of it and 10 ms later: see [WithMaxRetryAfter]. All other statuses make a dead letter: see [Judge]. The status
-// decides alone: of what comes after it only the first bytes are read, to say
-// in the dead letter what the receiver said. Redirects are not followed.
+// there is one, and up to a tenth of it and 10 ms later: see [WithMaxRetryAfter]. All
+// other statuses make a dead letter: see [Judge]. The status decides alone: of what comes
+// after it up to 64 KB are read, and the first 200 bytes are kept for the dead letter. Redirects are not followed.
 //
 // A host has a share of a worker's places: see [WithPerHost]. What exceeds it is put
 // off, so that a host that does not answer does not hold up the others.
@@ -37,8 +37,8 @@
 //	Tickless-Due        when it was due: RFC 3339, UTC
 //	Tickless-Signature  with WithSecrets: see Verify
 //
-// A call may come more than once: see what durable's README.md says
-// of receivers.
+// A call may come more than once: docs/receivers.md, in the folder of package durable,
+// is for those who are called.
 //
 // # Where it connects to
 //

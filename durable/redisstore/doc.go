@@ -23,13 +23,15 @@
 // Those of package store, as long as the server keeps what it has acknowledged:
 //
 //   - The clock is that of the server that has the shard.
-//   - Tokens grow over restarts and failovers, also if the new server knows less.
+//   - Tokens grow over restarts, and over failovers unless the new server lacks the
+//     latest claims and its clock is behind.
 //   - Scripts leave nothing that Repair cannot tell and put right, wherever a crash of
 //     the server has torn what it wrote to its AOF.
 //
 // A server that loses what it has acknowledged loses tasks: without AOF at a crash, and
-// in a failover, which is asynchronous. [Store.Check], [WithReplicas] and
-// [WithLossHandler] are for that.
+// in a failover, which is asynchronous. [Store.Check] warns of it, [WithReplicas] makes it
+// less likely, and [WithLossHandler] reports a server that was emptied, came back without
+// its data, or evicts keys. What a failover loses is not reported.
 //
 // # Concurrency
 //

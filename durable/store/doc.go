@@ -50,8 +50,9 @@
 //   - Time is the store's: what is due, when a lease ends, when a deadline has passed.
 //     The clocks of clients and workers do not matter. No task is claimed early.
 //   - A claim gives a task a lease and a token. Tokens of a shard grow for ever, also
-//     over restarts and failovers, and none is less than the store's time, so that they
-//     go on growing when a task moves to another store. A report and an extension need
+//     over restarts, and none is less than the store's time, so that they go on growing
+//     when a task moves to another store. Over a failover they grow unless what takes
+//     over lacks the latest claims and its clock is behind. A report and an extension need
 //     the token of the task's latest claim.
 //   - A command has its effect once, however often it is sent: see [Stamp].
 //   - A claim gets only what its worker can run: see [Claim]. A task that no worker

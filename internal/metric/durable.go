@@ -134,7 +134,7 @@ func queueOf(t Table[*ClientSample]) {
 		name, unit, help string
 		read             func(q *Queue) int64
 	}{
-		{"claimed", "{attempt}", "Attempts begun by any worker, since the store was made", func(q *Queue) int64 { return q.Claimed }},
+		{"claimed", "{attempt}", "Attempts started by any worker, since the store was made", func(q *Queue) int64 { return q.Claimed }},
 		{"done", "{run}", "Runs that ended well, since the store was made", func(q *Queue) int64 { return q.Done }},
 		{"retried", "{attempt}", "Attempts that failed and were followed by another, since the store was made", func(q *Queue) int64 { return q.Retried }},
 		{"died", "{run}", "Runs that became dead letters, since the store was made", func(q *Queue) int64 { return q.Died }},
@@ -168,7 +168,7 @@ func workerTable() *Thing {
 		name, help string
 		read       func(h *Handler) int64
 	}{
-		{"claimed", "Attempts begun", func(h *Handler) int64 { return h.Claimed }},
+		{"claimed", "Attempts started", func(h *Handler) int64 { return h.Claimed }},
 		{"done", "Attempts that ended well", func(h *Handler) int64 { return h.Done }},
 		{"retried", "Attempts that failed and are followed by another", func(h *Handler) int64 { return h.Retried }},
 		{"died", "Attempts that failed, after which the run is a dead letter", func(h *Handler) int64 { return h.Died }},
