@@ -17,8 +17,11 @@ func WithOrigins(oneIn int) Option {
 	if oneIn < 1 {
 		panic(fmt.Sprintf("timer: WithOrigins: one in how many must be positive, got %d", oneIn))
 	}
-	return option(func(c *config) { c.origins = oneIn })
+	return option(func(c *config) { c.origins = min(oneIn, mostOneIn) })
 }
+
+// mostOneIn is the largest oneIn of which noteLocked can take the double in 32 bits.
+const mostOneIn = 1<<30 - 1
 
 // originDepth is how many frames are noted: those of this package, and the first of
 // others.

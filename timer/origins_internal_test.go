@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -25,4 +26,15 @@ func TestOrigins_StayFew(t *testing.T) {
 		require.LessOrEqual(t, len(so.notes), 2*keep+8)
 	}
 	require.LessOrEqual(t, cap(s.origins.shards[0].notes), 1024)
+}
+
+// The steps between two notes are about twice oneIn at most, which must not overflow.
+func TestWithOrigins_OneInVeryMany(t *testing.T) {
+	for _, oneIn := range []int{math.MaxInt32/2 + 1, math.MaxInt32, math.MaxInt} {
+		s := New(WithClock(timertest.NewClock(time.Unix(1e9, 0))), WithOrigins(oneIn), WithShards(1))
+		// No Close of it if it panics: that would wait for the shard's lock.
+		require.NotPanics(t, func() { s.AfterFunc(time.Hour, func() {}) })
+		require.Len(t, s.origins.shards[0].notes, 1)
+		s.Close()
+	}
 }
