@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/internal/wheel"
 )
 
@@ -209,7 +210,19 @@ func (sh *shard) movedBack() {
 // fallBack has the context's deadline come by an alarm of the clock's own, because
 // the Scheduler takes no more timers, or was closed while this one was pending.
 func (c *deadlineCtx) fallBack() {
-	alarm := c.s.clock.NewAlarm(func() { c.end(c.timeout()) })
+	var alarm clock.Alarm
+	alarm = c.s.clock.NewAlarm(func() {
+		early := c.due - c.s.now()
+		switch {
+		case early <= 0:
+			c.end(c.timeout())
+		case c.phase() == ctxWaiting:
+			alarm.Reset(time.Duration(early))
+			if c.phase() > ctxWaiting {
+				alarm.Stop() // as below
+			}
+		}
+	})
 	c.mu.Lock()
 	over := c.phase() != ctxWaiting
 	if !over {

@@ -41,8 +41,9 @@ type Deadline struct {
 	done chan struct{}
 	// over: the deadline has passed, and done was closed if there was one.
 	over bool
-	// armed is what the timer or the alarm is pending for, never if neither is.
-	armed int64
+	// fires is when the pending timer or alarm will fire, a tick and its slack included;
+	// never if neither is pending.
+	fires int64
 	id    wheel.ID
 	alarm clock.Alarm // in place of the timer, once the Scheduler is closed
 }
@@ -56,7 +57,7 @@ func (d *Deadline) Init(s *Scheduler) {
 	s.mustBeMade()
 	d.owner = d
 	d.sh = s.lockShard()
-	d.due, d.armed = never, never
+	d.due, d.fires = never, never
 	d.sh.mu.Unlock()
 }
 
@@ -85,7 +86,7 @@ func (d *Deadline) set(due int64) (settled bool) {
 		d.over, d.done = false, nil
 	}
 	// Whoever may be waiting already has a timer that fires too late, or none.
-	return d.done == nil || due >= d.armed || d.armLocked(d.sh.s.now())
+	return d.done == nil || due >= d.fires || d.armLocked(d.sh.s.now())
 }
 
 // Done returns a channel that is closed when the deadline has passed. The channel
@@ -111,7 +112,7 @@ func (d *Deadline) wait() (done <-chan struct{}, settled bool) {
 	if d.done == nil && !d.over {
 		d.done = make(chan struct{})
 	}
-	if !d.over && d.due < d.armed {
+	if !d.over && d.due < d.fires {
 		settled = d.armLocked(d.sh.s.now())
 	}
 	if d.done == nil {
@@ -144,22 +145,24 @@ func (d *Deadline) passLocked() {
 	}
 }
 
-// armLocked has the deadline pass at due, which is before what the timer is pending
-// for. It reports false, and has done nothing, if all shards must be asked for room
-// first.
+// armLocked has the deadline pass at due, which is before the pending timer fires. It
+// reports false, and has done nothing, if all shards must be asked for room first.
 func (d *Deadline) armLocked(now int64) bool {
 	if now >= d.due {
 		d.passLocked() // the timer, if it is pending, finds nothing to do
 		return true
 	}
 	wait := time.Duration(d.due - now)
-	before := d.armed
-	d.armed = d.due // unless it fires at once
+	before, fires := d.fires, d.sh.firesAt(d.due, wait)
+	if fires >= before {
+		return true // in time by its own slack
+	}
+	d.fires = fires // unless it fires at once
 	if before != never && d.sh.resetLocked(now, d.id, wait) {
 		return true
 	}
 	if !d.sh.settleLocked(wait, tagNode) {
-		d.armed = before
+		d.fires = before
 		return false
 	}
 	d.sh.stopFallbackLocked(d.id)
@@ -174,7 +177,7 @@ func (d *Deadline) alarmLocked(now int64) {
 	if d.alarm == nil {
 		d.alarm = d.sh.s.clock.NewAlarm(d.ring)
 	}
-	d.armed = d.due
+	d.fires = d.due
 	d.alarm.Reset(time.Duration(d.due - now))
 }
 
@@ -183,8 +186,12 @@ func (d *Deadline) ring() {
 	d.sh.mu.Lock()
 	defer d.sh.unlock()
 	now := d.sh.s.now()
-	if now < d.armed {
-		return // it was set again just as it rang
+	if d.fires == never {
+		return
+	}
+	if early := d.fires - now; early > 0 { // or it was set again just as it rang
+		d.alarm.Reset(time.Duration(early))
+		return
 	}
 	if d.firedLocked(now) {
 		d.alarmLocked(now)
@@ -194,7 +201,7 @@ func (d *Deadline) ring() {
 // firedLocked is what is done when the timer has fired. It reports whether the
 // deadline is later.
 func (d *Deadline) firedLocked(now int64) (later bool) {
-	d.armed = never
+	d.fires = never
 	switch {
 	case d.over || d.due == never:
 		return false
@@ -207,7 +214,7 @@ func (d *Deadline) firedLocked(now int64) (later bool) {
 
 func (d *Deadline) expireLocked(sh *shard, at moment) func() {
 	if d.firedLocked(at.now) {
-		d.armed = d.due
+		d.fires = sh.firesAt(d.due, time.Duration(d.due-at.now))
 		d.id = sh.rearmLocked(at.now, d.due, &d.node)
 	}
 	return nil
@@ -219,7 +226,7 @@ func (d *Deadline) pendingFunc() func() { return nil }
 func (d *Deadline) abandon() {
 	d.sh.mu.Lock()
 	defer d.sh.unlock()
-	d.armed = never // or for an alarm, if it was set since the timer was taken out
+	d.fires = never // or for an alarm, if it was set since the timer was taken out
 	if !d.over && d.due != never {
 		d.alarmLocked(d.sh.s.now())
 	}

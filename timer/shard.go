@@ -225,6 +225,11 @@ func (sh *shard) rearmLocked(now, deadline int64, n *node) wheel.ID {
 	return id
 }
 
+// firesAt returns when a timer fires that is started for a deadline, after d.
+func (sh *shard) firesAt(deadline int64, d time.Duration) int64 {
+	return sh.wheel.Fires(deadline, int64(sh.s.config.slack.of(d)))
+}
+
 // removeLocked takes a timer out of the wheel before its time.
 func (sh *shard) removeLocked(id wheel.ID) (p payload, ok bool) {
 	p, ok = sh.wheel.Remove(id)

@@ -256,6 +256,12 @@ func (w *Wheel[T]) Due(deadline, slack int64) int64 {
 	return deadline
 }
 
+// Fires returns the moment at which an entry with a deadline expires: the end of a tick,
+// or of the steps that its slack allows. It is O(1).
+func (w *Wheel[T]) Fires(deadline, slack int64) int64 {
+	return max(deadline, w.ticks.time(w.ticks.ceilTo(deadline, w.ticks.within(deadline, slack))))
+}
+
 // Contains reports whether id names an entry of the wheel.
 func (w *Wheel[T]) Contains(id ID) bool {
 	_, ok := w.arena.Find(id)
