@@ -54,18 +54,21 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 // worker does. If one panics or ends the goroutine with runtime.Goexit, another goroutine
 // runs those behind it. Call Run exactly once for each Share that Pool.Share returns. The
 // zero Share does nothing.
-func (s Share) Run() {
+//
+// Run reports whether Help would do something now.
+func (s Share) Run() (helps bool) {
 	if s.p == nil {
-		return
+		return false
 	}
 	s.p.label()
 	// It may be anybody's goroutine. What labels it had cannot be found out.
 	defer pprof.SetGoroutineLabels(context.Background())
-	s.p.runShare(s.first, s.rest)
+	return s.p.runShare(s.first, s.rest)
 }
 
-// runShare runs first and what is left of a share, which may be nil.
-func (p *Pool) runShare(first func(), s *share) {
+// runShare runs first and what is left of a share, which may be nil. It reports what Run
+// does.
+func (p *Pool) runShare(first func(), s *share) (helps bool) {
 	ended := false
 	defer func() {
 		if !ended {
@@ -89,11 +92,18 @@ func (p *Pool) runShare(first func(), s *share) {
 		p.yields.Store(false)
 	}
 	p.finishLocked()
+	helps = p.wantsHelpLocked()
 	p.mu.Unlock()
 	ended = true
+	return helps
 }
 
 func nop() {}
+
+// wantsHelpLocked reports whether callbacks wait for workers that have yet to begin.
+func (p *Pool) wantsHelpLocked() bool {
+	return p.queue.len() > 0 && p.max == unbounded && p.workers-p.starting < p.limit
+}
 
 // Help runs callbacks until none waits in the queue, if some wait for workers that were
 // started and have yet to begin. Else it does nothing. Where other goroutines compute,
@@ -107,7 +117,7 @@ func nop() {}
 func (p *Pool) Help() {
 	p.mustBeMade()
 	p.mu.Lock()
-	if p.max != unbounded || p.queue.len() == 0 || p.workers-p.starting >= p.limit {
+	if !p.wantsHelpLocked() {
 		p.mu.Unlock()
 		return
 	}

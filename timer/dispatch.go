@@ -177,16 +177,16 @@ func (d *dispatch) batch(b *batch) {
 }
 
 // share takes the callbacks of b, which the goroutine that is the poller now will run
-// itself, if the executor is a pool, and reports whether it is.
-func (d *dispatch) share(b *batch) (s executor.Share, shared bool) {
+// itself, if the executor is a pool.
+func (d *dispatch) share(b *batch) executor.Share {
 	if d.pool == nil {
 		d.batch(b)
-		return s, false
+		return executor.Share{}
 	}
 	s, accepted, err := d.pool.Share(d.trackAll(b))
 	d.refused(err, b.fs[accepted:]...)
 	b.forget()
-	return s, true
+	return s
 }
 
 // submit hands one callback to the executor.

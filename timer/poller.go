@@ -166,8 +166,8 @@ func (p *poller) pollOverdue() {
 
 // run works until nothing is due, or for a turn, then falls asleep. What it has
 // fired last it runs itself after that, when another goroutine may be the poller. It
-// reports whether that was so.
-func (p *poller) run(worked bool) (shared bool) {
+// reports what poll does.
+func (p *poller) run(worked bool) (helps bool) {
 	asleep := false
 	defer func() {
 		switch {
@@ -192,10 +192,9 @@ func (p *poller) run(worked bool) (shared bool) {
 		didWork, pause := p.work()
 		region.End()
 		worked = worked || didWork
-		share, shared, asleep = p.sleep(worked, pause)
+		share, asleep = p.sleep(worked, pause)
 	}
-	share.Run()
-	return shared
+	return share.Run()
 }
 
 // interrupted puts the poller to sleep in the middle of its work, until the clock
@@ -335,8 +334,8 @@ func (p *poller) isBehind(now int64) bool {
 
 // sleep sets the alarm for what comes next, or for after pause if there is more to
 // do then, or reports false if something is due by now. It returns what is left in
-// the batch, for the caller to run once it is asleep, and whether a pool has that.
-func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, shared, ok bool) {
+// the batch, for the caller to run once it is asleep.
+func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, ok bool) {
 	if pause < 0 {
 		p.mu.Lock()
 		p.recheck.Store(false)
@@ -350,7 +349,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if pause < 0 && p.backlog.any() {
-		return share, false, false // a helper has left it
+		return share, false // a helper has left it
 	}
 	next := int64(never)
 	due, _, queued := p.s.queue.Peek()
@@ -364,7 +363,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	case pause >= 0:
 		next = now + int64(pause)
 	case next <= now:
-		return share, false, false
+		return share, false
 	}
 	if queued && p.recheck.Load() {
 		next = min(next, deadlineAfter(now, lookAfter))
@@ -379,7 +378,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
 	// the pool's watchdog is to be the later one.
 	if len(p.batch.fs) > 0 {
-		share, shared = p.s.dispatch.share(&p.batch)
+		share = p.s.dispatch.share(&p.batch)
 	}
 	p.letGo()
 	p.awake = false
@@ -388,7 +387,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 		p.emptyWakeups++
 	}
 	p.running.Add(-1)
-	return share, shared, true
+	return share, true
 }
 
 // discardEmpty takes buckets without timers off the queue's head, so that the

@@ -76,13 +76,13 @@ func TestHelpers_LeaveTheRestToThePoller(t *testing.T) {
 	// And awake, it does not fall asleep before.
 	p.awake = true
 	p.running.Add(1)
-	_, _, asleep := p.sleep(true, -1)
+	_, asleep := p.sleep(true, -1)
 	require.False(t, asleep)
 	clk.step = 0
 	_, pause := p.work()
 	require.Negative(t, pause)
 	require.EqualValues(t, 1000*batchSize, s.shards.at(0).wheel.Cascaded())
-	_, _, asleep = p.sleep(true, -1)
+	_, asleep = p.sleep(true, -1)
 	require.True(t, asleep)
 }
 

@@ -255,7 +255,7 @@ func testThen(t *testing.T) {
 	const calls = 20 // by the descriptor and by the timer
 	called, after, release := make(chan bool), make(chan bool), make(chan struct{})
 	n := 0
-	a := NewThen(func() bool { n++; called <- n%2 == 0; return n%2 == 0 }, func() { after <- true; <-release })
+	a := NewThen(func() bool { n++; even := n%2 == 0; called <- even; return even }, func() { after <- true; <-release })
 	for range calls {
 		a.Reset(100 * time.Microsecond)
 		if <-called {
@@ -265,4 +265,24 @@ func testThen(t *testing.T) {
 	<-a.Close()
 	require.Equal(t, calls, n)
 	close(release)
+}
+
+// What is called then is called because others wait for a proc: from there on the timer
+// has backups, also for the ring that is set already.
+func TestNewThen_BacksTheTimer(t *testing.T) {
+	h := newHub()
+	backed := make(chan bool)
+	var a *member
+	a = h.addThen(func() bool {
+		a.Reset(time.Hour)
+		a.Reset(500 * time.Millisecond)
+		return true
+	}, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		backed <- h.backed && h.pace.busy(h.now())
+	})
+	a.Reset(100 * time.Microsecond)
+	require.True(t, <-backed)
+	<-a.Close()
 }

@@ -137,6 +137,9 @@ func (h *hub) wait(w *waiter) {
 			if m := h.ringLocked(now); m.callFirst() {
 				h.mu.Lock()
 				w.caller = nil // its closing does not wait for this
+				if h.fd.waiter == w {
+					h.waitLocked()
+				}
 				h.mu.Unlock()
 				m.then()
 			}

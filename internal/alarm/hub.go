@@ -193,6 +193,15 @@ func (h *hub) backLocked(now int64, set bool) {
 	h.backed = set
 }
 
+// crowdedLocked is told that goroutines wait for a proc: the procs are busy, before a ring
+// that is late would show it.
+func (h *hub) crowdedLocked(now int64) {
+	h.pace.busyUntil = now + busyFor
+	if h.armed != never && h.timerAt == h.armed {
+		h.backLocked(now, true)
+	}
+}
+
 // restLocked sets the timer for a moment, or for the end of the linger if there is
 // still a descriptor.
 func (h *hub) restLocked(now, until int64) {

@@ -121,6 +121,9 @@ func (m *member) callFirst() (more bool) {
 		m.h.mu.Lock()
 		defer m.h.mu.Unlock()
 		m.leaveLocked()
+		if more {
+			m.h.crowdedLocked(m.h.at(now))
+		}
 		if m.h.armed == never {
 			m.h.settleLocked(now)
 		}
