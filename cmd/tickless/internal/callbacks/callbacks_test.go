@@ -39,6 +39,7 @@ func TestCallbacks_CalledWrongly(t *testing.T) {
 		{Args: []string{"--redis", "start", "--dir", "data"}, Want: "not both"},
 		{Args: []string{"--workers", "2"}, Want: "one process at a time"},
 		{Args: []string{"--redis", "http://localhost"}, Want: "redis://localhost:6379"},
+		{Args: []string{"--redis", "redis://:se cret@h"}, Want: "the URL cannot be read"},
 		{Args: []string{"--redis", "local host"}, Want: "redis://localhost:6379"},
 		{Args: []string{"--child"}, Want: "by hand"},
 	})
@@ -60,10 +61,14 @@ func freePort(t *testing.T) string {
 
 func TestCallbacks_ServerThatIsNotThere(t *testing.T) {
 	addr := "127.0.0.1:" + freePort(t)
-	for _, args := range [][]string{{"callbacks", "--redis", addr}, {"callbacks", "--redis", "redis://user:secret@" + addr, "--cluster"}} {
+	for _, args := range [][]string{
+		{"callbacks", "--redis", addr},
+		{"callbacks", "--redis", "redis://user:secret@" + addr, "--cluster"},
+		{"callbacks", "--redis", "redis://:secret@" + addr + "?addr=" + addr, "--cluster"},
+	} {
 		stdout, stderr, code := clitest.Run(t, args...)
 		if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 ||
-			!strings.Contains(stderr, "no Redis server can be reached at "+addr) || strings.Contains(stderr, "secret") {
+			!strings.Contains(stderr, "no Redis server can be reached at redis://"+addr) || strings.Contains(stderr, "secret") {
 			t.Errorf("%v: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
 	}

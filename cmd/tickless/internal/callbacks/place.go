@@ -37,7 +37,7 @@ func prepare(ctx context.Context, c config, name string) (p stores.Place, what s
 		if err := reach(ctx, p); err != nil {
 			return stores.Place{}, "", nil, err
 		}
-		return p, "Redis: " + shown(c.Redis), func() { removeQueue(p) }, nil
+		return p, "Redis: " + stores.Shown(c.Redis), func() { removeQueue(p) }, nil
 	case c.Dir != "":
 		if err := empty(c.Dir); err != nil {
 			return stores.Place{}, "", nil, err
@@ -69,14 +69,6 @@ func empty(dir string) error {
 	return nil
 }
 
-// shown is a URL without its password.
-func shown(url string) string {
-	if o, err := redis.ParseURL(url); err == nil {
-		return o.Addr
-	}
-	return url
-}
-
 // reach returns an error that says what to do if the server is not there, or not of the
 // kind that it is said to be.
 func reach(ctx context.Context, p stores.Place) error {
@@ -93,13 +85,13 @@ func reach(ctx context.Context, p stores.Place) error {
 		if one, err2 := alone.Client(); p.Cluster && err2 == nil {
 			defer one.Close()
 			if one.Ping(ctx).Err() == nil {
-				return fmt.Errorf("the server at %s is not part of a cluster that works; without --cluster it may be used alone: %w", shown(p.URL), err)
+				return fmt.Errorf("the server at %s is not part of a cluster that works; without --cluster it may be used alone: %w", stores.Shown(p.URL), err)
 			}
 		}
-		return fmt.Errorf("no Redis server can be reached at %s: %w", shown(p.URL), err)
+		return fmt.Errorf("no Redis server can be reached at %s: %w", stores.Shown(p.URL), err)
 	}
 	if !p.Cluster && strings.Contains(info, "cluster_enabled:1") {
-		return fmt.Errorf("the server at %s is part of a cluster: use --cluster", shown(p.URL))
+		return fmt.Errorf("the server at %s is part of a cluster: use --cluster", stores.Shown(p.URL))
 	}
 	return nil
 }

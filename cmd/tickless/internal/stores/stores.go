@@ -56,13 +56,13 @@ func (p Place) Client() (redis.UniversalClient, error) {
 	if p.Cluster {
 		o, err := redis.ParseClusterURL(p.URL)
 		if err != nil {
-			return nil, err
+			return nil, withoutSecrets(p.URL, err)
 		}
 		return redis.NewClusterClient(redisstore.TuneCluster(o)), nil
 	}
 	o, err := redis.ParseURL(p.URL)
 	if err != nil {
-		return nil, err
+		return nil, withoutSecrets(p.URL, err)
 	}
 	return redis.NewClient(o), nil
 }
