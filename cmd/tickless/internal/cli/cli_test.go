@@ -1,6 +1,9 @@
 package cli
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestCount(t *testing.T) {
 	for _, tt := range []struct {
@@ -20,6 +23,25 @@ func TestCount(t *testing.T) {
 		var c Count
 		if err := c.Set(tt.in); err != nil || int(c) != tt.want || c.String() != tt.text {
 			t.Errorf("%q is %d (%q), %v, want %d (%q)", tt.in, int(c), c.String(), err, tt.want, tt.text)
+		}
+	}
+}
+
+// All that has two decimals, although their product with a thousand or a million is mostly
+// rounded.
+func TestCount_Decimals(t *testing.T) {
+	for i := range 2000 {
+		for suffix, scale := range map[string]int{"k": 10, "M": 10_000} {
+			in := fmt.Sprintf("%d.%02d%s", i/100, i%100, suffix)
+			var c Count
+			if err := c.Set(in); err != nil || int(c) != i*scale {
+				t.Errorf("%q is %d, %v, want %d", in, int(c), err, i*scale)
+			}
+		}
+	}
+	for _, in := range []string{"1.0005k", "0.1", "k", "M", "1kk", "", "3G", "3000M", "Infk"} {
+		if err := new(Count).Set(in); err == nil {
+			t.Errorf("%q was taken", in)
 		}
 	}
 }

@@ -22,17 +22,17 @@ func (c *Count) String() string {
 	return strconv.Itoa(n)
 }
 
-// Set parses s.
+// Set parses s. The scale is written as an exponent, since 4.1 times a million is no whole
+// number in binary.
 func (c *Count) Set(s string) error {
-	digits, scale := strings.ReplaceAll(s, "_", ""), 1.0
+	digits, scale := strings.ReplaceAll(s, "_", ""), ""
 	switch {
 	case strings.HasSuffix(digits, "k"), strings.HasSuffix(digits, "K"):
-		digits, scale = digits[:len(digits)-1], 1e3
+		digits, scale = digits[:len(digits)-1], "e3"
 	case strings.HasSuffix(digits, "M"):
-		digits, scale = digits[:len(digits)-1], 1e6
+		digits, scale = digits[:len(digits)-1], "e6"
 	}
-	v, err := strconv.ParseFloat(digits, 64)
-	v *= scale
+	v, err := strconv.ParseFloat(digits+scale, 64)
 	if err != nil || v != math.Trunc(v) || math.Abs(v) > math.MaxInt32 {
 		return errors.New("not a whole number such as 5000, 10k or 1M")
 	}
