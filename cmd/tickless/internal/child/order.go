@@ -7,14 +7,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
 // ReadOrder is what a child begins with: it reads its order. From then on the process
-// ignores interrupts, which a terminal sends to it too: its parent ends it.
+// ignores interrupts and hang-ups, which a terminal sends to it too: its parent ends it.
 func ReadOrder(in io.Reader, order any) error {
-	signal.Ignore(os.Interrupt)
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	if err := json.NewDecoder(in).Decode(order); err != nil {
 		return cli.UsageError{Err: errors.New("--child is not for use by hand")}
 	}

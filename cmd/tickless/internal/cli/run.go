@@ -18,7 +18,11 @@ import (
 func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	// The first signal asks for an orderly end. After it the signals have
 	// their usual effect again, so that a second one ends the program at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
@@ -37,6 +41,9 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, ErrInterrupted):
+		return ExitInterrupted
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // by a signal
+		fmt.Fprintln(stderr, "tickless: interrupted")
 		return ExitInterrupted
 	case errors.As(err, &code):
 		return int(code)
