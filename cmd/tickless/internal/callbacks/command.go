@@ -86,9 +86,9 @@ func runAll(cmd *cobra.Command, f flags) error {
 		}
 		return err
 	}
-	defer remove()
 	run := &run{config: f.config, place: p, stderr: cmd.ErrOrStderr()}
 	r, err := run.all(cmd.Context())
+	remove() // before anything is printed: if nobody reads that, it ends the program
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tickless/tickless/cmd/tickless/internal/child"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 )
 
@@ -134,6 +135,11 @@ func startRedis(ctx context.Context) (url string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
@@ -143,6 +149,8 @@ func startRedis(ctx context.Context) (url string, stop func(), err error) {
 	_ = l.Close()
 	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes",
 		"--maxmemory-policy", "noeviction")
+	cmd.SysProcAttr = child.OwnGroup() // the workers need it until they have ended
+	tie(cmd)
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}

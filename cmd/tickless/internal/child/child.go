@@ -15,8 +15,8 @@ import (
 // work in: "tickless COMMAND --child". It gets its orders as JSON on its standard
 // input and replies on its standard output. Its input stays open for as long as it
 // is wanted: that is how it is told to stop, and how it knows that its parent has
-// died. Signals would not do: a terminal sends them to the children too, and the
-// second one ends a program at once.
+// died. Signals would not do: the second one ends a program at once. Those of a terminal
+// do not reach it: it has a group of its own.
 type Process struct {
 	Cmd        *exec.Cmd
 	Stdin      io.WriteCloser
@@ -36,6 +36,7 @@ func Start(ctx context.Context, command string) (*Process, error) {
 	}
 	c := &Process{Cmd: exec.CommandContext(ctx, self, command, "--child")}
 	c.Cmd.Stderr = &c.Complaints
+	c.Cmd.SysProcAttr = OwnGroup()
 	if c.Stdin, err = c.Cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // ReadOrder is what a child begins with: it reads its order. From then on the process
-// ignores interrupts and hang-ups, which a terminal sends to it too: its parent ends it.
+// ignores interrupts and hang-ups, which a terminal sends to it too where it has no group
+// of its own: its parent ends it.
 func ReadOrder(in io.Reader, order any) error {
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	if err := json.NewDecoder(in).Decode(order); err != nil {
