@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
@@ -168,6 +170,8 @@ func TestStory(t *testing.T) {
 	c := config{Lease: time.Second, Patience: 20 * time.Second, Workers: 1}
 	several := c
 	several.Workers = 3
+	cut := c // short
+	cut.Tasks, cut.Kills = 2000, 3
 	for _, x := range []struct {
 		config config
 		result result
@@ -185,10 +189,15 @@ func TestStory(t *testing.T) {
 				"No lease ran out: what was killed had no task.\n" +
 				"Nothing was lost, and nothing came early.\n"},
 		{c, result{Missing: 26, Early: 1, Refused: 2, Left: &left{Pending: 30, Running: 40, Dead: 9}},
-			"FAILED: tasks not delivered 20s after the last was due, or the last kill: 26; tasks that came early: 1; calls wrongly signed: 2; " +
+			"FAILED: tasks not delivered 20s after the last was due or acknowledged, or the last kill: 26; tasks that came early: 1; calls wrongly signed: 2; " +
 				"tasks still to be delivered in the store: 70; dead tasks in the store: 9.\n"},
 		{c, result{}, "FAILED: the store could not be opened at the end.\n"},
+		{cut, result{Scheduled: 1500, Killed: []kill{{5, 1, true}}, Left: &left{Crashed: 1}},
+			"Process 5 was killed while it was scheduling; the next one scheduled the rest.\n" +
+				"What was killed had tasks that it had not reported: leases of 1s that ran out, and whose tasks were given out again: 1.\n" +
+				"FAILED: tasks not scheduled: 500; processes not killed: 2.\n"},
 		{c, result{Interrupted: true}, ""},
+		{cut, result{Interrupted: true}, ""},
 	} {
 		if got := story(x.config, &x.result); got != x.want {
 			t.Errorf("%+v:\n%s\nshould be\n%s", x.result, got, x.want)
@@ -196,17 +205,18 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// What a kill has held up is not lost.
+// What a kill has held up is not lost, nor what was scheduled late.
 func TestConfig_End(t *testing.T) {
 	c := config{Duration: 5 * time.Second, Patience: 20 * time.Second}
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, x := range []struct{ lastKill, want time.Time }{
-		{time.Time{}, base.Add(25 * time.Second)},
-		{base.Add(3 * time.Second), base.Add(25 * time.Second)},
-		{base.Add(30 * time.Second), base.Add(50 * time.Second)},
+	for _, x := range []struct{ lastKill, lastAcknowledged, want time.Time }{
+		{time.Time{}, base, base.Add(25 * time.Second)},
+		{base.Add(3 * time.Second), base, base.Add(25 * time.Second)},
+		{base.Add(30 * time.Second), base, base.Add(50 * time.Second)},
+		{base.Add(30 * time.Second), base.Add(40 * time.Second), base.Add(60 * time.Second)},
 	} {
-		if got := c.end(base, x.lastKill); !got.Equal(x.want) {
-			t.Errorf("killed at %v: the end is at %v, not %v", x.lastKill, got, x.want)
+		if got := c.end(base, x.lastKill, x.lastAcknowledged); !got.Equal(x.want) {
+			t.Errorf("killed at %v, acknowledged at %v: the end is at %v, not %v", x.lastKill, x.lastAcknowledged, got, x.want)
 		}
 	}
 }
@@ -227,6 +237,30 @@ func TestCallbacks_NoServerToStart(t *testing.T) {
 	_, stderr, code := clitest.Run(t, "callbacks", "--redis", "start")
 	if code != cli.ExitFailed || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "there is no no-such-redis-server to start") {
 		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// A worker that does not come to work is not waited for when the program is interrupted:
+// here, its server takes connections and says nothing.
+func TestStartWorker_Interrupted(t *testing.T) {
+	t.Setenv(clitest.AsProgram, "1")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		if c, err := l.Accept(); err == nil { // it is scheduling
+			defer c.Close()
+			cancel()
+			<-t.Context().Done()
+		}
+	}()
+	o := order{Place: stores.Place{URL: "redis://" + l.Addr().String(), Name: "queue"}, Secret: make([]byte, 32), Concurrency: 1,
+		Lease: time.Second, Tasks: 1, Chunks: []int{0}, URL: "http://127.0.0.1:1/", Base: time.Now(), Duration: time.Second}
+	if w, err := startWorker(ctx, o, newLedger(1)); w != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", w, err)
 	}
 }
 

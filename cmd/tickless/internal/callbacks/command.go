@@ -70,7 +70,7 @@ made itself, the server that it has started, its queue on a server that runs.`,
 	flags.IntVar(&f.config.Concurrency, "concurrency", 64, "most calls that a worker makes at a time")
 	flags.DurationVar(&f.config.Lease, "lease", time.Second, "time after which a dead worker's tasks are taken over")
 	flags.DurationVar(&f.config.Handling, "handling", 2*time.Millisecond, "time that the HTTP server takes for a call")
-	flags.DurationVar(&f.config.Patience, "patience", 20*time.Second, "how long after the last is due, or the last kill, what is missing counts as lost")
+	flags.DurationVar(&f.config.Patience, "patience", 20*time.Second, "how long after the last is due or acknowledged, or the last kill, what is missing counts as lost")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
 	flags.BoolVar(&f.child, "child", false, "")
 	_ = flags.MarkHidden("child")
@@ -100,7 +100,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 	}
 	c := f.config
 	err = cli.Conclude(cmd, f.json, report{cli.ThisMachine(), c, c.Duration.Milliseconds(), c.Lease.Milliseconds(), r})
-	if err == nil && r.failed() {
+	if err == nil && r.failed(c) {
 		return cli.ExitCode(cli.ExitFailed)
 	}
 	return err

@@ -21,7 +21,7 @@ type config struct {
 	Lease       time.Duration `json:"-"`
 	Handling    time.Duration `json:"-"` // how long the receiver takes
 	Kills       int           `json:"kills"`
-	Patience    time.Duration `json:"-"` // how long after the last is due, or the last kill, until what is missing is lost
+	Patience    time.Duration `json:"-"` // how long after the last is due or acknowledged, or the last kill, until what is missing is lost
 }
 
 // What --redis can be besides a URL.
@@ -49,13 +49,16 @@ func (c *config) complete() {
 	}
 }
 
-// end returns when what is missing is lost, if the first was due at base.
-func (c config) end(base, lastKill time.Time) time.Time {
-	due := base.Add(c.Duration)
-	if lastKill.After(due) {
-		due = lastKill
+// end returns when what is missing is lost, if the first was due at base, and if tasks
+// were held up until certain moments.
+func (c config) end(base time.Time, heldUp ...time.Time) time.Time {
+	from := base.Add(c.Duration)
+	for _, t := range heldUp {
+		if t.After(from) {
+			from = t
+		}
 	}
-	return due.Add(c.Patience)
+	return from.Add(c.Patience)
 }
 
 // validate returns what is wrong with c in one line, or nil.

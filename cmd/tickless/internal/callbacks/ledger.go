@@ -20,8 +20,9 @@ type ledger struct {
 	delivered atomic.Int64    // tasks that have
 
 	mu           sync.Mutex
-	acknowledged []bool // of each chunk
-	scheduled    int    // tasks of these
+	acknowledged []bool    // of each chunk
+	scheduled    int       // tasks of these
+	latest       time.Time // acknowledgement
 	late         *measure.LateHistogram
 	early        int64
 	first, last  time.Time
@@ -45,6 +46,14 @@ func (l *ledger) acknowledge(i int) {
 	from, to := bounds(i, l.tasks)
 	l.acknowledged[i] = true
 	l.scheduled += to - from
+	l.latest = time.Now()
+}
+
+// lastAcknowledged returns when the latest chunk was.
+func (l *ledger) lastAcknowledged() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latest
 }
 
 // open returns the chunks that were not acknowledged.

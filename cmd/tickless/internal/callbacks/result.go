@@ -168,7 +168,7 @@ func calls(n int64) string {
 
 // verdict says whether the promises were kept, and which were not.
 func verdict(c config, r *result) string {
-	if !r.failed() {
+	if !r.failed(c) {
 		return "Nothing was lost, and nothing came early."
 	}
 	var wrong []string
@@ -177,7 +177,9 @@ func verdict(c config, r *result) string {
 			wrong = append(wrong, fmt.Sprintf(what, cli.Thousands(n)))
 		}
 	}
-	note(r.Missing, "tasks not delivered "+c.Patience.String()+" after the last was due, or the last kill: %s")
+	note(int64(c.Tasks)-r.Scheduled, "tasks not scheduled: %s")
+	note(int64(c.Kills-len(r.Killed)), "processes not killed: %s")
+	note(r.Missing, "tasks not delivered "+c.Patience.String()+" after the last was due or acknowledged, or the last kill: %s")
 	note(r.Early, "tasks that came early: %s")
 	note(r.Refused, "calls wrongly signed: %s")
 	if r.Left == nil {

@@ -60,9 +60,9 @@ type result struct {
 	Interrupted bool
 }
 
-// failed reports whether a promise was broken.
-func (r *result) failed() bool {
-	return !r.Interrupted && (r.Missing > 0 || r.Early > 0 || r.Refused > 0 || r.Left == nil || *r.Left != left{Crashed: r.Left.Crashed})
+// failed reports whether a promise was broken, or not put to the test.
+func (r *result) failed(c config) bool {
+	return !r.Interrupted && (r.Scheduled < int64(c.Tasks) || len(r.Killed) < c.Kills || r.Missing > 0 || r.Early > 0 || r.Refused > 0 || r.Left == nil || *r.Left != left{Crashed: r.Left.Crashed})
 }
 
 func queueName() string { return "tickless-demo-" + strings.ToLower(rand.Text()[:10]) }
@@ -97,7 +97,7 @@ func (r *run) all(ctx context.Context) (*result, error) {
 	r.children = make([]*worker, c.Workers)
 	defer r.stop()
 	for i := range r.children {
-		if err := r.start(i); err != nil {
+		if err := r.start(ctx, i); err != nil && ctx.Err() == nil {
 			return nil, err
 		}
 	}
@@ -112,12 +112,12 @@ func (r *run) all(ctx context.Context) (*result, error) {
 }
 
 // start starts a worker process. The first has to schedule what was not acknowledged.
-func (r *run) start(i int) (err error) {
+func (r *run) start(ctx context.Context, i int) (err error) {
 	o := r.order
 	if i == 0 {
 		o.Chunks, o.Watch = r.ledger.open(), true
 	}
-	r.children[i], err = startWorker(o, r.ledger)
+	r.children[i], err = startWorker(ctx, o, r.ledger)
 	return err
 }
 
@@ -141,7 +141,7 @@ const restart = 300 * time.Millisecond
 func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
 	base := r.order.Base.Add(-r.offset)
 	var restartAt, lastKill time.Time
-	for ctx.Err() == nil && time.Now().Before(r.config.end(base, lastKill)) {
+	for ctx.Err() == nil && time.Now().Before(r.config.end(base, lastKill, r.ledger.lastAcknowledged())) {
 		r.bar.Set(r.ledger.delivered.Load())
 		scheduled := r.ledger.acked() == r.config.Tasks
 		if scheduled && res.Scheduling == 0 {
@@ -159,7 +159,7 @@ func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
 		}
 		switch first := r.children[0]; {
 		case first == nil && time.Now().After(restartAt):
-			if err := r.start(0); err != nil {
+			if err := r.start(ctx, 0); err != nil && ctx.Err() == nil {
 				return err
 			}
 		case first != nil && r.now(base):

@@ -135,9 +135,9 @@ type worker struct {
 	left *left // the latest
 }
 
-// startWorker starts a worker process, and waits until it works. What it has scheduled is
-// noted in the ledger.
-func startWorker(o order, l *ledger) (*worker, error) {
+// startWorker starts a worker process, and waits until it works or ctx ends. What it has
+// scheduled is noted in the ledger.
+func startWorker(ctx context.Context, o order, l *ledger) (*worker, error) {
 	started, err := child.Start(context.Background(), "callbacks")
 	if err != nil {
 		return nil, err
@@ -154,6 +154,9 @@ func startWorker(o order, l *ledger) (*worker, error) {
 	case <-works:
 	case <-c.ended:
 		err = errors.Join(err, errors.New("it has ended"))
+	case <-ctx.Done():
+		c.kill() // it has no call in hand
+		return nil, ctx.Err()
 	}
 	if err != nil {
 		c.kill()
