@@ -34,7 +34,7 @@ func watch(cmd *cobra.Command, f flags) (err error) {
 	defer server.Close()
 	fmt.Fprintf(stdout, "http://%s/ shows the load while it runs, again and again, and some durable tasks beside it; interrupt it to end\n", l.Addr())
 
-	b := &watched{tickless: tickless{
+	b := &watched{ctx: ctx, tickless: tickless{
 		tick: f.tick, slack: f.slack, exec: f.executor, handles: make([]timer.Handle, f.config.Count),
 		more: []timer.Option{timer.WithName("requests"), timer.WithCallbackTimes(), timer.WithOrigins(originsOneIn)},
 	}}
@@ -54,16 +54,18 @@ func watch(cmd *cobra.Command, f flags) (err error) {
 		if err != nil {
 			return err
 		}
-		sum.Started, sum.Stopped, sum.Fired, sum.Lost = sum.Started+r.Started, sum.Stopped+r.Stopped, sum.Fired+r.Fired, sum.Lost+r.Lost
+		sum.Started, sum.Stopped, sum.Fired = sum.Started+r.Started, sum.Stopped+r.Stopped, sum.Fired+r.Fired
+		sum.Pending, sum.Lost = sum.Pending+r.Pending, sum.Lost+r.Lost
 		select {
 		case err := <-served:
 			return err
 		default:
 		}
 	}
-	pending, err := b.tickless.Close()
+	left, err := b.tickless.Close() // if the last load was whole
+	sum.Pending += int64(left)
 	fmt.Fprintf(stdout, "%s requests: %s answered, %s timed out, %s pending, %s lost\n", cli.Thousands(sum.Started),
-		cli.Thousands(sum.Stopped), cli.Thousands(sum.Fired), cli.Thousands(int64(pending)), cli.Thousands(sum.Lost))
+		cli.Thousands(sum.Stopped), cli.Thousands(sum.Fired), cli.Thousands(sum.Pending), cli.Thousands(sum.Lost))
 	if sum.Lost != 0 {
 		return errors.Join(err, errors.New("requests were lost"))
 	}
@@ -86,10 +88,19 @@ func listen(address string) (l net.Listener, hosts []string, err error) {
 	return l, hosts, err
 }
 
-// watched is a Scheduler that load after load is put on.
-type watched struct{ tickless }
+// watched is a Scheduler that load after load is put on, until ctx ends.
+type watched struct {
+	tickless
+	ctx context.Context
+}
 
 func (*watched) Open() error { return nil }
 
-// Close leaves it open. What is pending then is the interrupted load's.
-func (b *watched) Close() (int, error) { return b.scheduler.Len(), nil }
+// Close leaves it open for the next load. After an interruption there is none, and what is
+// pending is the interrupted load's: it must not fire between being counted and the rest.
+func (b *watched) Close() (int, error) {
+	if b.ctx.Err() != nil {
+		return b.tickless.Close()
+	}
+	return b.scheduler.Len(), nil
+}

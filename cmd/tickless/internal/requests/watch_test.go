@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/tickless/tickless/timer"
 )
 
 // The page of the running load has its Scheduler, and a durable Client and Worker whose
@@ -71,5 +75,40 @@ func TestWatch(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// What an interrupted load has pending fires no more once it is counted: it would be
+// counted twice, and so be fewer than none that were lost.
+func TestWatched_Interrupted(t *testing.T) {
+	c := config()
+	c.Duration = time.Minute
+	c.Count = 100_000
+	p, err := NewPlan(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := &watched{ctx: ctx, tickless: tickless{exec: "pool", handles: make([]timer.Handle, c.Count)}}
+	if err := b.tickless.Open(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Run(ctx, b, func(settled int64) {
+		if settled > 0 {
+			cancel()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.scheduler.Start(time.Hour, func() {}); !errors.Is(err, timer.ErrClosed) {
+		t.Errorf("a timer can still be started and fire: %v", err)
+	}
+	if !r.Interrupted || r.Started == 0 || r.Lost != 0 || r.Started != r.Fired+r.Stopped+r.Pending {
+		t.Errorf("%+v", r)
+	}
+	if left, err := b.tickless.Close(); left != 0 || err != nil {
+		t.Errorf("closed again: %d are pending, %v", left, err)
 	}
 }
