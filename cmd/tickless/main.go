@@ -23,9 +23,10 @@
 //
 // for the flags and examples.
 //
-// It exits with 0 when everything went well, 1 when something failed, 2 when
-// it was called wrongly, 3 when migrate has found what it could rewrite, and 130 when
-// it was interrupted; what was measured until then is printed all the same.
+// It exits with 0 when everything went well, 1 when something failed or a timer of
+// Tickless was lost, early or fired twice, 2 when it was called wrongly, 3 when migrate
+// has found what it could rewrite, and 130 when it was interrupted; what was measured
+// until then is printed all the same.
 package main
 
 import (

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -36,4 +37,25 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 		return UsageError{fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0])}
 	}
 	return nil
+}
+
+// A Fault is a number that is zero where a side has kept its promises.
+type Fault struct {
+	Name string
+	N    int64
+}
+
+// Faults returns an error that says which are not zero, or nil. Of the sides it is for our
+// own: what another one breaks is in the table, and no failure of the run.
+func Faults(faults ...Fault) error {
+	var broken []string
+	for _, f := range faults {
+		if f.N != 0 {
+			broken = append(broken, fmt.Sprintf("%s: %s", f.Name, Thousands(f.N)))
+		}
+	}
+	if broken == nil {
+		return nil
+	}
+	return errors.New("FAILED: timers of tickless " + strings.Join(broken, "; "))
 }

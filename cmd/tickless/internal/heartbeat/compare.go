@@ -43,9 +43,23 @@ func runAll(cmd *cobra.Command, f flags) error {
 			}
 		}
 	}
-	return cli.Conclude(cmd, f.json, report{
+	if err := cli.Conclude(cmd, f.json, report{
 		Machine: cli.ThisMachine(), Interrupted: ctx.Err() != nil, Config: c, TCP: shownOf(tcp), Memory: shownOf(memory),
-	})
+	}); err != nil {
+		return err
+	}
+	return faults(append(tcp, memory...))
+}
+
+// faults returns an error if package idle did not evict what fell silent once, and in time.
+func faults(tallies []*tally) error {
+	var missed, early, twice int64
+	for _, t := range tallies {
+		if t.Name == new(ticklessServer).Name() {
+			missed, early, twice = missed+t.Missed, early+t.Early, twice+t.Twice
+		}
+	}
+	return cli.Faults(cli.Fault{Name: "missed", N: missed}, cli.Fault{Name: "early", N: early}, cli.Fault{Name: "twice", N: twice})
 }
 
 // compareServers runs the load over TCP on all sides. Each has processes of

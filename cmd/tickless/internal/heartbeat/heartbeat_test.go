@@ -3,6 +3,7 @@ package heartbeat
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -329,5 +330,31 @@ func TestIdlePlan(t *testing.T) {
 	}
 	if sum != c.Conns {
 		t.Errorf("the processes have %d connections together", sum)
+	}
+}
+
+// blindLoop evicts nobody.
+type blindLoop struct{ noLoop }
+
+func (*blindLoop) Name() string { return "tickless" }
+
+// Evictions of our own that do not come are a failure, and not only a figure.
+func TestIdle_BrokenPromisesFail(t *testing.T) {
+	ours := loops[0]
+	defer func() { loops[0] = ours }()
+	loops[0] = func() loop { return new(blindLoop) }
+	cmd := NewCommand()
+	cmd.SetArgs([]string{"--json", "--conns", "0", "--memory", "100", "--silent", "1", "--timeout", "50ms", "--heartbeat", "20ms",
+		"--duration", "20ms", "--patience", "1ms"})
+	var stdout strings.Builder
+	cmd.SetOut(&stdout)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil || err.Error() != "FAILED: timers of tickless missed: 100" {
+		t.Errorf("the error is %v", err)
+	}
+	if r := parse(t, stdout.String()); len(r.Memory) != 2 || r.Memory[0].Missed != 100 {
+		t.Errorf("the figures are not printed: %s", stdout.String())
 	}
 }

@@ -57,7 +57,24 @@ func runAll(cmd *cobra.Command, f flags) error {
 			}
 		}
 	}
-	return cli.Conclude(cmd, f.json, report{Machine: cli.ThisMachine(), Saturate: f.saturate, Interrupted: ctx.Err() != nil, Cases: shown})
+	if err := cli.Conclude(cmd, f.json, report{Machine: cli.ThisMachine(), Saturate: f.saturate, Interrupted: ctx.Err() != nil, Cases: shown}); err != nil {
+		return err
+	}
+	return faults(shown)
+}
+
+// faults returns an error if the requests of package purgatory were not each completed or
+// expired once, and in time.
+func faults(cases []caseShown) error {
+	var lost, early, wrong int64
+	for _, c := range cases {
+		for _, r := range c.Runs {
+			if r.Name == new(ticklessPurgatory).Name() {
+				lost, early, wrong = lost+r.Lost+int64(r.Waiting), early+r.Early, wrong+r.Wrong
+			}
+		}
+	}
+	return cli.Faults(cli.Fault{Name: "lost", N: lost}, cli.Fault{Name: "early", N: early}, cli.Fault{Name: "completed or expired twice", N: wrong})
 }
 
 // compare runs one load on all sides.

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -273,5 +274,33 @@ func TestPurgatoryPlan_RunsAgain(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
+	}
+}
+
+// hastyPurgatory completes each request as it arrives too.
+type hastyPurgatory struct{ ticklessPurgatory }
+
+func (h *hastyPurgatory) Submit(i int) (answerable, error) {
+	h.r.completed(i)
+	return h.ticklessPurgatory.Submit(i)
+}
+
+// A purgatory of our own that does not keep its promises is a failure, and not only a figure.
+func TestPurgatory_BrokenPromisesFail(t *testing.T) {
+	ours := sides[0]
+	defer func() { sides[0] = ours }()
+	sides[0] = func() side { return new(hastyPurgatory) }
+	cmd := NewCommand()
+	cmd.SetArgs([]string{"--json", "--rate", "1k", "--duration", "50ms", "--p50", "5ms", "--p75", "10ms", "--timeout", "100ms"})
+	var stdout strings.Builder
+	cmd.SetOut(&stdout)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "FAILED: timers of tickless ") || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("the error is %v", err)
+	}
+	if r := parse(t, stdout.String()); len(r.Cases) != 1 || len(r.Cases[0].Runs) != 2 {
+		t.Errorf("the figures are not printed: %s", stdout.String())
 	}
 }

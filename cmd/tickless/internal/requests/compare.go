@@ -25,16 +25,18 @@ type report struct {
 	Runs        []Result `json:"runs"`
 }
 
+// sides are the sides that are compared, with room for n requests each: ours comes first.
+// One is made when its turn comes and forgotten after it, so that none pays for another's
+// memory.
+var sides = []func(f flags, n int) Backend{
+	func(f flags, n int) Backend { return NewTickless(n, f.tick, f.slack, f.executor) },
+	func(_ flags, n int) Backend { return NewTime(n) },
+}
+
 // runAll weighs both sides, runs the load on each in turn, and prints the
 // results.
 func runAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	// A side is made when its turn comes and forgotten after it, so that none
-	// pays for another's memory.
-	sides := []func(n int) Backend{
-		func(n int) Backend { return NewTickless(n, f.tick, f.slack, f.executor) },
-		NewTime,
-	}
 	// Weighing comes before the plan is drawn, while the heap holds nothing
 	// else that would make a collection longer.
 	held := make([]*Held, len(sides))
@@ -42,7 +44,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 	fmt.Fprintf(stderr, "first %s pending timers are weighed, then the load takes about %v a side\n",
 		cli.Thousands(int64(n)), f.config.Duration+f.config.MaxDelay)
 	for i, newBackend := range sides {
-		h, err := Weigh(ctx, newBackend(n), n)
+		h, err := Weigh(ctx, newBackend(f, n), n)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -63,7 +65,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 		if i > 0 && ctx.Err() != nil {
 			break
 		}
-		backend := newBackend(f.config.Count)
+		backend := newBackend(f, f.config.Count)
 		bar := cli.NewBar(stderr, backend.Name(), int64(f.config.Count),
 			cli.RequestsOver(f.config.Count, f.config.Duration))
 		result, err := plan.Run(ctx, backend, bar.Set)
@@ -83,7 +85,9 @@ func runAll(cmd *cobra.Command, f flags) error {
 	if ctx.Err() != nil {
 		return cli.ErrInterrupted
 	}
-	return nil
+	ours := results[0]
+	return cli.Faults(cli.Fault{Name: "lost", N: max(0, ours.Lost) + ours.Pending}, cli.Fault{Name: "early", N: ours.Early},
+		cli.Fault{Name: "fired twice or after Stop", N: ours.Wrong})
 }
 
 func printReport(w io.Writer, f flags, results []Result, interrupted bool) error {

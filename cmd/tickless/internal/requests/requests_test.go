@@ -2,9 +2,11 @@ package requests
 
 import (
 	"encoding/json"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 )
@@ -156,5 +158,34 @@ func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
 	}
 	if run.Started != run.Fired+run.Stopped+run.Pending || *run.Lost != 0 {
 		t.Errorf("started %d, fired %d, stopped %d, pending %d, lost %d", run.Started, run.Fired, run.Stopped, run.Pending, *run.Lost)
+	}
+}
+
+// Timers of our own that do not keep their promises are a failure, and not only a figure.
+func TestRequests_BrokenPromisesFail(t *testing.T) {
+	ours := sides[0]
+	defer func() { sides[0] = ours }()
+	sides[0] = func(f flags, n int) Backend {
+		return faulty{Backend: ours(f, n), start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
+			return d, func() {
+				f()
+				if i == 0 {
+					f()
+				}
+			}
+		}}
+	}
+	cmd := NewCommand()
+	cmd.SetArgs([]string{"--json", "--count", "1k", "--duration", "50ms", "--delay-min", "10ms", "--delay-max", "20ms", "--stop-ratio", "0"})
+	var stdout strings.Builder
+	cmd.SetOut(&stdout)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil || err.Error() != "FAILED: timers of tickless fired twice or after Stop: 1" {
+		t.Errorf("the error is %v", err)
+	}
+	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || *r.Runs[0].Wrong != 1 {
+		t.Errorf("the figures are not printed: %s", stdout.String())
 	}
 }
