@@ -358,3 +358,65 @@ func TestIdle_BrokenPromisesFail(t *testing.T) {
 		t.Errorf("the figures are not printed: %s", stdout.String())
 	}
 }
+
+// lateLoop evicts, when all heartbeats are sent, first those that go on, as happens if
+// evictions come later than the timeout, and then those that fell silent.
+type lateLoop struct {
+	noLoop
+	r *run
+}
+
+func (*lateLoop) Name() string { return "late" }
+
+func (l *lateLoop) Open(r *run) error {
+	l.r = r
+	go func() {
+		for !r.over.Load() {
+			time.Sleep(time.Millisecond)
+		}
+		for _, silent := range []bool{false, true} {
+			for i := range r.plan.silent {
+				if r.plan.silent[i] == silent {
+					r.evicted(i, 0)
+				}
+			}
+		}
+	}()
+	return l.noLoop.Open(r)
+}
+
+// Connections that are evicted because the clients have nothing more to send are no
+// connections whose heartbeats came late.
+func TestIdlePlan_EvictionsAfterTheLastHeartbeat(t *testing.T) {
+	c := config{Timeout: 20 * time.Millisecond, Heartbeat: 10 * time.Millisecond, Duration: 20 * time.Millisecond, Silent: 0.3,
+		Patience: time.Hour, Seed: 1}
+	p := newPlan(c, 100)
+	r, err := p.run(t.Context(), &memoryTransport{side: new(lateLoop)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Unpunctual != 0 || r.Evicted != int64(p.silentOnes()) || r.Missed != 0 || r.Twice != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The memory over TCP is of the connections that there still are, in memory of all.
+func TestIdlePlan_MemoryIsOfWhatIsHeld(t *testing.T) {
+	c := config{Timeout: 300 * time.Millisecond, Heartbeat: 100 * time.Millisecond, Duration: 50 * time.Millisecond, Silent: 0.5,
+		Patience: time.Hour, Seed: 1}
+	p := newPlan(c, 50)
+	over, err := p.run(t.Context(), &tcpTransport{address: address(1), side: new(ticklessServer)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if over.Held > 50-int(over.Evicted) {
+		t.Errorf("the memory is said to be of %d connections: %+v", over.Held, over)
+	}
+	in, err := p.run(t.Context(), &memoryTransport{side: new(ticklessLoop)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Held != 50 {
+		t.Errorf("the memory is said to be of %d connections: %+v", in.Held, in)
+	}
+}

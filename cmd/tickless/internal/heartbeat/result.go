@@ -27,7 +27,8 @@ type tally struct {
 	Elapsed     time.Duration
 	CPU         *time.Duration // user and system, of the heartbeats alone; the load's own included
 	OwnCPU      *time.Duration // of the load alone, where that was measured
-	Memory      int64          // heap and stacks with all connections, less those before
+	Memory      int64          // heap and stacks at the end of the heartbeats, less those before all connections
+	Held        int            // connections that it is of
 	Late        []time.Duration
 }
 
@@ -52,6 +53,7 @@ func (t *tally) add(o *tally) {
 		*t.CPU += *o.CPU
 	}
 	t.Memory += o.Memory
+	t.Held += o.Held
 	t.Late = append(t.Late, o.Late...)
 }
 
@@ -93,6 +95,7 @@ type shown struct {
 	CPUMS       *float64 `json:"cpu_ms"`
 	OwnCPUMS    *float64 `json:"cpu_of_the_load_alone_ms"`
 	Memory      int64    `json:"memory_bytes"`
+	Held        int      `json:"memory_conns"`
 }
 
 func (t *tally) shown() shown {
@@ -102,7 +105,7 @@ func (t *tally) shown() shown {
 		Evicted: t.Evicted, Early: t.Early, Missed: t.Missed, Twice: t.Twice, Unpunctual: t.Unpunctual,
 		LateP50: cli.InMillis(l.P50), LateP99: cli.InMillis(l.P99), LateMax: cli.InMillis(l.Max),
 		BehindMS: cli.InMillis(t.Behind), ElapsedMS: cli.InMillis(t.Elapsed),
-		CPUMS: cli.OptionalMillis(t.CPU), OwnCPUMS: cli.OptionalMillis(t.OwnCPU), Memory: t.Memory,
+		CPUMS: cli.OptionalMillis(t.CPU), OwnCPUMS: cli.OptionalMillis(t.OwnCPU), Memory: t.Memory, Held: t.Held,
 	}
 }
 
@@ -159,7 +162,7 @@ func figures() [][]cli.Figure[*tally] {
 				return float64(d) / float64(max(t.Heartbeats, 1)), ok
 			}},
 			{Name: "memory a connection", Format: cli.Bytes, Compare: true, Value: func(t *tally) (float64, bool) {
-				return float64(t.Memory) / float64(max(t.Conns, 1)), t.Conns > 0
+				return float64(t.Memory) / float64(max(t.Held, 1)), t.Held > 0
 			}},
 		},
 	}

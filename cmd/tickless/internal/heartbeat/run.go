@@ -24,6 +24,7 @@ type run struct {
 	base time.Time
 
 	evictions []atomic.Int32 // of each connection
+	over      atomic.Bool    // all heartbeats are sent: from now on every connection is silent
 	settled   atomic.Int64   // connections that fell silent and were evicted
 
 	mu struct {
@@ -49,7 +50,9 @@ func (r *run) evicted(conn int, since time.Duration) {
 		r.mu.early++
 	}
 	if !r.plan.silent[conn] {
-		r.mu.unpunctual++
+		if !r.over.Load() {
+			r.mu.unpunctual++
+		}
 		return
 	}
 	r.mu.late = append(r.mu.late, late)
@@ -65,6 +68,8 @@ type transport interface {
 	begin() error
 	// send brings heartbeats, in order, that are due by now.
 	send(beats []beat) error
+	// held returns how many connections take memory when some are evicted.
+	held(evicted int) int
 	// end closes all connections, once with and once without begin before.
 	end()
 }
@@ -108,6 +113,7 @@ func (p *plan) run(ctx context.Context, tr transport, progress func(int64)) (*ta
 		}
 		measure.Sleep(ctx, pace)
 	}
+	r.over.Store(true)
 	silent := int64(p.silentOnes())
 	for end := r.now() + p.config.Patience; ctx.Err() == nil && r.settled.Load() < silent && r.now() < end; {
 		measure.Sleep(ctx, pace)
@@ -121,7 +127,13 @@ func (p *plan) run(ctx context.Context, tr transport, progress func(int64)) (*ta
 		cpu := cpuAfter - cpuBefore
 		t.CPU = &cpu
 	}
-	t.Memory = max(0, measure.LiveMemory()-before)
+	gone := 0
+	for i := range r.evictions {
+		if r.evictions[i].Load() > 0 {
+			gone++
+		}
+	}
+	t.Memory, t.Held = max(0, measure.LiveMemory()-before), tr.held(gone)
 	runtime.KeepAlive(tr)
 	return t, nil
 }

@@ -123,6 +123,9 @@ func (t *tcpTransport) send(beats []beat) error {
 	return nil
 }
 
+// held leaves out the evicted: their goroutines have ended.
+func (t *tcpTransport) held(evicted int) int { return len(t.servers) - evicted }
+
 func (t *tcpTransport) end() {
 	for _, c := range t.clients {
 		if c != nil {
