@@ -31,7 +31,7 @@ type run struct {
 	queue *delayqueue.Queue[answerable]
 
 	submitted atomic.Int64
-	settled   atomic.Int64 // that were completed
+	settled   atomic.Int64 // that were completed; an expiry may be still to be noted, until the side is closed
 	wrong     atomic.Int64
 	// behind and ended are the generator's, read when it has ended.
 	behind time.Duration

@@ -96,6 +96,8 @@ type plainPurgatory struct {
 	mu      sync.Mutex
 	waiting map[int32]map[*plainRequest]struct{}
 	n       int
+
+	expiring sync.WaitGroup // raised with mu held
 }
 
 type plainRequest struct {
@@ -140,8 +142,9 @@ func (t *plainPurgatory) Submit(i int) (answerable, error) {
 	return q, nil
 }
 
-// take takes the request out, and reports false if it was out before.
-func (q *plainRequest) take() bool {
+// take takes the request out, and reports false if it was out before. If it has expired,
+// Close waits until that is said.
+func (q *plainRequest) take(expired bool) bool {
 	t := q.side
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,6 +153,9 @@ func (q *plainRequest) take() bool {
 	}
 	q.done = true
 	q.timer.Stop()
+	if expired {
+		t.expiring.Add(1)
+	}
 	for _, key := range t.r.plan.keysOf(q.i) {
 		set := t.waiting[key]
 		delete(set, q)
@@ -162,13 +168,14 @@ func (q *plainRequest) take() bool {
 }
 
 func (q *plainRequest) complete() {
-	if q.take() {
+	if q.take(false) {
 		q.side.r.completed(q.i)
 	}
 }
 
 func (q *plainRequest) expire() {
-	if q.take() {
+	if q.take(true) {
+		defer q.side.expiring.Done()
 		q.side.r.completed(q.i)
 		q.side.r.expired(q.i)
 	}
@@ -205,13 +212,14 @@ func (t *plainPurgatory) Left() (waiting, watched, timers int) {
 
 func (t *plainPurgatory) Close() error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, set := range t.waiting {
 		for q := range set {
 			q.done = true
 			q.timer.Stop()
 		}
 	}
+	t.mu.Unlock()
+	t.expiring.Wait()
 	return nil
 }
 
