@@ -30,3 +30,21 @@ func TestShop_DirectoryInUse(t *testing.T) {
 	require.ErrorContains(t, shop(new(bytes.Buffer), where{dir: dir}.open), "in use")
 	require.NoError(t, d.Close())
 }
+
+// openOthers opens a place in which another process has an order that expires here, and one of
+// ours expires twice.
+func openOthers(f expiry) (deadlines, error) {
+	return newLocal(func(order string, amount []byte) {
+		if order == "order-1" {
+			f("order-7", []byte("78 EUR"))
+			f("order-1", amount)
+		}
+		f(order, amount)
+	})
+}
+
+func TestShop_OrdersOfOthers(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, shop(&out, openOthers))
+	require.Equal(t, "order-7 expired: 78 EUR\norder-1 expired: 12 EUR\norder-1 expired: 12 EUR\norder-3 expired: 56 EUR\n", out.String())
+}

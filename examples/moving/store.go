@@ -33,7 +33,7 @@ func newOnDisk(dir string, f expiry) (deadlines, error) {
 func newOnRedis(addr string, f expiry) (deadlines, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	st := redisstore.New(rdb, redisstore.WithName("shop"))
-	return newOnStore(st, rdb.Close, f)
+	return newOnStore(st, func() error { return errors.Join(st.Close(), rdb.Close()) }, f)
 }
 
 // newOnRedisInProcess is for want of a server.
