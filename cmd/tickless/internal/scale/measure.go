@@ -64,7 +64,8 @@ func (stdTimers) start(d time.Duration) handle {
 // A result is what a number of timers takes.
 type result struct {
 	Count      int           `json:"count"`
-	Skipped    string        `json:"skipped,omitempty"` // why nothing was numRounds
+	Skipped    string        `json:"skipped,omitempty"` // why nothing was measured
+	Failed     string        `json:"failed,omitempty"`  // the same, if it was begun
 	Insert     time.Duration `json:"insert_ns"`         // to start all, from all procs
 	HeapBytes  int64         `json:"heap_bytes"`        // alive
 	TotalBytes int64         `json:"total_bytes"`       // what the runtime has of the system's memory
@@ -75,6 +76,9 @@ type result struct {
 	StartStop      float64 `json:"start_stop_ns"`
 	Churn          float64 `json:"churn_ns"`
 }
+
+// measured reports whether there are figures.
+func (r *result) measured() bool { return r.Skipped == "" && r.Failed == "" }
 
 const (
 	// maxKept is how many handles are kept, spread over all timers, to stop

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -144,5 +145,40 @@ func TestScale_Interrupted(t *testing.T) {
 	}
 	if !r.Interrupted || len(r.Sides) != 1 || len(r.Sides[0].Runs) != 1 {
 		t.Errorf("the report is %+v", r)
+	}
+}
+
+// Where a process fails, as one that takes too much memory does, the others' results are
+// kept, and it is said which failed.
+func TestScale_FailureKeepsTheOthers(t *testing.T) {
+	t.Setenv(clitest.AsProgram, "1")
+	before := sides
+	defer func() { sides = before }()
+	sides = []side{before[0], {name: "greedy"}} // which the child does not know
+	cmd := NewCommand()
+	cmd.SetArgs([]string{"--counts", "1k,2k", "--json"})
+	var stdout, stderr bytes.Buffer
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	var code cli.ExitCode
+	if err := cmd.ExecuteContext(t.Context()); !errors.As(err, &code) || code != cli.ExitFailed {
+		t.Errorf("the error is %v", err)
+	}
+	var r report
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatalf("%v in\n%s", err, stdout.String())
+	}
+	if len(r.Sides) != 2 || len(r.Sides[0].Runs) != 2 || r.Sides[0].Runs[1].Insert <= 0 || len(r.Sides[1].Runs) != 2 {
+		t.Fatalf("not all results are there: %s", stdout.String())
+	}
+	for _, run := range r.Sides[1].Runs {
+		if !strings.Contains(run.Failed, `no side "greedy"`) || !strings.Contains(stderr.String(), "tickless: "+run.Failed) {
+			t.Errorf("it is not said what failed: %+v, %s", run, stderr.String())
+		}
+	}
+	var table strings.Builder
+	if err := printTable(&table, r.Sides[1]); err != nil || !strings.Contains(table.String(), "FAILED: greedy, 1,000 timers: ") {
+		t.Errorf("the table does not tell, %v:\n%s", err, table.String())
 	}
 }

@@ -18,7 +18,7 @@ func printTable(w io.Writer, runs *sideRuns) error {
 	// A figure is one of those that were measured.
 	row := func(name string, format func(float64) string, get func(*result) float64) cli.Figure[*result] {
 		return cli.Figure[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
-			return get(r), r.Skipped == ""
+			return get(r), r.measured()
 		}}
 	}
 	a := func(get func(*result) float64) func(*result) float64 {
@@ -46,7 +46,7 @@ func printTable(w io.Writer, runs *sideRuns) error {
 			row("churn", cli.Nanos, func(r *result) float64 { return r.Churn }),
 		},
 	}
-	if first.Skipped == "" && len(runs.Runs) > 1 {
+	if first.measured() && len(runs.Runs) > 1 {
 		groups[2] = append(groups[2], row("times that of the first column", factor,
 			func(r *result) float64 { return r.Churn / first.Churn }))
 	}
@@ -56,6 +56,9 @@ func printTable(w io.Writer, runs *sideRuns) error {
 	for _, r := range runs.Runs {
 		if r.Skipped != "" {
 			fmt.Fprintf(&b, "Skipped: %s.\n", r.Skipped)
+		}
+		if r.Failed != "" {
+			fmt.Fprintf(&b, "FAILED: %s.\n", r.Failed)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
