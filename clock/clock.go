@@ -37,6 +37,26 @@ type Alarm interface {
 	Stop()
 }
 
+// MomentAlarm is implemented by an [Alarm] that can be set for a moment. An alarm of a
+// virtual clock should be: if the clock is advanced between a reading of it and a
+// Reset, a duration that was counted from the reading sets the alarm too late.
+type MomentAlarm interface {
+	Alarm
+	// ResetAt is Reset for a moment of the clock's Now. If that has come, the
+	// alarm goes off at once.
+	ResetAt(t time.Time)
+}
+
+// ResetAt sets an alarm for t: by its ResetAt, if it has one, and otherwise by its
+// Reset, with the duration from now to t. now is what the alarm's clock has just shown.
+func ResetAt(a Alarm, now, t time.Time) {
+	if m, ok := a.(MomentAlarm); ok {
+		m.ResetAt(t)
+		return
+	}
+	a.Reset(max(t.Sub(now), 0))
+}
+
 // System returns the clock of the operating system, on package time. Inside
 // a testing/synctest bubble it is the bubble's fake clock.
 func System() Clock { return system{} }

@@ -2,7 +2,8 @@ package delayqueue
 
 import (
 	"context"
-	"time"
+
+	"github.com/tickless/tickless/clock"
 )
 
 // How goroutines wait in Take
@@ -183,7 +184,7 @@ func (q *Queue[T]) settleLocked() {
 		q.alarm = q.clock.NewAlarm(q.ring)
 	}
 	q.armed = head.due
-	q.alarm.Reset(time.Duration(add(head.due, -now)))
+	clock.ResetAt(q.alarm, q.timeOf(now), q.timeOf(head.due))
 }
 
 // ring is what the alarm calls.

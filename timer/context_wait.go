@@ -212,12 +212,12 @@ func (sh *shard) movedBack() {
 func (c *deadlineCtx) fallBack() {
 	var alarm clock.Alarm
 	alarm = c.s.clock.NewAlarm(func() {
-		early := c.due - c.s.now()
+		now := c.s.now()
 		switch {
-		case early <= 0:
+		case now >= c.due:
 			c.end(c.timeout())
 		case c.phase() == ctxWaiting:
-			alarm.Reset(time.Duration(early))
+			c.s.setAlarm(alarm, now, c.due)
 			if c.phase() > ctxWaiting {
 				alarm.Stop() // as below
 			}
@@ -233,7 +233,7 @@ func (c *deadlineCtx) fallBack() {
 	if over {
 		return
 	}
-	alarm.Reset(time.Duration(c.due - c.s.now()))
+	c.s.setAlarm(alarm, c.s.now(), c.due)
 	if c.phase() > ctxWaiting {
 		alarm.Stop() // whoever ended it may have stopped the alarm before it was set
 	}

@@ -178,7 +178,7 @@ func (d *Deadline) alarmLocked(now int64) {
 		d.alarm = d.sh.s.clock.NewAlarm(d.ring)
 	}
 	d.fires = d.due
-	d.alarm.Reset(time.Duration(d.due - now))
+	d.sh.s.setAlarm(d.alarm, now, d.due)
 }
 
 // ring is the alarm's function.
@@ -189,8 +189,8 @@ func (d *Deadline) ring() {
 	if d.fires == never {
 		return
 	}
-	if early := d.fires - now; early > 0 { // or it was set again just as it rang
-		d.alarm.Reset(time.Duration(early))
+	if now < d.fires { // or it was set again just as it rang
+		d.sh.s.setAlarm(d.alarm, now, d.fires)
 		return
 	}
 	if d.firedLocked(now) {

@@ -80,7 +80,7 @@ func (sh *shard) addFallbackLocked(now, deadline int64, p payload, tag uint8) wh
 	f := &fallback{deadline: deadline, p: p, tag: tag}
 	f.alarm = sh.s.clock.NewAlarm(f.ring)
 	id := sh.keepFallbackLocked(f)
-	f.alarm.Reset(time.Duration(deadline - now))
+	sh.s.setAlarm(f.alarm, now, deadline)
 	return id
 }
 
@@ -109,8 +109,8 @@ func (f *fallback) ring() {
 	if sh.fallbackLocked(f.id) != f {
 		return
 	}
-	if early := f.deadline - sh.s.now(); early > 0 {
-		f.alarm.Reset(time.Duration(early))
+	if now := sh.s.now(); now < f.deadline {
+		sh.s.setAlarm(f.alarm, now, f.deadline)
 		return
 	}
 	f.leaveLocked()

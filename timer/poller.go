@@ -126,7 +126,7 @@ func (p *poller) wake(at int64) {
 	}
 	if !p.awake && at < p.armed {
 		p.armed = at
-		p.alarm.Reset(time.Duration(max(at-p.s.now(), 0)))
+		p.s.setAlarm(p.alarm, p.s.now(), at)
 	}
 }
 
@@ -369,7 +369,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 		next = min(next, deadlineAfter(now, lookAfter))
 	}
 	if next != never {
-		p.alarm.Reset(time.Duration(next - now))
+		p.s.setAlarm(p.alarm, now, next)
 	} else if p.closed {
 		p.alarm.Close()
 	} else {

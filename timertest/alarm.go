@@ -19,11 +19,25 @@ type alarm struct {
 const unset = -1
 
 func (a *alarm) Reset(d time.Duration) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.resetLocked(a.c.now.Add(max(d, 0)))
+}
+
+// ResetAt is Reset for a moment, whatever the clock has shown its caller.
+func (a *alarm) ResetAt(t time.Time) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	if t.Before(a.c.now) {
+		t = a.c.now
+	}
+	a.resetLocked(t.Round(0))
+}
+
+func (a *alarm) resetLocked(t time.Time) {
 	c := a.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.seq++
-	a.when, a.seq = c.now.Add(max(d, 0)), c.seq
+	a.when, a.seq = t, c.seq
 	if a.pos == unset {
 		heap.Push(&c.alarms, a)
 	} else {

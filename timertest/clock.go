@@ -26,6 +26,8 @@ type Clock struct {
 var (
 	_ clock.Clock = (*Clock)(nil)
 	_ clock.Wall  = (*Clock)(nil)
+
+	_ clock.MomentAlarm = (*alarm)(nil)
 )
 
 // NewClock returns a clock that stands at start. It can show times within 292 years

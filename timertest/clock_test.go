@@ -291,3 +291,24 @@ func TestClock_Race(t *testing.T) {
 	clk.Advance(time.Hour)
 	require.Equal(t, epoch.Add(140_000+time.Hour), clk.Now())
 }
+
+// An alarm can be set for a moment, which does not depend on what the clock shows then.
+func TestAlarm_ResetAt(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	var rang []time.Duration
+	a := clk.NewAlarm(func() { rang = append(rang, clk.Now().Sub(epoch)) }).(clock.MomentAlarm)
+	due := clk.Now().Add(time.Minute)
+	clk.Advance(time.Second)
+	a.ResetAt(due)
+	next, set := clk.Next()
+	require.True(t, set)
+	require.Equal(t, due, next)
+	clk.Advance(time.Hour)
+	a.ResetAt(due) // has passed: at once, and the clock does not go back
+	require.Equal(t, []time.Duration{time.Minute}, rang, "not inside ResetAt")
+	clk.Advance(0)
+	a.ResetAt(time.Now().AddDate(100, 0, 0)) // has a monotonic reading
+	a.Stop()
+	clk.Advance(200 * 365 * 24 * time.Hour)
+	require.Equal(t, []time.Duration{time.Minute, time.Hour + time.Second}, rang)
+}

@@ -23,6 +23,8 @@
 package alarm
 
 import (
+	"time"
+
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/internal/bubble"
 )
@@ -66,10 +68,24 @@ func NewThen(f func() bool, then func()) Alarm {
 }
 
 // On returns an alarm of the clock's own.
-func On(c clock.Clock, f func()) Alarm { return plain{c.NewAlarm(f)} }
+func On(c clock.Clock, f func()) Alarm {
+	a := c.NewAlarm(f)
+	if m, ok := a.(clock.MomentAlarm); ok {
+		return moment{plain{a}, m}
+	}
+	return plain{a}
+}
 
 // plain is a clock's alarm.
 type plain struct{ clock.Alarm }
+
+// moment is one that can be set for a moment.
+type moment struct {
+	plain
+	m clock.MomentAlarm
+}
+
+func (m moment) ResetAt(t time.Time) { m.m.ResetAt(t) }
 
 func (p plain) Close() <-chan struct{} {
 	p.Stop()

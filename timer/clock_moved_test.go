@@ -1,0 +1,120 @@
+package timer_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timer"
+)
+
+// A hurriedClock moves by a second after each reading of it, as a virtual clock does
+// that somebody advances meanwhile. Its alarms ring when the test says so.
+type hurriedClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	alarms []*hurriedAlarm
+}
+
+type hurriedAlarm struct {
+	c    *hurriedClock
+	f    func()
+	when time.Time // zero if it is not set
+}
+
+func (c *hurriedClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now
+	c.now = now.Add(time.Second)
+	return now
+}
+
+func (c *hurriedClock) NewAlarm(f func()) clock.Alarm {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &hurriedAlarm{c: c, f: f}
+	c.alarms = append(c.alarms, a)
+	return a
+}
+
+func (a *hurriedAlarm) Reset(d time.Duration) { a.set(func() time.Time { return a.c.now.Add(d) }) }
+func (a *hurriedAlarm) ResetAt(t time.Time)   { a.set(func() time.Time { return t }) }
+func (a *hurriedAlarm) Stop()                 { a.set(func() time.Time { return time.Time{} }) }
+
+func (a *hurriedAlarm) set(when func() time.Time) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.when = when()
+}
+
+// next returns the alarms that are set, and the moment of the first.
+func (c *hurriedClock) next() (set []*hurriedAlarm, first time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.alarms {
+		if a.when.IsZero() {
+			continue
+		}
+		if len(set) == 0 || a.when.Before(first) {
+			first = a.when
+		}
+		set = append(set, a)
+	}
+	return set, first
+}
+
+// However far the clock has moved since it was read, an alarm is set for the moment
+// itself, also when it has rung too early.
+func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
+	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, begun := range map[string]func(t *testing.T, s *timer.Scheduler) (due time.Time){
+		"start": func(t *testing.T, s *timer.Scheduler) time.Time {
+			due, ok := start(t, s, time.Hour, func() {}).Deadline()
+			require.True(t, ok)
+			return due
+		},
+		"fallback": func(t *testing.T, s *timer.Scheduler) time.Time {
+			start(t, s, 10_000*time.Hour, func() {}) // there is no room for another
+			due, ok := s.AfterFunc(time.Hour, func() {}).Deadline()
+			require.True(t, ok)
+			return due
+		},
+		"context": func(t *testing.T, s *timer.Scheduler) time.Time {
+			start(t, s, 10_000*time.Hour, func() {})
+			due := begin.Add(time.Hour)
+			ctx, cancel := s.WithDeadline(context.Background(), due)
+			t.Cleanup(cancel)
+			ctx.Done()
+			return due
+		},
+		"deadline": func(t *testing.T, s *timer.Scheduler) time.Time {
+			start(t, s, 10_000*time.Hour, func() {})
+			due := begin.Add(time.Hour)
+			var d timer.Deadline
+			d.Init(s)
+			d.Set(due)
+			t.Cleanup(func() { d.Set(time.Time{}) })
+			d.Done()
+			return due
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clk := &hurriedClock{now: begin}
+			s := timer.New(timer.WithClock(clk), timer.WithMaxPending(1))
+			defer s.Close()
+			due := begun(t, s)
+			for range 3 {
+				set, first := clk.next()
+				require.False(t, first.After(due), "the alarm is set for %v", first)
+				for _, a := range set {
+					a.f()
+				}
+			}
+		})
+	}
+}
