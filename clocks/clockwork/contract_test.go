@@ -67,6 +67,42 @@ func TestFakeClock_Due(t *testing.T) {
 	})
 }
 
+// Whoever has been told of a timer may move the time to its moment, and so may others
+// while it is being started.
+func TestFakeClock_Overtaken(t *testing.T) {
+	suite.CheckOvertaken(t, func() suite.Overtaken {
+		fc := clockwork.NewFakeClock()
+		return suite.Overtaken{
+			Clock: adapt(fc), Advance: fc.Advance,
+			Pending: fc.Scheduler().Len, Await: func() { fc.BlockUntil(1) },
+		}
+	})
+}
+
+// A callback that is due at once runs without the clock's lock, and one that is nil leaves
+// it free.
+func TestFakeClock_DueUsesClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fc := clockwork.NewFakeClock()
+		ran := 0
+		var tm upstream.Timer
+		tm = fc.AfterFunc(time.Hour, func() {
+			fc.Advance(time.Second)
+			fc.NewTicker(time.Second).Stop()
+			if ran++; ran < 3 {
+				tm.Reset(0)
+			}
+		})
+		tm.Reset(0)
+		synctest.Wait()
+		if ran != 3 {
+			t.Errorf("it ran %d times, not 3", ran)
+		}
+		fc.AfterFunc(0, nil)
+		fc.NewTimer(time.Second).Stop()
+	})
+}
+
 // A timer that fires at once is none to wait for.
 func TestFakeClock_DueIsNotPending(t *testing.T) {
 	fc := clockwork.NewFakeClock()

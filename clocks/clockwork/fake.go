@@ -71,6 +71,19 @@ func (f *FakeClock) Advance(d time.Duration) {
 		return
 	}
 	f.virtual.Advance(d)
+	if f.overtaken() {
+		f.virtual.Advance(0)
+	}
+}
+
+// overtaken reports whether a timer is due although the time was just moved: one that was
+// being started meanwhile may count from a moment before, and have its alarm set when that
+// has passed. The lock waits for such starts.
+func (f *FakeClock) overtaken() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next, ok := f.virtual.Next()
+	return ok && !next.After(f.virtual.Now())
 }
 
 // BlockUntil waits until at least n timers and tickers are pending.
@@ -101,10 +114,10 @@ func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 	}
 }
 
-// start wakes up who waits for timers. Its callers have started one.
-func (f *FakeClock) start() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// startedLocked wakes up who waits for timers. Its callers have started one with the lock
+// held, for it counts as pending before its alarm is set: whoever counted it in between,
+// and moved the time, would move past it.
+func (f *FakeClock) startedLocked() {
 	if f.mu.started != nil {
 		close(f.mu.started)
 		f.mu.started = nil
@@ -119,20 +132,22 @@ func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(
 
 // NewTimer is Clock.NewTimer.
 func (f *FakeClock) NewTimer(d time.Duration) clockwork.Timer {
-	defer f.start()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.startedLocked()
 	return fakeTimer{f.Clock.NewTimer(d), f, nil}
 }
 
 // AfterFunc is Clock.AfterFunc. If d is not positive, g runs at once.
 func (f *FakeClock) AfterFunc(d time.Duration, g func()) clockwork.Timer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if d > 0 {
-		defer f.start()
+		defer f.startedLocked()
 		return fakeTimer{f.Clock.AfterFunc(d, g), f, g}
 	}
-	f.mu.Lock() // so that nobody counts it
-	defer f.mu.Unlock()
 	t := fakeTimer{f.Clock.AfterFunc(never, g), f, g}
-	t.Reset(d)
+	t.resetLocked(d)
 	return t
 }
 
@@ -141,7 +156,9 @@ const never time.Duration = math.MaxInt64
 
 // NewTicker is Clock.NewTicker.
 func (f *FakeClock) NewTicker(d time.Duration) clockwork.Ticker {
-	defer f.start()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.startedLocked()
 	return fakeTicker{f.Clock.NewTicker(d), f}
 }
 
@@ -152,13 +169,19 @@ type fakeTimer struct {
 }
 
 func (t fakeTimer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.resetLocked(d)
+}
+
+func (t fakeTimer) resetLocked(d time.Duration) bool {
 	if t.f != nil && d <= 0 {
 		// A Scheduler would run it when the time moves.
 		active := t.Stop()
 		go t.f()
 		return active
 	}
-	defer t.clock.start()
+	defer t.clock.startedLocked()
 	return t.Timer.Reset(d)
 }
 
@@ -168,6 +191,8 @@ type fakeTicker struct {
 }
 
 func (t fakeTicker) Reset(d time.Duration) {
-	defer t.clock.start()
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	defer t.clock.startedLocked()
 	t.Ticker.Reset(d)
 }
