@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -65,6 +66,29 @@ func TestFakeClock_Due(t *testing.T) {
 	}, func(*testing.T) (suite.Clock, func(time.Duration)) {
 		fc := k8s.NewFakeClock(time.Now())
 		return adapt(fc), fc.Step
+	})
+}
+
+// Whoever has been told of a waiter may move the time to its moment, and so may others
+// while it is being started.
+func TestFakeClock_Overtaken(t *testing.T) {
+	overtaken := func(adapt func(k8sclock.WithTickerAndDelayedExecution) suite.Clock) func() suite.Overtaken {
+		return func() suite.Overtaken {
+			fc := k8s.NewFakeClock(time.Now())
+			return suite.Overtaken{Clock: adapt(fc), Advance: fc.Step, Pending: fc.Waiters, Await: func() {
+				for !fc.HasWaiters() {
+					runtime.Gosched()
+				}
+			}}
+		}
+	}
+	suite.CheckOvertaken(t, overtaken(adapt))
+	t.Run("Tick", func(t *testing.T) {
+		suite.CheckOvertaken(t, overtaken(func(c k8sclock.WithTickerAndDelayedExecution) suite.Clock {
+			adapted := adapt(c)
+			adapted.NewTicker = func(d time.Duration) suite.Ticker { return suite.Ticker{C: c.Tick(d), Stop: func() {}} }
+			return adapted
+		}))
 	})
 }
 

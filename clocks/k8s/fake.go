@@ -64,6 +64,19 @@ func (f *FakeClock) Step(d time.Duration) {
 	f.mu.due = nil
 	f.mu.Unlock()
 	f.virtual.Advance(d)
+	if f.overtaken() {
+		f.virtual.Advance(0)
+	}
+}
+
+// overtaken reports whether a timer is due although the time was just moved: one that was
+// being started meanwhile may count from a moment before, and have its alarm set when that
+// has passed. The lock waits for such starts.
+func (f *FakeClock) overtaken() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next, ok := f.virtual.Next()
+	return ok && !next.After(f.virtual.Now())
 }
 
 // SetTime moves the clock to t. If that is before Now, it only changes what Now
@@ -105,6 +118,21 @@ func (f *FakeClock) NewTimer(d time.Duration) k8sclock.Timer {
 // if d is zero or less, in the next Step, whatever its duration is.
 func (f *FakeClock) AfterFunc(d time.Duration, cb func()) k8sclock.Timer {
 	return f.start(func(d time.Duration) *timer.Timer { return f.s.AfterFunc(d, cb) }, d)
+}
+
+// NewTicker returns a ticker with the period d. It panics if d is not positive.
+func (f *FakeClock) NewTicker(d time.Duration) k8sclock.Ticker {
+	f.mu.Lock() // whoever counted it before its alarm is set could move the time past it
+	defer f.mu.Unlock()
+	return f.Clock.NewTicker(d)
+}
+
+// Tick is NewTicker(d).C(), or nil if d is not positive.
+func (f *FakeClock) Tick(d time.Duration) <-chan time.Time {
+	if d <= 0 {
+		return nil
+	}
+	return f.NewTicker(d).C()
 }
 
 func (f *FakeClock) start(start func(time.Duration) *timer.Timer, d time.Duration) *fakeTimer {
