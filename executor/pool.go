@@ -20,7 +20,8 @@ import (
 // millisecond whether they wait for workers that are held up. If so it multiplies the
 // workers. While callbacks take long, a worker of a pool without [WithMaxWorkers] lets the
 // process's other goroutines run between two of them. A goroutine that finds work in small
-// pieces may run it by itself, and then help the workers: see [Pool.Share] and [Pool.Help]. Make one with [NewPool].
+// pieces may run it by itself, and then help the workers: see [Pool.Share] and
+// [Pool.Help]. Make one with [NewPool].
 //
 // It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
 // that block get a goroutine each, with a delay of a few milliseconds.

@@ -76,13 +76,8 @@ func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 // visitInstantiation leaves the timers that are written in type arguments, where a
 // constraint names such types.
 func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
-	var id *ast.Ident
-	switch x := ast.Unparen(x).(type) {
-	case *ast.Ident:
-		id = x
-	case *ast.SelectorExpr:
-		id = x.Sel
-	default:
+	id := named(x)
+	if id == nil {
 		return
 	}
 	params := typeParams(p.pkg.Info.Uses[id])

@@ -57,17 +57,20 @@ func (p *program) typeOf(e ast.Expr) types.Type {
 // genericFunc returns the function that is instantiated where x is followed by type
 // arguments, or nil.
 func (p *program) genericFunc(x ast.Expr) *types.Func {
-	var id *ast.Ident
+	f, _ := p.pkg.Info.Uses[named(x)].(*types.Func)
+	return f
+}
+
+// named returns the name that x is, or that it ends with if it is qualified or a field or
+// method, and else nil.
+func named(x ast.Expr) *ast.Ident {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
-		id = x
+		return x
 	case *ast.SelectorExpr:
-		id = x.Sel
-	default:
-		return nil
+		return x.Sel
 	}
-	f, _ := p.pkg.Info.Uses[id].(*types.Func)
-	return f
+	return nil
 }
 
 // nodeOfUse returns the node of the object that id stands for, e being id or the

@@ -201,19 +201,8 @@ func (p *program) printed(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if path, name := constructor(p.pkg.Info.Uses[maker.Sel]); path != "time" || name != "NewTimer" && name != "NewTicker" {
 		return false
 	}
-	var id *ast.Ident
-	switch fun := ast.Unparen(n.Fun).(type) {
-	case *ast.Ident:
-		id = fun
-	case *ast.SelectorExpr:
-		id = fun.Sel
-	default:
-		return false
-	}
-	if obj := p.pkg.Info.Uses[id]; obj == nil || obj.Pkg() == nil || p.set[obj.Pkg().Path()] {
-		return false
-	}
-	return true
+	obj := p.pkg.Info.Uses[named(n.Fun)]
+	return obj != nil && obj.Pkg() != nil && !p.set[obj.Pkg().Path()]
 }
 
 // finalized reports whether a call is one of runtime.SetFinalizer.
@@ -253,16 +242,7 @@ func paramType(sig *types.Signature, i int, spread bool) types.Type {
 // looked at, nor in the standard library, nor known to be harmless: it might ask
 // an interface value for its type.
 func (p *program) thirdParty(fun ast.Expr) string {
-	var id *ast.Ident
-	switch fun := ast.Unparen(fun).(type) {
-	case *ast.Ident:
-		id = fun
-	case *ast.SelectorExpr:
-		id = fun.Sel
-	default:
-		return ""
-	}
-	obj := p.pkg.Info.Uses[id]
+	obj := p.pkg.Info.Uses[named(fun)]
 	if obj == nil || obj.Pkg() == nil || p.set[obj.Pkg().Path()] {
 		return ""
 	}
@@ -297,15 +277,7 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	case *ast.IndexListExpr:
 		fun, targs = x.X, x.Indices
 	}
-	var id *ast.Ident
-	switch x := ast.Unparen(fun).(type) {
-	case *ast.Ident:
-		id = x
-	case *ast.SelectorExpr:
-		id = x.Sel
-	default:
-		return
-	}
+	id := named(fun)
 	inst, ok := p.pkg.Info.Instances[id]
 	if !ok {
 		return
