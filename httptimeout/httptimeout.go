@@ -28,7 +28,10 @@ func WithSlack(d time.Duration) Option {
 	return option(func(c *config) { c.slack = d })
 }
 
-func newConfig(function string, timeout time.Duration, opts []Option) (c config) {
+func newConfig(function string, s *timer.Scheduler, timeout time.Duration, opts []Option) (c config) {
+	if s == nil {
+		panic("httptimeout: " + function + " needs a Scheduler, got nil")
+	}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("httptimeout: %s: option %d is nil", function, i+1))
@@ -47,8 +50,7 @@ func newConfig(function string, timeout time.Duration, opts []Option) (c config)
 // withTimeout makes a request's context.
 func (c config) withTimeout(s *timer.Scheduler, parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if c.slack > 0 {
-		now := time.Now()
-		if past := now.Add(d).UnixNano() % int64(c.slack); past > 0 {
+		if past := s.Now().Add(d).UnixNano() % int64(c.slack); past > 0 {
 			d += c.slack - time.Duration(past)
 		}
 	}
@@ -56,14 +58,42 @@ func (c config) withTimeout(s *timer.Scheduler, parent context.Context, d time.D
 }
 
 // Handler returns a handler that calls h with requests whose contexts are done
-// after timeout, and when h has returned. It panics if timeout is not positive.
+// after timeout, and when h has returned. It panics if s is nil or timeout is not
+// positive.
+//
+// h gets a copy of the request. The files that h's ParseMultipartForm writes uploads to
+// are removed at the end of the request, as they are without Handler. They are also
+// removed where package http does not know of them: below [http.TimeoutHandler], once
+// that has answered and h has returned, and below handlers that copy the request.
+//
+// A client's trailers reach h if the client declares them in a Trailer header. If it
+// declares none, none reach h, also where they would without Handler. All trailers of
+// the response reach the client.
 func Handler(s *timer.Scheduler, timeout time.Duration, h http.Handler, opts ...Option) http.Handler {
-	c := newConfig("Handler", timeout, opts)
+	c := newConfig("Handler", s, timeout, opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := c.withTimeout(s, r.Context(), timeout)
 		defer cancel()
-		h.ServeHTTP(w, r.WithContext(ctx))
+		timed := r.WithContext(ctx)
+		defer handBackForm(r, timed)
+		h.ServeHTTP(w, timed)
 	})
+}
+
+// handBackForm gives r the form that a handler has parsed of timed, r's copy. When a
+// request ends, package http removes the files of its form, but looks at none of the
+// copies. If r is a copy itself, the files go when its context ends. If that has ended
+// before, because an http.TimeoutHandler did not wait for the handler, they go now.
+// Both may remove them at the same time: RemoveAll changes nothing in the form.
+func handBackForm(r, timed *http.Request) {
+	form := timed.MultipartForm
+	if form == r.MultipartForm {
+		return // not parsed, or by r's own handler
+	}
+	r.MultipartForm = form
+	if form != nil && len(form.File) > 0 {
+		context.AfterFunc(r.Context(), func() { form.RemoveAll() })
+	}
 }
 
 // Transport returns a RoundTripper that passes requests on to base, with contexts
@@ -75,12 +105,13 @@ func Handler(s *timer.Scheduler, timeout time.Duration, h http.Handler, opts ...
 //
 // The body of a response has the methods Write and CloseWrite if base's body has
 // them. CloseIdleConnections calls base's if it has one. A nil base means
-// [http.DefaultTransport]. Transport panics if timeout is not positive.
+// [http.DefaultTransport]. Transport panics if s is nil or timeout is not positive.
 func Transport(s *timer.Scheduler, timeout time.Duration, base http.RoundTripper, opts ...Option) http.RoundTripper {
+	c := newConfig("Transport", s, timeout, opts)
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport{s: s, timeout: timeout, base: base, config: newConfig("Transport", timeout, opts)}
+	return &transport{s: s, timeout: timeout, base: base, config: c}
 }
 
 type transport struct {
