@@ -277,12 +277,38 @@ func TestPurgatoryPlan_RunsAgain(t *testing.T) {
 	}
 }
 
-// hastyPurgatory completes each request as it arrives too.
+// hastyPurgatory completes each request twice as it arrives.
 type hastyPurgatory struct{ ticklessPurgatory }
 
 func (h *hastyPurgatory) Submit(i int) (answerable, error) {
 	h.r.completed(i)
+	h.r.completed(i)
 	return h.ticklessPurgatory.Submit(i)
+}
+
+// oftenPurgatory completes the first request a thousand times as it arrives.
+type oftenPurgatory struct{ ticklessPurgatory }
+
+func (o *oftenPurgatory) Submit(i int) (answerable, error) {
+	if i == 0 {
+		for range 1000 {
+			o.r.completed(0)
+		}
+	}
+	return o.ticklessPurgatory.Submit(i)
+}
+
+// A run does not end before all is over because one request was completed too often.
+func TestPurgatoryPlan_OneTooManyIsNotAnother(t *testing.T) {
+	p := newPlan(config{Rate: 5000, Duration: 100 * time.Millisecond, Timeout: 50 * time.Millisecond,
+		P50: 10 * time.Millisecond, P75: 30 * time.Millisecond, Keys: 2, KeySpace: 10, Complete: "force", Seed: 1})
+	r, err := p.run(t.Context(), new(oftenPurgatory), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Arrived != 500 || r.Completed+r.Expired != 500 || r.Waiting != 0 || r.Lost != 0 || r.Wrong < 999 {
+		t.Errorf("%+v", r)
+	}
 }
 
 // A purgatory of our own that does not keep its promises is a failure, and not only a figure.

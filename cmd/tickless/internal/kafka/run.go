@@ -46,6 +46,7 @@ func (r *run) completed(i int) {
 	p.late[i] = r.now() - p.at[i] - p.latency[i]
 	if !p.state[i].CompareAndSwap(arrived, completed) {
 		r.wrong.Inc()
+		return
 	}
 	r.settled.Inc()
 }

@@ -29,7 +29,7 @@ type run struct {
 
 	workers []tally
 	firings atomic.Int32
-	wrong   atomic.Int32
+	wrong   atomic.Int32 // counted before the firing, or the stop, that it is about
 }
 
 // A tally is what one worker has done. It is written by that worker alone,
@@ -70,6 +70,7 @@ func (r *run) settled() (started, settled int64) {
 	for w := range r.workers {
 		settled += int64(r.workers[w].stopped.Load())
 	}
+	settled -= int64(r.wrong.Load()) // those had been settled before
 	for w := range r.workers {
 		started += int64(r.workers[w].started.Load())
 	}
@@ -132,7 +133,7 @@ func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64))
 	res.Interrupted = ctx.Err() != nil
 	res.Elapsed = elapsed
 	res.Pending = int64(left)
-	res.Lost = res.Started - res.Stopped - res.Fired - res.Pending
+	res.Lost = res.Started - (res.Stopped + res.Fired - res.Wrong) - res.Pending
 	if hasUsage {
 		res.CPU = ptr(usageAfter.CPU - usageBefore.CPU)
 		res.ContextSwitches = ptr(usageAfter.Switches - usageBefore.Switches)

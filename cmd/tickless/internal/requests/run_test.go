@@ -100,6 +100,37 @@ func TestRun_NoticesTimersThatFireTwice(t *testing.T) {
 	}
 }
 
+// A timer that fires once too often does not stand for another that does not fire, and
+// the run does not end before the others have fired.
+func TestRun_OneTooManyIsNotOneLess(t *testing.T) {
+	p, err := NewPlan(config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	often := slices.Index(p.answerAt, never)
+	lost := often + 1 + slices.Index(p.answerAt[often+1:], never)
+	r, err := p.Run(t.Context(), faulty{Backend: NewTickless(2000, 0, 0, "pool"),
+		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
+			switch i {
+			case often:
+				return d, func() {
+					for range 1 + 2000 {
+						f()
+					}
+				}
+			case lost:
+				return d, func() {}
+			}
+			return d, f
+		}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Wrong != 2000 || r.Lost != 1 || r.Pending != 0 {
+		t.Errorf("fired too often %d, lost %d, pending %d; want 2000, 1, 0", r.Wrong, r.Lost, r.Pending)
+	}
+}
+
 func TestRun_NoticesTimersThatFireAfterStop(t *testing.T) {
 	r, err := runFaulty(t, faulty{Backend: deaf{NewTime(2000)}, stop: func(int, bool) bool { return true }})
 	if err != nil {
