@@ -87,7 +87,7 @@ func charts(r *results, curves []curve) []chart {
 		of("machine idle", "Lateness", "p99-ms", "load=idle"), of("all procs busy", "Lateness", "p99-ms", "load=busy"))
 	add("stalls", "The slowest start and stop while 1M others fall due", "µs",
 		of("slowest", "Stalls", "max-us"), of("p99.99", "Stalls", "p99.99-us"))
-	add("busy-burst", "100k timers due at once beside 4 computing goroutines: how late the last one ran", "ms",
+	add("busy-burst", "100k due at once beside 4 computing goroutines: the last late by", "ms",
 		of(one, "BusyBurst", "last-ms", "busy=4", "p=1"), of(two, "BusyBurst", "last-ms", "busy=4", "p=2"))
 	add("busy-rate", "1,000 timers a second beside 16 computing goroutines: late at p99", "ms",
 		of(one, "BusyRate", "p99-ms", "busy=16", "p=1"), of(two, "BusyRate", "p99-ms", "busy=16", "p=2"))
