@@ -21,6 +21,14 @@ func TestMock_UpstreamTests(t *testing.T) {
 	suite.Suite{
 		Module: "github.com/benbjohnson/clock",
 		Files:  []string{"clock_test.go", "context_test.go"},
+		// They sleep for a millisecond of the real clock for other goroutines to have
+		// their turn. With one proc a thread that the machine does not run holds all up.
+		Args: []string{"-cpu=1"},
+		// This long they wait for what is to come.
+		Replace: []string{
+			"<-time.After(1 * time.Second)", "<-time.After(time.Minute)",
+			"<-time.After(time.Second)", "<-time.After(time.Minute)",
+		},
 		Skip: map[string]string{
 			"TestClock_After":           byRealClock,
 			"TestClock_AfterFunc":       byRealClock,

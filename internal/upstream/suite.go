@@ -21,6 +21,8 @@ type Suite struct {
 	// Replace are pairs of a text and what takes its place, for
 	// strings.NewReplacer.
 	Replace []string
+	// Args are further arguments of go test.
+	Args []string
 	// Skip are the tests that are left out, each with the reason.
 	Skip map[string]string
 	// Also is the source of a file that the tests need besides.
@@ -91,6 +93,7 @@ func (s Suite) Run(t *testing.T) {
 	if raceEnabled() {
 		args = append(args, "-race")
 	}
+	args = append(args, s.Args...)
 	out := string(command(t, append(args, ".")...))
 	for _, name := range names {
 		if !strings.Contains(out, "--- PASS: "+name+" (") {

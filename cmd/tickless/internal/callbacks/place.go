@@ -140,6 +140,21 @@ func startRedis(ctx context.Context) (url string, stop func(), err error) {
 			_ = os.RemoveAll(dir)
 		}
 	}()
+	for range 3 {
+		url, stop, err = startServerIn(ctx, path, dir)
+		if !errors.Is(err, errEnded) {
+			break
+		}
+	}
+	return url, stop, err
+}
+
+// errEnded is that of a server that has ended by itself, as it does where somebody else
+// has got its port meanwhile.
+var errEnded = errors.New("redis-server has ended")
+
+// startServerIn starts the server at path, whose files are in dir. stop removes dir.
+func startServerIn(ctx context.Context, path, dir string) (url string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
@@ -154,19 +169,28 @@ func startRedis(ctx context.Context) (url string, stop func(), err error) {
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
-	stop = func() {
-		_ = cmd.Process.Kill()
+	ended := make(chan struct{})
+	go func() {
 		_ = cmd.Wait()
-		_ = os.RemoveAll(dir)
+		close(ended)
+	}()
+	kill := func() {
+		_ = cmd.Process.Kill()
+		<-ended
 	}
 	url = "redis://" + addr
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		err := reach(ctx, stores.Place{URL: url})
-		if err == nil {
-			return url, stop, nil
+		select {
+		case <-ended: // whoever answers
+			return "", nil, errEnded
+		default:
 		}
-		if ctx.Err() != nil || time.Since(begin) > 5*time.Second {
-			stop()
+		if err == nil {
+			return url, func() { kill(); _ = os.RemoveAll(dir) }, nil
+		}
+		if ctx.Err() != nil || time.Since(begin) > 30*time.Second {
+			kill()
 			return "", nil, err
 		}
 	}

@@ -144,6 +144,7 @@ func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
 	for ctx.Err() == nil && time.Now().Before(r.config.end(base, lastKill, r.ledger.lastAcknowledged())) {
 		r.bar.Set(r.ledger.delivered.Load())
 		scheduled := r.ledger.acked() == r.config.Tasks
+		calls := r.handling.Load()
 		if scheduled && res.Scheduling == 0 {
 			res.Scheduling = time.Since(begin)
 		}
@@ -162,8 +163,8 @@ func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
 			if err := r.start(ctx, 0); err != nil && ctx.Err() == nil {
 				return err
 			}
-		case first != nil && r.now(base):
-			r.killed = append(r.killed, kill{first.Cmd.Process.Pid, r.handling.Load(), !scheduled})
+		case first != nil && r.now(base, calls):
+			r.killed = append(r.killed, kill{first.Cmd.Process.Pid, calls, !scheduled})
 			first.kill()
 			r.children[0] = nil
 			lastKill = time.Now()
@@ -179,10 +180,10 @@ func (r *run) await(ctx context.Context, begin time.Time, res *result) error {
 	return nil
 }
 
-// now reports whether it is time for the next kill. The first comes when a half is
+// now reports whether it is time for the next kill, while so many calls are being made. The first comes when a half is
 // scheduled; the others are spread over the time of delivery, each as soon as calls are
 // being made.
-func (r *run) now(base time.Time) bool {
+func (r *run) now(base time.Time, calls int64) bool {
 	n := len(r.killed)
 	if n == r.config.Kills {
 		return false
@@ -195,7 +196,7 @@ func (r *run) now(base time.Time) bool {
 		n, of = n-1, of-1
 	}
 	at := base.Add(r.config.Duration * time.Duration(n+1) / time.Duration(of+1))
-	busy := r.handling.Load() > 0 || r.config.Handling == 0 || r.ledger.delivered.Load() == int64(r.config.Tasks)
+	busy := calls > 0 || r.config.Handling == 0 || r.ledger.delivered.Load() == int64(r.config.Tasks)
 	return time.Now().After(at) && busy && r.ledger.acked() == r.config.Tasks
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"syscall"
 	"testing"
@@ -21,6 +22,9 @@ func TestRun_Interrupted(t *testing.T) {
 	}
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
+			if signal.Ignored(s) {
+				t.Skip("the tests were started with the signal ignored, as by nohup")
+			}
 			cmd := &cobra.Command{Use: "tickless", RunE: func(cmd *cobra.Command, _ []string) error {
 				self, err := os.FindProcess(os.Getpid())
 				if err != nil {

@@ -39,10 +39,9 @@ func (r *run) now() time.Duration { return time.Since(r.base) }
 // evicted notes that a connection, silent since a moment, is evicted now.
 func (r *run) evicted(conn int, since time.Duration) {
 	late := r.now() - since - r.plan.config.Timeout
-	again := r.evictions[conn].Inc() > 1
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if again {
+	if r.evictions[conn].Inc() > 1 {
 		r.mu.twice++
 		return
 	}
@@ -151,6 +150,8 @@ func (r *run) tally(sent int, elapsed time.Duration, interrupted bool) *tally {
 		}
 	}
 	t := &tally{Conns: p.conns, Heartbeats: int64(sent), Interrupted: interrupted}
+	r.mu.Lock() // evictions may go on: all figures are of one moment
+	defer r.mu.Unlock()
 	for i, silent := range p.silent {
 		evicted := r.evictions[i].Load() > 0
 		if !silent || interrupted && !evicted && last[i]+p.config.Timeout+grace > elapsed {
@@ -161,8 +162,6 @@ func (r *run) tally(sent int, elapsed time.Duration, interrupted bool) *tally {
 			t.Missed++
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	t.Evicted, t.Late = int64(len(r.mu.late)), slices.Clone(r.mu.late)
 	t.Early, t.Twice, t.Unpunctual = r.mu.early, r.mu.twice, r.mu.unpunctual
 	return t

@@ -17,9 +17,13 @@ import (
 // plan. What falls due meanwhile arrives in one batch.
 const pace = time.Millisecond
 
-// patience is how long a run waits, once everything is due, for more to
-// happen before it calls the rest lost.
-const patience = 3 * time.Second
+// patience is how long a run waits, once everything is due, for more to happen before it
+// calls the rest lost. It looks that often meanwhile: if nothing of the process ran for a
+// while, a timer that is overdue may only not have had its turn.
+const (
+	patience = 3 * time.Second
+	looks    = 200
+)
 
 // A run is a plan being carried out by one side, as in Kafka's test:
 // one goroutine has the requests arrive, and offers each that is to be answered
@@ -101,8 +105,9 @@ func (p *plan) run(ctx context.Context, side side, progress func(int64)) (result
 	close(done)
 	watching.Wait()
 
-	waiting, watched, timers := side.Left()
-	if closeErr := side.Close(); err == nil {
+	watched, timers := side.Left()
+	waiting, closeErr := side.Close()
+	if err == nil {
 		err = closeErr
 	}
 	if err != nil {
@@ -161,9 +166,9 @@ func (r *run) generate(ctx context.Context) error {
 // of it seems to come.
 func (r *run) waitUntilSettled(ctx context.Context) {
 	last, quiet := int64(-1), r.now()+r.plan.config.Timeout+patience
-	for ctx.Err() == nil && r.settled.Load() < r.submitted.Load() && r.now() < quiet {
-		if n := r.settled.Load(); n != last {
-			last, quiet = n, max(quiet, r.now()+patience)
+	for n := 0; ctx.Err() == nil && r.settled.Load() < r.submitted.Load() && (n < looks || r.now() < quiet); n++ {
+		if settled := r.settled.Load(); settled != last {
+			last, quiet, n = settled, max(quiet, r.now()+patience), 0
 		}
 		time.Sleep(pace)
 	}

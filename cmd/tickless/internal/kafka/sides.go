@@ -20,11 +20,12 @@ type side interface {
 	Open(r *run)
 	// Submit is the arrival of request i.
 	Submit(i int) (answerable, error)
-	// Left returns how much there still is of requests: those that wait, their
-	// places in lists, their timers.
-	Left() (waiting, watched, timers int)
-	// Close ends the side, and returns when no callback runs any more.
-	Close() error
+	// Left returns how much there still is of requests: their places in lists, and
+	// their timers.
+	Left() (watched, timers int)
+	// Close ends the side, and returns when no callback runs any more. It returns how
+	// many requests still waited, and neither complete nor expire any more.
+	Close() (waiting int, err error)
 }
 
 // An answerable is a request that has arrived.
@@ -53,18 +54,20 @@ func (t *ticklessPurgatory) Submit(i int) (answerable, error) {
 	return q, err
 }
 
-func (t *ticklessPurgatory) Left() (waiting, watched, timers int) {
-	st := t.p.Stats()
-	return st.Delayed, st.Watched, t.s.Len()
+func (t *ticklessPurgatory) Left() (watched, timers int) {
+	return t.p.Stats().Watched, t.s.Len()
 }
 
-func (t *ticklessPurgatory) Close() error {
+func (t *ticklessPurgatory) Close() (waiting int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := t.p.Shutdown(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	return t.s.Shutdown(ctx)
+	for range t.p.Leftover() {
+		waiting++
+	}
+	return waiting, t.s.Shutdown(ctx)
 }
 
 type ticklessRequest struct {
@@ -201,17 +204,18 @@ func (q *plainRequest) answer() {
 	}
 }
 
-func (t *plainPurgatory) Left() (waiting, watched, timers int) {
+func (t *plainPurgatory) Left() (watched, timers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, set := range t.waiting {
 		watched += len(set)
 	}
-	return t.n, watched, t.n
+	return watched, t.n
 }
 
-func (t *plainPurgatory) Close() error {
+func (t *plainPurgatory) Close() (waiting int, err error) {
 	t.mu.Lock()
+	waiting = t.n
 	for _, set := range t.waiting {
 		for q := range set {
 			q.done = true
@@ -220,7 +224,7 @@ func (t *plainPurgatory) Close() error {
 	}
 	t.mu.Unlock()
 	t.expiring.Wait()
-	return nil
+	return waiting, nil
 }
 
 // noPurgatory completes what is answered and expires everything else at once:
@@ -238,8 +242,8 @@ func (n *noPurgatory) Submit(i int) (answerable, error) {
 	return &noRequest{n, i}, nil
 }
 
-func (*noPurgatory) Left() (waiting, watched, timers int) { return 0, 0, 0 }
-func (*noPurgatory) Close() error                         { return nil }
+func (*noPurgatory) Left() (watched, timers int) { return 0, 0 }
+func (*noPurgatory) Close() (int, error)         { return 0, nil }
 
 type noRequest struct {
 	side *noPurgatory

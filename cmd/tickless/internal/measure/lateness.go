@@ -32,6 +32,7 @@ func (l *LateHistogram) Record(d time.Duration) {
 
 // Lateness returns the quantiles of what was added, zeros if that is nothing.
 func (l *LateHistogram) Lateness() Lateness {
-	at := func(q float64) time.Duration { return time.Duration(l.h.ValueAtQuantile(q)) }
+	// The histogram rounds up to the end of a bucket.
+	at := func(q float64) time.Duration { return min(time.Duration(l.h.ValueAtQuantile(q)), l.max) }
 	return Lateness{P50: at(50), P99: at(99), P999: at(99.9), Max: l.max}
 }

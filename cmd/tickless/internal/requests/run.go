@@ -17,9 +17,13 @@ import (
 // falls due meanwhile is sent in one batch.
 const pace = time.Millisecond
 
-// patience is how long a run waits, once everything is due, for something
-// more to fire before it calls the rest lost.
-const patience = 3 * time.Second
+// patience is how long a run waits, once everything is due, for something more to fire
+// before it calls the rest lost. It looks that often meanwhile: if nothing of the process
+// ran for a while, a timer that is overdue may only not have had its turn.
+const (
+	patience = 3 * time.Second
+	looks    = 200
+)
 
 // A run is a plan being carried out by one backend.
 type run struct {
@@ -212,16 +216,16 @@ func (r *run) work(ctx context.Context, w int) {
 func (r *run) waitUntilSettled(ctx context.Context) {
 	last := int64(-1)
 	quiet := r.now() + r.plan.cfg.MaxDelay + patience
-	for ctx.Err() == nil {
+	for n := 0; ctx.Err() == nil; n++ {
 		started, settled := r.settled()
 		if settled >= started {
 			return
 		}
 		now := r.now()
 		if settled != last {
-			last, quiet = settled, max(quiet, now+patience)
+			last, quiet, n = settled, max(quiet, now+patience), 0
 		}
-		if now > quiet {
+		if now > quiet && n >= looks {
 			return
 		}
 		time.Sleep(pace)
@@ -231,10 +235,12 @@ func (r *run) waitUntilSettled(ctx context.Context) {
 // waitForStragglers waits a little for callbacks that were on their way when
 // the backend was closed.
 func (r *run) waitForStragglers(left int64) {
-	for deadline := r.now() + time.Second; r.now() < deadline; time.Sleep(pace) {
+	deadline := r.now() + time.Second
+	for n := 0; n < looks || r.now() < deadline; n++ {
 		if started, settled := r.settled(); settled+left >= started {
 			return
 		}
+		time.Sleep(pace)
 	}
 }
 

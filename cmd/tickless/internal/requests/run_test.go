@@ -72,12 +72,18 @@ func TestRun_NoticesLostTimers(t *testing.T) {
 }
 
 func TestRun_NoticesEarlyTimers(t *testing.T) {
-	r, err := runFaulty(t, faulty{Backend: NewTime(2000),
-		start: func(_ int, d time.Duration, f func()) (time.Duration, func()) { return d - 8*time.Millisecond, f }})
+	c := config()
+	c.StopRatio, c.MinDelay, c.MaxDelay = 0, time.Hour, time.Hour
+	p, err := NewPlan(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Early == 0 || r.Earliest <= 0 {
+	r, err := p.Run(t.Context(), faulty{Backend: NewTime(2000),
+		start: func(_ int, _ time.Duration, f func()) (time.Duration, func()) { return 0, f }}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Early != 2000 || r.Earliest <= 0 {
 		t.Errorf("early %d, the earliest by %v", r.Early, r.Earliest)
 	}
 }

@@ -132,6 +132,10 @@ func TestScale_Interrupted(t *testing.T) {
 			t.Fatalf("%v after %q", err, said)
 		}
 	}
+	if strings.Contains(said, "skipped: ") {
+		_ = cmd.Wait()
+		t.Skip("the machine has not the memory for it: " + said)
+	}
 	time.Sleep(50 * time.Millisecond)
 	_ = cmd.Process.Signal(os.Interrupt)
 	_, _ = io.Copy(io.Discard, stderr)
