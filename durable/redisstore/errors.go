@@ -17,7 +17,8 @@ var (
 	ErrEviction = fmt.Errorf("redisstore: the server evicts keys; set maxmemory-policy to noeviction: %w", store.ErrUnsafe)
 	// ErrLost is what a handler of [WithLossHandler] is told if a server has lost
 	// tasks: it was emptied, or started again without its data, or has thrown keys
-	// away.
+	// away. A command fails with it only if the server loses what it has each time
+	// that the command is sent, of five in a row: it evicts all the time.
 	ErrLost = errors.New("redisstore: the server has lost tasks")
 	// ErrNotReplicated is returned with [WithReplicas] if too few replicas have
 	// confirmed a command in time. It is carried out all the same.
@@ -60,6 +61,9 @@ func explain(err error) error {
 		return store.ErrLate
 	case text == "TICKLESS stale":
 		return store.ErrStale
+	case text == "TICKLESS lost" || strings.HasPrefix(text, "TICKLESS is "):
+		// As often as it was sent, the shard was gone, or another one: see learn.
+		return fmt.Errorf("%w, also while this command was sent again and again", ErrLost)
 	case outOfMemory(text):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}

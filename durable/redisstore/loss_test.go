@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,7 +85,9 @@ func TestLoss_EvictionIsReportedToWhoOnlySchedules(t *testing.T) {
 	body := make([]byte, 1000)
 	schedule := func(i int) {
 		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: body}, durable.After(time.Hour))
-		require.NoError(t, err)
+		if err != nil {
+			require.ErrorIs(t, err, ErrLost, "each time that it was sent")
+		}
 	}
 	schedule(0)
 	require.ErrorIs(t, told(t, losses), ErrEviction, "at the first use")
@@ -99,6 +102,53 @@ func TestLoss_EvictionIsReportedToWhoOnlySchedules(t *testing.T) {
 	for err := told(t, losses); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "thrown away"); {
 		err = told(t, losses)
 	}
+}
+
+// flusher empties a server before each script that it is sent.
+type flusher struct {
+	other atomic.Pointer[redis.Client]
+	sent  atomic.Int64
+}
+
+func (f *flusher) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *flusher) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (f *flusher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if r := f.other.Load(); r != nil && strings.HasPrefix(cmd.Name(), "eval") {
+			f.sent.Add(1)
+			if err := r.FlushAll(ctx).Err(); err != nil {
+				return err
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// Not even a server that loses everything all the time is asked for ever.
+func TestLoss_EachTimeThatACommandIsSent(t *testing.T) {
+	ctx := context.Background()
+	server := redistest.Start(t)
+	r, other := server.Client(), server.Client()
+	defer r.Close()
+	defer other.Close()
+	f := &flusher{}
+	r.AddHook(f)
+	c := newClient(r, WithShards(1))
+	task := durable.Task{Key: "k", Handler: "h"}
+	_, err := c.Schedule(ctx, task, durable.After(time.Hour))
+	require.NoError(t, err)
+	f.other.Store(other)
+	_, err = c.Schedule(ctx, task, durable.After(time.Hour))
+	require.ErrorIs(t, err, ErrLost)
+	require.EqualValues(t, 5, f.sent.Load())
+	f.other.Store(nil)
+	out, err := c.Schedule(ctx, task, durable.After(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, durable.Created, out)
 }
 
 // A server with noeviction that is full refuses what may need memory. Long tasks must
