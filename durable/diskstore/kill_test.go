@@ -102,17 +102,21 @@ func TestKill(t *testing.T) {
 		pipe, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		open, ended := make(chan struct{}), make(chan struct{})
+		begun, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
+			first := true
 			for in := bufio.NewScanner(pipe); in.Scan(); {
 				word, key, _ := strings.Cut(in.Text(), " ")
 				mu.Lock()
 				switch word {
 				case "open":
-					close(open)
 				case "ack":
 					acked[key] = true
+					if first {
+						first = false
+						close(begun)
+					}
 				case "ran":
 					ran[key]++
 				default:
@@ -122,7 +126,7 @@ func TestKill(t *testing.T) {
 			}
 		}()
 		select {
-		case <-open:
+		case <-begun:
 		case <-ended:
 			t.Fatal("it did not begin")
 		}

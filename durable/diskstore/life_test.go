@@ -94,7 +94,7 @@ func TestIdle(t *testing.T) {
 		ops.Add(1)
 		return nil
 	}))
-	s := open(t, "store", diskstore.WithFS(fs))
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithLogAge(10*time.Millisecond))
 	c := durable.New(s)
 	w := durable.NewWorker(c)
 	ran := make(chan struct{}, 1)
@@ -105,7 +105,8 @@ func TestIdle(t *testing.T) {
 	put(t, s, "far", durable.After(10*24*time.Hour))
 	put(t, s, "now", durable.After(0))
 	<-ran
-	// The report is on its way, and then the worker asks what comes next.
+	require.Eventually(t, func() bool { return w.Stats().Done == 1 }, time.Minute, time.Millisecond)
+	// The worker asks what comes next, and the log's age is looked at once more.
 	for before := int64(-1); before != ops.Load(); time.Sleep(100 * time.Millisecond) {
 		before = ops.Load()
 	}

@@ -79,7 +79,18 @@ func TestContext_EndsTheCall(t *testing.T) {
 	}
 	// One that is cancelled ends too. It has no deadline, and is carried out later.
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(50*time.Millisecond, cancel)
+	comb := other.s.combiners[0]
+	sent := func(busy bool) bool {
+		comb.mu.Lock()
+		defer comb.mu.Unlock()
+		return len(comb.queue) == 0 && busy == (comb.busy > 0)
+	}
+	go func() {
+		for !sent(true) {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
 	_, err = other.Schedule(ctx, durable.Task{Key: "later", Handler: "h"}, durable.After(time.Hour))
 	require.ErrorIs(t, err, context.Canceled)
 	var u *durable.UnknownError
@@ -87,7 +98,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	s.Resume()
 	require.Eventually(t, func() bool { _, err := c.Stats(context.Background()); return err == nil }, time.Minute, 10*time.Millisecond)
 	// Whatever is still on its way comes too late.
-	require.Eventually(t, func() bool { return len(c.s.waiting)+len(other.s.waiting) == 0 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.s.waiting)+len(other.s.waiting) == 0 && sent(false) }, time.Minute, 10*time.Millisecond)
 	out, err := u.Again(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, []durable.Outcome{durable.Created}, out)

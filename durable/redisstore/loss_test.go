@@ -158,21 +158,30 @@ func TestWorker_OnAServerThatIsFull(t *testing.T) {
 	r := redistest.Start(t, "--maxmemory-policy", "noeviction").Client()
 	defer r.Close()
 	c := newClient(r, WithShards(2))
-	const n, lease = 50, 600 * time.Millisecond
-	w := durable.NewWorker(c.Client, durable.WithLease(lease), durable.WithMaxCrashes(1))
+	const n = 50
+	w := durable.NewWorker(c.Client, durable.WithLease(6*time.Second), durable.WithMaxCrashes(1))
+	full := make(chan struct{})
 	begun, failed := make(chan string, 2*n), make(chan error, n)
 	w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
 		begun <- d.Key
 		if d.Attempt == 1 && d.Key[0] == 'r' {
 			return errors.New("once more")
 		}
-		select {
-		case <-ctx.Done():
-			failed <- context.Cause(ctx)
-			return ctx.Err()
-		case <-time.After(4 * lease):
-			return nil
+		<-full
+		// Until its lease has been prolonged twice.
+		for times, last := 0, 0.0; times < 3; {
+			until, err := r.ZScore(ctx, c.key(d.Key, "lease"), d.Key).Result()
+			if err == nil && until != last {
+				times, last = times+1, until
+			}
+			select {
+			case <-ctx.Done():
+				failed <- context.Cause(ctx)
+				return ctx.Err()
+			case <-time.After(50 * time.Millisecond):
+			}
 		}
+		return nil
 	}, durable.WithBackoff(0, 0))
 	for i := range n {
 		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(string("rk"[i%2]), i), Handler: "h"}, durable.After(0))
@@ -189,6 +198,7 @@ func TestWorker_OnAServerThatIsFull(t *testing.T) {
 	_, err := c.Schedule(ctx, durable.Task{Key: "refused", Handler: "h"}, durable.After(0))
 	require.ErrorContains(t, err, "OOM")
 	require.NotErrorIs(t, err, durable.ErrUnknown)
+	close(full)
 	require.Eventually(t, func() bool {
 		st, err := c.Stats(ctx)
 		return err == nil && st.Done == n

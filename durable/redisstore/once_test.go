@@ -373,19 +373,22 @@ func TestOnce_WorkerLosesReplies(t *testing.T) {
 	}, durable.WithBackoff(0, 0))
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	var items []durable.Item
 	want := make(map[string]int)
-	for i := range n {
-		key := fmt.Sprint("k", i)
-		want[key] = 1 + (len(key)+1)%2
-		items = append(items, durable.Item{Task: durable.Task{Key: key, Handler: "h"}, When: durable.After(rand.N(time.Second))})
+	// A worker that is late has few commands: until it has lost enough.
+	for lost.Load() <= 20 {
+		var items []durable.Item
+		for range n {
+			key := fmt.Sprint("k", len(want))
+			want[key] = 1 + (len(key)+1)%2
+			items = append(items, durable.Item{Task: durable.Task{Key: key, Handler: "h"}, When: durable.After(rand.N(time.Second))})
+		}
+		_, err := plain.ScheduleBatch(ctx, items)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			st, err := plain.Stats(ctx)
+			return err == nil && st.Pending+st.Running == 0
+		}, time.Minute, 20*time.Millisecond)
 	}
-	_, err := plain.ScheduleBatch(ctx, items)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		st, err := plain.Stats(ctx)
-		return err == nil && st.Pending+st.Running == 0
-	}, time.Minute, 20*time.Millisecond)
 	require.NoError(t, w.Shutdown(ctx))
 	require.NoError(t, <-done)
 	st, err := plain.Stats(ctx)
@@ -396,6 +399,5 @@ func TestOnce_WorkerLosesReplies(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	require.True(t, maps.Equal(want, attempts), "each attempt once: %v", attempts)
-	require.Greater(t, int(lost.Load()), 20)
 	t.Logf("%d replies lost", lost.Load())
 }

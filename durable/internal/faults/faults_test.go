@@ -2,11 +2,13 @@ package faults
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -99,7 +101,11 @@ func TestReport_OfAProgram(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "FAULTS.md")
 		require.NoError(t, os.WriteFile(path, []byte(tableBegin+tableEnd), 0o644))
-		cmd := exec.Command(os.Args[0], "-test.run=^TestFault_ThatFails$", "-test.timeout=1s")
+		limit := time.Minute
+		if how == "hang" {
+			limit = time.Second
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFault_ThatFails$", fmt.Sprint("-test.timeout=", limit))
 		cmd.Env = append(os.Environ(), failEnv+"="+how, "TICKLESS_FAULTS="+path, "TICKLESS_CHAOS=")
 		err := cmd.Run()
 		if how == "nothing" {
