@@ -169,10 +169,11 @@ func TestWorker_OnAServerThatIsFull(t *testing.T) {
 		}
 		<-full
 		// Until its lease has been prolonged twice.
-		for times, last := 0, 0.0; times < 3; {
-			until, err := r.ZScore(ctx, c.key(d.Key, "lease"), d.Key).Result()
-			if err == nil && until != last {
-				times, last = times+1, until
+		var last time.Time
+		for times := 0; times < 3; {
+			info, err := c.Get(ctx, d.Key)
+			if err == nil && !info.At.Equal(last) {
+				times, last = times+1, info.At
 			}
 			select {
 			case <-ctx.Done():

@@ -394,7 +394,7 @@ func (t serverTimes) report(b *testing.B, s *redistest.Server, n int) {
 func BenchmarkCluster(b *testing.B) {
 	cluster := func(b *testing.B, f func(b *testing.B, x *tickless), opts ...redisstore.Option) {
 		for b.Loop() {
-			c := redistest.StartCluster(b, 3, 1)
+			c := redistest.StartCluster(b, 3, 1, redistest.FailsSoon...)
 			x := newTicklessOn(c.Client(func(o *redis.ClusterOptions) { o.PoolSize = 64 }), opts...)
 			f(b, x)
 			x.close()

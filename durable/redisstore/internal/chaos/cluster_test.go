@@ -23,7 +23,7 @@ import (
 func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
 	t.Helper()
 	faults.Started(t)
-	c := redistest.StartCluster(t, 3, 1)
+	c := redistest.StartCluster(t, 3, 1, redistest.FailsSoon...)
 	var addrs []string
 	for _, s := range c.Servers {
 		addrs = append(addrs, s.Addr)

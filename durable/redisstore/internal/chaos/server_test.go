@@ -128,6 +128,7 @@ func TestFault_HalfOpen(t *testing.T) {
 	o.Addrs, o.Lease = []string{p.addr()}, 2*time.Second
 	x.start(o)
 	x.schedule(0, 3000, soon(4*time.Second), "")
+	x.eventually(time.Minute, "the first is run", func() bool { return x.l.total() > 0 })
 	time.Sleep(1500 * time.Millisecond)
 	n := p.swallow()
 	require.Positive(t, n)

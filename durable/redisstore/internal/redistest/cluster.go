@@ -21,15 +21,19 @@ type Cluster struct {
 	Masters int
 }
 
+// FailsSoon is for clusters that are to fail over: a pause of the machine is a failure
+// then too.
+var FailsSoon = []string{"--cluster-node-timeout", "2000"}
+
 // StartCluster starts a cluster with so many masters, which share the slots in
-// equal parts, and replicas for each. A master counts as failed two seconds
-// after it fell silent. Args are for every server.
+// equal parts, and replicas for each. Args are for every server: with [FailsSoon] a
+// master counts as failed two seconds after it fell silent, and else as Redis has it.
 func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{Masters: masters}
 	for range masters * (1 + replicas) {
 		c.Servers = append(c.Servers, Start(tb, append([]string{
-			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
+			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
 			"--repl-diskless-sync-delay", "0",
 		}, args...)...))
 	}

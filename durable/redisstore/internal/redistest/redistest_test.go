@@ -29,7 +29,7 @@ func TestServer_KeepsWhatItHasOverAKill(t *testing.T) {
 }
 
 func TestCluster_FailsOver(t *testing.T) {
-	c := redistest.StartCluster(t, 3, 1)
+	c := redistest.StartCluster(t, 3, 1, redistest.FailsSoon...)
 	cl := c.Client()
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
