@@ -3,7 +3,6 @@ package diskstore_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -183,16 +182,26 @@ func TestCheckpoint(t *testing.T) {
 // With WithSync a task is acknowledged before the sync, which follows.
 func TestWithSync(t *testing.T) {
 	disk := vfs.NewCrashableMem()
-	s := open(t, "store", diskstore.WithFS(disk), diskstore.WithSync(10*time.Millisecond))
-	put(t, s, "k", durable.After(time.Hour))
-	for { // until the sync
+	// kept is whether a power cut at this moment leaves the task.
+	kept := func() bool {
 		left := open(t, "store", diskstore.WithFS(disk.CrashClone(vfs.CrashCloneCfg{})))
 		_, err := durable.New(left).Get(t.Context(), "k")
 		require.NoError(t, left.Close())
-		if err == nil {
-			break
+		if err != nil {
+			require.ErrorIs(t, err, durable.ErrNotFound)
 		}
-		require.True(t, errors.Is(err, durable.ErrNotFound), "%v", err)
+		return err == nil
+	}
+	s := open(t, "store", diskstore.WithFS(disk), diskstore.WithSync(time.Minute))
+	put(t, s, "k", durable.After(time.Hour))
+	require.False(t, kept(), "acknowledged before the sync")
+	require.NoError(t, s.Close())
+	require.True(t, kept(), "Close syncs")
+
+	disk = vfs.NewCrashableMem()
+	s = open(t, "store", diskstore.WithFS(disk), diskstore.WithSync(10*time.Millisecond))
+	put(t, s, "k", durable.After(time.Hour))
+	for !kept() {
 		time.Sleep(time.Millisecond)
 	}
 	require.NoError(t, s.Close())
