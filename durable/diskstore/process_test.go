@@ -106,7 +106,7 @@ func TestProcesses(t *testing.T) {
 	if os.Getenv("TICKLESS_CHAOS") == "off" {
 		t.Skip("TICKLESS_CHAOS is off")
 	}
-	times := 2
+	times := 3 // with one that closes the store
 	if long() {
 		times = 50
 	}
