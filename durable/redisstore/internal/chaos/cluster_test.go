@@ -64,10 +64,11 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	worst := x.traffic(14 * time.Second)
 	time.Sleep(2 * time.Second)
 	old := c.MasterOf(context.Background(), 0)
+	before := time.Now()
 	old.Kill()
 	killed := time.Now()
 	// Replication is asynchronous.
-	x.doubtful = append(x.doubtful, span{killed.Add(-time.Second), killed})
+	x.doubtful = append(x.doubtful, span{before.Add(-time.Second), killed})
 	x.l.mu.Lock()
 	x.l.since = killed
 	x.l.mu.Unlock()

@@ -99,10 +99,11 @@ func killAgain(t *testing.T, fsync string, times int) *trial {
 	}
 	for range times {
 		time.Sleep(300*time.Millisecond + rand.N(time.Second))
+		before := time.Now()
 		s.Kill()
 		x.kills++
-		if killed := time.Now(); fsync == "everysec" {
-			x.doubtful = append(x.doubtful, span{killed.Add(-2 * time.Second), killed})
+		if fsync == "everysec" {
+			x.doubtful = append(x.doubtful, span{before.Add(-2 * time.Second), time.Now()})
 		}
 		time.Sleep(100 * time.Millisecond)
 		s.Restart()

@@ -53,10 +53,11 @@ func TestFault_ServerKilled(t *testing.T) {
 			})
 			for range times {
 				time.Sleep(time.Second)
+				before := time.Now()
 				s.Kill()
 				x.kills++
-				if killed := time.Now(); fsync == "everysec" {
-					x.doubtful = append(x.doubtful, span{killed.Add(-2 * time.Second), killed})
+				if fsync == "everysec" {
+					x.doubtful = append(x.doubtful, span{before.Add(-2 * time.Second), time.Now()})
 				}
 				time.Sleep(200 * time.Millisecond)
 				s.Restart()

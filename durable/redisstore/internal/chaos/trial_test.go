@@ -122,8 +122,8 @@ type trial struct {
 
 	mu       sync.Mutex
 	acked    map[string]bool
-	ackedAt  map[string]time.Time
-	failures int // calls of ScheduleBatch with an error
+	asked    map[string]span // from the call that scheduled it to the answer
+	failures int             // calls of ScheduleBatch with an error
 	// twice are tasks that were scheduled once more, as the call had failed: if it
 	// had been carried out, and the task was done by then, it comes once more.
 	twice map[string]bool
@@ -152,7 +152,7 @@ type trial struct {
 
 type span struct{ from, to time.Time }
 
-func (s span) has(t time.Time) bool { return !t.Before(s.from) && !t.After(s.to) }
+func (s span) overlaps(t span) bool { return !s.to.Before(t.from) && !t.to.Before(s.from) }
 
 // lateReport is how much later than a delivery its report may come, if the server
 // is slow.
@@ -170,7 +170,7 @@ func newTrial(t *testing.T, r redis.UniversalClient, addrs ...string) *trial {
 	t.Helper()
 	faults.Started(t)
 	x := &trial{T: t, r: r, c: newClient(r), l: newLedger(),
-		acked: make(map[string]bool), ackedAt: make(map[string]time.Time), begin: time.Now()}
+		acked: make(map[string]bool), asked: make(map[string]span), begin: time.Now()}
 	_, cluster := r.(*redis.ClusterClient)
 	x.order = order{Addrs: addrs, Cluster: cluster, Ledger: x.l.URL, Concurrency: 32, Lease: 2 * time.Second}
 	faults.Describe(t, x.row)
@@ -194,7 +194,9 @@ func (x *trial) schedule(from, n int, when func(i int) durable.When, does string
 		end := time.Now().Add(2 * time.Minute)
 		for len(items) > 0 {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			begun := time.Now()
 			out, err := x.c.ScheduleBatch(ctx, items, durable.OnlyNew())
+			answered := time.Now()
 			cancel()
 			var again []durable.Item
 			x.mu.Lock()
@@ -207,7 +209,7 @@ func (x *trial) schedule(from, n int, when func(i int) durable.When, does string
 					x.twice[items[k].Task.Key] = true
 				} else {
 					x.acked[items[k].Task.Key] = true
-					x.ackedAt[items[k].Task.Key] = time.Now()
+					x.asked[items[k].Task.Key] = span{begun, answered}
 				}
 			}
 			if err != nil {
@@ -338,7 +340,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	x.dups = len(x.l.again)
 	for _, v := range x.l.again {
 		// Scheduled twice, or the report on the delivery before is lost.
-		if x.twice[v.key] || x.inDoubt(v.before) || x.inDoubt(v.before.Add(lateReport)) {
+		if x.twice[v.key] || x.inDoubt(span{v.before, v.before.Add(lateReport)}) {
 			allowed++
 		}
 	}
@@ -357,7 +359,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 		x.Errorf("the invariant is broken: %+v", repair)
 	}
 	if !x.loose {
-		missing := slices.DeleteFunc(slices.Clone(x.lost), func(key string) bool { return x.inDoubt(x.ackedAt[key]) })
+		missing := slices.DeleteFunc(slices.Clone(x.lost), func(key string) bool { return x.inDoubt(x.asked[key]) })
 		if len(missing) > 0 {
 			x.Errorf("%d acknowledged tasks are missing: %.5q", len(missing), missing)
 		}
@@ -373,10 +375,8 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	return st
 }
 
-// inDoubt reports whether the server may have forgotten what it said at a time.
-func (x *trial) inDoubt(at time.Time) bool {
-	return slices.ContainsFunc(x.doubtful, func(s span) bool { return s.has(at) })
-}
+// inDoubt reports whether the server may have forgotten what it said at some time of s.
+func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
 // row is the case's row of the report, as far as it has come.
 func (x *trial) row() (what, numbers string) {
