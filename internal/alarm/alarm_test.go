@@ -14,10 +14,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// gone closes an alarm and waits until nothing of it is left, for tests that count
+// descriptors.
+func gone(a Alarm) { <-a.Close() }
+
 func TestAlarm_NeverEarlyAndOnceASetting(t *testing.T) {
 	rang := make(chan time.Time, 100)
 	a := New(func() { rang <- time.Now() })
-	defer a.Close()
+	defer gone(a)
 	for _, d := range []time.Duration{-1, 0, 1, 50 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 100 * time.Millisecond} {
 		start := time.Now()
 		a.Reset(d)
@@ -30,7 +34,7 @@ func TestAlarm_NeverEarlyAndOnceASetting(t *testing.T) {
 func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
 	rang := make(chan time.Time, 100)
 	a := New(func() { rang <- time.Now() })
-	defer a.Close()
+	defer gone(a)
 	a.Reset(time.Hour)
 	start := time.Now()
 	a.Reset(time.Millisecond) // earlier
@@ -59,7 +63,7 @@ func TestAlarm_SetFromItsOwnFunction(t *testing.T) {
 		}
 		a.Reset(time.Duration(n%3) * 10 * time.Microsecond)
 	})
-	defer a.Close()
+	defer gone(a)
 	a.Reset(0)
 	<-done
 }
@@ -88,7 +92,7 @@ func TestAlarm_ClosedWhileItsGoroutineBegins(t *testing.T) {
 func TestAlarm_GoexitInItsFunction(t *testing.T) {
 	rang := make(chan bool)
 	a := New(func() { rang <- true; runtime.Goexit() })
-	defer a.Close()
+	defer gone(a)
 	for i := range 3 * burst { // by the descriptor, and by the timer
 		a.Reset(time.Duration(i%3) * 100 * time.Microsecond)
 		<-rang
@@ -103,7 +107,7 @@ func TestAlarm_MovedFromManyGoroutines(t *testing.T) {
 		default:
 		}
 	})
-	defer a.Close()
+	defer gone(a)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -188,7 +192,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	}
 	// For a moment that is far away they are not needed, and given back.
 	a := New(func() {})
-	defer a.Close()
+	defer gone(a)
 	a.Reset(time.Hour)
 	require.Equal(t, before, descriptors(t))
 	a.Reset(time.Second)
@@ -204,7 +208,7 @@ func TestAlarm_Backups(t *testing.T) {
 	rang := make(chan bool)
 	h := newHub()
 	a := h.add(func() { rang <- true })
-	defer a.Close()
+	defer gone(a)
 	for i := range h.backups {
 		h.mu.Lock()
 		h.pace.busyUntil = h.now() + int64(time.Hour) // no descriptor
@@ -212,9 +216,9 @@ func TestAlarm_Backups(t *testing.T) {
 		a.Reset(time.Millisecond)
 		h.mu.Lock()
 		require.False(t, h.exact)
-		h.timer.t.Stop()
+		h.timer.stop()
 		for _, b := range h.backups[:i] {
-			b.t.Stop()
+			b.stop()
 		}
 		h.mu.Unlock()
 		<-rang

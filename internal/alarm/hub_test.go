@@ -159,7 +159,7 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 func TestAlarm_BubblesBesideOthers(t *testing.T) {
 	rang := make(chan bool)
 	outside := New(func() { rang <- true })
-	defer outside.Close()
+	defer gone(outside)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -26,13 +26,20 @@ func (m *member) ring(now int64) {
 	m.h.ringLocked(now).call()
 }
 
+// ringLate rings as the goroutine of a bell's does.
+func (h *hub) ringLate(now int64) {
+	h.mu.Lock()
+	h.running++
+	h.ringLateLocked(now).call()
+}
+
 // A burst of rings is exact, and then one in a while. While there are more they are left
 // to package time's timer, without being held back.
 func TestAlarm_ExactWhileRingsAreRare(t *testing.T) {
 	rings := 0
 	h := newHub()
 	a := h.add(func() { rings++ })
-	defer a.Close()
+	defer gone(a)
 	now := h.soon()
 	for range burst + 1 {
 		require.True(t, a.setAt(now))
@@ -71,23 +78,20 @@ func TestAlarm_LeavesTheDescriptorWhileProcsAreBusy(t *testing.T) {
 	rang := make(chan bool, 1)
 	h := newHub()
 	a := h.add(func() { rang <- true })
-	defer a.Close()
+	defer gone(a)
 	now := h.soon()
 	require.True(t, a.setAt(now))
-	h.mu.Lock()
-	h.ringLateLocked(now + busyAfter).call()
+	h.ringLate(now + busyAfter)
 	<-rang
 	require.True(t, a.setAt(now), "as late as that it is on an idle one")
 	now += 2 * busyAfter
-	h.mu.Lock()
-	h.ringLateLocked(now).call()
+	h.ringLate(now)
 	<-rang
 	require.False(t, a.setAt(now))
 	require.True(t, h.backed, "and then the timer needs backups")
 	now += busyFor - 2
 	require.False(t, a.setAt(now))
-	h.mu.Lock()
-	h.ringLateLocked(now + lateAfter).call()
+	h.ringLate(now + lateAfter)
 	<-rang
 	now += busyFor
 	require.True(t, a.setAt(now), "a timer alone may be so late")
@@ -95,8 +99,9 @@ func TestAlarm_LeavesTheDescriptorWhileProcsAreBusy(t *testing.T) {
 	a.setAt(now - 10)
 	h.mu.Lock()
 	h.exact = false
+	h.mu.Unlock()
 	now += lateAfter
-	h.ringLateLocked(now).call()
+	h.ringLate(now)
 	<-rang
 	require.False(t, a.setAt(now+busyFor-2), "but no later")
 	require.True(t, a.setAt(now+busyFor))
@@ -121,8 +126,7 @@ func TestAlarm_KeepsTheDescriptorWhileAFunctionRuns(t *testing.T) {
 	}
 	now := h.soon()
 	require.True(t, a.setAt(now))
-	h.mu.Lock()
-	h.ringLateLocked(now + 2*busyAfter).call()
+	h.ringLate(now + 2*busyAfter)
 	<-rang
 	h.mu.Lock()
 	require.False(t, h.fd.waiter.inside, "another waits")
@@ -140,8 +144,8 @@ func TestAlarm_KeepsTheDescriptorWhileAFunctionRuns(t *testing.T) {
 func TestAlarm_GivesTheDescriptorBackWhileRingsAreMany(t *testing.T) {
 	h := newHub()
 	a, far := h.add(func() {}), h.add(func() {})
-	defer a.Close()
-	defer far.Close()
+	defer gone(a)
+	defer gone(far)
 	now := h.soon()
 	far.setAt(now + int64(time.Hour)) // so that nothing is done by the real time
 	for range 2 * burst {
