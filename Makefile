@@ -220,11 +220,16 @@ bench-once: ## run each benchmark once, to see that it works
 
 # With BENCH, nothing is written but the raw output of what matches it.
 .PHONY: bench
-bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates; versions: with those of COMPAT too; all: each but quick): tables, plots and raw output; or those that match BENCH
+bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates; versions: with those of COMPAT too; stores; redis: beside asynq; all: each but quick): tables, plots and raw output; or those that match BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else ifeq ($(MODE),all)
-	$(foreach mode,full busy contexts rates versions,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
+	$(foreach mode,full busy contexts rates versions stores redis,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
+else ifeq ($(MODE),stores)
+	cd durable/benchmarks && GOWORK=off $(GO) build -tags sqlite -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw results.txt --out results.md
+else ifeq ($(MODE),redis)
+	GO='$(GO)' ./scripts/bench redis
+	cd benchmarks && GOWORK=off $(GO) run ./report -mode redis -results ../durable/redisstore/benchmarks/results -readme ../durable/redisstore/benchmarks/README.md
 else
 	GO='$(GO)' COMPAT='$(COMPAT)' ./scripts/bench $(MODE)
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme README.md -front ../README.md

@@ -46,7 +46,7 @@ var (
 
 // aside are the modes that have tables of their own, between markers of their own in
 // the README, and only the plots that are named after them.
-var aside = []string{"busy", "contexts", "rates", "versions"}
+var aside = []string{"busy", "contexts", "rates", "versions", redis}
 
 func report(mode, dir, readme, page, format string) error {
 	r, err := readResults(filepath.Join(dir, mode+".txt"))
@@ -57,13 +57,15 @@ func report(mode, dir, readme, page, format string) error {
 	if err != nil && !(slices.Contains(aside, mode) && errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
-	plots := filepath.Join(dir, "plots")
-	if err := os.MkdirAll(plots, 0o755); err != nil {
-		return err
-	}
 	all := charts(r, curves)
 	if slices.Contains(aside, mode) {
 		all = slices.DeleteFunc(all, func(c chart) bool { return !strings.HasPrefix(c.name, mode+"-") })
+	}
+	plots := filepath.Join(dir, "plots")
+	if len(all) > 0 {
+		if err := os.MkdirAll(plots, 0o755); err != nil {
+			return err
+		}
 	}
 	for _, c := range all {
 		if err := save(c, filepath.Join(plots, c.name+"."+format), format); err != nil {

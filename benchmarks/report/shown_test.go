@@ -12,7 +12,7 @@ import (
 // The tables that are shown are those of the results: nobody has changed a figure in
 // one of them by hand, or forgotten to have the report written again.
 func TestTables_AreThoseOfTheResults(t *testing.T) {
-	const dir = "../results"
+	const dir, redisDir = "../results", "../../durable/redisstore/benchmarks/results"
 	shows := func(page, want string) bool {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -22,6 +22,10 @@ func TestTables_AreThoseOfTheResults(t *testing.T) {
 	}
 	main := false
 	for _, mode := range append([]string{"quick", "full"}, aside...) {
+		dir, page := dir, "../README.md"
+		if mode == redis {
+			dir, page = redisDir, redisDir+"/../README.md"
+		}
 		r, err := readResults(filepath.Join(dir, mode+".txt"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has not been run yet
@@ -30,15 +34,15 @@ func TestTables_AreThoseOfTheResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !shows(filepath.Join(dir, mode+".md"), tables(r, false)) {
-			t.Errorf("results/%s.md differs from results/%s.txt: run the report", mode, mode)
+			t.Errorf("%s/%s.md differs from %s.txt: run the report", dir, mode, mode)
 		}
-		shown := shows("../README.md", tables(r, true))
+		shown := shows(page, tables(r, true))
 		switch mode {
 		case "quick", "full":
 			main = main || shown
 		default:
 			if !shown {
-				t.Errorf("benchmarks/README.md differs from results/%s.txt: run the report with -mode %s", mode, mode)
+				t.Errorf("%s differs from %s.txt: run the report with -mode %s", page, mode, mode)
 			}
 		}
 	}

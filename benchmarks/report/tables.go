@@ -18,6 +18,8 @@ type row struct {
 	// plain rows have no best and no ratio: numbers of mishaps, which should be
 	// none, and what the control took.
 	plain bool
+	// higher: a higher figure is better.
+	higher bool
 }
 
 // A table is a group of rows.
@@ -29,11 +31,14 @@ type table struct {
 // layout returns the tables; brief leaves out sizes that say little more than
 // those beside them.
 func layout(r *results, brief bool) []table {
+	if r.config["mode"] == redis {
+		return redisLayout()
+	}
 	each := func(workload, unit, title string, plain bool) []row {
 		var rows []row
 		for _, p := range r.params(workload, unit) {
 			if !brief || telling(r, workload, unit, p) {
-				rows = append(rows, row{key{workload, p, unit}, describe(workload, title, p), plain})
+				rows = append(rows, row{key: key{workload, p, unit}, title: describe(workload, title, p), plain: plain})
 			}
 		}
 		return rows
@@ -240,6 +245,8 @@ func tables(r *results, brief bool) string {
 	switch {
 	case r.versions != nil:
 		b.WriteString("Lower is better everywhere; the better of the two is bold. `@` names the version of Go, and `ratio` is `tickless` to `time` with the same one.\n")
+	case r.config["mode"] == redis:
+		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. The last column is `tickless` to `asynq-tuned`.\n")
 	case brief:
 		b.WriteString("Lower is better everywhere; the best of a row is bold. The last column is `tickless` to `time`.\n")
 	}
@@ -286,13 +293,7 @@ func (t table) write(b *strings.Builder, r *results) {
 	b.WriteString(strings.Repeat("---:|", len(impls)+1))
 	b.WriteString("\n")
 	for _, w := range t.rows {
-		best := math.Inf(1)
-		for _, impl := range impls {
-			// To be late by less than nothing is no merit.
-			if v, ok := r.median(w.key, impl); ok && v >= 0 && !apart(impl) {
-				best = min(best, v)
-			}
-		}
+		best := w.best(r, impls)
 		fmt.Fprintf(b, "| %s |", w.title)
 		for _, impl := range impls {
 			v, ok := r.median(w.key, impl)
@@ -306,13 +307,36 @@ func (t table) write(b *strings.Builder, r *results) {
 			}
 		}
 		ours, ok1 := r.median(w.key, "tickless")
-		std, ok2 := r.median(w.key, "time")
-		if ok1 && ok2 && std > 0 && !w.plain {
-			fmt.Fprintf(b, " %s |\n", ratio(ours/std))
+		theirs, ok2 := r.median(w.key, r.rival())
+		if ok1 && ok2 && theirs > 0 && !w.plain {
+			fmt.Fprintf(b, " %s |\n", ratio(ours/theirs))
 		} else {
 			b.WriteString(" |\n")
 		}
 	}
+}
+
+// best returns the best figure of a row.
+func (w row) best(r *results, impls []string) float64 {
+	best, better := math.Inf(1), func(a, b float64) float64 { return min(a, b) }
+	if w.higher {
+		best, better = 0, func(a, b float64) float64 { return max(a, b) }
+	}
+	for _, impl := range impls {
+		// To be late by less than nothing is no merit.
+		if v, ok := r.median(w.key, impl); ok && v >= 0 && !apart(impl) {
+			best = better(best, v)
+		}
+	}
+	return best
+}
+
+// rival is the implementation that the last column compares ours with.
+func (r *results) rival() string {
+	if r.config["mode"] == redis {
+		return "asynq-tuned"
+	}
+	return "time"
 }
 
 // runs says of how many runs the table's medians are.

@@ -19,6 +19,7 @@ type settings struct {
 	sides []string
 	works []string
 	out   string
+	raw   string
 
 	child string // SIDE/WORK
 	dir   string
@@ -40,7 +41,8 @@ func run(args []string, out io.Writer) error {
 	f.IntVar(&s.tasks, "tasks", 100_000, "tasks of a burst")
 	f.StringVar(&names, "sides", "", "sides to measure, with commas between (default: all)")
 	f.StringVar(&whats, "work", "", "workloads, with commas between (default: all)")
-	f.StringVar(&s.out, "out", "", "file to write the table to")
+	f.StringVar(&s.out, "out", "", "file to write the table to: between the markers in it, if there is one")
+	f.StringVar(&s.raw, "raw", "", "file to write each run's figures to, for benchstat")
 	f.StringVar(&s.child, "child", "", "used by the program itself")
 	f.StringVar(&s.dir, "dir", "", "directory for the stores (default: a temporary one)")
 	if err := f.Parse(args); err != nil {

@@ -62,9 +62,14 @@ func measureAll(s *settings, out io.Writer) error {
 			}
 		}
 	}
+	if s.raw != "" {
+		if err := os.WriteFile(s.raw, []byte(raw(all)), 0o644); err != nil {
+			return err
+		}
+	}
 	text := report(s, all)
 	if s.out != "" {
-		return os.WriteFile(s.out, []byte(text), 0o644)
+		return publish(s.out, text)
 	}
 	_, err := io.WriteString(out, text)
 	return err

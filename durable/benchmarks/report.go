@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,7 +17,7 @@ import (
 // and to what one might write instead.
 func report(s *settings, all results) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Results of the stores\n\nCommit %s, %s, %s/%s, %s, %d procs. Medians of %d runs of %v, each in a process of its own; the tasks have 256 bytes; %s tasks in a burst.\n\n",
+	fmt.Fprintf(&b, "Commit %s, %s, %s/%s, %s, %d procs. Medians of %d runs of %v, each in a process of its own, the sides in turn; the tasks have 256 bytes; %s tasks in a burst.\n\n",
 		commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), s.runs, s.time, thousands(float64(s.tasks), 0))
 	b.WriteString("| | " + strings.Join(s.sides, " | ") + " | disk / pebble | disk / sqlite | target |\n|---|" +
 		strings.Repeat("---:|", len(s.sides)+2) + "---|\n")
@@ -31,6 +34,43 @@ func report(s *settings, all results) string {
 				b.WriteString(" " + ratio(all[key("disk", w.name, r.figure)], all[key(other, w.name, r.figure)]) + " |")
 			}
 			fmt.Fprintf(&b, " %s |\n", r.target)
+		}
+	}
+	return b.String()
+}
+
+// publish writes the table into a file: between the markers if they are in it, or as all
+// of a new one.
+func publish(path, table string) error {
+	const begin, end = "<!-- stores: begin (make bench MODE=stores writes this) -->", "<!-- stores: end -->"
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text = []byte("# Results of the stores\n\n" + begin + "\n" + end + "\n")
+	case err != nil:
+		return err
+	}
+	before, rest, ok1 := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		return fmt.Errorf("%s: there is no %s with a %s behind it", path, begin, end)
+	}
+	return os.WriteFile(path, []byte(before+begin+"\n\n"+table+"\n"+end+after), 0o644)
+}
+
+// raw returns the figures of all runs in the format of Go's benchmarks, which benchstat
+// reads.
+func raw(all results) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "commit: %s\ngo: %s\ngoos: %s\ngoarch: %s\ncpu: %s\n", commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		parts := strings.Split(k, "/")
+		unit := map[string]string{"rate": "tasks/s"}[parts[2]]
+		if unit == "" {
+			unit = parts[2] + "-ms"
+		}
+		for _, v := range all[k] {
+			fmt.Fprintf(&b, "BenchmarkStores/work=%s/impl=%s-%d 1 %.5g %s\n", parts[1], parts[0], runtime.GOMAXPROCS(0), v, unit)
 		}
 	}
 	return b.String()

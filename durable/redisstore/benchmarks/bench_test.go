@@ -404,11 +404,11 @@ func BenchmarkCluster(b *testing.B) {
 		}
 		b.ReportMetric(0, "ns/op")
 	}
-	b.Run("what=lateness", func(b *testing.B) {
+	b.Run("what=lateness/impl=tickless", func(b *testing.B) {
 		cluster(b, func(b *testing.B, x *tickless) { lateness(b, x) })
 	})
 	for what, opts := range map[string][]redisstore.Option{"one": nil, "one-replicated": {redisstore.WithReplicas(1, time.Second)}} {
-		b.Run("what="+what, func(b *testing.B) {
+		b.Run("what="+what+"/impl=tickless", func(b *testing.B) {
 			n := scale(20_000)
 			cluster(b, func(b *testing.B, x *tickless) {
 				ts := tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) })
@@ -422,7 +422,7 @@ func BenchmarkCluster(b *testing.B) {
 			}, opts...)
 		})
 	}
-	b.Run("what=batch", func(b *testing.B) {
+	b.Run("what=batch/impl=tickless", func(b *testing.B) {
 		n := scale(300_000)
 		cluster(b, func(b *testing.B, x *tickless) {
 			ts := tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) })
