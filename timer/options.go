@@ -16,9 +16,9 @@ const (
 	DefaultWheelSize = 256
 )
 
-// shardsPerProc: with two of them two procs that stop timers of each other's got
-// into each other's way: BenchmarkChurn, n=1M/p=2, 371 ns, with four 300, with eight
-// 244; BenchmarkKeyedSet, n=1000000/p=2, 545, 438 and 458 ns.
+// shardsPerProc is how many shards there are by default for each proc: for the keys of a
+// Keyed, BenchmarkKeyedSet, n=1000000/p=2, 545 ns with two of them, with four 438, with
+// eight 458; and see homesPerProc.
 const shardsPerProc = 8
 
 // An Option configures a Scheduler that [New] makes. The function that returns it
@@ -119,9 +119,10 @@ func WithWheelSize(slots int) Option {
 // WithShards sets the number of shards that timers are spread over, each with a lock
 // of its own. The default is eight times GOMAXPROCS, or one if a clock is given. A
 // shard is made when it is first used. Timers start on the first one, and on one for
-// each proc while many goroutines want it at a time. The keys of a [Keyed] are spread
-// over all shards by their hash: there, more shards mean less waiting. WithShards
-// panics unless n is from 1 to 65536.
+// each proc while many goroutines want it at a time; on a few for each proc while these
+// find it locked. The keys of a [Keyed] are spread over all shards by their
+// hash: there, more shards mean less waiting. WithShards panics unless n is from 1 to
+// 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))

@@ -10,9 +10,16 @@ import (
 	"go.uber.org/atomic"
 )
 
-// homesPerProc is how many shards starts use at the most, for each proc. One each
-// would do, but the poller and those who stop timers want their locks too.
-const homesPerProc = 2
+// homesPerProc and manyHomes bound how many shards starts use. One for each proc would
+// do, but those who stop timers and the poller want their locks too. With two of them
+// two procs that stop timers of each other's get into each other's way: BenchmarkChurn,
+// n=1M/p=2, 550 ns, with four 440, with eight 280. On many procs more shards cost the
+// poller more than they gain: docs/scaling.md. So there are as many as there are shards
+// by default, eight for each proc, but no more than manyHomes, or two for each proc.
+const (
+	homesPerProc = 2
+	manyHomes    = 64
+)
 
 // A Scheduler's starts are spread over its homes once busyStarts of them have found
 // their shard busy within busyTime.
@@ -25,8 +32,9 @@ const (
 //
 // Timers start on the first one: a shard that is used takes memory, and few programs
 // start so many timers that one lock would not do. If they do, starts spread over
-// more, the homes: each on one that its proc has to itself, most of the time. All
-// others are for keys, which go by their hash.
+// more, the homes: each on one that its proc has to itself, most of the time. Procs
+// that find each other, or those who stop timers, on the same one move on: so few homes
+// are used where starts do not meet. Keys go by their hash, over all shards.
 type shards struct {
 	s     *Scheduler
 	first *shard
@@ -58,7 +66,7 @@ func (ss *shards) init(s *Scheduler) {
 	ss.s = s
 	ss.groups = make([]atomic.Pointer[shardGroup], (s.config.shards-1)/len(shardGroup{})+1)
 	ss.procs = runtime.GOMAXPROCS(0)
-	ss.homes = min(homesPerProc*ss.procs, s.config.shards)
+	ss.homes = min(max(homesPerProc*ss.procs, min(shardsPerProc*ss.procs, manyHomes)), s.config.shards)
 	ss.tokens.New = func() any { return ss.newToken() }
 	ss.first = ss.at(0)
 }

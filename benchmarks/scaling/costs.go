@@ -24,10 +24,12 @@ const (
 )
 
 const (
-	tick         = 100_000
-	batch        = 256 // timers at most in one hold of a shard's lock
-	homesPerProc = 2
-	// procsPerHelper is that of package timer.
+	tick  = 100_000
+	batch = 256 // timers at most in one hold of a shard's lock
+	// homesPerProc, shardsPerProc, manyHomes and procsPerHelper are those of package timer.
+	homesPerProc   = 2
+	shardsPerProc  = 8
+	manyHomes      = 64
 	procsPerHelper = 4
 )
 

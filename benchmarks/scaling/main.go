@@ -42,7 +42,7 @@ func tables() string {
 	b.WriteString("**How many timers a second can fall due, by what the poller can do** (millions; in brackets, thousands for each proc).\n\n")
 	b.WriteString("| procs | shards | no level down | one level (delays up to 6.5 s) | two levels (up to 28 min) | one level, with helpers |\n|---:|---:|---:|---:|---:|---:|\n")
 	for _, p := range procs {
-		fmt.Fprintf(&b, "| %d | %d |", p, homesPerProc*p)
+		fmt.Fprintf(&b, "| %d | %d |", p, load{procs: p}.homes())
 		for moves := range 3 {
 			fmt.Fprintf(&b, " %s |", millions(load{procs: p, pollers: 1, moves: float64(moves)}.limit(), p))
 		}

@@ -17,6 +17,8 @@ type load struct {
 	moves float64
 	// stops is how many are started and stopped in a second beside them.
 	stops float64
+	// shards that starts use, 0 for the default: as many as they may.
+	shards int
 }
 
 // An outcome is what a simulated second of a load came to.
@@ -28,7 +30,12 @@ type outcome struct {
 	stopWaits float64 // ns, what a stop waits for its shard's lock on average
 }
 
-func (l load) homes() int { return homesPerProc * l.procs }
+func (l load) homes() int {
+	if l.shards > 0 {
+		return l.shards
+	}
+	return max(homesPerProc*l.procs, min(shardsPerProc*l.procs, manyHomes))
+}
 
 // simulate goes through the ticks of a quarter of a second.
 func (l load) simulate() outcome {
