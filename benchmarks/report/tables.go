@@ -262,7 +262,7 @@ func tables(r *results, brief bool) string {
 
 // machine describes where the benchmarks ran.
 func machine(r *results) string {
-	parts := []string{r.config["go"], r.config["goos"] + "/" + r.config["goarch"], r.config["cpu"]}
+	parts := []string{r.config["go"], r.config["goos"] + "/" + r.config["goarch"], strings.TrimSpace(r.config["cpu"])}
 	if v := r.config["procs"]; v != "" {
 		parts = append(parts, v+" procs")
 	}

@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -70,4 +73,32 @@ func TestThousands(t *testing.T) {
 		require.Equal(t, want, thousands(x, 0))
 	}
 	require.Equal(t, "1,234.50", thousands(1234.5, 2))
+}
+
+// The table goes between its markers, and what a page says besides stays.
+func TestPublish(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.md")
+	require.NoError(t, publish(path, "a table\n"))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte("before\n"+string(text)+"after\n"), 0o644))
+	require.NoError(t, publish(path, "another\n"))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)^before\n.*begin.*-->\n\nanother\n\n<!-- .*end -->\nafter\n$`, string(text))
+	require.NotContains(t, string(text), "a table")
+
+	require.NoError(t, os.WriteFile(path, []byte("no markers\n"), 0o644))
+	require.ErrorContains(t, publish(path, "a table\n"), "there is no <!-- stores: begin")
+}
+
+// Each run has a line that benchstat reads.
+func TestRaw(t *testing.T) {
+	text := raw(results{
+		key("disk", "burst", "rate"): {70000, 71234.5},
+		key("disk", "late", "p99"):   {1.25},
+	})
+	procs := runtime.GOMAXPROCS(0)
+	require.Contains(t, text, fmt.Sprintf("BenchmarkStores/work=burst/impl=disk-%d 1 71234 tasks/s\n", procs))
+	require.Contains(t, text, fmt.Sprintf("BenchmarkStores/work=late/impl=disk-%d 1 1.25 p99-ms\n", procs))
 }
