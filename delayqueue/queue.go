@@ -2,6 +2,7 @@ package delayqueue
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -160,6 +161,30 @@ func (q *Queue[T]) Head() (v T, ticket Ticket, ok bool) {
 		return v, ticket, false
 	}
 	return q.slab.get(k.slot, k.seq).v, Ticket{seq: k.seq, slot: k.slot}, true
+}
+
+// All ranges over the elements and their tickets, due or not, in no order, for callers
+// that may want to remove some: also while they range, and while others use the queue.
+// What is in the queue from the beginning to the end comes once. What others offer or
+// take meanwhile may come, and may be gone by then.
+func (q *Queue[T]) All() iter.Seq2[Ticket, T] {
+	return func(yield func(Ticket, T) bool) {
+		var some []slot[T]
+		for n := 0; ; n++ {
+			q.lock()
+			if n >= len(q.slab.chunks) {
+				q.mu.Unlock()
+				return
+			}
+			some = append(some[:0], q.slab.chunks[n].slots...)
+			q.mu.Unlock()
+			for i := range some {
+				if e := &some[i]; e.seq != 0 && !yield(Ticket{seq: e.seq, slot: n*chunkLen + i}, e.v) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Len returns the number of elements, due or not.

@@ -117,6 +117,48 @@ func TestQueueOffer_TellsOfANewHead(t *testing.T) {
 	assert.True(t, head, "a head that was removed still counts")
 }
 
+func TestQueueAll_ComesOnceAndMayBeRemoved(t *testing.T) {
+	q := New[int](WithClock(newFakeClock(start)))
+	for range q.All() {
+		t.Fatal("the queue is empty")
+	}
+	const n = 1000 // four chunks
+	tickets := make(map[Ticket]int)
+	var late []Ticket
+	for i := range n {
+		ticket, _ := q.Offer(i, start.Add(time.Duration(i%7)))
+		if i%3 == 0 {
+			q.Remove(ticket)
+			continue
+		}
+		tickets[ticket] = i
+		late = append(late, ticket)
+	}
+	for ticket, v := range q.All() {
+		want, ok := tickets[ticket]
+		require.True(t, ok, "twice, or never offered")
+		require.Equal(t, want, v)
+		delete(tickets, ticket)
+	}
+	require.Empty(t, tickets)
+	for ticket := range q.All() {
+		require.Contains(t, late, ticket)
+		break
+	}
+	for ticket, v := range q.All() {
+		if v%2 == 0 {
+			got, ok := q.Remove(ticket)
+			require.True(t, ok)
+			require.Equal(t, v, got)
+			q.Offer(-1, start)
+		}
+	}
+	for range q.All() { // the chunks go while they are ranged over
+		q.Drain()
+	}
+	require.Zero(t, q.Len())
+}
+
 func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
 	// Enough of them that the heap must sift, and through a compaction.
 	q := New[int](WithClock(newFakeClock(start)))

@@ -24,7 +24,7 @@ type drainer struct {
 	batch batch
 	// expiring are contexts whose timers have fired, to be ended without a lock.
 	expiring []*deadlineCtx
-	// idle: a shard has lost its last queued bucket, and has no timers.
+	// idle: a shard may have lost its last timer.
 	idle bool
 }
 
@@ -48,7 +48,7 @@ func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	collected := len(d.batch.fs)
 	worked = d.fireLocked(sh, d.expired[:n]) || sh.wheel.Cascaded()+sh.n.cascaded != before
 	level, more := sh.wheel.Draining()
-	d.idle = d.idle || sh.isIdleLocked()
+	d.idle = d.idle || sh.wheel.Len() == 0
 	if d.helping {
 		sh.noteEmptiedLocked(n > 0) // the poller may sleep
 		sh.unlock()

@@ -338,7 +338,7 @@ func (p *poller) isBehind(now int64) bool {
 func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, ok bool) {
 	if pause < 0 {
 		p.mu.Lock()
-		p.recheck.Store(false)
+		p.idle = p.recheck.Swap(false) || p.idle
 		p.mu.Unlock()
 		p.discardEmpty()
 		if p.idle {
@@ -403,7 +403,7 @@ func (p *poller) discardEmpty() {
 		if discarded {
 			// Under the lock: once it is free, the bucket may be offered again.
 			p.s.queue.Remove(ticket)
-			p.idle = p.idle || due.sh.isIdleLocked()
+			p.idle = p.idle || due.sh.wheel.Len() == 0
 		}
 		due.sh.mu.Unlock()
 		if !discarded {

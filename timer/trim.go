@@ -34,7 +34,7 @@ type trimmer struct {
 }
 
 // soon has the shards looked at after a while. The poller calls it when one of them
-// has neither timers nor queued buckets any more.
+// may have no timers any more.
 func (t *trimmer) soon() {
 	if t.set.Load() || !t.s.system {
 		return
@@ -72,12 +72,21 @@ func (t *trimmer) ring() {
 // pass. It reports whether there are others that may be idle the next time.
 func (t *trimmer) passLocked() (again bool) {
 	var started uint64
+	var queued map[*shard]bool
 	for sh := range t.s.shards.made() {
 		sh.mu.Lock()
 		started += sh.n.started
-		again = sh.trimLocked() || again
+		used := sh.trimLocked()
+		if _, any := sh.wheel.Next(); any && !used && sh.wheel.Len() == 0 {
+			if queued == nil {
+				queued = make(map[*shard]bool)
+			}
+			queued[sh] = true
+		}
 		sh.mu.Unlock()
+		again = used || again
 	}
+	t.s.discard(queued)
 	now := t.s.now()
 	if float64(started-t.started)*float64(busyTime) < busyStarts*float64(now-t.since) {
 		// So few starts do not get into each other's way.
@@ -88,9 +97,9 @@ func (t *trimmer) passLocked() (again bool) {
 }
 
 // trimLocked gives back the shard's memory if it has no timers and no queued buckets,
-// and had no start since the last call. It reports true if only that is missing.
-func (sh *shard) trimLocked() (again bool) {
-	if sh.wheel.Levels() == 0 || !sh.isIdleLocked() {
+// and had no start since the last call. It reports true if it had one, and else false.
+func (sh *shard) trimLocked() (used bool) {
+	if sh.wheel.Levels() == 0 || sh.wheel.Len() > 0 {
 		return false
 	}
 	if sh.trimmed != sh.n.started {
@@ -103,13 +112,28 @@ func (sh *shard) trimLocked() (again bool) {
 	return false
 }
 
-// isIdleLocked reports whether the shard has neither timers nor queued buckets.
-func (sh *shard) isIdleLocked() bool {
-	if sh.wheel.Len() > 0 {
-		return false
+// discard takes the buckets of shards that are not used out of the queue, and gives the
+// shards' memory back then. They wait behind the timer of another shard: what is at the
+// head the poller has discarded. No shard may be locked.
+func (s *Scheduler) discard(of map[*shard]bool) {
+	if len(of) == 0 {
+		return
 	}
-	_, queued := sh.wheel.Next()
-	return !queued
+	for ticket, due := range s.queue.All() {
+		if !of[due.sh] {
+			continue
+		}
+		due.sh.mu.Lock()
+		if due.sh.wheel.Len() == 0 && due.sh.trimmed == due.sh.n.started {
+			// Under the lock: once it is free, the bucket may be offered again. What the
+			// poller has taken meanwhile, it will expire.
+			if _, ok := s.queue.Remove(ticket); ok {
+				due.sh.wheel.Discard(due.b)
+			}
+			due.sh.trimLocked()
+		}
+		due.sh.mu.Unlock()
+	}
 }
 
 func (t *trimmer) close() {

@@ -90,6 +90,55 @@ func TestTrim_OneShardIsInUse(t *testing.T) {
 	})
 }
 
+// Shards whose timers were stopped are given back also if their buckets wait in the queue
+// behind a timer of another shard, and work as before afterwards.
+func TestTrim_BehindAnEarlierTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(WithShards(64))
+		defer s.Close()
+		startHandle(t, s.shards.at(0), 19*time.Hour, func() {})
+		for range 3 {
+			var hs []Handle
+			for _, sh := range allShards(s) {
+				for _, d := range []time.Duration{19*time.Hour + time.Minute, 20 * time.Hour, 24 * time.Hour} {
+					hs = append(hs, startHandle(t, sh, d, func() {}))
+				}
+			}
+			require.Equal(t, 64, chunks(s))
+			for _, h := range hs {
+				require.True(t, h.Stop())
+			}
+			time.Sleep(2*trimAfter + time.Second)
+			require.Equal(t, 1, chunks(s))
+			// The buckets of the shard that has a timer stay.
+			require.LessOrEqual(t, s.queue.Len(), 4)
+			require.False(t, s.trim.set.Load(), "there is nothing left to do")
+		}
+		var fired atomic.Int32
+		for _, sh := range allShards(s) {
+			startHandle(t, sh, 20*time.Hour, func() { fired.Inc() })
+		}
+		time.Sleep(20*time.Hour + time.Second)
+		require.EqualValues(t, 64, fired.Load())
+	})
+}
+
+// The same if the last timer of each shard has fired, and one behind it was stopped.
+func TestTrim_BehindAnEarlierTimerWhenTheLastHasFired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(WithShards(8))
+		defer s.Close()
+		startHandle(t, s.shards.at(0), 19*time.Hour, func() {})
+		for _, sh := range allShards(s) {
+			h := startHandle(t, sh, 20*time.Hour, func() {})
+			startHandle(t, sh, time.Minute, func() {})
+			require.True(t, h.Stop())
+		}
+		time.Sleep(time.Minute + 2*trimAfter + time.Second)
+		require.Equal(t, 1, chunks(s))
+	})
+}
+
 // Timers that come and go one at a time find the memory that the last one has left.
 func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -190,6 +239,7 @@ func TestTrim_Stress(t *testing.T) {
 			sh := s.shards.at(g)
 			var stale []Handle
 			for range rounds {
+				far := startHandle(t, sh, time.Duration(1+rng.IntN(48))*time.Hour, func() { t.Error("early") })
 				hs := make([]Handle, 1+rng.IntN(20))
 				var ran sync.WaitGroup
 				for i := range hs {
@@ -200,6 +250,9 @@ func TestTrim_Stress(t *testing.T) {
 					if h.Stop() || h.Reset(time.Hour) {
 						t.Error("a stale Handle has touched a timer")
 					}
+				}
+				if far.Stop() {
+					stopped.Inc()
 				}
 				for _, h := range hs {
 					if rng.IntN(2) == 0 && h.Stop() {
