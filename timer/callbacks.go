@@ -54,7 +54,9 @@ type callbackTimes struct {
 	// names has the code of what a timer of a kind of its own will call, by the function
 	// that stands for it on the way to the executor.
 	names map[payload]uintptr
-	slow  latest[SlowCallback]
+	// mostRunning and mostNames are how many there were since the maps were made.
+	mostRunning, mostNames int
+	slow                   latest[SlowCallback]
 }
 
 type callbackRun struct {
@@ -74,6 +76,7 @@ func (t *callbackTimes) name(f func(), p payload, tag uint8) {
 	if _, pc := p.describe(tag); pc != 0 {
 		t.mu.Lock()
 		t.names[funcPayload(f)] = pc
+		t.mostNames = max(t.mostNames, len(t.names))
 		t.mu.Unlock()
 	}
 }
@@ -84,6 +87,7 @@ func (t *callbackTimes) codeOf(f func()) uintptr {
 	defer t.mu.Unlock()
 	if pc, ok := t.names[funcPayload(f)]; ok {
 		delete(t.names, funcPayload(f))
+		t.names, t.mostNames = afterPeak(t.names, t.mostNames)
 		return pc
 	}
 	return codeOf(f)
@@ -106,6 +110,7 @@ func (t *callbackTimes) begin(r *callbackRun) {
 	defer t.mu.Unlock()
 	t.stats.Waited.Record(time.Duration(r.from - r.handed))
 	t.running[r] = struct{}{}
+	t.mostRunning = max(t.mostRunning, len(t.running))
 }
 
 func (t *callbackTimes) end(r *callbackRun) {
@@ -114,9 +119,19 @@ func (t *callbackTimes) end(r *callbackRun) {
 	defer t.mu.Unlock()
 	t.stats.Ran.Record(time.Duration(to - r.from))
 	delete(t.running, r)
+	t.running, t.mostRunning = afterPeak(t.running, t.mostRunning)
 	if time.Duration(to-r.from) >= slowCallback {
 		t.slow.add(t.slowCallback(r, to, false))
 	}
+}
+
+// afterPeak returns m, or another map if it is empty and once had many entries: maps do
+// not shrink.
+func afterPeak[K comparable, V any](m map[K]V, most int) (map[K]V, int) {
+	if len(m) > 0 || most < 1024 {
+		return m, most
+	}
+	return make(map[K]V), 0
 }
 
 func (t *callbackTimes) slowCallback(r *callbackRun, to int64, running bool) SlowCallback {

@@ -105,3 +105,58 @@ func TestContext_DroppedWhileItWaits(t *testing.T) {
 		runtime.KeepAlive([]any{std, inner})
 	})
 }
+
+// What leads from parents to contexts takes no memory once these are gone, and little
+// when few are left.
+func TestContext_ParentsAfterAPeak(t *testing.T) {
+	for _, left := range []int{0, 40} {
+		s := New()
+		const n = 100_000
+		cancels := make([]func(), 0, 2*n)
+		for range n {
+			p, cancelParent := context.WithCancel(context.Background())
+			c, cancel := s.WithTimeout(p, time.Hour)
+			c.Done()
+			cancels = append(cancels, cancel, cancelParent)
+		}
+		for _, f := range cancels[2*left:] {
+			f()
+		}
+		require.Eventually(t, func() bool { return s.Registrations() == left }, time.Minute, time.Millisecond)
+		with := heapInUse()
+		for i := range s.ctxs.stripes {
+			s.ctxs.stripes[i].mu.Lock()
+			s.ctxs.stripes[i].slots = nil
+			s.ctxs.stripes[i].mu.Unlock()
+		}
+		require.Less(t, with-heapInUse(), 200e3, "bytes of maps, %d parents are left", left)
+		for _, f := range cancels[:2*left] {
+			f()
+		}
+		s.Close()
+	}
+}
+
+// Parents that are garbage, and were never done, leave nothing behind once the Scheduler
+// is quiet.
+func TestContext_ParentsThatAreGarbage(t *testing.T) {
+	s := New()
+	defer s.Close()
+	for range 20 {
+		p, cancelParent := context.WithCancel(context.Background())
+		for range 3 { // from the second on the registration stays
+			c, cancel := s.WithTimeout(p, time.Hour)
+			c.Done()
+			cancel()
+		}
+		_ = cancelParent
+	}
+	require.Positive(t, s.Registrations())
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		s.trim.mu.Lock()
+		s.trim.passLocked()
+		s.trim.mu.Unlock()
+		return s.Registrations() == 0
+	}, time.Minute, time.Millisecond)
+}

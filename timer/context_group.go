@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"unsafe"
 	"weak"
@@ -17,7 +18,8 @@ type ctxStripe struct {
 	mu sync.Mutex
 	// slots are by ctxKey. They do not keep the channel alive.
 	slots map[uintptr]*ctxSlot
-	// sweepAt is how many slots there may be before those of the dead are dropped.
+	// sweepAt is how many slots there may be before those of the dead are dropped, and
+	// about the most that the map has had.
 	sweepAt int
 	// last is the key of the group that was taken back last.
 	last  uintptr
@@ -117,14 +119,43 @@ func (in *ctxStripe) newGroupLocked(key uintptr) *ctxGroup {
 	}
 	in.slots[key] = g.slot
 	if len(in.slots) > in.sweepAt {
-		for key, slot := range in.slots {
-			if slot.group == nil && slot.idle.Value() == nil {
-				delete(in.slots, key) // its parent is gone and was never done
-			}
-		}
-		in.sweepAt = 2*len(in.slots) + 16
+		in.sweepAt = max(in.sweepAt, len(in.slots))
+		in.sweepLocked()
+		in.sweepAt = max(in.sweepAt, 2*len(in.slots)+16)
 	}
 	return g
+}
+
+// sweepLocked drops the slots of the dead.
+func (in *ctxStripe) sweepLocked() {
+	for key, slot := range in.slots {
+		if slot.group == nil && slot.idle.Value() == nil {
+			delete(in.slots, key) // its parent is gone and was never done
+		}
+	}
+	in.shrinkLocked()
+}
+
+// shrinkLocked gives memory back if few slots are left: maps do not shrink. That the map
+// is small is no reason, since then it would be made again for each parent.
+func (in *ctxStripe) shrinkLocked() {
+	const small = 64
+	if in.sweepAt <= small || len(in.slots) >= in.sweepAt/8 {
+		return
+	}
+	slots := make(map[uintptr]*ctxSlot, len(in.slots))
+	maps.Copy(slots, in.slots)
+	in.slots, in.sweepAt = slots, 2*len(slots)+16
+}
+
+// sweep drops the slots of the dead in all stripes.
+func (ps *ctxParents) sweep() {
+	for i := range ps.stripes {
+		in := &ps.stripes[i]
+		in.mu.Lock()
+		in.sweepLocked()
+		in.mu.Unlock()
+	}
 }
 
 // register has the group told when parent is done, on a goroutine of its own.
@@ -169,6 +200,7 @@ func (g *ctxGroup) overLocked() {
 	g.slot.group = nil
 	key := ctxKey(g.done, g.std)
 	delete(g.in.slots, key)
+	g.in.shrinkLocked()
 	g.in.last = key
 }
 

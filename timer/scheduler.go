@@ -64,7 +64,7 @@ type Scheduler struct {
 //	  > delayqueue's   inside package delayqueue
 //	  > limit.mu, dispatch.mu, the executor's own, the clock's
 //	trimmer.mu   held while shards are looked at, one by one
-//	  > shard.mu
+//	  > shard.mu, ctxStripe.mu
 //	poller.mu  when the alarm is set for, whether the poller is awake
 //	  > delayqueue's, dispatch.mu
 //
