@@ -3,6 +3,7 @@ package timer
 import (
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,22 @@ func TestWithOrigins_OneInVeryMany(t *testing.T) {
 		require.Len(t, s.origins.shards[0].notes, 1)
 		s.Close()
 	}
+}
+
+// Notes of timers that are gone go with the shard's memory, also if nothing is started
+// any more.
+func TestOrigins_GoWithTheLastTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(WithOrigins(1))
+		defer s.Close()
+		hs := make([]Handle, 10_000)
+		for i := range hs {
+			hs[i], _ = s.Start(time.Hour, func() {})
+		}
+		StopBatch(hs)
+		time.Sleep(2*trimAfter + time.Second)
+		for i := range s.origins.shards {
+			require.Nil(t, s.origins.shards[i].notes)
+		}
+	})
 }
