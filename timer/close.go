@@ -170,7 +170,6 @@ func (s *Scheduler) shut() {
 				case tagNode:
 					e.Value.node().owner.abandon()
 				case tagContext:
-					sh.movedBack()
 					e.Value.context().fallBack()
 				}
 			})
@@ -194,7 +193,16 @@ func (sh *shard) shut() (left shardLeftover, hasNodes bool) {
 	left = shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard: it finds nothing.
 	sh.wheel = newWheel(&sh.s.config)
-	sh.n.handedBack += uint64(w.Len() - sh.handBackEntriesLocked(w))
+	contexts := 0
+	if sh.hadNodes {
+		w.Each(func(e wheel.Expired[payload]) {
+			if e.Tag == tagContext {
+				contexts++ // they go on elsewhere
+			}
+		})
+	}
+	sh.n.handedBack += uint64(w.Len() - sh.handBackEntriesLocked(w) - contexts)
+	sh.n.fellBack += uint64(contexts)
 	sh.n.cascaded += w.Cascaded()
 	if w.Len()+len(left.fallbacks) > 0 {
 		sh.s.leftover.Lock()

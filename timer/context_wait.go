@@ -174,7 +174,6 @@ func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
 	sh.unlock()
 	if err != nil {
 		if id, err = s.retry(sh, err, now, time.Duration(due-now), ctxPayload(c), tagContext); err != nil {
-			sh.fellBack(err)
 			return startRefused
 		}
 		if id != (wheel.ID{}) {
@@ -185,26 +184,6 @@ func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
 		return startDue
 	}
 	return startPending
-}
-
-// fellBack counts a timer that was rejected with err as one that goes on elsewhere.
-func (sh *shard) fellBack(err error) {
-	sh.mu.Lock()
-	sh.n.rejected--
-	if err == ErrTooManyPending {
-		sh.n.rejectedFull--
-	}
-	sh.n.started++
-	sh.n.fellBack++
-	sh.mu.Unlock()
-}
-
-// movedBack counts a timer that was handed back as one that goes on elsewhere.
-func (sh *shard) movedBack() {
-	sh.mu.Lock()
-	sh.n.handedBack--
-	sh.n.fellBack++
-	sh.mu.Unlock()
 }
 
 // fallBack has the context's deadline come by an alarm of the clock's own, because

@@ -157,8 +157,7 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 // startWithinLocked is startLocked with a slack of the timer's own.
 func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
 	if sh.s.closed.Load() {
-		sh.n.rejected++
-		return id, ErrClosed
+		return id, sh.refuseLocked(ErrClosed, tag)
 	}
 	held := 0
 	if tag == tagNode || tag == tagContext {
@@ -168,8 +167,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 		if l := sh.s.limit; l != nil {
 			if err := l.takeLocked(sh); err != nil {
 				if err == ErrTooManyPending {
-					sh.n.rejected++
-					sh.n.rejectedFull++
+					sh.refuseLocked(err, tag)
 				}
 				return id, err
 			}
@@ -178,9 +176,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 	}
 	if uint64(sh.wheel.Len()) >= maxPerShard && !sh.sweptLocked() {
 		sh.releaseLocked(held)
-		sh.n.rejected++
-		sh.n.rejectedFull++
-		return id, ErrTooManyPending
+		return id, sh.refuseLocked(ErrTooManyPending, tag)
 	}
 	sh.n.started++
 	if d > 0 {
@@ -197,6 +193,22 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 	}
 	sh.fireLocked(p, tag, held)
 	return id, nil
+}
+
+// refuseLocked counts a timer that is not started, and returns why. A context's goes on
+// elsewhere.
+func (sh *shard) refuseLocked(err error, tag uint8) error {
+	switch {
+	case tag == tagContext:
+		sh.n.started++
+		sh.n.fellBack++
+	case err == ErrTooManyPending:
+		sh.n.rejectedFull++
+		fallthrough
+	default:
+		sh.n.rejected++
+	}
+	return err
 }
 
 // takesRoom reports whether a timer needs room among the pending ones: not if it is

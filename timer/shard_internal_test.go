@@ -63,3 +63,25 @@ func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	tk.Stop()
 	require.Zero(t, s.Len())
 }
+
+// A context that finds no room is never counted as rejected, not even until it has fallen
+// back.
+func TestShard_ContextThatFindsNoRoomIsNotRejected(t *testing.T) {
+	s := New(WithMaxPending(1))
+	_, err := s.Start(time.Hour, func() {})
+	require.NoError(t, err)
+	for _, want := range []error{ErrTooManyPending, ErrClosed} {
+		before := s.Stats()
+		sh := s.lockShard()
+		_, err = sh.startLocked(s.now(), time.Hour, payload{}, tagContext)
+		sh.unlock()
+		_, err = s.retry(sh, err, s.now(), time.Hour, payload{}, tagContext)
+		require.ErrorIs(t, err, want)
+		st := s.Stats()
+		require.Equal(t, before.Rejected, st.Rejected)
+		require.Equal(t, before.RejectedFull, st.RejectedFull)
+		require.Equal(t, before.FellBack+1, st.FellBack)
+		require.Equal(t, before.Started+1, st.Started)
+		s.Close()
+	}
+}

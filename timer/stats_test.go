@@ -1,0 +1,79 @@
+package timer_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// Counters do not fall, not even for a moment, when contexts find no room or are pending
+// at Close.
+func TestStats_CountersDoNotFall(t *testing.T) {
+	fell := func(s *timer.Scheduler, while func()) {
+		var over atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for last := s.Stats(); !over.Load(); {
+				st := s.Stats()
+				if st.Rejected < last.Rejected || st.RejectedFull < last.RejectedFull ||
+					st.HandedBack < last.HandedBack || st.FellBack < last.FellBack || st.Started < last.Started {
+					t.Errorf("from %+v\nto %+v", last, st)
+					return
+				}
+				last = st
+			}
+		})
+		while()
+		over.Store(true)
+		wg.Wait()
+	}
+	wait := func(s *timer.Scheduler) (cancel func()) {
+		ctx, cancel := s.WithTimeout(context.Background(), time.Hour)
+		ctx.Done()
+		return cancel
+	}
+	refused := func(s *timer.Scheduler) uint64 {
+		var n atomic.Uint64
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); n.Add(1) {
+					wait(s)()
+				}
+			})
+		}
+		wg.Wait()
+		return n.Load()
+	}
+
+	full := timer.New(timer.WithMaxPending(1))
+	_, err := full.Start(time.Hour, func() {})
+	require.NoError(t, err)
+	_, err = full.Start(time.Hour, func() {})
+	require.ErrorIs(t, err, timer.ErrTooManyPending)
+	var n uint64
+	fell(full, func() { n = refused(full) })
+	st := full.Stats()
+	require.Equal(t, []uint64{1, 1, n, n + 1}, []uint64{st.Rejected, st.RejectedFull, st.FellBack, st.Started})
+	full.Close()
+
+	s := timer.New()
+	const pending = 20_000
+	for range pending {
+		defer wait(s)()
+	}
+	_, err = s.Start(time.Hour, func() {})
+	require.NoError(t, err)
+	fell(s, func() {
+		s.Close()
+		n = refused(s)
+	})
+	st = s.Stats()
+	require.Equal(t, []uint64{0, 1, pending + n, pending + n + 1}, []uint64{st.Rejected, st.HandedBack, st.FellBack, st.Started})
+}
