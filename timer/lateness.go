@@ -19,7 +19,7 @@ type lateness struct {
 	// alarm's rings; nil if there are none.
 	fired, alarm *Histogram
 	// byAlarm and byPoller are the parts of fired's sum, slack is by how much timers
-	// were due after their deadlines.
+	// were due after their deadlines. They saturate.
 	byAlarm, byPoller, slack int64
 }
 
@@ -65,14 +65,17 @@ func (d *drainer) recordLateness(expired []wheel.Expired[payload], at moment) {
 		late := max(0, at.now-e.Due)
 		l.fired.Record(time.Duration(late))
 		byAlarm := min(max(0, d.rang-e.Due), d.overdue)
-		l.byAlarm += byAlarm
-		l.byPoller += late - byAlarm
-		l.slack += e.Due - e.Deadline
+		saturate(&l.byAlarm, byAlarm)
+		saturate(&l.byPoller, late-byAlarm)
+		saturate(&l.slack, e.Due-e.Deadline)
 		if late >= after && i >= from {
 			d.noteLate(e, at, byAlarm)
 		}
 	}
 }
+
+// saturate adds to a sum that never falls.
+func saturate(sum *int64, d int64) { *sum = deadlineAfter(*sum, time.Duration(max(0, d))) }
 
 // latestLate returns from where on the timers that are late by after or more are to be
 // noted: all, if somebody is told of them, else the last ones that will be kept. To note

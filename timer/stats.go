@@ -52,7 +52,8 @@ type Stats struct {
 	Lateness Histogram
 	// LateByAlarm and LateByPoller are the parts of Lateness' sum that timers have waited
 	// for the alarm to wake the poller, which is up to the machine and to Go's
-	// scheduler, and for the poller, while it fired or moved others.
+	// scheduler, and for the poller, while it fired or moved others. These sums, and
+	// SlackUsed, stay at the largest Duration when they would exceed it.
 	LateByAlarm, LateByPoller time.Duration
 	// AlarmLateness is how late the alarm rang, each time that it did.
 	AlarmLateness Histogram

@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
 )
 
 // Counters do not fall, not even for a moment, when contexts find no room or are pending
@@ -76,4 +78,18 @@ func TestStats_CountersDoNotFall(t *testing.T) {
 	})
 	st = s.Stats()
 	require.Equal(t, []uint64{0, 1, pending + n, pending + n + 1}, []uint64{st.Rejected, st.HandedBack, st.FellBack, st.Started})
+}
+
+// Sums of nanoseconds stay at the largest Duration.
+func TestStats_SumsSaturate(t *testing.T) {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Hour))
+	defer s.Close()
+	const year = 365 * 24 * time.Hour
+	for range 6 {
+		_, err := s.StartWithin(1, 100*year, func() {})
+		require.NoError(t, err)
+	}
+	clk.Advance(101 * year)
+	require.Equal(t, time.Duration(math.MaxInt64), s.Stats().SlackUsed)
 }
