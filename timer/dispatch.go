@@ -305,6 +305,7 @@ func (d *dispatch) enqueue(fs ...func()) {
 // runDispatcher hands over what is in ready until there is nothing, but first
 // what is left of left.
 func (d *dispatch) runDispatcher(left *batch) {
+	pprof.SetGoroutineLabels(context.Background()) // not those of who has started a timer
 	over := false
 	defer func() {
 		if !over {

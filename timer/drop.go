@@ -1,6 +1,8 @@
 package timer
 
 import (
+	"context"
+	"runtime/pprof"
 	"sync"
 
 	"github.com/tickless/tickless/internal/latch"
@@ -58,6 +60,7 @@ func (ds *drops) add(f func(), err error) {
 // tell calls the handler until nothing waits. Should the handler end the goroutine,
 // another one goes on.
 func (ds *drops) tell() {
+	pprof.SetGoroutineLabels(context.Background()) // not those of who has started a timer
 	over := false
 	defer func() {
 		if !over {

@@ -1,7 +1,9 @@
 package timer
 
 import (
+	"context"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
@@ -53,6 +55,7 @@ func (p *poller) callHelper() {
 
 // help works until nothing is due, or for a turn.
 func (p *poller) help(d *drainer) {
+	pprof.SetGoroutineLabels(context.Background()) // not those of who has started a timer
 	over := false
 	defer func() {
 		if !over {

@@ -1,8 +1,10 @@
 package alarm
 
 import (
+	"context"
 	"io"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"syscall"
 	"time"
@@ -115,7 +117,8 @@ func (h *hub) waitLocked() {
 // wait waits and rings until the descriptor is closed or another waiter has taken
 // over.
 func (h *hub) wait(w *waiter) {
-	defer func() { // also if a member's function ends this goroutine
+	pprof.SetGoroutineLabels(context.Background()) // not those of who has set the alarm
+	defer func() {                                 // also if a member's function ends this goroutine
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.fd.waiter == w {

@@ -1,0 +1,57 @@
+package timer_test
+
+import (
+	"context"
+	"errors"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// mayBlock is an executor that could block, and refuses what it is told to.
+type mayBlock struct{ err error }
+
+func (e mayBlock) Submit(f func()) error {
+	if e.err == nil {
+		f()
+	}
+	return e.err
+}
+
+// No goroutine of the library's has the profiler labels of who happened to start a timer:
+// not the one that waits for the alarm, the dispatcher, or that of the drop handler.
+func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
+	released, begun := make(chan struct{}), make(chan struct{}, 2)
+	held := func() {
+		begun <- struct{}{}
+		<-released
+	}
+	dispatched := timer.New(timer.WithExecutor(mayBlock{}))
+	refused := timer.New(timer.WithExecutor(mayBlock{errors.New("full")}),
+		timer.WithDropHandler(func(func(), error) { held() }))
+	time.Sleep(200 * time.Millisecond) // the descriptor of others is closed
+	var err [3]error
+	pprof.Do(context.Background(), pprof.Labels("tenant", "acme"), func(context.Context) {
+		_, err[0] = dispatched.Start(900*time.Millisecond, func() {})
+		_, err[1] = dispatched.Start(0, held)
+		_, err[2] = refused.Start(0, func() {})
+	})
+	require.Equal(t, [3]error{}, err)
+	<-begun
+	<-begun
+	var b strings.Builder
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 1))
+	for g := range strings.SplitSeq(b.String(), "\n\n") {
+		if strings.Contains(g, "acme") {
+			t.Errorf("a goroutine has the labels of who has started a timer:\n%s", g)
+		}
+	}
+	close(released)
+	require.NoError(t, dispatched.Shutdown(context.Background()))
+	require.NoError(t, refused.Shutdown(context.Background()))
+}
