@@ -81,8 +81,11 @@ func (t *callbackTimes) name(f func(), p payload, tag uint8) {
 	}
 }
 
-// codeOf returns the code of what f is called for.
+// codeOf returns the code of what f is called for. It knows that once for each name.
 func (t *callbackTimes) codeOf(f func()) uintptr {
+	if t == nil {
+		return codeOf(f)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if pc, ok := t.names[funcPayload(f)]; ok {
@@ -93,10 +96,10 @@ func (t *callbackTimes) codeOf(f func()) uintptr {
 	return codeOf(f)
 }
 
-// measured returns f with its measuring around it. It is called when the timer has
-// fired.
-func (t *callbackTimes) measured(f func()) func() {
-	r := &callbackRun{pc: t.codeOf(f), handed: t.now()}
+// measured returns f, which is called for the code at pc, with its measuring around it.
+// It is called when the timer has fired.
+func (t *callbackTimes) measured(f func(), pc uintptr) func() {
+	r := &callbackRun{pc: pc, handed: t.now()}
 	return func() {
 		t.begin(r)
 		defer t.end(r)
@@ -174,13 +177,13 @@ func (t *callbackTimes) read() *CallbackStats {
 }
 
 // traced returns f as a task with a region of its own, for an execution trace. name is
-// the Scheduler's.
-func traced(f func(), name string) func() {
+// the Scheduler's, and pc the code of what f is called for.
+func traced(f func(), pc uintptr, name string) func() {
 	// The task begins where the timer fires, the region where the callback does: what
 	// is in between is the wait for the executor.
 	ctx, task := trace.NewTask(context.Background(), "timer")
 	trace.Log(ctx, "scheduler", name)
-	trace.Log(ctx, "function", functionName(codeOf(f)))
+	trace.Log(ctx, "function", functionName(pc))
 	return func() {
 		defer task.End()
 		defer trace.StartRegion(ctx, "timer.callback").End()

@@ -210,11 +210,14 @@ func (d *dispatch) trackAll(b *batch) []func() {
 // track counts a callback as outstanding until it has finished, however it ends, and
 // has the panic handler, if there is one, get its panic.
 func (d *dispatch) track(f func()) func() {
-	if d.times != nil {
-		f = d.times.measured(f)
-	}
-	if trace.IsEnabled() {
-		f = traced(f, d.name)
+	if traces := trace.IsEnabled(); traces || d.times != nil {
+		pc := d.times.codeOf(f) // of f itself, with nothing around it
+		if d.times != nil {
+			f = d.times.measured(f, pc)
+		}
+		if traces {
+			f = traced(f, pc, d.name)
+		}
 	}
 	if d.own != nil {
 		return f

@@ -2,8 +2,10 @@ package timer_test
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"runtime/pprof"
+	"runtime/trace"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,6 +144,46 @@ func TestScheduler_CallbacksHaveNoLabelsOfOthers(t *testing.T) {
 					})
 				})
 				require.False(t, <-labelled, "after %v", d)
+			}
+		})
+	}
+}
+
+func slowAgain() { time.Sleep(12 * time.Millisecond) }
+
+// A slow callback has its function's name also if its run makes up for another, if its
+// timer has fallen back, and while the execution is traced.
+func TestRecent_NameOfASlowCallback(t *testing.T) {
+	for _, what := range []string{"made up for", "fallen back", "traced"} {
+		t.Run(what, func(t *testing.T) {
+			s := timer.New(timer.WithCallbackTimes(), timer.WithMaxPending(1))
+			switch what {
+			case "made up for":
+				_, err := s.Every(5*time.Millisecond, slowAgain, timer.OnOverrun(timer.Burst))
+				require.NoError(t, err)
+			case "fallen back":
+				_, err := s.Start(time.Hour, func() {})
+				require.NoError(t, err)
+				var tm timer.Timer
+				timer.Init(&tm, s, func(*int) { slowAgain() }, new(int))
+				tm.Reset(time.Millisecond)
+				require.EqualValues(t, 1, s.Stats().FellBack)
+			case "traced":
+				if err := trace.Start(io.Discard); err != nil {
+					t.Skip(err)
+				}
+				defer trace.Stop()
+				_, err := s.Every(5*time.Millisecond, slowAgain)
+				require.NoError(t, err)
+			}
+			require.Eventually(t, func() bool {
+				return s.Stats().Callbacks.Ran.Count() > 3 || what == "fallen back" && s.Stats().Callbacks.Ran.Count() > 0
+			},
+				time.Minute, time.Millisecond)
+			require.NoError(t, s.Shutdown(context.Background()))
+			require.NotEmpty(t, s.Recent().Slow)
+			for _, c := range s.Recent().Slow {
+				require.Regexp(t, "slowAgain|TestRecent_NameOfASlowCallback", c.Function())
 			}
 		})
 	}
