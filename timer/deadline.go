@@ -17,7 +17,7 @@ import (
 //	case b := <-c.in:
 //		return copy(p, b), nil
 //	case <-c.readDeadline.Done():
-//		return 0, c.readDeadline.Err()
+//		return 0, os.ErrDeadlineExceeded
 //	}
 //
 // While nobody waits, setting it allocates nothing and starts no timer; Done does.
@@ -121,7 +121,9 @@ func (d *Deadline) wait() (done <-chan struct{}, settled bool) {
 	return d.done, settled
 }
 
-// Err returns [os.ErrDeadlineExceeded] if the deadline has passed, and else nil.
+// Err returns [os.ErrDeadlineExceeded] if the deadline that is set now has passed, and
+// else nil. So it may return nil after Done's channel was closed: the deadline may have
+// been set to another moment since. Who has seen the channel closed need not ask.
 func (d *Deadline) Err() error {
 	if d.sh == nil {
 		panic("timer: Err called on a Deadline without Init")

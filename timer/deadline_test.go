@@ -242,3 +242,19 @@ func pow(n, k int) int {
 	}
 	return p
 }
+
+// A reader whose channel was closed may find that there is no deadline any more: Done and
+// Err tell of different moments.
+func TestDeadline_ErrIsOfTheDeadlineThatIsSetNow(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	var d timer.Deadline
+	d.Init(s)
+	done := d.Done()
+	d.Set(time.Unix(1, 0))
+	<-done
+	require.ErrorIs(t, d.Err(), os.ErrDeadlineExceeded)
+	d.Set(time.Time{})
+	<-done
+	require.NoError(t, d.Err())
+}
