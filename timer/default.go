@@ -9,8 +9,9 @@ import (
 
 // defaultScheduler is made when it is first needed, and never closed.
 var defaultScheduler = sync.OnceValue(func() *Scheduler {
-	s := New(WithName("default"))
-	s.shared = true
+	s := newScheduler([]Option{WithName("default")})
+	s.shared = true // first: from then on Schedulers has it
+	s.register()
 	return s
 })
 

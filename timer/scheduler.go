@@ -102,6 +102,13 @@ type dueBucket struct {
 
 // New makes a Scheduler.
 func New(opts ...Option) *Scheduler {
+	s := newScheduler(opts)
+	s.register()
+	return s
+}
+
+// newScheduler makes a Scheduler that nobody knows yet.
+func newScheduler(opts []Option) *Scheduler {
 	c := newConfig(opts)
 	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c}
 	if s.system {
@@ -126,7 +133,6 @@ func New(opts ...Option) *Scheduler {
 		s.dispatch.times = newCallbackTimes(s)
 	}
 	s.poller.init(s)
-	s.register()
 	return s
 }
 
