@@ -63,3 +63,19 @@ func TestScheduler_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
 	start(t, s, time.Millisecond, func() { close(done) })
 	<-done
 }
+
+// All Schedulers of the process share an alarm, which cannot be set from inside a bubble.
+func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
+	s, other := timer.New(), timer.New()
+	defer s.Close()
+	defer other.Close()
+	h := start(t, s, time.Hour, func() {})
+	synctest.Test(t, func(t *testing.T) { require.True(t, h.Stop()) })
+	done := make(chan struct{})
+	start(t, other, time.Millisecond, func() { close(done) })
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a timer of a millisecond has not fired")
+	}
+}

@@ -114,17 +114,20 @@ func (p *poller) wake(at int64) {
 	if p.closed && !p.s.dispatch.hasReady() {
 		return // Close has overtaken the caller
 	}
-	if at == emptied {
-		p.recheck.Store(true)
-		if p.s.isElsewhere() {
-			if !p.awake {
-				p.alarm.Reset(lookAfter) // it rings at once, and outside
-			}
-			return
+	if p.awake {
+		if at == emptied {
+			p.recheck.Store(true)
 		}
+		return
+	}
+	if at == emptied {
+		if p.s.isElsewhere() {
+			return // nobody can set the alarm from there: it rings when it would have
+		}
+		p.recheck.Store(true)
 		at = min(deadlineAfter(p.s.now(), lookAfter), emptied)
 	}
-	if !p.awake && at < p.armed {
+	if at < p.armed {
 		p.armed = at
 		p.s.setAlarm(p.alarm, p.s.now(), at)
 	}

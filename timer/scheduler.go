@@ -18,6 +18,10 @@ import (
 // from inside callbacks.
 //
 // A program usually needs one. It holds no goroutine while nothing is pending.
+//
+// Code in a testing/synctest bubble needs a Scheduler that was made there. In one that
+// was made outside, timers can be stopped from inside, but the alarm cannot be moved: it
+// rings when it would have for them. What starts a timer panics.
 type Scheduler struct {
 	// Fixed by New.
 

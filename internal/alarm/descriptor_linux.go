@@ -148,6 +148,8 @@ func (h *hub) wait(w *waiter) {
 			}
 			h.mu.Lock()
 			w.inside, w.caller = false, nil
+		} else if h.fd.waiter == w && h.exact && h.armed <= now {
+			h.armLocked(now) // what it was armed for is gone: see settleLocked
 		}
 		current = h.fd.waiter == w
 		h.mu.Unlock()

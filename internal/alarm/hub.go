@@ -141,22 +141,15 @@ func (h *hub) removeLocked(m *member) {
 	}
 }
 
-// settleLocked arms the hub unless it is armed for the first moment.
+// settleLocked arms the hub unless it is armed for the first moment. Who is in a bubble
+// has not the time: timers would be set by the bubble's, and goroutines be the bubble's.
+// But that one can only have unset a member, so the hub is armed for an earlier moment,
+// and arms itself again then.
 func (h *hub) settleLocked(now time.Time) {
-	switch {
-	case h.armed != never && h.armed == h.set.first():
-	case !bubble.Monotonic(now):
-		h.kickLocked()
-	default:
+	armed := h.armed != never && h.armed == h.set.first()
+	if !armed && bubble.Monotonic(now) {
 		h.armLocked(h.at(now))
 	}
-}
-
-// kickLocked has the timer's goroutine do what is to be done, at once: for who is in
-// a bubble and has not the time, and whose goroutines would be the bubble's.
-func (h *hub) kickLocked() {
-	h.timerAt = 0
-	h.timer.reset(0)
 }
 
 // armLocked arms the hub for the first moment, or for what comes before that.

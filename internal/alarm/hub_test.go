@@ -187,7 +187,7 @@ func TestAlarm_BubblesBesideOthers(t *testing.T) {
 }
 
 // An alarm of the system's that is set from inside a bubble, where there is no telling
-// the time, rings at once. Others are late for nothing, and none of its goroutines is
+// the time, stays as it is. Others are late for nothing, and none of its goroutines is
 // the bubble's, which would have to end with it.
 func TestAlarm_SetFromInsideABubble(t *testing.T) {
 	h := newHub()
@@ -197,14 +197,46 @@ func TestAlarm_SetFromInsideABubble(t *testing.T) {
 	b.Reset(30 * time.Millisecond)
 	synctest.Test(t, func(*testing.T) { a.Reset(time.Hour) })
 	<-rang
+	<-late
 	a.Reset(time.Hour)
+	at := a.when
+	synctest.Test(t, func(*testing.T) { a.Reset(0) })
+	require.Equal(t, at, a.when)
 	synctest.Test(t, func(*testing.T) { a.Stop() })
+	synctest.Test(t, func(*testing.T) { a.Reset(0) })
+	require.Equal(t, unset, a.index)
+	b.Reset(time.Millisecond)
 	<-late
 	b.Reset(time.Millisecond)
 	synctest.Test(t, func(*testing.T) { a.Close() })
 	<-late
 	<-b.Close()
 	require.Empty(t, h.set)
+}
+
+// The hub's timer cannot be set from inside a bubble: it would be by the bubble's time,
+// for decades from now. So it stays, rings for nothing, and is set again then.
+func TestHub_TheFirstIsStoppedInsideABubble(t *testing.T) {
+	for what, end := range map[string]func(*member){
+		"Stop":  func(m *member) { m.Stop() },
+		"Close": func(m *member) { m.Close() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := newHub()
+			first, other := h.add(func() {}), h.add(func() {})
+			first.Reset(time.Hour)
+			other.Reset(2 * time.Hour)
+			at := h.timerAt
+			synctest.Test(t, func(*testing.T) { end(first) })
+			require.Equal(t, []*member{other}, []*member(h.set))
+			require.Equal(t, at, h.timerAt)
+			h.armed, h.timerAt = h.now(), h.now() // that moment has come
+			h.tick()
+			require.Equal(t, other.when, h.armed)
+			require.Equal(t, other.when-soonEnough, h.timerAt)
+			<-other.Close()
+		})
+	}
 }
 
 // Closing the last alarm waits for what the hub's timers have started, be it that they

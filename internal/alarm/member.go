@@ -33,15 +33,8 @@ func (m *member) Reset(d time.Duration) {
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m.closed {
-		return
-	}
-	if !bubble.Monotonic(now) {
-		// It is set from inside a bubble, where nobody knows what time it is. It
-		// rings at once, which an alarm may do at any time.
-		h.moveLocked(m, 0)
-		h.kickLocked()
-		return
+	if m.closed || !bubble.Monotonic(now) {
+		return // in a bubble nobody knows the time, and no timer can be set
 	}
 	h.moveLocked(m, after(h.at(now), d))
 	h.settleLocked(now)
@@ -70,7 +63,7 @@ func (m *member) Close() <-chan struct{} {
 	m.closed = true
 	h.removeLocked(m)
 	var file io.Closer
-	if h.set.first() > after(h.at(now), time.Duration(near)) {
+	if bubble.Monotonic(now) && h.set.first() > after(h.at(now), time.Duration(near)) {
 		file = h.takeLocked() // nobody needs it
 	}
 	h.fd.awaitLocked(m)

@@ -2,6 +2,7 @@ package alarm
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -160,4 +161,27 @@ func TestAlarm_GivesTheDescriptorBackWhileRingsAreMany(t *testing.T) {
 	require.False(t, h.fd.isOpen())
 	require.True(t, a.setAt(now+int64(time.Second)))
 	require.True(t, h.fd.isOpen())
+}
+
+// What the descriptor is set for may be gone when it expires, stopped in a bubble: then
+// its goroutine sets it for the next, and does not go round for ever.
+func TestAlarm_TheDescriptorExpiresForNothing(t *testing.T) {
+	h := newHub()
+	h.timer = newBell(h, func() { // it never gets to do anything
+		h.mu.Lock()
+		h.timer.beginLocked()
+		h.endLocked()
+		h.mu.Unlock()
+	})
+	first, other := h.add(func() {}), h.add(func() {})
+	other.Reset(time.Hour)
+	first.Reset(20 * time.Millisecond)
+	synctest.Test(t, func(*testing.T) { first.Stop() })
+	require.Eventually(t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.armed == other.when && !h.exact
+	}, 5*time.Second, time.Millisecond)
+	<-first.Close()
+	gone(other)
 }
