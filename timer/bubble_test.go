@@ -1,6 +1,7 @@
 package timer_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,4 +79,31 @@ func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("a timer of a millisecond has not fired")
 	}
+}
+
+// What Shutdown waits by would be the bubble's, and what contexts go on with would be set
+// by the bubble's time.
+func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
+	s := timer.New()
+	begun, end := make(chan struct{}), make(chan struct{})
+	start(t, s, 0, func() { close(begun); <-end })
+	<-begun
+	ctx, cancel := s.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	expired := ctx.Done()
+	start(t, s, time.Hour, func() {})
+	synctest.Test(t, func(t *testing.T) {
+		for name, closes := range map[string]func(){
+			"Close":    func() { s.Close() },
+			"Shutdown": func() { s.Shutdown(context.Background()) },
+		} {
+			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+
+				" inside one: call timer.New inside the bubble", closes, name)
+		}
+	})
+	<-expired
+	require.Equal(t, 1, s.Len(), "nothing was closed")
+	start(t, s, time.Hour, func() {})
+	close(end)
+	require.NoError(t, s.Shutdown(context.Background()))
 }

@@ -31,12 +31,14 @@ type Leftover struct {
 // Contexts are no leftover: each goes on with a timer of package time, or with an alarm
 // of the clock that was given. Close does not wait, so callbacks may call it: callbacks
 // of timers that have fired still run. To wait for them call [Scheduler.Shutdown],
-// before or after. Closing again does nothing. Close panics on the [Default] Scheduler.
+// before or after. Closing again does nothing. Close panics on the [Default] Scheduler, and
+// inside a testing/synctest bubble if the Scheduler was made outside.
 //
 // O(shards), and O(n) for the n timers of shards that ever had a Ticker, a Job, a
 // Sleep, a context or a key of a Keyed, or have a Timer that was reset.
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
+	s.mustBeAtHome()
 	s.shut()
 	return nil
 }
@@ -137,10 +139,11 @@ func (l *shardLeftover) each(f func(wheel.Entry[payload])) {
 // Shutdown does what Close does, and waits until the callbacks of all timers that have
 // fired have run. It returns ctx's error if that ends first. When Shutdown has returned
 // nil, no goroutine and no file descriptor of the Scheduler is left. Called from inside
-// a callback it waits for that callback too, and so for ctx to end. It panics on the
-// [Default] Scheduler.
+// a callback it waits for that callback too, and so for ctx to end. It panics where Close
+// does.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustBeOwned("Shutdown")
+	s.mustBeAtHome()
 	s.shut()
 	if s.dispatch.mode == onPoller {
 		// What is ready need not wait for the alarm, which under a virtual clock

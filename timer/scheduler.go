@@ -21,7 +21,8 @@ import (
 //
 // Code in a testing/synctest bubble needs a Scheduler that was made there. In one that
 // was made outside, timers can be stopped from inside, but the alarm cannot be moved: it
-// rings when it would have for them. What starts a timer panics.
+// rings when it would have for them. What starts a timer panics, and so do Close and
+// Shutdown.
 type Scheduler struct {
 	// Fixed by New.
 
