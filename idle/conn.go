@@ -174,8 +174,8 @@ func (c *Conn) SetTimeout(timeout time.Duration) {
 	checkTimeout("SetTimeout", timeout)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timeout = timeout
 	c.entry.Load().SetTimeout(timeout)
+	c.timeout = timeout
 }
 
 // Since returns the time of the connection's last activity.

@@ -369,6 +369,24 @@ func TestConn_WhatIsNotSupportedUnderneath(t *testing.T) {
 	end(t, cs)
 }
 
+// A Conn can be closed in a bubble that its Conns are not of, and not used any more there.
+func TestConns_MadeOutsideABubbleAndUsedInside(t *testing.T) {
+	cs := idle.NewConns(time.Hour)
+	c, peer := net.Pipe()
+	defer peer.Close()
+	w, err := cs.Wrap(c)
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		require.PanicsWithValue(t, elsewhere, func() { cs.Wrap(c) })
+		require.PanicsWithValue(t, elsewhere, func() { w.SetTimeout(time.Second) })
+		require.PanicsWithValue(t, elsewhere, func() { cs.Close() })
+		require.Equal(t, idle.ConnsStats{Wrapped: 1, Open: 1}, cs.Stats())
+		require.NoError(t, w.Close())
+	})
+	require.Equal(t, idle.ConnsStats{Wrapped: 1, Closed: 1}, cs.Stats())
+	require.NoError(t, cs.Shutdown(context.Background()))
+}
+
 func TestConns_AfterClose(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	cs := idle.NewConns(time.Second, idle.WithClock(clk), idle.WithSlack(0))

@@ -10,7 +10,7 @@ import (
 
 // A Conns closes connections that have gone silent: those that it wraps, and those
 // that its listeners accept. Make one with [NewConns]. Any goroutine may call its
-// methods.
+// methods. Code in a testing/synctest bubble needs one that was made there: see [Monitor].
 type Conns struct {
 	// Fixed by NewConns.
 
@@ -66,6 +66,7 @@ func (cs *Conns) made() *Conns {
 // more. After Close the error is [ErrClosed], and c stays as it is.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{under: c, conns: cs.made(), timeout: cs.timeout}
+	cs.monitor.mustBeAtHome()
 	// Counted before, so that it is by the time that it may be evicted.
 	cs.count(func(n *ConnsStats) { n.Wrapped++; n.Open++ })
 	if err := w.watch(); err != nil {

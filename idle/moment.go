@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A Moment is a reading of a Monitor's clock: nanoseconds since the Monitor was
@@ -34,9 +35,23 @@ func newTimeline(c clock.Clock) timeline {
 
 func (l *timeline) now() Moment {
 	if l.system {
-		return Moment(time.Since(l.epoch))
+		d := time.Since(l.epoch)
+		if d < 0 {
+			l.mustBeAtHome()
+		}
+		return Moment(d)
 	}
 	return min(max(Moment(l.clock.Now().Sub(l.epoch)), 0), maxMoment)
+}
+
+// mustBeAtHome panics inside a testing/synctest bubble if the Monitor was made outside:
+// what is touched there would be touched in the year 2000. By the system's clock the
+// time since the epoch is never negative.
+func (l *timeline) mustBeAtHome() {
+	if l.system && bubble.Inside() && bubble.Monotonic(l.epoch) {
+		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one:" +
+			" make it inside the bubble")
+	}
 }
 
 func (l *timeline) time(at Moment) time.Time { return l.epoch.Add(time.Duration(at)) }

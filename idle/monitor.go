@@ -19,6 +19,10 @@ import (
 //
 // It has a [timer.Scheduler] of its own, with a coarser tick. It has no goroutine
 // while nothing is due.
+//
+// Code in a testing/synctest bubble needs a Monitor that was made there. With one that was
+// made outside, Watch, Touch and Close panic, and so does what else needs the time. Its
+// entries can be stopped from inside.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
@@ -115,13 +119,13 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 func (c *core) watch(e *entry, timeout time.Duration) error {
 	// rand's state is each thread's own, as no counter of ours could be.
 	st := &c.stripes[rand.Uint32()%stripes]
+	e.word.Store(word(c.now())) // before anything is counted: it may panic
 	if !c.acquire() {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		st.n.Rejected++
 		return ErrTooMany
 	}
-	e.word.Store(word(c.now()))
 	// The lock is held over the start: if the timer fires before its handle is
 	// stored, expire waits.
 	st.mu.Lock()
@@ -247,6 +251,7 @@ func (c *core) leave(e *entry) {
 
 // shut moves what is watched to leftover.
 func (c *core) shut() {
+	c.mustBeAtHome()
 	c.closed.Store(true)
 	c.s.Close()
 	for p := range c.s.Leftover() {

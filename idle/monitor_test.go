@@ -473,6 +473,48 @@ func TestMonitor_InABubble(t *testing.T) {
 	})
 }
 
+const elsewhere = "idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one:" +
+	" make it inside the bubble"
+
+// Its clock does not go on in the bubble, so a touch there would count for nothing.
+func TestMonitor_MadeOutsideABubbleAndUsedInside(t *testing.T) {
+	m := idle.New(func(string, time.Time) {}, idle.WithMaxWatched(2))
+	e, err := m.Watch("a", time.Hour)
+	require.NoError(t, err)
+	last := e.Last()
+	synctest.Test(t, func(t *testing.T) {
+		for name, use := range map[string]func(){
+			"Watch":      func() { m.Watch("b", time.Second) },
+			"Now":        func() { m.Now() },
+			"Touch":      func() { e.Touch() },
+			"SetTimeout": func() { e.SetTimeout(time.Second) },
+			"Close":      func() { m.Close() },
+			"Shutdown":   func() { m.Shutdown(context.Background()) },
+		} {
+			require.PanicsWithValue(t, elsewhere, use, name)
+		}
+	})
+	require.Equal(t, last, e.Last())
+	require.Equal(t, time.Hour, e.Timeout())
+	_, err = m.Watch("b", time.Hour)
+	require.NoError(t, err, "there is room, and nothing is closed or locked")
+	require.NoError(t, m.Shutdown(context.Background()))
+	require.Equal(t, uint64(2), m.Stats().HandedBack)
+}
+
+// What only stops may be used inside a bubble, and harms no other.
+func TestMonitor_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
+	evicted := make(chan string, 1)
+	m := idle.New(func(v string, _ time.Time) { evicted <- v })
+	e, err := m.Watch("a", time.Hour)
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) { require.True(t, e.Stop()) })
+	_, err = m.Watch("b", time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, "b", <-evicted)
+	require.NoError(t, m.Shutdown(context.Background()))
+}
+
 // Timeouts share their periods only as far as there is room.
 func TestMonitor_ManyTimeouts(t *testing.T) {
 	w := virtual(t)
