@@ -95,6 +95,7 @@ func (p *Pool) awaitRoomLocked() {
 	if !queued && p.roomLocked() > 0 {
 		return
 	}
+	p.mustBeAtHomeLocked()
 	p.waiting.Inc()
 	for !p.closed && (queued || p.roomLocked() == 0) {
 		p.room.Wait()

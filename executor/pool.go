@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/internal/bubble"
 	"github.com/tickless/tickless/internal/callback"
 	"github.com/tickless/tickless/internal/latch"
 )
@@ -40,6 +41,7 @@ type Pool struct {
 	overload         Overload
 	onCheck          func()          // nil, or see callback.OnCheck
 	labels           context.Context // of workers
+	outside          bool            // it was not made in a testing/synctest bubble
 	start            func()          // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
@@ -72,7 +74,8 @@ func init() {
 
 // NewPool returns a pool. It starts no goroutine before there is work.
 //
-// A pool made inside a testing/synctest bubble belongs to that bubble.
+// A pool made inside a testing/synctest bubble belongs to that bubble. One that was made
+// outside panics inside when a callback would have to wait.
 func NewPool(opts ...PoolOption) *Pool {
 	c := newPoolConfig(opts)
 	p := &Pool{
@@ -81,6 +84,7 @@ func NewPool(opts ...PoolOption) *Pool {
 		bound:    c.queue,
 		overload: c.overload,
 		labels:   cmp.Or(c.labels, context.Background()),
+		outside:  !bubble.Inside(),
 		limit:    c.workers,
 		done:     make(chan struct{}),
 	}
@@ -98,6 +102,9 @@ func (p *Pool) Submit(f func()) error {
 		p.mu.Unlock()
 		_, err := p.SubmitBatch([]func(){f})
 		return err
+	}
+	if p.armsLocked(1) {
+		p.mustBeAtHomeLocked()
 	}
 	p.queue.push(f)
 	p.submitted++
@@ -119,6 +126,9 @@ func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 		}
 		if !p.closed {
 			n := min(p.roomLocked(), len(fs)-accepted)
+			if p.armsLocked(n) {
+				p.mustBeAtHomeLocked()
+			}
 			p.queue.pushAll(fs[accepted : accepted+n])
 			p.submitted += uint64(n)
 			accepted += n
@@ -171,6 +181,19 @@ func (p *Pool) mustBeMade() {
 		panic("executor: a Pool that was not made by NewPool")
 	}
 }
+
+// mustBeAtHomeLocked panics, and releases the lock, inside a bubble if p was made outside:
+// its watchdog would be set by the bubble's time, and nobody outside may wake who waits.
+// It reads the time, so it is for where that is needed anyway.
+func (p *Pool) mustBeAtHomeLocked() {
+	if p.isElsewhere() {
+		p.mu.Unlock()
+		panic("executor: a Pool that was made outside a testing/synctest bubble is used inside one:" +
+			" call NewPool inside the bubble")
+	}
+}
+
+func (p *Pool) isElsewhere() bool { return p.outside && bubble.Inside() }
 
 // finishLocked is called where any part of its condition may have come true.
 func (p *Pool) finishLocked() {

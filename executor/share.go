@@ -32,6 +32,9 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 		return Share{}, 0, nil
 	}
 	p.mu.Lock()
+	if len(fs) > 1 && !p.watch.armed {
+		p.mustBeAtHomeLocked()
+	}
 	defer p.mu.Unlock()
 	if p.closed {
 		p.rejected += uint64(len(fs))

@@ -92,9 +92,10 @@ func (w *watchdog) surplus(t *turn, base int) bool {
 	return w.busy && !w.slow && t.place > base
 }
 
-// soonLocked has the next check come in watchEvery, if it was to come in watchSeldom.
+// soonLocked has the next check come in watchEvery, if it was to come in watchSeldom. It
+// leaves it to come then if a worker of a bubble's calls, which has not the time.
 func (w *watchdog) soonLocked(p *Pool) {
-	if w.armed && w.every > watchEvery {
+	if w.armed && w.every > watchEvery && !p.isElsewhere() {
 		w.every = watchEvery
 		w.check(p)
 	}

@@ -21,6 +21,12 @@ func (p *Pool) startLocked() int {
 	return n
 }
 
+// armsLocked reports whether startLocked would arm the watchdog with k more callbacks in
+// the queue.
+func (p *Pool) armsLocked(k int) bool {
+	return !p.watch.armed && p.base < p.max && p.queue.len()+k-p.starting > max(0, p.limit-p.workers)
+}
+
 func (p *Pool) spawn(n int) {
 	for range n {
 		go p.start()

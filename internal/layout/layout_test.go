@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"bucket":            {"internal/slab"},
 	"clock":             {},
 	"delayqueue":        {"clock", "internal/bubble"},
-	"executor":          {"internal/callback", "internal/closed", "internal/latch"},
+	"executor":          {"internal/bubble", "internal/callback", "internal/closed", "internal/latch"},
 	"internal/alarm":    {"clock", "internal/bubble"},
 	"internal/bubble":   {},
 	"internal/api":      {},
