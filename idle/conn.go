@@ -149,13 +149,18 @@ func (c *Conn) Read(b []byte) (int, error) {
 const pieceSize = 64 << 10
 
 // Write writes to the connection. A long Write to a slow peer counts as activity
-// while it goes on.
+// while it goes on, if the network is tcp, unix or pipe. On others a Write may be a
+// message: it is not cut, and counts when it has gone.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	piece := len(b)
+	if piece > pieceSize && isStream(c.conn()) {
+		piece = pieceSize
+	}
 	written := 0
 	for {
-		n, err := c.conn().Write(b[written:min(written+pieceSize, len(b))])
+		n, err := c.conn().Write(b[written:min(written+piece, len(b))])
 		written += n
 		if n > 0 {
 			c.touch()

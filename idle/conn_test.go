@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -140,6 +141,70 @@ func TestConnWrite_ToASlowPeer(t *testing.T) {
 		far.Close()
 		end(t, cs)
 	})
+}
+
+// messages is a connection of some network that notes the lengths of its writes.
+type messages struct {
+	net.Conn
+	network string
+	writes  []int
+}
+
+func (r *messages) LocalAddr() net.Addr {
+	if r.network == "" {
+		return nil
+	}
+	return &net.UnixAddr{Net: r.network}
+}
+
+func (r *messages) Write(b []byte) (int, error) {
+	r.writes = append(r.writes, len(b))
+	return len(b), nil
+}
+
+// Where a Write is a message it must not be cut.
+func TestConnWrite_CutsOnlyStreams(t *testing.T) {
+	cs := idle.NewConns(time.Hour)
+	defer cs.Close()
+	const piece, size = 64 << 10, 100_000
+	for network, want := range map[string][]int{
+		"tcp":        {piece, size - piece},
+		"unix":       {piece, size - piece},
+		"pipe":       {piece, size - piece},
+		"unixpacket": {size},
+		"unixgram":   {size},
+		"udp":        {size},
+		"":           {size},
+	} {
+		r := &messages{network: network}
+		c := wrap(t, cs, r)
+		n, err := c.Write(make([]byte, size))
+		require.NoError(t, err)
+		require.Equal(t, size, n)
+		require.Equal(t, want, r.writes, network)
+	}
+}
+
+// One message stays one.
+func TestConnWrite_Unixpacket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unixpacket", path)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	peer, err := net.Dial("unixpacket", path)
+	require.NoError(t, err)
+	defer peer.Close()
+	c, err := idle.NewListener(l, time.Hour).Accept()
+	require.NoError(t, err)
+	defer c.Close()
+	const size = 100_000
+	_, err = c.Write(make([]byte, size))
+	require.NoError(t, err)
+	n, err := peer.Read(make([]byte, 2*size))
+	require.NoError(t, err)
+	require.Equal(t, size, n)
 }
 
 func TestConnClose_EndsTheWatchingAtOnce(t *testing.T) {

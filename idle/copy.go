@@ -103,9 +103,14 @@ func transferFrom(r io.Reader) (t transfer, ok bool) {
 	return t, false
 }
 
+// isStream reports whether c is known to keep no boundaries between writes.
 func isStream(c net.Conn) bool {
-	switch c.LocalAddr().Network() {
-	case "tcp", "unix":
+	addr := c.LocalAddr()
+	if addr == nil {
+		return false
+	}
+	switch addr.Network() {
+	case "tcp", "unix", "pipe":
 		return true
 	}
 	return false
