@@ -96,8 +96,8 @@ func (m *Map[K, V]) move() {
 // Clear takes all keys out.
 func (m *Map[K, V]) Clear() { *m = Map[K, V]{} }
 
-// All returns the entries, in no order. The loop's body may delete the key that it
-// was given, and nothing else.
+// All returns the entries, in no order. The loop's body must not change the Map: a Put
+// or a Delete may move entries that have yet to come, or came before.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		old := m.old
