@@ -1,6 +1,10 @@
 package bucket
 
-import "github.com/tickless/tickless/internal/slab"
+import (
+	"fmt"
+
+	"github.com/tickless/tickless/internal/slab"
+)
 
 // ChunkSize is the number of slots in a chunk, the unit in which memory is taken and
 // given back.
@@ -29,7 +33,11 @@ type Ref struct{ r slab.Ref }
 type Arena[T any] struct{ a slab.Arena[T] }
 
 // New makes an entry that is in no bucket.
-func (a *Arena[T]) New(deadline int64, v T) Index { return Index(a.a.New(deadline, v, 0)) }
+func (a *Arena[T]) New(deadline int64, v T) Index {
+	i := a.a.New(deadline, v, 0)
+	a.a.Isolate(i)
+	return Index(i)
+}
 
 // Free ends the life of entry i, which must be live and in no bucket, and returns its
 // payload. The arena keeps no reference to the payload.
@@ -54,9 +62,9 @@ func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	return Index(i), ok
 }
 
-// Remove takes the entry that r names out of the bucket that it is in and frees it. It
-// reports false if that entry was freed before, or if r is zero. It does what Find,
-// Unlink and Free do, but looks the slot up only once.
+// Remove takes the entry that r names out of the bucket that it is in, if it is in one,
+// and frees it. It reports false if that entry was freed before, or if r is zero. It does
+// what Find, Unlink and Free do, but looks the slot up only once.
 func (a *Arena[T]) Remove(r Ref) (v T, ok bool) { return a.a.Remove(r.r) }
 
 // Len returns the number of live entries.
@@ -68,15 +76,24 @@ func (a *Arena[T]) Len() int { return a.a.Len() }
 // left. O(chunks held).
 func (a *Arena[T]) Release() bool { return a.a.Release() }
 
-// NewBuckets makes k empty buckets, k > 0, with consecutive numbers, and returns the
-// first. Buckets live as long as the arena, or until Release.
-func (a *Arena[T]) NewBuckets(k int) Bucket { return Bucket(a.a.NewBuckets(k)) }
+// NewBuckets makes k empty buckets with consecutive numbers, and returns the first.
+// Buckets live as long as the arena, or until Release. NewBuckets panics if k is not
+// positive.
+func (a *Arena[T]) NewBuckets(k int) Bucket {
+	if k <= 0 {
+		panic(fmt.Sprintf("bucket: NewBuckets makes one bucket at least, got %d", k))
+	}
+	return Bucket(a.a.NewBuckets(k))
+}
 
 // PushBack links entry i, which must be in no bucket, at the end of b.
 func (a *Arena[T]) PushBack(b Bucket, i Index) { a.a.PushBack(slab.Bucket(b), slab.Index(i)) }
 
-// Unlink takes entry i out of the bucket it is in. The entry stays live.
-func (a *Arena[T]) Unlink(i Index) { a.a.Unlink(slab.Index(i)) }
+// Unlink takes entry i out of the bucket it is in, if it is in one. The entry stays live.
+func (a *Arena[T]) Unlink(i Index) {
+	a.a.Unlink(slab.Index(i))
+	a.a.Isolate(slab.Index(i))
+}
 
 // MoveAll moves all entries of src, in their order, to the end of dst, which is another
 // bucket.

@@ -100,3 +100,32 @@ func TestArena_AgainstAModel(t *testing.T) {
 	require.True(t, a.Release())
 	require.Zero(t, a.Len())
 }
+
+// An entry in no bucket can be removed as one in a bucket can.
+func TestArenaRemove_InNoBucket(t *testing.T) {
+	var a bucket.Arena[string]
+	x := a.Ref(a.New(1, "x"))
+	v, ok := a.Remove(x)
+	require.True(t, ok)
+	require.Equal(t, "x", v)
+
+	b := a.NewBuckets(1)
+	i, j := a.New(1, "i"), a.New(2, "j")
+	a.PushBack(b, i)
+	a.PushBack(b, j)
+	ri, rj := a.Ref(i), a.Ref(j)
+	a.Unlink(i) // its owner holds it
+	_, ok = a.Remove(rj)
+	require.True(t, ok)
+	v, ok = a.Remove(ri)
+	require.True(t, ok)
+	require.Equal(t, "i", v)
+	require.True(t, a.Empty(b))
+	require.Zero(t, a.Len())
+}
+
+func TestArenaNewBuckets_None(t *testing.T) {
+	var a bucket.Arena[string]
+	require.PanicsWithValue(t, "bucket: NewBuckets makes one bucket at least, got 0", func() { a.NewBuckets(0) })
+	require.PanicsWithValue(t, "bucket: NewBuckets makes one bucket at least, got -1", func() { a.NewBuckets(-1) })
+}

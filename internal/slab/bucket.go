@@ -37,6 +37,10 @@ func (a *Arena[T]) Unlink(i Index) {
 	a.unlink(a.link(i))
 }
 
+// Isolate makes entry i, which is in no bucket, a ring of its own. Then Unlink and Remove
+// may be called for it, as for one in a bucket.
+func (a *Arena[T]) Isolate(i Index) { *a.link(i) = link{i, i} }
+
 func (a *Arena[T]) unlink(l *link) {
 	a.link(l.prev).next = l.next
 	a.link(l.next).prev = l.prev
