@@ -218,11 +218,12 @@ cross: ## vet the core for 32 bits, and every module for other systems
 bench-once: ## run each benchmark once, to see that it works
 	$(call each,benchmarks once,$(GO) test -short -run '^$$' -bench . -benchtime 1x -timeout 15m ./...)
 
-# With BENCH, nothing is written but the raw output of what matches it.
+# With BENCH, nothing is written but the raw output of what matches it, in which a $ is
+# one. Mode quick leaves what is published as it is: git ignores what it writes.
 .PHONY: bench
-bench: ## run all workloads (MODE=quick or full; busy: beside computation; contexts; rates; versions: with those of COMPAT too; stores; redis: beside asynq; all: each but quick): tables, plots and raw output; or those that match BENCH
+bench: ## run all workloads in short, for results/quick.md; MODE=full, busy, contexts, rates, versions (COMPAT too), stores, redis or all (of these): the figures that are published, with plots; or what matches BENCH
 ifdef BENCH
-	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
+	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else ifeq ($(MODE),all)
 	$(foreach mode,full busy contexts rates versions stores redis,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
 else ifeq ($(MODE),stores)
@@ -236,7 +237,7 @@ else
 endif
 
 .PHONY: bench-full
-bench-full: ## make bench MODE=full: the figures to quote, which takes 50 minutes; MODE=all takes two and a half
+bench-full: ## make bench MODE=full: the figures to quote, which takes 50 minutes; MODE=all takes about three hours
 	@$(MAKE) --no-print-directory bench MODE=full
 
 .PHONY: cover

@@ -2,12 +2,13 @@
 //
 // Usage:
 //
-//	report -mode quick -results results -readme README.md -front ../README.md
+//	report -mode full -results results -readme README.md -front ../README.md
 //
 // It reads MODE.txt and MODE-lateness.csv in the directory of results. It writes
 // MODE.md and plots/ there, the main tables into the README, and the few figures
 // that decide into the front page, each between its markers. Those few come from
-// rates.txt and busy.txt, whatever the mode. `make bench` runs it.
+// rates.txt and busy.txt, whatever the mode. Of mode quick, whose figures nobody
+// quotes, it writes quick.md alone. `make bench` runs it.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 
 func main() {
 	var (
-		mode    = flag.String("mode", "quick", "the mode that the benchmarks were run in")
+		mode    = flag.String("mode", quick, "the mode that the benchmarks were run in")
 		results = flag.String("results", "results", "directory of the raw output")
 		readme  = flag.String("readme", "", "file to write the main tables to, between its markers")
 		page    = flag.String("front", "", "file to write the headlines to, between its markers")
@@ -44,6 +45,9 @@ var (
 	shownOfBusy   = []string{"busy-burst"}
 )
 
+// quick is the mode that shows roughly what a change does.
+const quick = "quick"
+
 // aside are the modes that have tables of their own, between markers of their own in
 // the README, and only the plots that are named after them.
 var aside = []string{"busy", "contexts", "rates", "versions", redis}
@@ -57,7 +61,12 @@ func report(mode, dir, readme, page, format string) error {
 	if err != nil && !(slices.Contains(aside, mode) && errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
-	all := charts(r, curves)
+	var all []chart
+	if mode == quick {
+		readme, page = "", ""
+	} else {
+		all = charts(r, curves)
+	}
 	if slices.Contains(aside, mode) {
 		all = slices.DeleteFunc(all, func(c chart) bool { return !strings.HasPrefix(c.name, mode+"-") })
 	}

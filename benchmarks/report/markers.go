@@ -18,7 +18,7 @@ func markers(mode string) (begin, end string) {
 	if slices.Contains(aside, mode) {
 		return "<!-- " + mode + ": begin (make bench MODE=" + mode + " writes this) -->", "<!-- " + mode + ": end -->"
 	}
-	return "<!-- benchmarks: begin (make bench writes this) -->", "<!-- benchmarks: end -->"
+	return "<!-- benchmarks: begin (make bench MODE=full writes this) -->", "<!-- benchmarks: end -->"
 }
 
 // rewrite replaces what stands between two markers in a file.

@@ -12,7 +12,7 @@ const sample = `date: 2026-01-02
 commit: 0123456789ab
 go: go1.26.8
 procs: 2
-mode: quick
+mode: full
 goos: linux
 goarch: amd64
 cpu: AMD EPYC
@@ -28,6 +28,17 @@ BenchmarkExpiry/impl=tickless/n=1M/p=2-2      	       1	         0.5 cpu-s	     
 BenchmarkExpiry/impl=tickless/n=1M/p=2-2      	       1	         0.5 cpu-s	         0 early	         2.5 last-ms	         0 lost
 BenchmarkIdle/impl=none/n=100k-2              	       1	         0 cpu-us/s	         0 switches/s
 BenchmarkIdle/impl=time/n=100k-2              	       1	       100 cpu-us/s	        12.5 switches/s
+BenchmarkHeartbeats/impl=time/n=100k-2        	       1	      1044 cpu-ns/beat	       160 B/conn
+BenchmarkHeartbeats/impl=tickless/n=100k-2    	       1	       334 cpu-ns/beat	        72 B/conn
+BenchmarkHeartbeats/impl=noted/n=100k-2       	       1	       814 cpu-ns/beat	        56 B/conn
+BenchmarkLateness/impl=time/busy=0/p=2-2      	       1	         0 early	         1.5 p99-ms
+BenchmarkLateness/impl=tickless/busy=0/p=2-2  	       1	         0 early	         1.6 p99-ms
+BenchmarkLateness/impl=RussellLuo/busy=0/p=2-2	       1	       300 early	         1.2 p99-ms
+BenchmarkTickers/impl=time/period=1s/p=1-2    	       1	         0.993 ticks
+BenchmarkTickers/impl=tickless/period=1s/p=1-2	       1	         0.989 ticks
+BenchmarkTimerField/impl=time/op=reset/p=1-2  	       1	         0.0001 allocs
+BenchmarkTimerField/impl=tickless/op=reset/p=1-2	       1	         0.0003 allocs
+BenchmarkExpirySlack/impl=time/n=1M/p=2-2     	       1	         1.5 cpu-s
 BenchmarkReset/impl=time/to=later/order=turn/n=100k/p=1-2  	  970554	       109.5 ns/op	       0 B/op	       0 allocs/op
 PASS
 `
@@ -54,11 +65,11 @@ func write(t *testing.T, dir, name, text string) string {
 
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "quick.txt", sample)
-	write(t, dir, "quick-lateness.csv", sampleCurves)
+	write(t, dir, "full.txt", sample)
+	write(t, dir, "full-lateness.csv", sampleCurves)
 	beginMarker, endMarker := markers("full")
 	readme := write(t, dir, "README.md", "before\n"+beginMarker+"\nold tables\n"+endMarker+"\nafter\n")
-	if err := report("quick", dir, readme, "", "svg"); err != nil {
+	if err := report("full", dir, readme, "", "svg"); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(readme)
@@ -78,10 +89,18 @@ func TestReport(t *testing.T) {
 		"| reset, later, in turn, 100k pending, 1 proc (ns) | **110** |",
 		"![Start and stop a timer, 1 proc](results/plots/growth-startstop-p1.svg)",
 		"| context switches a second | **12.5** | 0 | |", // none is out of competition
+		"| CPU time a heartbeat, ns | 1,044 | 334 | 814 | |",
+		"| live heap a connection, bytes | 160 | **72** | 56 | 0.45 |",
+		"| **1.5** | 1.6 | 1.2 | 1.07 |", // early is not the best at being late
+		"1s, 1 proc (higher is better) | **0.993** | 0.989 | 1.00 |",
+		"| **0** | **0** | |",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the README lacks %q:\n%s", want, text)
 		}
+	}
+	if strings.Contains(string(text), "with a slack") {
+		t.Error("there is a table of slack, which nobody measured")
 	}
 	if strings.Contains(string(text), "old tables") {
 		t.Error("the README's old tables are still there")
@@ -98,8 +117,30 @@ func TestReport(t *testing.T) {
 			}
 		}
 	}
-	if err := report("quick", dir, write(t, dir, "bare.md", "no markers"), "", "svg"); err == nil {
+	if err := report("full", dir, write(t, dir, "bare.md", "no markers"), "", "svg"); err == nil {
 		t.Error("a README without markers was accepted")
+	}
+}
+
+// What is measured in a hurry replaces no figure that is quoted.
+func TestReport_QuickWritesItsTablesOnly(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "quick.txt", strings.Replace(sample, "mode: full", "mode: quick", 1))
+	begin, end := markers("full")
+	text := begin + "\nthe figures of mode full\n" + end + "\n"
+	readme := write(t, dir, "README.md", text)
+	if err := report("quick", dir, readme, readme, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(readme); err != nil || string(got) != text {
+		t.Errorf("the README became %q, %v", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "plots")); err == nil {
+		t.Error("there are plots")
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "quick.md"))
+	if err != nil || !strings.Contains(string(got), "| start and stop, none other pending, 1 proc (ns) | 200 | **50** |") {
+		t.Errorf("quick.md is %q, %v", got, err)
 	}
 }
 

@@ -118,6 +118,15 @@ func (r *results) median(k key, impl string) (v float64, ok bool) {
 	return benchmath.AssumeNothing.Summary(s, 0.95).Center, true
 }
 
+// most returns the largest figure for k, of any implementation.
+func (r *results) most(k key) float64 {
+	largest := 0.0
+	for _, values := range r.samples[k] {
+		largest = max(largest, slices.Max(values))
+	}
+	return largest
+}
+
 // params returns the different params of a workload that has figures in unit.
 func (r *results) params(workload, unit string) []string {
 	var ps []string

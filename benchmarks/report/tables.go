@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// apart reports whether an implementation is out of competition: it has no timers.
+// apart reports whether an implementation is out of competition: it is a control, which
+// has no timers.
 func apart(impl string) bool { return impl == "none" || impl == "noted" }
 
 // A row is one measurement of all implementations.
@@ -38,7 +39,11 @@ func layout(r *results, brief bool) []table {
 		var rows []row
 		for _, p := range r.params(workload, unit) {
 			if !brief || telling(r, workload, unit, p) {
-				rows = append(rows, row{key: key{workload, p, unit}, title: describe(workload, title, p), plain: plain})
+				w := row{key: key{workload, p, unit}, title: describe(workload, title, p), plain: plain}
+				if unit == "ticks" {
+					w.higher, w.title = true, w.title+" (higher is better)"
+				}
+				rows = append(rows, w)
 			}
 		}
 		return rows
@@ -61,6 +66,14 @@ func layout(r *results, brief bool) []table {
 		metrics("Held", [2]string{"ns/start", "start one of 1M that stay pending, ns"}),
 		metrics("StartStop", [2]string{"B/op", "start and stop, allocated bytes"}),
 	)
+	var slack []row
+	if slices.Contains(r.impls, "tickless-slack") {
+		slack = metrics("ExpirySlack",
+			[2]string{"cpu-s", "CPU time, s"},
+			[2]string{"last-ms", "the last one late by, ms"},
+			[2]string{"early", "early"},
+			[2]string{"lost", "lost"})
+	}
 	return []table{
 		{"Starting, stopping, moving", "", operations},
 		{"Memory and garbage collection", "A million pending timers, without what the caller keeps of them. The peak is what the process took of the machine while they were started.", metrics("Held",
@@ -148,11 +161,7 @@ func layout(r *results, brief bool) []table {
 				[2]string{"cpu-ms/s", "CPU time a second, ms"},
 				[2]string{"ticks", "share of the ticks that came"}),
 			metrics("MultiWakeup", [2]string{"s", "100,000 ticks of a microsecond for each, s"}))},
-		{"A million due within one second, with a slack of 10 ms", "`tickless-slack` has it.", metrics("ExpirySlack",
-			[2]string{"cpu-s", "CPU time, s"},
-			[2]string{"last-ms", "the last one late by, ms"},
-			[2]string{"early", "early"},
-			[2]string{"lost", "lost"})},
+		{"A million due within one second, with a slack of 10 ms", "`tickless-slack` has it.", slack},
 		{"Stop a random Timer of many, and reset it", "`tickless` is a Timer of AfterFunc's.", metrics("StopReset",
 			[2]string{"ns/pair", "a Stop and a Reset, ns"})},
 		{"Values that others embed", "`field` is a Timer that is a field, `tickless` one of Start's. For the deadline `time` is a Timer's Reset, `tickless` a Deadline that nobody waits for.", slices.Concat(
@@ -247,8 +256,15 @@ func tables(r *results, brief bool) string {
 		b.WriteString("Lower is better everywhere; the better of the two is bold. `@` names the version of Go, and `ratio` is `tickless` to `time` with the same one.\n")
 	case r.config["mode"] == redis:
 		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. The last column is `tickless` to `asynq-tuned`.\n")
-	case brief:
-		b.WriteString("Lower is better everywhere; the best of a row is bold. The last column is `tickless` to `time`.\n")
+	default:
+		b.WriteString("Lower is better, unless a row says otherwise; the best of a row is bold. The last column is `tickless` to `time`.")
+		if slices.ContainsFunc(r.impls, apart) {
+			b.WriteString(" `noted` and `none` are controls without timers, not rivals. Where one of them takes more than `tickless`, runs differ by more than the timers cost, so the row has no best and no ratio.")
+		}
+		if slices.ContainsFunc(r.keys, func(k key) bool { return k.unit == "early" && r.most(k) > 0 }) {
+			b.WriteString(" A library that fired timers early cannot be the best of a row of how late they were.")
+		}
+		b.WriteString("\n")
 	}
 	for _, t := range layout(r, brief) {
 		if r.versions != nil {
@@ -293,6 +309,7 @@ func (t table) write(b *strings.Builder, r *results) {
 	b.WriteString(strings.Repeat("---:|", len(impls)+1))
 	b.WriteString("\n")
 	for _, w := range t.rows {
+		w.plain = w.plain || w.drowned(r)
 		best := w.best(r, impls)
 		fmt.Fprintf(b, "| %s |", w.title)
 		for _, impl := range impls {
@@ -300,7 +317,7 @@ func (t table) write(b *strings.Builder, r *results) {
 			switch {
 			case !ok:
 				b.WriteString(" |")
-			case !w.plain && !apart(impl) && number(v) == number(best):
+			case !w.plain && w.competes(r, impl) && number(v) == number(best):
 				fmt.Fprintf(b, " **%s** |", number(v))
 			default:
 				fmt.Fprintf(b, " %s |", number(v))
@@ -308,12 +325,41 @@ func (t table) write(b *strings.Builder, r *results) {
 		}
 		ours, ok1 := r.median(w.key, "tickless")
 		theirs, ok2 := r.median(w.key, r.rival())
-		if ok1 && ok2 && theirs > 0 && !w.plain {
+		if ok1 && ok2 && !w.plain && hasRatio(ours, theirs) {
 			fmt.Fprintf(b, " %s |\n", ratio(ours/theirs))
 		} else {
 			b.WriteString(" |\n")
 		}
 	}
+}
+
+// hasRatio reports whether there is a ratio of two figures: not of two that are
+// written as 0.
+func hasRatio(ours, theirs float64) bool {
+	return theirs > 0 && (number(ours) != "0" || number(theirs) != "0")
+}
+
+// drowned reports whether a control takes more than our timers: then what differs
+// between runs is larger than what is measured.
+func (w row) drowned(r *results) bool {
+	ours, ok := r.median(w.key, "tickless")
+	return ok && slices.ContainsFunc(r.impls, func(impl string) bool {
+		v, ok := r.median(w.key, impl)
+		return ok && apart(impl) && v > ours
+	})
+}
+
+// lateness are the units of how late timers were.
+var lateness = []string{"p50-ms", "p99-ms", "p99.9-ms", "max-ms", "last-ms", "late-ms", "worst-ms"}
+
+// competes reports whether impl can be the best of a row. A control cannot, nor can, of
+// how late timers were, who fired some of them early.
+func (w row) competes(r *results, impl string) bool {
+	if apart(impl) {
+		return false
+	}
+	early, _ := r.median(key{w.key.workload, w.key.params, "early"}, impl)
+	return early == 0 || !slices.Contains(lateness, w.key.unit)
 }
 
 // best returns the best figure of a row.
@@ -324,7 +370,7 @@ func (w row) best(r *results, impls []string) float64 {
 	}
 	for _, impl := range impls {
 		// To be late by less than nothing is no merit.
-		if v, ok := r.median(w.key, impl); ok && v >= 0 && !apart(impl) {
+		if v, ok := r.median(w.key, impl); ok && v >= 0 && w.competes(r, impl) {
 			best = better(best, v)
 		}
 	}

@@ -64,7 +64,7 @@ func (w row) writeVersion(b *strings.Builder, v *results) {
 		switch {
 		case !ok:
 			b.WriteString(" |")
-		case !w.plain && ok1 && ok2 && number(own) != number(other) && own < other:
+		case !w.plain && ok1 && ok2 && number(own) != number(other) && (own < other) != w.higher:
 			fmt.Fprintf(b, " **%s** |", number(own))
 		default:
 			fmt.Fprintf(b, " %s |", number(own))
@@ -72,7 +72,7 @@ func (w row) writeVersion(b *strings.Builder, v *results) {
 	}
 	cell(ok1, std, ours)
 	cell(ok2, ours, std)
-	if ok1 && ok2 && std > 0 && !w.plain {
+	if ok1 && ok2 && !w.plain && hasRatio(ours, std) {
 		fmt.Fprintf(b, " %s |", ratio(ours/std))
 	} else {
 		b.WriteString(" |")
