@@ -46,9 +46,9 @@ func (c *Client) shardOf(id string) int { return store.ShardOf(id, c.store.Shard
 // A Health is what [Client.Check] has found.
 type Health = store.Health
 
-// Check looks whether the store can be worked with, and how safely it keeps tasks: what
-// it cannot be blamed for is an error, as [ErrSchema] and [ErrUnsafe], and what is
-// better known is in the Warnings.
+// Check asks whether the store can be used, and how safely it keeps tasks. What rules its
+// use out is an error, such as [ErrSchema] and [ErrUnsafe]. What is worth knowing is in the
+// Warnings.
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	h, err := c.store.Check(ctx)
 	return h, explain(err)

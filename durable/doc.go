@@ -31,9 +31,9 @@
 //
 // # Guarantees
 //
-//   - A task that was scheduled without an error runs at least once, unless it is
-//     cancelled, replaced or removed by hand, as long as the store keeps what it has
-//     acknowledged.
+//   - A task that was scheduled without an error runs at least once, as long as the store
+//     keeps what it has acknowledged and a worker has its handler. It does not if it is
+//     cancelled, replaced or removed by hand, or is late and [Missed] says so.
 //   - Never early, by the store's clock.
 //   - A worker that crashes, hangs or is cut off loses nothing: its tasks go to
 //     others when their leases have run out. What comes again has a larger fencing

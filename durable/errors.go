@@ -15,12 +15,12 @@ var (
 	ErrInvalid = errors.New("durable: invalid")
 	// ErrNotFound is returned by [Client.Get] for a key that no task has.
 	ErrNotFound = errors.New("durable: no such task")
-	// ErrUnknown is what every [UnknownError] is.
+	// ErrUnknown is what errors.Is finds in every [UnknownError].
 	ErrUnknown = errors.New("durable: it is not known whether the command was carried out")
 
-	// ErrNotDone is what errors are that say for certain that nothing was done. Of a call
-	// for many tasks that is so for those whose outcome is Unknown: the others, if there
-	// are any, were done.
+	// ErrNotDone is what errors.Is finds in errors that say for certain that nothing was
+	// done. If the call was for many tasks, it holds for those whose outcome is Unknown;
+	// the others were done.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if more commands wait than the store takes. Nothing was done.
 	ErrBusy = store.ErrBusy

@@ -9,8 +9,9 @@
 //
 // # Guarantees
 //
-// A request's context is done once its deadline has passed, never before, and later by
-// what package timer's contexts are, slack included. It is also done when the context that the request came with is.
+// A request's context is done once its deadline has passed, and never before. It is late
+// by as much as package timer's contexts are, slack included. It is also done when the
+// context that the request came with is.
 // The deadline costs no timer while nobody waits for it, except for a client's request
 // with an Upgrade header. A 101 response to such a request ends the timeout.
 //

@@ -78,9 +78,10 @@ func WithTick(tick time.Duration) Option {
 // more than most. The timer never fires before its deadline, and falls due within its
 // slack after it. The default is no slack.
 //
-// In that window a timer falls due at the multiple of the largest power of two, in
-// ticks from a moment that all Schedulers of the process share, or of three times one:
-// see [timingwheel.Wheel.AddWithin]. So timers whose windows overlap share wake-ups,
+// Within that window a timer falls due at the roundest moment: the multiple, in ticks, of
+// the largest power of two, or of three times one, counted from a moment that all
+// Schedulers of the process share: see
+// [github.com/tickless/tickless/timingwheel.Wheel.AddWithin]. So timers whose windows overlap share wake-ups,
 // whoever started them, and the wake-up is most of the CPU that a timer costs. However
 // many timers there are with a slack of 10 ms, they fire at 104 moments a second at
 // the most. Linux's timers have slack, and libdispatch's leeway,

@@ -11,9 +11,13 @@
 //
 //	import clock "github.com/tickless/tickless/clocks/benbjohnson"
 //
-// To have it in what one depends on too, replace the module in go.mod:
+// To have it in what one depends on too, replace the module in go.mod. No version is
+// tagged yet, so that is by a clone of the repository:
 //
-//	replace github.com/benbjohnson/clock => github.com/tickless/tickless/clocks/benbjohnson v0.1.0
+//	replace github.com/benbjohnson/clock => ../tickless/clocks/benbjohnson
+//	replace github.com/tickless/tickless => ../tickless
+//
+// Then run go mod tidy -e: without -e it looks for a version of this module's own tests.
 //
 // New is then a clock on the default Scheduler, and On one on any other. NewMock is
 // package timertest's clock behind the methods of Mock, so that tests run on a

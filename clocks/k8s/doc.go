@@ -6,7 +6,9 @@
 // Code that takes a clock.WithTickerAndDelayedExecution, or less, gets its timers
 // from Tickless:
 //
-//	queue := workqueue.NewWithConfig(workqueue.Config{Clock: k8s.New(timer.Default())})
+//	// client-go's queue of items that are added after a delay
+//	queue := workqueue.NewTypedDelayingQueueWithConfig(
+//		workqueue.TypedDelayingQueueConfig[string]{Clock: k8s.New(timer.Default())})
 //
 // Its tests use the FakeClock of k8s.io/utils/clock/testing as before, or this
 // package's, which is package timertest's clock behind the same methods: so the code

@@ -64,5 +64,6 @@
 // # When not to use it
 //
 // Where tasks must outlive the machine, or several machines share them: a store on a
-// server is for that. Not on a network file system, whose locks and syncs may be none.
+// server is for that. Do not put the directory on a network file system: its locks and
+// syncs may do nothing.
 package diskstore

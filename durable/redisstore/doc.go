@@ -1,5 +1,5 @@
-// Package redisstore is a store for package durable that keeps its tasks in Redis or
-// Valkey: on one server, on those that Sentinels watch over, or on a Cluster.
+// Package redisstore is a store for package durable that keeps its tasks in Redis: on one
+// server, on those that Sentinels watch over, or on a Cluster. It was not tested on Valkey.
 //
 // # Usage
 //
