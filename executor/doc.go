@@ -38,8 +38,8 @@
 //
 // All methods take constant time for each callback. A pool copies what it is given,
 // and takes its lock once for each Submit and for each 256 callbacks of a batch. Once
-// 16,000 callbacks have waited it keeps room for as many. One that finds no room takes 9
-// bytes. In this package's benchmarks a batch of 256 short callbacks takes
+// 16,000 callbacks have waited at a time, it keeps memory for as many. Each that waits
+// beyond those takes 9 bytes more. In this package's benchmarks a batch of 256 short callbacks takes
 // a tenth of the time of a go statement for each, or less, and a burst of single
 // Submits a fifth. A single callback on an idle pool costs the same as a go
 // statement.
