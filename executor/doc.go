@@ -18,7 +18,7 @@
 //   - A callback that panics or calls [runtime.Goexit] harms no other. Panics
 //     go to the handler of [WithPanicHandler] with their stack.
 //   - A callback that blocks delays no other on [Goroutines]. On a [Pool] whose
-//     workers are not bounded it delays others by a few milliseconds at most.
+//     workers are not bounded it delays others by a few milliseconds.
 //   - One worker ([WithWorkers] and [WithMaxWorkers] of 1) runs callbacks in the
 //     order in which they were accepted. Several workers begin them in that order.
 //   - An executor does not keep callbacks reachable after they have run. An idle pool
@@ -39,9 +39,9 @@
 // All methods take constant time for each callback. A pool copies what it is given,
 // and takes its lock once for each Submit and for each 256 callbacks of a batch. Once
 // 16,000 callbacks have waited at a time, it keeps memory for as many. Each that waits
-// beyond those takes 9 bytes more. In this package's benchmarks a batch of 256 short callbacks takes
-// a tenth of the time of a go statement for each, or less, and a burst of single
-// Submits a fifth. A single callback on an idle pool costs the same as a go
+// beyond those takes 9 bytes more. In this package's benchmarks a batch of 256 short
+// callbacks takes a tenth of the time of a go statement for each, or less, and a burst of
+// single Submits a fifth. A single callback on an idle pool costs the same as a go
 // statement.
 //
 // # When not to use it

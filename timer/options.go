@@ -78,16 +78,15 @@ func WithTick(tick time.Duration) Option {
 // more than most. The timer never fires before its deadline, and falls due within its
 // slack after it. The default is no slack.
 //
-// Within that window a timer falls due at the roundest moment: the multiple, in ticks, of
-// the largest power of two, or of three times one, counted from a moment that all
+// Within that window a timer falls due at the roundest moment, which is the multiple of
+// the largest power of two, or of three times one, in ticks from a moment that all
 // Schedulers of the process share: see
-// [github.com/tickless/tickless/timingwheel.Wheel.AddWithin]. So timers whose windows overlap share wake-ups,
-// whoever started them, and the wake-up is most of the CPU that a timer costs. However
-// many timers there are with a slack of 10 ms, they fire at 104 moments a second at
-// the most. Linux's timers have slack, and libdispatch's leeway,
-// for the same reason. Use it where nobody minds: a request's timeout of 30 s need
-// not be kept to a tenth of a millisecond, and a retry after a second may come 10 ms
-// late.
+// [github.com/tickless/tickless/timingwheel.Wheel.AddWithin]. So timers whose windows
+// overlap share wake-ups, whoever started them, and the wake-up is most of the CPU that a
+// timer costs. However many timers there are with a slack of 10 ms, they fire at 104
+// moments a second at the most. Linux's timers have slack, and libdispatch's leeway, for
+// the same reason. Use it where nobody minds: a request's timeout of 30 s need not be kept
+// to a tenth of a millisecond, and a retry after a second may come 10 ms late.
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
