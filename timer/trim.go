@@ -69,7 +69,8 @@ func (t *trimmer) ring() {
 }
 
 // passLocked gives back the memory of shards that have not been used since the last
-// pass, and if there are no others to come, what is left of contexts' parents. It reports whether there are others that may be idle the next time.
+// pass, and if there are no others to come, what is left of contexts' parents. It reports
+// whether there are others that may be idle the next time.
 func (t *trimmer) passLocked() (again bool) {
 	var started uint64
 	var queued map[*shard]bool
