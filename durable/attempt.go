@@ -133,16 +133,24 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	case a.broken != nil:
 		return a.failed(NoRetry(a.broken)).unrun()
 	}
-	over := a.d.Attempt > a.d.MaxAttempts
+	var over error
+	switch {
+	case a.d.Crashes >= a.loop.w.config.maxCrashes:
+		// It repeats: the store buries others by itself. Run again it may do what it did
+		// to the workers before this one.
+		over = errors.New(store.TextPoison)
+	case a.d.Attempt > a.d.MaxAttempts:
+		over = errors.New("durable: the last attempt has ended with its worker")
+	}
 	// Workers that crashed have not reported what they skipped: the store has the oldest
 	// run, until an attempt fails.
 	if a.task.Missed == LatestMissed && a.d.Attempt == a.d.Crashes+1 {
-		if err := a.skip(now); err != nil && !over {
+		if err := a.skip(now); err != nil && over == nil {
 			return a.unplanned(err)
 		}
 	}
-	if over {
-		return a.failed(NoRetry(errors.New("durable: the last attempt has ended with its worker"))).unrun()
+	if over != nil {
+		return a.failed(NoRetry(over)).unrun()
 	}
 	if a.task.Missed == DeadMissed && a.d.Attempt == 1 {
 		if late := now.Sub(a.due); late > a.task.MissedAfter {

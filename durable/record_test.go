@@ -42,6 +42,30 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// A store looks into a record for it.
+func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
+	for _, x := range []Task{
+		{},
+		{Body: []byte("body")},
+		{Headers: map[string]string{"a": "b"}, MaxAttempts: 7, Timeout: time.Second, Missed: DeadMissed, MissedAfter: time.Minute, Body: []byte("\xff")},
+	} {
+		is := func(want bool) {
+			t.Helper()
+			x.Key = "k"
+			stored, err := encode(&x)
+			require.NoError(t, err)
+			require.Equal(t, want, stored.Repeats())
+			stored.ID = store.SingleID("k", 1)
+			require.False(t, stored.Repeats())
+		}
+		is(false)
+		x.Every = time.Second
+		is(true)
+		x.Every, x.Schedule = 0, "s"
+		is(true)
+	}
+}
+
 func TestDecode_OfAnotherVersion(t *testing.T) {
 	x, err := encode(&Task{Key: "k", Handler: "h", Body: []byte("body")})
 	require.NoError(t, err)

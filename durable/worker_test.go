@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 	"go.uber.org/goleak"
 )
@@ -856,6 +857,53 @@ func TestWorker_Timeouts(t *testing.T) {
 		close(release)
 		require.Eventually(t, func() bool { return w.Stats().Lost == 1 }, soon, 5*time.Millisecond, "its report is refused")
 	})
+}
+
+// The worker that gets it next has the run die, and the task goes on.
+func TestWorker_PoisonEndsNoRepeatingTask(t *testing.T) {
+	for name, test := range map[string]struct {
+		task durable.Task
+		lost int // leases, until the run dies
+	}{
+		"every":    {durable.Task{Key: "cron", Every: time.Minute}, 3},
+		"schedule": {durable.Task{Key: "cron", Schedule: "minutes"}, 3},
+		"latest":   {durable.Task{Key: "cron", Every: time.Minute, Missed: durable.LatestMissed}, 3},
+		"attempts": {durable.Task{Key: "cron", Every: time.Minute, MaxAttempts: 2}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				release := make(chan struct{})
+				var runs, hung atomic.Int64
+				w := durable.NewWorker(c, durable.WithLease(time.Second), durable.WithSchedule("minutes", &times{n: 1 << 30, step: time.Minute}))
+				w.Handle("h", func(context.Context, durable.Delivery) error {
+					if hung.Add(1) <= int64(test.lost) {
+						<-release // as a handler that does not heed its context
+						return nil
+					}
+					runs.Add(1)
+					return nil
+				}, durable.WithTimeout(time.Second))
+				start(t, w)
+				defer close(release)
+				schedule(t, c, test.task, durable.After(0))
+				time.Sleep(time.Hour + time.Second)
+				synctest.Wait()
+				info, err := c.Get(ctx, "cron")
+				require.NoError(t, err)
+				require.Equal(t, durable.Pending, info.State)
+				require.EqualValues(t, 60, runs.Load())
+				n := 0
+				for d, err := range c.DeadLetters(ctx) {
+					require.NoError(t, err)
+					require.Equal(t, store.DeadID("cron"), d.ID)
+					require.Equal(t, []int{1, test.lost, test.lost}, []int{d.Runs, d.Crashes, d.Attempts})
+					n++
+				}
+				require.Equal(t, 1, n)
+			})
+		})
+	}
 }
 
 func TestShutdown_WaitsForHandlersAndHandsBackTheRest(t *testing.T) {

@@ -110,7 +110,7 @@ func (sh *shard) crashed(t *task, most int) {
 		return
 	}
 	t.Crashes++
-	if t.Crashes >= most {
+	if t.Crashes >= most && !t.Repeats() {
 		sh.bury(t, store.TextPoison)
 		return
 	}

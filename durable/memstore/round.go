@@ -108,7 +108,7 @@ func (sh *shard) crashed(t *task, most int, now store.Time) {
 		return
 	}
 	t.Crashes++
-	if t.Crashes >= most {
+	if t.Crashes >= most && !t.Repeats() {
 		sh.bury(t, now, store.TextPoison)
 		return
 	}

@@ -39,6 +39,11 @@
 // nothing tried. A task that is cancelled while it runs is Stopping: when the attempt
 // ends it is gone, unless it is Following.
 //
+// A run whose attempts have ended with their lease as often as the round of a worker allows
+// is dead, and nobody gets it any more, unless the task repeats, as [Task.Repeats] says:
+// the store does not know when it is due next, and gives it to a worker, which reports
+// that it is [Dropped].
+//
 // A task that repeats never dies whole. A run of it that failed for good becomes a dead
 // letter of its own, with the id [DeadID], and the task goes on. All its runs that die
 // share that dead letter, which holds the latest, counts them, and keeps the failures of

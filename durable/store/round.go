@@ -9,8 +9,9 @@ type Round struct {
 	Extend  []Hold
 	Claim   Claim
 	// Lease is how long leases last that the round extends or gives, and MaxCrashes
-	// how many attempts at a run may end with their lease before the run dies. Both
-	// must be positive.
+	// how many attempts at a run may end with their lease before the run dies: the store
+	// sees to it, and, of a task that repeats, the worker that gets it with so many Crashes.
+	// Both must be positive.
 	Lease      time.Duration
 	MaxCrashes int
 	// Leave says that the worker will not come again: who else waits for the shard is

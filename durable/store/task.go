@@ -36,6 +36,15 @@ func (t *Task) Renew(generation string) bool {
 	return true
 }
 
+// Repeats reports whether the task repeats, so that the store does not end it: its worker
+// knows when it is due next. It does if it names a schedule, or if its record, of version 1,
+// says so in the byte behind the generation, by the bit 8. A single run does not.
+func (t *Task) Repeats() bool {
+	const version, fields, bit = 1, 1 + GenerationSize, 8
+	return !IsSingle(t.ID) && (t.Schedule != "" ||
+		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
+}
+
 // A run of a repeating task that failed for good becomes a dead letter by itself, whose
 // id is the key and a NUL. When it is requeued the latest of its runs becomes a task of
 // its own, whose id has the time after the NUL when the run was due. All are in the

@@ -23,7 +23,7 @@
           follow(id, flags, next)
         elseif has(flags, 'c') then
           forget(id)
-        elseif crashes + 1 >= most then
+        elseif crashes + 1 >= most and not repeats(id, call('HGET', task, id)) then
           bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed')
           died = died + 1
         else

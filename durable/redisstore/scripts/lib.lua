@@ -60,6 +60,15 @@ local function kindOf(record)
   return kind and #kind == 4 + a * 256 + b + c * 256 + d and kind or nil
 end
 
+-- repeats reports whether a task repeats, as Task.Repeats of package store does.
+local function repeats(id, record)
+  local kind = kindOf(record)
+  if not kind or string.find(id, '\0', 1, true) then return false end
+  if string.sub(kind, 3, 4) ~= '\0\0' then return true end
+  local fields = string.byte(record, 25 + #kind)
+  return fields and string.byte(record, 18 + #kind) == 1 and math.floor(fields / 8) % 2 == 1
+end
+
 -- entryOf is what a task that was put aside is called in kinds.
 local function entryOf(kind, score, id) return kind .. string.format('%016.0f', tonumber(score)) .. id end
 

@@ -69,6 +69,69 @@ func testPoison(b *bench) {
 	equal(b, "died", b.stats().Died, 1)
 }
 
+// repeating returns a task that repeats by what its record says.
+func repeating(id string) store.Task {
+	t := task(id)
+	t.Record = append([]byte{1, 2, 3, 4, 5, 6, 7, 0x08 | 0x21}, id...)
+	return t
+}
+
+// The store does not know when a task that repeats is due next: the worker is told how
+// often the run has crashed, and says.
+func testPoisonRepeats(b *bench) {
+	scheduled := task("scheduled")
+	scheduled.Schedule = "daily"
+	for _, t := range []store.Task{repeating("every"), scheduled} {
+		item := store.Item{ID: t.ID, When: b.after(0), Task: t}
+		equal(b, "outcome", b.change(store.Command{Op: store.Schedule, Items: []store.Item{item}})[0], store.Created)
+		claim := func() store.Claimed {
+			b.Helper()
+			r := b.claimOf(10)
+			r.Claim.Schedules = []string{"daily"}
+			got := b.do(r).Tasks
+			b.require(len(got) == 1 && got[0].ID == t.ID, "claimed %+v, want %s alone", got, t.ID)
+			return got[0]
+		}
+		for i := range 5 {
+			x := claim()
+			equal(b, "crashes", x.Crashes, i)
+			b.sleep(lease + 1)
+		}
+		x := claim()
+		equal(b, "crashes", x.Crashes, 5)
+		equal(b, "the last failure", b.get(t.ID).Failures[4].Text, store.TextCrashed)
+		b.require(b.report(x, store.Dropped, b.after(1000)), "refused")
+		e := b.get(t.ID)
+		b.require(e.State == store.Pending && e.Attempts+e.Crashes+len(e.Failures) == 0, "the task is %+v", e)
+		run := b.get(store.DeadID(t.ID))
+		b.require(run.State == store.Dead && run.Runs == 1 && run.Attempts == 5 && run.Crashes == 5, "the run is %+v", run)
+
+		// Requeued it does not repeat, and dies as others do.
+		equal(b, "requeue", b.op(store.Requeue, run.ID, b.after(0)), store.Moved)
+		single := store.SingleID(t.ID, run.Due)
+		for range 3 {
+			b.claimOne(single)
+			b.sleep(lease + 1)
+		}
+		b.claimNone()
+		equal(b, "state", b.get(single).State, store.Dead)
+	}
+	equal(b, "died", b.stats().Died, 4)
+
+	// Neither a record of another version says that it repeats, nor one that is too short.
+	for i, record := range [][]byte{{2, 2, 3, 4, 5, 6, 7, 0xff}, {1, 2, 3, 4, 5, 6, 7, 0xf7}, {1, 8, 8, 8, 8, 8, 8}, {1}, nil} {
+		t := task(fmt.Sprint(i))
+		t.Record = record
+		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})
+		for range 3 {
+			b.claimOne(t.ID)
+			b.sleep(lease + 1)
+		}
+		b.claimNone()
+		equal(b, "state of "+t.ID, b.get(t.ID).State, store.Dead)
+	}
+}
+
 // A worker that was frozen comes back, and does no harm.
 func testZombie(b *bench) {
 	b.schedule("k", b.after(0))

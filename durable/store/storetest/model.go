@@ -96,7 +96,7 @@ func testModel(b *bench) {
 	for _, what := range []string{
 		"created", "replaced", "kept", "following", "moved", "removed", "stopping", "absent",
 		"late", "overtaken", "repeated command", "repeated round", "repeated claim with tasks",
-		"claimed", "unknown left", "crashed", "poisoned", "refused", "extended", "stopped", "lost",
+		"claimed", "unknown left", "crashed", "poisoned", "poison that repeats", "refused", "extended", "stopped", "lost",
 		"done", "done, repeats", "retried", "died", "run died", "run died again", "dropped", "handed back", "handed back for later",
 		"followed", "forgotten",
 		"followed by another generation", "moved to another generation", "requeued as another generation",

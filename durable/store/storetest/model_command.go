@@ -30,6 +30,9 @@ func (m *model) command() {
 		if c.Op == store.Schedule {
 			x.Task = store.Task{ID: x.ID, Handler: "h" + strconv.Itoa(m.rng.IntN(3)), Record: []byte(strconv.Itoa(m.rng.Int()))}
 			if m.rng.IntN(4) == 0 {
+				x.Task.Record = append([]byte{1, 0, 0, 0, 0, 0, 0, byte(m.rng.IntN(256))}, x.Task.Record...)
+			}
+			if m.rng.IntN(4) == 0 {
 				x.Task.Schedule = "s" + strconv.Itoa(m.rng.IntN(2))
 			}
 		}

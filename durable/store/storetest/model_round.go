@@ -10,7 +10,7 @@ import (
 // round does a worker's round: reports on some of what workers believe to hold, some
 // extensions, and a claim.
 func (m *model) round() {
-	r := store.Round{Lease: modelLease, MaxCrashes: modelCrashes, Leave: m.rng.IntN(20) == 0}
+	r := store.Round{Lease: modelLease, MaxCrashes: 1 + m.rng.IntN(modelCrashes), Leave: m.rng.IntN(20) == 0}
 	for range m.rng.IntN(4) {
 		if x, ok := m.anyReport(r.Reports); ok {
 			r.Reports = append(r.Reports, x)
@@ -51,7 +51,7 @@ func (m *model) round() {
 	}
 	equal(m.bench, "leases", a.Leases, leases)
 	if r.Claim.Asked {
-		m.expire()
+		m.expire(r.MaxCrashes)
 	}
 	m.claimed(&r, &a)
 	m.keep(sent{stamp: s, round: &r, answer: a})
@@ -196,7 +196,7 @@ func (m *model) ended(t *modelTask) bool {
 }
 
 // expire takes back leases, as every claim does first.
-func (m *model) expire() {
+func (m *model) expire(most int) {
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {
 			continue
@@ -208,7 +208,9 @@ func (m *model) expire() {
 		}
 		t.Token, t.At, t.State = 0, m.now, store.Pending
 		text := store.TextCrashed
-		if t.Crashes++; t.Crashes >= modelCrashes {
+		if t.Crashes++; t.Crashes >= most && t.Repeats() {
+			m.counts["poison that repeats"]++
+		} else if t.Crashes >= most {
 			m.n.Died++
 			m.counts["poisoned"]++
 			t.State, text = store.Dead, store.TextPoison

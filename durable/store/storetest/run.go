@@ -53,6 +53,7 @@ var tests = []struct {
 	{"LeaseAndToken", testLease},
 	{"TokensGrow", testTokens},
 	{"Poison", testPoison},
+	{"PoisonRepeats", testPoisonRepeats},
 	{"ZombiesAreRefused", testZombie},
 	{"Reports", testReports},
 	{"Failures", testFailures},
