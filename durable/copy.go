@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -24,7 +25,9 @@ var ErrChanged = errors.New("durable: the source was used while it was read: sto
 //
 // It pauses dst, and leaves it paused, so that nothing runs there before everything is
 // there, and nothing runs twice if Copy has to be repeated after an error: what dst has
-// already it keeps. Call [Client.Resume] when the source is out of use.
+// already it keeps. Call [Client.Resume] when the source is out of use, and after an error
+// not before the deadline of the context that Copy had then or, without one, a minute has
+// passed: until then what was sent may still arrive.
 //
 // The source must be out of use: stop its workers and clients first. A task that is
 // running all the same is copied as one that is due at once, or as what it was scheduled
@@ -122,7 +125,7 @@ func (c *importing) send(ctx context.Context, shard int) error {
 		return nil
 	}
 	c.batches[shard] = batch{}
-	out, err := c.dst.Change(ctx, shard, c.lane.next(), store.Command{Op: store.Import, Items: items})
+	out, err := c.change(ctx, shard, store.Command{Op: store.Import, Items: items})
 	if err != nil {
 		return fmt.Errorf("durable: copying into shard %d: %w", shard, err)
 	}
@@ -134,4 +137,33 @@ func (c *importing) send(ctx context.Context, shard int) error {
 		}
 	}
 	return nil
+}
+
+// maxOnTheWay is for how long a command may be on its way whose context has no deadline:
+// one that comes when its tasks are done would have them run again.
+const maxOnTheWay = time.Minute
+
+// change sends a command. One that is refused since it came too late was not carried out,
+// and is sent again if the context has time left.
+func (c *importing) change(ctx context.Context, shard int, command store.Command) ([]store.Outcome, error) {
+	for {
+		now, err := c.dst.Now(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		left := maxOnTheWay
+		deadline, ends := ctx.Deadline()
+		if ends {
+			left = time.Until(deadline)
+		}
+		stamp := c.lane.next()
+		stamp.Until = max(1, now.Add(left))
+		out, err := c.dst.Change(ctx, shard, stamp, command)
+		switch {
+		case !errors.Is(err, store.ErrLate):
+			return out, err
+		case ends:
+			return nil, errLate
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -202,6 +203,86 @@ func TestCopy_NothingRunsTwice(t *testing.T) {
 }
 
 // A source that is used meanwhile is noticed.
+// tardy is a store to which the first import comes late.
+type tardy struct {
+	store.Store
+	imports int
+	late    time.Duration // 0: the call fails, and it comes when land is called
+	land    func() error
+}
+
+func (s *tardy) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if c.Op == store.Import {
+		s.imports++
+	}
+	if c.Op == store.Import && s.imports == 1 {
+		if s.late == 0 {
+			s.land = func() error {
+				_, err := s.Store.Change(context.Background(), shard, st, c)
+				return err
+			}
+			return nil, errFault
+		}
+		time.Sleep(s.late)
+	}
+	return s.Store.Change(ctx, shard, st, c)
+}
+
+// What was sent and not answered comes to nothing after the context's deadline, or after a
+// minute: the task that it has may be done by then.
+func TestCopy_LandsLate(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"with a deadline": 2 * time.Second, "without": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, src *memstore.Store) {
+				schedule(t, durable.New(src, quiet), durable.Task{Key: "k"}, durable.After(0))
+				to := memstore.New()
+				dst := &tardy{Store: to}
+				first := ctx
+				if wait < time.Minute {
+					var cancel context.CancelFunc
+					first, cancel = context.WithTimeout(ctx, wait)
+					defer cancel()
+				}
+				_, err := durable.Copy(first, dst, src)
+				require.ErrorIs(t, err, errFault)
+				copied, err := durable.Copy(ctx, dst, src)
+				require.NoError(t, err)
+				require.Equal(t, durable.Copied{New: 1}, copied)
+
+				c := durable.New(to, quiet)
+				require.NoError(t, c.Resume(ctx))
+				w := durable.NewWorker(c)
+				var runs atomic.Int32
+				w.Handle("h", func(context.Context, durable.Delivery) error { runs.Add(1); return nil })
+				start(t, w)
+				time.Sleep(wait + time.Millisecond)
+				require.ErrorIs(t, dst.land(), store.ErrLate)
+				time.Sleep(time.Minute)
+				require.EqualValues(t, 1, runs.Load())
+			})
+		})
+	}
+}
+
+// Without a deadline Copy goes on however late the store is.
+func TestCopy_SendsAgainWhatCameTooLate(t *testing.T) {
+	bubble(t, func(t *testing.T, src *memstore.Store) {
+		schedule(t, durable.New(src, quiet), durable.Task{Key: "k"}, durable.After(time.Hour))
+		dst := &tardy{Store: memstore.New(), late: 2 * time.Minute}
+		copied, err := durable.Copy(ctx, dst, src)
+		require.NoError(t, err)
+		require.Equal(t, durable.Copied{New: 1}, copied)
+		require.Equal(t, 2, dst.imports)
+
+		dst = &tardy{Store: memstore.New(), late: 2 * time.Minute}
+		short, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		_, err = durable.Copy(short, dst, src)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, dst.imports)
+	})
+}
+
 func TestCopy_OfASourceInUse(t *testing.T) {
 	for name, move := range through {
 		t.Run(name, func(t *testing.T) {
