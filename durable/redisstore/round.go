@@ -24,7 +24,7 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 		if r.More != nil {
 			r.More(&r)
 		}
-		return call{script: s.scripts.round, shard: sh, args: roundArgs(&st, &r)}
+		return call{script: s.scripts.round, shard: sh, args: s.roundArgs(&st, &r)}
 	}
 	var cmd *redis.Cmd
 	if s.gather != nil && s.config.slack > 0 {
@@ -45,17 +45,16 @@ const largeRound = 32
 var ends = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
 // roundArgs are those of scripts/round.lua.
-func roundArgs(st *store.Stamp, r *store.Round) []any {
+func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	c := &r.Claim
-	max := ""
+	most := ""
 	if c.Asked {
-		max = strconv.Itoa(c.Max)
+		most = strconv.Itoa(c.Max)
 	}
-	lease := strconv.FormatInt(int64((r.Lease+time.Microsecond-1)/time.Microsecond), 10)
 	args := make([]any, 0, 12+6*len(r.Reports)+2*len(r.Extend)+len(c.Handlers)+len(c.Schedules))
-	args = append(args, senderField(st), strconv.FormatInt(st.Number, 10), untilArg(st.Until), lease, strconv.Itoa(r.MaxCrashes),
-		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), max, bit(c.Full), strconv.Itoa(len(c.Handlers)),
-		names(lease, c))
+	args = append(args, senderField(st), strconv.FormatInt(st.Number, 10), untilArg(st.Until), micros(r.Lease), strconv.Itoa(r.MaxCrashes),
+		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), most, bit(c.Full), strconv.Itoa(len(c.Handlers)),
+		names(max(r.Lease, s.config.recheck), c))
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -79,6 +78,10 @@ func roundArgs(st *store.Stamp, r *store.Round) []any {
 	return args
 }
 
+func micros(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Microsecond-1)/time.Microsecond), 10)
+}
+
 func bit(b bool) string {
 	if b {
 		return "1"
@@ -86,12 +89,13 @@ func bit(b bool) string {
 	return "0"
 }
 
-// names writes down what a worker knows, as scripts/crew.lua reads it.
-func names(lease string, c *store.Claim) string {
+// names writes down what a worker knows, as scripts/crew.lua reads it, and how long its
+// leases last or it sleeps, which of the two is longer.
+func names(silent time.Duration, c *store.Claim) string {
 	if !c.Asked {
 		return ""
 	}
-	b := append(strconv.AppendInt(append([]byte(lease), ' '), int64(len(c.Handlers)), 10), ' ')
+	b := append(strconv.AppendInt(append([]byte(micros(silent)), ' '), int64(len(c.Handlers)), 10), ' ')
 	for _, list := range [][]string{c.Handlers, c.Schedules} {
 		for _, s := range list {
 			b = append(append(strconv.AppendInt(b, int64(len(s)), 10), ':'), s...)

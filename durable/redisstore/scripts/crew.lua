@@ -1,5 +1,6 @@
 -- everybody returns the workers that are there: what each has named in its latest claim.
--- One that was not heard of for twice the length of its leases, and a minute, is gone.
+-- One that was not heard of for a minute, and for twice as long as it sleeps or its leases
+-- last, is gone.
 local function everybody()
   local list, names, all = {}, {}, call('HGETALL', crew)
   for i = 1, #all, 2 do names[#names + 1] = all[i] end
