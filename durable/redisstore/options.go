@@ -107,8 +107,8 @@ func WithSlack(d time.Duration) Option {
 
 // WithReplicas has every command of a client wait, for d at most, until so many replicas
 // of the server have confirmed it, with the command WAIT. If fewer do the error is
-// [ErrNotReplicated], and the command is carried out all the same. It needs a
-// *redis.Client or a *redis.ClusterClient. It panics unless both are positive.
+// [ErrNotReplicated], and the command is carried out all the same. It panics unless both
+// are positive.
 func WithReplicas(n int, d time.Duration) Option {
 	if n <= 0 || d <= 0 {
 		panic("redisstore: WithReplicas: the number of replicas and the time must be positive")

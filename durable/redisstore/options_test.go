@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,5 +28,24 @@ func TestOptions_RefuseMisuse(t *testing.T) {
 		func() { WithLogger(nil) }, func() { WithLossHandler(nil) },
 	} {
 		require.Panics(t, f)
+	}
+}
+
+// A wrapped is a client that the Store cannot tell from any other.
+type wrapped struct{ redis.UniversalClient }
+
+// The Store looks into its client: a Wait on another one went on after its context, and
+// nobody saw what its servers are like.
+func TestNew_RefusesOtherClients(t *testing.T) {
+	one, ring := redis.NewClient(&redis.Options{}), redis.NewRing(&redis.RingOptions{})
+	defer one.Close()
+	defer ring.Close()
+	for client, text := range map[redis.UniversalClient]string{
+		wrapped{one}:         "needs a *redis.Client or a *redis.ClusterClient, not redisstore.wrapped",
+		ring:                 "needs a *redis.Client or a *redis.ClusterClient, not *redis.Ring",
+		nil:                  "with a nil client",
+		(*redis.Client)(nil): "with a nil client",
+	} {
+		require.PanicsWithValue(t, "redisstore: New "+text, func() { New(client) })
 	}
 }

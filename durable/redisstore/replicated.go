@@ -57,13 +57,10 @@ func (s *Store) replicated(ctx context.Context, calls []call, replicas int, wait
 
 // master returns a client for the server that has the shard.
 func (s *Store) master(ctx context.Context, sh *shard) (*redis.Client, error) {
-	switch r := s.redis.(type) {
-	case *redis.Client:
-		return r, nil
-	case *redis.ClusterClient:
+	if r, ok := s.redis.(*redis.ClusterClient); ok {
 		return r.MasterForKey(ctx, sh.keys[0])
 	}
-	return nil, fmt.Errorf("redisstore: WithReplicas needs a *redis.Client or a *redis.ClusterClient, not %T", s.redis)
+	return s.redis.(*redis.Client), nil
 }
 
 // waitFor sends the commands of list and a WAIT down one connection, and returns

@@ -45,15 +45,17 @@ var _ store.Store = (*Store)(nil)
 
 // New returns a Store on one Redis server, on those that Sentinels watch over, or on a
 // Redis Cluster; client stays the caller's to close. New does not connect:
-// [Store.Check] does. It panics if client is nil, as a pointer in the interface too, or a
-// [redis.Ring], which has no scripts that survive a change of its servers, and if an
-// option is nil.
+// [Store.Check] does. It panics unless client is a *[redis.Client] or a
+// *[redis.ClusterClient], which the Store asks for their servers and for connections of its
+// own, and if that or an option is nil. What is to see a client's commands is a hook of it.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("redisstore: New with a nil client")
 	}
-	if _, ok := client.(*redis.Ring); ok {
-		panic("redisstore: New: a redis.Ring cannot be used, a redis.ClusterClient can")
+	switch client.(type) {
+	case *redis.Client, *redis.ClusterClient:
+	default:
+		panic(fmt.Sprintf("redisstore: New needs a *redis.Client or a *redis.ClusterClient, not %T", client))
 	}
 	s := &Store{
 		redis:   client,

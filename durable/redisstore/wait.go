@@ -51,7 +51,7 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	}
 	inner, cancel := context.WithCancel(ctx)
 	w := newWaiter(inner, len(s.shards), wake)
-	w.s, w.client = s, s.redis
+	w.s = s
 	defer w.all.Wait()
 	defer cancel()
 	list := make([]*shard, len(shards))
@@ -76,8 +76,6 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 		own := redis.NewClusterClient(&opt)
 		defer own.Close()
 		w.client = own
-		w.hearEach(list)
-	default:
 		w.hearEach(list)
 	}
 	select {
