@@ -9,7 +9,8 @@ import (
 )
 
 // Repair looks over a shard: see package store. A task without a place is pending
-// afterwards, due when it was to be due. Nothing needs it as long as the server keeps
+// afterwards, due when it was to be due, but the dead letter of a repeating task, which is
+// one again. Nothing needs it as long as the server keeps
 // what it has acknowledged: it is for what a failover, a server that crashed while it
 // wrote its AOF, a disk or a person with redis-cli has left. Wait does the same by
 // itself.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
+	"github.com/tickless/tickless/durable/store"
 )
 
 func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
@@ -89,4 +90,61 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	}
 	_, err = c.Get(ctx, "orphan")
 	require.ErrorIs(t, err, durable.ErrNotFound)
+}
+
+// A report that was torn before the dead letter of a repeating task had its place leaves a
+// dead letter, and not a task that was due in 1970.
+func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
+	ctx := context.Background()
+	r := redistest.Start(t).Client()
+	defer r.Close()
+	for _, x := range []struct {
+		name string
+		torn []string // what is not there
+		runs int
+	}{
+		{"place", []string{"dead"}, 2},
+		{"place_and_run", []string{"dead", "run"}, 1},
+		{"all_but_the_record", []string{"dead", "run", "err"}, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := newClient(r, WithShards(1), WithName(x.name))
+			_, err := c.Schedule(ctx, durable.Task{Key: "k", Handler: "h", Every: time.Hour}, durable.After(0))
+			require.NoError(t, err)
+			w := &crasher{t: t, c: c}
+			for _, next := range []time.Duration{0, time.Hour} {
+				for id, token := range w.claim() {
+					w.report(store.Failed, id, token, store.After(next))
+				}
+			}
+			id := store.DeadID("k")
+			e, err := c.s.Get(ctx, 0, id)
+			require.NoError(t, err)
+			require.Equal(t, 2, e.Runs)
+			for _, name := range x.torn {
+				if name == "dead" {
+					require.NoError(t, r.ZRem(ctx, c.key("k", name), id).Err())
+				} else {
+					require.NoError(t, r.HDel(ctx, c.key("k", name), id).Err())
+				}
+			}
+			rep, err := c.Repair(ctx)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, rep.Requeued)
+			e, err = c.s.Get(ctx, 0, id)
+			require.NoError(t, err)
+			require.Equal(t, store.Dead, e.State)
+			require.Equal(t, x.runs, e.Runs)
+			require.Less(t, time.Since(e.At.Std()), time.Hour)
+			require.Empty(t, w.claim())
+			rep, err = c.Repair(ctx)
+			require.NoError(t, err)
+			rep.Looked = 0
+			require.Zero(t, rep, "nothing is wrong any more")
+			out, err := c.Requeue(ctx, id, durable.After(0))
+			require.NoError(t, err)
+			require.Equal(t, durable.Moved, out)
+			require.Len(t, w.claim(), 1)
+		})
+	}
 }

@@ -51,7 +51,16 @@ local function settle(id, record)
       requeued = requeued + 1
     end
   end
-  if not d and not s and not x then
+  if not d and not s and not x and string.sub(id, -1) == '\0' then
+    -- The dead letter of a repeating task's runs, of which the run has no time but their
+    -- number: it does not wait.
+    if not r then
+      r = state('0', 0, 0, place(r, record), '-', 1)
+      call('HSET', run, id, r)
+    end
+    call('ZADD', dead, int(now), id)
+    requeued = requeued + 1
+  elseif not d and not s and not x then
     local score = place(r, record)
     call('ZADD', due, score, id)
     watch(tonumber(score))
