@@ -89,8 +89,9 @@ func WithLease(d time.Duration) WorkerOption {
 }
 
 // WithMaxCrashes sets how many attempts at a run may end with a lost lease, as
-// they do when the process dies, before the task counts as poison and becomes a
-// dead letter. The worker that finds the lease expired decides. The default is
+// they do when the process dies, before the run counts as poison and becomes a
+// dead letter. The worker that finds the lease expired decides or, if the task
+// repeats, the one that gets it next, which does not run it. The default is
 // [DefaultMaxCrashes]. It panics if n is not positive.
 func WithMaxCrashes(n int) WorkerOption {
 	positive("WithMaxCrashes", n > 0, n)

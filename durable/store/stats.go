@@ -56,7 +56,7 @@ type Health struct {
 // A Repair is what Store.Repair has looked at and put right.
 type Repair struct {
 	Looked   int64 // entries looked at
-	Requeued int64 // tasks that were in no place: they are Pending now
+	Requeued int64 // tasks that were in no place: they are Pending now, or dead letters again
 	Doubled  int64 // tasks that were in two places: they are in one now
 	Orphaned int64 // entries without a task: they are gone
 }
