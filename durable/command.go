@@ -187,6 +187,9 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 		before := ch.stamp.Sender != ""
 		out, err := x.sendChunk(ctx, p.shard, ch)
 		if err != nil && ch.stamp.Sender != "" && !certain(err, before) {
+			if before {
+				err = refusedLater{err}
+			}
 			return err
 		}
 		for i, index := range ch.index {
@@ -204,6 +207,21 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 // for being late was not carried out ever.
 func certain(err error, before bool) bool {
 	return errors.Is(err, store.ErrLate) || !before && errors.Is(err, ErrNotDone)
+}
+
+// A refusedLater is the error of a command that was sent before. It is what its error is,
+// but none of those that say that nothing was done: they are about this time alone.
+type refusedLater struct{ err error }
+
+func (e refusedLater) Error() string      { return e.err.Error() }
+func (e refusedLater) As(target any) bool { return errors.As(e.err, target) }
+
+func (e refusedLater) Is(target error) bool {
+	switch target {
+	case ErrNotDone, ErrBusy, ErrFull:
+		return false
+	}
+	return errors.Is(e.err, target)
 }
 
 func (x *command) sendChunk(ctx context.Context, shard int, ch *chunk) ([]Outcome, error) {

@@ -19,8 +19,8 @@ var (
 	ErrUnknown = errors.New("durable: it is not known whether the command was carried out")
 
 	// ErrNotDone is what errors.Is finds in errors that say for certain that nothing was
-	// done. If the call was for many tasks, it holds for those whose outcome is Unknown;
-	// the others were done.
+	// done, and not in an [UnknownError]. If the call was for many tasks, it holds for those
+	// whose outcome is Unknown; the others were done.
 	ErrNotDone = store.ErrNotDone
 	// ErrBusy is returned if more commands wait than the store takes. Nothing was done.
 	ErrBusy = store.ErrBusy

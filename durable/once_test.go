@@ -134,6 +134,8 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		f.frozen.Store(false)
 		_, err = unknown.Again(ended)
 		require.ErrorAs(t, err, &unknown)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, durable.ErrNotDone)
 		time.Sleep(time.Millisecond)
 		_, err = unknown.Again(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -152,6 +154,47 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []durable.Outcome{durable.Created}, out)
 	})
+}
+
+// turningAway is a store that carries out one command, and loses the answer, and refuses
+// every later one.
+type turningAway struct {
+	store.Store
+	why   error
+	calls int
+}
+
+func (s *turningAway) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if s.calls++; s.calls > 1 {
+		return nil, fmt.Errorf("%w: it was turned away", s.why)
+	}
+	_, _ = s.Store.Change(ctx, shard, st, c)
+	return nil, errFault
+}
+
+// That a command was not carried out when it was asked for again says nothing about the
+// first time: the error does not say that nothing was done.
+func TestAgain_ThatIsRefusedDoesNotSayNotDone(t *testing.T) {
+	for _, why := range []error{store.ErrBusy, store.ErrFull, store.ErrClosed} {
+		bubble(t, func(t *testing.T, mem *memstore.Store) {
+			c := durable.New(&turningAway{Store: mem, why: why}, quiet)
+			_, err := c.Schedule(ctx, durable.Task{Key: "k", Handler: "h"}, durable.After(time.Hour))
+			var unknown *durable.UnknownError
+			require.ErrorAs(t, err, &unknown)
+			for range 2 {
+				_, err = unknown.Again(ctx)
+				require.ErrorAs(t, err, &unknown)
+				require.ErrorIs(t, err, durable.ErrUnknown)
+				for _, nothing := range []error{durable.ErrNotDone, durable.ErrBusy, durable.ErrFull} {
+					require.NotErrorIs(t, err, nothing)
+				}
+				require.ErrorContains(t, err, why.Error()+": it was turned away")
+				require.Equal(t, why == store.ErrClosed, errors.Is(err, store.ErrClosed))
+			}
+			_, err = c.Get(ctx, "k")
+			require.NoError(t, err)
+		})
+	}
 }
 
 // halved is a store of which a half of the shards can be frozen.
