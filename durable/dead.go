@@ -29,7 +29,9 @@ type DeadLetter struct {
 
 // DeadLetters goes over all dead letters, shard by shard and within a shard by
 // the time of their death. It reads them in pages of 100; those that come or go
-// meanwhile may be missed, or seen twice. An error ends it.
+// meanwhile may be missed, or seen twice. An error of the store ends it, and comes with
+// no ID; a dead letter that cannot be decoded comes with an error and its ID, and the
+// others follow.
 func (c *Client) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		for e, err := range c.entries(ctx, store.Filter{State: store.Dead}) {

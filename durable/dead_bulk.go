@@ -1,16 +1,22 @@
 package durable
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"sync"
 	"time"
+
+	"github.com/tickless/tickless/durable/store"
 )
 
 // RequeueDead makes pending tasks of all dead letters that match accepts, to run at
 // the time w, as [Client.Requeue] does, and returns how many. A nil match accepts
 // all. Those that die while it runs are left as they are, so that what fails again
 // at once does not keep it going. It reads every dead letter, calls match from one
-// goroutine, has some commands under way at a time, and ends at the first error.
+// goroutine, has some commands under way at a time, and ends at the first error. What
+// cannot be decoded a nil match accepts too; any other is not asked, and the error names
+// the first one that was left, when all others were moved.
 // It costs what [Client.List] does for dead letters, and O(n) to move them.
 func (c *Client) RequeueDead(ctx context.Context, w When, match func(DeadLetter) bool) (int, error) {
 	if _, err := w.stored(); err != nil {
@@ -49,9 +55,7 @@ func (c *Client) eachDead(ctx context.Context, match func(DeadLetter) bool, do f
 				}
 				out, err := do(ctx, id)
 				mu.Lock()
-				if err != nil && first == nil {
-					first = err
-				}
+				first = cmp.Or(first, err)
 				if out == Moved || out == Removed {
 					n++
 				}
@@ -59,22 +63,34 @@ func (c *Client) eachDead(ctx context.Context, match func(DeadLetter) bool, do f
 			}
 		})
 	}
-	for d, err := range c.DeadLetters(ctx) {
+	var unread error
+	for e, err := range c.entries(ctx, store.Filter{State: store.Dead}) {
 		if err != nil {
 			mu.Lock()
-			first = err
+			first = cmp.Or(first, err)
 			mu.Unlock()
 		}
 		if failed() {
 			break
 		}
-		if !d.Died.After(begin[c.shardOf(d.ID)]) && (match == nil || match(d)) {
-			ids <- d.ID
+		if e.At.Std().After(begin[c.shardOf(e.ID)]) {
+			continue
 		}
+		if match != nil {
+			d, err := deadLetter(&e)
+			if err != nil {
+				unread = cmp.Or(unread, fmt.Errorf("durable: the dead letter %q was left: %w", e.ID, err))
+				continue
+			}
+			if !match(d) {
+				continue
+			}
+		}
+		ids <- e.ID
 	}
 	close(ids)
 	all.Wait()
-	return n, first
+	return n, cmp.Or(first, unread)
 }
 
 // clocks returns what the clocks of all shards show.

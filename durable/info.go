@@ -88,8 +88,10 @@ type Filter struct {
 
 // List goes over the tasks that meet a filter, shard by shard, and within a shard by
 // State, At and key. It reads them in pages of 100; those that come, go or move
-// meanwhile may be missed, or seen twice. An error ends it. O(n) where a page costs what
-// it holds; on memstore each page looks at all tasks of its shard.
+// meanwhile may be missed, or seen twice. An error of the store ends it, and comes with
+// no Task; a task that cannot be decoded comes with an error and its key, and the others
+// follow. O(n) where a page costs what it holds; on memstore each page looks at all tasks
+// of its shard.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	stored := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix}
 	if !f.From.IsZero() {

@@ -1,0 +1,99 @@
+package durable_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// unreadable makes dead letters of which the second has a damaged record, and the third one
+// of a version that is to come.
+func unreadable(t *testing.T) *durable.Client {
+	t.Helper()
+	mem := memstore.New(memstore.WithShards(1))
+	c := durable.New(mem, quiet)
+	item := func(id string, record []byte) store.Item {
+		now := store.TimeOf(time.Now())
+		return store.Item{ID: id, Entry: &store.Entry{Task: store.Task{ID: id, Handler: "h", Record: record}, State: store.Dead, At: now, Due: now}}
+	}
+	_, err := mem.Change(ctx, 0, store.Stamp{Sender: "s", Number: 1}, store.Command{Op: store.Import, Items: []store.Item{
+		item("b damaged", []byte{1, 2, 3}), item("c newer", bytes.Repeat([]byte{255}, 20))}})
+	require.NoError(t, err)
+	w := durable.NewWorker(c)
+	w.Handle("h", func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
+	start(t, w)
+	for _, key := range []string{"a", "d"} {
+		schedule(t, c, durable.Task{Key: key}, durable.After(0))
+		synctest.Wait()
+	}
+	time.Sleep(time.Second)
+	require.NoError(t, w.Shutdown(ctx))
+	st, err := c.Stats(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, st.Dead)
+	return c
+}
+
+// A dead letter that cannot be decoded does not keep those behind it from being purged and
+// requeued. With no match it is too: the command needs no more than its ID.
+func TestDead_BulkGoesOnBehindWhatCannotBeDecoded(t *testing.T) {
+	calls := map[string]func(*durable.Client, func(durable.DeadLetter) bool) (int, error){
+		"PurgeDead": func(c *durable.Client, match func(durable.DeadLetter) bool) (int, error) {
+			return c.PurgeDead(ctx, match)
+		},
+		"RequeueDead": func(c *durable.Client, match func(durable.DeadLetter) bool) (int, error) {
+			return c.RequeueDead(ctx, durable.After(time.Hour), match)
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := unreadable(t)
+				n, err := call(c, func(d durable.DeadLetter) bool {
+					require.Contains(t, []string{"a", "d"}, d.ID)
+					return true
+				})
+				require.ErrorContains(t, err, `"b damaged"`)
+				require.Equal(t, 2, n)
+				n, err = call(c, nil)
+				require.NoError(t, err)
+				require.Equal(t, 2, n)
+				st, err := c.Stats(ctx)
+				require.NoError(t, err)
+				require.Zero(t, st.Dead)
+			})
+		})
+	}
+}
+
+// What cannot be decoded comes with an error and with what is known of it, and does not end
+// a list.
+func TestList_GoesOnBehindWhatCannotBeDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := unreadable(t)
+		var dead, listed, bad []string
+		for d, err := range c.DeadLetters(ctx) {
+			dead = append(dead, d.ID)
+			if err != nil {
+				bad = append(bad, d.ID)
+			}
+		}
+		for info, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
+			listed = append(listed, info.Task.Key)
+			if err != nil {
+				bad = append(bad, info.Task.Key)
+			}
+		}
+		require.ElementsMatch(t, []string{"a", "b damaged", "c newer", "d"}, dead)
+		require.Equal(t, dead, listed)
+		require.Equal(t, []string{"b damaged", "c newer", "b damaged", "c newer"}, bad)
+	})
+}
