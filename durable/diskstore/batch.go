@@ -130,7 +130,7 @@ func (sh *shard) apply(g *group) {
 	g.at, g.batch = uint64(sh.batch.SeqNum()), sh.batch
 }
 
-// write adds to the batch what it has changed.
+// write adds to the batch what it has changed, and strips all tasks that were whole for it.
 func (sh *shard) write() {
 	for _, k := range sh.kinds {
 		sh.sweepIndex(k)
@@ -147,8 +147,12 @@ func (sh *shard) write() {
 			sh.drop(t)
 		}
 	}
+	for _, t := range sh.loaded {
+		t.strip()
+	}
 	clear(sh.touched)
-	sh.touched = sh.touched[:0]
+	clear(sh.loaded)
+	sh.touched, sh.loaded = sh.touched[:0], sh.loaded[:0]
 	for _, k := range sh.kinds {
 		sh.writeHead(sh.batch, k)
 	}

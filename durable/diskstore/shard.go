@@ -63,6 +63,7 @@ type shard struct {
 	batch   *pebble.Batch
 	finder  *pebble.Iterator // nil until it is needed
 	touched []*task
+	loaded  []*task // that find has loaded
 	noted   []*sender
 	now     store.Time
 
@@ -120,7 +121,10 @@ func (sh *shard) find(id string) *task {
 	if t.State == 0 {
 		return nil
 	}
-	sh.load(t)
+	if !t.whole {
+		sh.load(t)
+		sh.loaded = append(sh.loaded, t) // it may be left as it is
+	}
 	return t
 }
 
