@@ -77,10 +77,8 @@ func (sh *shard) carryOut() (again store.Time, more, ok bool) {
 		switch {
 		case sh.now > lastTime && (c.command != nil || c.round != nil):
 			c.err = noTime(sh.now.Std())
-		case c.command != nil && needsRoom(c.command) && !sh.s.hasRoom(c.bytes):
-			c.err = store.ErrFull
 		case c.command != nil:
-			c.outcomes, c.err = sh.change(&c.stamp, c.command)
+			c.outcomes, c.err = sh.change(&c.stamp, c.command, c.bytes)
 		case c.round != nil:
 			c.answer, c.err = sh.round(&c.stamp, c.round)
 		default:

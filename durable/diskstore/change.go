@@ -6,14 +6,17 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// change carries out a command.
-func (sh *shard) change(st *store.Stamp, c *store.Command) ([]store.Outcome, error) {
+// change carries out a command of about size bytes.
+func (sh *shard) change(st *store.Stamp, c *store.Command, size int) ([]store.Outcome, error) {
 	again, err := sh.admit(st, sh.now)
 	if err != nil {
 		return nil, err
 	}
 	if again != nil {
 		return readOutcomes(again.answer), nil
+	}
+	if needsRoom(c) && !sh.s.hasRoom(size) {
+		return nil, store.ErrFull
 	}
 	var out []store.Outcome
 	switch c.Op {

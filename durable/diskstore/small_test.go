@@ -179,6 +179,37 @@ func TestRoom_TablesLeaveSome(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// A command that was carried out has its answer when it is sent again on a full disk, which
+// refuses new ones.
+func TestRoom_WhatWasCarriedOutHasItsAnswer(t *testing.T) {
+	d := &shortDisk{FS: vfs.NewMem()}
+	d.left.Store(1 << 29)
+	s := open(t, "store", diskstore.WithFS(d), diskstore.WithShards(1))
+	task := store.Task{ID: "k", Handler: "h"}
+	for number, c := range []store.Command{
+		{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.After(time.Hour), Task: task}}},
+		{Op: store.Import, Items: []store.Item{{ID: "k", Entry: &store.Entry{Task: task, State: store.Pending, At: 1, Due: 1}}}},
+	} {
+		stamp := store.Stamp{Sender: "s", Number: int64(number + 1)}
+		first, err := s.Change(t.Context(), 0, stamp, c)
+		require.NoError(t, err)
+		d.left.Store(4 << 20)
+		diskstore.LookForRoom(s)
+		other := store.Stamp{Sender: "other", Number: stamp.Number}
+		_, err = s.Change(t.Context(), 0, other, c)
+		require.ErrorIs(t, err, store.ErrFull)
+		again, err := s.Change(t.Context(), 0, stamp, c)
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+		d.left.Store(1 << 29)
+		diskstore.LookForRoom(s)
+		again, err = s.Change(t.Context(), 0, other, c)
+		require.NoError(t, err)
+		require.Equal(t, []store.Outcome{[]store.Outcome{store.Replaced, store.Kept}[number]}, again)
+	}
+	require.NoError(t, s.Close())
+}
+
 // A directory that is not a store stays as it is.
 func TestOpen_ForeignDirectoryStaysAsItIs(t *testing.T) {
 	dir := t.TempDir()
