@@ -52,8 +52,8 @@ func TestOrigins_GoWithTheLastTimer(t *testing.T) {
 		}
 		StopBatch(hs)
 		time.Sleep(2*trimAfter + time.Second)
-		for i := range s.origins.shards {
-			require.Nil(t, s.origins.shards[i].notes)
+		for sh := range s.shards.made() {
+			require.Empty(t, s.origins.of(sh))
 		}
 	})
 }
