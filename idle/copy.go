@@ -138,7 +138,7 @@ func (t *transfer) copy() (copied int64, err error) {
 			return copied, nil
 		}
 		if t.socket != nil {
-			arrived, err := waitReadable(t.socket)
+			arrived, err := waitReadable(t.socket, t.src.(net.Conn))
 			if arrived == 0 {
 				return copied, err
 			}

@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"net"
 	"os"
 	"syscall"
 	"unsafe"
@@ -11,15 +12,16 @@ const canSplice = true
 
 // waitReadable waits until a stream socket has something to read, or an end of
 // file, within the read deadline that it has. It returns how many bytes can be
-// read at once: zero only at the end of the stream, or with an error.
-func waitReadable(rc syscall.RawConn) (n int64, err error) {
+// read at once: zero only at the end of the stream, or with an error, which is like
+// those of a Read of c's, whose socket it is.
+func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
 	var fail error
 	err = rc.Read(func(fd uintptr) (done bool) {
 		n, done, fail = readable(int(fd))
 		return done
 	})
-	if err == nil {
-		err = fail
+	if err == nil && fail != nil {
+		err = &net.OpError{Op: "read", Net: c.LocalAddr().Network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: fail}
 	}
 	return n, err
 }

@@ -4,10 +4,11 @@ package idle
 
 import (
 	"errors"
+	"net"
 	"syscall"
 )
 
 // canSplice: package net has no fast way between sockets here.
 const canSplice = false
 
-func waitReadable(syscall.RawConn) (int64, error) { return 0, errors.ErrUnsupported }
+func waitReadable(syscall.RawConn, net.Conn) (int64, error) { return 0, errors.ErrUnsupported }

@@ -305,6 +305,26 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 	}
 }
 
+// The error is what a Read returns: it says of which connection it is.
+func TestConnCopy_FromOneThatIsReset(t *testing.T) {
+	cs := idle.NewConns(time.Hour)
+	a, in := tcpPair(t)
+	b, _ := tcpPair(t)
+	from, to := wrap(t, cs, a), wrap(t, cs, b)
+	require.NoError(t, in.SetLinger(0))
+	require.NoError(t, in.Close())
+	_, err := io.Copy(to, from)
+	var op *net.OpError
+	require.ErrorAs(t, err, &op)
+	require.Equal(t, "read", op.Op)
+	require.Equal(t, "tcp", op.Net)
+	require.Equal(t, a.LocalAddr(), op.Source)
+	require.Equal(t, a.RemoteAddr(), op.Addr)
+	from.Close()
+	to.Close()
+	end(t, cs)
+}
+
 func TestConnCopy_SilentOnceEvicted(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
