@@ -17,6 +17,7 @@ type headline struct {
 
 var headlines = []headline{
 	{"rates", key{"StartStop", "n=1M/p=1", "ns/op"}, "start and stop a timer, 1M others pending, 1 proc (ns)"},
+	{"rates", key{"Churn", "n=1M/p=2", "ns/op"}, "stop a random one of 1M and start another, 2 procs (ns)"},
 	{"rates", key{"Held", "n=1M/p=1", "B/timer"}, "live heap a pending timer, 1 proc (bytes)"},
 	{"rates", key{"Held", "n=1M/p=1", "gc-ms"}, "a full garbage collection, 1M pending, 1 proc (ms)"},
 	{"busy", key{"BusyBurst", "n=100k/busy=4/p=2", "last-ms"}, "100k due at once beside 4 computing goroutines, 2 procs: the last one late by (ms)"},
@@ -48,7 +49,12 @@ func front(dir string) (string, error) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", h.title,
 			emphasize(std, std < ours), emphasize(ours, ours < std), ratio(ours/std), h.key.workload)
 	}
-	fmt.Fprintf(&b, "\nMedians of rates.txt and busy.txt in benchmarks/results, which name their commits: %s.\n", machine(read["rates"]))
+	rates, busy := machine(read["rates"]), machine(read["busy"])
+	fmt.Fprintf(&b, "\nMedians of rates.txt and busy.txt in benchmarks/results, which name their commits: %s", rates)
+	if busy != rates {
+		fmt.Fprintf(&b, "; busy.txt on another day: %s", busy)
+	}
+	b.WriteString(".\n")
 	return b.String(), nil
 }
 

@@ -11,7 +11,7 @@ func TestFront(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"rates": "go: go1.26.8\nmode: rates\n",
-		"busy":  "mode: busy\n",
+		"busy":  "procs: 4\nmode: busy\n",
 	}
 	for i, h := range headlines {
 		// The first are won, the last three lost.
@@ -34,7 +34,7 @@ func TestFront(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"before\n" + frontBegin, frontEnd + "\nafter\n", "go1.26.8",
+	for _, want := range []string{"before\n" + frontBegin, frontEnd + "\nafter\n", "go1.26.8; busy.txt on another day",
 		"| start and stop a timer, 1M others pending, 1 proc (ns) | 200 | **50** | 0.25 | StartStop |",
 		"| reset a random one of 1M to earlier, 1 proc (ns) | **50** | 200 | 4.00 | Reset |"} {
 		if !strings.Contains(string(text), want) {
