@@ -118,7 +118,7 @@ func TestAlarm_KeepsTheDescriptorWhileAFunctionRuns(t *testing.T) {
 	for first := false; !first; { // until it is the descriptor that rings
 		<-rang
 		h.mu.Lock()
-		first = h.fd.waiter.inside
+		first = h.fd.waiter != nil && h.fd.waiter.inside
 		h.mu.Unlock()
 		if !first {
 			held.Reset(time.Millisecond)
