@@ -62,7 +62,7 @@ func leftOf(ctx context.Context, c *durable.Client) (left, error) {
 func runChild(cmd *cobra.Command) error {
 	in := cmd.InOrStdin()
 	var o order
-	if err := child.ReadOrder(in, &o); err != nil {
+	if err := child.ReadOrder(in, cmd.OutOrStdout(), &o); err != nil {
 		return err
 	}
 	ctx, cancel := child.WithParent(context.Background(), in)
@@ -138,13 +138,12 @@ type worker struct {
 // startWorker starts a worker process, and waits until it works or ctx ends. What it has
 // scheduled is noted in the ledger.
 func startWorker(ctx context.Context, o order, l *ledger) (*worker, error) {
-	started, err := child.Start(context.Background(), "callbacks")
+	started, err := child.Start(context.Background(), "callbacks", o)
 	if err != nil {
 		return nil, err
 	}
 	c := &worker{Process: started, ended: make(chan struct{})}
 	works := make(chan struct{})
-	err = json.NewEncoder(c.Stdin).Encode(o)
 	go func() {
 		c.read(l, works)
 		_ = c.Cmd.Wait()
@@ -153,14 +152,10 @@ func startWorker(ctx context.Context, o order, l *ledger) (*worker, error) {
 	select {
 	case <-works:
 	case <-c.ended:
-		err = errors.Join(err, errors.New("it has ended"))
+		return nil, fmt.Errorf("a worker process has ended before it worked: %s", c.Complaints.String())
 	case <-ctx.Done():
 		c.kill() // it has no call in hand
 		return nil, ctx.Err()
-	}
-	if err != nil {
-		c.kill()
-		return nil, fmt.Errorf("a worker process did not begin: %w: %s", err, c.Complaints.String())
 	}
 	return c, nil
 }

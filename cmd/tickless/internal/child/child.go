@@ -2,7 +2,10 @@
 package child
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,11 +15,11 @@ import (
 )
 
 // A Process is a child: a process of this very program that a command runs a part of its
-// work in: "tickless COMMAND --child". It gets its orders as JSON on its standard
-// input and replies on its standard output. Its input stays open for as long as it
-// is wanted: that is how it is told to stop, and how it knows that its parent has
-// died. Signals would not do: the second one ends a program at once. Those of a terminal
-// do not reach it: it has a group of its own.
+// work in: "tickless COMMAND --child". It gets its order as JSON on its standard input,
+// and replies on its standard output, after a line that says that it has the order. Its
+// input stays open for as long as it is wanted: that is how it is told to stop, and how it
+// knows that its parent has died. Signals would not do: the second one ends a program at
+// once. Those of a terminal do not reach it: it has a group of its own.
 type Process struct {
 	Cmd        *exec.Cmd
 	Stdin      io.WriteCloser
@@ -27,16 +30,40 @@ type Process struct {
 // patience is how long a child that is told to stop has for its last reply.
 const patience = time.Minute
 
-// Start starts a child. When ctx ends its input is closed, and the process is
-// killed if it goes on for much longer.
-func Start(ctx context.Context, command string) (*Process, error) {
+// begun is what a child writes when it has its order.
+const begun = "\n"
+
+// attempts is how often Start tries: only as many signals, each in the wrong moment, can
+// make it fail.
+const attempts = 10
+
+// Start starts a child, and waits until it has read its order. When ctx ends its input is
+// closed, and the process is killed if it goes on for much longer.
+func Start(ctx context.Context, command string, order any) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
+	for range attempts {
+		var c *Process
+		if c, err = start(ctx, self, command, order); err == nil {
+			return c, nil
+		}
+		// A process has the group of the one that starts it for a moment, and dies of a
+		// signal to that group then.
+		if c == nil || !c.signaled() {
+			break
+		}
+	}
+	return nil, err
+}
+
+// start makes one attempt. With an error and a process, that process has ended.
+func start(ctx context.Context, self, command string, order any) (*Process, error) {
 	c := &Process{Cmd: exec.CommandContext(ctx, self, command, "--child")}
 	c.Cmd.Stderr = &c.Complaints
 	c.Cmd.SysProcAttr = OwnGroup()
+	var err error
 	if c.Stdin, err = c.Cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -45,7 +72,16 @@ func Start(ctx context.Context, command string) (*Process, error) {
 	}
 	c.Cmd.Cancel = c.Stdin.Close
 	c.Cmd.WaitDelay = patience
-	return c, c.Cmd.Start()
+	if err := c.Cmd.Start(); err != nil {
+		return nil, err
+	}
+	err = json.NewEncoder(c.Stdin).Encode(order)
+	if _, readErr := io.ReadFull(c.Stdout, make([]byte, len(begun))); readErr != nil {
+		_ = c.Stdin.Close()
+		// Its end says more than what its pipes do.
+		return c, fmt.Errorf("a process did not begin: %w: %s", cmp.Or(c.Cmd.Wait(), err, readErr), c.Complaints.String())
+	}
+	return c, nil
 }
 
 // Output is what a child says on standard error, its beginning.

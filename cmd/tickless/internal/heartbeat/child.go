@@ -42,7 +42,7 @@ type reply struct {
 func runChild(cmd *cobra.Command) error {
 	in, out := cmd.InOrStdin(), json.NewEncoder(cmd.OutOrStdout())
 	var order order
-	if err := child.ReadOrder(in, &order); err != nil {
+	if err := child.ReadOrder(in, cmd.OutOrStdout(), &order); err != nil {
 		return err
 	}
 	newServer := serverNamed(order.Side)
@@ -127,12 +127,10 @@ func (f *children) run(ctx context.Context) (*tally, error) {
 
 // runOne runs child i, and returns its tally.
 func (f *children) runOne(ctx context.Context, i int) (*tally, error) {
-	c, err := child.Start(ctx, "idle")
+	c, err := child.Start(ctx, "idle", order{Config: plainConfig(f.config.of(i)), Side: f.side, Host: i + 1})
 	if err != nil {
 		return nil, err
 	}
-	order := order{Config: plainConfig(f.config.of(i)), Side: f.side, Host: i + 1}
-	err = json.NewEncoder(c.Stdin).Encode(order)
 	var tally *tally
 	for replies := json.NewDecoder(c.Stdout); err == nil && tally == nil; {
 		var r reply

@@ -79,16 +79,13 @@ func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, e
 		return r, nil
 	}
 	fmt.Fprintf(stderr, "%s: %s timers\n", side.name, cli.Thousands(int64(n)))
-	c, err := child.Start(ctx, "scale")
+	c, err := child.Start(ctx, "scale", order{side.name, n})
 	if err != nil {
 		return nil, err
 	}
 	defer c.Stdin.Close()
 	r := new(result)
-	err = json.NewEncoder(c.Stdin).Encode(order{side.name, n})
-	if err == nil {
-		err = json.NewDecoder(c.Stdout).Decode(r)
-	}
+	err = json.NewDecoder(c.Stdout).Decode(r)
 	if waitErr := c.Cmd.Wait(); waitErr != nil {
 		return nil, fmt.Errorf("%w: %s", waitErr, c.Complaints.String())
 	}
@@ -106,7 +103,7 @@ type order struct {
 func runChild(cmd *cobra.Command) error {
 	in := cmd.InOrStdin()
 	var order order
-	if err := child.ReadOrder(in, &order); err != nil {
+	if err := child.ReadOrder(in, cmd.OutOrStdout(), &order); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(sides, func(s side) bool { return s.name == order.Side })
