@@ -32,8 +32,9 @@
 //     falls after a peak.
 //   - Setting the wall clock does not move deadlines that came from
 //     [time.Now]. A deadline without a monotonic reading becomes a delay when
-//     it is offered, as in [time.Until]; two equal ones keep their order
-//     unless the wall clock was set in between.
+//     it is offered, as in [time.Until], and is kept to a millisecond; two equal
+//     ones keep their order unless the wall clock was set, or has drifted by a
+//     millisecond, in between.
 //   - Deadlines that have passed are due at once, however long ago. The queue
 //     counts nanoseconds since it was made, in 64 bits: a deadline more than
 //     292 years after that never comes, rather than early.

@@ -40,6 +40,7 @@ type Pool struct {
 	base, max, bound int
 	overload         Overload
 	onCheck          func()          // nil, or see callback.OnCheck
+	onCrowd          func()          // nil, or see callback.OnCrowd
 	labels           context.Context // of workers
 	outside          bool            // it was not made in a testing/synctest bubble
 	start            func()          // p.work as a value: a go statement on it allocates nothing
@@ -69,13 +70,15 @@ var _ Batcher = (*Pool)(nil)
 
 func init() {
 	callback.OnCheck = func(p any, f func()) { p.(*Pool).onCheck = f }
+	callback.OnCrowd = func(p any, f func()) { p.(*Pool).onCrowd = f }
 	callback.PrintPanic = printPanic
 }
 
 // NewPool returns a pool. It starts no goroutine before there is work.
 //
 // A pool made inside a testing/synctest bubble belongs to that bubble. One that was made
-// outside panics inside when a callback would have to wait.
+// outside must not be used inside: it panics there when a callback would have to wait, and
+// else its workers could run callbacks of both sides.
 func NewPool(opts ...PoolOption) *Pool {
 	c := newPoolConfig(opts)
 	p := &Pool{

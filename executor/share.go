@@ -91,6 +91,7 @@ func (p *Pool) runShare(first func(), s *share) (helps bool) {
 		p.shares.remove(s)
 	}
 	if p.watch.armed && !p.waitingLocked() {
+		p.shares.takeOutAll()
 		p.watch.stop()
 		p.yields.Store(false)
 	}
@@ -143,7 +144,7 @@ type share struct {
 	next  atomic.Int32 // the callback to take next; runs past the end
 	funcs []func()
 	lap   uint // the watchdog's, when it was made
-	index int  // in shares.all
+	index int  // in shares.all, or -1
 }
 
 // take claims the next callback and clears its slot.
@@ -167,7 +168,7 @@ func (s *share) takeAll() []func() {
 	return s.funcs[i:]
 }
 
-// shares are those whose goroutine runs, with some spare ones. The pool's lock
+// shares are those whose goroutine may take more, with some spare ones. The pool's lock
 // guards them.
 type shares struct {
 	all   []*share
@@ -178,6 +179,7 @@ type shares struct {
 const (
 	maxSpareShares = 8
 	maxSpareFuncs  = 4 * batchSize
+	minShares      = 256 // is room that all keeps
 )
 
 func (ss *shares) add(fs []func(), lap uint) *share {
@@ -196,13 +198,33 @@ func (ss *shares) add(fs []func(), lap uint) *share {
 	return s
 }
 
-// remove forgets a share of which nothing is left.
-func (ss *shares) remove(s *share) {
+// takeOut takes a share of which nothing is left out of all, if it is there still. Its
+// goroutine may be long in coming back, so nobody should look at it over and over.
+func (ss *shares) takeOut(s *share) {
+	if s.index < 0 {
+		return
+	}
 	last := len(ss.all) - 1
 	ss.all[s.index] = ss.all[last]
 	ss.all[s.index].index = s.index
 	ss.all[last] = nil
 	ss.all = ss.all[:last]
+	s.index = -1
+	if cap(ss.all) > minShares && last <= cap(ss.all)/4 {
+		ss.all = append(make([]*share, 0, cap(ss.all)/2), ss.all...)
+	}
+}
+
+// takeOutAll does so with all shares, while nothing is left of any.
+func (ss *shares) takeOutAll() {
+	for len(ss.all) > 0 {
+		ss.takeOut(ss.all[len(ss.all)-1])
+	}
+}
+
+// remove forgets a share whose goroutine is done with it.
+func (ss *shares) remove(s *share) {
+	ss.takeOut(s)
 	if len(ss.spare) < maxSpareShares && cap(s.funcs) <= maxSpareFuncs {
 		ss.spare = append(ss.spare, s)
 	}
@@ -222,8 +244,10 @@ func (ss *shares) left() int {
 // its goroutine does not get to run.
 func (p *Pool) adoptLocked() bool {
 	adopted := false
-	for _, s := range p.shares.all {
+	for i := 0; i < len(p.shares.all); {
+		s := p.shares.all[i]
 		if s.lap == p.watch.lap {
+			i++
 			continue
 		}
 		if fs := s.takeAll(); len(fs) > 0 {
@@ -232,6 +256,7 @@ func (p *Pool) adoptLocked() bool {
 			clear(fs)
 			adopted = true
 		}
+		p.shares.takeOut(s) // another comes to its place
 	}
 	return adopted
 }

@@ -113,6 +113,13 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 	return p.submitted - p.callerRan - p.shared, p.submitted - uint64(busy)
 }
 
+// restLocked ends the checks, until the watchdog is armed again.
+func (p *Pool) restLocked() {
+	w := &p.watch
+	w.armed, w.busy, w.slow = false, false, false
+	p.yields.Store(false)
+}
+
 // tick is the watchdog's check. It takes over what is left of Shares that last, and
 // starts more workers if
 //
@@ -141,9 +148,11 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch
+	if !p.waitingLocked() {
+		p.shares.takeOutAll()
+	}
 	if !w.armed || !p.waitingLocked() {
-		w.armed, w.busy, w.slow = false, false, false
-		p.yields.Store(false)
+		p.restLocked()
 		p.mu.Unlock()
 		return
 	}
@@ -151,6 +160,12 @@ func (p *Pool) tick() {
 	adopted := p.adoptLocked()
 	waiting := p.queue.len()
 	queued, run := p.progressLocked()
+	if p.starting == 0 && p.workers >= p.max && run == w.run {
+		// All workers that may be are stuck: there is nothing to do until the next Submit.
+		p.restLocked()
+		p.mu.Unlock()
+		return
+	}
 	waited := adopted || waiting > 0 && queued-uint64(waiting) < w.queued
 	w.busy = elapsed-w.every >= watchLate-watchEvery
 	w.slow = run-w.run < uint64(elapsed/slowCallback)
@@ -171,6 +186,9 @@ func (p *Pool) tick() {
 	n := p.startLocked()
 	w.check(p)
 	p.mu.Unlock()
+	if p.onCrowd != nil {
+		p.onCrowd()
+	}
 	p.spawn(n)
 	if p.onCheck != nil {
 		p.onCheck()

@@ -260,15 +260,20 @@ func TestPool_SurplusDoesNotRaiseTheLimit(t *testing.T) {
 // After each check the watchdog does for others what they ask it to.
 func TestWatchdog_OnLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		checks := 0
+		checks, crowds := 0, 0
 		p := NewPool(WithWorkers(1))
 		callback.OnCheck(p, func() { checks++ })
+		callback.OnCrowd(p, func() {
+			crowds++
+			require.Equal(t, 1, p.Stats().Running, "before the workers are started")
+		})
 		release := make(chan struct{})
 		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 10))
 		require.NoError(t, err)
 		time.Sleep(watchEvery + 1)
 		synctest.Wait()
 		require.Equal(t, 1, checks)
+		require.Equal(t, 1, crowds)
 		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
 	})

@@ -121,6 +121,23 @@ func TestWatchdog_StopsAtTheBound(t *testing.T) {
 	})
 }
 
+// Nor does it look while all workers that may be are stuck, whatever waits for them.
+func TestWatchdog_RestsAtTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(5))
+		release := blockers(t, p, 10)
+		time.Sleep(100 * 365 * 24 * time.Hour)
+		require.Equal(t, 5, p.Stats().Running)
+		close(release)
+		synctest.Wait()
+		release = blockers(t, p, 10) // as many again
+		time.Sleep(time.Second)
+		require.Equal(t, 5, p.Stats().Running)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
 // With nothing waiting the watchdog does not look: a look each millisecond of
 // this century would take as long as it sounds.
 func TestWatchdog_RestsWhenNothingWaits(t *testing.T) {

@@ -30,7 +30,8 @@ type Operation[K comparable] interface {
 	// It should be quick. It may read what it likes, [Delayed.IsCompleted] and the
 	// purgatory's gauges too, but it must not complete, check, cancel or start any
 	// operation, this or another: it would wait for one operation's lock while it
-	// holds another's. Such a call panics where it would have to wait.
+	// holds another's. CancelForKey, Close and Shutdown panic inside it, before they
+	// take any; the others where they would have to wait.
 	TryComplete() bool
 	// OnComplete is called once, when the operation has been completed, for whatever
 	// reason: also at the timeout, before OnExpiration. Answer the request here.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/internal/bubble"
 	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/timer"
 	"go.uber.org/atomic"
@@ -26,6 +27,7 @@ type Purgatory[K comparable] struct {
 	seed    maphash.Seed
 	shards  []shard[K] // a power of two of them
 	onPanic func(v any, stack []byte)
+	outside bool // it was not made in a testing/synctest bubble
 
 	// closed is set by Close, before it closes the shards one by one.
 	closed atomic.Bool
@@ -53,6 +55,7 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 		seed:    maphash.MakeSeed(),
 		shards:  make([]shard[K], c.shards),
 		onPanic: c.onPanic,
+		outside: !bubble.Inside(),
 	}
 	for i := range p.shards {
 		p.shards[i].init(p)
@@ -116,6 +119,7 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 		return nil
 	}
 	defer p.release(ns)
+	refuseInsideTryComplete() // before any is taken: who gets them would not be told
 	return takeAll(nil, *ns, cancelled)
 }
 
@@ -148,6 +152,7 @@ func (p *Purgatory[K]) Stats() Stats {
 // again does nothing.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
+	refuseInsideTryComplete() // before anything is closed or taken
 	// An expiry that is under way has the operation's lock, which take waits for, and
 	// counts itself in expiring before the operation leaves the first of its lists. So
 	// an operation is in a list still, and then take finds out whose it is, or its
@@ -173,8 +178,16 @@ func (p *Purgatory[K]) Close() error {
 
 // Shutdown does what Close does, and waits until the callbacks of expired operations
 // have returned. If ctx ends first, it returns the error of ctx. Called from inside such
-// a callback, it waits for ctx to end.
+// a callback, it waits for ctx to end. It panics inside a testing/synctest bubble if the
+// Purgatory was made outside: use Close there.
 func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
+	p.mustBeMade()
+	// Before anything is closed. A callback under way would end the process: nobody
+	// outside may wake who waits in a bubble.
+	if p.outside && bubble.Inside() {
+		panic("purgatory: Shutdown inside a testing/synctest bubble of a Purgatory that was made outside:" +
+			" call New inside the bubble")
+	}
 	p.Close()
 	return p.expiring.Wait(ctx)
 }

@@ -20,6 +20,7 @@ func TestTryComplete_AsksForItself(t *testing.T) {
 		"CheckAndComplete":     func(p *purgatory.Purgatory[string], _ *op) { p.CheckAndComplete("a") },
 		"CancelForKey":         func(p *purgatory.Purgatory[string], _ *op) { p.CancelForKey("a") },
 		"TryCompleteElseWatch": func(p *purgatory.Purgatory[string], o *op) { p.TryCompleteElseWatch(o, time.Hour, "b") },
+		"Close":                func(p *purgatory.Purgatory[string], _ *op) { p.Close() },
 		"Shutdown":             func(p *purgatory.Purgatory[string], _ *op) { p.Shutdown(context.Background()) },
 		"through another's OnComplete": func(p *purgatory.Purgatory[string], o *op) {
 			other := &op{onComplete: func() { o.ForceComplete() }}
@@ -41,6 +42,7 @@ func TestTryComplete_AsksForItself(t *testing.T) {
 			require.Len(t, ps.values, 1)
 			require.True(t, strings.HasPrefix(ps.values[0].(string), "purgatory: TryComplete waits for an operation's lock"), ps.values[0])
 			require.False(t, o.IsCompleted())
+			require.Equal(t, 2, p.Len(), "both wait as before")
 			o.try = nil
 			require.True(t, o.ForceComplete(), "its lock is free")
 			first.ForceComplete()

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -116,6 +117,25 @@ func TestShutdown_RacesWithStarts(t *testing.T) {
 		empty(t, p, s)
 		s.Close()
 	}
+}
+
+// A callback that runs outside a bubble cannot wake who waits in one: the process ends.
+func TestShutdown_InABubbleThatItIsNotOf(t *testing.T) {
+	p, s := realTime(t)
+	started, proceed, ended := make(chan bool), make(chan bool), make(chan bool)
+	watch(t, p, &op{onExpiration: func() { close(started); <-proceed; close(ended) }}, 0, "a")
+	waits := watch(t, p, new(op), time.Hour, "a")
+	<-started
+	synctest.Test(t, func(t *testing.T) {
+		require.Panics(t, func() { p.Shutdown(t.Context()) })
+		require.Equal(t, 1, p.Len(), "nothing was closed")
+	})
+	close(proceed)
+	<-ended
+	pending, err := shutDown(t.Context(), p)
+	require.NoError(t, err)
+	require.Equal(t, []purgatory.Operation[string]{waits}, pending)
+	empty(t, p, s)
 }
 
 // Shutdown waits for the callbacks of expired operations, as long as ctx allows.

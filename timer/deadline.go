@@ -62,7 +62,8 @@ func (d *Deadline) Init(s *Scheduler) {
 }
 
 // Set makes t the deadline, in place of the one before. The zero time means none. If
-// t has passed, Done's channel is closed at once and Err reports it. If an earlier
+// t has passed, Err reports it, and Done's channel is closed at once, or, if the deadline
+// before has passed too, when its timer fires, which is late then. If an earlier
 // deadline has passed, Done makes a new channel, and Err returns nil until t.
 func (d *Deadline) Set(t time.Time) {
 	if d.sh == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/callback"
 	"github.com/tickless/tickless/internal/latch"
 	"go.uber.org/atomic"
@@ -125,6 +126,7 @@ func (d *dispatch) newExecutor(c *config, onCheck func()) ownExecutor {
 	}
 	pool := executor.NewPool(opts...)
 	callback.OnCheck(pool, onCheck)
+	callback.OnCrowd(pool, alarm.Crowded)
 	return pool
 }
 

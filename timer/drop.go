@@ -16,7 +16,8 @@ import (
 // panics if f is nil.
 //
 // f runs on a goroutine of its own, which lives while there is something to tell, for
-// one callback after the other. [Scheduler.Shutdown] waits for it. A panic of f is not
+// one callback after the other. A Job goes on meanwhile: f may have its callback while the
+// next run of the Job begins, or after its Stop. [Scheduler.Shutdown] waits for it. A panic of f is not
 // recovered.
 func WithDropHandler(f func(callback func(), err error)) Option {
 	if f == nil {

@@ -75,6 +75,24 @@ func TestGroupStopWait_WaitsForWhatRuns(t *testing.T) {
 	})
 }
 
+// A callback that runs outside a bubble cannot wake who waits in one: the process ends.
+func TestGroupStopWait_InABubbleThatItIsNotOf(t *testing.T) {
+	s := timer.New()
+	g := timer.NewGroup(s)
+	runs, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	must(g.Start(0, func() { close(runs); <-release; close(ended) }))
+	must(g.Start(time.Hour, func() {}))
+	<-runs
+	synctest.Test(t, func(t *testing.T) {
+		require.Panics(t, func() { g.StopWait(t.Context()) })
+	})
+	require.Equal(t, 1, g.Len(), "nothing was stopped")
+	close(release)
+	<-ended
+	require.NoError(t, g.StopWait(t.Context()))
+	require.NoError(t, s.Shutdown(t.Context()))
+}
+
 // A panic of a callback leaves nobody waiting.
 func TestGroupStopWait_AfterAPanic(t *testing.T) {
 	s, clk := virtual(t, timer.WithPanicHandler(func(any, []byte) {}))

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,31 +254,34 @@ func TestClock_Race(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	var wg sync.WaitGroup
 	quit := make(chan struct{})
+	var mu sync.Mutex
+	var kept []*atomic.Int32 // of alarms that are not stopped
 	for g := range 4 {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(g), 1))
-			var due time.Time
-			var mu sync.Mutex
-			a := clk.NewAlarm(func() {
-				mu.Lock()
-				defer mu.Unlock()
-				if clk.Now().Before(due) {
-					t.Error("early")
-				}
-			})
-			for {
+			for i := 0; ; i++ {
 				select {
 				case <-quit:
-					a.Stop()
 					return
 				default:
 				}
+				// One of its own for each setting, so that no ring can be that of another.
 				d := time.Duration(rng.IntN(1000))
-				a.Stop()
-				mu.Lock()
-				due = clk.Now()
-				mu.Unlock()
+				begin, rings := clk.Now(), new(atomic.Int32)
+				a := clk.NewAlarm(func() {
+					rings.Add(1)
+					if clk.Now().Sub(begin) < d {
+						t.Error("early")
+					}
+				})
 				a.Reset(d)
+				if i%2 == 0 {
+					a.Stop()
+				} else {
+					mu.Lock()
+					kept = append(kept, rings)
+					mu.Unlock()
+				}
 				clk.Wall()
 				clk.Next()
 			}
@@ -290,6 +294,10 @@ func TestClock_Race(t *testing.T) {
 	wg.Wait()
 	clk.Advance(time.Hour)
 	require.Equal(t, epoch.Add(140_000+time.Hour), clk.Now())
+	require.NotEmpty(t, kept)
+	for _, rings := range kept {
+		require.EqualValues(t, 1, rings.Load())
+	}
 }
 
 // An alarm can be set for a moment, which does not depend on what the clock shows then.

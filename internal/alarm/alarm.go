@@ -73,6 +73,15 @@ func NewThen(f func() bool, then func()) Alarm {
 	return process().addThen(f, then)
 }
 
+// Crowded tells the alarms of the process that goroutines wait for a proc, or are about
+// to: then the place in front of a run queue is easily lost, and with it a ring for as long
+// as the queue is. So from now on rings have backups. It does nothing inside a bubble.
+func Crowded() {
+	if !bubble.Inside() {
+		process().crowded()
+	}
+}
+
 // On returns an alarm of the clock's own.
 func On(c clock.Clock, f func()) Alarm {
 	a := c.NewAlarm(f)

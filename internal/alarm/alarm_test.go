@@ -271,6 +271,29 @@ func testThen(t *testing.T) {
 	close(release)
 }
 
+// Who learns that the procs are busy says so, and what is set has backups from there on.
+func TestHub_Crowded(t *testing.T) {
+	h := newHub()
+	a := h.add(func() {})
+	a.Reset(500 * time.Millisecond)
+	backed := func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.backed
+	}
+	require.False(t, backed())
+	h.crowded()
+	require.True(t, backed())
+	a.Reset(time.Hour)
+	require.False(t, backed(), "nobody waits for that")
+	h.mu.Lock()
+	h.pace.busyUntil = never
+	h.mu.Unlock()
+	a.Reset(500 * time.Millisecond)
+	require.True(t, backed(), "as all that is set while the procs count as busy")
+	<-a.Close()
+}
+
 // What is called then is called because others wait for a proc: from there on the timer
 // has backups, also for the ring that is set already.
 func TestNewThen_BacksTheTimer(t *testing.T) {

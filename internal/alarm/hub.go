@@ -186,11 +186,18 @@ func (h *hub) backLocked(now int64, set bool) {
 	h.backed = set
 }
 
+func (h *hub) crowded() {
+	now := h.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.crowdedLocked(now)
+}
+
 // crowdedLocked is told that goroutines wait for a proc: the procs are busy, before a ring
 // that is late would show it.
 func (h *hub) crowdedLocked(now int64) {
 	h.pace.busyUntil = now + busyFor
-	if h.armed != never && h.timerAt == h.armed {
+	if h.armed != never && h.timerAt == h.armed && !h.backed {
 		h.backLocked(now, true)
 	}
 }

@@ -11,5 +11,11 @@ package callback
 // waits at the end. So each does what is left to do for the other.
 var OnCheck func(pool any, f func())
 
+// OnCrowd has a pool of package executor call f, on the watchdog's goroutine and without a
+// lock, before it starts what its check has found that is needed: callbacks take long, and
+// soon many goroutines may wait for a proc. It is to be called before the pool is used.
+// Package executor sets it.
+var OnCrowd func(pool any, f func())
+
 // PrintPanic is the default panic handler of package executor, which sets it.
 var PrintPanic func(v any, stack []byte)
