@@ -10,11 +10,15 @@
 //	w.Handle("remind", func(ctx context.Context, d durable.Delivery) error {
 //		return send(ctx, d.Key, d.Body)
 //	})
-//	go w.Run(ctx)
+//	ended := make(chan error, 1)
+//	go func() { ended <- w.Run(ctx) }() // when ctx has ended, wait for it: it hands back what it has not begun
 //
 //	// Anywhere:
-//	client.Schedule(ctx, durable.Task{Key: "order-17", Handler: "remind", Body: body},
+//	_, err := client.Schedule(ctx, durable.Task{Key: "order-17", Handler: "remind", Body: body},
 //		durable.After(30*time.Minute))
+//	if err != nil {
+//		return err // not scheduled, or not known to be: see UnknownError
+//	}
 //	client.Reschedule(ctx, "order-17", durable.After(time.Hour))
 //	client.Cancel(ctx, "order-17")
 //

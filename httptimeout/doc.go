@@ -11,9 +11,9 @@
 //
 // A request's context is done once its deadline has passed, and never before. It is late
 // by as much as package timer's contexts are, slack included. It is also done when the
-// context that the request came with is. The deadline costs no timer while nobody waits
-// for it, except for a client's request with an Upgrade header. A 101 response to such a
-// request ends the timeout.
+// context that the request came with is. On a server the deadline costs no timer while
+// nobody waits for it. A client's does, since [http.Transport] waits for the context of
+// every request. A 101 response to a request with an Upgrade header ends the timeout.
 //
 // # When not to use it
 //

@@ -62,9 +62,10 @@ func (c config) withTimeout(s *timer.Scheduler, parent context.Context, d time.D
 // positive.
 //
 // h gets a copy of the request. The files that h's ParseMultipartForm writes uploads to
-// are removed at the end of the request, as they are without Handler. They are also
-// removed where package http does not know of them: below [http.TimeoutHandler], once
-// that has answered and h has returned, and below handlers that copy the request.
+// are removed at the end of the request, as they are without Handler, or already when the
+// client has gone, which a handler around this one may notice. They are also removed
+// where package http does not know of them: below [http.TimeoutHandler], once that has
+// answered and h has returned, and below handlers that copy the request.
 //
 // A client's trailers reach h if the client declares them in a Trailer header. If it
 // declares none, none reach h, also where they would without Handler. All trailers of

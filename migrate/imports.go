@@ -253,6 +253,10 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, spec string) E
 	}
 	first := decl.Specs[i]
 	if importPath(first.(*ast.ImportSpec)) > TimerPath {
+		if im.line(first.Pos()) == im.line(decl.Lparen) { // which gofmt would not have left so
+			at := im.offset(first.Pos())
+			return Edit{Start: at, End: at, New: spec + "; "}
+		}
 		at := im.lineStart(im.offset(first.Pos()))
 		return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
 	}

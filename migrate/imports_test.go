@@ -28,6 +28,7 @@ func TestEditImports(t *testing.T) {
 		{"wrapped", "package p\n\nimport f \"fmt\" // why\n", nil, "package p\n\nimport (\n\tf \"fmt\" // why\n\n\tTIMER\n)\n"},
 		{"sorted", "package p\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/a/b\"\n\t\"github.com/z/a\"\n\n\t\"own.org/c\"\n)\n", nil, "package p\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/a/b\"\n\tTIMER\n\t\"github.com/z/a\"\n\n\t\"own.org/c\"\n)\n"},
 		{"below a heading", "package p\n\nimport (\n\t// others\n\t\"github.com/z/a\"\n)\n", nil, "package p\n\nimport (\n\t// others\n\tTIMER\n\t\"github.com/z/a\"\n)\n"},
+		{"on the line of the parenthesis", "package p\n\nimport (\"golang.org/x/net/html\"\n\t\"time\"\n)\n", nil, "package p\n\nimport (TIMER; \"golang.org/x/net/html\"\n\t\"time\"\n)\n"},
 		{"no end of line", "package p", nil, "package p\nimport TIMER\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -208,3 +208,30 @@ func TestFakeClock_StoppedTicker(t *testing.T) {
 		t.Errorf("there are %d waiters, not 0", n)
 	}
 }
+
+// From the zero time to now is more than a Duration holds. What is pending could not be
+// advanced by that; with nothing pending the clock is set.
+func TestFakeClock_SetTimeFar(t *testing.T) {
+	fc := k8s.NewFakeClock(time.Time{})
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	fc.SetTime(now)
+	if !fc.Now().Equal(now) {
+		t.Errorf("it is %v", fc.Now())
+	}
+	tm := fc.NewTimer(time.Hour)
+	fc.Step(time.Hour - 1)
+	if suite.Received(tm.C()) {
+		t.Error("early")
+	}
+	fc.Step(1)
+	if !suite.Received(tm.C()) {
+		t.Error("not after an hour")
+	}
+	fc.NewTimer(time.Hour)
+	defer func() {
+		if recover() == nil || !fc.Now().Equal(now.Add(time.Hour)) {
+			t.Error("moved, or not refused")
+		}
+	}()
+	fc.SetTime(now.AddDate(300, 0, 0))
+}

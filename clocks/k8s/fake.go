@@ -81,10 +81,15 @@ func (f *FakeClock) overtaken() bool {
 
 // SetTime moves the clock to t. If that is before Now, it only changes what Now
 // tells: timers that are pending fire after the same delays as before, and the times
-// that they send are those of the clock without it.
+// that they send are those of the clock without it. It panics if timers are pending and t
+// is more than 292 years after Now, which is what a Duration can hold.
 func (f *FakeClock) SetTime(t time.Time) {
 	d := t.Sub(f.Now())
-	if d >= 0 {
+	if d == math.MaxInt64 {
+		if f.Waiters() > 0 {
+			panic("k8s: SetTime: a step of more than 292 years, with timers pending")
+		}
+	} else if d >= 0 {
 		f.Step(d)
 	}
 	f.mu.Lock()

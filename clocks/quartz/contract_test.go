@@ -1,6 +1,7 @@
 package quartz_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,6 +20,41 @@ func TestMock_UpstreamTests(t *testing.T) {
 		Files:   []string{"mock_test.go", "example_test.go"},
 		Replace: []string{`"github.com/coder/quartz"`, `"github.com/tickless/tickless/clocks/quartz"`},
 	}.Run(t)
+}
+
+// What f uses may be freed after Wait: so that waits for an f that runs when the context
+// ends, and has its error.
+func TestTickerFunc_WaitsForWhatRuns(t *testing.T) {
+	for _, want := range []error{errors.New("boom"), nil} {
+		clk := timertest.NewClock(time.Now())
+		c := quartz.NewVirtual(clk)
+		ctx, cancel := context.WithCancel(t.Context())
+		runs, release, advanced := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		ended := false
+		w := c.TickerFunc(ctx, time.Second, func() error {
+			close(runs) // twice would panic
+			<-release
+			ended = true
+			return want
+		})
+		go func() { clk.Advance(time.Second); close(advanced) }()
+		<-runs
+		cancel()
+		got := make(chan error)
+		go func() { got <- w.Wait() }()
+		select {
+		case err := <-got:
+			t.Fatal("f still runs: ", err)
+		case <-time.After(10 * time.Millisecond): // or it is too early to tell
+		}
+		close(release)
+		err := <-got
+		if !ended || !errors.Is(err, cmp.Or(want, context.Canceled)) {
+			t.Errorf("ended is %v, and the error %v", ended, err)
+		}
+		<-advanced
+		clk.Advance(time.Hour)
+	}
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, c quartz.Clock, advance func(time.Duration))) {

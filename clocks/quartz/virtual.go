@@ -33,7 +33,7 @@ func (c virtual) TickerFunc(ctx context.Context, d time.Duration, f func() error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.next = c.s.AfterFunc(d, w.tick)
-	w.mu.forget = context.AfterFunc(ctx, func() { w.end(ctx.Err()) })
+	w.mu.forget = context.AfterFunc(ctx, func() { w.cancel(ctx.Err()) })
 	return w
 }
 
@@ -45,38 +45,60 @@ type virtualTickerFunc struct {
 
 	mu struct {
 		sync.Mutex
-		next   *timer.Timer
-		forget func() bool // the context
-		ended  bool
+		next    *timer.Timer
+		forget  func() bool // the context
+		running bool        // f
+		over    error       // the context's, which has ended while f runs
+		ended   bool
 	}
 }
 
 // tick runs in the Advance that reaches its moment.
 func (w *virtualTickerFunc) tick() {
 	w.mu.Lock()
+	w.mu.running = !w.mu.ended
 	ended := w.mu.ended
 	w.mu.Unlock()
 	if ended {
 		return
 	}
-	if err := w.f(); err != nil {
-		w.end(err)
-		return
-	}
+	var err error
+	returned := false
+	defer func() { w.ran(returned, err) }()
+	err = w.f()
+	returned = true
+}
+
+// ran is called after f. If that has panicked there are no more ticks.
+func (w *virtualTickerFunc) ran(returned bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.mu.ended {
+	w.mu.running = false
+	switch {
+	case err != nil:
+		w.endLocked(err)
+	case w.mu.over != nil:
+		w.endLocked(w.mu.over)
+	case returned:
 		w.mu.next.Reset(w.d)
 	}
 }
 
-// end ends the ticks, once.
-func (w *virtualTickerFunc) end(err error) {
+// cancel is called when the context has ended. Wait waits for f, and returns its error if
+// it has one.
+func (w *virtualTickerFunc) cancel(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mu.ended {
-		return
+	switch {
+	case w.mu.running:
+		w.mu.over = err
+	case !w.mu.ended:
+		w.endLocked(err)
 	}
+}
+
+// endLocked ends the ticks.
+func (w *virtualTickerFunc) endLocked(err error) {
 	w.mu.ended = true
 	w.mu.next.Stop()
 	w.mu.forget()
