@@ -61,8 +61,9 @@
 //     A due timer waits for at most 256 timers of its shard that only move down a
 //     level, and a few milliseconds for callbacks of earlier timers, whether they block
 //     or compute: 16 ms at most in the benchmarks, and a goroutine that waits for a
-//     context 19, but for a few that another has overtaken, 1.1 s. A timer that moves down a level together with very many others may
-//     wait for them, 0.1 to 0.4 µs for each.
+//     context 19, but for a few that another has overtaken, 1.1 s. A timer that moves
+//     down a level together with very many others may wait for them, 0.1 to 0.4 µs for
+//     each.
 //  3. A timer fires at most once for each start. If Stop returned true the callback
 //     never runs, even if Stop raced with expiry.
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +
