@@ -41,7 +41,7 @@ func startMany() {
 	go func() {
 		for {
 			_ = syscall.Kill(0, syscall.SIGHUP)
-			time.Sleep(rand.N(2 * time.Millisecond))
+			time.Sleep(rand.N(20 * time.Millisecond))
 		}
 	}()
 	for i := range 300 {
