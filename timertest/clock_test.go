@@ -294,7 +294,6 @@ func TestClock_Race(t *testing.T) {
 	wg.Wait()
 	clk.Advance(time.Hour)
 	require.Equal(t, epoch.Add(140_000+time.Hour), clk.Now())
-	require.NotEmpty(t, kept)
 	for _, rings := range kept {
 		require.EqualValues(t, 1, rings.Load())
 	}
