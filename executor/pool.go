@@ -202,8 +202,7 @@ func (p *Pool) isElsewhere() bool { return p.outside && bubble.Inside() }
 func (p *Pool) finishLocked() {
 	if p.closed && !p.finished && p.workers == 0 && p.callers == 0 && p.sharing == 0 && p.queue.len() == 0 {
 		p.finished = true
-		p.watch.stop()
-		p.yields.Store(false)
+		p.restLocked()
 		p.queue, p.shares = queue{}, shares{}
 		close(p.done)
 	}

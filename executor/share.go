@@ -91,9 +91,7 @@ func (p *Pool) runShare(first func(), s *share) (helps bool) {
 		p.shares.remove(s)
 	}
 	if p.watch.armed && !p.waitingLocked() {
-		p.shares.takeOutAll()
-		p.watch.stop()
-		p.yields.Store(false)
+		p.restLocked()
 	}
 	p.finishLocked()
 	helps = p.wantsHelpLocked()

@@ -101,11 +101,6 @@ func (w *watchdog) soonLocked(p *Pool) {
 	}
 }
 
-func (w *watchdog) stop() {
-	w.armed = false
-	w.timer.Stop()
-}
-
 // progressLocked returns how many callbacks have been put in the queue, and
 // how many have ended of all.
 func (p *Pool) progressLocked() (queued, run uint64) {
@@ -113,11 +108,14 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 	return p.submitted - p.callerRan - p.shared, p.submitted - uint64(busy)
 }
 
-// restLocked ends the checks, until the watchdog is armed again.
+// restLocked ends the checks, until the watchdog is armed again. No callback waits in a
+// Share.
 func (p *Pool) restLocked() {
 	w := &p.watch
 	w.armed, w.busy, w.slow = false, false, false
+	w.timer.Stop()
 	p.yields.Store(false)
+	p.shares.takeOutAll()
 }
 
 // tick is the watchdog's check. It takes over what is left of Shares that last, and
@@ -148,9 +146,6 @@ func (p *Pool) restLocked() {
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch
-	if !p.waitingLocked() {
-		p.shares.takeOutAll()
-	}
 	if !w.armed || !p.waitingLocked() {
 		p.restLocked()
 		p.mu.Unlock()
@@ -160,8 +155,8 @@ func (p *Pool) tick() {
 	adopted := p.adoptLocked()
 	waiting := p.queue.len()
 	queued, run := p.progressLocked()
-	if p.starting == 0 && p.workers >= p.max && run == w.run {
-		// All workers that may be are stuck: there is nothing to do until the next Submit.
+	if p.workers >= p.max && run == w.run {
+		// All workers that there may be are stuck: there is nothing to do for them.
 		p.restLocked()
 		p.mu.Unlock()
 		return

@@ -279,6 +279,23 @@ func TestWatchdog_OnLook(t *testing.T) {
 	})
 }
 
+// While callbacks end, the workers at the bound are not stuck: the watchdog has to find out
+// which of them are surplus.
+func TestWatchdog_GoesOnAtTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(WithWorkers(1), WithMaxWorkers(2))
+		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { time.Sleep(watchEvery / 3) }}, 100))
+		require.NoError(t, err)
+		time.Sleep(10*watchEvery + 1)
+		synctest.Wait()
+		require.Equal(t, 2, p.Stats().Workers)
+		p.mu.Lock()
+		require.True(t, p.watch.armed)
+		p.mu.Unlock()
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
 func TestWatchdog_StopsAtShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(WithWorkers(1))

@@ -43,6 +43,7 @@ func TestTryComplete_AsksForItself(t *testing.T) {
 			require.True(t, strings.HasPrefix(ps.values[0].(string), "purgatory: TryComplete waits for an operation's lock"), ps.values[0])
 			require.False(t, o.IsCompleted())
 			require.Equal(t, 2, p.Len(), "both wait as before")
+			watch(t, p, new(op), time.Hour, "late").ForceComplete() // it is not closed
 			o.try = nil
 			require.True(t, o.ForceComplete(), "its lock is free")
 			first.ForceComplete()

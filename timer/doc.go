@@ -53,8 +53,9 @@
 //  1. Never early: at any tick, level and load.
 //  2. Late by at most one tick plus the time to wake up, plus its slack and a wait
 //     for others that are due. By default there is no slack ([WithSlack]). On an idle
-//     Linux machine waking up takes one to two tenths of a millisecond while wake-ups are rare:
-//     up to 64 in a row, and no more than 500 a second on average in the whole process.
+//     Linux machine waking up takes one to two tenths of a millisecond while wake-ups
+//     are rare: up to 64 in a row, and no more than 500 a second on average in the
+//     whole process.
 //     Otherwise it takes what package time's timers take: up to a millisecond while
 //     procs are idle, and on busy procs until one of them passes through Go's
 //     scheduler: while goroutines compute, 10 ms in the middle and 29 to 36 ms at p99.

@@ -17,8 +17,8 @@ import (
 //
 // f runs on a goroutine of its own, which lives while there is something to tell, for
 // one callback after the other. A Job goes on meanwhile: f may have its callback while the
-// next run of the Job begins, or after its Stop. [Scheduler.Shutdown] waits for it. A panic of f is not
-// recovered.
+// next run of the Job begins, or after its Stop. [Scheduler.Shutdown] waits for f. A panic
+// of f is not recovered.
 func WithDropHandler(f func(callback func(), err error)) Option {
 	if f == nil {
 		panic("timer: WithDropHandler: the func must not be nil")

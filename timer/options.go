@@ -141,9 +141,9 @@ func WithShards(n int) Option {
 // one that blocks stops the Scheduler, its contexts included. Any other executor may
 // block its submitter, so a goroutine of the Scheduler's submits to it, and lives while
 // there is something to submit. Other timers do not wait for that, unless a clock is
-// given: then whoever advances it submits, and waits where the executor blocks. What the executor
-// puts off waits before that goroutine, without bound, and is counted in Stats as
-// Queued. With [WithMaxPending] those who start timers feel it: a timer keeps its room
+// given: then whoever advances it submits, and waits where the executor blocks. What the
+// executor puts off waits before that goroutine, without bound, and is counted in Stats
+// as Queued. With [WithMaxPending] those who start timers feel it: a timer keeps its room
 // until its callback is submitted, also one that was due at once.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
