@@ -363,7 +363,7 @@ func TestKafka3994And5970And6042_CallbacksMayCallAnything(t *testing.T) {
 // KAFKA-2160: keys whose operations have gone stayed in the map for ever. Go's
 // maps do not shrink by themselves either.
 func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
-	p, s, _ := virtual(t)
+	p, s, _ := virtual(t, purgatory.WithShards(32)) // each may keep room for 64 keys
 	round := func(n int) {
 		ops := make([]*op, n)
 		for i := range ops {
