@@ -55,22 +55,24 @@ type virtualTickerFunc struct {
 
 // tick runs in the Advance that reaches its moment.
 func (w *virtualTickerFunc) tick() {
-	w.mu.Lock()
-	w.mu.running = !w.mu.ended
-	ended := w.mu.ended
-	w.mu.Unlock()
-	if ended {
+	if !w.begin() {
 		return
 	}
 	var err error
-	returned := false
-	defer func() { w.ran(returned, err) }()
+	defer func() { w.ran(err) }() // also if f panics
 	err = w.f()
-	returned = true
 }
 
-// ran is called after f. If that has panicked there are no more ticks.
-func (w *virtualTickerFunc) ran(returned bool, err error) {
+// begin reports whether f is to be called.
+func (w *virtualTickerFunc) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.running = !w.mu.ended
+	return w.mu.running
+}
+
+// ran is called after f.
+func (w *virtualTickerFunc) ran(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.running = false
@@ -79,7 +81,7 @@ func (w *virtualTickerFunc) ran(returned bool, err error) {
 		w.endLocked(err)
 	case w.mu.over != nil:
 		w.endLocked(w.mu.over)
-	case returned:
+	default:
 		w.mu.next.Reset(w.d)
 	}
 }
