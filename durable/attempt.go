@@ -145,8 +145,13 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	// Workers that crashed have not reported what they skipped: the store has the oldest
 	// run, until an attempt fails.
 	if a.task.Missed == LatestMissed && a.d.Attempt == a.d.Crashes+1 {
-		if err := a.skip(now); err != nil && over == nil {
+		more, err := a.skip(now)
+		switch {
+		case over != nil:
+		case err != nil:
 			return a.unplanned(err)
+		case more:
+			return a.handBack()
 		}
 	}
 	if over != nil {

@@ -64,32 +64,34 @@ func (c *Client) eachDead(ctx context.Context, match func(DeadLetter) bool, do f
 		})
 	}
 	var unread error
-	for e, err := range c.entries(ctx, store.Filter{State: store.Dead}) {
-		if err != nil {
-			mu.Lock()
-			first = cmp.Or(first, err)
-			mu.Unlock()
-		}
-		if failed() {
-			break
-		}
-		if e.At.Std().After(begin[c.shardOf(e.ID)]) {
-			continue
-		}
-		if match != nil {
-			d, err := deadLetter(&e)
+	func() {
+		defer all.Wait()
+		defer close(ids) // also if match ends this goroutine
+		for e, err := range c.entries(ctx, store.Filter{State: store.Dead}) {
 			if err != nil {
-				unread = cmp.Or(unread, fmt.Errorf("durable: the dead letter %q was left: %w", e.ID, err))
+				mu.Lock()
+				first = cmp.Or(first, err)
+				mu.Unlock()
+			}
+			if failed() {
+				break
+			}
+			if e.At.Std().After(begin[c.shardOf(e.ID)]) {
 				continue
 			}
-			if !match(d) {
-				continue
+			if match != nil {
+				d, err := deadLetter(&e)
+				if err != nil {
+					unread = cmp.Or(unread, fmt.Errorf("durable: the dead letter %q was left: %w", e.ID, err))
+					continue
+				}
+				if !match(d) {
+					continue
+				}
 			}
+			ids <- e.ID
 		}
-		ids <- e.ID
-	}
-	close(ids)
-	all.Wait()
+	}()
 	return n, cmp.Or(first, unread)
 }
 

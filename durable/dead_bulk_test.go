@@ -97,3 +97,19 @@ func TestList_GoesOnBehindWhatCannotBeDecoded(t *testing.T) {
 		require.Equal(t, []string{"b damaged", "c newer", "b damaged", "c newer"}, bad)
 	})
 }
+
+// A match that panics, or ends its goroutine, leaves none behind.
+func TestPurgeDead_MatchThatPanics(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		w.Handle("h", func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		time.Sleep(time.Second)
+		require.Panics(t, func() { c.PurgeDead(ctx, func(durable.DeadLetter) bool { panic("boom") }) })
+		n, err := c.PurgeDead(ctx, nil)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	})
+}

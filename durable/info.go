@@ -99,6 +99,9 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	}
 	if !f.To.IsZero() {
 		stored.To = store.TimeOf(f.To)
+		if stored.To <= 0 {
+			return func(func(Info, error) bool) {} // before 1970 there is nothing, and 0 is no limit
+		}
 	}
 	return func(yield func(Info, error) bool) {
 		for e, err := range c.entries(ctx, stored) {

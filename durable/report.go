@@ -170,15 +170,16 @@ func (a *attempt) following() (at store.Time, ok bool, err error) {
 	return max(store.TimeOf(next), a.due.Add(minStep)), true, nil
 }
 
-// skip makes the latest run of a repeating task, of those that are due, this one.
-func (a *attempt) skip(now store.Time) error {
+// skip makes the latest run of a repeating task, of those that are due, this one. It
+// reports more if it has come to a later one but not to the latest: a schedule that was
+// missed for days by the second takes several claims.
+func (a *attempt) skip(now store.Time) (more bool, err error) {
 	if a.task.Every > 0 {
 		every := store.Time(a.task.Every.Microseconds())
 		a.due += max(0, now-a.due) / every * every
-		return nil
+		return false, nil
 	}
-	// A schedule that was missed for years by the second may take several claims.
-	return a.apart(func() error {
+	err = a.apart(func() error {
 		for range 100_000 {
 			next, ok, err := a.following()
 			if err != nil || !ok || next > now {
@@ -186,6 +187,8 @@ func (a *attempt) skip(now store.Time) error {
 			}
 			a.due = next
 		}
+		more = true
 		return nil
 	})
+	return more, err
 }

@@ -130,7 +130,7 @@ func (l *loop) takeReports(r *round) (claim bool) {
 		l.reports = nil
 	}
 	claim = l.claim
-	if r.round.Claim.Asked {
+	if r.places > 0 { // and else the claim that a place has called for is yet to come
 		l.claim = false
 	}
 	l.mu.Unlock()

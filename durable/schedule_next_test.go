@@ -138,3 +138,25 @@ func TestWorker_NextHangs(t *testing.T) {
 		})
 	}
 }
+
+type secondly struct{}
+
+func (secondly) Next(t time.Time) time.Time { return t.Add(time.Second) }
+
+// More missed runs than a claim goes through: there is one run all the same, the latest.
+func TestWorker_LatestOfVeryManyMissed(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithSchedule("s", secondly{}))
+		ds := make(deliveries, 10)
+		w.Handle("h", ds.handle)
+		at := time.Now().Add(-72 * time.Hour).Truncate(time.Microsecond)
+		task := durable.Task{Key: "k", Schedule: "s", Missed: durable.LatestMissed}
+		schedule(t, c, task, durable.At(at))
+		start(t, w)
+		first := ds.next(t)
+		require.WithinDuration(t, time.Now(), first.Due, time.Second)
+		require.Equal(t, 1, first.Attempt)
+		require.Equal(t, first.Due.Add(time.Second), ds.next(t).Due)
+	})
+}

@@ -633,3 +633,51 @@ func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 		})
 	}
 }
+
+// moreStore is a Store in which rounds of others wait. A claim without a place waits until
+// free has made one, then takes the reports that came, and the store wakes nobody.
+type moreStore struct {
+	*memstore.Store
+	free func()
+	once sync.Once
+}
+
+func (s *moreStore) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+	if r.Claim.Asked && r.Claim.Max == 0 && r.More != nil {
+		s.once.Do(func() {
+			s.free()
+			r.More(&r)
+			r.Claim.Full = false
+		})
+	}
+	return s.Store.Do(ctx, shard, st, r)
+}
+
+// A place that becomes free calls for a claim. One that has no place, and is under way,
+// does not answer that call.
+func TestWorker_PlaceThatIsFreedDuringAClaimWithoutOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		st := &moreStore{Store: memstore.New(memstore.WithShards(1))}
+		c := durable.New(st, quiet)
+		w := durable.NewWorker(c, durable.WithConcurrency(1))
+		st.free = func() {
+			close(release)
+			for w.Stats().Running > 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		ran := make(chan string, 2)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			<-release
+			ran <- d.Key
+			return nil
+		})
+		schedule(t, c, durable.Task{Key: "a"}, durable.After(0))
+		schedule(t, c, durable.Task{Key: "b"}, durable.After(0))
+		start(t, w)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Len(t, ran, 2)
+	})
+}

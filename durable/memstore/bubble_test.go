@@ -41,3 +41,24 @@ func TestStore_IsUsedInItsBubbleAlone(t *testing.T) {
 		require.Zero(t, st.Overdue)
 	})
 }
+
+// Nor inside a bubble if it was made outside: its clock would go back by years, and all
+// that is scheduled would be due at once.
+func TestStore_MadeOutsideABubble(t *testing.T) {
+	s := memstore.New(memstore.WithShards(1))
+	defer s.Close()
+	c := durable.New(s)
+	_, err := c.Schedule(t.Context(), durable.Task{Key: "before", Handler: "h"}, durable.After(time.Hour))
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		_, err := c.Schedule(t.Context(), durable.Task{Key: "k", Handler: "h"}, durable.After(time.Hour))
+		require.ErrorIs(t, err, store.ErrNotDone)
+		require.ErrorContains(t, err, "bubble")
+		err = s.Wait(t.Context(), []int{0}, func(int) { t.Error("woken") })
+		require.ErrorContains(t, err, "bubble")
+	})
+	st, err := c.Stats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, st.Pending)
+	require.Zero(t, st.Overdue)
+}

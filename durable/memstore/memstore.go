@@ -23,8 +23,8 @@ type Store struct {
 	epoch  time.Time
 	shards []*shard
 	closed atomic.Bool
-	// bubbled: its time is that of a testing/synctest bubble.
-	bubbled bool
+	// system: its clock is the system's, and bubbled: that of a testing/synctest bubble.
+	system, bubbled bool
 
 	mu      sync.Mutex
 	waiters map[*waiter]struct{}
@@ -68,7 +68,7 @@ func New(opts ...Option) *Store {
 		o(&c)
 	}
 	s := &Store{clock: c.clock, epoch: c.clock.Now(), waiters: make(map[*waiter]struct{})}
-	s.bubbled = c.clock == clock.System() && bubble.Inside()
+	s.system, s.bubbled = c.clock == clock.System(), bubble.Inside()
 	s.shards = make([]*shard, c.shards)
 	for i := range s.shards {
 		s.shards[i] = newShard(s, i)
@@ -111,14 +111,16 @@ func (s *Store) begin(ctx context.Context) error {
 	if s.closed.Load() {
 		return store.ErrClosed
 	}
-	if s.bubbled && !bubble.Inside() {
-		return errOutside
+	if s.isElsewhere() {
+		return errElsewhere
 	}
 	return store.Ended(ctx)
 }
 
-// errOutside is of calls whose time would be years ahead of the Store's.
-var errOutside = fmt.Errorf("memstore: a Store that was made in a synctest bubble can be used there alone: %w", store.ErrNotDone)
+// isElsewhere reports whether the caller's time is years away from the Store's.
+func (s *Store) isElsewhere() bool { return s.system && s.bubbled != bubble.Inside() }
+
+var errElsewhere = fmt.Errorf("memstore: a Store is used inside a synctest bubble if it was made there, and else outside alone: %w", store.ErrNotDone)
 
 // Check finds nothing wrong.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {

@@ -21,6 +21,9 @@ type waiter struct {
 // Wait calls wake for each of the shards first, so that nothing that came before is
 // missed.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
+	if s.isElsewhere() {
+		return errElsewhere
+	}
 	w := &waiter{signal: make(chan struct{}, 1), closed: make(chan struct{}), shards: shards, pending: slices.Clone(shards)}
 	w.signal <- struct{}{}
 	s.mu.Lock()

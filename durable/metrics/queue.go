@@ -32,7 +32,8 @@ func (q *queue) read() *metric.Queue {
 	if q.open == nil && (q.at.IsZero() || now.Sub(q.at) >= q.maxAge) {
 		q.askLocked(now)
 	}
-	if open := q.open; open != nil {
+	open := q.open
+	if open != nil {
 		// A store that has not answered by then is not waited for any more, neither by
 		// this scrape nor by the next.
 		left := time.NewTimer(q.asked.Add(q.timeout).Sub(now))
@@ -44,7 +45,8 @@ func (q *queue) read() *metric.Queue {
 		left.Stop()
 		q.mu.Lock()
 	}
-	if q.open != nil || q.answer == nil {
+	// Another scrape may have asked again since.
+	if q.open != nil && q.open == open || q.answer == nil {
 		return nil
 	}
 	return sample(q.answer, time.Since(q.at))

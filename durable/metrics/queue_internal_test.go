@@ -1,0 +1,31 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/durable"
+)
+
+// What another scrape asks meanwhile does not take the answer from this one.
+func TestQueue_ManyThatAskEachTime(t *testing.T) {
+	q := &queue{stats: func(context.Context) (durable.Stats, error) { return durable.Stats{Pending: 1}, nil }, timeout: time.Hour}
+	var all sync.WaitGroup
+	var none atomic.Int32
+	for range 8 {
+		all.Go(func() {
+			for range 2000 {
+				if q.read() == nil {
+					none.Inc()
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, none.Load())
+}
