@@ -610,11 +610,14 @@ func TestWorker_Repeats(t *testing.T) {
 
 // times is a schedule with n more times.
 type times struct {
+	mu   sync.Mutex // several workers may have it
 	n    int
 	step time.Duration
 }
 
 func (s *times) Next(t time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.n == 0 {
 		return time.Time{}
 	}
