@@ -3,11 +3,11 @@ package metrics
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/durable"
 )
@@ -21,7 +21,7 @@ func TestQueue_ManyThatAskEachTime(t *testing.T) {
 		all.Go(func() {
 			for range 2000 {
 				if q.read() == nil {
-					none.Inc()
+					none.Add(1)
 				}
 			}
 		})
