@@ -185,6 +185,16 @@ func (p *Pool) tick() {
 		p.onCrowd()
 	}
 	p.spawn(n)
+	if n > 0 {
+		// That may have taken longer than watchEvery. The next check is not to be on its
+		// way when onCheck makes a goroutine ready: it would take that one's place at the
+		// front of the run queue, and send it behind all the workers.
+		p.mu.Lock()
+		if w.armed {
+			w.check(p)
+		}
+		p.mu.Unlock()
+	}
 	if p.onCheck != nil {
 		p.onCheck()
 	}

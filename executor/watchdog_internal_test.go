@@ -2,6 +2,7 @@ package executor
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -276,6 +277,37 @@ func TestWatchdog_OnLook(t *testing.T) {
 		require.Equal(t, 1, crowds)
 		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// However long a check takes to start workers, the next comes after watchEvery from there:
+// what OnCheck does has the front of the run queue until then.
+func TestWatchdog_ChecksAfterTheWorkersAreStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var looks, checks []time.Time
+		note := func(moments *[]time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			*moments = append(*moments, time.Now())
+		}
+		p := NewPool(WithWorkers(1))
+		callback.OnCheck(p, func() { note(&checks) })
+		callback.OnCrowd(p, func() {
+			note(&looks)
+			time.Sleep(watchEvery * 9 / 10) // as to start thousands may take
+		})
+		release := make(chan struct{})
+		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 10))
+		require.NoError(t, err)
+		time.Sleep(10 * watchEvery)
+		synctest.Wait()
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, looks, 2, "seven workers more than the one, then two more for the two that wait")
+		require.GreaterOrEqual(t, looks[1].Sub(checks[0]), watchEvery)
 	})
 }
 
