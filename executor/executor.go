@@ -9,7 +9,8 @@ import (
 // An Executor runs callbacks. This package has three: [Inline], [Goroutines] and
 // [Pool]. A program may bring its own: many pools have this method already, and [Func]
 // makes one of a function. Whatever else an Executor can do it says by having more
-// methods, as a [Batcher] does.
+// methods, as a [Batcher] does. (A Scheduler hands callbacks to an Executor that is not of
+// this package one by one, since Submit may block.)
 type Executor interface {
 	// Submit accepts f, to run it once, at any time and on any goroutine. An error
 	// means that f has not run and never will.

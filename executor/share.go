@@ -75,7 +75,10 @@ func (p *Pool) runShare(first func(), s *share) (helps bool) {
 	ended := false
 	defer func() {
 		if !ended {
-			go p.runShare(nop, s)
+			go func() {
+				p.label() // it has those that the callback has set
+				p.runShare(nop, s)
+			}()
 		}
 	}()
 	defer p.catch()

@@ -181,7 +181,7 @@ func (p *Pool) tick() {
 	n := p.startLocked()
 	w.check(p)
 	p.mu.Unlock()
-	if p.onCrowd != nil {
+	if p.onCrowd != nil && (w.busy || n > p.base) {
 		p.onCrowd()
 	}
 	p.spawn(n)

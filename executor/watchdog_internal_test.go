@@ -259,7 +259,7 @@ func TestPool_SurplusDoesNotRaiseTheLimit(t *testing.T) {
 }
 
 // After each check the watchdog does for others what they ask it to.
-func TestWatchdog_OnLook(t *testing.T) {
+func TestWatchdog_OnCheckAndOnCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checks, crowds := 0, 0
 		p := NewPool(WithWorkers(1))
@@ -277,6 +277,22 @@ func TestWatchdog_OnLook(t *testing.T) {
 		require.Equal(t, 1, crowds)
 		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// A few callbacks that block crowd nobody: the process's alarm need not set backups, and may
+// go on to be exact.
+func TestWatchdog_FewCrowdNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(WithWorkers(2))
+		var checks atomic.Int32
+		callback.OnCheck(p, func() { checks.Add(1) })
+		callback.OnCrowd(p, func() { t.Error("nobody waits for a proc") })
+		s, _, err := p.Share(slices.Repeat([]func(){func() { time.Sleep(5 * watchEvery) }}, 2))
+		require.NoError(t, err)
+		s.Run()
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.Positive(t, checks.Load())
 	})
 }
 

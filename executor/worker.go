@@ -67,6 +67,7 @@ func (p *Pool) runLocked(b *batch) {
 		defer func() {
 			b := b // a copy, so that the worker's own stays off the heap
 			go func() {
+				p.label() // it has those that the callback has set
 				p.mu.Lock()
 				p.runLocked(b)
 			}()

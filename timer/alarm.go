@@ -8,8 +8,9 @@ type AlarmStats struct {
 	// is taken on Linux while rings are rare, by a timer of package time, and by a timer
 	// that is set besides while procs are busy.
 	ByDescriptor, ByTimer, ByBackup uint64
-	// NoDescriptor counts the rings for which a timerfd was wanted and could not be had:
-	// the process has as many files open as it may, or the system has none.
+	// NoDescriptor counts how often a timerfd was wanted and could not be had, which may be
+	// several times for one ring: the process has as many files open as it may, or the
+	// system has none.
 	NoDescriptor uint64
 }
 

@@ -43,7 +43,7 @@ func (s *Scheduler) startSome(hs []Handle, starts []Start, behind int) ([]Handle
 			i++
 		case errGather:
 			sh.unlock()
-			s.limit.gather(s.shards.made())
+			s.gather()
 			sh.mu.Lock()
 		default:
 			// The first is counted.

@@ -146,8 +146,6 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustBeAtHome()
 	s.shut()
 	if s.dispatch.mode == onPoller {
-		// What is ready need not wait for the alarm, which under a virtual clock
-		// is for the caller to let ring.
 		if err := s.poller.finish(ctx); err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 	"runtime/trace"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/callback"
@@ -33,6 +33,7 @@ type dispatch struct {
 	name  string
 	// panics are the latest ones, of which panicked is the number.
 	panics   latest[Panic]
+	clock    clock.Clock // says when they were
 	panicked *atomic.Uint64
 	// inline: it is an *executor.Inline.
 	inline bool
@@ -86,6 +87,9 @@ func (d *dispatch) init(c *config, onCheck func()) {
 	d.drops.handler = c.onDrop
 	d.dropped, d.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
 	d.name = c.name
+	if d.clock = c.clock; d.clock == nil {
+		d.clock = clock.System()
+	}
 	if c.executor == nil {
 		d.own = d.newExecutor(c, onCheck)
 		d.exec = d.own
@@ -154,7 +158,7 @@ func (d *dispatch) submitDueLocked(sh *shard, f func()) {
 		d.mu.Lock()
 		d.ready = append(d.ready, f)
 		d.mu.Unlock()
-		sh.wake = 0
+		sh.wake = atOnce
 	case dispatched:
 		d.keepLocked(1, 0)
 		d.enqueue(f)
@@ -246,7 +250,7 @@ func (d *dispatch) catch() {
 // notePanic keeps a callback's panic for Recent.
 func (d *dispatch) notePanic(v any, stack []byte) {
 	d.panicked.Inc()
-	d.panics.add(Panic{When: time.Now(), Value: beginning(fmt.Sprint(v)), Stack: beginning(string(stack))})
+	d.panics.add(Panic{When: d.clock.Now(), Value: beginning(fmt.Sprint(v)), Stack: beginning(string(stack))})
 }
 
 // beginning returns what is kept of a text.

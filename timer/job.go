@@ -81,7 +81,7 @@ func (s *Scheduler) startJob(f func(), p plan, d time.Duration) (*Job, error) {
 	err := j.startLocked(now, d)
 	j.sh.unlock()
 	for err == errGather {
-		s.limit.gather(s.shards.made())
+		s.gather()
 		j.sh.mu.Lock()
 		err = j.startLocked(now, d)
 		j.sh.unlock()

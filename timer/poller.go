@@ -46,7 +46,7 @@ const (
 type poller struct {
 	s     *Scheduler
 	alarm alarm.Alarm
-	// up is held while the poller is awake.
+	// running is held while the poller is awake.
 	running latch.Latch
 
 	mu    sync.Mutex
@@ -85,11 +85,7 @@ func (p *poller) init(s *Scheduler) {
 	if s.system {
 		p.alarm = alarm.NewThen(p.poll, p.serve)
 	} else {
-		p.alarm = alarm.On(s.clock, func() {
-			if p.poll() {
-				go p.serve() // whoever moves the clock may wait for this
-			}
-		})
+		p.alarm = alarm.On(s.clock, func() { p.poll() })
 	}
 }
 
@@ -128,8 +124,12 @@ func (p *poller) wake(at int64) {
 		at = min(deadlineAfter(p.s.now(), lookAfter), emptied)
 	}
 	if at < p.armed {
+		now := p.s.now()
+		if at == atOnce {
+			at = now // or the alarm would count as late since the epoch
+		}
 		p.armed = at
-		p.s.setAlarm(p.alarm, p.s.now(), at)
+		p.s.setAlarm(p.alarm, now, at)
 	}
 }
 
@@ -212,10 +212,18 @@ func (p *poller) interrupted() {
 	p.running.Add(-1)
 }
 
-// finish does what is left for a closed poller, on goroutines of its own, or
-// returns ctx's error if that ends first.
+// finish does what is left for a closed poller, on goroutines of its own: it need not wait
+// for the alarm, which under a virtual clock is for the caller to let ring. It returns
+// ctx's error if that ends first.
 func (p *poller) finish(ctx context.Context) error {
-	for more := p.s.dispatch.hasReady() || p.wasInterrupted(); more; more = p.wasInterrupted() {
+	for {
+		// Who is awake may yet be interrupted, and leave something.
+		if err := p.running.Wait(ctx); err != nil {
+			return err
+		}
+		if !p.s.dispatch.hasReady() && !p.wasInterrupted() {
+			return nil
+		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -225,7 +233,6 @@ func (p *poller) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
 }
 
 func (p *poller) wasInterrupted() bool {

@@ -256,3 +256,27 @@ func TestHistogram_Buckets(t *testing.T) {
 		break
 	}
 }
+
+// A timer that is due when it is started is late by nothing that the alarm did.
+func TestSchedulerStats_AlarmLatenessOfWhatIsDueAtOnce(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	clk.Advance(time.Hour)
+	ran := false
+	start(t, s, 0, func() { ran = true })
+	clk.Advance(0)
+	require.True(t, ran)
+	require.Zero(t, s.Stats().AlarmLateness.Max())
+}
+
+// A panic has the time of the Scheduler's clock, as late timers have.
+func TestSchedulerRecent_PanicsByItsClock(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(any, []byte) {}))
+	defer s.Close()
+	start(t, s, time.Hour, func() { panic("on purpose") })
+	clk.Advance(time.Hour)
+	require.Len(t, s.Recent().Panics, 1)
+	require.True(t, s.Recent().Panics[0].When.Equal(epoch.Add(time.Hour)))
+}

@@ -66,6 +66,8 @@ const (
 	// last timer: see poller.wake. A timer may be due at it all the same, so it is
 	// treated as one would be.
 	emptied = never - 1
+	// atOnce, in place of a moment, says that callbacks are ready for the poller.
+	atOnce = 0
 )
 
 // maxPerShard is how many timers a shard takes, 137 GB of them. The wheel has room

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -85,6 +86,40 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			}
 			require.NoError(t, s.Shutdown(t.Context()))
 			require.Equal(t, []int{0, 1, 2}, order)
+		})
+	}
+}
+
+// It may be interrupted while Shutdown waits for it: what had fired runs all the same.
+func TestScheduler_InterruptedWhileShutdownWaits(t *testing.T) {
+	for name, interrupt := range map[string]func(){
+		"panic":  func() { panic("on purpose") },
+		"goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clk := timertest.NewClock(epoch)
+				s := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+				var order []int
+				release := make(chan struct{})
+				start(t, s, time.Second, func() { <-release; interrupt() })
+				start(t, s, time.Second, func() { order = append(order, 0) })
+				start(t, s, time.Second, func() { order = append(order, 1) })
+				go func() {
+					defer func() { _ = recover() }()
+					clk.Advance(time.Second)
+				}()
+				synctest.Wait()
+				start(t, s, 0, func() { order = append(order, 2) })
+				down := make(chan error)
+				go func() { down <- s.Shutdown(t.Context()) }()
+				synctest.Wait()
+				close(release)
+				require.NoError(t, <-down)
+				require.ElementsMatch(t, []int{0, 1, 2}, order)
+				require.NoError(t, s.Shutdown(t.Context()))
+				require.Len(t, order, 3)
+			})
 		})
 	}
 }

@@ -41,10 +41,10 @@ func (t *trimmer) soon() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.submitDueLocked()
+	t.setLocked()
 }
 
-func (t *trimmer) submitDueLocked() {
+func (t *trimmer) setLocked() {
 	if t.closed {
 		return
 	}
@@ -64,7 +64,7 @@ func (t *trimmer) ring() {
 		return
 	}
 	if t.passLocked() {
-		t.submitDueLocked()
+		t.setLocked()
 	}
 }
 

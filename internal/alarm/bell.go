@@ -6,7 +6,7 @@ import (
 )
 
 // A bell is one of a hub's timers of package time, with an account of the goroutines that
-// it has started: who closes the last alarm waits for those. The hub's lock guards it.
+// it has started: who closes an alarm waits for those. The hub's lock guards it.
 type bell struct {
 	h *hub
 	t *time.Timer
@@ -62,20 +62,30 @@ func (b *bell) beginLocked() {
 // endLocked is called by a goroutine of the hub's that is about to end, or to call a
 // member's function.
 func (h *hub) endLocked() {
-	if h.running--; h.running > 0 {
-		return
+	h.running--
+	h.ended++
+	for len(h.closers) > 0 && h.closers[0].until <= h.ended {
+		h.closers[0].m.leaveLocked()
+		h.closers = h.closers[1:]
 	}
-	for _, m := range h.closers {
-		m.leaveLocked()
+	if len(h.closers) == 0 {
+		h.closers = nil
 	}
-	h.closers = nil
 }
 
-// awaitLocked has the closing of m wait until none of the hub's goroutines is under way,
-// but for those that call functions.
+// A closer is a member whose closing waits until so many of the hub's goroutines have ended.
+type closer struct {
+	m     *member
+	until uint64
+}
+
+// awaitLocked has the closing of m wait for as many of the hub's goroutines, but for those
+// that call functions, as are under way. If m was the last that was set, these are they, and
+// none is left. If not, some of them may be of others' rings that came later: where those
+// are many there may be no moment without any.
 func (h *hub) awaitLocked(m *member) {
 	if h.running > 0 {
-		h.closers = append(h.closers, m)
+		h.closers = append(h.closers, closer{m, h.ended + uint64(h.running)})
 		m.left++
 	}
 }

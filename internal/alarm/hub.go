@@ -56,9 +56,11 @@ type hub struct {
 	rings Rings
 
 	// running counts the goroutines of the bells, and others, that call no function of a
-	// member's; closers are the members whose closing waits for them.
+	// member's, and ended those that there have been; closers are the members whose closing
+	// waits for them.
 	running int
-	closers []*member
+	ended   uint64
+	closers []closer
 }
 
 const (

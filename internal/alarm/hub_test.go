@@ -275,3 +275,32 @@ func TestHub_CloseWaitsForTheTimers(t *testing.T) {
 	require.Zero(t, h.running)
 	require.Empty(t, h.closers)
 }
+
+// Where others' rings are many there may be no moment without a goroutine of the hub's:
+// closing waits for as many as were under way, not for that moment.
+func TestHub_CloseWaitsForNoMoreThanWereUnderWay(t *testing.T) {
+	h := newHub()
+	m := h.add(func() {})
+	h.mu.Lock()
+	h.running = 2
+	h.mu.Unlock()
+	done := m.Close()
+	for range 2 {
+		select {
+		case <-done:
+			t.Fatal("the alarm is closed while a goroutine of its hub's is under way")
+		default:
+		}
+		h.mu.Lock()
+		h.running++ // another comes, and one ends
+		h.endLocked()
+		h.mu.Unlock()
+	}
+	select {
+	case <-done:
+	default:
+		t.Fatal("the alarm waits for those that came later")
+	}
+	require.Equal(t, 2, h.running)
+	require.Empty(t, h.closers)
+}

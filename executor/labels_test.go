@@ -1,0 +1,46 @@
+package executor_test
+
+import (
+	"context"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/executor"
+)
+
+// The goroutine that takes the place of one which a callback has ended has not the labels
+// that the callback had set.
+func TestPool_LabelsOfACallbackEndWithIt(t *testing.T) {
+	ends := func() {
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("tenant", "acme")))
+		runtime.Goexit()
+	}
+	for name, run := range map[string]func(p *executor.Pool, fs []func()){
+		"worker": func(p *executor.Pool, fs []func()) {
+			_, err := p.SubmitBatch(fs)
+			require.NoError(t, err)
+		},
+		"share": func(p *executor.Pool, fs []func()) {
+			s, _, err := p.Share(fs)
+			require.NoError(t, err)
+			go s.Run()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := executor.NewPool(executor.WithWorkers(1), executor.WithLabels(pprof.Labels("scheduler", "ours")))
+			begun, release := make(chan struct{}), make(chan struct{})
+			run(p, []func(){ends, func() { close(begun); <-release }})
+			<-begun
+			var b strings.Builder
+			require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 1))
+			close(release)
+			require.NoError(t, p.Shutdown(t.Context()))
+			require.NotContains(t, b.String(), "acme")
+			require.Contains(t, b.String(), `"scheduler":"ours"`)
+		})
+	}
+}
