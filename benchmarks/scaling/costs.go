@@ -21,6 +21,9 @@ const (
 	transfer = 70
 	// queued is how long the queue's lock is held for a bucket, from proc to proc.
 	queued = offer + poll + 2*transfer
+	// callback is for how long a worker that takes a callback keeps the others from it:
+	// they take from one batch, with one counter.
+	callback = 2 * transfer
 )
 
 const (

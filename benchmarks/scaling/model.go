@@ -91,8 +91,8 @@ func (l load) simulate() outcome {
 	return o
 }
 
-// limit returns how many timers a second may fall due before those that fire them, or the
-// queue's lock, have no time left.
+// limit returns how many timers a second may fall due before those that fire them, the
+// queue's lock, or the workers that take their callbacks, have no time left.
 func (l load) limit() float64 {
 	low, high := 1e3, 1e9
 	for high/low > 1.01 {
@@ -101,7 +101,7 @@ func (l load) limit() float64 {
 		each := l.fired * tick / 1e9 / float64(l.homes())
 		buckets := (1 - math.Exp(-each)) * 1e9 / tick * float64(l.homes()) // a second
 		work := buckets*bucket(l.homes()) + l.fired*(fire+l.moves*move)
-		if work/float64(l.pollers) > 1e9 || buckets*queued > 1e9 {
+		if work/float64(l.pollers) > 1e9 || buckets*queued > 1e9 || l.fired*callback > 1e9 {
 			high = l.fired
 		} else {
 			low = l.fired

@@ -23,7 +23,8 @@ func main() {
 	for _, w := range c.wrong {
 		fmt.Println(w)
 	}
-	fmt.Printf("%d claims, %d of them proved; %d things are wrong\n", c.claims, c.proved, len(c.wrong))
+	fmt.Printf("%d claims, %d of them proved, %d more measured by a benchmark that says what it finds and nothing of what it should; %d things are wrong\n",
+		c.claims, c.proved, c.measured, len(c.wrong))
 	if len(c.wrong) > 0 {
 		os.Exit(1)
 	}

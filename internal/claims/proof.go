@@ -49,8 +49,8 @@ func newProofs(root string) (*proofs, error) {
 // check reports why a proof proves nothing.
 func (p *proofs) check(pr proof) error {
 	switch pr.kind {
-	case "test":
-		return p.checkTest(pr.what)
+	case "test", "measured":
+		return p.checkTest(pr.what, pr.kind == "measured")
 	case "stores":
 		return p.checkStores(pr.what)
 	case "results":
@@ -70,7 +70,7 @@ func (p *proofs) check(pr proof) error {
 	case "none":
 		return nil
 	}
-	return fmt.Errorf("there is no kind %q of proof; test, stores, results, code, run and none are some", pr.kind)
+	return fmt.Errorf("there is no kind %q of proof; test, measured, stores, results, code, run and none are some", pr.kind)
 }
 
 func (p *proofs) contains(file, text string) error {
@@ -81,12 +81,18 @@ func (p *proofs) contains(file, text string) error {
 	return err
 }
 
-// checkTest looks for a test: NAME, or FOLDER: NAME where several folders have one of
-// that name.
-func (p *proofs) checkTest(what string) error {
+// checkTest looks for a test, or a benchmark: NAME, or FOLDER: NAME where several folders
+// have one of that name.
+func (p *proofs) checkTest(what string, benchmark bool) error {
 	folder, name, ok := strings.Cut(what, ": ")
 	if !ok {
 		folder, name = "", what
+	}
+	switch {
+	case isBenchmark(name) && !benchmark:
+		return fmt.Errorf("%s does not fail, whatever it finds; say measured: %s, and add what would fail if there is anything", name, what)
+	case benchmark && !isBenchmark(name):
+		return fmt.Errorf("%s is no benchmark", name)
 	}
 	in := p.foldersOf(name)
 	if ok {
@@ -100,6 +106,8 @@ func (p *proofs) checkTest(what string) error {
 	}
 	return fmt.Errorf("there is a %s in each of %s: name the folder", what, strings.Join(in, ", "))
 }
+
+func isBenchmark(name string) bool { return strings.HasPrefix(name, "Benchmark") }
 
 // foldersOf returns the folders that have a test of a name, sorted.
 func (p *proofs) foldersOf(name string) (in []string) {
@@ -131,8 +139,8 @@ func (p *proofs) checkStores(name string) error {
 	return nil
 }
 
-// checkResults looks a figure up: FILE: ROW: COLUMN RANGE. A FILE without a folder is in
-// benchmarks/results.
+// checkResults looks a figure up: FILE: ROW: COLUMN RANGE, or COLUMN most RANGE for the
+// worst of all runs. A FILE without a folder is in benchmarks/results.
 func (p *proofs) checkResults(what string) error {
 	file, rest, ok1 := strings.Cut(what, ": ")
 	at := strings.LastIndex(rest, ": ")
@@ -151,7 +159,8 @@ func (p *proofs) checkResults(what string) error {
 	if err != nil {
 		return err
 	}
-	figures := figuresOf(string(text), row, column)
+	bounds, most := strings.CutPrefix(bounds, "most ")
+	figures := figuresOf(string(text), row, column, most)
 	if len(figures) == 0 {
 		return fmt.Errorf("%s has no figure in row %q and column %q", file, row, column)
 	}
@@ -163,8 +172,9 @@ func (p *proofs) checkResults(what string) error {
 	return nil
 }
 
-// figuresOf returns the figures in a row and column of all tables of a page.
-func figuresOf(page, row, column string) (figures []float64) {
+// figuresOf returns the figures in a row and column of all tables of a page: of those
+// that are followed by the worst of all runs, in brackets, these if most is set.
+func figuresOf(page, row, column string, most bool) (figures []float64) {
 	index := -1
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "|") {
@@ -173,17 +183,17 @@ func figuresOf(page, row, column string) (figures []float64) {
 		}
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i, c := range cells {
-			cells[i] = strings.Trim(strings.TrimSpace(c), "*`")
+			cells[i] = strings.Trim(strings.TrimSpace(c), "`")
 		}
 		if index < 0 {
-			for i, c := range cells {
-				if c == column {
-					index = i
-				}
-			}
+			index = slices.Index(cells, column)
 		}
 		if cells[0] == row && index > 0 && index < len(cells) {
-			if f, err := strconv.ParseFloat(strings.ReplaceAll(cells[index], ",", ""), 64); err == nil {
+			median, worst, hasWorst := strings.Cut(cells[index], " (")
+			if most && hasWorst {
+				median = strings.TrimSuffix(worst, ")")
+			}
+			if f, err := strconv.ParseFloat(strings.NewReplacer(",", "", "*", "").Replace(median), 64); err == nil {
 				figures = append(figures, f)
 			}
 		}
