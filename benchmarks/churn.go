@@ -1,6 +1,10 @@
 package benchmarks
 
-import "testing"
+import (
+	"testing"
+
+	"go.uber.org/atomic"
+)
 
 // Churn stops a random one of n pending timers and starts another: what a
 // request costs that is answered after a while. On several procs each
@@ -10,7 +14,7 @@ func Churn(b *testing.B, m Maker) {
 	withPending(b, m, sizes, longDelay, func(b *testing.B, p pending) {
 		p.split(b, func(g, n int) {
 			first, own := p.share(g)
-			rng := xorshift(g + 1)
+			rng := newXorshift()
 			for i := range n {
 				slot := first + rng.below(own)
 				p.impl.Stop(slot)
@@ -23,6 +27,14 @@ func Churn(b *testing.B, m Maker) {
 // xorshift is a random source of a nanosecond a draw (Marsaglia's xorshift64),
 // so that it costs little of what is measured. It must not be zero.
 type xorshift uint64
+
+// sources counts the sources that newXorshift has returned.
+var sources atomic.Uint64
+
+// newXorshift returns a source that draws other numbers than all before. (A run that
+// draws what the one before has drawn finds the memory as that one has left it: in the
+// order in which it is about to be used.)
+func newXorshift() xorshift { return xorshift(sources.Inc() * 0x9e3779b97f4a7c15) }
 
 // below returns a number from 0 to n-1; n is below 2^32.
 func (x *xorshift) below(n int) int {

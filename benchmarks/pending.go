@@ -39,6 +39,8 @@ type pending struct {
 	n, procs int
 	delay    func(i int) time.Duration
 	filled   time.Time // when the timers were started
+	// cold: none of them has been moved or replaced since.
+	cold bool
 }
 
 // freshness is how old the pending timers of a workload may get: then they are
@@ -50,7 +52,10 @@ const freshness = 10 * time.Second
 //
 // The testing package may call a benchmark several times to find a b.N, and
 // for -count, and it sets GOMAXPROCS before each call. So the procs are set in
-// each call, and the timers are started in the first.
+// each call, and the timers are started in the first. Timers that were just started
+// lie in memory in their order, and every implementation finds them the faster for it,
+// or the slower, until they are mixed: so what is measured by [pending.split] is done
+// as often as there are timers before, off the clock.
 func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pending)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {
@@ -62,11 +67,16 @@ func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Durati
 					case p.impl == nil:
 						p.impl = m.New(n + apart*(nprocs+1))
 						p.fillFast()
+						p.cold = true
 					case time.Since(p.filled) > freshness:
 						p.startAgain()
+						p.cold = true
 					}
 					b.ReportAllocs()
 					body(b, p)
+					if p.cold { // it has been warmed up, which may have taken a while
+						p.cold, p.filled = false, time.Now()
+					}
 				})
 				if p.impl != nil {
 					p.impl.Close()
@@ -130,11 +140,30 @@ func (p *pending) startAgain() {
 // split has each goroutine g do n of b.N operations, and measures the time until
 // the implementation has done them all.
 func (p *pending) split(b *testing.B, body func(g, n int)) {
+	if p.cold {
+		p.warmUp(body)
+	}
 	b.ResetTimer()
 	p.each(func(g int) { body(g, b.N*(g+1)/p.procs-b.N*g/p.procs) })
 	flush(p.impl)
 	b.StopTimer()
 }
+
+// warmUp does what split measures as often as there are timers, or for warmUpMost.
+func (p *pending) warmUp(body func(g, n int)) {
+	const parts = 16
+	n := max(p.n, 1<<14) / parts
+	begin := time.Now()
+	for i := 0; i < parts && time.Since(begin) < warmUpMost; i++ {
+		p.each(func(g int) { body(g, n/p.procs) })
+	}
+	flush(p.impl)
+	runtime.GC()
+}
+
+// warmUpMost is less than freshness, and both together less than the shortest delay of
+// a timer that is pending.
+const warmUpMost = 5 * time.Second
 
 // fill starts the timers of n slots, from as many goroutines as there are
 // procs.

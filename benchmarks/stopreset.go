@@ -34,7 +34,7 @@ func stopReset(m Maker, n int, delay func(int) time.Duration) map[string]float64
 	pairs := func(each int) {
 		p.each(func(g int) {
 			first, own := p.share(g)
-			rng := xorshift(g + 1)
+			rng := newXorshift()
 			for i := range each {
 				slot := first + rng.below(own)
 				p.impl.Stop(slot)
