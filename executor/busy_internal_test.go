@@ -46,6 +46,36 @@ func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	require.False(t, p.yields.Load())
 }
 
+// Also after the first one that a worker runs: on one proc, thousands that begin then look
+// for timers after each callback, and not after every second one.
+func TestPool_YieldsAfterTheFirstCallback(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, so that yields stays
+	p.yields.Store(true)
+	var stop atomic.Bool
+	var turns atomic.Int64 // on the only proc, of which a goroutine that computes is deprived
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			turns.Add(1)
+			runtime.Gosched()
+		}
+	})
+	var at [2]int64
+	callback := func(i int) func() {
+		return func() {
+			at[i] = turns.Load()
+			for begin := time.Now(); time.Since(begin) < 3*slowCallback; {
+			}
+		}
+	}
+	_, err := p.SubmitBatch([]func(){callback(0), callback(1), func() { stop.Store(true) }})
+	require.NoError(t, err)
+	wg.Wait()
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.Greater(t, at[1], at[0])
+}
+
 // Where callbacks take long, one that does not is no reason to yield.
 func TestPool_DoesNotYieldAfterAShortCallback(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -92,6 +92,9 @@ func (p *Pool) runLocked(b *batch) {
 		}
 		p.passRoomLocked()
 		p.mu.Unlock()
+		if began.IsZero() && p.yields.Load() {
+			began = time.Now()
+		}
 		for f(); b != nil; f() {
 			if p.yields.Load() {
 				began = p.yield(began)
