@@ -179,9 +179,10 @@ func (p *Pool) tick() {
 	}
 	p.yields.Store(p.max == unbounded && (w.slow || elapsed < watchEvery && p.yields.Load()))
 	n := p.startLocked()
+	crowd := w.busy || n > p.base
 	w.check(p)
 	p.mu.Unlock()
-	if p.onCrowd != nil && (w.busy || n > p.base) {
+	if crowd && p.onCrowd != nil {
 		p.onCrowd()
 	}
 	p.spawn(n)
