@@ -17,7 +17,7 @@ type Copied struct {
 
 // ErrChanged is returned by [Copy] and [Export] if the source was used meanwhile. What was
 // read is where it was to go, but may lack tasks, or have some that are gone.
-var ErrChanged = errors.New("durable: the source was used while it was read: stop its workers and clients, and repeat")
+var ErrChanged = errors.New("durable: the source was used while it was read: stop its workers and clients, empty the destination, and repeat")
 
 // Copy copies all tasks of one store into another, which may be of another kind and have
 // another number of shards: pending ones with what has been tried, repeating ones, and
@@ -25,7 +25,9 @@ var ErrChanged = errors.New("durable: the source was used while it was read: sto
 //
 // It pauses dst, and leaves it paused, so that nothing runs there before everything is
 // there, and nothing runs twice if Copy has to be repeated after an error: what dst has
-// already it keeps. Call [Client.Resume] when the source is out of use, and after an error
+// already it keeps. But if src was used meanwhile, repeat into a store that was emptied:
+// what src has finished, cancelled or changed since is still in dst as it was, and would run
+// there. Call [Client.Resume] when the source is out of use, and after an error
 // not before the deadline of the context that Copy had then or, without one, a minute has
 // passed: until then what was sent may still arrive.
 //

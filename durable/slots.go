@@ -1,6 +1,9 @@
 package durable
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // slots are a Worker's places for handlers, in one Run. A loop takes places before it claims
 // tasks, so that nothing is claimed that has to wait.
@@ -33,9 +36,14 @@ func (s *slots) take(l *loop, most int) (n int, full bool) {
 	n = min(most, s.free)
 	s.free -= n
 	full = s.free == 0
-	if n == 0 && !l.inLine {
+	switch {
+	case n == 0 && !l.inLine:
 		l.inLine = true
 		s.waiting = append(s.waiting, l)
+	case n > 0 && l.inLine: // it would be called for a place that this claim cannot use
+		l.inLine = false
+		i := slices.Index(s.waiting, l)
+		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
 	next := s.nextLocked()
 	s.mu.Unlock()

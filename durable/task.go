@@ -39,7 +39,9 @@ type Task struct {
 	Timeout time.Duration
 
 	// Every makes the task repeat: each run is due Every after the last was due,
-	// however long that took or how late it was. At least a millisecond.
+	// however long that took or how late it was. At least a millisecond. A run that
+	// fails holds up those after it until it has succeeded or had all its attempts:
+	// where that is too long, see MaxAttempts and [WithBackoff].
 	Every time.Duration
 	// Schedule makes the task repeat too: it names a schedule that the workers
 	// know, see [WithSchedule], which gives the next run's time. The task is over
@@ -67,7 +69,8 @@ const (
 	LatestMissed
 	// DeadMissed makes a dead letter of a run whose first attempt would begin
 	// more than [Task.MissedAfter] late; it has had no attempts. A repeating task
-	// goes on with the run after it.
+	// goes on with the run after it. A run that was handed back, because its worker
+	// was stopped or its host had no room, counts as one that has not begun.
 	DeadMissed
 )
 

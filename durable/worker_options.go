@@ -90,7 +90,8 @@ func WithLease(d time.Duration) WorkerOption {
 
 // WithMaxCrashes sets how many attempts at a run may end with a lost lease, as
 // they do when the process dies, before the run counts as poison and becomes a
-// dead letter. The worker that finds the lease expired decides or, if the task
+// dead letter. That counts all runs that the process had under way, not only the one that
+// has ended it. The worker that finds the lease expired decides or, if the task
 // repeats, the one that gets it next, which does not run it. The default is
 // [DefaultMaxCrashes]. It panics if n is not positive.
 func WithMaxCrashes(n int) WorkerOption {

@@ -82,6 +82,9 @@ func WithMaxRetryAfter(d time.Duration) Option {
 // there is a signature for each, so that a secret can be changed while receivers
 // know the old one or the new. It panics if there is none, or one has less than
 // 16 bytes.
+//
+// The signature has the time of the worker's machine. If that is off by more than a receiver
+// tolerates, the receiver refuses what the worker sends, and tasks become dead letters.
 func WithSecrets(secrets ...[]byte) Option {
 	checkSecrets("WithSecrets", secrets)
 	return option(func(c *config) { c.secrets = slices.Clone(secrets) })

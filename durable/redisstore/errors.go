@@ -44,7 +44,7 @@ func (e *closedError) Is(target error) bool { return target == store.ErrClosed }
 
 // explain makes the errors of scripts those of package store. What a script itself
 // answers is certain: it looks first whether the command was carried out before. What
-// else a server replies is about this copy of it.
+// else a server replies is about this copy of it, of which there may be others.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -71,12 +71,19 @@ func explain(err error) error {
 		has, _, _ = strings.Cut(has, "@")
 		return fmt.Errorf("%w: version and shards are %s: %w", store.ErrSchema, has, store.ErrNotDone)
 	}
+	// NOPERM, NOAUTH and WRONGPASS are not certain: go-redis sends a command again by
+	// itself if its connection breaks, and then they are of the new connection.
+	return fmt.Errorf("redisstore: %w", err)
+}
+
+// denied reports whether a server refuses who asks, or what they ask for.
+func denied(err error) bool {
 	for _, prefix := range []string{"NOPERM ", "NOAUTH ", "WRONGPASS "} {
-		if strings.HasPrefix(text, prefix) {
-			return fmt.Errorf("redisstore: %w: %w", store.ErrNotDone, err)
+		if strings.HasPrefix(err.Error(), prefix) {
+			return true
 		}
 	}
-	return fmt.Errorf("redisstore: %w", err)
+	return false
 }
 
 // outOfMemory reports whether a server that answers so has no memory left. It refuses the

@@ -38,3 +38,20 @@ func TestErrors_OfAServerThatIsFull(t *testing.T) {
 		require.False(t, errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrNotDone), text)
 	}
 }
+
+// go-redis sends a command again if its connection breaks. A server that refuses the new
+// connection says nothing about the first time.
+func TestErrors_OfAServerThatRefusesAConnection(t *testing.T) {
+	for _, text := range []string{
+		"NOPERM User default has no permissions to run the 'evalsha' command",
+		"NOAUTH Authentication required.",
+		"WRONGPASS invalid username-password pair or user is disabled.",
+	} {
+		err := explain(reply(text))
+		require.NotErrorIs(t, err, store.ErrNotDone, text)
+		require.ErrorContains(t, err, text)
+		require.ErrorIs(t, explain(&unsentError{reply(text)}), store.ErrNotDone, text)
+		require.True(t, denied(reply(text)))
+	}
+	require.False(t, denied(reply("ERR NOAUTH ")))
+}

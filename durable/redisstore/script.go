@@ -85,6 +85,9 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 // are its alone, and what it puts there nobody would find.
 func (s *Store) run(ctx context.Context, calls ...call) []*redis.Cmd {
 	if err := s.know(ctx); err != nil {
+		if denied(err) {
+			err = &unsentError{err} // the question was refused, and nothing was sent but that
+		}
 		cmds := make([]*redis.Cmd, len(calls))
 		for i := range cmds {
 			cmds[i] = failed(ctx, err)

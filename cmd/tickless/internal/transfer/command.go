@@ -187,6 +187,6 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 	if resume {
 		return durable.New(st).Resume(cmd.Context())
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "The store is paused: run this again with --resume when the old one is out of use.")
+	fmt.Fprintln(cmd.ErrOrStderr(), "The store is paused: run this again with --resume when the old one is out of use (after a new export into an emptied store, if it was used since).")
 	return nil
 }
