@@ -58,13 +58,15 @@
 //     whole process.
 //     Otherwise it takes what package time's timers take: up to a millisecond while
 //     procs are idle, and on busy procs until one of them passes through Go's
-//     scheduler: while goroutines compute, 10 ms in the middle and 29 to 36 ms at p99.
+//     scheduler: while goroutines compute, 10 ms in the middle and 20 to 37 ms at p99.
 //     A due timer waits for at most 256 timers of its shard that only move down a
 //     level, and a few milliseconds for callbacks of earlier timers, whether they block
-//     or compute: 16 ms at most in the benchmarks, and a goroutine that waits for a
-//     context 19, but for a few that another has overtaken, 1.1 s. A timer that moves
-//     down a level together with very many others may wait for them, 0.1 to 0.4 µs for
-//     each.
+//     or compute: 16 ms at most in the benchmarks, and so does a goroutine that waits
+//     for a context. Before the procs are known to be busy a ring may lose its place at
+//     the front of a run queue, and wait for a round of all that is in it: for a second,
+//     beside a thousand goroutines that compute for 2 ms, once in ten runs. A timer that
+//     moves down a level together with very many others may wait for them, 0.1 to 0.4 µs
+//     for each.
 //  3. A timer fires at most once for each start. If Stop returned true the callback
 //     never runs, even if Stop raced with expiry.
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +

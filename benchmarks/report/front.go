@@ -17,10 +17,13 @@ type headline struct {
 
 var headlines = []headline{
 	{"rates", key{"StartStop", "n=1M/p=1", "ns/op"}, "start and stop a timer, 1M others pending, 1 proc (ns)"},
+	{"rates", key{"Churn", "n=100k/p=2", "ns/op"}, "stop a random one of 100k and start another, 2 procs (ns)"},
 	{"rates", key{"Churn", "n=1M/p=2", "ns/op"}, "stop a random one of 1M and start another, 2 procs (ns)"},
+	{"rates", key{"StopReset", "delay=random/n=300k/p=2", "ns/pair"}, "stop a random one of 300k Timers and reset it, 2 procs (ns)"},
 	{"rates", key{"Held", "n=1M/p=1", "B/timer"}, "live heap a pending timer, 1 proc (bytes)"},
 	{"rates", key{"Held", "n=1M/p=1", "gc-ms"}, "a full garbage collection, 1M pending, 1 proc (ms)"},
-	{"busy", key{"BusyBurst", "n=100k/busy=4/p=2", "last-ms"}, "100k due at once beside 4 computing goroutines, 2 procs: the last one late by (ms)"},
+	{"busy", key{"BusyBurst", "n=100k/busy=4/p=2", "last-ms"}, "100k due at once, whose callbacks do nothing, beside 4 computing goroutines, 2 procs: the last one late by (ms)"},
+	{"busy", key{"BusyQueue", "p=2", "p50-ms"}, "behind 3,000 callbacks that compute for 2 ms, 2 procs: a timer late by, at p50 (ms)"},
 	{"rates", key{"Rates", "rate=100k/p=2", "cpu-ms/s"}, "CPU time a second while 100,000 a second fire, 2 procs (ms)"},
 	{"rates", key{"Reset", "to=earlier/order=random/n=1M/p=1", "ns/op"}, "reset a random one of 1M to earlier, 1 proc (ns)"},
 	{"rates", key{"Rates", "rate=1k/p=2", "cpu-ms/s"}, "CPU time a second while 1,000 a second fire, 2 procs (ms)"},
@@ -46,11 +49,12 @@ func front(dir string) (string, error) {
 		if !ok1 || !ok2 {
 			return "", fmt.Errorf("%s.txt has no figures for %v", h.mode, h.key)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", h.title,
-			emphasize(std, std < ours), emphasize(ours, ours < std), ratio(ours/std), h.key.workload)
+		w := row{key: h.key}
+		fmt.Fprintf(&b, "| %s | %s%s | %s%s | %s | %s |\n", h.title, emphasize(std, std < ours), w.beside(r, "time"),
+			emphasize(ours, ours < std), w.beside(r, "tickless"), ratio(ours/std), h.key.workload)
 	}
 	rates, busy := machine(read["rates"]), machine(read["busy"])
-	fmt.Fprintf(&b, "\nMedians of rates.txt and busy.txt in benchmarks/results, which name their commits: %s", rates)
+	fmt.Fprintf(&b, "\nMedians (in brackets the worst of all runs) of rates.txt and busy.txt in benchmarks/results, which name their commits: %s", rates)
 	if busy != rates {
 		fmt.Fprintf(&b, "; busy.txt on another day: %s", busy)
 	}

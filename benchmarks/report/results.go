@@ -121,10 +121,15 @@ func (r *results) median(k key, impl string) (v float64, ok bool) {
 // most returns the largest figure for k, of any implementation.
 func (r *results) most(k key) float64 {
 	largest := 0.0
-	for _, values := range r.samples[k] {
-		largest = max(largest, slices.Max(values))
+	for impl := range r.samples[k] {
+		largest = max(largest, r.mostOf(k, impl))
 	}
 	return largest
+}
+
+// mostOf returns the largest figure for k of all runs of impl, 0 if there are none.
+func (r *results) mostOf(k key, impl string) float64 {
+	return slices.Max(append([]float64{0}, r.samples[k][impl]...))
 }
 
 // params returns the different params of a workload that has figures in unit.

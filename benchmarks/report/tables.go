@@ -23,6 +23,46 @@ type row struct {
 	higher bool
 }
 
+// mishap reports whether a row is of mishaps. A median would hide those of a few runs: its
+// figures are the largest of all runs, with the number of runs that had any.
+func (w row) mishap() bool { return slices.Contains(mishaps, w.key.unit) }
+
+var mishaps = []string{"early", "lost", "wrong"}
+
+// worst reports whether a row is of the worst that a run saw. Its medians have the largest
+// of all runs beside them.
+func (w row) worst() bool { return slices.Contains(worsts, w.key.unit) }
+
+var worsts = []string{"max-ms", "worst-ms", "last-ms", "late-ms", "max-us", "control-max-us"}
+
+// figure returns what a row says of an implementation; ok is false if that was not
+// measured.
+func (w row) figure(r *results, impl string) (v float64, ok bool) {
+	if v, ok = r.median(w.key, impl); ok && w.mishap() {
+		v = r.mostOf(w.key, impl)
+	}
+	return v, ok
+}
+
+// beside returns what stands behind a figure.
+func (w row) beside(r *results, impl string) string {
+	runs := r.samples[w.key][impl]
+	if len(runs) < 2 {
+		return ""
+	}
+	most := r.mostOf(w.key, impl)
+	switch {
+	case w.mishap() && most > 0:
+		some := len(slices.DeleteFunc(slices.Clone(runs), func(v float64) bool { return v == 0 }))
+		return fmt.Sprintf(" (in %d of %d)", some, len(runs))
+	case w.worst() && !w.mishap():
+		if v, _ := r.median(w.key, impl); number(most) != number(v) {
+			return " (" + number(most) + ")"
+		}
+	}
+	return ""
+}
+
 // A table is a group of rows.
 type table struct {
 	title, note string
@@ -40,8 +80,8 @@ func layout(r *results, brief bool) []table {
 		for _, p := range r.params(workload, unit) {
 			if !brief || telling(r, workload, unit, p) {
 				w := row{key: key{workload, p, unit}, title: describe(workload, title, p), plain: plain}
-				if unit == "ticks" {
-					w.higher, w.title = true, w.title+" (higher is better)"
+				if unit == "ticks" { // more than were due is no merit
+					w.plain, w.title = true, w.title+" (of 1)"
 				}
 				rows = append(rows, w)
 			}
@@ -51,7 +91,7 @@ func layout(r *results, brief bool) []table {
 	metrics := func(workload string, units ...[2]string) []row {
 		var rows []row
 		for _, u := range units {
-			plain := u[0] == "early" || u[0] == "lost" || u[0] == "wrong" || strings.HasPrefix(u[0], "control-")
+			plain := slices.Contains(mishaps, u[0]) || strings.HasPrefix(u[0], "control-") || slices.Contains(same, workload)
 			rows = append(rows, each(workload, u[0], u[1], plain)...)
 		}
 		return rows
@@ -93,14 +133,13 @@ func layout(r *results, brief bool) []table {
 			[2]string{"cpu-ms/s", "CPU time a second, ms"},
 			[2]string{"early", "early"},
 			[2]string{"lost", "lost"})},
-		{"Start and stop while a million others fall due", "The excess is the p99.99 above that of a control, which only reads the clock.", metrics("Stalls",
+		{"Start and stop while a million others fall due", "A control only reads the clock, in turn with them: what takes the proc from that goroutine counts for either.", metrics("Stalls",
 			[2]string{"p50-ns", "p50, ns"},
 			[2]string{"p99.99-us", "p99.99, µs"},
 			[2]string{"control-p99.99-us", "p99.99 of the control, µs"},
-			[2]string{"excess-p99.99-us", "excess at p99.99, µs"},
 			[2]string{"max-us", "slowest, µs"},
 			[2]string{"control-max-us", "slowest of the control, µs"},
-			[2]string{"lost", "lost"})},
+			[2]string{"lost", "not run when none had for 2 s"})},
 		{"100,000 timers due at one moment, beside goroutines that compute", "", metrics("BusyBurst",
 			[2]string{"last-ms", "the last one late by, ms"},
 			[2]string{"lost", "lost"})},
@@ -118,16 +157,22 @@ func layout(r *results, brief bool) []table {
 		{"Behind 3,000 callbacks of 2 ms each", "A timer that does nothing, and a goroutine that waits for a context's end (`time` is package context).", slices.Concat(
 			metrics("BusyQueue",
 				[2]string{"p50-ms", "a timer, late at p50, ms"},
-				[2]string{"worst-ms", "a timer, late at most, ms"}),
+				[2]string{"worst-ms", "a timer, late at most, ms"},
+				[2]string{"lost", "a timer, lost"}),
 			metrics("BusyContext",
 				[2]string{"p50-ms", "a context, late at p50, ms"},
-				[2]string{"worst-ms", "a context, late at most, ms"}))},
+				[2]string{"worst-ms", "a context, late at most, ms"},
+				[2]string{"lost", "a context, lost"}))},
 		{"Timers of 5 ms while others move down a level of the wheel", "200,000 others beside four computing goroutines; and more on an idle machine.", slices.Concat(
 			metrics("BusyMoves",
 				[2]string{"p99-ms", "busy, late at p99, ms"},
-				[2]string{"worst-ms", "busy, late at most, ms"}),
+				[2]string{"worst-ms", "busy, late at most, ms"},
+				[2]string{"early", "busy, early"},
+				[2]string{"lost", "busy, lost"}),
 			metrics("IdleMoves",
-				[2]string{"worst-ms", "idle, late at most, ms"}))},
+				[2]string{"worst-ms", "idle, late at most, ms"},
+				[2]string{"early", "idle, early"},
+				[2]string{"lost", "idle, lost"}))},
 		{"An idle process with timers far away", "`none` is a process without timers.", metrics("Idle",
 			[2]string{"cpu-us/s", "CPU time a second, µs"},
 			[2]string{"switches/s", "context switches a second"})},
@@ -137,7 +182,7 @@ func layout(r *results, brief bool) []table {
 			[2]string{"late-ms", "the last silent one closed late by, ms"},
 			[2]string{"wrong", "closed although not silent"},
 			[2]string{"lost", "silent but not closed"})},
-		{"WithTimeout and cancel", "`time` is package context.", slices.Concat(
+		{"WithTimeout and cancel", "`time` is package context. Nobody asks for Done; what it takes where somebody does is among the lives of contexts, in mode contexts.", slices.Concat(
 			metrics("WithTimeout", [2]string{"ns/op", "a context, ns"}),
 			metrics("WithTimeout", [2]string{"allocs/op", "allocations"}))},
 		{"A context's life", "Made, asked, cancelled; `time` is package context. The parent is one for all, or new for each, and then what that takes is included.", slices.Concat(
@@ -156,7 +201,7 @@ func layout(r *results, brief bool) []table {
 			[2]string{"p99-ms", "late at p99, ms"},
 			[2]string{"early", "early"},
 			[2]string{"lost", "lost"})},
-		{"Tickers", "10,000 tickers, of which all ticks are read; and one of a microsecond, read by a goroutine for each proc.", slices.Concat(
+		{"Tickers", "10,000 tickers, of which all ticks are read; and one of a microsecond, read by a goroutine for each proc, which is package time's own on either side: what they differ by is what runs do.", slices.Concat(
 			metrics("Tickers",
 				[2]string{"cpu-ms/s", "CPU time a second, ms"},
 				[2]string{"ticks", "share of the ticks that came"}),
@@ -169,6 +214,9 @@ func layout(r *results, brief bool) []table {
 			metrics("DeadlineSet", [2]string{"ns", "set a deadline later, ns"}))},
 	}
 }
+
+// same are the workloads in which package time's and ours are the same code.
+var same = []string{"MultiWakeup"}
 
 // telling reports whether a row belongs into the brief tables.
 func telling(r *results, workload, unit, params string) bool {
@@ -253,16 +301,16 @@ func tables(r *results, brief bool) string {
 	fmt.Fprintf(&b, "Mode %s, commit %s, %s.\n", r.config["mode"], r.config["commit"], machine(r))
 	switch {
 	case r.versions != nil:
-		b.WriteString("Lower is better everywhere; the better of the two is bold. `@` names the version of Go, and `ratio` is `tickless` to `time` with the same one.\n")
+		b.WriteString("Lower is better; the better of the two is bold. `@` names the version of Go, and `ratio` is `tickless` to `time` with the same one. " + besideNote + "\n")
 	case r.config["mode"] == redis:
-		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. The last column is `tickless` to `asynq-tuned`.\n")
+		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. The last column is `tickless` to `asynq-tuned`. " + besideNote + "\n")
 	default:
-		b.WriteString("Lower is better, unless a row says otherwise; the best of a row is bold. The last column is `tickless` to `time`.")
+		b.WriteString("Lower is better; the best of a row is bold. The last column is `tickless` to `time`. " + besideNote)
 		if slices.ContainsFunc(r.impls, apart) {
 			b.WriteString(" `noted` and `none` are controls without timers, not rivals. Where one of them takes more than `tickless`, runs differ by more than the timers cost, so the row has no best and no ratio.")
 		}
-		if slices.ContainsFunc(r.keys, func(k key) bool { return k.unit == "early" && r.most(k) > 0 }) {
-			b.WriteString(" A library that fired timers early cannot be the best of a row of how late they were.")
+		if slices.ContainsFunc(r.keys, func(k key) bool { return slices.Contains(mishaps, k.unit) && r.most(k) > 0 }) {
+			b.WriteString(" A library that fired timers early, or lost some, in any run cannot be the best of a row of how late they were.")
 		}
 		b.WriteString("\n")
 	}
@@ -275,6 +323,9 @@ func tables(r *results, brief bool) string {
 	}
 	return b.String()
 }
+
+// besideNote explains what figures have beside them.
+const besideNote = "What is late at most, or slowest, has the worst of all runs in brackets behind the median; of what was early or lost there is the worst run's number, and in how many there were any."
 
 // machine describes where the benchmarks ran.
 func machine(r *results) string {
@@ -309,18 +360,18 @@ func (t table) write(b *strings.Builder, r *results) {
 	b.WriteString(strings.Repeat("---:|", len(impls)+1))
 	b.WriteString("\n")
 	for _, w := range t.rows {
-		w.plain = w.plain || w.drowned(r)
+		w.plain = w.plain || w.drowned(r) || w.alone(r, impls)
 		best := w.best(r, impls)
 		fmt.Fprintf(b, "| %s |", w.title)
 		for _, impl := range impls {
-			v, ok := r.median(w.key, impl)
+			v, ok := w.figure(r, impl)
 			switch {
 			case !ok:
 				b.WriteString(" |")
 			case !w.plain && w.competes(r, impl) && number(v) == number(best):
-				fmt.Fprintf(b, " **%s** |", number(v))
+				fmt.Fprintf(b, " **%s**%s |", number(v), w.beside(r, impl))
 			default:
-				fmt.Fprintf(b, " %s |", number(v))
+				fmt.Fprintf(b, " %s%s |", number(v), w.beside(r, impl))
 			}
 		}
 		ours, ok1 := r.median(w.key, "tickless")
@@ -335,17 +386,32 @@ func (t table) write(b *strings.Builder, r *results) {
 
 // hasRatio reports whether there is a ratio of two figures: not of two that are
 // written as 0.
+//
+// Nor is there one of less than nothing, which is what a difference of two measurements
+// may come to.
 func hasRatio(ours, theirs float64) bool {
-	return theirs > 0 && (number(ours) != "0" || number(theirs) != "0")
+	return ours >= 0 && theirs > 0 && (number(ours) != "0" || number(theirs) != "0")
 }
 
-// drowned reports whether a control takes more than our timers: then what differs
-// between runs is larger than what is measured.
+// alone reports whether a row is of one implementation, or of one and what is out of
+// competition.
+func (w row) alone(r *results, impls []string) bool {
+	n := 0
+	for _, impl := range impls {
+		if _, ok := r.median(w.key, impl); ok && !apart(impl) {
+			n++
+		}
+	}
+	return n < 2
+}
+
+// drowned reports whether a control takes more than our timers in one of its runs, or
+// anybody less than nothing: then what differs between runs is larger than what is measured.
 func (w row) drowned(r *results) bool {
 	ours, ok := r.median(w.key, "tickless")
 	return ok && slices.ContainsFunc(r.impls, func(impl string) bool {
 		v, ok := r.median(w.key, impl)
-		return ok && apart(impl) && v > ours
+		return ok && (apart(impl) && r.mostOf(w.key, impl) > ours || v < 0 && !slices.Contains(lateness, w.key.unit))
 	})
 }
 
@@ -353,13 +419,21 @@ func (w row) drowned(r *results) bool {
 var lateness = []string{"p50-ms", "p99-ms", "p99.9-ms", "max-ms", "last-ms", "late-ms", "worst-ms"}
 
 // competes reports whether impl can be the best of a row. A control cannot, nor can, of
-// how late timers were, who fired some of them early.
+// how late timers were, who fired some of them early or lost some; nor, of CPU time and
+// switches, who may fire them later than the others, with a slack.
 func (w row) competes(r *results, impl string) bool {
 	if apart(impl) {
 		return false
 	}
-	early, _ := r.median(key{w.key.workload, w.key.params, "early"}, impl)
-	return early == 0 || !slices.Contains(lateness, w.key.unit)
+	if impl == "tickless-slack" {
+		return w.key.workload == "ExpirySlack"
+	}
+	if !slices.Contains(lateness, w.key.unit) {
+		return true
+	}
+	return !slices.ContainsFunc([]string{"early", "lost"}, func(mishap string) bool {
+		return r.mostOf(key{w.key.workload, w.key.params, mishap}, impl) > 0
+	})
 }
 
 // best returns the best figure of a row.
@@ -370,7 +444,7 @@ func (w row) best(r *results, impls []string) float64 {
 	}
 	for _, impl := range impls {
 		// To be late by less than nothing is no merit.
-		if v, ok := r.median(w.key, impl); ok && v >= 0 && w.competes(r, impl) {
+		if v, ok := w.figure(r, impl); ok && v >= 0 && w.competes(r, impl) {
 			best = better(best, v)
 		}
 	}

@@ -58,20 +58,20 @@ func (t table) writeVersions(b *strings.Builder, r *results) {
 
 // writeVersion writes a row's three cells for one version of Go.
 func (w row) writeVersion(b *strings.Builder, v *results) {
-	std, ok1 := v.median(w.key, "time")
-	ours, ok2 := v.median(w.key, "tickless")
-	cell := func(ok bool, own, other float64) {
+	std, ok1 := w.figure(v, "time")
+	ours, ok2 := w.figure(v, "tickless")
+	cell := func(impl string, ok bool, own, other float64) {
 		switch {
 		case !ok:
 			b.WriteString(" |")
 		case !w.plain && ok1 && ok2 && number(own) != number(other) && (own < other) != w.higher:
-			fmt.Fprintf(b, " **%s** |", number(own))
+			fmt.Fprintf(b, " **%s**%s |", number(own), w.beside(v, impl))
 		default:
-			fmt.Fprintf(b, " %s |", number(own))
+			fmt.Fprintf(b, " %s%s |", number(own), w.beside(v, impl))
 		}
 	}
-	cell(ok1, std, ours)
-	cell(ok2, ours, std)
+	cell("time", ok1, std, ours)
+	cell("tickless", ok2, ours, std)
 	if ok1 && ok2 && !w.plain && hasRatio(ours, std) {
 		fmt.Fprintf(b, " %s |", ratio(ours/std))
 	} else {

@@ -90,7 +90,7 @@ func TestReport_OneVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := tables(r, true), "| start and stop, 1M pending, 1 proc (ns) | **200** |"; !strings.Contains(got, want) || r.versions != nil {
+	if got, want := tables(r, true), "| start and stop, 1M pending, 1 proc (ns) | 200 |"; !strings.Contains(got, want) || r.versions != nil {
 		t.Errorf("%d versions, and the tables lack %q:\n%s", len(r.versions), want, got)
 	}
 }

@@ -16,15 +16,16 @@
 //	test: NAME                       a test, fuzz target or example; a * at the end
 //	                                 stands for any end; FOLDER: NAME where several
 //	                                 folders have one of that name
-//	measured: NAME                   a benchmark, in the same way: it repeats the figure,
-//	                                 and does not fail, whatever that is; so claims with
-//	                                 no other proof are counted apart
+//	measured: NAME                   a benchmark, in the same way, or a test that is one: it
+//	                                 repeats the figure, and does not fail, whatever that
+//	                                 is; so claims with no other proof are counted apart
 //	stores: NAME                     a test of storetest, which every store runs
 //	results: FILE: ROW: COLUMN RANGE a figure in a table, with < <= > >= = and a number,
 //	                                 or NUMBER..NUMBER; a FILE without a folder is in
 //	                                 benchmarks/results; COLUMN most RANGE takes the
 //	                                 worst of all runs, where the table has that beside
-//	                                 the median
+//	                                 the median, and COLUMN/COLUMN RANGE what one is of
+//	                                 the other
 //	code: FILE: TEXT                 the file has this text in it
 //	run: make TARGET ...             a command whose outcome the text reports
 //	none: WHY                        there is nothing in it that could be false

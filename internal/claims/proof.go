@@ -81,18 +81,15 @@ func (p *proofs) contains(file, text string) error {
 	return err
 }
 
-// checkTest looks for a test, or a benchmark: NAME, or FOLDER: NAME where several folders
+// checkTest looks for a test, or what only measures: NAME, or FOLDER: NAME where several folders
 // have one of that name.
-func (p *proofs) checkTest(what string, benchmark bool) error {
+func (p *proofs) checkTest(what string, measured bool) error {
 	folder, name, ok := strings.Cut(what, ": ")
 	if !ok {
 		folder, name = "", what
 	}
-	switch {
-	case isBenchmark(name) && !benchmark:
+	if isBenchmark(name) && !measured {
 		return fmt.Errorf("%s does not fail, whatever it finds; say measured: %s, and add what would fail if there is anything", name, what)
-	case benchmark && !isBenchmark(name):
-		return fmt.Errorf("%s is no benchmark", name)
 	}
 	in := p.foldersOf(name)
 	if ok {
@@ -139,8 +136,9 @@ func (p *proofs) checkStores(name string) error {
 	return nil
 }
 
-// checkResults looks a figure up: FILE: ROW: COLUMN RANGE, or COLUMN most RANGE for the
-// worst of all runs. A FILE without a folder is in benchmarks/results.
+// checkResults looks a figure up: FILE: ROW: COLUMN RANGE, COLUMN/COLUMN RANGE for what one
+// is of the other, or COLUMN most RANGE for the worst of all runs. A FILE without a folder
+// is in benchmarks/results.
 func (p *proofs) checkResults(what string) error {
 	file, rest, ok1 := strings.Cut(what, ": ")
 	at := strings.LastIndex(rest, ": ")
@@ -160,7 +158,18 @@ func (p *proofs) checkResults(what string) error {
 		return err
 	}
 	bounds, most := strings.CutPrefix(bounds, "most ")
+	column, by, quotient := strings.Cut(column, "/")
 	figures := figuresOf(string(text), row, column, most)
+	if quotient {
+		divisors := figuresOf(string(text), row, by, most)
+		if len(divisors) != len(figures) {
+			return fmt.Errorf("%s, row %q: %d figures in column %q, and %d in %q", file, row, len(figures), column, len(divisors), by)
+		}
+		for i := range figures {
+			figures[i] /= divisors[i]
+		}
+		column += "/" + by
+	}
 	if len(figures) == 0 {
 		return fmt.Errorf("%s has no figure in row %q and column %q", file, row, column)
 	}
