@@ -289,6 +289,9 @@ func stressAttempts() uint64 {
 // false; in the long form, a tenth of each at least. Whatever they report is so:
 // see round.
 func TestStress_RaceWindows(t *testing.T) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		t.Skip("on one proc others run only when the poller is preempted, which in its few microseconds in a window it hardly ever is")
+	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	var sum [2]windowStats
