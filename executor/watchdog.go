@@ -179,7 +179,7 @@ func (p *Pool) tick() {
 	}
 	p.yields.Store(p.max == unbounded && (w.slow || elapsed < watchEvery && p.yields.Load()))
 	n := p.startLocked()
-	crowd := w.busy || n > p.base
+	crowd := w.busy || p.starting > p.base // goroutines wait for a proc
 	w.check(p)
 	p.mu.Unlock()
 	if crowd && p.onCrowd != nil {

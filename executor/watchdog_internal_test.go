@@ -296,6 +296,24 @@ func TestWatchdog_FewCrowdNobody(t *testing.T) {
 	})
 }
 
+// Workers that were started and wait for a proc crowd it at every check, not only when they
+// are started.
+func TestWatchdog_WorkersThatHaveYetToBeginAreACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(WithWorkers(1))
+		p.limit = 10
+		var crowds atomic.Int32
+		callback.OnCrowd(p, func() { crowds.Add(1) })
+		n := submitUnbegun(p, slices.Repeat([]func(){func() {}}, 100))
+		require.Equal(t, 10, n)
+		time.Sleep(watchEvery + watchSeldom)
+		synctest.Wait()
+		require.Equal(t, int32(2), crowds.Load())
+		p.spawn(n)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
 // However long a check takes to start workers, the next comes after watchEvery from there:
 // what OnCheck does has the front of the run queue until then.
 func TestWatchdog_ChecksAfterTheWorkersAreStarted(t *testing.T) {
