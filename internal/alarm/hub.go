@@ -50,6 +50,11 @@ type hub struct {
 	backups [len(backupAfter)]*bell
 	// backed: the backups are set.
 	backed bool
+	// guards are what there is while the backups are not set: guard is the one of them
+	// that is set, or was last, for a moment and guardAfter.
+	guards     [2]*bell
+	guard      int
+	guardAfter time.Duration
 
 	pace pace
 
@@ -76,6 +81,9 @@ const (
 	linger = int64(20 * time.Millisecond)
 )
 
+// guardAfter is how long after the timer the guard rings.
+const guardAfter = 20 * time.Millisecond
+
 // backupAfter is how long after the timer its backups ring.
 //
 // The timer's function runs on a new goroutine that the runtime puts in front of a
@@ -90,6 +98,13 @@ const (
 // wait there with it. So the timer has backups, as long as the procs are found busy:
 // setting three timers for each ring, and the wake-ups at moments that they have been
 // moved away from, cost more than the ring on idle procs.
+//
+// Until they are found busy there is a guard, which rings later, and costs idle procs
+// next to nothing. While rings are not exact, and frequent, it is not moved from one to
+// the next: it rings once in guardAfter, in vain, and is set again. With exact rings it
+// is stopped when there is one, and another is set for the next: package time wakes a
+// proc up for a timer that has been moved further away, but not for one that is stopped,
+// if it has few others.
 var backupAfter = [...]int64{int64(2 * time.Millisecond), int64(10 * time.Millisecond)}
 
 // process returns the process's hub.
@@ -100,10 +115,13 @@ var process = sync.OnceValue(func() *hub {
 })
 
 func newHub() *hub {
-	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never}
+	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never, guardAfter: guardAfter}
 	h.timer = newBell(h, h.tick)
 	for i := range h.backups {
-		h.backups[i] = newBell(h, func() { h.backup(i) })
+		h.backups[i] = newBell(h, func() { h.backup(h.backups[i]) })
+	}
+	for i := range h.guards {
+		h.guards[i] = newBell(h, func() { h.backup(h.guards[i]) })
 	}
 	return h
 }
@@ -172,6 +190,23 @@ func (h *hub) armLocked(now int64) {
 		}
 		h.timerLocked(now, h.armed)
 		h.backLocked(now, h.pace.busy(h.armed))
+		h.guardLocked(now)
+	}
+}
+
+// guardLocked sets the guard, unless it is set, for the moment that the hub is armed for.
+func (h *hub) guardLocked(now int64) {
+	if h.backed || h.guards[h.guard].set {
+		return
+	}
+	h.guard = (h.guard + 1) % len(h.guards)
+	h.guards[h.guard].reset(time.Duration(max(h.armed-now, 0)) + h.guardAfter)
+}
+
+// unguardLocked stops the guard.
+func (h *hub) unguardLocked() {
+	if g := h.guards[h.guard]; g.set {
+		g.stop()
 	}
 }
 
@@ -208,6 +243,7 @@ func (h *hub) crowdedLocked(now int64) {
 // still a descriptor.
 func (h *hub) restLocked(now, until int64) {
 	h.backLocked(now, false)
+	h.unguardLocked()
 	if h.fd.isOpen() {
 		h.idle = min(h.idle, now)
 		until = min(until, h.idle+linger)
@@ -255,15 +291,18 @@ func (h *hub) tick() {
 	}
 }
 
-// backup is the function of the backups.
-func (h *hub) backup(i int) {
+// backup is the function of the backups and the guards.
+func (h *hub) backup(b *bell) {
 	now := h.now()
 	h.mu.Lock()
-	h.backups[i].beginLocked()
+	b.beginLocked()
 	if h.set.first() <= now {
 		h.rings.ByBackup++
 		h.ringLateLocked(now).callDeep()
 		return
+	}
+	if h.armed != never && h.armed-now <= near {
+		h.guardLocked(now)
 	}
 	h.endLocked()
 	h.mu.Unlock()
@@ -291,6 +330,9 @@ func (h *hub) ringLocked(now int64) *member {
 	}
 	h.pace.ring(now)
 	file := h.lingeredLocked(now)
+	if h.exact {
+		h.unguardLocked()
+	}
 	h.armed, h.exact = never, false
 	if len(h.set) > 0 {
 		h.armLocked(now)
