@@ -1,6 +1,7 @@
 package alarm
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 // newGuardedLate returns a hub whose guards are set, and ring long after the test.
 func newGuardedLate() *hub {
 	h := newHub()
-	h.guardAfter = time.Hour
+	h.guardAfter, h.few = time.Hour, 0
 	return h
 }
 
@@ -29,6 +30,7 @@ func (h *hub) guarded() *bell {
 func TestGuard_RingsInPlaceOfTheTimer(t *testing.T) {
 	rang := make(chan bool, 1)
 	h := newHub()
+	h.few = 0
 	a := h.add(func() { rang <- true })
 	defer gone(a)
 	h.mu.Lock()
@@ -47,34 +49,48 @@ func TestGuard_RingsInPlaceOfTheTimer(t *testing.T) {
 	require.NotZero(t, h.pace.busyUntil)
 }
 
-// newRepeating returns an alarm that sets itself again for now, an hour from now, when it
-// rings.
-func newRepeating() (h *hub, a *member, now int64) {
-	h = newGuardedLate()
-	now = h.soon()
-	a = h.add(func() { a.setAt(now) })
-	return h, a, now
-}
-
-// With exact rings each has a guard of its own, and leaves none behind.
-func TestGuard_ExactRings(t *testing.T) {
-	h, a, now := newRepeating()
+// The guard is behind the moment that comes next, and no more than guardAfter. It is not
+// moved away from a moment for which it is set; another is set then.
+func TestGuard_FollowsTheMoment(t *testing.T) {
+	h := newGuardedLate()
+	a := h.add(func() {})
 	defer gone(a)
-	exact := a.setAt(now)
-	for range burst / 2 {
-		guard := h.guarded()
+	now, hour := h.soon(), int64(time.Hour)
+	var guard *bell
+	set := func(moment int64) (same bool) {
+		t.Helper()
+		h.mu.Lock()
+		h.moveLocked(a, moment)
+		h.armLocked(now)
+		h.mu.Unlock()
+		before := guard
+		guard = h.guarded()
 		require.NotNil(t, guard)
-		a.setAt(now - 1)
-		require.Same(t, guard, h.guarded(), "it stays where it is when the moment changes")
-		a.ring(now)
-		require.NotNil(t, h.guarded())
-		require.Equal(t, exact, guard != h.guarded())
+		require.True(t, before == guard || before == nil || !before.set, "one at a time")
+		require.Greater(t, h.guardAt, moment)
+		require.LessOrEqual(t, h.guardAt, moment+hour)
+		return before == guard
 	}
+	set(now + 3*hour)
+	require.Equal(t, now+4*hour, h.guardAt, "also if it is far away")
+	require.True(t, set(now+1))
+	require.Equal(t, now+1+hour, h.guardAt, "an earlier moment has an earlier guard")
+	require.True(t, set(now+hour/2))
+	require.Equal(t, now+1+hour, h.guardAt, "which is left while it is behind the moment")
+	require.False(t, set(now+1+hour))
+	require.False(t, set(now+3*hour))
+	now += 5 * hour
+	require.False(t, set(now), "its goroutine waits: the next has one of its own")
+	a.Stop()
+	require.Nil(t, h.guarded())
 }
 
-// Frequent rings have one guard for as long as it is set.
+// Frequent rings have one guard for as long as it is behind them.
 func TestGuard_FrequentRings(t *testing.T) {
-	h, a, now := newRepeating()
+	h := newGuardedLate()
+	now := h.soon()
+	var a *member
+	a = h.add(func() { a.setAt(now) })
 	defer gone(a)
 	for range burst + 1 {
 		a.ring(now)
@@ -84,12 +100,13 @@ func TestGuard_FrequentRings(t *testing.T) {
 	require.NotNil(t, guard)
 	for range 1000 {
 		a.ring(now)
-		require.False(t, h.exact)
+		now++
 		require.Same(t, guard, h.guarded())
 	}
 }
 
-// A guard that rings in vain is set again if there is a moment to come soon.
+// A guard that rings in vain is set again if there is a moment to come, and there are no
+// backups.
 func TestGuard_InVain(t *testing.T) {
 	h := newGuardedLate()
 	a := h.add(func() {})
@@ -101,16 +118,32 @@ func TestGuard_InVain(t *testing.T) {
 		h.mu.Unlock()
 		h.backup(guard)
 	}
-	a.Reset(time.Second / 2)
+	a.Reset(time.Minute)
 	require.NotNil(t, h.guarded())
 	vain()
 	require.NotNil(t, h.guarded())
-	a.Reset(time.Hour)
-	require.Nil(t, h.guarded(), "not for a moment that is far")
+	h.backed = true
 	vain()
 	require.Nil(t, h.guarded())
-	a.Reset(time.Second / 2)
-	require.NotNil(t, h.guarded())
+	h.backed = false
 	a.Stop()
-	require.Nil(t, h.guarded(), "nor for none")
+	vain()
+	require.Nil(t, h.guarded())
+}
+
+// Where there are few goroutines, no queue is long.
+func TestGuard_FewGoroutines(t *testing.T) {
+	h := newGuardedLate()
+	a := h.add(func() {})
+	defer gone(a)
+	h.few = math.MaxInt
+	a.Reset(time.Minute)
+	require.Nil(t, h.guarded())
+	h.few = 0
+	a.Reset(2 * time.Minute)
+	require.NotNil(t, h.guarded())
+	h.few = math.MaxInt
+	a.Reset(3 * time.Minute)
+	require.Nil(t, h.guarded())
+	require.Equal(t, few, newHub().few)
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"io"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -50,11 +51,14 @@ type hub struct {
 	backups [len(backupAfter)]*bell
 	// backed: the backups are set.
 	backed bool
-	// guards are what there is while the backups are not set: guard is the one of them
-	// that is set, or was last, for a moment and guardAfter.
+	// guards are what there is while the backups are not set. The one that is set, or was
+	// last, is guards[guard], for guardAt: guardAfter behind a moment. Where no more than
+	// few goroutines are, none is needed.
 	guards     [2]*bell
 	guard      int
+	guardAt    int64
 	guardAfter time.Duration
+	few        int
 
 	pace pace
 
@@ -81,8 +85,13 @@ const (
 	linger = int64(20 * time.Millisecond)
 )
 
-// guardAfter is how long after the timer the guard rings.
-const guardAfter = 20 * time.Millisecond
+const (
+	// guardAfter is how long after the timer the guard rings.
+	guardAfter = 20 * time.Millisecond
+	// few goroutines take no longer for a round of a run queue than these times the 10 ms
+	// for which Go's scheduler lets each compute.
+	few = 16
+)
 
 // backupAfter is how long after the timer its backups ring.
 //
@@ -99,12 +108,12 @@ const guardAfter = 20 * time.Millisecond
 // setting three timers for each ring, and the wake-ups at moments that they have been
 // moved away from, cost more than the ring on idle procs.
 //
-// Until they are found busy there is a guard, which rings later, and costs idle procs
-// next to nothing. While rings are not exact, and frequent, it is not moved from one to
-// the next: it rings once in guardAfter, in vain, and is set again. With exact rings it
-// is stopped when there is one, and another is set for the next: package time wakes a
-// proc up for a timer that has been moved further away, but not for one that is stopped,
-// if it has few others.
+// Until they are found busy there is a guard, which rings guardAfter behind the moment,
+// unless there are few goroutines: then a queue is short. It is left where it is while it
+// is behind the moment, and no more than guardAfter. When that has come to lie behind it,
+// it is stopped, and another is set: package time wakes a proc up for a timer that has been
+// moved further away, but not for one that is stopped, if the timer is the proc's own and
+// has few beside it. Otherwise a ring costs a second wake-up, if no other rings come soon.
 var backupAfter = [...]int64{int64(2 * time.Millisecond), int64(10 * time.Millisecond)}
 
 // process returns the process's hub.
@@ -115,7 +124,7 @@ var process = sync.OnceValue(func() *hub {
 })
 
 func newHub() *hub {
-	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never, guardAfter: guardAfter}
+	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never, guardAfter: guardAfter, few: few}
 	h.timer = newBell(h, h.tick)
 	for i := range h.backups {
 		h.backups[i] = newBell(h, func() { h.backup(h.backups[i]) })
@@ -190,17 +199,31 @@ func (h *hub) armLocked(now int64) {
 		}
 		h.timerLocked(now, h.armed)
 		h.backLocked(now, h.pace.busy(h.armed))
-		h.guardLocked(now)
 	}
+	h.guardLocked(now)
 }
 
-// guardLocked sets the guard, unless it is set, for the moment that the hub is armed for.
+// guardLocked sets the guard for the moment that the hub is armed for, if it needs one.
 func (h *hub) guardLocked(now int64) {
-	if h.backed || h.guards[h.guard].set {
+	if h.backed || h.armed == never || runtime.NumGoroutine() <= h.few {
+		h.unguardLocked()
 		return
 	}
-	h.guard = (h.guard + 1) % len(h.guards)
-	h.guards[h.guard].reset(time.Duration(max(h.armed-now, 0)) + h.guardAfter)
+	moment := max(h.armed, now)
+	at := after(moment, h.guardAfter)
+	g := h.guards[h.guard]
+	switch {
+	case g.set && moment < h.guardAt && h.guardAt <= at:
+		return
+	case g.set && h.guardAt <= moment: // it would ring in vain, or its goroutine has to wait
+		g.stop()
+		fallthrough
+	case !g.set:
+		h.guard = (h.guard + 1) % len(h.guards)
+		g = h.guards[h.guard]
+	}
+	h.guardAt = at
+	g.reset(time.Duration(at - now))
 }
 
 // unguardLocked stops the guard.
@@ -243,7 +266,6 @@ func (h *hub) crowdedLocked(now int64) {
 // still a descriptor.
 func (h *hub) restLocked(now, until int64) {
 	h.backLocked(now, false)
-	h.unguardLocked()
 	if h.fd.isOpen() {
 		h.idle = min(h.idle, now)
 		until = min(until, h.idle+linger)
@@ -301,9 +323,7 @@ func (h *hub) backup(b *bell) {
 		h.ringLateLocked(now).callDeep()
 		return
 	}
-	if h.armed != never && h.armed-now <= near {
-		h.guardLocked(now)
-	}
+	h.guardLocked(now)
 	h.endLocked()
 	h.mu.Unlock()
 }
@@ -330,9 +350,6 @@ func (h *hub) ringLocked(now int64) *member {
 	}
 	h.pace.ring(now)
 	file := h.lingeredLocked(now)
-	if h.exact {
-		h.unguardLocked()
-	}
 	h.armed, h.exact = never, false
 	if len(h.set) > 0 {
 		h.armLocked(now)
