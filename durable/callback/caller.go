@@ -111,7 +111,12 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	}
 	defer resp.Body.Close()
 	verdict := c.judge(resp.StatusCode)
-	said := c.read(resp.Body, cancel)
+	var said string
+	// After 101 Switching Protocols the body is the connection itself, and cancel does not
+	// close it.
+	if _, conn := resp.Body.(io.Writer); !conn {
+		said = c.read(resp.Body, cancel)
+	}
 	if verdict == Success {
 		return nil
 	}

@@ -1,7 +1,9 @@
 package callback
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -94,5 +96,35 @@ func TestCaller_SilentConnection(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, call(t, c, r))
 		require.Len(t, p.dialed, 3)
+	})
+}
+
+// A receiver that switches protocols, and then says nothing, holds nobody up.
+func TestCaller_SwitchedProtocols(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		c := New(loopback)
+		defer c.Close()
+		c.transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return here, nil }
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			if _, err := http.ReadRequest(bufio.NewReader(there)); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.WriteString(there, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"); err != nil {
+				t.Error(err)
+			}
+			_, _ = io.Copy(io.Discard, there)
+		}()
+		hangs := time.AfterFunc(time.Hour, func() { there.Close() })
+		defer hangs.Stop()
+		begin := time.Now()
+		err := call(t, c, Request{URL: "http://127.0.0.1/"})
+		require.ErrorContains(t, err, "101 Switching Protocols")
+		require.True(t, isDead(err))
+		require.LessOrEqual(t, time.Since(begin), DefaultTimeout)
+		<-closed
+		there.Close()
 	})
 }
