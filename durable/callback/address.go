@@ -1,9 +1,12 @@
 package callback
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -82,4 +85,24 @@ func (c *config) control(network, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("%w: %s", ErrAddress, a)
 	}
 	return nil
+}
+
+// dial connects to an address that is allowed. Of a name with several addresses a
+// net.Dialer has the first one's error: that the first is refused is not for good if
+// another one is not, which may be down for the moment.
+func (c *Caller) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var allowed atomic.Bool // two addresses may be tried at a time
+	d := c.dialer
+	d.Control = func(network, address string, raw syscall.RawConn) error {
+		err := c.control(network, address, raw)
+		if err == nil {
+			allowed.Store(true)
+		}
+		return err
+	}
+	conn, err := d.DialContext(ctx, network, address)
+	if errors.Is(err, ErrAddress) && allowed.Load() {
+		return nil, fmt.Errorf("callback: no address that is allowed can be reached; another one: %v", err) // it is not ErrAddress
+	}
+	return conn, err
 }

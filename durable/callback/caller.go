@@ -24,6 +24,7 @@ type Caller struct {
 	// Not a Client: that parses where a redirect leads to, although it is not followed,
 	// and makes an error of what is no URL.
 	transport *http.Transport
+	dialer    net.Dialer // see dial
 	hosts     hosts
 }
 
@@ -43,11 +44,11 @@ func New(opts ...Option) *Caller {
 		o.apply(&c.config)
 	}
 	c.hosts = hosts{limit: c.perHost, m: make(map[string]*host)}
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: c.control}
+	c.dialer = net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	c.transport = &http.Transport{
 		// No Proxy: it would be the one to connect, and to the address that
 		// control is to refuse.
-		DialContext:            dialer.DialContext,
+		DialContext:            c.dial,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConnsPerHost:    c.perHost,
 		MaxIdleConns:           1024,

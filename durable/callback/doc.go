@@ -44,7 +44,8 @@
 //
 // Loopback, private, link-local and all other addresses that are not of the
 // public internet are refused unless [WithAllowed] has them, and the task becomes
-// a dead letter. What is looked at is the address of the connection itself,
-// after the name was resolved, so that it does not help to let a name point
-// elsewhere between a check and a call. Proxies of the environment are not used.
+// a dead letter if its host has no other address. What is looked at is the address
+// of the connection itself, after the name was resolved, so that it does not help
+// to let a name point elsewhere between a check and a call. Proxies of the
+// environment are not used.
 package callback
