@@ -44,6 +44,25 @@ func TestCheck_SeesHowTheServerIsSetUp(t *testing.T) {
 	require.ErrorIs(t, durable.NewWorker(c).Run(t.Context()), durable.ErrUnsafe)
 }
 
+// To ask whether a store is there does not make it.
+func TestExists(t *testing.T) {
+	r := redistest.Start(t).Client()
+	defer r.Close()
+	s := redisstore.New(r, redisstore.WithLogger(nobody))
+	there, err := s.Exists(t.Context())
+	require.NoError(t, err)
+	require.False(t, there)
+	require.Empty(t, r.Keys(t.Context(), "*").Val())
+	_, err = s.Check(t.Context())
+	require.NoError(t, err)
+	for name, want := range map[string]bool{redisstore.DefaultName: true, "other": false} {
+		s := redisstore.New(r, redisstore.WithName(name), redisstore.WithShards(8), redisstore.WithLogger(nobody))
+		there, err := s.Exists(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, there, name)
+	}
+}
+
 // A server that is not there yet is waited for, as one is that goes away later.
 func TestRun_WaitsForTheServer(t *testing.T) {
 	s := redistest.Start(t)

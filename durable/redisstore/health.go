@@ -49,17 +49,42 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	for _, cmd := range s.run(ctx, calls...) {
 		err = cmp.Or(err, cmd.Err())
 	}
-	if s.misplaced(err) {
-		return h, fmt.Errorf("%w: the server is a node of a Redis Cluster, which needs a redis.ClusterClient: %w", store.ErrUnfit, err)
-	}
 	if err != nil {
-		return h, unfit(err)
+		return h, s.unfit(err)
 	}
 	nodes, err := s.inspectAll(ctx)
 	if err != nil {
 		return h, unfit(err)
 	}
 	return s.health(nodes)
+}
+
+// Exists reports whether the store is there, with whatever number of shards. It leaves the
+// servers as they are, where all else makes a store that is not there.
+func (s *Store) Exists(ctx context.Context) (bool, error) {
+	if err := s.begin(ctx); err != nil {
+		return false, err
+	}
+	var there bool
+	var err error
+	if ended := s.await(ctx, func() {
+		// The first shard is made before the others: see know.
+		there, err = s.redis.HExists(ctx, s.shards[0].keys[keyMeta], "schema").Result()
+	}); ended != nil {
+		return false, ended
+	}
+	if err != nil {
+		return false, s.unfit(err)
+	}
+	return there, nil
+}
+
+// unfit is the function of that name, and says so if the client is not for such servers.
+func (s *Store) unfit(err error) error {
+	if s.misplaced(err) {
+		return fmt.Errorf("%w: the server is a node of a Redis Cluster, which needs a redis.ClusterClient: %w", store.ErrUnfit, err)
+	}
+	return unfit(err)
 }
 
 // unfit is explain for errors of Check: those that do not pass by themselves, as when a

@@ -2,6 +2,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -101,10 +103,28 @@ func open(cmd *cobra.Command, p stores.Place, read bool) (store.Store, func() er
 	if err != nil {
 		return nil, nil, err
 	}
+	if read {
+		if err := there(cmd.Context(), st, p); err != nil {
+			return nil, nil, errors.Join(err, closeStore())
+		}
+	}
 	if _, err := durable.New(st).Check(cmd.Context()); err != nil && !errors.Is(err, durable.ErrUnsafe) {
 		return nil, nil, errors.Join(err, closeStore())
 	}
 	return st, closeStore, nil
+}
+
+// there returns an error if a store on Redis is not there. What else is asked of it makes it.
+func there(ctx context.Context, st store.Store, p stores.Place) error {
+	on, ok := st.(*redisstore.Store)
+	if !ok {
+		return nil
+	}
+	exists, err := on.Exists(ctx)
+	if err == nil && !exists {
+		err = fmt.Errorf("there is no store named %q on the server at %s", cmp.Or(p.Name, redisstore.DefaultName), stores.Shown(p.URL))
+	}
+	return err
 }
 
 func export(cmd *cobra.Command, p stores.Place, name string) (err error) {

@@ -102,18 +102,25 @@ func TestTransfer_Failures(t *testing.T) {
 	if err := os.WriteFile(file, []byte("hello\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	m := miniredis.RunT(t)
+	url := "redis://" + m.Addr()
 	for want, args := range map[string][]string{
-		"there is no store in the directory " + dir + "/none": {"export", "--dir", dir + "/none", file + "2"},
-		file + " is there already":                            {"export", "--dir", data, file},
-		"line 1: this is no file of tasks":                    {"import", "--dir", data, file},
-		"line 1: the file ends too early":                     {"import", "--dir", dir + "/new", os.DevNull},
-		"no such file":                                        {"import", "--dir", data, file + "3"},
-		"connection refused":                                  {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
+		"there is no store in the directory " + dir + "/none":        {"export", "--dir", dir + "/none", file + "2"},
+		file + " is there already":                                   {"export", "--dir", data, file},
+		"line 1: this is no file of tasks":                           {"import", "--dir", data, file},
+		"line 1: the file ends too early":                            {"import", "--dir", dir + "/new", os.DevNull},
+		"no such file":                                               {"import", "--dir", data, file + "3"},
+		"connection refused":                                         {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
+		`there is no store named "none" on the server at ` + url:     {"export", "--redis", url, "--name", "none", file + "5"},
+		`there is no store named "tickless" on the server at ` + url: {"export", "--redis", url, "-"},
 	} {
 		stdout, stderr, code := clitest.Run(t, args...)
 		if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
+	}
+	if keys := m.Keys(); len(keys) != 0 {
+		t.Errorf("made on the server: %q", keys)
 	}
 	if list, _ := filepath.Glob(filepath.Join(dir, "*")); len(list) != 2 {
 		t.Errorf("left behind: %q", list)
