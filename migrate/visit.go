@@ -23,6 +23,10 @@ func (p *program) visit(f *ast.File) {
 		case *ast.TypeSpec:
 			p.visitTypeParams(n.TypeParams)
 			p.visitTypeSpec(n, stack)
+		case *ast.StructType:
+			if spec, ok := stack[len(stack)-1].(*ast.TypeSpec); !ok || spec.Assign.IsValid() {
+				p.blockHiding(p.typeOf(n), n.Pos())
+			} // else it has methods: see visitTypeSpec
 		case *ast.ValueSpec:
 			p.visitValueSpec(n, stack)
 		case *ast.AssignStmt:
@@ -185,6 +189,9 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 	if obj == nil {
 		return
 	}
+	if !n.Assign.IsValid() {
+		p.blockHiding(obj.Type(), n.Name.Pos())
+	}
 	global := len(stack) == 2 // file, declaration
 	exported := func(m *node, id *ast.Ident, embedded bool) {
 		switch {
@@ -207,9 +214,6 @@ func (p *program) visitTypeSpec(n *ast.TypeSpec, stack []ast.Node) {
 				if member := p.member(obj, id); member != nil && mentions(member.Type()) {
 					m := p.object(member)
 					p.claim(field.Type, m)
-					if len(field.Names) == 0 && p.hidesDeadline(obj.Type(), member.Type()) {
-						m.block(id.Pos(), "embedded beside another method Deadline, which one of package timer's would hide")
-					}
 					exported(m, id, len(field.Names) == 0)
 				}
 			}
@@ -445,15 +449,33 @@ func becomes(t, u types.Type) bool {
 	return types.Identical(t, u)
 }
 
-// hidesDeadline reports whether outer, which embeds a type, gets a method Deadline from
-// elsewhere, and the type is one whose counterpart has such a method too.
-func (p *program) hidesDeadline(outer, embedded types.Type) bool {
-	if ptr, ok := types.Unalias(embedded).(*types.Pointer); ok {
-		embedded = ptr.Elem()
+// blockHiding leaves the timers that a struct type embeds, at any depth, if it has another
+// method Deadline that theirs would hide, or be ambiguous with: time.Timer has none.
+func (p *program) blockHiding(outer types.Type, pos token.Pos) {
+	if outer == nil {
+		return
 	}
-	if timerType(types.Unalias(embedded)) != "Timer" {
-		return false
+	found, index, _ := types.LookupFieldOrMethod(outer, true, p.pkg.Types, "Deadline")
+	if found == nil {
+		return
 	}
-	found, _, _ := types.LookupFieldOrMethod(outer, true, p.pkg.Types, "Deadline")
-	return found != nil
+	// Deeper down than that one, those of timers are hidden themselves.
+	deepest := len(index) - 1
+	var walk func(t types.Type, depth int)
+	walk = func(t types.Type, depth int) {
+		s, ok := t.Underlying().(*types.Struct)
+		if !ok || depth > deepest {
+			return
+		}
+		for f := range s.Fields() {
+			switch t := deref(f.Type()); {
+			case !f.Embedded():
+			case timerType(t) == "Timer":
+				p.object(f).block(pos, "embedded beside another method Deadline, which one of package timer's would hide")
+			default:
+				walk(t, depth+1)
+			}
+		}
+	}
+	walk(outer, 1)
 }
