@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable"
@@ -72,8 +73,18 @@ var outcomes = map[string][]durable.Outcome{
 	"cancel":     {durable.Removed, durable.Stopping, durable.Absent},
 }
 
+// expected are the kinds of commands that are exported even if there was none: of a number
+// that appears with the first burst, a rate lacks that burst.
+var expected = []string{"schedule", "reschedule", "cancel", "round"}
+
 func commands(c *durable.Client) (all []metric.Command) {
-	for _, st := range c.CommandStats() {
+	stats := c.CommandStats()
+	for _, name := range expected {
+		if !slices.ContainsFunc(stats, func(st durable.CommandStats) bool { return st.Command == name }) {
+			stats = append(stats, durable.CommandStats{Command: name})
+		}
+	}
+	for _, st := range stats {
 		m := metric.Command{Name: st.Command, Errors: st.Errors, Took: st.Took}
 		for _, o := range outcomes[st.Command] {
 			m.Outcomes = append(m.Outcomes, metric.Part{Name: o.String(), N: st.Outcomes[o]})

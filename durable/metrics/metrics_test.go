@@ -102,6 +102,20 @@ func TestSources_HaveWhatHappened(t *testing.T) {
 	})
 }
 
+// What a Client is asked to do first is a rise from zero, which a rate has.
+func TestClient_ZerosBeforeTheFirstCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := export(t, metrics.Client("orders", durable.New(memstore.New(), quiet))).Client["orders"]
+		require.Equal(t, map[string]any{"created": 0., "replaced": 0., "kept": 0., "following": 0.}, got["task.scheduled"])
+		require.Equal(t, map[string]any{"moved": 0., "following": 0., "absent": 0.}, got["task.rescheduled"])
+		require.Equal(t, map[string]any{"removed": 0., "stopping": 0., "absent": 0.}, got["task.cancelled"])
+		for _, name := range []string{"schedule", "reschedule", "cancel", "round"} {
+			require.Subset(t, got["command.errors"], map[string]any{name: 0.})
+			require.Contains(t, got["command.duration"], name)
+		}
+	})
+}
+
 // asked is a store whose Stats can fail or hang, and that counts the questions.
 type asked struct {
 	store.Store
