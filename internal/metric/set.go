@@ -125,7 +125,13 @@ func (s *Set) Things() []*Thing { return s.things }
 // has a number after its name, "name#2", for as long as it exists. One that several
 // sources have is read once. No lock is held while things are read. A panic of one is its
 // reading's Err: who looks at a program must not end it.
-func (s *Set) Read() []Reading {
+func (s *Set) Read() []Reading { return s.read(true) }
+
+// ReadAgain is Read for an exporter that reads twice to export once: its failures do not
+// count.
+func (s *Set) ReadAgain() []Reading { return s.read(false) }
+
+func (s *Set) read(count bool) []Reading {
 	named := make(map[*Thing][]Object)
 	for _, source := range s.sources {
 		for o := range source.Objects() {
@@ -137,7 +143,7 @@ func (s *Set) Read() []Reading {
 		for name, o := range s.unique(thing, named[thing]) {
 			r := Reading{Thing: thing, Name: name, ID: o.ID, Notes: o.notes}
 			r.Sample, r.Err = o.read()
-			r.failures = s.failed(thing, o.ID, r.Err != nil)
+			r.failures = s.failed(thing, o.ID, count && r.Err != nil)
 			readings = append(readings, r)
 		}
 	}
@@ -167,7 +173,7 @@ func (o Object) notes() (all []Note) {
 	return o.Notes()
 }
 
-// failed returns how often a thing could not be read, now included if it was so.
+// failed returns how often a thing could not be read, now included if that counts.
 func (s *Set) failed(thing *Thing, id any, now bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -410,28 +410,31 @@ func TestExporter_AThingThatPanics(t *testing.T) {
 		handled = append(handled, err.Error())
 	}))
 	sources := append(observetest.Sources(t), observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
-	var failures, pending []string
-	for _, m := range collect(t, otel.New(sources...)) {
-		switch m.Name {
-		case "tickless.scheduler.read_failures", "tickless.purgatory.read_failures":
-			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
-				failures = append(failures, fmt.Sprint(p.Attributes.Encoded(attribute.DefaultEncoder()), " ", p.Value > 0))
-			}
-		case "tickless.scheduler.timer.pending":
-			_, sets := kind(t, m.Data)
-			for _, s := range sets {
-				pending = append(pending, s.Encoded(attribute.DefaultEncoder()))
+	e := otel.New(sources...)
+	for n := 1; n <= 3; n++ {
+		var failures, pending []string
+		for _, m := range collect(t, e) {
+			switch m.Name {
+			case "tickless.scheduler.read_failures", "tickless.purgatory.read_failures":
+				for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+					failures = append(failures, fmt.Sprint(p.Attributes.Encoded(attribute.DefaultEncoder()), " ", p.Value))
+				}
+			case "tickless.scheduler.timer.pending":
+				_, sets := kind(t, m.Data)
+				for _, s := range sets {
+					pending = append(pending, s.Encoded(attribute.DefaultEncoder()))
+				}
 			}
 		}
-	}
-	slices.Sort(failures)
-	want := []string{"purgatory=not made true", "purgatory=produce false", "scheduler=jobs false", "scheduler=not made true"}
-	if !slices.Equal(failures, want) || !slices.Equal(pending, []string{"scheduler=jobs"}) {
-		t.Errorf("got %q and %q", failures, pending)
+		slices.Sort(failures)
+		want := []string{fmt.Sprint("purgatory=not made ", n), "purgatory=produce 0", "scheduler=jobs 0", fmt.Sprint("scheduler=not made ", n)}
+		if !slices.Equal(failures, want) || !slices.Equal(pending, []string{"scheduler=jobs"}) {
+			t.Errorf("collection %d has %q and %q", n, failures, pending)
+		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(handled) != 2 || !strings.HasPrefix(handled[0], `purgatory "not made": observe: panic: `) && !strings.HasPrefix(handled[0], `scheduler "not made": observe: panic: `) {
+	if len(handled) != 6 || !strings.HasPrefix(handled[0], `purgatory "not made": observe: panic: `) && !strings.HasPrefix(handled[0], `scheduler "not made": observe: panic: `) {
 		t.Errorf("the error handler got %q", handled)
 	}
 }

@@ -26,7 +26,8 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if e == nil || e.set == nil {
 		return nil, errZero
 	}
-	readings, now := e.set.Read(), time.Now()
+	// A reader collects what Register has made first, and that counts what panics.
+	readings, now := e.set.ReadAgain(), time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
 	for _, thing := range e.set.Things() {
 		for i := range thing.Metrics {
