@@ -274,6 +274,41 @@ func TestSpans_Ends(t *testing.T) {
 	})
 }
 
+// A handler that does not return when the Worker has closed has failed, and is not handed
+// back: its span says what the Worker counts.
+func TestSpans_PanicAfterShutdown(t *testing.T) {
+	for name, leave := range map[string]func(){"panic": func() { panic("on purpose") }, "goexit": runtime.Goexit} {
+		for attempts, want := range map[int]string{1: "dead", 2: "retry"} {
+			t.Run(fmt.Sprint(name, " ", want), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBench()
+					b.worker.Handle("h", func(ctx context.Context, _ durable.Delivery) error {
+						<-ctx.Done()
+						if cause := context.Cause(ctx); !errors.Is(cause, durable.ErrClosed) {
+							t.Errorf("the context ended by %v", cause)
+						}
+						leave()
+						return nil
+					}, durable.WithMaxAttempts(attempts))
+					b.schedule(t, t.Context(), durable.Task{Key: "k", Handler: "h"}, durable.After(0))
+					spans := b.run(t, context.Background(), time.Minute)
+					if len(spans) != 2 {
+						t.Fatalf("%d spans, want 2", len(spans))
+					}
+					got := attributes(spans[1])
+					if got["tickless.end"] != want || got["error.type"] != name {
+						t.Errorf("the span has %v, want %s and %s", got, want, name)
+					}
+					st := b.worker.HandlerStats()[0]
+					if counted := map[string]int64{"dead": st.Died, "retry": st.Retried}[want]; counted != 1 || st.Released != 0 {
+						t.Errorf("the Worker has counted %+v", st)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestSpans_Batches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()

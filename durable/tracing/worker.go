@@ -83,7 +83,7 @@ func panicked(ctx context.Context, span trace.Span, d *durable.Delivery, v any) 
 	}
 	message := text(err.Error())
 	span.SetStatus(codes.Error, message)
-	span.SetAttributes(semconv.ErrorTypeKey.String(kind), end(ctx, d, err))
+	span.SetAttributes(semconv.ErrorTypeKey.String(kind), failure(ctx, d, false))
 	span.AddEvent(semconv.ExceptionEventName, trace.WithAttributes(
 		semconv.ExceptionType(kind), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(text(string(debug.Stack())))))
 }
@@ -96,20 +96,29 @@ func stopped(ctx context.Context, err error) bool {
 
 const handBack = "hand_back"
 
+const endKey = attribute.Key("tickless.end")
+
 // end is what a handler's return asks for.
 func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue {
 	var never *durable.NoRetryError
 	var back *durable.HandBackError
-	value := "retry"
 	switch {
 	case err == nil:
-		value = "done"
+		return endKey.String("done")
 	case errors.As(err, &back) && !errors.As(err, &never), errors.Is(context.Cause(ctx), durable.ErrClosed):
-		value = handBack
-	case errors.Is(context.Cause(ctx), durable.ErrCancelled):
-		value = "overtaken"
-	case d.Attempt >= d.MaxAttempts, errors.As(err, &never):
-		value = "dead"
+		return endKey.String(handBack)
 	}
-	return attribute.String("tickless.end", value)
+	return failure(ctx, d, errors.As(err, &never))
+}
+
+// failure is end for an attempt that has failed. One whose handler has not returned is
+// that also when the Worker has closed.
+func failure(ctx context.Context, d *durable.Delivery, never bool) attribute.KeyValue {
+	switch {
+	case errors.Is(context.Cause(ctx), durable.ErrCancelled):
+		return endKey.String("overtaken")
+	case never || d.Attempt >= d.MaxAttempts:
+		return endKey.String("dead")
+	}
+	return endKey.String("retry")
 }
