@@ -86,8 +86,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 		return cli.ErrInterrupted
 	}
 	ours := results[0]
-	return cli.Faults(cli.Fault{Name: "lost", N: ours.Lost + ours.Pending}, cli.Fault{Name: "early", N: ours.Early},
-		cli.Fault{Name: "fired twice or after Stop", N: ours.Wrong})
+	return ours.faults(ours.Lost + ours.Pending)
 }
 
 func printReport(w io.Writer, f flags, results []Result, interrupted bool) error {

@@ -39,6 +39,13 @@ type Result struct {
 	GCPause   time.Duration // all stops of the world together
 }
 
+// faults returns an error if timers of our own have not kept their promises, of which so
+// many were lost.
+func (r Result) faults(lost int64) error {
+	return cli.Faults(cli.Fault{Name: "lost", N: lost}, cli.Fault{Name: "early", N: r.Early},
+		cli.Fault{Name: "fired twice or after Stop", N: r.Wrong})
+}
+
 // MarshalJSON writes durations in milliseconds and sizes in bytes, as the
 // names of the fields tell.
 func (r Result) MarshalJSON() ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -45,31 +46,39 @@ func watch(cmd *cobra.Command, f flags) (err error) {
 	if err := b.tickless.Open(); err != nil {
 		return err
 	}
-	var sum Result
-	for runs := 1; ctx.Err() == nil; runs++ {
-		bar := cli.NewBar(stderr, fmt.Sprintf("load %d", runs), int64(f.config.Count),
-			cli.RequestsOver(f.config.Count, f.config.Duration))
-		r, err := plan.Run(ctx, b, bar.Set)
-		bar.Finish()
-		if err != nil {
-			return err
-		}
-		sum.Started, sum.Stopped, sum.Fired = sum.Started+r.Started, sum.Stopped+r.Stopped, sum.Fired+r.Fired
-		sum.Pending, sum.Lost = sum.Pending+r.Pending, sum.Lost+r.Lost
-		select {
-		case err := <-served:
-			return err
-		default:
-		}
+	sum, err := repeat(ctx, stderr, plan, b, served)
+	if err != nil {
+		return err
 	}
 	left, err := b.tickless.Close() // if the last load was whole
 	sum.Pending += int64(left)
 	fmt.Fprintf(stdout, "%s requests: %s answered, %s timed out, %s pending, %s lost\n", cli.Thousands(sum.Started),
 		cli.Thousands(sum.Stopped), cli.Thousands(sum.Fired), cli.Thousands(sum.Pending), cli.Thousands(sum.Lost))
-	if sum.Lost != 0 {
-		return errors.Join(err, errors.New("requests were lost"))
+	return errors.Join(err, sum.faults(sum.Lost))
+}
+
+// repeat runs a plan on b until ctx ends, or the page is served no more, which is an error,
+// and returns what came of all runs.
+func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served <-chan error) (Result, error) {
+	var sum Result
+	c := plan.Config()
+	for runs := 1; ctx.Err() == nil; runs++ {
+		bar := cli.NewBar(stderr, fmt.Sprintf("load %d", runs), int64(c.Count), cli.RequestsOver(c.Count, c.Duration))
+		r, err := plan.Run(ctx, b, bar.Set)
+		bar.Finish()
+		if err != nil {
+			return sum, err
+		}
+		sum.Started, sum.Stopped, sum.Fired = sum.Started+r.Started, sum.Stopped+r.Stopped, sum.Fired+r.Fired
+		sum.Pending, sum.Lost = sum.Pending+r.Pending, sum.Lost+r.Lost
+		sum.Early, sum.Wrong = sum.Early+r.Early, sum.Wrong+r.Wrong
+		select {
+		case err := <-served:
+			return sum, err
+		default:
+		}
 	}
-	return err
+	return sum, nil
 }
 
 // listen listens on an address, on the loopback unless it names a host, and returns the

@@ -78,6 +78,35 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// hasty is a backend whose timers fire when they are started, the first one twice.
+type hasty struct{ Backend }
+
+func (hasty) Start(i int, _ time.Duration, f func()) error {
+	f()
+	if i == 0 {
+		f()
+	}
+	return nil
+}
+
+// Timers that fire early or twice are a failure, as without --http.
+func TestRepeat_BrokenPromises(t *testing.T) {
+	p, err := NewPlan(Config{Count: 10, Duration: time.Millisecond, MinDelay: time.Hour, MaxDelay: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := errors.New("over")
+	served := make(chan error, 1)
+	served <- over // after one load
+	sum, err := repeat(t.Context(), io.Discard, p, hasty{NewTime(10)}, served)
+	if !errors.Is(err, over) {
+		t.Fatal(err)
+	}
+	if err := sum.faults(sum.Lost); err == nil || err.Error() != "FAILED: timers of tickless early: 10; fired twice or after Stop: 1" {
+		t.Errorf("the error is %v, of %+v", err, sum)
+	}
+}
+
 // What an interrupted load has pending fires no more once it is counted: it would be
 // counted twice, and so be fewer than none that were lost.
 func TestWatched_Interrupted(t *testing.T) {
