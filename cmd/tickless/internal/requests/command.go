@@ -96,6 +96,6 @@ and both sides get the same ones.`,
 	flags.StringVar(&f.executor, "executor", Executors[0], "where its callbacks run: "+strings.Join(Executors, ", "))
 	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
-	flags.StringVar(&f.http, "http", "", "serve a page of the running load, and of some durable tasks, at this address, such as :0 (on localhost), and repeat the load on Tickless until interrupted")
+	flags.StringVar(&f.http, "http", "", "serve a page of the running load, and of some durable tasks, at this address, such as :0 (on localhost), and repeat the load on Tickless until interrupted; only who asks for localhost, or for the host that is named here, gets it")
 	return cmd
 }

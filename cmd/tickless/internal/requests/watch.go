@@ -33,7 +33,7 @@ func watch(cmd *cobra.Command, f flags) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer server.Close()
-	fmt.Fprintf(stdout, "http://%s/ shows the load while it runs, again and again, and some durable tasks beside it; interrupt it to end\n", l.Addr())
+	fmt.Fprintf(stdout, "%s shows the load while it runs, again and again, and some durable tasks beside it; interrupt it to end\n", pageURL(l.Addr()))
 
 	b := &watched{ctx: ctx, tickless: tickless{
 		tick: f.tick, slack: f.slack, exec: f.executor, handles: make([]timer.Handle, f.config.Count),
@@ -95,6 +95,15 @@ func listen(address string) (l net.Listener, hosts []string, err error) {
 	}
 	l, err = new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, port))
 	return l, hosts, err
+}
+
+// pageURL is where the page of a listener can be asked for. At an address that stands for all
+// of the machine's the page is localhost's alone.
+func pageURL(listens net.Addr) string {
+	if a, ok := listens.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
+		return fmt.Sprintf("http://localhost:%d/", a.Port)
+	}
+	return fmt.Sprintf("http://%s/", listens)
 }
 
 // watched is a Scheduler that load after load is put on, until ctx ends.

@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tickless/tickless/observe/debug"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -75,6 +79,23 @@ func TestWatch(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// The page answers at the URL that is printed.
+func TestPageURL(t *testing.T) {
+	for listens, want := range map[string]string{
+		"0.0.0.0:6060":   "http://localhost:6060/",
+		"[::]:6060":      "http://localhost:6060/",
+		"127.0.0.1:6060": "http://127.0.0.1:6060/",
+		"[::1]:6060":     "http://[::1]:6060/",
+	} {
+		url := pageURL(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(listens)))
+		w := httptest.NewRecorder()
+		debug.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, url, nil))
+		if url != want || w.Code != http.StatusOK {
+			t.Errorf("%s is shown as %s, which answers %d", listens, url, w.Code)
+		}
 	}
 }
 
