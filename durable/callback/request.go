@@ -139,17 +139,30 @@ func (r Request) url() (*url.URL, error) {
 	u, err := url.Parse(r.URL)
 	switch {
 	case err != nil:
-		return nil, invalid("%v", err)
+		return nil, invalid("the URL cannot be parsed: %v", unquoted(r.URL, err))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, invalid("the URL %q is neither http nor https", u.Redacted())
+		return nil, invalid("the URL %q is neither http nor https", shown(u))
 	case u.Hostname() == "":
-		return nil, invalid("the URL %q has no host", u.Redacted())
+		return nil, invalid("the URL %q has no host", shown(u))
 	case !portOK(u):
-		return nil, invalid("the URL %q has a port that is not from 1 to 65535", u.Redacted())
+		return nil, invalid("the URL %q has a port that is not from 1 to 65535", shown(u))
 	case !utf8.ValidString(r.URL):
-		return nil, invalid("the URL %q is not UTF-8", u.Redacted())
+		return nil, invalid("the URL %q is not UTF-8", shown(u))
 	}
 	return u, nil
+}
+
+// unquoted returns what is wrong with a URL without the URL, and without any part of it where
+// that may be of a password: a / in one makes the rest a path, and its beginning a port.
+func unquoted(raw string, err error) error {
+	if strings.Contains(raw, "@") {
+		return errors.New("in a user or a password, / is %2F, ? is %3F, # is %23 and @ is %40")
+	}
+	var whole *url.Error
+	if errors.As(err, &whole) {
+		return whole.Err
+	}
+	return err
 }
 
 func portOK(u *url.URL) bool {

@@ -57,6 +57,28 @@ func TestRequest_RefusesWhatCannotBeSent(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
+// What is refused is said without its user and its query, which dead letters would show.
+func TestRequest_ErrorsHaveNoSecrets(t *testing.T) {
+	for _, raw := range []string{
+		"ftp://me:pw@a.example/?token=1",
+		"http://me:pw@/?token=1",
+		"http://me:pw@a.example:99999/?token=1",
+		"http://me:pw@a.example/?token=\xff",
+		"http://me:pw@a.example/?token=a b",
+		"http://me:pw@a.example/%zz?token=1",
+		"http://me:pw@a.example/?token=\x00",
+		"http://me:pw @a.example/?token=1",
+		"http://me:pw/1@a.example/?token=1",
+		"http://a.example:x/?token=1",
+		"http://a.example/?token=\x7f",
+	} {
+		_, err := Request{URL: raw}.Task("k")
+		require.ErrorIs(t, err, ErrInvalid, raw)
+		require.NotContains(t, err.Error(), "pw", raw)
+		require.NotContains(t, err.Error(), "token", raw)
+	}
+}
+
 // What Task accepts can be scheduled and arrives.
 func TestRequest_WhatIsUnusualArrives(t *testing.T) {
 	for _, r := range []Request{
