@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,32 +17,74 @@ import (
 	"github.com/tickless/tickless/durable/diskstore"
 )
 
-// When its context ends while a copy is made there is none, and the place is free again.
-func TestCheckpoint_Cancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	returned := make(chan struct{})
-	var once sync.Once
-	mem := vfs.NewMem()
-	s := open(t, "store", diskstore.WithFS(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if strings.HasPrefix(op.Path, "copy/") && op.Kind == errorfs.OpCreate {
-			once.Do(func() {
-				cancel()
-				<-returned
-			})
+// copying opens a store with a task on a disk. The first operation of a kind that has to
+// do with the directory of a copy itself calls entered, and waits until free is called.
+func copying(t *testing.T, kind errorfs.OpKind, entered func()) (s *diskstore.Store, disk *vfs.MemFS, free func()) {
+	disk = vfs.NewCrashableMem()
+	release := make(chan struct{})
+	free = sync.OnceFunc(func() { close(release) })
+	var met atomic.Bool
+	s = open(t, "store", diskstore.WithFS(errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == kind && strings.HasPrefix(op.Path, "copy") && !strings.Contains(op.Path, "/") && met.CompareAndSwap(false, true) {
+			entered()
+			<-release
 		}
 		return nil
 	}))))
+	t.Cleanup(free) // before the store is closed
 	put(t, s, "k", durable.After(time.Hour))
-	require.ErrorIs(t, s.Checkpoint(ctx, "copy"), context.Canceled)
-	require.ErrorIs(t, s.Checkpoint(t.Context(), "copy"), fs.ErrExist, "the first is under way")
-	close(returned)
-	require.Eventually(t, func() bool {
-		_, err := mem.Stat("copy")
-		return err != nil
-	}, time.Minute, time.Millisecond)
-	require.NoError(t, s.Checkpoint(t.Context(), "copy"))
-	require.NoError(t, s.Close())
-	v, err := diskstore.Check(t.Context(), "copy", silent, diskstore.WithFS(mem))
+	return s, disk, free
+}
+
+// hasCopy requires that a power cut leaves a copy that is whole, and no half of another.
+func hasCopy(t *testing.T, disk *vfs.MemFS) {
+	t.Helper()
+	names, err := disk.List("/")
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"store", "copy"}, names)
+	v, err := diskstore.Check(t.Context(), "copy", silent, diskstore.WithFS(disk.CrashClone(vfs.CrashCloneCfg{})))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, v.Pending)
+}
+
+// When its context ends while a copy is made the place is free: what another call puts
+// there stays when the disk has answered the first one.
+func TestCheckpoint_Cancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s, disk, free := copying(t, errorfs.OpMkdirAll, cancel)
+	require.ErrorIs(t, s.Checkpoint(ctx, "copy"), context.Canceled)
+	require.NoError(t, s.Checkpoint(t.Context(), "copy"))
+	free()
+	require.NoError(t, s.Close())
+	hasCopy(t, disk)
+}
+
+// If nobody comes after it there is nothing, also if the context ends when the copy is
+// whole and about to get its name.
+func TestCheckpoint_CancelledAtTheEnd(t *testing.T) {
+	for _, kind := range []errorfs.OpKind{errorfs.OpMkdirAll, errorfs.OpRename} {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, disk, free := copying(t, kind, cancel)
+		require.ErrorIs(t, s.Checkpoint(ctx, "copy"), context.Canceled)
+		free()
+		require.NoError(t, s.Close())
+		names, err := disk.List("/")
+		require.NoError(t, err)
+		require.Equal(t, []string{"store"}, names)
+	}
+}
+
+// Of two calls for one directory the first to finish has it.
+func TestCheckpoint_TwoAtOnce(t *testing.T) {
+	entered := make(chan struct{})
+	s, disk, free := copying(t, errorfs.OpMkdirAll, func() { close(entered) })
+	slow := make(chan error, 1)
+	go func() { slow <- s.Checkpoint(t.Context(), "copy") }()
+	<-entered
+	require.NoError(t, s.Checkpoint(t.Context(), "copy"))
+	free()
+	require.ErrorIs(t, <-slow, fs.ErrExist)
+	require.ErrorIs(t, s.Checkpoint(t.Context(), "copy"), fs.ErrExist)
+	require.NoError(t, s.Close())
+	hasCopy(t, disk)
 }

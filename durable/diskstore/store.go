@@ -54,6 +54,8 @@ type Store struct {
 	flushed  chan struct{} // has one if the marker is to be written
 	room     room
 
+	placing sync.Mutex // held while a copy gets its name
+
 	closing sync.Mutex
 	closed  bool
 
