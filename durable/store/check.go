@@ -56,18 +56,23 @@ func (x *Item) check(op Op) error {
 	return nil
 }
 
+// maxTried is the most attempts, crashes and dead runs of an entry that is imported. What
+// is tried from then on is added to it, and stores keep counts of 31 bits.
+const maxTried = 1 << 30
+
 // check looks at an entry that is imported.
 func (e *Entry) check(id string) error {
 	if err := e.Task.check(id); err != nil {
 		return err
 	}
 	inRange := func(t Time) bool { return t >= 0 && t <= Farthest }
+	isCount := func(n int) bool { return n >= 0 && n <= maxTried }
 	switch {
 	case e.State < Pending || e.State > Dead:
 		return invalid("task %q: there is no State of %d", id, e.State)
 	case !inRange(e.At) || !inRange(e.Due) || !inRange(e.Next):
 		return invalid("task %q: a time is out of range", id)
-	case e.Attempts < 0 || e.Crashes < 0 || e.Runs < 0 || len(e.Failures) > MaxFailures:
+	case !isCount(e.Attempts) || !isCount(e.Crashes) || !isCount(e.Runs) || len(e.Failures) > MaxFailures:
 		return invalid("task %q: what was tried is out of range", id)
 	}
 	if e.Stopping && !e.Following {
@@ -82,7 +87,7 @@ func (e *Entry) check(id string) error {
 		}
 	}
 	for _, f := range e.Failures {
-		if len(f.Text) > MaxText || f.Attempt < 0 {
+		if len(f.Text) > MaxText || !isCount(f.Attempt) || !inRange(f.Time) {
 			return invalid("task %q: a failure is out of range", id)
 		}
 	}

@@ -54,17 +54,23 @@ func testImport(b *bench) {
 	equal(b, "requeue", b.op(store.Requeue, "dead", b.after(1000)), store.Moved)
 
 	for what, f := range map[string]func(e *store.Entry){
-		"state":    func(e *store.Entry) { e.State = 0 },
-		"at":       func(e *store.Entry) { e.At = -1 },
-		"due":      func(e *store.Entry) { e.Due = store.Farthest + 1 },
-		"attempts": func(e *store.Entry) { e.Attempts = -1 },
-		"failures": func(e *store.Entry) { e.Failures = make([]store.Failure, store.MaxFailures+1) },
-		"text":     func(e *store.Entry) { e.Failures = []store.Failure{{Text: string(make([]byte, store.MaxText+1))}} },
-		"id":       func(e *store.Entry) { e.ID = "other" },
-		"handler":  func(e *store.Entry) { e.Handler = "" },
-		"stopping": func(e *store.Entry) { e.State, e.Stopping = store.Running, true },
-		"next":     func(e *store.Entry) { e.State, e.NextTask = store.Running, &next },
-		"next id":  func(e *store.Entry) { e.State, e.Following, e.NextTask = store.Running, true, &next },
+		"state":         func(e *store.Entry) { e.State = 0 },
+		"at":            func(e *store.Entry) { e.At = -1 },
+		"due":           func(e *store.Entry) { e.Due = store.Farthest + 1 },
+		"attempts":      func(e *store.Entry) { e.Attempts = -1 },
+		"many attempts": func(e *store.Entry) { e.Attempts = 1<<30 + 1 },
+		"many crashes":  func(e *store.Entry) { e.Crashes = 1<<30 + 1 },
+		"many runs":     func(e *store.Entry) { e.Runs = 1<<30 + 1 },
+		"attempt":       func(e *store.Entry) { e.Failures = []store.Failure{{Attempt: 1<<30 + 1}} },
+		"failed early":  func(e *store.Entry) { e.Failures = []store.Failure{{Time: -1}} },
+		"failed late":   func(e *store.Entry) { e.Failures = []store.Failure{{Time: store.Farthest + 1}} },
+		"failures":      func(e *store.Entry) { e.Failures = make([]store.Failure, store.MaxFailures+1) },
+		"text":          func(e *store.Entry) { e.Failures = []store.Failure{{Text: string(make([]byte, store.MaxText+1))}} },
+		"id":            func(e *store.Entry) { e.ID = "other" },
+		"handler":       func(e *store.Entry) { e.Handler = "" },
+		"stopping":      func(e *store.Entry) { e.State, e.Stopping = store.Running, true },
+		"next":          func(e *store.Entry) { e.State, e.NextTask = store.Running, &next },
+		"next id":       func(e *store.Entry) { e.State, e.Following, e.NextTask = store.Running, true, &next },
 	} {
 		bad := entry("bad", store.Pending, far)
 		f(&bad)
