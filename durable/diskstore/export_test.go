@@ -56,6 +56,12 @@ func FailsWhileItsGroupIsAwaited() bool {
 	return !ok
 }
 
+// Batches returns how many batches of the first shard were written, and how many have not
+// been answered.
+func Batches(s *Store) (written int64, unanswered int) {
+	return s.shards[0].written.Load(), len(s.shards[0].open)
+}
+
 // LookForRoom has the next command look at the disk.
 func LookForRoom(s *Store) {
 	s.room.mu.Lock()

@@ -1,6 +1,7 @@
 package diskstore_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // Whoever waits for the batch of a shard that fails meanwhile takes nothing of it.
@@ -27,12 +29,9 @@ func TestSync_AShardFails(t *testing.T) {
 func TestSync_WhatIsReadIsOnTheDisk(t *testing.T) {
 	var disk sync.RWMutex // held while nothing is synced
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		switch op.Kind {
-		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
-			if strings.HasSuffix(op.Path, ".log") {
-				disk.RLock()
-				defer disk.RUnlock()
-			}
+		if syncsLog(op) {
+			disk.RLock()
+			defer disk.RUnlock()
 		}
 		return nil
 	}))
@@ -67,4 +66,56 @@ func TestSync_WhatIsReadIsOnTheDisk(t *testing.T) {
 		all.Wait()
 	}
 	require.NoError(t, s.Close())
+}
+
+// So it is with a task that was removed just now: that there is none is not said before
+// the removal is on the disk.
+func TestSync_WhatIsGoneIsGoneOnTheDisk(t *testing.T) {
+	var disk sync.RWMutex // held while nothing is synced
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if syncsLog(op) {
+			disk.RLock()
+			defer disk.RUnlock()
+		}
+		return nil
+	}))
+	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(1))
+	require.NoError(t, schedule(s, 1, "k", 10))
+	free := sync.OnceFunc(disk.Unlock)
+	disk.Lock()
+	defer free()
+	before, _ := diskstore.Batches(s)
+	cancelled, got := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := s.Change(context.Background(), 0, store.Stamp{Sender: "s", Number: 2}, store.Command{Op: store.Cancel, Items: []store.Item{{ID: "k"}}})
+		cancelled <- err
+	}()
+	for written := before; written == before; written, _ = diskstore.Batches(s) {
+		time.Sleep(time.Millisecond)
+	}
+	go func() {
+		_, err := s.Get(context.Background(), 0, "k")
+		got <- err
+	}()
+	for unanswered := 0; unanswered < 2; _, unanswered = diskstore.Batches(s) { // the removal, and what Get waits for
+		select {
+		case err := <-got:
+			t.Fatalf("before the removal was on the disk Get returned %v", err)
+		default:
+			time.Sleep(time.Millisecond)
+		}
+	}
+	free()
+	require.NoError(t, <-cancelled)
+	require.ErrorIs(t, <-got, store.ErrNotFound)
+	require.NoError(t, s.Close())
+}
+
+// syncsLog reports whether an operation syncs the log.
+func syncsLog(op errorfs.Op) bool {
+	switch op.Kind {
+	case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+		return strings.HasSuffix(op.Path, ".log")
+	}
+	return false
 }
