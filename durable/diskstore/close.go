@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	// closeTimeout is how long Close waits for what a store that has failed is writing.
+	// closeTimeout is how long Close waits for what a store that has failed is writing,
+	// but in tests.
 	closeTimeout = 5 * time.Second
 	// fullCheck is how often Close looks whether the disk is full while it waits.
 	fullCheck = 20 * time.Millisecond
@@ -64,7 +65,7 @@ func (s *Store) Close() error {
 // release gives the directory of a store that has failed back, if nothing is changed
 // there any more. The database cannot be closed.
 func (s *Store) release() error {
-	if !s.gate.quiet(closeTimeout) {
+	if !s.gate.quiet(s.config.patience) {
 		return fmt.Errorf("the disk does not answer, and the directory stays locked: %w", s.cause)
 	}
 	_ = s.lock.Close() // it is gone with the process at the latest

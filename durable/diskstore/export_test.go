@@ -32,6 +32,9 @@ func WithLogAge(d time.Duration) Option { return option(func(c *config) { c.logA
 // WithPause has a Store wait that long before it tries to open a file again.
 func WithPause(d time.Duration) Option { return option(func(c *config) { c.pause = d }) }
 
+// WithPatience has Close wait that long for a disk that does not answer.
+func WithPatience(d time.Duration) Option { return option(func(c *config) { c.patience = d }) }
+
 // WithMemTable has the database make tables of that size.
 func WithMemTable(bytes int) Option { return option(func(c *config) { c.memTable = bytes }) }
 

@@ -76,11 +76,20 @@ const (
 func park() { select {} }
 
 func (g *gate) enter() {
+	if !g.tryEnter() {
+		park()
+	}
+}
+
+// tryEnter is enter for who can go without the change: it returns false if nothing may be
+// changed any more, and otherwise has raised busy.
+func (g *gate) tryEnter() bool {
 	g.busy.Add(1)
 	if g.shut.Load() {
 		g.busy.Add(-1)
-		park()
+		return false
 	}
+	return true
 }
 
 // leave looks at the error of an operation that writes.

@@ -55,7 +55,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	}
 	if err := s.open(); err != nil {
 		s.gate.shut.Store(true)
-		if s.gate.quiet(closeTimeout) {
+		if s.gate.quiet(s.config.patience) {
 			_ = s.lock.Close()
 		}
 		return nil, err
@@ -167,7 +167,7 @@ func (s *Store) openDB(exists bool) error {
 		return s.cause
 	case err := <-s.gate.stuck:
 		s.gate.shut.Store(true)
-		s.gate.quiet(closeTimeout)
+		s.gate.quiet(s.config.patience)
 		if isFull(err) {
 			return fmt.Errorf("diskstore: there is no room to read the log of a crash, make some and open the store again: %w: %w", store.ErrFull, err)
 		}

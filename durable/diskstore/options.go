@@ -34,6 +34,7 @@ type config struct {
 	memTable int
 	logAge   time.Duration
 	pause    time.Duration // of the gate
+	patience time.Duration // with a disk that does not answer, when the store has failed
 	still    bool          // no compactions
 	raise    int           // keys that are deleted until a head is raised
 	filter   int           // bytes of the filters of keys
@@ -45,7 +46,7 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 func newConfig(opts []Option) config {
-	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain, logAge: logAge, raise: raiseEvery, pause: gatePause}
+	c := config{log: slog.Default(), clock: clock.System(), fs: vfs.Default, window: windowSize, batch: pageSize, memTable: memTableSize, filter: presenceBytes, vain: leastVain, logAge: logAge, raise: raiseEvery, pause: gatePause, patience: closeTimeout}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("diskstore: Open: option %d is nil", i+1))

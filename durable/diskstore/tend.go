@@ -8,6 +8,11 @@ func (s *Store) tend() {
 	defer s.running.Done()
 	for {
 		select {
+		case <-s.over: // before all else
+			return
+		default:
+		}
+		select {
 		case <-s.over:
 			return
 		case err := <-s.gate.stuck: // since just before the store was open
@@ -67,8 +72,14 @@ func (s *Store) sync() error {
 	return nil
 }
 
-// mark writes how much is on the disk at least, and in which log the rest is. That fails without harm.
+// mark writes how much is on the disk at least, and in which log the rest is. That fails
+// without harm. The gate knows of it: a store that has failed gives its directory back when
+// the marker is there, and writes none after that, which would be another store's.
 func (s *Store) mark() error {
+	if !s.gate.tryEnter() {
+		return nil
+	}
+	defer s.gate.busy.Add(-1)
 	m := marker{Format: formatVersion, Shards: len(s.shards), Ready: true, Log: s.newestLog.Load()}
 	for _, sh := range s.shards {
 		m.Written = append(m.Written, sh.synced.Load())
