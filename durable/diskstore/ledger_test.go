@@ -196,7 +196,7 @@ func TestLedger_FewAreLeft(t *testing.T) {
 func toVersion1(t *testing.T, fs vfs.FS, format int) {
 	m, err := readMarker(fs, "store")
 	require.NoError(t, err)
-	db, err := pebble.Open("store", &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest, Logger: &logger{log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
+	db, err := pebble.Open("store", &pebble.Options{FS: fs, FormatMajorVersion: databaseFormat, Logger: &logger{log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
 	require.NoError(t, err)
 	b := db.NewBatch()
 	latest := make(map[string]int64)

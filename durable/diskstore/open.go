@@ -76,6 +76,9 @@ func (s *Store) open() error {
 	if n := s.config.shards; n != 0 && n != m.Shards {
 		return fmt.Errorf("diskstore: %w: the store has %d shards, not %d", store.ErrSchema, m.Shards, n)
 	}
+	if err := checkFormat(s.gate, s.dir); err != nil {
+		return s.openError(err)
+	}
 	if m.Ready {
 		if err := hasLog(s.gate, s.dir, m); err != nil {
 			return err
@@ -189,7 +192,7 @@ func panicked(v any) error {
 func (s *Store) openError(err error) error {
 	var refused syscall.Errno
 	switch {
-	case err == nil, errors.Is(err, ErrDamaged):
+	case err == nil, errors.Is(err, ErrDamaged), errors.Is(err, store.ErrSchema):
 		return err
 	case errors.As(err, &refused) && !missing(err):
 		return fmt.Errorf("diskstore: %w", err)

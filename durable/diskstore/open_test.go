@@ -176,6 +176,28 @@ func TestOpen_DamageHasOneError(t *testing.T) {
 	}
 }
 
+// A database that a newer version of Pebble has made its own is not damaged.
+func TestOpen_ANewerDatabase(t *testing.T) {
+	disk := vfs.NewMem()
+	require.NoError(t, open(t, "store", diskstore.WithFS(disk)).Close())
+	names, err := disk.List("store")
+	require.NoError(t, err)
+	renamed := 0
+	for _, name := range names {
+		if strings.HasPrefix(name, "marker.format-version.") {
+			newer := name[:strings.LastIndex(name, ".")] + ".999"
+			require.NoError(t, disk.Rename("store/"+name, "store/"+newer))
+			renamed++
+		}
+	}
+	require.NotZero(t, renamed)
+	_, err = diskstore.Open("store", silent, diskstore.WithFS(disk))
+	require.ErrorIs(t, err, store.ErrSchema)
+	require.NotErrorIs(t, err, diskstore.ErrDamaged)
+	_, err = diskstore.Check(t.Context(), "store", silent, diskstore.WithFS(disk))
+	require.ErrorIs(t, err, store.ErrSchema)
+}
+
 // overwrite has a file begin with zeros.
 func overwrite(name string, bytes int) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)

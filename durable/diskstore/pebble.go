@@ -1,8 +1,15 @@
 package diskstore
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
+
+	"github.com/tickless/tickless/durable/store"
 )
 
 const (
@@ -19,7 +26,25 @@ const (
 	walBytesPerSync = 512 << 10
 	// stopWrites is how many tables one above the other in level 0 stop writes.
 	stopWrites = 24
+	// databaseFormat is Pebble's version of the files. It has a log whose damage in the
+	// middle is told from its end after a crash. It is not the newest that there is: with
+	// that another version of Pebble alone would have older programs refuse the directory.
+	databaseFormat = pebble.FormatValueSeparation
 )
+
+// checkFormat returns an error if a newer version of Pebble has given the files a format
+// that this one cannot read.
+func checkFormat(fsys vfs.FS, dir string) error {
+	version, err := atomicfs.ReadMarker(fsys, dir, "format-version")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil || n <= uint64(pebble.FormatNewest) { // Pebble says what is wrong if it is none
+		return nil
+	}
+	return fmt.Errorf("diskstore: %w: the database has format %d, and this program reads up to %d", store.ErrSchema, n, pebble.FormatNewest)
+}
 
 // pebbleOptions are for many small tasks that come and go, and for little memory.
 func (s *Store) pebbleOptions() *pebble.Options {
@@ -29,9 +54,8 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		Cache:                       pebble.NewCache(cacheSize),
 		MemTableSize:                uint64(s.config.memTable),
 		MemTableStopWritesThreshold: memTables,
-		// A log whose damage in the middle is told from its end after a crash.
-		FormatMajorVersion: pebble.FormatNewest,
-		WALBytesPerSync:    walBytesPerSync,
+		FormatMajorVersion:          databaseFormat,
+		WALBytesPerSync:             walBytesPerSync,
 
 		DisableAutomaticCompactions: s.config.still,
 
