@@ -50,12 +50,14 @@ func (sh *shard) remember(s *store.Stamp, answer []byte, now store.Time) {
 	sh.note(x)
 }
 
-// sweep looks at some senders, and forgets those that have been gone for long.
+// sweep looks at some senders, and forgets those that have been gone for long: their
+// commands, and what they could run.
 func (sh *shard) sweep(now store.Time) {
 	n := 0
 	for name, x := range sh.senders { // which begins anywhere
 		if now.Sub(x.seen) > memory {
 			delete(sh.senders, name)
+			delete(sh.workers, name)
 			sh.forget(x)
 		}
 		if n++; n == 8 {

@@ -50,7 +50,7 @@ type shard struct {
 	numbers
 	senders map[string]*sender
 	ledgers
-	// workers are the latest claims of senders that have not left.
+	// workers are the latest claims of senders that have not left, and are remembered.
 	workers map[string]store.Claim
 
 	filter filter

@@ -34,7 +34,7 @@ type shard struct {
 	paused  bool
 	n       store.Counters
 	senders map[string]*sender
-	// workers are the latest claims of senders that have not left.
+	// workers are the latest claims of senders that have not left, and are remembered.
 	workers map[string]store.Claim
 }
 

@@ -1,0 +1,40 @@
+package diskstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timertest"
+)
+
+// A worker that has not been heard of for more than a day can run nothing.
+func TestStats_AWorkerThatIsGone(t *testing.T) {
+	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	s := open(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithClock(clk), diskstore.WithShards(1))
+	schedule := func(sender, id string) {
+		c := store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.After(0), Task: store.Task{ID: id, Handler: "h"}}}}
+		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: sender, Number: 1}, c)
+		require.NoError(t, err)
+	}
+	unknown := func() int64 {
+		st, err := s.Stats(t.Context(), 0)
+		require.NoError(t, err)
+		return st.Unknown
+	}
+	schedule("client", "a")
+	require.EqualValues(t, 1, unknown())
+	_, err := s.Do(t.Context(), 0, store.Stamp{Sender: "worker", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Handlers: []string{"h"}}})
+	require.NoError(t, err)
+	require.Zero(t, unknown())
+	clk.Advance(23 * time.Hour)
+	schedule("another", "b") // who comes has others looked at
+	require.Zero(t, unknown())
+	clk.Advance(2 * time.Hour)
+	schedule("a third", "c")
+	require.EqualValues(t, 3, unknown())
+}
