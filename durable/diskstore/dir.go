@@ -82,8 +82,3 @@ func dangles(fsys vfs.FS, name string) (link, to string, ok bool) {
 
 // lostAndFound is in a directory that is a disk of its own.
 const lostAndFound = "lost+found"
-
-// isEmpty reports whether a directory has nothing of anybody.
-func isEmpty(names []string) bool {
-	return len(names) == 0 || len(names) == 1 && names[0] == lostAndFound
-}

@@ -59,6 +59,22 @@ func TestCheck_MakesNoStore(t *testing.T) {
 	require.Empty(t, names)
 }
 
+// What an Open that failed has left is no store. Open makes one of it.
+func TestCheck_WhatAnOpenHasLeft(t *testing.T) {
+	for _, left := range [][]string{{"LOCK"}, {"LOCK", "TICKLESS.tmp"}} {
+		dir := t.TempDir()
+		for _, name := range left {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		}
+		_, err := diskstore.Check(t.Context(), dir, silent)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.NoFileExists(t, filepath.Join(dir, "TICKLESS"))
+		require.NoError(t, open(t, dir).Close())
+		_, err = diskstore.Check(t.Context(), dir, silent)
+		require.NoError(t, err)
+	}
+}
+
 // schedule schedules one task.
 func schedule(s *diskstore.Store, number int, id string, bytes int) error {
 	c := store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, When: store.After(time.Hour),

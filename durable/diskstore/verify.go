@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -29,10 +30,12 @@ func (x *Verification) wrong(format string, args ...any) {
 }
 
 // Check opens the store in a directory, reads all of it, as [Store.Verify] does, and
-// closes it. It makes no store: where there is none the error wraps [fs.ErrNotExist]. O(n).
+// closes it. It makes no store: where there is none, or what an Open that failed has left
+// of one, the error wraps [fs.ErrNotExist]. O(n).
 func Check(ctx context.Context, dir string, opts ...Option) (Verification, error) {
 	c := newConfig(opts)
-	if names, err := c.fs.List(dir); missing(err) || err == nil && isEmpty(names) {
+	names, err := c.fs.List(dir)
+	if missing(err) || err == nil && !slices.Contains(names, markerName) && notForeign(c.fs, dir) == nil {
 		return Verification{}, fmt.Errorf("diskstore: there is no store in %q: %w", dir, fs.ErrNotExist)
 	}
 	s, err := Open(dir, opts...)
