@@ -54,3 +54,25 @@ func TestClose_WhileTheMarkerIsWritten(t *testing.T) {
 	_, err := diskstore.Open("store", silent, diskstore.WithFS(disk))
 	require.ErrorIs(t, err, diskstore.ErrLocked)
 }
+
+// A marker that the disk is slow to write holds up no sync of WithSync.
+func TestWithSync_WhileTheMarkerIsWritten(t *testing.T) {
+	synced := make(chan struct{}, 1)
+	s, _, free := slowMarker(t, func(op errorfs.Op) error {
+		if syncsLog(op) {
+			select {
+			case synced <- struct{}{}:
+			default:
+			}
+		}
+		return nil
+	}, diskstore.WithSync(time.Millisecond))
+	require.NoError(t, schedule(s, 1, "k", 10))
+	select {
+	case <-synced:
+	case <-time.After(time.Minute):
+		t.Error("what was acknowledged is not synced")
+	}
+	free()
+	require.NoError(t, s.Close())
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,7 +39,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		over:     make(chan struct{}),
 		failed:   make(chan struct{}),
 		grouped:  make(chan struct{}, 1),
-		unsynced: make(chan struct{}, 1),
+		unsynced: make(chan time.Time, 1),
 		flushed:  make(chan struct{}, 1),
 		look:     make(chan struct{}, 1),
 		waiters:  make(map[*waiter]struct{}),
@@ -107,6 +108,10 @@ func (s *Store) open() error {
 	go y.run()
 	go y.answer()
 	go s.tend()
+	if s.config.every > 0 {
+		s.running.Add(1)
+		go s.syncLater()
+	}
 	return nil
 }
 

@@ -69,11 +69,12 @@ func WithShards(n int) Option {
 
 // WithSync has the Store sync the disk once in a while, rather than before it
 // acknowledges a command: a sync begins at the latest that time after the first
-// acknowledgement that needs one. What was acknowledged within that time, and the time
-// that a sync takes, before a crash of the process or a power cut may be lost. What is
-// lost is the latest: the store is then as it was at some moment within that time. The
-// default is to sync before each acknowledgement, one sync for all that wait for one.
-// WithSync panics unless every is from a millisecond to a minute.
+// acknowledgement that needs one, or when the sync before it ends if that is later. What
+// was acknowledged within that time, and the time that a sync takes, before a crash of the
+// process or a power cut may be lost; or within the time of two syncs, if one takes longer
+// than every. What is lost is the latest: the store is then as it was at some moment
+// within that time. The default is to sync before each acknowledgement, one sync for all
+// that wait for one. WithSync panics unless every is from a millisecond to a minute.
 func WithSync(every time.Duration) Option {
 	if every < time.Millisecond || every > time.Minute {
 		panic(fmt.Sprintf("diskstore: WithSync: must be from 1ms to 1m, got %v", every))

@@ -50,8 +50,8 @@ type Store struct {
 	later   *time.Timer   // what puts an element into look
 	look    chan struct{} // has one if tend is to look for them
 
-	unsynced chan struct{} // has an element if there is something that is not synced
-	flushed  chan struct{} // has one if the marker is to be written
+	unsynced chan time.Time // of WithSync; has when the first was written that may not be synced
+	flushed  chan struct{}  // has an element if the marker is to be written
 	room     room
 
 	placing sync.Mutex // held while a copy gets its name

@@ -3,6 +3,7 @@ package diskstore
 import (
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -128,7 +129,10 @@ func (t *turn) asks() bool {
 func (y *syncer) ask(t *turn) (err error) {
 	if y.s.config.every > 0 {
 		if t.asks() {
-			soon(y.s.unsynced)
+			select {
+			case y.s.unsynced <- time.Now():
+			default: // what came before is not synced either
+			}
 		}
 		return nil
 	}

@@ -2,8 +2,8 @@ package diskstore
 
 import "time"
 
-// tend is the goroutine for what is done beside the commands: the syncs of WithSync, and
-// the marker. It sleeps while there is nothing to do.
+// tend is the goroutine for what is done beside the commands: the marker, and the search
+// for files of the log that are gone. It sleeps while there is nothing to do.
 func (s *Store) tend() {
 	defer s.running.Done()
 	for {
@@ -22,26 +22,40 @@ func (s *Store) tend() {
 			if err := s.mark(); err != nil {
 				s.config.log.Warn("diskstore: the marker was not written", "dir", s.dir, "error", firstLine(err.Error()))
 			}
-		case <-s.unsynced:
-			select {
-			case <-s.over:
-				return // Close syncs
-			case <-time.After(s.config.every):
-			}
-			if err := s.sync(); err != nil {
-				s.fail(err)
-				return
-			}
-			if err := s.findLog(); err != nil {
-				s.fail(err)
-				return
-			}
 		case <-s.look:
 			if err := s.findLog(); err != nil {
 				s.fail(err)
 				return
 			}
 		}
+	}
+}
+
+// syncLater is the goroutine for the syncs of WithSync. It does nothing else, so that
+// nothing else holds them up.
+func (s *Store) syncLater() {
+	defer s.running.Done()
+	for {
+		var first time.Time
+		select {
+		case <-s.over:
+			return
+		case first = <-s.unsynced:
+		}
+		select {
+		case <-s.over:
+			return // Close syncs
+		case <-time.After(s.config.every - time.Since(first)):
+		}
+		select {
+		case <-s.unsynced: // what has come meanwhile is synced now, too
+		default:
+		}
+		if err := s.sync(); err != nil {
+			s.fail(err)
+			return
+		}
+		soon(s.look)
 	}
 }
 
