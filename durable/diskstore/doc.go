@@ -16,9 +16,10 @@
 // memory does not grow with the number of tasks.
 //
 // Commands that come together are written together, with one sync of the disk. Filters in
-// memory, of 16 MB at most, say of most new keys that there is no task with them, so that
-// the disk need not be asked. After a store was opened they are made from the keys on the
-// disk once many commands have had to ask.
+// memory say of most new keys that there is no task with them, so that the disk need not
+// be asked. They are of 16 MB at most, and while they are made again of twice that and 8
+// bytes for each task that is scheduled meanwhile. After a store was opened they are made
+// from the keys on the disk once many commands have had to ask.
 //
 // # Guarantees
 //

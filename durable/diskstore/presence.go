@@ -19,7 +19,8 @@ import (
 // the disk. That is worth it when many lookups in the database were in vain: a part of
 // the tasks that would have to be read. A store that is not used reads nothing.
 const (
-	// presenceBytes is the memory of a Store's filters at most.
+	// presenceBytes is the memory of a Store's filters at most. Those that are being made
+	// again take as much: until then the old ones are of use.
 	presenceBytes = 16 << 20
 	// bitsPerKey is what a filter has when it is as full as it was made for: then one
 	// lookup of a hundred is in vain.
@@ -74,7 +75,8 @@ type filter struct {
 	hashed string
 	hash   uint64
 
-	// While the next one is made added has the keys that come meanwhile.
+	// While the next one is made presence stays, and added has the keys that come
+	// meanwhile.
 	making bool
 	added  []uint64
 	made   chan *presence
