@@ -119,6 +119,9 @@ func (sh *shard) apply(g *group) {
 	s := sh.s
 	if s.config.every > 0 || s.syncs.Load() == 0 && s.othersAreBusy(sh) {
 		sh.must(s.db.Apply(sh.batch, pebble.NoSync))
+		// It is 0 for a batch of half a memtable or more, which Pebble has kept, so that the
+		// syncer may ask for no sync. None is needed: Pebble has begun another file of the log
+		// after such a batch, and closes the one before with a sync.
 		g.at = uint64(sh.batch.SeqNum())
 		sh.must(sh.batch.Close())
 		return

@@ -20,7 +20,7 @@ import (
 // the tasks that would have to be read. A store that is not used reads nothing.
 const (
 	// presenceBytes is the memory of a Store's filters at most. Those that are being made
-	// again take as much: until then the old ones are of use.
+	// again take as much beside them, since the old ones are of use until then.
 	presenceBytes = 16 << 20
 	// bitsPerKey is what a filter has when it is as full as it was made for: then one
 	// lookup of a hundred is in vain.
