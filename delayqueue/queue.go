@@ -3,6 +3,7 @@ package delayqueue
 import (
 	"fmt"
 	"iter"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -216,18 +217,25 @@ func (q *Queue[T]) takeLocked(slot int, seq uint64) (v T, ok bool) {
 	if !ok {
 		return v, false
 	}
-	for {
+	for popped := 0; ; popped++ {
 		k, ok := q.order.head()
 		if !ok || q.slab.get(k.slot, k.seq) != nil {
+			break
+		}
+		if popped*bits.Len(uint(q.order.size())) > max(q.order.size(), fewDead) {
+			q.rebuildLocked() // with many dead in a row that is less than to pop them all
 			break
 		}
 		q.order.pop()
 	}
 	if dead := q.order.size() - q.slab.live; dead > max(q.slab.live, fewDead) {
-		q.order = newKeyHeap(q.slab.keys()...)
+		q.rebuildLocked()
 	}
 	return v, true
 }
+
+// rebuildLocked drops the dead keys.
+func (q *Queue[T]) rebuildLocked() { q.order = newKeyHeap(q.slab.keys()...) }
 
 // Drain takes all elements, due or not, and returns them in the order of their
 // deadlines; nil if there are none. The queue stays usable, and goroutines

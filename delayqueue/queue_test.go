@@ -183,6 +183,37 @@ func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
 	assert.Zero(t, q.Len())
 }
 
+// Where very many dead keys come to the head at once, the heap is rebuilt: to pop each
+// would hold the lock for longer.
+func TestQueuePoll_ManyDeadBehindTheFirst(t *testing.T) {
+	q := New[int](WithClock(newFakeClock(start)))
+	const n = 10_000
+	q.Offer(0, start)
+	var tickets []Ticket
+	for i := range n {
+		ticket, _ := q.Offer(i, start)
+		tickets = append(tickets, ticket)
+	}
+	for i := range n {
+		q.Offer(n+i, start)
+	}
+	for _, ticket := range tickets {
+		q.Remove(ticket)
+	}
+	heap := q.order.h
+	require.Equal(t, 2*n+1, q.order.size(), "fewer than the others are dead")
+	v, ok := q.Poll()
+	require.True(t, ok)
+	require.Zero(t, v)
+	require.NotSame(t, heap, q.order.h)
+	require.Equal(t, n, q.order.size())
+	for i := range n {
+		v, ok := q.Poll()
+		require.True(t, ok)
+		require.Equal(t, n+i, v)
+	}
+}
+
 func TestQueueOffer_EqualWallDeadlinesOnTheSystemClock(t *testing.T) {
 	// The system clock's two readings jitter against each other; equal
 	// deadlines must not be shuffled by that.

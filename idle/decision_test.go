@@ -1,8 +1,10 @@
 package idle
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -147,4 +149,33 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	left := slices.Collect(m.Leftover())
 	require.Equal(t, []*Entry[int]{e}, left)
 	require.EqualValues(t, 1, m.Stats().HandedBack)
+}
+
+// Who shuts a Monitor down while another goroutine closes it has all that is left over
+// when Shutdown returns.
+func TestMonitorShutdown_WhileAnotherCloses(t *testing.T) {
+	m := New(func(int, time.Time) { t.Error("evicted") })
+	e, err := m.Watch(1, time.Hour)
+	require.NoError(t, err)
+	st := e.period.Load().stripe
+	st.mu.Lock() // the one that closes waits to hand the entry back
+	var closed sync.WaitGroup
+	closed.Go(func() { m.Close() })
+	for !m.closed.Load() {
+		runtime.Gosched()
+	}
+	left := make(chan []*Entry[int])
+	go func() {
+		m.Shutdown(context.Background())
+		left <- slices.Collect(m.Leftover())
+	}()
+	select {
+	case early := <-left:
+		t.Errorf("Shutdown returned, and left over are %v", early)
+		st.mu.Unlock()
+	case <-time.After(50 * time.Millisecond):
+		st.mu.Unlock()
+		require.Equal(t, []*Entry[int]{e}, <-left)
+	}
+	closed.Wait()
 }

@@ -48,6 +48,9 @@ type core struct {
 	// who sees it.
 	closed  atomic.Bool
 	stripes [stripes]stripe
+	// closing is held by who moves what is watched to leftover: whoever closes the Monitor
+	// at the same time finds all of it there. It is taken before a stripe's lock.
+	closing sync.Mutex
 
 	// leftover is what was watched at Close, until Leftover takes it. A stripe's lock may be held when
 	// this one is taken.
@@ -198,8 +201,8 @@ func (m *Monitor[T]) Stats() Stats {
 }
 
 // Close ends the Monitor, and returns nil. What it watched will not be evicted:
-// [Monitor.Leftover] has it. From now on Watch returns [ErrClosed]. Close waits for
-// nothing, so callbacks may call it. Evictions that were decided before still run their
+// [Monitor.Leftover] has it. From now on Watch returns [ErrClosed]. Close does not wait
+// for callbacks, so these may call it. Evictions that were decided before still run their
 // callbacks. Closing again does nothing.
 func (m *Monitor[T]) Close() error {
 	m.mustBeMade()
@@ -253,6 +256,8 @@ func (c *core) leave(e *entry) {
 func (c *core) shut() {
 	c.mustBeAtHome()
 	c.closed.Store(true)
+	c.closing.Lock()
+	defer c.closing.Unlock()
 	c.s.Close()
 	for p := range c.s.Leftover() {
 		p.Func() // expire, which hands the entry back now

@@ -29,8 +29,11 @@ type Purgatory[K comparable] struct {
 	onPanic func(v any, stack []byte)
 	outside bool // it was not made in a testing/synctest bubble
 
-	// closed is set by Close, before it closes the shards one by one.
-	closed atomic.Bool
+	// closed is set by Close, before it closes the shards one by one. closing is held
+	// meanwhile, and taken before a shard's lock and an operation's: a Close that comes in
+	// between returns when all operations are in leftover.
+	closed  atomic.Bool
+	closing sync.Mutex
 	// expiring is held by timeouts whose callbacks run.
 	expiring latch.Latch
 	// leftover is what waited at Close, until Leftover takes it.
@@ -149,7 +152,7 @@ func (p *Purgatory[K]) Stats() Stats {
 // Close ends the Purgatory, and returns nil. It accepts no more operations, and those
 // that wait wait no longer: [Purgatory.Leftover] has them. None is completed. Close
 // does not wait for callbacks of expired operations, so these may call it. Closing
-// again does nothing.
+// again does nothing; if another goroutine is closing the Purgatory, it waits for that.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
 	refuseInsideTryComplete() // before anything is closed or taken
@@ -158,6 +161,8 @@ func (p *Purgatory[K]) Close() error {
 	// an operation is in a list still, and then take finds out whose it is, or its
 	// expiry is counted by the time that the last shard was looked at.
 	p.closed.Store(true)
+	p.closing.Lock()
+	defer p.closing.Unlock()
 	var ns []*node[K]
 	for i := range p.shards {
 		sh := &p.shards[i]

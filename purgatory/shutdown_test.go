@@ -119,6 +119,26 @@ func TestShutdown_RacesWithStarts(t *testing.T) {
 	}
 }
 
+// Who closes a Purgatory that another goroutine is closing has all that is left over when
+// that returns.
+func TestClose_WhileAnotherCloses(t *testing.T) {
+	s := timer.New()
+	defer s.Close()
+	const n = 200
+	for range 300 {
+		p := purgatory.New[string](s, purgatory.WithShards(1))
+		for range n {
+			watch(t, p, new(op), time.Hour, "a")
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { p.Close() })
+		pending, err := shutDown(context.Background(), p)
+		wg.Wait()
+		require.NoError(t, err)
+		require.Len(t, pending, n)
+	}
+}
+
 // A callback that runs outside a bubble cannot wake who waits in one: the process ends.
 func TestShutdown_InABubbleThatItIsNotOf(t *testing.T) {
 	p, s := realTime(t)

@@ -76,8 +76,8 @@
 // # Complexity
 //
 // Add, Remove and Move are O(1). An entry goes down at most once a level.
-// Advance is O(entries handed out or moved down), however long the time
-// between: empty slots cost nothing.
+// Advance is O(entries handed out or moved down), however long the time between, and
+// looks at one bit for each slot of a level, 64 at a time, after a slot has expired.
 //
 // # When not to use it
 //
