@@ -189,7 +189,7 @@ func TestCrash(t *testing.T) {
 	commands, every := 150, 9
 	switch {
 	case testing.Short():
-		every = 53
+		every = 211
 	case long():
 		commands, every = 600, 1
 	}
@@ -305,7 +305,7 @@ func TestFailure(t *testing.T) {
 	every := 7
 	switch {
 	case testing.Short():
-		every = 41
+		every = 163
 	case long():
 		every = 1
 	}

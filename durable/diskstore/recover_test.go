@@ -37,7 +37,7 @@ func crashed(t *testing.T) (*script, func() *vfs.MemFS) {
 func TestOpen_CrashAgain(t *testing.T) {
 	every := 1
 	if testing.Short() {
-		every = 9
+		every = 37
 	}
 	x, left := crashed(t)
 	var mu sync.Mutex
@@ -76,7 +76,7 @@ func TestOpen_Failure(t *testing.T) {
 	every := 5
 	switch {
 	case testing.Short():
-		every = 41
+		every = 163
 	case long():
 		every = 1
 	}
