@@ -31,6 +31,25 @@ func Rates(b *testing.B, m Maker) {
 	}
 }
 
+// RatesBeside is [Rates] in a process in which a hundred goroutines wait, as those of a
+// server do for requests: whoever asks whether procs may be busy cannot know that they
+// will not run.
+func RatesBeside(b *testing.B, m Maker) {
+	for _, rate := range choose([]int{100}, []int{10, 100, 1000}, []int{10, 100, 1000}) {
+		b.Run("rate="+Size(rate), func(b *testing.B) {
+			onProcs(b, func() map[string]float64 {
+				wait, waiting := make(chan struct{}), sync.WaitGroup{}
+				for range 100 {
+					waiting.Go(func() { <-wait })
+				}
+				defer waiting.Wait()
+				defer close(wait)
+				return rated(m, rate)
+			})
+		})
+	}
+}
+
 func rated(m Maker, rate int) map[string]float64 {
 	delay := choose(50*time.Millisecond, time.Second, time.Second)
 	span := choose(50*time.Millisecond, 2*time.Second, 4*time.Second)

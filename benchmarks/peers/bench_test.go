@@ -26,6 +26,7 @@ func BenchmarkBusyCrowd(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.
 func BenchmarkBusyMoves(b *testing.B)   { benchmarks.Each(b, benchmarks.Makers(), benchmarks.BusyMoves) }
 func BenchmarkIdleMoves(b *testing.B)   { benchmarks.Each(b, benchmarks.Makers(), benchmarks.IdleMoves) }
 func BenchmarkBusyContext(b *testing.B) { benchmarks.BusyContext(b) }
+func BenchmarkRatesBeside(b *testing.B) { benchmarks.Each(b, makers, benchmarks.RatesBeside) }
 
 // The others run callbacks one after another, or lose some.
 func BenchmarkBusyQueue(b *testing.B) {
