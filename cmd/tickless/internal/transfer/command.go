@@ -94,6 +94,9 @@ func open(cmd *cobra.Command, p stores.Place, read bool) (store.Store, func() er
 	if (p.Dir == "") == (p.URL == "") {
 		return nil, nil, cli.UsageError{Err: errors.New("the store must be named, by --dir or by --redis")}
 	}
+	if err := named(p.Name); err != nil {
+		return nil, nil, cli.UsageError{Err: err}
+	}
 	if p.Dir != "" && read {
 		if list, err := os.ReadDir(p.Dir); err != nil || len(list) == 0 {
 			return nil, nil, fmt.Errorf("there is no store in the directory %s", p.Dir)
@@ -112,6 +115,19 @@ func open(cmd *cobra.Command, p stores.Place, read bool) (store.Store, func() er
 		return nil, nil, errors.Join(err, closeStore())
 	}
 	return st, closeStore, nil
+}
+
+// named returns an error for what redisstore takes for no name.
+func named(name string) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("%q is no name of a store: it has 1 to 64 bytes, without braces, blanks and control characters", name)
+		}
+	}()
+	if name != "" {
+		redisstore.WithName(name)
+	}
+	return nil
 }
 
 // there returns an error if a store on Redis is not there. What else is asked of it makes it.

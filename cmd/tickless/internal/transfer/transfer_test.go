@@ -33,6 +33,7 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 		{Args: []string{"file"}, Want: "--dir"},
 		{Args: []string{"file", "--dir", "a", "--redis", "b"}, Want: "--dir"},
 		{Args: []string{"file", "--dir", "a", "--shards", "3"}, Want: "power of two"},
+		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, Want: "is no name of a store"},
 		{Args: []string{"", "--dir", "a"}, Want: "name of the file is empty"},
 	})
 	clitest.CheckCalledWrongly(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one file"}})
