@@ -63,9 +63,9 @@
 //     level, and a few milliseconds for callbacks of earlier timers, whether they block
 //     or compute: 16 ms at most in the benchmarks, and so does a goroutine that waits
 //     for a context. Before the procs are known to be busy a ring may lose its place at
-//     the front of a run queue, and a second comes 20 ms later. A timer that
-//     moves down a level together with very many others may wait for them, 0.1 to 0.4 µs
-//     for each.
+//     the front of a run queue, and a second comes 20 ms later, if the process
+//     has more than 16 goroutines. A timer that moves down a level together with very
+//     many others may wait for them, 0.1 to 0.4 µs for each.
 //  3. A timer fires at most once for each start. If Stop returned true the callback
 //     never runs, even if Stop raced with expiry.
 //  4. Nothing is lost: started = fired + stopped + pending + handed back by Close +
