@@ -50,7 +50,7 @@ endef
 
 # The modules that have files for one system only, the core first. The others' code is the
 # same everywhere, and to vet it takes a minute of compiling what it needs.
-CROSS := . benchmarks cmd/tickless durable durable/diskstore durable/redisstore durable/redisstore/benchmarks
+CROSS := $(addprefix $(CURDIR)/,. benchmarks cmd/tickless durable durable/diskstore durable/redisstore durable/redisstore/benchmarks)
 
 .DEFAULT_GOAL := help
 
@@ -237,8 +237,9 @@ cross: ## vet the core for 32 bits, and the modules that differ for other system
 # -short has the workloads of package benchmarks do next to nothing.
 .PHONY: bench-once
 bench-once: ## run each benchmark once, to see that it works
-	$(call each,benchmarks once,packages=$$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | \
-		while read -r dir; do ! grep -qs '^func Benchmark' "$$dir"/*_test.go || echo "$$dir"; done); \
+	$(call each,benchmarks once,tested=$$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./...) || exit 1; \
+		packages=$$(printf '%s\n' "$$tested" | \
+			while read -r path dir; do ! grep -qs '^func Benchmark' "$$dir"/*_test.go || echo "$$path"; done); \
 		[ -z "$$packages" ] || $(NOCGO) $(GO) test -vet=off -short -run '^$$' -bench . -benchtime 1x -timeout 15m $$packages)
 
 # With BENCH, nothing is written but the raw output of what matches it, in which a $ is

@@ -61,9 +61,9 @@
 // Offer and the taking of an element are O(log n) in the number of elements, and
 // allocate nothing while that number is steady. Peek and Len are O(1). Remove is O(1)
 // by itself, but leaves a dead entry in the heap; when these outnumber the others, or
-// many of them come to its head, the heap is rebuilt in O(n), under the lock. Drain is O(n log n), of which only
-// O(1) happens under the lock. An element costs its own size and about 40 to 60
-// bytes.
+// many of them come to its head, the heap is rebuilt in O(n), under the lock. Drain is
+// O(n log n), of which only O(1) happens under the lock. An element costs its own size
+// and about 40 to 60 bytes.
 //
 // The heap is the generic one of github.com/emirpasic/gods/v2, which keeps its
 // entries by value. That of v1 keeps them as interfaces, which costs an allocation for

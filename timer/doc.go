@@ -64,7 +64,7 @@
 //     or compute: 16 ms at most in the benchmarks, and so does a goroutine that waits
 //     for a context. Before the procs are known to be busy a ring may lose its place at
 //     the front of a run queue, and a second comes 20 ms later, if the process
-//     has more than 16 goroutines. A timer that moves down a level together with very
+//     had more than 16 goroutines when it was set. A timer that moves down a level together with very
 //     many others may wait for them, 0.1 to 0.4 µs for each.
 //  3. A timer fires at most once for each start. If Stop returned true the callback
 //     never runs, even if Stop raced with expiry.

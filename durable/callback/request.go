@@ -137,6 +137,9 @@ func (r Request) host() string {
 
 func (r Request) url() (*url.URL, error) {
 	u, err := url.Parse(r.URL)
+	if err == nil && (!portOK(u) || u.Scheme != "http" && u.Scheme != "https") && strings.Contains(u.Path+u.Opaque, "@") {
+		err = errSlash
+	}
 	switch {
 	case err != nil:
 		return nil, invalid("the URL cannot be parsed: %v", unquoted(r.URL, err))
@@ -151,6 +154,9 @@ func (r Request) url() (*url.URL, error) {
 	}
 	return u, nil
 }
+
+// errSlash is for what is probably a password with a slash: the rest of it is in the path.
+var errSlash = errors.New("there is an @ in the path")
 
 // unquoted returns what is wrong with a URL without the URL, and without any part of it where
 // that may be of a password: a / in one makes the rest a path, and its beginning a port.

@@ -70,6 +70,8 @@ func TestRequest_ErrorsHaveNoSecrets(t *testing.T) {
 		"http://me:pw @a.example/?token=1",
 		"http://me:pw/1@a.example/?token=1",
 		"http://a.example:x/?token=1",
+		"ftp://me:12/pw@a.example/?token=1",
+		"http://me:0/pw@a.example/?token=1",
 		"http://a.example/?token=\x7f",
 	} {
 		_, err := Request{URL: raw}.Task("k")

@@ -76,6 +76,8 @@ func (s *Store) copyTo(dir string, first *atomic.Bool) (err error) {
 	if first.Load() {
 		return errGone
 	}
+	s.placing.Lock() // until it is decided whether the copy stays
+	defer s.placing.Unlock()
 	if err := s.place(part, dir); err != nil {
 		return err
 	}
@@ -84,8 +86,8 @@ func (s *Store) copyTo(dir string, first *atomic.Bool) (err error) {
 	} else if !first.CompareAndSwap(false, true) {
 		err = errGone
 	}
-	if err != nil {
-		_ = s.config.fs.Rename(dir, part) // at once, before it is removed file by file
+	if err != nil && s.config.fs.Rename(dir, part) != nil { // at once, before it is removed file by file
+		_ = s.config.fs.RemoveAll(dir)
 	}
 	return err
 }
@@ -94,10 +96,8 @@ func (s *Store) copyTo(dir string, first *atomic.Bool) (err error) {
 var errGone = errors.New("diskstore: Checkpoint: nobody waits for the copy")
 
 // place gives a copy its name, if that is free still: some file systems would replace
-// what has it.
+// what has it. placing is locked.
 func (s *Store) place(part, dir string) error {
-	s.placing.Lock()
-	defer s.placing.Unlock()
 	if err := s.isFree(dir); err != nil {
 		return err
 	}

@@ -61,6 +61,8 @@ func TestCheck_MakesNoStore(t *testing.T) {
 
 // What an Open that failed has left is no store. Open makes one of it.
 func TestCheck_WhatAnOpenHasLeft(t *testing.T) {
+	_, err := diskstore.Check(t.Context(), filepath.Join(t.TempDir(), "none"), silent)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	for _, left := range [][]string{{"LOCK"}, {"LOCK", "TICKLESS.tmp"}} {
 		dir := t.TempDir()
 		for _, name := range left {
@@ -69,10 +71,36 @@ func TestCheck_WhatAnOpenHasLeft(t *testing.T) {
 		_, err := diskstore.Check(t.Context(), dir, silent)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 		require.NoFileExists(t, filepath.Join(dir, "TICKLESS"))
+		there, err := diskstore.Exists(dir)
+		require.NoError(t, err)
+		require.False(t, there)
 		require.NoError(t, open(t, dir).Close())
 		_, err = diskstore.Check(t.Context(), dir, silent)
 		require.NoError(t, err)
+		there, err = diskstore.Exists(dir)
+		require.NoError(t, err)
+		require.True(t, there)
 	}
+}
+
+// An Open that fails between its marker and the database has left no store either.
+func TestCheck_WhatWasBegun(t *testing.T) {
+	disk := vfs.NewMem()
+	full := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".log") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	_, err := diskstore.Open("store", diskstore.WithFS(full), silent)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	_, err = disk.Stat("store/TICKLESS")
+	require.NoError(t, err)
+	_, err = diskstore.Check(t.Context(), "store", diskstore.WithFS(disk), silent)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, open(t, "store", diskstore.WithFS(disk)).Close())
+	_, err = diskstore.Check(t.Context(), "store", diskstore.WithFS(disk), silent)
+	require.NoError(t, err)
 }
 
 // schedule schedules one task.

@@ -57,7 +57,9 @@ func (sh *shard) sweep(now store.Time) {
 	for name, x := range sh.senders { // which begins anywhere
 		if now.Sub(x.seen) > memory {
 			delete(sh.senders, name)
-			delete(sh.workers, name)
+			if !sh.paused { // a worker that is there may have had nothing to ask for
+				delete(sh.workers, name)
+			}
 			sh.forget(x)
 		}
 		if n++; n == 8 {

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -34,8 +35,7 @@ func (x *Verification) wrong(format string, args ...any) {
 // of one, the error wraps [fs.ErrNotExist]. O(n).
 func Check(ctx context.Context, dir string, opts ...Option) (Verification, error) {
 	c := newConfig(opts)
-	names, err := c.fs.List(dir)
-	if missing(err) || err == nil && !slices.Contains(names, markerName) && notForeign(c.fs, dir) == nil {
+	if there, err := isThere(c.fs, dir); err == nil && !there {
 		return Verification{}, fmt.Errorf("diskstore: there is no store in %q: %w", dir, fs.ErrNotExist)
 	}
 	s, err := Open(dir, opts...)
@@ -44,6 +44,28 @@ func Check(ctx context.Context, dir string, opts ...Option) (Verification, error
 	}
 	v, err := s.Verify(ctx)
 	return v, errors.Join(err, s.Close())
+}
+
+// Exists reports whether there is a store in a directory that [Open] would not have to
+// make, or to finish. It takes no lock, and leaves the directory as it is. Where there is
+// something else, or something that cannot be read, it reports true: Open says what it is.
+func Exists(dir string, opts ...Option) (bool, error) { return isThere(newConfig(opts).fs, dir) }
+
+// isThere is Exists.
+func isThere(disk vfs.FS, dir string) (bool, error) {
+	if _, err := disk.List(dir); err != nil {
+		if missing(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("diskstore: %w", err)
+	}
+	switch m, err := readMarker(disk, dir); {
+	case err != nil:
+		return true, nil
+	case m != nil:
+		return m.Ready, nil
+	}
+	return notForeign(disk, dir) != nil, nil
 }
 
 // Verify reads all that the Store has, beside the traffic: the checksum of each block,

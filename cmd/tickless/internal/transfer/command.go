@@ -16,6 +16,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/store"
 )
@@ -98,8 +99,8 @@ func open(cmd *cobra.Command, p stores.Place, read bool) (store.Store, func() er
 		return nil, nil, cli.UsageError{Err: err}
 	}
 	if p.Dir != "" && read {
-		if list, err := os.ReadDir(p.Dir); err != nil || len(list) == 0 {
-			return nil, nil, fmt.Errorf("there is no store in the directory %s", p.Dir)
+		if there, err := diskstore.Exists(p.Dir); err != nil || !there {
+			return nil, nil, errors.Join(fmt.Errorf("there is no store in the directory %s", p.Dir), err)
 		}
 	}
 	st, closeStore, err := p.Open(cmd.ErrOrStderr())
