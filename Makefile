@@ -78,10 +78,10 @@ test: deps need-redis need-browser need-prometheus ## run the tests of every mod
 # fault cases of redisstore are left out: their workers are processes, and the
 # package's own tests run the same code. A program under the detector sleeps a second before
 # it exits, so that goroutines that still run may show a race: there are some hundred, and
-# a twentieth of it has to do.
+# a twentieth of it has to do. The tests of package timer take the longest, and begin first.
 .PHONY: race
 race: need-cgo need-redis ## run the tests of every module under the race detector
-	$(call each,race,$(DETECTOR) TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off $(GO) test -race -short -shuffle=on $(TESTFLAGS) ./...)
+	$(call each,race,$(DETECTOR) TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off $(GO) test -race -short -shuffle=on $(TESTFLAGS) $$(test ! -d timertest || echo ./timer) ./...)
 	GOWORK=off $(DETECTOR) $(GO) test -race $(TESTFLAGS) ./internal/conformance
 
 # The race detector links against the C library (except on macOS).

@@ -67,6 +67,9 @@ func startMany() {
 // A signal to the group of the process that starts a child reaches no child, not even one
 // that has yet to get its own group.
 func TestStart_SignalToTheGroup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three hundred processes, one after another")
+	}
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("the tests were started with the signal ignored, as by nohup")
 	}
