@@ -22,6 +22,11 @@ func StartStopAlone(b *testing.B, m Maker) {
 	})
 }
 
+// Limits is StartStop of implementations of which one has a limit of pending timers.
+func Limits(b *testing.B, m Maker) {
+	withPending(b, m, choose([]int{1_000}, []int{1_000_000}, []int{1_000_000}), longDelay, startStop)
+}
+
 // fixed is a timeout as servers have them: the same for every request.
 const fixed = 30 * time.Second
 

@@ -33,6 +33,12 @@ func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot
 
 func (t *tickless) Close() { shutDown(t.s) }
 
+// TicklessLimit is [Tickless] with a limit of pending timers that is not reached: all of
+// its shards count in one place.
+var TicklessLimit = Maker{Name: "tickless-limit", New: func(slots int) Impl {
+	return &tickless{timer.New(timer.WithMaxPending(slots)), Touched[timer.Handle](slots)}
+}}
+
 // TicklessTimer is the same Scheduler by [timer.Timer], the stand-in for
 // [time.Timer].
 var TicklessTimer = Maker{Name: "tickless-timer", New: newTicklessTimer}

@@ -12,6 +12,9 @@ func BenchmarkStartStop(b *testing.B) { benchmarks.Each(b, makers, benchmarks.St
 func BenchmarkStartStopAlone(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless}, benchmarks.StartStopAlone)
 }
+func BenchmarkLimits(b *testing.B) {
+	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessLimit}, benchmarks.Limits)
+}
 func BenchmarkStartStopFixed(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStopFixed) }
 func BenchmarkChurn(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Churn) }
 func BenchmarkReset(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Reset) }

@@ -118,6 +118,19 @@ func (r *results) median(k key, impl string) (v float64, ok bool) {
 	return benchmath.AssumeNothing.Summary(s, 0.95).Center, true
 }
 
+// mean returns the arithmetic mean of what impl took for k; ok is false if there are not
+// several runs of it.
+func (r *results) mean(k key, impl string) (v float64, ok bool) {
+	values := r.samples[k][impl]
+	if len(values) < 2 {
+		return 0, false
+	}
+	for _, x := range values {
+		v += x / float64(len(values))
+	}
+	return v, true
+}
+
 // most returns the largest figure for k, of any implementation.
 func (r *results) most(k key) float64 {
 	largest := 0.0

@@ -110,17 +110,20 @@ func layout(r *results, brief bool) []table {
 	if slices.Contains(r.impls, "tickless-slack") {
 		slack = metrics("ExpirySlack",
 			[2]string{"cpu-s", "CPU time, s"},
+			[2]string{"p50-ms", "late at p50, ms"},
 			[2]string{"last-ms", "the last one late by, ms"},
 			[2]string{"early", "early"},
 			[2]string{"lost", "lost"})
 	}
 	return []table{
 		{"Starting, stopping, moving", "", operations},
+		{"With a limit of pending timers", "`tickless-limit` has WithMaxPending, and does not reach it.", metrics("Limits", [2]string{"ns/op", "start and stop, ns"})},
 		{"Memory and garbage collection", "A million pending timers, without what the caller keeps of them. The peak is what the process took of the machine while they were started.", metrics("Held",
 			[2]string{"B/timer", "live heap a timer, bytes"},
 			[2]string{"peak-B/timer", "peak memory a timer, bytes"},
 			[2]string{"gc-ms", "a full collection, ms"})},
 		{"A million due within one second", "", metrics("Expiry",
+			[2]string{"p50-ms", "late at p50, ms"},
 			[2]string{"last-ms", "the last one late by, ms"},
 			[2]string{"p99.9-ms", "late at p99.9, ms"},
 			[2]string{"cpu-s", "CPU time, s"},
@@ -176,6 +179,7 @@ func layout(r *results, brief bool) []table {
 		{"So many timers a second, beside a hundred goroutines that wait", "As those of a server do for requests.", metrics("RatesBeside",
 			[2]string{"cpu-ms/s", "CPU time a second, ms"},
 			[2]string{"switches/s", "context switches a second"},
+			[2]string{"p50-ms", "late at p50, ms"},
 			[2]string{"p99-ms", "late at p99, ms"},
 			[2]string{"early", "early"},
 			[2]string{"lost", "lost"})},
@@ -239,7 +243,7 @@ func telling(r *results, workload, unit, params string) bool {
 	case "Churn":
 		return n >= 1e5
 	case "Reset":
-		return n == largest && param(params, "p") == "1"
+		return n == largest
 	case "WithTimeout":
 		return unit == "ns/op" || param(params, "p") == "1"
 	case "StartStopFixed":
@@ -253,7 +257,7 @@ func telling(r *results, workload, unit, params string) bool {
 }
 
 // differ are the workloads of which the number of timers differs between rows.
-var differ = []string{"StartStop", "StartStopAlone", "StartStopFixed", "KeyedSet", "Churn", "Reset", "IdleMoves"}
+var differ = []string{"StartStop", "StartStopAlone", "StartStopFixed", "KeyedSet", "Churn", "Reset", "IdleMoves", "Limits"}
 
 // describe adds what the params of a workload say to a title.
 func describe(workload, title, params string) string {
@@ -307,11 +311,11 @@ func tables(r *results, brief bool) string {
 	fmt.Fprintf(&b, "Mode %s, commit %s, %s.\n", r.config["mode"], r.config["commit"], machine(r))
 	switch {
 	case r.versions != nil:
-		b.WriteString("Lower is better; the better of the two is bold. `@` names the version of Go, and `ratio` is `tickless` to `time` with the same one. " + besideNote + "\n")
+		b.WriteString("Lower is better; the better of the two is bold. `@` names the version of Go; `ratio` is `tickless` to `time` with the same one, and `of means` that of the means. " + undecidedNote + besideNote + "\n")
 	case r.config["mode"] == redis:
-		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. The last column is `tickless` to `asynq-tuned`. " + besideNote + "\n")
+		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. `ratio` is `tickless` to `asynq-tuned`, and `of means` that of the means. " + undecidedNote + besideNote + "\n")
 	default:
-		b.WriteString("Lower is better; the best of a row is bold. The last column is `tickless` to `time`. " + besideNote)
+		b.WriteString("Lower is better; the best of a row is bold. `ratio` is `tickless` to `time`, and `of means` that of the means. " + undecidedNote + besideNote)
 		if slices.ContainsFunc(r.impls, apart) {
 			b.WriteString(" `noted` and `none` are controls without timers, not rivals. Where one of them takes more than `tickless`, runs differ by more than the timers cost, so the row has no best and no ratio.")
 		}
@@ -329,6 +333,9 @@ func tables(r *results, brief bool) string {
 	}
 	return b.String()
 }
+
+// undecidedNote explains rows without a best.
+const undecidedNote = "Where the two say the opposite of one another nothing is bold. "
 
 // besideNote explains what figures have beside them.
 const besideNote = "What is late at most, or slowest, has the worst of all runs in brackets behind the median; of what was early or lost there is the worst run's number, and in how many there were any."
@@ -362,32 +369,60 @@ func (t table) write(b *strings.Builder, r *results) {
 	for _, impl := range impls {
 		fmt.Fprintf(b, " %s |", impl)
 	}
-	b.WriteString(" ratio |\n|---|")
-	b.WriteString(strings.Repeat("---:|", len(impls)+1))
+	b.WriteString(" ratio | of means |\n|---|")
+	b.WriteString(strings.Repeat("---:|", len(impls)+2))
 	b.WriteString("\n")
 	for _, w := range t.rows {
 		w.plain = w.plain || w.drowned(r) || w.alone(r, impls)
-		best := w.best(r, impls)
+		best, undecided := w.best(r, impls), w.undecided(r)
 		fmt.Fprintf(b, "| %s |", w.title)
 		for _, impl := range impls {
 			v, ok := w.figure(r, impl)
 			switch {
 			case !ok:
 				b.WriteString(" |")
-			case !w.plain && w.competes(r, impl) && number(v) == number(best):
+			case !w.plain && !undecided && w.competes(r, impl) && number(v) == number(best):
 				fmt.Fprintf(b, " **%s**%s |", number(v), w.beside(r, impl))
 			default:
 				fmt.Fprintf(b, " %s%s |", number(v), w.beside(r, impl))
 			}
 		}
-		ours, ok1 := r.median(w.key, "tickless")
-		theirs, ok2 := r.median(w.key, r.rival())
-		if ok1 && ok2 && !w.plain && hasRatio(ours, theirs) {
-			fmt.Fprintf(b, " %s |\n", ratio(ours/theirs))
-		} else {
-			b.WriteString(" |\n")
-		}
+		b.WriteString(w.ratioCells(r) + "\n")
 	}
+}
+
+// ratioCells returns the two cells of a row's ratios.
+func (w row) ratioCells(r *results) string {
+	of, ofMeans := w.ratios(r)
+	return strings.ReplaceAll(" "+of+" | "+ofMeans+" |", "  ", " ")
+}
+
+// ratios returns what ours is of the rival's: of the medians, and of the means if one of
+// the two has several runs. Where there is none it is empty.
+func (w row) ratios(r *results) (of, ofMeans string) {
+	if w.plain {
+		return "", ""
+	}
+	ours, ok1 := r.median(w.key, "tickless")
+	theirs, ok2 := r.median(w.key, r.rival())
+	if ok1 && ok2 && hasRatio(ours, theirs) {
+		of = ratio(ours / theirs)
+	}
+	ours, ok1 = r.mean(w.key, "tickless")
+	theirs, ok2 = r.mean(w.key, r.rival())
+	if ok1 && ok2 && hasRatio(ours, theirs) {
+		ofMeans = ratio(ours / theirs)
+	}
+	return of, ofMeans
+}
+
+// undecided reports whether by the medians ours is better than the rival's, and worse by
+// the means, or the other way round.
+func (w row) undecided(r *results) bool {
+	of, ofMeans := w.ratios(r)
+	v, err1 := strconv.ParseFloat(of, 64)
+	m, err2 := strconv.ParseFloat(ofMeans, 64)
+	return err1 == nil && err2 == nil && (v < 1 && m > 1 || v > 1 && m < 1)
 }
 
 // hasRatio reports whether there is a ratio of two figures: not of two that are

@@ -9,8 +9,8 @@ import (
 // compared are the implementations in the tables of several versions of Go.
 var compared = []string{"time", "tickless"}
 
-// writeVersions writes a table with three columns for each version of Go: package
-// time's figure, ours, and the ratio. Rows of what is allocated and of mishaps stay in,
+// writeVersions writes a table with four columns for each version of Go: package
+// time's figure, ours, the ratio, and that of the means. Rows of what is allocated and of mishaps stay in,
 // since those too may differ.
 func (t table) writeVersions(b *strings.Builder, r *results) {
 	any := false
@@ -42,11 +42,11 @@ func (t table) writeVersions(b *strings.Builder, r *results) {
 	}
 	b.WriteString("\n\n| |")
 	for _, v := range r.versions {
-		for _, column := range append(compared[:len(compared):len(compared)], "ratio") {
+		for _, column := range append(compared[:len(compared):len(compared)], "ratio", "of means") {
 			fmt.Fprintf(b, " %s@%s |", column, strings.TrimPrefix(v.config["go"], "go"))
 		}
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---:|", 3*len(r.versions)) + "\n")
+	b.WriteString("\n|---|" + strings.Repeat("---:|", 4*len(r.versions)) + "\n")
 	for _, w := range t.rows {
 		fmt.Fprintf(b, "| %s |", w.title)
 		for _, v := range r.versions {
@@ -56,15 +56,16 @@ func (t table) writeVersions(b *strings.Builder, r *results) {
 	}
 }
 
-// writeVersion writes a row's three cells for one version of Go.
+// writeVersion writes a row's four cells for one version of Go.
 func (w row) writeVersion(b *strings.Builder, v *results) {
 	std, ok1 := w.figure(v, "time")
 	ours, ok2 := w.figure(v, "tickless")
+	undecided := w.undecided(v)
 	cell := func(impl string, ok bool, own, other float64) {
 		switch {
 		case !ok:
 			b.WriteString(" |")
-		case !w.plain && ok1 && ok2 && number(own) != number(other) && (own < other) != w.higher:
+		case !w.plain && !undecided && ok1 && ok2 && number(own) != number(other) && (own < other) != w.higher:
 			fmt.Fprintf(b, " **%s**%s |", number(own), w.beside(v, impl))
 		default:
 			fmt.Fprintf(b, " %s%s |", number(own), w.beside(v, impl))
@@ -72,9 +73,5 @@ func (w row) writeVersion(b *strings.Builder, v *results) {
 	}
 	cell("time", ok1, std, ours)
 	cell("tickless", ok2, ours, std)
-	if ok1 && ok2 && !w.plain && hasRatio(ours, std) {
-		fmt.Fprintf(b, " %s |", ratio(ours/std))
-	} else {
-		b.WriteString(" |")
-	}
+	b.WriteString(w.ratioCells(v))
 }

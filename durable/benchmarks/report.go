@@ -11,14 +11,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // report returns a table: medians, and the ratio of the disk store to what it stands on
 // and to what one might write instead.
 func report(s *settings, all results) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Commit %s, %s, %s/%s, %s, %d procs. Medians of %d runs of %v, each in a process of its own, the sides in turn; the tasks have 256 bytes; %s tasks in a burst.\n\n",
-		commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), s.runs, s.time, thousands(float64(s.tasks), 0))
+	fmt.Fprintf(&b, "Commit %s, %s, %s/%s, %s, %d procs, %s, %s. Medians of %d runs of %v, each in a process of its own, the sides in turn; the tasks have 256 bytes; %s tasks in a burst. Behind a ratio of medians is that of the means.\n\n",
+		commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), memory(), system(), s.runs, s.time, thousands(float64(s.tasks), 0))
 	b.WriteString("| | " + strings.Join(s.sides, " | ") + " | disk / pebble | disk / sqlite | target |\n|---|" +
 		strings.Repeat("---:|", len(s.sides)+2) + "---|\n")
 	for _, w := range works {
@@ -62,7 +63,8 @@ func publish(path, table string) error {
 // reads.
 func raw(all results) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "commit: %s\ngo: %s\ngoos: %s\ngoarch: %s\ncpu: %s\n", commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
+	fmt.Fprintf(&b, "date: %s\ncommit: %s\ngo: %s\ngoos: %s\ngoarch: %s\ncpu: %s\nprocs: %d\nmemory: %s\nsystem: %s\nmode: stores\n",
+		time.Now().UTC().Format(time.DateOnly), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), memory(), system())
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		parts := strings.Split(k, "/")
 		unit := map[string]string{"rate": "tasks/s"}[parts[2]]
@@ -95,7 +97,20 @@ func ratio(a, b []float64) string {
 	if len(a) == 0 || len(b) == 0 {
 		return ""
 	}
-	return strconv.FormatFloat(median(a)/median(b), 'f', 2, 64)
+	two := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+	of := two(median(a) / median(b))
+	if len(a) > 1 && len(b) > 1 {
+		of += " (" + two(mean(a)/mean(b)) + ")"
+	}
+	return of
+}
+
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
 }
 
 // thousands writes a number with commas.
@@ -121,11 +136,37 @@ func commit() string {
 }
 
 func processor() string {
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(info)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+	if name := field("/proc/cpuinfo", "model name"); name != "" {
+		return name
+	}
+	return "an unknown processor"
+}
+
+// memory returns how much the machine has.
+func memory() string {
+	kib, err := strconv.ParseFloat(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 64)
+	if err != nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.0f GiB", kib/(1<<20))
+}
+
+// system returns the kernel's name and version.
+func system() string {
+	out, err := exec.Command("uname", "-sr").Output()
+	if err != nil {
+		return runtime.GOOS
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// field returns the first value behind a name and a colon in a file of such lines.
+func field(path, name string) string {
+	text, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(text)) {
+		if n, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(n) == name {
 			return strings.TrimSpace(value)
 		}
 	}
-	return "an unknown processor"
+	return ""
 }
