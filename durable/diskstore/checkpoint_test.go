@@ -19,7 +19,8 @@ import (
 
 // copying opens a store with a task on a disk. The first operation of a kind that has to
 // do with the directory of a copy itself calls entered, and waits until free is called.
-func copying(t *testing.T, kind errorfs.OpKind, entered func()) (s *diskstore.Store, disk *vfs.MemFS, free func()) {
+// Those that look have a look at every operation after that.
+func copying(t *testing.T, kind errorfs.OpKind, entered func(), look ...func(errorfs.Op)) (s *diskstore.Store, disk *vfs.MemFS, free func()) {
 	disk = vfs.NewCrashableMem()
 	release := make(chan struct{})
 	free = sync.OnceFunc(func() { close(release) })
@@ -28,6 +29,9 @@ func copying(t *testing.T, kind errorfs.OpKind, entered func()) (s *diskstore.St
 		if op.Kind == kind && strings.HasPrefix(op.Path, "copy") && !strings.Contains(op.Path, "/") && met.CompareAndSwap(false, true) {
 			entered()
 			<-release
+		}
+		for _, f := range look {
+			f(op)
 		}
 		return nil
 	}))))
@@ -87,4 +91,63 @@ func TestCheckpoint_TwoAtOnce(t *testing.T) {
 	require.ErrorIs(t, s.Checkpoint(t.Context(), "copy"), fs.ErrExist)
 	require.NoError(t, s.Close())
 	hasCopy(t, disk)
+}
+
+// A copy that has its name loses it again if its caller has gone. Another call comes to
+// the place when that is decided: before, it would be refused for a copy that goes.
+func TestCheckpoint_APlaceIsDecidedBeforeTheNext(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var s *diskstore.Store
+		var disk *vfs.MemFS
+		var free func()
+		var named, synced atomic.Bool
+		entered, left, there := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		// locked sees that the place is the first one's: the second one has not come yet.
+		locked := func(when string) {
+			if !diskstore.Placing(s) {
+				t.Errorf("the caller has gone: %v: another call has the place %s", gone, when)
+			}
+		}
+		// meet lets the second one come, until it is about to get its name.
+		meet := func() {
+			free()
+			<-there
+		}
+		s, disk, free = copying(t, errorfs.OpMkdirAll, func() { close(entered) }, func(op errorfs.Op) {
+			switch {
+			case op.Kind == errorfs.OpRename && strings.HasPrefix(op.Path, "copy.tmp-") && !strings.Contains(op.Path, "/"):
+				named.Store(true)
+			case !named.Load():
+			case op.Kind == errorfs.OpFileSync && op.Path == "." && synced.CompareAndSwap(false, true):
+				locked("when the copy has just got its name")
+				if gone {
+					cancel()
+					<-left
+				} else {
+					meet()
+				}
+			case op.Kind == errorfs.OpRename && op.Path == "copy":
+				locked("when the copy is about to lose its name")
+				meet()
+			case op.Kind == errorfs.OpRename && strings.HasPrefix(op.Path, "copy.tmp-"): // the marker of the second one
+				close(there)
+			}
+		})
+		second := make(chan error, 1)
+		go func() { second <- s.Checkpoint(t.Context(), "copy") }()
+		<-entered
+		err := s.Checkpoint(ctx, "copy")
+		close(left)
+		if gone {
+			require.ErrorIs(t, err, context.Canceled)
+			require.NoError(t, <-second)
+		} else {
+			require.NoError(t, err)
+			require.ErrorIs(t, <-second, fs.ErrExist)
+		}
+		cancel()
+		require.NoError(t, s.Close())
+		hasCopy(t, disk)
+	}
 }

@@ -65,6 +65,15 @@ func Batches(s *Store) (written int64, unanswered int) {
 	return s.shards[0].written.Load(), len(s.shards[0].open)
 }
 
+// Placing reports whether a copy has the place to itself.
+func Placing(s *Store) bool {
+	free := s.placing.TryLock()
+	if free {
+		s.placing.Unlock()
+	}
+	return !free
+}
+
 // LookForRoom has the next command look at the disk.
 func LookForRoom(s *Store) {
 	s.room.mu.Lock()
