@@ -35,28 +35,33 @@ func (s *Store) tend() {
 // nothing else holds them up.
 func (s *Store) syncLater() {
 	defer s.running.Done()
-	for {
-		var first time.Time
-		select {
-		case <-s.over:
-			return
-		case first = <-s.unsynced:
-		}
-		select {
-		case <-s.over:
-			return // Close syncs
-		case <-time.After(s.config.every - time.Since(first)):
-		}
-		select {
-		case <-s.unsynced: // what has come meanwhile is synced now, too
-		default:
-		}
+	for s.awaitSync() {
 		if err := s.sync(); err != nil {
 			s.fail(err)
 			return
 		}
 		soon(s.look)
 	}
+}
+
+// awaitSync returns when a sync of WithSync is to begin, or false when the store is over.
+func (s *Store) awaitSync() bool {
+	var first time.Time
+	select {
+	case <-s.over:
+		return false
+	case first = <-s.unsynced:
+	}
+	select {
+	case <-s.over:
+		return false // Close syncs
+	case <-time.After(s.config.every - time.Since(first)):
+	}
+	select {
+	case <-s.unsynced: // what has come meanwhile is synced now, too
+	default:
+	}
+	return true
 }
 
 // soon has tend do something.
