@@ -14,6 +14,17 @@ import (
 
 // A worker that has not been heard of for more than a day can run nothing.
 func TestStats_AWorkerThatIsGone(t *testing.T) {
+	require.EqualValues(t, 3, unknownAfterADay(t, false))
+}
+
+// While the store is paused it may be there nevertheless, and have had nothing to ask for.
+func TestStats_AWorkerOfAPausedStore(t *testing.T) {
+	require.Zero(t, unknownAfterADay(t, true))
+}
+
+// unknownAfterADay returns how many of three tasks no worker can run, when the one that can
+// has not been heard of for more than a day. The store is paused meanwhile, or not.
+func unknownAfterADay(t *testing.T, pause bool) int64 {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := open(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithClock(clk), diskstore.WithShards(1))
 	schedule := func(sender, id string) {
@@ -31,10 +42,14 @@ func TestStats_AWorkerThatIsGone(t *testing.T) {
 	_, err := s.Do(t.Context(), 0, store.Stamp{Sender: "worker", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Handlers: []string{"h"}}})
 	require.NoError(t, err)
 	require.Zero(t, unknown())
+	if pause {
+		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: "operator", Number: 1}, store.Command{Op: store.Pause})
+		require.NoError(t, err)
+	}
 	clk.Advance(23 * time.Hour)
 	schedule("another", "b") // who comes has others looked at
 	require.Zero(t, unknown())
 	clk.Advance(2 * time.Hour)
 	schedule("a third", "c")
-	require.EqualValues(t, 3, unknown())
+	return unknown()
 }
