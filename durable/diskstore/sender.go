@@ -55,11 +55,10 @@ func (sh *shard) remember(s *store.Stamp, answer []byte, now store.Time) {
 func (sh *shard) sweep(now store.Time) {
 	n := 0
 	for name, x := range sh.senders { // which begins anywhere
-		if now.Sub(x.seen) > memory {
+		_, worker := sh.workers[name] // of a store that is paused, one may have had nothing to ask for
+		if now.Sub(x.seen) > memory && !(worker && sh.paused) {
 			delete(sh.senders, name)
-			if !sh.paused { // a worker that is there may have had nothing to ask for
-				delete(sh.workers, name)
-			}
+			delete(sh.workers, name)
 			sh.forget(x)
 		}
 		if n++; n == 8 {

@@ -14,17 +14,22 @@ import (
 
 // A worker that has not been heard of for more than a day can run nothing.
 func TestStats_AWorkerThatIsGone(t *testing.T) {
-	require.EqualValues(t, 3, unknownAfterADay(t, false))
+	unknown, _ := unknownAfterADay(t, false)
+	require.EqualValues(t, 3, unknown)
 }
 
 // While the store is paused it may be there nevertheless, and have had nothing to ask for.
+// Afterwards it is forgotten as others are.
 func TestStats_AWorkerOfAPausedStore(t *testing.T) {
-	require.Zero(t, unknownAfterADay(t, true))
+	unknown, resumed := unknownAfterADay(t, true)
+	require.Zero(t, unknown)
+	require.EqualValues(t, 4, resumed)
 }
 
 // unknownAfterADay returns how many of three tasks no worker can run, when the one that can
-// has not been heard of for more than a day. The store is paused meanwhile, or not.
-func unknownAfterADay(t *testing.T, pause bool) int64 {
+// has not been heard of for more than a day, and how many of four when the store is not
+// paused any more. It is paused meanwhile, or not.
+func unknownAfterADay(t *testing.T, pause bool) (unknown, resumed int64) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := open(t, "store", diskstore.WithFS(vfs.NewMem()), diskstore.WithClock(clk), diskstore.WithShards(1))
 	schedule := func(sender, id string) {
@@ -32,24 +37,30 @@ func unknownAfterADay(t *testing.T, pause bool) int64 {
 		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: sender, Number: 1}, c)
 		require.NoError(t, err)
 	}
-	unknown := func() int64 {
+	count := func() int64 {
 		st, err := s.Stats(t.Context(), 0)
 		require.NoError(t, err)
 		return st.Unknown
 	}
 	schedule("client", "a")
-	require.EqualValues(t, 1, unknown())
+	require.EqualValues(t, 1, count())
 	_, err := s.Do(t.Context(), 0, store.Stamp{Sender: "worker", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Handlers: []string{"h"}}})
 	require.NoError(t, err)
-	require.Zero(t, unknown())
-	if pause {
-		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: "operator", Number: 1}, store.Command{Op: store.Pause})
+	require.Zero(t, count())
+	change := func(number int64, op store.Op) {
+		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: "operator", Number: number}, store.Command{Op: op})
 		require.NoError(t, err)
+	}
+	if pause {
+		change(1, store.Pause)
 	}
 	clk.Advance(23 * time.Hour)
 	schedule("another", "b") // who comes has others looked at
-	require.Zero(t, unknown())
+	require.Zero(t, count())
 	clk.Advance(2 * time.Hour)
 	schedule("a third", "c")
-	return unknown()
+	unknown = count()
+	change(2, store.Resume)
+	schedule("a fourth", "d")
+	return unknown, count()
 }
