@@ -120,13 +120,15 @@ func TestPool_DoesNotYieldAfterAShortCallback(t *testing.T) {
 
 // The goroutine of a Share behind which nothing waits leaves nothing for the watchdog.
 func TestShare_EndsWhatTheWatchdogHasSeen(t *testing.T) {
-	p := NewPool(WithWorkers(1))
-	s, n, err := p.Share([]func(){func() { p.yields.Store(true) }, func() {}})
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
-	s.Run()
-	require.False(t, p.yields.Load())
-	require.NoError(t, p.Shutdown(t.Context()))
+	synctest.Test(t, func(t *testing.T) { // in which the watchdog does not come meanwhile
+		p := NewPool(WithWorkers(1))
+		s, n, err := p.Share([]func(){func() { p.yields.Store(true) }, func() {}})
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+		s.Run()
+		require.False(t, p.yields.Load())
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
 }
 
 // A worker that was started and has not got to run keeps nobody waiting who could be
