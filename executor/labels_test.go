@@ -6,6 +6,7 @@ import (
 	"runtime/pprof"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,16 +32,19 @@ func TestPool_LabelsOfACallbackEndWithIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := executor.NewPool(executor.WithWorkers(1), executor.WithLabels(pprof.Labels("scheduler", "ours")))
-			begun, release := make(chan struct{}), make(chan struct{})
-			run(p, []func(){ends, func() { close(begun); <-release }})
-			<-begun
-			var b strings.Builder
-			require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 1))
-			close(release)
-			require.NoError(t, p.Shutdown(t.Context()))
-			require.NotContains(t, b.String(), "acme")
-			require.Contains(t, b.String(), `"scheduler":"ours"`)
+			synctest.Test(t, func(t *testing.T) {
+				p := executor.NewPool(executor.WithWorkers(1), executor.WithLabels(pprof.Labels("scheduler", "ours")))
+				begun, release := false, make(chan struct{})
+				run(p, []func(){ends, func() { begun = true; <-release }})
+				synctest.Wait() // the goroutine that a callback has ended is no more
+				require.True(t, begun)
+				var b strings.Builder
+				require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 1))
+				close(release)
+				require.NoError(t, p.Shutdown(t.Context()))
+				require.NotContains(t, b.String(), "acme")
+				require.Contains(t, b.String(), `"scheduler":"ours"`)
+			})
 		})
 	}
 }
