@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,8 +27,7 @@ func share(t *testing.T, p *executor.Pool, fs ...func()) executor.Share {
 // goroutine names the calling goroutine.
 func goroutine() string {
 	var buf [64]byte
-	line := buf[:runtime.Stack(buf[:], false)]
-	return string(line[:slices.Index(line, ' ')+8])
+	return strings.Fields(string(buf[:runtime.Stack(buf[:], false)]))[1]
 }
 
 // Callbacks that are short run where they were found, in their order, and nobody is
