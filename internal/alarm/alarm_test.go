@@ -39,17 +39,35 @@ func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
 	start := time.Now()
 	a.Reset(time.Millisecond) // earlier
 	require.GreaterOrEqual(t, (<-rang).Sub(start), time.Millisecond)
-	start = time.Now()
-	a.Reset(20 * time.Millisecond)
-	a.Reset(60 * time.Millisecond) // later
-	require.GreaterOrEqual(t, (<-rang).Sub(start), 60*time.Millisecond)
-	a.Reset(20 * time.Millisecond)
-	a.Stop()
-	a.Stop()
-	time.Sleep(40 * time.Millisecond)
-	require.Empty(t, rang)
-	a.Reset(1)
-	<-rang
+	for inTime := false; !inTime; {
+		later := make(chan time.Time, 2)
+		b := New(func() { later <- time.Now() })
+		start := time.Now()
+		b.Reset(20 * time.Millisecond)
+		b.Reset(60 * time.Millisecond) // later
+		// Else it may have rung between the two.
+		inTime = time.Since(start) < 20*time.Millisecond
+		if at := <-later; inTime {
+			require.GreaterOrEqual(t, at.Sub(start), 60*time.Millisecond)
+		}
+		gone(b)
+	}
+	for inTime := false; !inTime; {
+		stopped := make(chan time.Time, 1)
+		b := New(func() { stopped <- time.Now() })
+		start := time.Now()
+		b.Reset(20 * time.Millisecond)
+		b.Stop()
+		b.Stop()
+		inTime = time.Since(start) < 20*time.Millisecond
+		time.Sleep(40 * time.Millisecond)
+		if inTime {
+			require.Empty(t, stopped)
+			b.Reset(1)
+			<-stopped
+		}
+		gone(b)
+	}
 }
 
 func TestAlarm_SetFromItsOwnFunction(t *testing.T) {
@@ -300,14 +318,16 @@ func TestNewThen_BacksTheTimer(t *testing.T) {
 	h := newHub()
 	backed := make(chan bool)
 	var a *member
+	var called int64
 	a = h.addThen(func() bool {
+		called = h.now()
 		a.Reset(time.Hour)
 		a.Reset(500 * time.Millisecond)
 		return true
 	}, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		backed <- h.backed && h.pace.busy(h.now())
+		backed <- h.backed && h.pace.busyUntil >= called+busyFor
 	})
 	a.Reset(100 * time.Microsecond)
 	require.True(t, <-backed)
