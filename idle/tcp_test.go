@@ -214,7 +214,9 @@ func TestConnReadFrom_FastPiecesGrow(t *testing.T) {
 	server, client := tcpPair(t)
 	s := &spy{TCPConn: server}
 	conn := wrap(t, cs, s)
+	closed := make(chan struct{})
 	go func() {
+		defer close(closed)
 		io.Copy(conn, f)
 		conn.Close()
 	}()
@@ -224,6 +226,7 @@ func TestConnReadFrom_FastPiecesGrow(t *testing.T) {
 	_, pieces := s.seen()
 	require.Equal(t, int64(64<<10), pieces[0])
 	require.EqualValues(t, 4<<20, slices.Max(pieces))
+	<-closed // the client sees it before conn is counted as closed
 	end(t, cs)
 }
 
