@@ -10,9 +10,10 @@ import (
 
 func Example() {
 	q := delayqueue.New[string]()
-	q.OfferAfter("third", 20*time.Millisecond)
+	now := time.Now()
+	q.Offer("third", now.Add(20*time.Millisecond))
 	q.OfferAfter("first", 0)
-	q.OfferAfter("second", 10*time.Millisecond)
+	q.Offer("second", now.Add(10*time.Millisecond))
 
 	for range 3 {
 		v, err := q.Take(context.Background())
@@ -58,16 +59,17 @@ func ExampleQueue_Remove() {
 func ExampleQueue_Poll() {
 	q := delayqueue.New[string]()
 	earlier := make(chan struct{}, 1)
-	offer := func(v string, d time.Duration) {
-		if _, head := q.OfferAfter(v, d); head {
+	offer := func(v string, deadline time.Time) {
+		if _, head := q.Offer(v, deadline); head {
 			select {
 			case earlier <- struct{}{}:
 			default: // it has been told already
 			}
 		}
 	}
-	offer("b", 20*time.Millisecond)
-	offer("a", 10*time.Millisecond)
+	now := time.Now()
+	offer("b", now.Add(20*time.Millisecond))
+	offer("a", now.Add(10*time.Millisecond))
 
 	for n := 0; n < 2; {
 		if v, ok := q.Poll(); ok {
