@@ -351,6 +351,7 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 					cancel()
 					s.Len()
 					s.Stats()
+					s.Start(time.Hour, func() {}) // before what closes s can run
 					s.Start(5*time.Millisecond, func() {
 						ps := closeAll(s)
 						s.Close()
@@ -363,7 +364,6 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 						s.Shutdown(ctx) // waits for this callback, and so for ctx
 						closed <- len(ps)
 					})
-					s.Start(time.Hour, func() {})
 				})
 				if n := <-closed; n != 1 {
 					t.Errorf("%d handed back", n)
