@@ -89,6 +89,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 		pending = 100_000
 	}
 	warm(t)
+	warmGoroutines(frenzyLimit) // workers, on processors that others keep busy
 	before := footprintNow(t)
 	rounds(t, func(round int) {
 		s := New()
