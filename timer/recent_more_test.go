@@ -130,8 +130,10 @@ func TestScheduler_CallbacksHaveNoLabelsOfOthers(t *testing.T) {
 			defer s.Close()
 			labelled := make(chan bool)
 			for _, d := range []time.Duration{0, time.Millisecond} {
+				left := make(chan struct{}) // by this goroutine: what has the labels
 				pprof.Do(t.Context(), pprof.Labels("request", "alice"), func(context.Context) {
 					s.AfterFunc(d, func() {
+						<-left
 						var profile strings.Builder
 						_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
 						for _, g := range strings.Split(profile.String(), "\n\n") {
@@ -143,6 +145,7 @@ func TestScheduler_CallbacksHaveNoLabelsOfOthers(t *testing.T) {
 						labelled <- true // it must be found
 					})
 				})
+				close(left)
 				require.False(t, <-labelled, "after %v", d)
 			}
 		})
