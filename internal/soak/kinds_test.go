@@ -138,8 +138,8 @@ func tickers(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 		case <-x.t.C:
 			x.got++
 			n := l.enter(0)
+			l.count(n.due, -1) // by the second of then, which may be over
 			n.due = x.begin + time.Duration(x.got)*x.period
-			l.count(now(), -1)
 			l.count(n.due, 1)
 			n.fire()
 		default:
