@@ -28,7 +28,8 @@ import (
 // browserNames are the programs that are tried, unless BROWSER_BIN names one.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// newBrowser starts a browser, and fails the test in the end if a page complained.
+// newBrowser starts a browser, and fails the test in the end if a page complained. It comes
+// after newPage, and so ends before: a page that asks a server which is gone complains.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -149,8 +150,8 @@ const (
 )
 
 func TestPage_Live(t *testing.T) {
-	ctx := newBrowser(t)
 	url := newPage(t)
+	ctx := newBrowser(t)
 	do(t, ctx,
 		chromedp.EmulateViewport(1100, 900),
 		chromedp.Navigate(url+"/debug/timers"),
@@ -187,9 +188,10 @@ func TestPage_Live(t *testing.T) {
 
 // A name that looks like markup is a name.
 func TestPage_Names(t *testing.T) {
+	url := newPage(t)
 	ctx := newBrowser(t)
 	do(t, ctx,
-		chromedp.Navigate(newPage(t)),
+		chromedp.Navigate(url),
 		chromedp.Click(chromedp.CSS(`a[href^="?scheduler=leases"]`)),
 		chromedp.WaitVisible(chromedp.CSS(`h2.name`)),
 	)
@@ -197,11 +199,12 @@ func TestPage_Names(t *testing.T) {
 }
 
 func TestPage_WithoutJavaScript(t *testing.T) {
+	url := newPage(t)
 	ctx := newBrowser(t)
 	call(t, ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	do(t, ctx,
 		chromedp.EmulateViewport(390, 800, chromedp.EmulateMobile),
-		chromedp.Navigate(newPage(t)+"/?scheduler=requests"),
+		chromedp.Navigate(url+"/?scheduler=requests"),
 		chromedp.WaitVisible(chromedp.CSS(`#forecast`)),
 		chromedp.WaitNotVisible(chromedp.CSS(`#live`)),
 		chromedp.Click(chromedp.CSS(`.plain a[href*="refresh=2"]`)),
@@ -221,8 +224,8 @@ func TestPage_WithoutJavaScript(t *testing.T) {
 
 // Whoever cannot see the page is told what each control does, and each picture shows.
 func TestPage_ControlsHaveNames(t *testing.T) {
-	ctx := newBrowser(t)
 	url := newPage(t)
+	ctx := newBrowser(t)
 	for _, page := range []string{"/?scheduler=requests", "/"} {
 		do(t, ctx,
 			chromedp.Navigate(url+page),
@@ -285,8 +288,8 @@ func TestPage_Screenshots(t *testing.T) {
 	if folder == "" {
 		t.Skip("SCREENSHOTS names no folder")
 	}
-	ctx := newBrowser(t)
 	at := newPage(t)
+	ctx := newBrowser(t)
 	url := at + "/?scheduler=requests"
 	for _, width := range []int64{390, 1100} {
 		for _, scheme := range []string{"light", "dark"} {
