@@ -169,8 +169,11 @@ func TestFault_ClaimsAnswerLost(t *testing.T) {
 	r := redis.NewClient(&redis.Options{Addr: p.addr()})
 	defer r.Close()
 	x.work(r, nil)
-	x.schedule(0, 3000, soon(3*time.Second), "")
-	x.drain(30 * time.Second)
+	const each = 3000
+	for from := 0; dropped.Load() < 5 && from < 20*each; from += each { // a worker that is late claims seldom
+		x.schedule(from, each, soon(3*time.Second), "")
+		x.drain(30 * time.Second)
+	}
 	require.GreaterOrEqual(t, dropped.Load(), int32(5))
 	x.note("%d answers to claims dropped, with their connections", dropped.Load())
 	st := x.done(30 * time.Second)
@@ -287,18 +290,25 @@ func TestFault_PoisonKillsItsProcess(t *testing.T) {
 	x, _ := onServer(t)
 	x.order.Lease = 500 * time.Millisecond
 	x.schedule(0, 1, now, "exit")
-	x.schedule(1, 300, soon(3*time.Second), "")
+	var info durable.Info
 	deaths := 0
 	p := x.start(x.order)
 	x.eventually(40*time.Second, "it is a dead letter", func() bool {
 		if !p.alive() {
-			deaths++
+			if deaths++; deaths == 1 {
+				// Not before: what is run beside it each time dies with it.
+				x.schedule(1, 300, soon(3*time.Second), "")
+			}
 			p = x.start(x.order)
 		}
-		st, err := x.c.Stats(context.Background())
-		return err == nil && st.Dead == 1
+		var err error
+		info, err = x.c.Get(context.Background(), fmt.Sprint(prefix, 0))
+		return err == nil && info.State == durable.Dead
 	})
-	require.Equal(t, durable.DefaultMaxCrashes, deaths)
+	// A lease that runs out while its worker lives, as on a busy machine, is a crash too.
+	require.Positive(t, deaths)
+	require.LessOrEqual(t, deaths, durable.DefaultMaxCrashes)
+	require.Equal(t, durable.DefaultMaxCrashes, info.Crashes)
 	x.note("a task that kills its worker process: %d processes died, each was started again", deaths)
 	st := x.done(30 * time.Second)
 	require.GreaterOrEqual(t, st.Crashed, int64(3))
