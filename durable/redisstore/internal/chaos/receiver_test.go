@@ -77,14 +77,14 @@ func TestFault_DeadHost(t *testing.T) {
 	x.eventually(60*time.Second, "the healthy one has all of its tasks", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(late) == many
+		return len(late) >= many // one whose answer came too late comes again
 	})
 	require.Zero(t, x.l.count(prefix+"dead0"))
 	close(alive)
 	st := x.done(2 * time.Minute)
 	slices.Sort(late)
 	x.note("%d tasks to a host that does not answer, a worker with %d places; %d tasks to another host were %s / %s late (p50 / max); the first %d came when the host was well again",
-		many, places, many, faults.Short(late[many/2]), faults.Short(late[many-1]), many)
+		many, places, many, faults.Short(late[len(late)/2]), faults.Short(late[len(late)-1]), many)
 	require.Empty(t, x.lost)
 	require.Zero(t, st.Dead)
 }
