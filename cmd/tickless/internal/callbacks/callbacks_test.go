@@ -280,8 +280,8 @@ func TestCallbacks_InterruptPrintsWhatWasDone(t *testing.T) {
 	}
 }
 
-// startRealRedis starts a redis-server, or skips the test.
-func startRealRedis(t *testing.T, args ...string) string {
+// startRealRedis starts a redis-server, which may be one of a cluster, or skips the test.
+func startRealRedis(t *testing.T, cluster bool) string {
 	t.Helper()
 	path, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {
@@ -289,7 +289,12 @@ func startRealRedis(t *testing.T, args ...string) string {
 	}
 	for range 3 {
 		port := freePort(t)
-		cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""}, args...)...)
+		args := []string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""}
+		if cluster {
+			// Its bus is on another port, which the system chooses no better.
+			args = append(args, "--cluster-enabled", "yes", "--cluster-port", freePort(t))
+		}
+		cmd := exec.Command(path, args...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +307,7 @@ func startRealRedis(t *testing.T, args ...string) string {
 			_ = cmd.Process.Kill()
 			<-ended
 		})
-		// It ends if somebody else has got the port meanwhile.
+		// It ends if somebody else has got a port meanwhile.
 		c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
 		defer c.Close()
 		awaitTrue(t, func() bool {
@@ -336,7 +341,7 @@ func awaitTrue(t *testing.T, f func() bool) {
 
 func TestCallbacks_RealServer(t *testing.T) {
 	t.Parallel()
-	addr := startRealRedis(t)
+	addr := startRealRedis(t, false)
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
 	ctx := context.Background()
@@ -356,8 +361,7 @@ func TestCallbacks_RealCluster(t *testing.T) {
 		t.Skip("takes long under the race detector: make test runs it")
 	}
 	t.Parallel()
-	// A cluster's bus is on another port, which the system chooses no better.
-	addr := startRealRedis(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t))
+	addr := startRealRedis(t, true)
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
 	ctx := context.Background()
