@@ -21,6 +21,20 @@ import (
 // sentinel starts a Sentinel that watches a master, and returns its address.
 func sentinel(t *testing.T, master *redistest.Server) string {
 	t.Helper()
+	// Somebody else may take the port before the Sentinel does.
+	for range 4 {
+		if addr := tryPort(t, master); addr != "" {
+			return addr
+		}
+	}
+	t.Fatal("the Sentinel has ended at once")
+	return ""
+}
+
+// tryPort starts a Sentinel on a port, and returns its address when it answers, or nothing
+// if it has ended.
+func tryPort(t *testing.T, master *redistest.Server) string {
+	t.Helper()
 	port := redistest.FreePort(t)
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "sentinel.conf")
@@ -38,11 +52,29 @@ sentinel failover-timeout it 5000
 	}
 	cmd := exec.Command(name, conf, "--sentinel")
 	require.NoError(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 	})
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	for {
+		answers := c.Ping(t.Context()).Err() == nil
+		select {
+		case <-ended:
+			return ""
+		case <-time.After(10 * time.Millisecond):
+			if answers {
+				return addr
+			}
+		}
+	}
 }
 
 // A queue goes on with the replica that a Sentinel makes the master, and what it
