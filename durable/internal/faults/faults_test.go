@@ -54,11 +54,11 @@ func TestReport_SaysFailed(t *testing.T) {
 		r.started(a)
 		require.Equal(t, "| A | it did not end | "+noNumbers+" | FAILED |", row("A"), "a program that ends here has failed")
 		a.cleanup()
-		require.Regexp(t, `^\| A \| a \(\d+s\) \| 1 \| 2 \| ok \|$`, row("A"))
+		require.Regexp(t, `^\| A \| a \([0-9hms]+\) \| 1 \| 2 \| ok \|$`, row("A"))
 		r.started(b)
 		b.failed = true // an assertion after all that was counted
 		b.cleanup()
-		require.Regexp(t, `^\| B/b \|  \(\d+s\) \| `+regexp.QuoteMeta(noNumbers)+` \| FAILED \|$`, row("B/b"))
+		require.Regexp(t, `^\| B/b \|  \([0-9hms]+\) \| `+regexp.QuoteMeta(noNumbers)+` \| FAILED \|$`, row("B/b"))
 		require.Equal(t, whole, row("Old") == "", "a run of all cases leaves out what is no case any more")
 	}
 }
