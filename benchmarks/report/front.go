@@ -27,8 +27,11 @@ var headlines = []headline{
 	{"busy", key{"BusyQueue", "p=2", "p50-ms"}, "behind 3,000 callbacks that compute for 2 ms, 2 procs: a timer late by, at p50 (ms)"},
 	{"rates", key{"Rates", "rate=100k/p=2", "cpu-ms/s"}, "CPU time a second while 100,000 a second fire, 2 procs (ms)"},
 	{"rates", key{"Reset", "to=earlier/order=random/n=1M/p=1", "ns/op"}, "reset a random one of 1M to earlier, 1 proc (ns)"},
+	{"rates", key{"Reset", "to=earlier/order=turn/n=1M/p=1", "ns/op"}, "reset one after another of 1M to earlier, 1 proc (ns)"},
 	{"rates", key{"Rates", "rate=10k/p=1", "cpu-ms/s"}, "CPU time a second while 10,000 a second fire, 1 proc (ms)"},
+	{"rates", key{"Rates", "rate=10k/p=2", "cpu-ms/s"}, "the same, 2 procs (ms)"},
 	{"rates", key{"Rates", "rate=1k/p=1", "cpu-ms/s"}, "CPU time a second while 1,000 a second fire, 1 proc (ms)"},
+	{"rates", key{"Rates", "rate=1k/p=2", "cpu-ms/s"}, "the same, 2 procs (ms)"},
 	{"rates", key{"Rates", "rate=10/p=1", "cpu-ms/s"}, "CPU time a second while 10 a second fire, 1 proc (ms)"},
 }
 

@@ -36,7 +36,7 @@ func TestReport_OfRedis(t *testing.T) {
 	}
 	for _, want := range []string{
 		"linux/amd64, AMD EPYC.\n",
-		"The last column is `tickless` to `asynq-tuned`.",
+		"`ratio` is `tickless` to `asynq-tuned`",
 		"| one caller (tasks/s) | 20,000 | **25,000** | 0.80 |",
 		"| one caller, CPU of the server (µs a task) | 30 | **24** | 1.25 |",
 		"| late at p50 (ms) | 1 | -300 | |",

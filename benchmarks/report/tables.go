@@ -419,10 +419,14 @@ func (w row) ratios(r *results) (of, ofMeans string) {
 // undecided reports whether by the medians ours is better than the rival's, and worse by
 // the means, or the other way round.
 func (w row) undecided(r *results) bool {
-	of, ofMeans := w.ratios(r)
-	v, err1 := strconv.ParseFloat(of, 64)
-	m, err2 := strconv.ParseFloat(ofMeans, 64)
-	return err1 == nil && err2 == nil && (v < 1 && m > 1 || v > 1 && m < 1)
+	if of, ofMeans := w.ratios(r); of == "" || ofMeans == "" {
+		return false
+	}
+	ours, _ := r.median(w.key, "tickless")
+	theirs, _ := r.median(w.key, r.rival())
+	ourMean, _ := r.mean(w.key, "tickless")
+	theirMean, _ := r.mean(w.key, r.rival())
+	return (ours-theirs)*(ourMean-theirMean) < 0
 }
 
 // hasRatio reports whether there is a ratio of two figures: not of two that are

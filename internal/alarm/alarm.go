@@ -33,9 +33,7 @@ import (
 //
 // One that was made outside a testing/synctest bubble can be stopped and closed inside,
 // but not set: Reset does nothing there, and the alarm stays as it is. What is held for
-// an alarm that was stopped there is kept until the moment for which it was set. Closed
-// there while its function is called, it ends the process with that: the channel would
-// be the bubble's.
+// an alarm that was stopped there is kept until the moment for which it was set.
 type Alarm interface {
 	clock.Alarm
 	// Close unsets the alarm for good and gives back what is held for it. The

@@ -140,7 +140,7 @@ func (h *hub) add(f func()) *member {
 }
 
 func (h *hub) addThen(f func() bool, then func()) *member {
-	return &member{h: h, f: f, then: then, index: unset}
+	return &member{h: h, f: f, then: then, index: unset, made: make(chan struct{})}
 }
 
 // at returns the moment that t is, a reading of the system's clock.

@@ -325,3 +325,21 @@ func TestHub_CloseWaitsForNoMoreThanWereUnderWay(t *testing.T) {
 	require.Equal(t, 2, h.running)
 	require.Empty(t, h.closers)
 }
+
+// An alarm made outside may be closed in a bubble while its function is called: who closes
+// the channel then is not of the bubble.
+func TestClose_InsideABubbleWhileItsFunctionIsCalled(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	a := newHub().add(func() { close(begun); <-end })
+	a.Reset(0)
+	<-begun
+	var done <-chan struct{}
+	synctest.Test(t, func(t *testing.T) { done = a.Close() })
+	select {
+	case <-done:
+		require.Fail(t, "the function is still called")
+	default:
+	}
+	close(end)
+	<-done
+}

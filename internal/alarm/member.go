@@ -21,9 +21,11 @@ type member struct {
 
 	closed bool
 	// left counts what Close's channel waits for: the calls of f that are under way,
-	// and waiters that are about to end. done is that channel, once it is needed.
-	left int
-	done chan struct{}
+	// and waiters that are about to end. done is that channel, once it is needed: made, or
+	// closed. (One that Close made would belong to the testing/synctest bubble in which
+	// Close is called, and who is left and closes it need not be there.)
+	left       int
+	done, made chan struct{}
 }
 
 const unset = -1
@@ -87,7 +89,7 @@ func (m *member) doneLocked() <-chan struct{} {
 	case m.left == 0:
 		m.done = closed
 	default:
-		m.done = make(chan struct{})
+		m.done = m.made
 	}
 	return m.done
 }
