@@ -85,6 +85,29 @@ func TestQueue_AgainstAModel(t *testing.T) {
 	}
 }
 
+// A worker takes the pool's lock for the first callback of a batch and after the last: in
+// between it may be anybody's. A worker that took it there would wait for itself.
+func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
+	const size, batches = 256, 3
+	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which takes it too
+	fs := make([]func(), batches*size)
+	for i := range fs {
+		switch i % size {
+		case 0:
+			fs[i] = p.mu.Lock
+		case size - 1:
+			fs[i] = p.mu.Unlock
+		default:
+			fs[i] = nop
+		}
+	}
+	n, err := p.SubmitBatch(fs)
+	require.NoError(t, err)
+	require.Equal(t, len(fs), n)
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.EqualValues(t, len(fs), p.Stats().Run)
+}
+
 // Memory falls after a peak: of a million callbacks' batches a few are kept.
 func TestQueue_KeepsFewSpares(t *testing.T) {
 	var q queue

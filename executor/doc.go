@@ -37,9 +37,9 @@
 // # Complexity
 //
 // All methods take constant time for each callback. A pool copies what it is given,
-// and takes its lock once for each Submit and for each 256 callbacks of a batch. Once
-// 16,000 callbacks have waited at a time, it keeps memory for as many. Each that waits
-// beyond those takes 9 bytes more. In this package's benchmarks a batch of 256 short
+// and a worker takes its lock once for 256 callbacks of a batch. Once 16,000 callbacks
+// have waited at a time, it keeps memory for as many. Each that waits beyond those
+// takes 9 bytes more. In this package's benchmarks a batch of 256 short
 // callbacks takes a tenth of the time of a go statement for each, or less, and a burst of
 // single Submits a fifth. A single callback on an idle pool costs the same as a go
 // statement.

@@ -236,6 +236,31 @@ func TestOverloadBlock_GrowthMakesRoom(t *testing.T) {
 	})
 }
 
+// Without WithQueue there is room for any number of callbacks, and no policy decides.
+func TestWithOverload_WithoutAQueue(t *testing.T) {
+	const n = 1000
+	for _, policy := range []executor.Overload{executor.Block, executor.CallerRuns, executor.Reject} {
+		synctest.Test(t, func(t *testing.T) {
+			p := executor.NewPool(executor.WithMaxWorkers(1), executor.WithOverload(policy))
+			require.False(t, p.MayBlock())
+			release := make(chan struct{})
+			f := func() { <-release }
+			for range n {
+				require.NoError(t, p.Submit(f))
+			}
+			accepted, err := p.SubmitBatch(slices.Repeat([]func(){f}, n))
+			require.NoError(t, err)
+			require.Equal(t, n, accepted)
+			s := p.Stats()
+			conserve(t, s, 2*n)
+			require.Zero(t, s.Run+s.Rejected+s.CallerRan)
+			close(release)
+			require.NoError(t, p.Shutdown(t.Context()))
+			require.EqualValues(t, 2*n, p.Stats().Run)
+		})
+	}
+}
+
 // Bounds that are larger than any number of callbacks are none.
 func TestNewPool_LargestBounds(t *testing.T) {
 	for _, opts := range [][]executor.PoolOption{

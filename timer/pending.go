@@ -75,13 +75,9 @@ func (s *Scheduler) PendingTimers() iter.Seq[PendingTimer] {
 			more := true
 			for place := uint64(0); more; {
 				batch = batch[:0]
-				sh.mu.Lock()
-				place, more = sh.wheel.Scan(place, pendingPlaces, func(e wheel.Entry[payload]) {
-					if isLive(&e) {
-						batch = append(batch, s.describe(e, origins))
-					}
+				place, more = sh.scan(place, func(e wheel.Entry[payload]) {
+					batch = append(batch, s.describe(e, origins))
 				})
-				sh.mu.Unlock()
 				for _, p := range batch {
 					if !yield(p) {
 						return
@@ -148,19 +144,50 @@ func isLive(e *wheel.Entry[payload]) bool {
 	return e.Tag != tagEntry || e.Value.entry().pending(&e.Expired)
 }
 
+// scan calls f with the timers in the next places of the shard's wheel, in one hold of
+// its lock, and returns what the wheel's Scan does.
+func (sh *shard) scan(place uint64, f func(wheel.Entry[payload])) (next uint64, more bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.wheel.Scan(place, pendingPlaces, func(e wheel.Entry[payload]) {
+		if isLive(&e) {
+			f(e)
+		}
+	})
+}
+
 // scanAll calls f with each timer of the shard, with the lock held.
 func (sh *shard) scanAll(f func(wheel.Sample)) {
 	more := true
 	for place := uint64(0); more; {
-		sh.mu.Lock()
-		place, more = sh.wheel.Scan(place, pendingPlaces, func(e wheel.Entry[payload]) {
-			if isLive(&e) {
-				f(wheel.Sample{Place: e.Place, Due: e.Due, Level: e.Level, Tag: e.Tag})
-			}
+		place, more = sh.scan(place, func(e wheel.Entry[payload]) {
+			f(wheel.Sample{Place: e.Place, Due: e.Due, Level: e.Level, Tag: e.Tag})
 		})
-		sh.mu.Unlock()
 		runtime.Gosched() // see sample
 	}
+}
+
+// look calls f with the timers in places chosen at random, of which it looks at as many
+// as room has, or pendingPlaces, in one hold of the shard's lock. It returns how many
+// there were, n at most.
+func (sh *shard) look(n int, room []wheel.Sample, random *rand.Rand, f func(wheel.Sample)) (found int) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, x := range sh.wheel.Sample(room[:min(len(room), pendingPlaces)], random.Uint64N) {
+		if found == n {
+			break
+		}
+		if x.Tag == tagEntry {
+			e, ok := sh.wheel.At(x.Place)
+			if !ok || !isLive(&e) {
+				continue
+			}
+			x.Due = e.Due
+		}
+		found++
+		f(x)
+	}
+	return found
 }
 
 // sample calls f with n of about size timers of the shard, chosen at random, with the
@@ -195,22 +222,7 @@ func (sh *shard) sample(n, size int, room []wheel.Sample, f func(wheel.Sample)) 
 	for tries := max(64*n, min(8*looks*n+64, 1<<16)); n > 0 && tries > 0; {
 		now := room[:min(n*looks, len(room), tries)]
 		tries -= len(now)
-		sh.mu.Lock()
-		for _, x := range sh.wheel.Sample(now, random.Uint64N) {
-			if n == 0 {
-				break
-			}
-			if x.Tag == tagEntry {
-				e, ok := sh.wheel.At(x.Place)
-				if !ok || !isLive(&e) {
-					continue
-				}
-				x.Due = e.Due
-			}
-			n--
-			f(x)
-		}
-		sh.mu.Unlock()
+		n -= sh.look(n, now, random, f)
 		// If Start waits for the lock, it takes it now. Without this the next hold
 		// would come first, again and again, until the mutex has starved for a
 		// millisecond (BenchmarkStartStop/scraped in observe/prom).

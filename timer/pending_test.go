@@ -103,6 +103,29 @@ func TestSchedulerPendingTimers_BodyMayUseTheScheduler(t *testing.T) {
 	require.Equal(t, 5000, s.Len())
 }
 
+// What the loop's body has stopped does not come any more, but for the few that were looked
+// at in the same hold of the lock.
+func TestSchedulerPendingTimers_LooksAtFewAtATime(t *testing.T) {
+	const pending, looked = 5000, 512
+	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(1))
+	defer s.Close()
+	var all []timer.Handle
+	for range pending {
+		h, err := s.Start(time.Hour, describedCallback)
+		require.NoError(t, err)
+		all = append(all, h)
+	}
+	n := 0
+	for range s.PendingTimers() {
+		if n++; n == 1 {
+			for _, h := range all {
+				require.True(t, h.Stop())
+			}
+		}
+	}
+	require.LessOrEqual(t, n, looked)
+}
+
 func TestSchedulerSamplePending(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
 	s := timer.New(timer.WithClock(clk), timer.WithShards(3))

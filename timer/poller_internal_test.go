@@ -86,6 +86,31 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
 }
 
+// A due timer waits for two batches of a large bucket's timers that only move, at most: the
+// one that is under way, or with which the bucket begins, and what is left of its own.
+func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
+	const far, most = 20_000, 512
+	s, clk := manual(1)
+	sh, p := s.shards.at(0), &s.poller
+	fillFar(t, sh, far)
+	clk.Advance(crossing - 10*time.Millisecond)
+	startOn(t, sh, 10*time.Millisecond, func() {})
+	clk.Advance(10 * time.Millisecond)
+	p.work()
+	require.Len(t, p.batch.fs, 1, "it falls due as the others begin to move")
+	require.Less(t, s.Stats().Cascaded, uint64(most))
+
+	p.batch.fs = nil
+	before := s.Stats().Cascaded
+	require.True(t, p.drain(p.backlog.popMoves(), dueBucket{}, false))
+	startOn(t, sh, time.Millisecond, func() {})
+	clk.Advance(time.Millisecond)
+	p.work()
+	require.Len(t, p.batch.fs, 1, "it falls due while they move")
+	require.Less(t, s.Stats().Cascaded-before, uint64(most))
+	require.True(t, p.backlog.any())
+}
+
 // What a batch held is forgotten with it: others get its memory.
 func TestPoller_ABatchIsCleared(t *testing.T) {
 	s, clk := manual(1)
