@@ -197,6 +197,38 @@ func TestWorker_ComesInTimeForATaskBeforeTheOneItWaitsFor(t *testing.T) {
 	})
 }
 
+// A worker takes as many tasks as it has places for, from all shards together. The others
+// stay with the store, for other workers.
+func TestWorker_TakesNoMoreThanItHasPlacesFor(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			const places, tasks = 3, 40
+			c := durable.New(memstore.New(memstore.WithShards(shards)), quiet)
+			w := durable.NewWorker(c, durable.WithConcurrency(places))
+			release := make(chan struct{})
+			defer close(release)
+			w.Handle("h", func(context.Context, durable.Delivery) error {
+				<-release
+				return nil
+			})
+			for i := range tasks {
+				schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(0))
+			}
+			start(t, w)
+			most := int64(0)
+			for range tasks {
+				time.Sleep(time.Second)
+				synctest.Wait()
+				st, err := c.Stats(ctx)
+				require.NoError(t, err)
+				most = max(most, st.Running)
+				release <- struct{}{}
+			}
+			require.EqualValues(t, places, most)
+		})
+	}
+}
+
 func TestWorker_RetriesAndTellsTheAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

@@ -105,10 +105,10 @@ func WithSlack(d time.Duration) Option {
 	return func(c *config) { c.slack = d }
 }
 
-// WithReplicas has every command of a client wait, for d at most, until so many replicas
-// of the server have confirmed it, with the command WAIT. If fewer do the error is
-// [ErrNotReplicated], and the command is carried out all the same. It panics unless both
-// are positive.
+// WithReplicas has every command of a client followed by WAIT, with which the server waits,
+// for d at most, or a millisecond if d is less, until so many replicas have confirmed it. If
+// fewer do the error is [ErrNotReplicated], and the command is carried out all the same. It
+// panics unless both are positive.
 func WithReplicas(n int, d time.Duration) Option {
 	if n <= 0 || d <= 0 {
 		panic("redisstore: WithReplicas: the number of replicas and the time must be positive")

@@ -45,3 +45,21 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 		require.Equal(t, [2]int{3, 2}, woken)
 	})
 }
+
+// Who got the backup looks half a second later at most, whatever chance adds.
+func TestWait_ABackupIsHalfASecondLateAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var woken time.Time
+		w := newWaiter(ctx, 1, func(int) { woken = time.Now() })
+		for range 1000 {
+			began := time.Now()
+			w.callLater(0)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.True(t, woken.After(began))
+			require.LessOrEqual(t, woken.Sub(began), 500*time.Millisecond)
+		}
+	})
+}
