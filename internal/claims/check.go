@@ -77,7 +77,7 @@ func check(root string) (*result, error) {
 			return nil, err
 		}
 		for _, s := range said {
-			if s.isClaim() && !s.isMutant() {
+			if s.isClaim(isPage(path)) && !s.isMutant() {
 				r.claim(name, s, entries, p, seen)
 			}
 		}

@@ -3,9 +3,11 @@
 // say with docs/claims.txt, which names what proves it.
 //
 // A claim is a sentence, an item of a list or a row of a table that has a number in it,
-// in digits or words, or a word such as never or always, and every row of a table whose column is "promise". Code, and what make bench writes, are left out:
-// benchmarks/report compares the latter with its results. For each claim docs/claims.txt
-// has the file and the text, and below it, indented, one proof or more:
+// in digits or words, or a word such as never or always, on pages also one such as nothing,
+// cannot or survives, and every row of a table whose column is "promise". Code, and what
+// make bench writes, are left out: benchmarks/report compares the latter with its results.
+// For each claim docs/claims.txt has the file and the text, and below it, indented, one
+// proof or more:
 //
 //	README.md: Starting one takes less than half the time.
 //		results: full.md: start and stop, 1M pending, 1 proc (ns): ratio < 0.5

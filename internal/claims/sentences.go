@@ -15,7 +15,10 @@ type sentence struct {
 }
 
 var (
-	promise   = regexp.MustCompile(`(?i)\b(never|always|at (the )?most|at (the )?least|no more than|guarantee\w*|exactly (once|one)|allocates?|constant time|does not block)\b|\bO\(`)
+	promise = regexp.MustCompile(`(?i)\b(never|always|at (the )?most|at (the )?least|no more than|guarantee\w*|exactly (once|one)|allocates?|constant time|does not block)\b|\bO\(`)
+	// bold is what pages promise besides. In comments such words are mostly of what the
+	// code beside them does, which its tests are about anyway.
+	bold      = regexp.MustCompile(`(?i)\b(nothing|cannot|surviv\w*|harms?|works? under|(is|are|was|were) lost|loses|all of (this|it)|safe from|was tried)\b`)
 	number    = regexp.MustCompile(`(^|[\s(~"+-])\d[\d.,]*\b`)
 	spelled   = regexp.MustCompile(`(?i)\b(half|thirds?|quarters?|fifths?|tenths?|hundredths?|twice|hundreds?|thousands?|millions?|dozens?)\b`)
 	notSpoken = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)")
@@ -28,13 +31,14 @@ var (
 	promises  = regexp.MustCompile(`^\| promise \|`)
 )
 
-// isClaim reports whether s says something that may be true or false.
-func (s sentence) isClaim() bool {
+// isClaim reports whether s, of a page or of a comment, says something that may be true or
+// false.
+func (s sentence) isClaim(ofPage bool) bool {
 	if strings.HasPrefix(s.text, "![") {
 		return false // a picture
 	}
 	spoken := notSpoken.ReplaceAllString(s.text, "")
-	return s.promised || promise.MatchString(spoken) || number.MatchString(spoken) || spelled.MatchString(spoken)
+	return s.promised || promise.MatchString(spoken) || ofPage && bold.MatchString(spoken) || number.MatchString(spoken) || spelled.MatchString(spoken)
 }
 
 // names are the tests and benchmarks that it names: such a claim brings its proof along.
