@@ -81,7 +81,7 @@ func wrong(t *testing.T, readme, registered string, judged ...string) []string {
 	for name, text := range map[string]string{
 		"README.md":                  readme,
 		"docs/claims.txt":            registered,
-		"docs/a.md":                  "Nothing.",
+		"docs/a.md":                  "Some text.",
 		suite:                        "package storetest\n\nvar tests = []any{\n\t{\"Final\", testFinal},\n}\n",
 		"a_test.go":                  "package a\n\nfunc TestA(t *testing.T) {}\n\nfunc TestC(t *testing.T) {}\n",
 		"b/b_test.go":                "package b\n\nfunc TestC(t *testing.T) {}\n\nfunc BenchmarkD(b *testing.B) {}\n",
