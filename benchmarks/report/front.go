@@ -39,7 +39,7 @@ var headlines = []headline{
 func front(dir string) (string, error) {
 	var b strings.Builder
 	read := make(map[string]*results)
-	b.WriteString("| lower is better | `time` | tickless | ratio | of means | workload |\n|---|---:|---:|---:|---:|---|\n")
+	b.WriteString("| lower is better | `time` | tickless | ratio | means | workload |\n|---|---:|---:|---:|---:|---|\n")
 	for _, h := range headlines {
 		r := read[h.mode]
 		if r == nil {

@@ -171,7 +171,7 @@ BenchmarkBusyQueue/impl=tickless/p=2-2 	 1	 0.1 p50-ms
 		t.Fatal(err)
 	}
 	got := tables(r, false)
-	for _, want := range []string{"| ratio | of means |\n", "1 proc (ms) | 0.4 | 0.2 | 0.50 | 1.50 |\n", "2 procs (ms) | 0.4 | **0.1** | 0.25 | 0.25 |\n"} {
+	for _, want := range []string{"| ratio | means |\n", "1 proc (ms) | 0.4 | 0.2 | 0.50 | 1.50 |\n", "2 procs (ms) | 0.4 | **0.1** | 0.25 | 0.25 |\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the tables lack %q:\n%s", want, got)
 		}

@@ -311,11 +311,11 @@ func tables(r *results, brief bool) string {
 	fmt.Fprintf(&b, "Mode %s, commit %s, %s.\n", r.config["mode"], r.config["commit"], machine(r))
 	switch {
 	case r.versions != nil:
-		b.WriteString("Lower is better; the better of the two is bold. `@` names the version of Go; `ratio` is `tickless` to `time` with the same one, and `of means` that of the means. " + undecidedNote + besideNote + "\n")
+		b.WriteString("Lower is better; the better of the two is bold. `@` names the version of Go; `ratio` is `tickless` to `time` with the same one, and `means` that of the means. " + undecidedNote + besideNote + "\n")
 	case r.config["mode"] == redis:
-		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. `ratio` is `tickless` to `asynq-tuned`, and `of means` that of the means. " + undecidedNote + besideNote + "\n")
+		b.WriteString("Lower is better, but for tasks/s; the best of a row is bold. `ratio` is `tickless` to `asynq-tuned`, and `means` that of the means. " + undecidedNote + besideNote + "\n")
 	default:
-		b.WriteString("Lower is better; the best of a row is bold. `ratio` is `tickless` to `time`, and `of means` that of the means. " + undecidedNote + besideNote)
+		b.WriteString("Lower is better; the best of a row is bold. `ratio` is `tickless` to `time`, and `means` that of the means. " + undecidedNote + besideNote)
 		if slices.ContainsFunc(r.impls, apart) {
 			b.WriteString(" `noted` and `none` are controls without timers, not rivals. Where one of them takes more than `tickless`, runs differ by more than the timers cost, so the row has no best and no ratio.")
 		}
@@ -369,7 +369,7 @@ func (t table) write(b *strings.Builder, r *results) {
 	for _, impl := range impls {
 		fmt.Fprintf(b, " %s |", impl)
 	}
-	b.WriteString(" ratio | of means |\n|---|")
+	b.WriteString(" ratio | means |\n|---|")
 	b.WriteString(strings.Repeat("---:|", len(impls)+2))
 	b.WriteString("\n")
 	for _, w := range t.rows {

@@ -42,7 +42,7 @@ func (t table) writeVersions(b *strings.Builder, r *results) {
 	}
 	b.WriteString("\n\n| |")
 	for _, v := range r.versions {
-		for _, column := range append(compared[:len(compared):len(compared)], "ratio", "of means") {
+		for _, column := range append(compared[:len(compared):len(compared)], "ratio", "means") {
 			fmt.Fprintf(b, " %s@%s |", column, strings.TrimPrefix(v.config["go"], "go"))
 		}
 	}

@@ -60,7 +60,7 @@ func TestReport_Versions(t *testing.T) {
 		}
 		for _, want := range []string{
 			"commit 0123456789ab, go1.25.1, go1.26.8, linux/amd64, AMD EPYC, 2 procs.",
-			"| | time@1.25.1 | tickless@1.25.1 | ratio@1.25.1 | of means@1.25.1 | time@1.26.8 | tickless@1.26.8 | ratio@1.26.8 | of means@1.26.8 |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+			"| | time@1.25.1 | tickless@1.25.1 | ratio@1.25.1 | means@1.25.1 | time@1.26.8 | tickless@1.26.8 | ratio@1.26.8 | means@1.26.8 |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
 			// The median of its own version, and the better of the two is bold.
 			"| start and stop, 1M pending, 1 proc (ns) | 200 | **50** | 0.25 | | **100** | 120 | 1.20 | |\n",
 			"| a Stop and a Reset, same delay, 1 proc (ns) | | | | | | 70 | | |\n", // nothing to compare with
