@@ -6,20 +6,21 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tickless/tickless/durable/internal/machine"
 )
 
 // report returns a table: medians, and the ratio of the disk store to what it stands on
 // and to what one might write instead.
 func report(s *settings, all results) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Commit %s, %s, %s/%s, %s, %d procs, %s, %s. Medians of %d runs of %v, each in a process of its own, the sides in turn; the tasks have 256 bytes; %s tasks in a burst. Behind a ratio of medians is that of the means.\n\n",
-		commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), memory(), system(), s.runs, s.time, thousands(float64(s.tasks), 0))
+	fmt.Fprintf(&b, "Measured at %s. Medians of %d runs of %v, each in a process of its own, the sides in turn; the tasks have 256 bytes; %s tasks in a burst. Behind a ratio of medians is that of the means.\n\n",
+		machine.String(), s.runs, s.time, thousands(float64(s.tasks), 0))
 	b.WriteString("| | " + strings.Join(s.sides, " | ") + " | disk / pebble | disk / sqlite | target |\n|---|" +
 		strings.Repeat("---:|", len(s.sides)+2) + "---|\n")
 	for _, w := range works {
@@ -64,7 +65,7 @@ func publish(path, table string) error {
 func raw(all results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "date: %s\ncommit: %s\ngo: %s\ngoos: %s\ngoarch: %s\ncpu: %s\nprocs: %d\nmemory: %s\nsystem: %s\nmode: stores\n",
-		time.Now().UTC().Format(time.DateOnly), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), memory(), system())
+		time.Now().UTC().Format(time.DateOnly), machine.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, machine.Processor(), runtime.GOMAXPROCS(0), machine.Memory(), machine.System())
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		parts := strings.Split(k, "/")
 		unit := map[string]string{"rate": "tasks/s"}[parts[2]]
@@ -124,49 +125,4 @@ func thousands(x float64, digits int) string {
 		rest = "." + rest
 	}
 	return whole + rest
-}
-
-// commit returns what was measured.
-func commit() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func processor() string {
-	if name := field("/proc/cpuinfo", "model name"); name != "" {
-		return name
-	}
-	return "an unknown processor"
-}
-
-// memory returns how much the machine has.
-func memory() string {
-	kib, err := strconv.ParseFloat(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 64)
-	if err != nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.0f GiB", kib/(1<<20))
-}
-
-// system returns the kernel's name and version.
-func system() string {
-	out, err := exec.Command("uname", "-sr").Output()
-	if err != nil {
-		return runtime.GOOS
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// field returns the first value behind a name and a colon in a file of such lines.
-func field(path, name string) string {
-	text, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(text)) {
-		if n, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(n) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

@@ -186,6 +186,7 @@ func mutates(op errorfs.Op) bool {
 // TestCrash crashes the disk at each operation of a run, and keeps none, half and all of
 // what was not synced.
 func TestCrash(t *testing.T) {
+	begins(t)
 	commands, every := 150, 9
 	switch {
 	case testing.Short():
@@ -302,6 +303,7 @@ func TestCrash_ManyCallers(t *testing.T) {
 // an error or for want of room. Whatever is returned, what was acknowledged is there
 // when the store is opened again.
 func TestFailure(t *testing.T) {
+	begins(t)
 	every := 7
 	switch {
 	case testing.Short():

@@ -31,6 +31,7 @@ func filled(t *testing.T, dir string) *script {
 // TestDamage flips a bit in, cuts, and deletes the files of a store that was closed. It
 // has all, or says that it is damaged: nothing is lost in silence.
 func TestDamage(t *testing.T) {
+	begins(t)
 	cases := 60
 	switch {
 	case testing.Short():

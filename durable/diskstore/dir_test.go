@@ -38,6 +38,7 @@ func TestOpen_ALockThatCannotBeHad(t *testing.T) {
 // A store stays in its directory when the process goes to another one that has a
 // directory of the same name, and when a link to it gets another target.
 func TestOpen_TheDirectoryStays(t *testing.T) {
+	begins(t)
 	here, there := t.TempDir(), t.TempDir()
 	for _, dir := range []string{here, there} {
 		s, err := diskstore.Open(filepath.Join(dir, "store"), silent, diskstore.WithShards(1))

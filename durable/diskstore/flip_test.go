@@ -47,6 +47,7 @@ func flip(t *testing.T, left *vfs.MemFS, at int) (int64, error) {
 // One bit that is flipped in the log of a crash is noticed, also in the first log of a
 // new store, and with many callers, unless it is in the last block or two batches.
 func TestDamage_Log(t *testing.T) {
+	begins(t)
 	for _, x := range []struct{ life, callers, tasks int }{{1, 1, 350}, {2, 1, 350}, {2, 50, 2500}} {
 		disk := vfs.NewCrashableMem()
 		for range x.life - 1 {

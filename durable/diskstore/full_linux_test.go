@@ -68,6 +68,7 @@ func fillUp(dir, run string) {
 // and opens the store again: what was acknowledged is there. On the disk that is still
 // full the store opens, or says that there is no room.
 func TestFullKill(t *testing.T) {
+	begins(t)
 	if !long() {
 		t.Skip("TICKLESS_CHAOS is not long")
 	}

@@ -85,6 +85,7 @@ func child(dir, run string) {
 // it had acknowledged is run, then or by the next one. It says nothing of the sync:
 // TestCrash does.
 func TestKill(t *testing.T) {
+	begins(t)
 	if os.Getenv("TICKLESS_CHAOS") == "off" {
 		t.Skip("TICKLESS_CHAOS is off")
 	}

@@ -119,6 +119,7 @@ func TestIdle(t *testing.T) {
 // A disk that is nearly full takes no new tasks, and those that there are come to their
 // end. When there is room again so there is for tasks.
 func TestFull(t *testing.T) {
+	begins(t)
 	fs := vfs.NewMem()
 	usage := func(left uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: left, TotalBytes: 1 << 40}) }
 	usage(1 << 39)

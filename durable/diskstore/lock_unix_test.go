@@ -32,6 +32,7 @@ func opens(t *testing.T, dir string) string {
 // The lock is kept when the process opens and closes each file of the directory, as one
 // that makes a copy of it does.
 func TestLock_OutlastsACopy(t *testing.T) {
+	begins(t)
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := diskstore.Open(dir, silent)
 	require.NoError(t, err)

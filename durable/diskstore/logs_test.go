@@ -49,6 +49,7 @@ func has(t *testing.T, fs *vfs.MemFS, tasks int) {
 // written and those that are kept for later, what they had is in the tables before the
 // next task is acknowledged, and the store goes on.
 func TestLog_Removed(t *testing.T) {
+	begins(t)
 	fs := vfs.NewCrashableMem()
 	s := open(t, "store", diskstore.WithFS(fs), diskstore.WithShards(1), diskstore.WithLogAge(0), diskstore.WithMemTable(64<<10))
 	n := 0
@@ -186,6 +187,7 @@ func (r renamed) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.F
 // A moment with too many open files, just when another file of the log is begun, does
 // not end the store.
 func TestGate_NoDescriptorForTheLog(t *testing.T) {
+	begins(t)
 	fs := vfs.NewCrashableMem()
 	var crowded, met atomic.Int64
 	faulty := errorfs.Wrap(renamed{fs, &crowded}, errorfs.InjectorFunc(func(op errorfs.Op) error {

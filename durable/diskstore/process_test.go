@@ -103,6 +103,7 @@ func (p *process) says() string {
 // that one is killed with -9 the next one has it at once, whatever it has started, and
 // all tasks that were acknowledged are there.
 func TestProcesses(t *testing.T) {
+	begins(t)
 	if os.Getenv("TICKLESS_CHAOS") == "off" {
 		t.Skip("TICKLESS_CHAOS is off")
 	}

@@ -35,6 +35,7 @@ func crashed(t *testing.T) (*script, func() *vfs.MemFS) {
 // TestOpen_CrashAgain crashes the disk at each operation of Open, which reads what a
 // crash has left, and keeps none, half and all of what was not synced.
 func TestOpen_CrashAgain(t *testing.T) {
+	begins(t)
 	every := 1
 	if testing.Short() {
 		every = 37
@@ -73,6 +74,7 @@ func TestOpen_CrashAgain(t *testing.T) {
 // TestOpen_Failure has each operation of Open fail, once or from then on. When it can
 // work again nothing is lost, and no store is said to be damaged.
 func TestOpen_Failure(t *testing.T) {
+	begins(t)
 	every := 5
 	switch {
 	case testing.Short():

@@ -41,6 +41,7 @@ func (d *filledDisk) GetDiskUsage(dir string) (vfs.DiskUsage, error) {
 
 // A small disk that is full has room again when its tasks are gone.
 func TestRoom_TasksThatAreGoneMakeRoom(t *testing.T) {
+	begins(t)
 	if testing.Short() {
 		t.Skip("filling a disk takes half a minute under the race detector")
 	}
@@ -224,6 +225,7 @@ func TestOpen_ForeignDirectoryStaysAsItIs(t *testing.T) {
 // When too many files are open the store waits until there are fewer, and does not fill
 // the log with what it tries.
 func TestGate_TooManyOpenFiles(t *testing.T) {
+	begins(t)
 	var crowded atomic.Bool
 	var tries atomic.Int64
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {

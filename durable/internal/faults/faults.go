@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tickless/tickless/durable/internal/machine"
 )
 
 const (
@@ -152,8 +154,7 @@ func (r *report) write() error {
 	}
 	slices.Sort(list)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nLast written %s; %s %s/%s, %d procs. %d cases, %d FAILED.\n\n", time.Now().UTC().Format(time.DateOnly),
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), len(list), failed)
+	fmt.Fprintf(&b, "\nLast written %s, at %s. %d cases, %d FAILED.\n\n", time.Now().UTC().Format(time.DateOnly), machine.String(), len(list), failed)
 	b.WriteString(heading)
 	for _, row := range list {
 		b.WriteString(row + "\n")
