@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
 	"internal/conformance/contexts": onTimer,
 	"internal/cost/core":            append(onTimer[:len(onTimer):len(onTimer)], "bucket", "idle", "internal/cost", "purgatory", "timertest", "timingwheel"),
-	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "idle", "purgatory"),
+	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "httptimeout", "idle", "purgatory"),
 	"internal/upstream":             onTimer,
 	"purgatory":                     onTimer,
 

@@ -17,7 +17,7 @@ import (
 // fromEnv returns how long to go on, and for which share of its time each computing
 // goroutine computes.
 func fromEnv(t *testing.T) (length time.Duration, load float64) {
-	length, load = 3*time.Second, 0.5
+	length, load = 4*time.Second, 0.5
 	if v := os.Getenv("TICKLESS_SOAK"); v != "" {
 		d, err := time.ParseDuration(v)
 		require.NoError(t, err, "TICKLESS_SOAK")
@@ -45,10 +45,13 @@ func TestSoak(t *testing.T) {
 	before := take()
 
 	s := timer.New(timer.WithName("soak"))
-	slack := timer.New(timer.WithSlack(0.1, time.Millisecond, time.Second))
+	slack := timer.New(timer.WithName("slack"), timer.WithSlack(0.1, time.Millisecond, time.Second))
 	watching, m := monitor()
 	waiting, p := requests(s)
-	kinds := []kind{
+	calling, web := calls(s)
+	talking, listener := conns(t)
+	r := &run{longest: longest, end: make(chan struct{}), schedulers: []*timer.Scheduler{s, slack}}
+	r.kinds = []kind{
 		{"handles", false, handles(s, s.Start)},
 		{"slack", false, handles(slack, slack.Start)},
 		{"within", false, handles(s, func(d time.Duration, f func()) (timer.Handle, error) {
@@ -56,77 +59,51 @@ func TestSoak(t *testing.T) {
 		})},
 		{"timers", false, timers(s)}, {"fields", false, fields(s)}, {"tickers", true, tickers(s)}, {"every", true, jobs(s)},
 		{"contexts", false, contexts(s)}, {"keyed", false, keyed(s)}, {"groups", false, groups(s)}, {"batches", false, batches(s)},
-		watching, waiting,
+		{"deadlines", false, deadlines(s)}, {"repeat", true, schedules(s)},
+		watching, waiting, calling, talking,
 	}
-	ledgers := make([]*ledger, len(kinds))
-	end := make(chan struct{})
+	for _, k := range r.kinds {
+		r.ledgers = append(r.ledgers, newLedger(k.name))
+	}
 	var working sync.WaitGroup
-	for i, k := range kinds {
-		l := newLedger(k.name)
-		ledgers[i] = l
+	for i, k := range r.kinds {
 		seed := rand.Uint64()
 		t.Logf("%s: seed %d", k.name, seed)
-		working.Go(func() {
-			rng := rand.New(rand.NewPCG(seed, uint64(i)))
-			for !isClosed(end) {
-				for range 3 {
-					k.step(l, rng, longest)
-				}
-				time.Sleep(pause + time.Duration(rng.Int64N(int64(pause))))
-			}
-		})
+		working.Go(func() { r.work(i, seed, pause) })
 	}
 	for range runtime.GOMAXPROCS(0) {
-		working.Go(func() { compute(end, load) })
+		working.Go(func() { compute(r.end, load) })
 	}
 
+	n, lull := rests(length, longest)
+	stretch := length/time.Duration(n) - longest - lull
 	var seen []usage
-	for step := max(length/40, 500*time.Millisecond); now() < length+before.at; {
-		began := now()
-		time.Sleep(step)
-		u := take()
-		seen = append(seen, u)
-		// Where the process stood still, all of it is late. The next step sees what is lost.
-		if still := now() - began - step; still > grace/2 {
-			t.Logf("%v: the process stood still for %v", u.at.Round(time.Second), still.Round(time.Second))
-			continue
+	for range n {
+		r.watch(t, max(length/40, 500*time.Millisecond), now()+stretch)
+		r.gate.Lock()
+		r.restLocked(t)
+		seen = append(seen, lowest(lull))
+		if len(seen) == n {
+			close(r.end)
+		} else {
+			r.resumeLocked()
 		}
-		for _, l := range ledgers {
-			l.check(t)
-		}
-		if length >= time.Minute {
-			t.Logf("%v: %.1f MB, %d goroutines, %d descriptors; %v", u.at.Round(time.Second), float64(u.heap)/1e6, u.goroutines, u.descriptors, ledgers[len(seen)%len(ledgers)])
-		}
+		r.gate.Unlock()
 	}
-	flat(t, seen)
-	close(end)
 	working.Wait()
+	flat(t, seen)
 
-	// What repeats is stopped, and whatever else is pending fires.
-	stopping := now()
-	for i, l := range ledgers {
-		l.ending.Store(true)
-		rng := rand.New(rand.NewPCG(1, 2))
-		for range 200 {
-			if kinds[i].repeats {
-				kinds[i].step(l, rng, longest)
-			}
-		}
-	}
-	for i, l := range ledgers {
-		for l.started.Load() != l.fired.Load()+l.stopped.Load() {
-			l.check(t)
-			require.Less(t, now(), stopping+longest+grace, l)
-			time.Sleep(10 * time.Millisecond)
-		}
-		l.check(t)
+	for i, l := range r.ledgers {
 		require.Positive(t, l.fired.Load(), l)
-		require.True(t, kinds[i].repeats || length < time.Minute || l.stopped.Load() > 0, l)
+		require.True(t, r.kinds[i].repeats || length < time.Minute || l.stopped.Load() > 0, l)
 		t.Log(l)
 	}
 	require.NoError(t, p.Shutdown(t.Context()))
 	require.NoError(t, m.Shutdown(t.Context()))
-	for _, s := range []*timer.Scheduler{s, slack} {
+	require.NoError(t, web.Shutdown(t.Context()))
+	require.NoError(t, listener.Close())
+	require.NoError(t, listener.Conns().Shutdown(t.Context()))
+	for _, s := range r.schedulers {
 		require.NoError(t, s.Shutdown(t.Context()))
 		st := s.Stats()
 		require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack)

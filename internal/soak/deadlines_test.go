@@ -1,0 +1,80 @@
+package soak
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// A deadline is a timer.Deadline, and a goroutine that waits for it while it is set.
+type deadline struct {
+	d timer.Deadline
+	// n is nil before the deadline is set, and once it was cleared.
+	n    *note
+	done <-chan struct{}
+	// gone is closed when the deadline was cleared.
+	gone chan struct{}
+}
+
+// deadlines are set later, earlier and into the past, are cleared, and are set again once
+// they have passed.
+func deadlines(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
+	var all [50]*deadline
+	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
+		i := rng.IntN(len(all))
+		if all[i] == nil {
+			all[i] = new(deadline)
+			all[i].d.Init(s)
+		}
+		x := all[i]
+		d := delay(rng, longest)
+		switch {
+		case x.n == nil || isClosed(x.done):
+			x.start(l, d)
+		case rng.IntN(4) == 0:
+			x.clear()
+		case rng.IntN(4) == 0:
+			x.set(-d)
+		default:
+			x.set(d)
+		}
+	}
+}
+
+// start sets the deadline, which is not set or has passed, and has a goroutine wait.
+func (x *deadline) start(l *ledger, d time.Duration) {
+	n, gone := l.enter(d), make(chan struct{})
+	x.d.Set(time.Now().Add(d))
+	done := x.d.Done()
+	x.n, x.done, x.gone = n, done, gone
+	go func() {
+		select {
+		case <-done:
+			n.fire()
+		case <-gone:
+		}
+	}()
+}
+
+// set sets the deadline to after d. If its channel is closed then, it may be for either
+// moment that it has passed: the ledger goes by the earlier one.
+func (x *deadline) set(d time.Duration) {
+	x.n.move(d, func() bool {
+		earlier := now()+d < x.n.due
+		x.d.Set(time.Now().Add(d))
+		return x.n.settled == "" && (earlier || !isClosed(x.done))
+	})
+}
+
+// clear clears the deadline. What comes of it nevertheless, the next one is early by.
+func (x *deadline) clear() {
+	cleared := x.n.stop(func() bool {
+		x.d.Set(time.Time{})
+		return !isClosed(x.done)
+	})
+	if cleared {
+		close(x.gone)
+		x.n = nil
+	}
+}

@@ -1,0 +1,106 @@
+package soak
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// A series is what a Job with a Schedule runs, and the Schedule. Every time that it gives
+// is in the ledger: it is run, or has passed and is left out, or the series is stopped
+// before. No two of its methods run at a time, and so it needs no lock.
+type series struct {
+	l      *ledger
+	period time.Duration
+	// once: the schedule gives one time and then none. Others are stopped by one of their
+	// runs, once the schedule has given so many times as left is at first.
+	once  bool
+	left  int
+	alive *atomic.Int32 // how many there are
+	j     atomic.Pointer[timer.Job]
+
+	running atomic.Bool
+	// next is what the schedule has given last. due is what it had given before that,
+	// until it is run.
+	next, due *occurrence
+}
+
+type occurrence struct {
+	n  *note
+	at time.Time
+}
+
+// schedules are Jobs by the wall clock.
+func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
+	alive := new(atomic.Int32)
+	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
+		if alive.Load() >= 10 || l.ending.Load() {
+			return
+		}
+		x := &series{l: l, once: rng.IntN(4) == 0, left: 1 + rng.IntN(100), alive: alive}
+		x.period = 10*time.Millisecond + delay(rng, longest/4)
+		alive.Inc()
+		j, err := s.Repeat(x, x.run)
+		if err != nil {
+			l.complain("%v", err)
+			return
+		}
+		x.j.Store(j)
+	}
+}
+
+// wall reads the wall clock.
+func wall() time.Time { return time.Now().Round(0) }
+
+// Next returns the multiples of the period. It is called when what it has returned before
+// is about to be run, or when that has passed during a run.
+func (x *series) Next(t time.Time) time.Time {
+	if x.due != nil {
+		x.due.check(x.l, "left out")
+		x.due.n.stop(func() bool { return true })
+	}
+	x.due, x.next = x.next, nil
+	if x.once && x.due != nil {
+		return time.Time{}
+	}
+	x.left--
+	at := t.Truncate(x.period).Add(x.period)
+	x.next = &occurrence{x.l.enter(at.Sub(wall())), at}
+	return at
+}
+
+// check complains if the occurrence is yet to come. This is by the wall clock, and if that
+// is set, the ledger's moment is wrong: so it is made this one.
+func (o *occurrence) check(l *ledger, what string) {
+	if early := o.at.Sub(wall()); early > 0 {
+		l.complain("%s %v early by the wall clock", what, early)
+	}
+	o.n.move(0, func() bool { return true })
+}
+
+func (x *series) run() {
+	if x.running.Swap(true) {
+		x.l.complain("runs overlap")
+	}
+	defer x.running.Store(false)
+	if x.due == nil {
+		x.l.complain("a run at no time of the schedule's")
+		return
+	}
+	x.due.check(x.l, "run")
+	x.due.n.fire()
+	x.due = nil
+	if x.next == nil { // the schedule has ended
+		x.alive.Dec()
+		return
+	}
+	// What is under way when a Job is stopped goes on. From inside it is known what that is.
+	j := x.j.Load()
+	if j != nil && (x.left <= 0 || x.l.ending.Load()) && x.next.n.stop(j.Stop) {
+		x.next = nil
+		x.alive.Dec()
+	}
+}
