@@ -124,8 +124,8 @@ test32: ## run the core's tests as a 32-bit program, or build them where the ker
 		$(GO) test -exec true $(TESTFLAGS) ./... >/dev/null; \
 	fi
 
-# The versions of Go besides the one in the PATH: the oldest that the core's go.mod
-# allows, and the newest.
+# The versions of Go besides the one in the PATH: an early patch of the oldest that the
+# core's go.mod allows, and the newest.
 COMPAT ?= go1.25.1 go1.27.0
 
 .PHONY: compat
