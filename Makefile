@@ -245,11 +245,11 @@ bench-once: ## run each benchmark once, to see that it works
 # With BENCH, nothing is written but the raw output of what matches it, in which a $ is
 # one. Mode quick leaves what is published as it is: git ignores what it writes.
 .PHONY: bench
-bench: ## run all workloads in short, for results/quick.md; MODE=full, busy, contexts, rates, versions (COMPAT too), stores, redis or all (of these): the figures that are published, with plots; or what matches BENCH
+bench: ## run all workloads in short, for results/quick.md; MODE=full, busy, contexts, rates, limits, versions (COMPAT too), stores, redis or all (of these): the figures that are published, with plots; or what matches BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else ifeq ($(MODE),all)
-	$(foreach mode,full busy contexts rates versions stores redis,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
+	$(foreach mode,full busy contexts rates limits versions stores redis,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
 else ifeq ($(MODE),stores)
 	cd durable/benchmarks && GOWORK=off $(GO) build -tags sqlite -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw results.txt --out results.md
 else ifeq ($(MODE),redis)
@@ -261,7 +261,7 @@ else
 endif
 
 .PHONY: bench-full
-bench-full: ## make bench MODE=full: the figures to quote, which takes 50 minutes; MODE=all takes about three hours
+bench-full: ## make bench MODE=full: the figures to quote, which takes an hour; MODE=all takes about three hours
 	@$(MAKE) --no-print-directory bench MODE=full
 
 .PHONY: cover

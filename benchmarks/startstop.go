@@ -22,7 +22,7 @@ func StartStopAlone(b *testing.B, m Maker) {
 	})
 }
 
-// Limits is StartStop of implementations of which one has a limit of pending timers.
+// Limits is StartStop of implementations of which some have a limit of pending timers.
 func Limits(b *testing.B, m Maker) {
 	withPending(b, m, choose([]int{1_000}, []int{1_000_000}, []int{1_000_000}), longDelay, startStop)
 }

@@ -22,7 +22,7 @@ func newTickless(slots int) Impl {
 func (t *tickless) Start(slot int, d time.Duration, f func()) {
 	h, err := t.s.Start(d, f)
 	if err != nil {
-		panic(err) // it is neither closed nor bounded
+		panic(err) // it is not closed, and has room for all slots
 	}
 	t.handles[slot] = h
 }
@@ -33,9 +33,15 @@ func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot
 
 func (t *tickless) Close() { shutDown(t.s) }
 
-// TicklessLimit is [Tickless] with a limit of pending timers that is not reached: all of
-// its shards count in one place.
+// TicklessLimit is [Tickless] with a limit of twice as many pending timers as there are
+// slots: shards count in one place, and seldom have to.
 var TicklessLimit = Maker{Name: "tickless-limit", New: func(slots int) Impl {
+	return &tickless{timer.New(timer.WithMaxPending(2 * slots)), Touched[timer.Handle](slots)}
+}}
+
+// TicklessFull is [Tickless] with a limit that leaves no room but for the slots. Near it
+// every start and stop may take the limit's lock.
+var TicklessFull = Maker{Name: "tickless-full", New: func(slots int) Impl {
 	return &tickless{timer.New(timer.WithMaxPending(slots)), Touched[timer.Handle](slots)}
 }}
 

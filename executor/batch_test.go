@@ -3,6 +3,7 @@ package executor
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -101,6 +102,7 @@ func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 			fs[i] = nop
 		}
 	}
+	defer time.AfterFunc(time.Minute, func() { panic("a worker takes the pool's lock inside a batch") }).Stop()
 	n, err := p.SubmitBatch(fs)
 	require.NoError(t, err)
 	require.Equal(t, len(fs), n)

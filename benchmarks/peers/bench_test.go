@@ -13,7 +13,7 @@ func BenchmarkStartStopAlone(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless}, benchmarks.StartStopAlone)
 }
 func BenchmarkLimits(b *testing.B) {
-	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessLimit}, benchmarks.Limits)
+	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessLimit, benchmarks.TicklessFull}, benchmarks.Limits)
 }
 func BenchmarkStartStopFixed(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStopFixed) }
 func BenchmarkChurn(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Churn) }

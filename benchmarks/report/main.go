@@ -50,7 +50,7 @@ const quick = "quick"
 
 // aside are the modes that have tables of their own, between markers of their own in
 // the README, and only the plots that are named after them.
-var aside = []string{"busy", "contexts", "rates", "versions", redis}
+var aside = []string{"busy", "contexts", "rates", "limits", "versions", redis}
 
 func report(mode, dir, readme, page, format string) error {
 	r, err := readResults(filepath.Join(dir, mode+".txt"))

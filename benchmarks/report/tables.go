@@ -117,7 +117,7 @@ func layout(r *results, brief bool) []table {
 	}
 	return []table{
 		{"Starting, stopping, moving", "", operations},
-		{"With a limit of pending timers", "`tickless-limit` has WithMaxPending, and does not reach it.", metrics("Limits", [2]string{"ns/op", "start and stop, ns"})},
+		{"With a limit of pending timers", "`tickless-limit` has WithMaxPending of twice as many as are pending, `tickless-full` of as many: each start takes one of the last.", metrics("Limits", [2]string{"ns/op", "start and stop, ns"})},
 		{"Memory and garbage collection", "A million pending timers, without what the caller keeps of them. The peak is what the process took of the machine while they were started.", metrics("Held",
 			[2]string{"B/timer", "live heap a timer, bytes"},
 			[2]string{"peak-B/timer", "peak memory a timer, bytes"},
@@ -335,7 +335,7 @@ func tables(r *results, brief bool) string {
 }
 
 // undecidedNote explains rows without a best.
-const undecidedNote = "Where the two say the opposite of one another nothing is bold. "
+const undecidedNote = "Where the two say the opposite of one another neither is bold. "
 
 // besideNote explains what figures have beside them.
 const besideNote = "What is late at most, or slowest, has the worst of all runs in brackets behind the median; of what was early or lost there is the worst run's number, and in how many there were any."
@@ -375,6 +375,11 @@ func (t table) write(b *strings.Builder, r *results) {
 	for _, w := range t.rows {
 		w.plain = w.plain || w.drowned(r) || w.alone(r, impls)
 		best, undecided := w.best(r, impls), w.undecided(r)
+		if undecided { // between two: of somebody else who is the best this says nothing
+			ours, _ := w.figure(r, "tickless")
+			theirs, _ := w.figure(r, r.rival())
+			undecided = number(best) == number(ours) || number(best) == number(theirs)
+		}
 		fmt.Fprintf(b, "| %s |", w.title)
 		for _, impl := range impls {
 			v, ok := w.figure(r, impl)
@@ -397,8 +402,8 @@ func (w row) ratioCells(r *results) string {
 	return strings.ReplaceAll(" "+of+" | "+ofMeans+" |", "  ", " ")
 }
 
-// ratios returns what ours is of the rival's: of the medians, and of the means if one of
-// the two has several runs. Where there is none it is empty.
+// ratios returns what ours is of the rival's: of the medians, and of the means if both have
+// several runs. Where there is none it is empty.
 func (w row) ratios(r *results) (of, ofMeans string) {
 	if w.plain {
 		return "", ""
@@ -496,7 +501,7 @@ func (w row) best(r *results, impls []string) float64 {
 	return best
 }
 
-// rival is the implementation that the last column compares ours with.
+// rival is the implementation that the ratios compare ours with.
 func (r *results) rival() string {
 	if r.config["mode"] == redis {
 		return "asynq-tuned"

@@ -112,7 +112,11 @@ func TestCheckpoint_APlaceIsDecidedBeforeTheNext(t *testing.T) {
 		// meet lets the second one come, until it is about to get its name.
 		meet := func() {
 			free()
-			<-there
+			select {
+			case <-there:
+			case <-time.After(time.Minute):
+				t.Error("the second one does not come")
+			}
 		}
 		s, disk, free = copying(t, errorfs.OpMkdirAll, func() { close(entered) }, func(op errorfs.Op) {
 			switch {

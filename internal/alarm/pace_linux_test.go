@@ -97,7 +97,7 @@ func TestAlarm_KeepsTheDescriptorWhileAFunctionRuns(t *testing.T) {
 	another := false
 	a := h.add(func() {
 		h.mu.Lock()
-		another = !h.fd.waiter.inside
+		another = h.fd.waiter != nil && !h.fd.waiter.inside
 		h.mu.Unlock()
 		rang <- true
 	})

@@ -42,6 +42,9 @@ func TestSoak(t *testing.T) {
 		pause = 20 * time.Millisecond
 	}
 	settle(t)
+	if length >= time.Minute {
+		warmGoroutines(30_000) // see moreHeap
+	}
 	before := take()
 
 	s := timer.New(timer.WithName("soak"))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +27,9 @@ func take() usage {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
+	goroutines := runtime.NumGoroutine() // first: the last of them may close descriptors
 	open, _ := os.ReadDir("/proc/self/fd")
-	return usage{now(), m.HeapAlloc, runtime.NumGoroutine(), len(open)}
+	return usage{now(), m.HeapAlloc, goroutines, len(open)}
 }
 
 func (u usage) String() string {
@@ -82,8 +84,21 @@ func settle(t *testing.T) {
 // kept for good after the largest burst so far, such as after the process stood still for a
 // second: a pool's spare batches, 150 kB at the most (executor's maxSpares), of which only
 // that of the Scheduler soak sees bursts, and half a kilobyte for each goroutine beyond the
-// most there have been, which the runtime uses again. This is twice that.
+// most there have been, which the runtime uses again: after a pause a pool starts thousands
+// of workers, so that there were 30,000 at first. This is three times the rest.
 const moreHeap = 512 << 10
+
+// warmGoroutines has n goroutines live at once: what the runtime needs for one it keeps for
+// the next, for good, and counts as heap.
+func warmGoroutines(n int) {
+	var wg sync.WaitGroup
+	over := make(chan struct{})
+	for range n {
+		wg.Go(func() { <-over })
+	}
+	close(over)
+	wg.Wait()
+}
 
 // flat requires that a run, by what it took at its rests, has kept no more in its last
 // third than in the second: the first one fills what is kept. Memory and goroutines are
@@ -113,13 +128,17 @@ func flat(t *testing.T, seen []usage) {
 // left requires that nothing of a run is left but what the runtime keeps.
 func left(t *testing.T, before usage) {
 	t.Helper()
-	for {
+	for begin := time.Now(); ; {
 		u := take()
 		if u.goroutines <= before.goroutines {
 			require.LessOrEqual(t, u.descriptors, before.descriptors)
 			t.Logf("left: %.1f MB more than before", (float64(u.heap)-float64(before.heap))/1e6)
 			return
 		}
-		runtime.Gosched() // a goroutine in its last instructions; one that stays is a test that does not end
+		if time.Since(begin) > time.Minute {
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, and %d before:\n%s", u.goroutines, before.goroutines, stacks[:runtime.Stack(stacks, true)])
+		}
+		runtime.Gosched() // a goroutine in its last instructions
 	}
 }
