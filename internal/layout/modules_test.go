@@ -68,7 +68,8 @@ var durableMayImport = map[string][]string{
 	"memstore":            {"store"},
 	"metrics":             {"."},
 	"internal/cost":       {".", "internal/cost/tasks", "memstore", "store"},
-	"internal/faults":     {},
+	"internal/machine":    {},
+	"internal/faults":     {"internal/machine"},
 	"internal/cost/tasks": {".", "store"},
 }
 
