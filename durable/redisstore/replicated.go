@@ -70,8 +70,14 @@ func waitFor(ctx context.Context, node *redis.Client, cmds []*redis.Cmd, list []
 	for _, j := range list {
 		_ = pipe.Process(ctx, cmds[j])
 	}
-	confirmed := redis.NewIntCmd(ctx, "wait", replicas, max(1, wait.Milliseconds()))
+	confirmed := redis.NewIntCmd(ctx, waitCommand(replicas, wait)...)
 	_ = pipe.Process(ctx, confirmed)
 	_, _ = pipe.Exec(ctx)
 	return confirmed.Val()
+}
+
+// waitCommand has a server wait until replicas have what was sent before it, for a time in
+// whole milliseconds. None would be for ever.
+func waitCommand(replicas int, wait time.Duration) []any {
+	return []any{"wait", replicas, max(1, wait.Milliseconds())}
 }
