@@ -68,6 +68,7 @@ func (s *Store) release() error {
 	if !s.gate.quiet(s.config.patience) {
 		return fmt.Errorf("the disk does not answer, and the directory stays locked: %w", s.cause)
 	}
+	s.gate.drop()
 	_ = s.lock.Close() // it is gone with the process at the latest
 	return s.cause
 }

@@ -37,7 +37,8 @@
 //     opened again. So they do if it was set back while the store was closed: what was to
 //     come after some time waits that much longer.
 //   - A full disk: new tasks are refused with [store.ErrFull] before the disk is full,
-//     as long as what runs can be reported.
+//     as long as what runs can be reported. A Store that is closed then can be opened
+//     there again, unless somebody else has taken the room that was left.
 //     If everything waits for room, as on a small disk with many callers, the Store fails
 //     soon; nothing acknowledged is lost.
 //   - Too many open files: the Store tries again for ten seconds before it fails.

@@ -39,10 +39,11 @@ type gate struct {
 	// open. Until then who opens it has the errors.
 	fail func(error)
 	full func(error)
-	// tables is set when Pebble has begun to write what a crash has left in the log to
-	// tables, before the gate is armed. From then on it must not be told of an error: it
+	// tables is set when Pebble has begun to write what is in the log to tables, before
+	// the gate is armed. From then on it must not be told of an error: it
 	// would try again at once and for ever, panic in a goroutine of its own, or free what
-	// that uses. So what fails is parked, and stuck gets the error.
+	// that uses. So what fails is parked, and stuck gets the error. A compaction that finds
+	// no room is none of that: nothing depends on it, and Pebble removes what it has made.
 	tables atomic.Bool
 	stuck  chan error
 	armed  atomic.Bool
@@ -55,7 +56,8 @@ type gate struct {
 	stalled atomic.Bool
 	starved atomic.Int64
 	// busy is how many operations are under way that change something.
-	busy atomic.Int64
+	busy   atomic.Int64
+	making unfinished
 }
 
 const (
@@ -70,6 +72,8 @@ const (
 	starvedTries = 50
 	// tableFloor is the room that tables leave. On a small disk it is a 64th of it.
 	tableFloor = 8 << 20
+	// compactionCategory is what Pebble makes the tables of a compaction with.
+	compactionCategory = vfs.DiskWriteCategory("pebble-compaction")
 )
 
 // park does not return.
@@ -92,10 +96,14 @@ func (g *gate) tryEnter() bool {
 	return true
 }
 
-// leave looks at the error of an operation that writes.
-func (g *gate) leave(name string, err error) {
+// leave looks at the error of an operation that writes, maybe for a compaction.
+func (g *gate) leave(name string, compacts bool, err error) {
 	table := g.isTable(name)
 	switch {
+	case compacts && !g.armed.Load() && isFull(err) && table:
+		g.busy.Add(-1)
+		g.full(err)
+		time.Sleep(g.pause)
 	case err != nil && !g.armed.Load() && g.tables.Load() && g.holds(name):
 		g.busy.Add(-1)
 		g.stick(err)
@@ -160,7 +168,9 @@ func (g *gate) holds(name string) bool {
 }
 
 // isTable reports whether a file is a table.
-func (g *gate) isTable(name string) bool { return g.holds(name) && strings.HasSuffix(name, ".sst") }
+func (g *gate) isTable(name string) bool {
+	return g.holds(name) && strings.HasSuffix(name, tableSuffix)
+}
 
 // isLog reports whether a file is one of the log.
 func (g *gate) isLog(name string) bool { return g.holds(name) && strings.HasSuffix(name, logSuffix) }
@@ -198,7 +208,7 @@ func (g *gate) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 }
 
 // write opens a file for writing by calling f.
-func (g *gate) write(name string, f func() (vfs.File, error)) (vfs.File, error) {
+func (g *gate) write(name string, compacts bool, f func() (vfs.File, error)) (vfs.File, error) {
 	if g.isTable(name) {
 		g.tables.Store(true)
 	}
@@ -212,19 +222,21 @@ func (g *gate) write(name string, f func() (vfs.File, error)) (vfs.File, error) 
 		if err == nil && g.isLog(name) {
 			g.logs.add(name)
 		}
+		made := &gatedFile{file, g, name, compacts}
 		if err == nil && g.isTable(name) {
 			g.short.Store(false)
+			g.making.add(made)
 		}
-		g.leave(name, err)
+		g.leave(name, compacts, err)
 		if err != nil {
 			return nil, err
 		}
-		return &gatedFile{file, g, name}, nil
+		return made, nil
 	}
 }
 
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.write(name, func() (vfs.File, error) {
+	return g.write(name, c == compactionCategory, func() (vfs.File, error) {
 		if err := g.settle(name); err != nil {
 			return nil, err
 		}
@@ -243,14 +255,14 @@ func (g *gate) settle(name string) error {
 }
 
 func (g *gate) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return g.write(name, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
+	return g.write(name, false, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
 }
 
 // ReuseForWrite makes another file if the old one is gone: somebody has removed it, or it
 // got its new name by a try that could not open it then.
 func (g *gate) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	g.logs.forget(old)
-	return g.write(name, func() (vfs.File, error) {
+	return g.write(name, false, func() (vfs.File, error) {
 		f, err := g.FS.ReuseForWrite(old, name, c)
 		if missing(err) {
 			f, err = g.FS.Create(name, c)
@@ -264,7 +276,7 @@ func (g *gate) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gatedFile{f, g, name}, nil
+	return &gatedFile{f, g, name, false}, nil
 }
 
 // List is what Open calls at its end.
@@ -276,10 +288,12 @@ func (g *gate) List(name string) ([]string, error) {
 	return names, err
 }
 
-func (g *gate) change(name string, f func() error) error {
+func (g *gate) change(name string, f func() error) error { return g.changeFor(name, false, f) }
+
+func (g *gate) changeFor(name string, compacts bool, f func() error) error {
 	g.enter()
 	err := f()
-	g.leave(name, err)
+	g.leave(name, compacts, err)
 	return err
 }
 
@@ -316,11 +330,20 @@ func (g *gate) Unwrap() vfs.FS { return g.FS }
 
 type gatedFile struct {
 	vfs.File
-	g    *gate
-	name string
+	g        *gate
+	name     string
+	compacts bool // it is a table that a compaction makes
 }
 
-func (f *gatedFile) change(do func() error) error { return f.g.change(f.name, do) }
+func (f *gatedFile) change(do func() error) error { return f.g.changeFor(f.name, f.compacts, do) }
+
+// Close closes a table once: drop may have done so.
+func (f *gatedFile) Close() error {
+	if f.g.isTable(f.name) && !f.g.making.end(f) {
+		return nil
+	}
+	return f.File.Close()
+}
 
 func (f *gatedFile) Write(p []byte) (n int, err error) {
 	err = f.change(func() (err error) {

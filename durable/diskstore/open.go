@@ -20,10 +20,10 @@ import (
 // The error wraps [ErrLocked] if the directory is in use, [ErrForeign] if it has other
 // files, [store.ErrSchema] if it was made by another version or with another number of
 // shards, [ErrDamaged] if it is damaged, and [store.ErrFull] if there is no room on the
-// disk for what a crash has left in the log, or if it is smaller than 4 MB. Nothing is
-// left running then, unless the disk failed, or was full, while the log of a crash was
-// read, or a new store was made: goroutines of the database are left behind. Open panics
-// if an option is nil.
+// disk for what a crash, or a Close on a full disk, has left in the log, or if it is
+// smaller than 4 MB. Nothing is left running then, unless the disk failed, or was full,
+// while the log was read, or a new store was made: goroutines of the database are left
+// behind. Open panics if an option is nil.
 func Open(dir string, opts ...Option) (*Store, error) {
 	c := newConfig(opts)
 	if dir == "" {
@@ -57,6 +57,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	if err := s.open(); err != nil {
 		s.gate.shut.Store(true)
 		if s.gate.quiet(s.config.patience) {
+			s.gate.drop()
 			_ = s.lock.Close()
 		}
 		return nil, err
@@ -84,6 +85,7 @@ func (s *Store) open() error {
 		if err := hasLog(s.gate, s.dir, m); err != nil {
 			return err
 		}
+		s.tidy()
 		if err := s.proveLog(m); err != nil {
 			return err
 		}
@@ -177,9 +179,9 @@ func (s *Store) openDB(exists bool) error {
 		s.gate.shut.Store(true)
 		s.gate.quiet(s.config.patience)
 		if isFull(err) {
-			return fmt.Errorf("diskstore: there is no room to read the log of a crash, make some and open the store again: %w: %w", store.ErrFull, err)
+			return fmt.Errorf("diskstore: there is no room to write what is in the log to tables, make some and open the store again: %w: %w", store.ErrFull, err)
 		}
-		return s.openError(fmt.Errorf("what a crash has left in the log cannot be written: %w", err))
+		return s.openError(fmt.Errorf("what is in the log cannot be written to tables: %w", err))
 	}
 }
 
