@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,4 +39,47 @@ func TestPool_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	}
 	close(unblock)
 	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+// What was shut down in a bubble may be shut down again when that is over.
+func TestShutdown_InABubbleAndAgainOutside(t *testing.T) {
+	for name, newExecutor := range map[string]func() ownExecutor{
+		"pool":       func() ownExecutor { return executor.NewPool() },
+		"inline":     func() ownExecutor { return executor.NewInline() },
+		"goroutines": func() ownExecutor { return executor.NewGoroutines() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var e ownExecutor
+			synctest.Test(t, func(t *testing.T) {
+				e = newExecutor()
+				require.NoError(t, e.Submit(func() {}))
+				require.NoError(t, e.Shutdown(t.Context()))
+			})
+			require.NoError(t, e.Close())
+			require.NoError(t, e.Shutdown(t.Context()))
+			require.ErrorIs(t, e.Submit(func() {}), executor.ErrClosed)
+			synctest.Test(t, func(t *testing.T) { require.NoError(t, e.Shutdown(t.Context())) })
+		})
+	}
+}
+
+type ownExecutor interface {
+	executor.Executor
+	Close() error
+	Shutdown(context.Context) error
+}
+
+// The watchdog of a pool that is idle does not keep it from being closed elsewhere.
+func TestPool_OfABubbleThatIsOver(t *testing.T) {
+	var p *executor.Pool
+	synctest.Test(t, func(t *testing.T) {
+		p = executor.NewPool(executor.WithWorkers(1))
+		for range 3 {
+			require.NoError(t, p.Submit(func() { time.Sleep(100 * time.Microsecond) }))
+		}
+		time.Sleep(350 * time.Microsecond) // before the watchdog comes
+	})
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.EqualValues(t, 3, p.Stats().Run)
 }

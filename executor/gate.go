@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/tickless/tickless/internal/bubble"
 	"github.com/tickless/tickless/internal/latch"
 	"go.uber.org/atomic"
 )
@@ -23,19 +24,27 @@ type gate struct {
 	state atomic.Int32
 	peak  atomic.Int32
 
-	finish sync.Once
-	done   chan struct{} // closed when the gate is closed and nobody inside
+	made bool // init was called
+
+	mu sync.Mutex
+	// over is set when the gate is closed and nobody inside. Then done is closed. In a
+	// bubble it is nil unless somebody waits: nobody may close it when that is over.
+	over bool
+	done chan struct{}
 }
 
 func (g *gate) init(c config) {
 	g.handler = c.panicHandler
-	g.done = make(chan struct{})
+	g.made = true
+	if !bubble.Inside() {
+		g.done = make(chan struct{})
+	}
 }
 
 // mustBeMade panics unless init was called. (The zero gate would do, but for its
 // counts, which need not be aligned in it: see guard.)
 func (g *gate) mustBeMade() {
-	if g.done == nil {
+	if !g.made {
 		panic("executor: an Inline or Goroutines that was not made by NewInline or NewGoroutines")
 	}
 }
@@ -64,10 +73,15 @@ func (g *gate) leave() {
 }
 
 // exit takes one off. Of two callbacks refused at the same time both may find
-// the gate empty, hence the Once.
+// the gate empty, hence over.
 func (g *gate) exit() {
 	if g.state.Sub(2) == 1 {
-		g.finish.Do(func() { close(g.done) })
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if !g.over && g.done != nil {
+			close(g.done)
+		}
+		g.over = true
 	}
 }
 
@@ -96,7 +110,17 @@ func (g *gate) close() {
 
 func (g *gate) shutdown(ctx context.Context) error {
 	g.close()
-	return latch.Await(ctx, g.done)
+	g.mu.Lock()
+	if g.over {
+		g.mu.Unlock()
+		return nil
+	}
+	if g.done == nil {
+		g.done = make(chan struct{})
+	}
+	done := g.done
+	g.mu.Unlock()
+	return latch.Await(ctx, done)
 }
 
 func (g *gate) stats() Stats {

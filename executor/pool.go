@@ -63,7 +63,9 @@ type Pool struct {
 	watch     watchdog
 	closed    bool
 	finished  bool
-	done      chan struct{} // closed when finished
+	// done is closed when finished. In a bubble it is nil unless somebody waits: nobody may
+	// close it when that is over.
+	done chan struct{}
 }
 
 var _ Batcher = (*Pool)(nil)
@@ -89,7 +91,9 @@ func NewPool(opts ...PoolOption) *Pool {
 		labels:   cmp.Or(c.labels, context.Background()),
 		outside:  !bubble.Inside(),
 		limit:    c.workers,
-		done:     make(chan struct{}),
+	}
+	if p.outside {
+		p.done = make(chan struct{})
 	}
 	p.handler = c.panicHandler
 	p.room.L = &p.mu
@@ -175,12 +179,22 @@ func (p *Pool) Close() error {
 // ctx ends.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.Close()
-	return latch.Await(ctx, p.done)
+	p.mu.Lock()
+	if p.finished {
+		p.mu.Unlock()
+		return nil
+	}
+	if p.done == nil {
+		p.done = make(chan struct{})
+	}
+	done := p.done
+	p.mu.Unlock()
+	return latch.Await(ctx, done)
 }
 
 // mustBeMade panics unless NewPool has made p.
 func (p *Pool) mustBeMade() {
-	if p.done == nil {
+	if p.start == nil {
 		panic("executor: a Pool that was not made by NewPool")
 	}
 }
@@ -200,11 +214,19 @@ func (p *Pool) isElsewhere() bool { return p.outside && bubble.Inside() }
 
 // finishLocked is called where any part of its condition may have come true.
 func (p *Pool) finishLocked() {
-	if p.closed && !p.finished && p.workers == 0 && p.callers == 0 && p.sharing == 0 && p.queue.len() == 0 {
+	if p.finished || p.workers > 0 || p.callers > 0 || p.sharing > 0 || p.queue.len() > 0 {
+		return
+	}
+	if !p.outside {
+		p.restLocked() // when the bubble is over, nobody may stop its timer
+	}
+	if p.closed {
 		p.finished = true
 		p.restLocked()
 		p.queue, p.shares = queue{}, shares{}
-		close(p.done)
+		if p.done != nil {
+			close(p.done)
+		}
 	}
 }
 

@@ -112,8 +112,10 @@ func (p *Pool) progressLocked() (queued, run uint64) {
 // Share.
 func (p *Pool) restLocked() {
 	w := &p.watch
+	if w.armed { // else it is not set, and perhaps of a bubble that is over
+		w.timer.Stop()
+	}
 	w.armed, w.busy, w.slow = false, false, false
-	w.timer.Stop()
 	p.yields.Store(false)
 	p.shares.takeOutAll()
 }

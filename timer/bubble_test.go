@@ -2,12 +2,15 @@ package timer_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -106,4 +109,46 @@ func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 	start(t, s, time.Hour, func() {})
 	close(end)
 	require.NoError(t, s.Shutdown(context.Background()))
+}
+
+// What was closed in a bubble may be closed again, and waited for, when that is over.
+func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
+	for name, opts := range map[string][]timer.Option{
+		"pool":       nil,
+		"inline":     {timer.WithExecutor(executor.NewInline())},
+		"goroutines": {timer.WithExecutor(executor.NewGoroutines())},
+		"serial":     {timer.WithClock(clock.System())},
+	} {
+		for _, shutdown := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", shutdown), func(t *testing.T) {
+				var s *timer.Scheduler
+				var h timer.Handle
+				var tm *timer.Timer
+				synctest.Test(t, func(t *testing.T) {
+					s = timer.New(opts...)
+					h = start(t, s, time.Hour, func() {})
+					tm = s.AfterFunc(time.Hour, func() {})
+					start(t, s, time.Second, func() {})
+					start(t, s, time.Second, func() {}).Stop()
+					time.Sleep(time.Minute) // also what trims is set
+					if shutdown {
+						require.NoError(t, s.Shutdown(context.Background()))
+					} else {
+						require.NoError(t, s.Close())
+					}
+				})
+				require.NoError(t, s.Close())
+				require.NoError(t, s.Shutdown(context.Background()))
+				require.False(t, h.Stop())
+				require.False(t, tm.Stop())
+				require.False(t, tm.Reset(time.Second))
+				_, err := s.Start(time.Second, func() {})
+				require.ErrorIs(t, err, timer.ErrClosed)
+				synctest.Test(t, func(t *testing.T) {
+					require.NoError(t, s.Close())
+					require.NoError(t, s.Shutdown(context.Background()))
+				})
+			})
+		}
+	}
 }

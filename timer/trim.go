@@ -146,6 +146,9 @@ func (s *Scheduler) discard(of map[*shard]bool) {
 func (t *trimmer) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return // the alarm may be of a bubble that is over
+	}
 	t.closed = true
 	if t.alarm != nil {
 		t.alarm.Stop()

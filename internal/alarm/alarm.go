@@ -23,6 +23,7 @@
 package alarm
 
 import (
+	"sync"
 	"time"
 
 	"github.com/tickless/tickless/clock"
@@ -84,13 +85,18 @@ func Crowded() {
 func On(c clock.Clock, f func()) Alarm {
 	a := c.NewAlarm(f)
 	if m, ok := a.(clock.MomentAlarm); ok {
-		return moment{plain{a}, m}
+		return &moment{plain{a: a}, m}
 	}
-	return plain{a}
+	return &plain{a: a}
 }
 
-// plain is a clock's alarm.
-type plain struct{ clock.Alarm }
+// plain is a clock's alarm. Stop and Close touch that only if it was set since they last
+// did: once a bubble is over, nobody may touch its timers.
+type plain struct {
+	mu  sync.Mutex
+	a   clock.Alarm
+	set bool
+}
 
 // moment is one that can be set for a moment.
 type moment struct {
@@ -98,9 +104,30 @@ type moment struct {
 	m clock.MomentAlarm
 }
 
-func (m moment) ResetAt(t time.Time) { m.m.ResetAt(t) }
+func (p *plain) Reset(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.set = true
+	p.a.Reset(d)
+}
 
-func (p plain) Close() <-chan struct{} {
+func (m *moment) ResetAt(t time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.set = true
+	m.m.ResetAt(t)
+}
+
+func (p *plain) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.set {
+		p.set = false
+		p.a.Stop()
+	}
+}
+
+func (p *plain) Close() <-chan struct{} {
 	p.Stop()
 	return closed
 }
