@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"go.uber.org/atomic"
+
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/internal/bubble"
 )
@@ -21,34 +23,51 @@ const maxMoment Moment = math.MaxInt64 >> 1
 type timeline struct {
 	epoch  time.Time
 	clock  clock.Clock
-	system bool // the clock is the system's: time.Since(epoch) reads it best
+	system bool         // the clock is the system's: time.Since(epoch) reads it best
+	real   bool         // and it was not made in a testing/synctest bubble
+	home   bubble.Home  // or else, that bubble
+	closed *atomic.Bool // the Monitor is
 }
 
-func newTimeline(c clock.Clock) timeline {
-	l := timeline{clock: c, system: c == nil}
+func newTimeline(c clock.Clock, closed *atomic.Bool) timeline {
+	l := timeline{clock: c, system: c == nil, closed: closed}
 	if l.system {
 		l.clock = clock.System()
 	}
 	l.epoch = l.clock.Now()
+	if l.system {
+		if l.real = bubble.Monotonic(l.epoch); !l.real {
+			l.home = bubble.Here()
+		}
+	}
 	return l
 }
 
 func (l *timeline) now() Moment {
-	if l.system {
+	if l.real {
 		d := time.Since(l.epoch)
 		if d < 0 {
 			l.mustBeAtHome()
 		}
 		return Moment(d)
 	}
+	l.enter()
 	return min(max(Moment(l.clock.Now().Sub(l.epoch)), 0), maxMoment)
+}
+
+// enter ends the process if the Monitor was made in a bubble in which the caller is not,
+// unless it is closed.
+func (l *timeline) enter() {
+	if !l.closed.Load() {
+		l.home.Enter()
+	}
 }
 
 // mustBeAtHome panics inside a testing/synctest bubble if the Monitor was made outside:
 // what is touched there would be touched in the year 2000. By the system's clock the
 // time since the epoch is never negative.
 func (l *timeline) mustBeAtHome() {
-	if l.system && bubble.Inside() && bubble.Monotonic(l.epoch) {
+	if l.real && bubble.Inside() {
 		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one:" +
 			" make it inside the bubble")
 	}

@@ -22,7 +22,8 @@ import (
 //
 // Code in a testing/synctest bubble needs a Monitor that was made there. With one that was
 // made outside, Watch, Touch and Close panic, and so does what else needs the time. Its
-// entries can be stopped from inside.
+// entries can be stopped from inside. One that was made in a bubble ends the process where
+// such a one panics, if it is used outside that bubble, until it is closed.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
@@ -81,7 +82,7 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 
 func (c *core) init(cfg *config) {
 	c.max, c.tick, c.slack = int64(cfg.maxWatched), cfg.tick, cfg.slack
-	c.timeline = newTimeline(cfg.clock)
+	c.timeline = newTimeline(cfg.clock, &c.closed)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()
 	for i := range c.stripes {
@@ -255,6 +256,7 @@ func (c *core) leave(e *entry) {
 // shut moves what is watched to leftover.
 func (c *core) shut() {
 	c.mustBeAtHome()
+	c.enter()
 	c.closed.Store(true)
 	c.closing.Lock()
 	defer c.closing.Unlock()

@@ -3,6 +3,9 @@ package timer_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,4 +154,72 @@ func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What is started elsewhere would fire early, or never. Package time's timers end the
+// process there too.
+func TestScheduler_OfAnotherBubble(t *testing.T) {
+	const env = "TICKLESS_TIMER_BUBBLE"
+	uses := map[string]func(*timer.Scheduler, timer.Handle, *timer.Timer){
+		"Start":       func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Start(time.Second, func() {}) },
+		"AfterFunc":   func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.AfterFunc(time.Second, func() {}) },
+		"Reset":       func(_ *timer.Scheduler, h timer.Handle, _ *timer.Timer) { h.Reset(time.Second) },
+		"Timer.Reset": func(_ *timer.Scheduler, _ timer.Handle, tm *timer.Timer) { tm.Reset(time.Hour) },
+		"WithTimeout": func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) {
+			s.WithTimeout(context.Background(), time.Second)
+		},
+		"Every":    func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Every(time.Second, func() {}) },
+		"Close":    func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Close() },
+		"Shutdown": func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Shutdown(context.Background()) },
+	}
+	if name := os.Getenv(env); name != "" {
+		var s *timer.Scheduler
+		var h timer.Handle
+		var tm *timer.Timer
+		synctest.Test(t, func(t *testing.T) {
+			s = timer.New()
+			start(t, s, time.Minute, func() {})
+			h, tm = start(t, s, time.Hour, func() {}), s.AfterFunc(time.Hour, func() {})
+		})
+		name, inside := strings.CutPrefix(name, "inside ")
+		if inside {
+			synctest.Test(t, func(t *testing.T) { uses[name](s, h, tm) })
+		} else {
+			uses[name](s, h, tm)
+		}
+		return
+	}
+	for name := range uses {
+		for _, where := range []string{"", "inside "} {
+			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+			cmd.Env = append(os.Environ(), env+"="+where+name)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err, where+name)
+			require.Contains(t, string(out), "fatal error: receive on synctest channel from outside bubble", where+name)
+		}
+	}
+}
+
+// Exporters read the Schedulers of bubbles too.
+func TestScheduler_OfABubbleCanBeRead(t *testing.T) {
+	var s *timer.Scheduler
+	var h timer.Handle
+	read := func() {
+		require.Equal(t, 2, s.Len())
+		require.Equal(t, 2, s.Stats().Pending)
+		require.Len(t, s.Forecast(time.Hour), 2)
+		require.NotEmpty(t, s.Levels())
+		require.Len(t, s.SamplePending(10), 2)
+		s.Recent()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s = timer.New(timer.WithCallbackTimes())
+		h = start(t, s, time.Hour, func() {})
+		start(t, s, time.Minute, func() {})
+		start(t, s, 2*time.Hour, func() {})
+		time.Sleep(2 * time.Minute)
+	})
+	read()
+	synctest.Test(t, func(*testing.T) { read() })
+	require.True(t, h.Stop(), "it was not the last")
 }

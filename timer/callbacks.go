@@ -45,8 +45,9 @@ func (c SlowCallback) Function() string { return functionName(c.pc) }
 
 // callbackTimes measures callbacks.
 type callbackTimes struct {
-	now func() int64
-	at  func(int64) time.Time
+	now  func() int64
+	look func() int64 // now for who only reads
+	at   func(int64) time.Time
 
 	mu      sync.Mutex
 	stats   CallbackStats
@@ -65,7 +66,7 @@ type callbackRun struct {
 }
 
 func newCallbackTimes(s *Scheduler) *callbackTimes {
-	return &callbackTimes{now: s.now, at: s.at, running: make(map[*callbackRun]struct{}), names: make(map[payload]uintptr)}
+	return &callbackTimes{now: s.now, look: s.look, at: s.at, running: make(map[*callbackRun]struct{}), names: make(map[payload]uintptr)}
 }
 
 // name notes what f is called for, which was made for a timer of that kind.
@@ -149,7 +150,7 @@ func (t *callbackTimes) slowCallback(r *callbackRun, to int64, running bool) Slo
 // those that have ended, and the first of those that run.
 func (t *callbackTimes) slowOnes() []SlowCallback {
 	slow := t.slow.get()
-	now := t.now()
+	now := t.look()
 	var running []SlowCallback
 	t.mu.Lock()
 	for r := range t.running {

@@ -80,8 +80,8 @@ func (s *Scheduler) WithDeadlineCause(parent context.Context, deadline time.Time
 
 // read reads the clock: the time, and the moment that now would have returned.
 func (s *Scheduler) read() (at time.Time, now int64) {
-	if !s.system {
-		s.mustBeMade()
+	if !s.real {
+		s.enter()
 		at = s.clock.Now()
 		return at, max(0, int64(at.Sub(s.epoch)))
 	}

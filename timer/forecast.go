@@ -42,7 +42,7 @@ func (s *Scheduler) Forecast(untils ...time.Duration) []Window {
 	}
 	windows[len(untils)] = Window{From: from, Until: math.MaxInt64}
 
-	now := s.now()
+	now := s.look()
 	count := func(x wheel.Sample) {
 		in := time.Duration(x.Due - now)
 		i, found := slices.BinarySearch(untils, in)
@@ -90,7 +90,7 @@ type Level struct {
 // far as there ever was one. O(shards * slots).
 func (s *Scheduler) Levels() []Level {
 	var levels []Level
-	now := s.now()
+	now := s.look()
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
 		for n := 0; ; n++ {

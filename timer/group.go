@@ -141,6 +141,9 @@ func (g *Group) StopWait(ctx context.Context) error {
 	// outside may wake who waits in a bubble.
 	g.s.mustBeAtHome()
 	g.Stop()
+	if g.s.home.Any() && g.running.Wait(ended) != nil {
+		g.s.home.Enter()
+	}
 	return g.running.Wait(ctx)
 }
 

@@ -22,13 +22,17 @@ import (
 // Code in a testing/synctest bubble needs a Scheduler that was made there. In one that
 // was made outside, timers can be stopped from inside, but the alarm cannot be moved: it
 // rings when it would have for them. What starts a timer panics, and so do Close and
-// Shutdown.
+// Shutdown. Outside its bubble, a Scheduler that was made in one ends the process, as
+// the timers of package time do, if it starts a timer or is closed; once it is closed it
+// does not. It can be read.
 type Scheduler struct {
 	// Fixed by New.
 
 	epoch  time.Time
 	clock  clock.Clock
-	system bool // the clock is the system's: time.Since(epoch) reads it best
+	system bool        // the clock is the system's: time.Since(epoch) reads it best
+	real   bool        // and New was not called in a testing/synctest bubble
+	home   bubble.Home // or else, that bubble
 	config config
 	limit  *limit // nil: none
 	shared bool   // it is the default one, which nobody may close
@@ -120,8 +124,12 @@ func newScheduler(opts []Option) *Scheduler {
 		s.clock = clock.System()
 	}
 	s.epoch = s.clock.Now()
-	if s.system && bubble.Monotonic(s.epoch) { // not in a synctest bubble
-		s.epoch = processEpoch
+	if s.system {
+		if s.real = bubble.Monotonic(s.epoch); s.real {
+			s.epoch = processEpoch
+		} else {
+			s.home = bubble.Here()
+		}
 	}
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
 	s.shards.init(s)
@@ -249,8 +257,8 @@ func (s *Scheduler) Stats() Stats {
 
 // now reads the clock: nanoseconds since the epoch, never negative.
 func (s *Scheduler) now() int64 {
-	if !s.system {
-		s.mustBeMade()
+	if !s.real {
+		s.enter()
 		return max(0, int64(s.clock.Now().Sub(s.epoch)))
 	}
 	now := int64(time.Since(s.epoch))
@@ -258,6 +266,26 @@ func (s *Scheduler) now() int64 {
 		s.mustBeAtHome()
 	}
 	return now
+}
+
+// look is now for who only counts, also from outside the bubble in which the Scheduler
+// was made.
+func (s *Scheduler) look() int64 {
+	if s.real {
+		return s.now()
+	}
+	s.mustBeMade()
+	return max(0, int64(s.clock.Now().Sub(s.epoch)))
+}
+
+// enter is called before a Scheduler is used that follows another clock than the
+// system's. It ends the process if s is of a bubble in which the caller is not: what is
+// started there would fire early, or never. A closed one starts nothing.
+func (s *Scheduler) enter() {
+	s.mustBeMade()
+	if !s.closed.Load() {
+		s.home.Enter()
+	}
 }
 
 // mustBeAtHome panics inside a testing/synctest bubble if the Scheduler was made
@@ -274,7 +302,7 @@ func (s *Scheduler) mustBeAtHome() {
 
 // isElsewhere reports whether the caller is inside a bubble and s is not.
 func (s *Scheduler) isElsewhere() bool {
-	return s.system && bubble.Inside() && bubble.Monotonic(s.epoch)
+	return s.real && bubble.Inside()
 }
 
 // mustBeMade panics unless New has made s.
