@@ -117,12 +117,12 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 // any of their keys. They are not completed, and none of their callbacks runs. The
 // caller may complete them with ForceComplete, or add them to a purgatory again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
+	refuseInsideTryComplete() // before any is taken: who gets them would not be told
 	ns := p.snapshot(key)
 	if ns == nil {
 		return nil
 	}
 	defer p.release(ns)
-	refuseInsideTryComplete() // before any is taken: who gets them would not be told
 	return takeAll(nil, *ns, cancelled)
 }
 

@@ -11,7 +11,8 @@ import (
 // wait for ever. So nobody waits for an operation's lock from inside a
 // TryComplete: whoever finds it busy looks at its own stack first, and panics.
 //
-// Only those who must wait pay for the look, about half a microsecond.
+// Only those who must wait, and CancelForKey and Close, pay for the look, about half a
+// microsecond.
 
 // try runs an operation's TryComplete. It is a function of its own, and not a
 // generic one, so that its frame can be found on a stack.

@@ -72,3 +72,21 @@ func TestTryComplete_MayLook(t *testing.T) {
 	require.True(t, o.ForceComplete())
 	empty(t, p, s)
 }
+
+// Whether or not somebody waits for the key.
+func TestTryComplete_CancelsForAKeyOfNobody(t *testing.T) {
+	var ps panics
+	p, s, _ := virtual(t, ps.option())
+	o := new(op)
+	watch(t, p, o, time.Hour, "a")
+	o.try = func() bool {
+		p.CancelForKey("nobody's")
+		t.Error("the call came back")
+		return false
+	}
+	require.Zero(t, p.CheckAndComplete("a"))
+	require.Len(t, ps.values, 1)
+	o.try = nil
+	require.True(t, o.ForceComplete())
+	empty(t, p, s)
+}
