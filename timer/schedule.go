@@ -78,6 +78,9 @@ func (s *Scheduler) Repeat(sched Schedule, f func()) (*Job, error) {
 	now := s.wall()
 	c := &calendar{schedule: sched, next: sched.Next(now).Round(0), done: now}
 	if c.next.IsZero() {
+		if s.closed.Load() {
+			return nil, ErrClosed
+		}
 		return &Job{f: f, plan: c, sh: s.shards.at(0), over: true}, nil
 	}
 	return s.startJob(f, c, min(c.next.Sub(now), wallCheck))

@@ -453,3 +453,16 @@ func TestSchedule_StopFromInsideAndFromNext(t *testing.T) {
 	require.Zero(t, s.Len())
 	balanced(t, s.Stats())
 }
+
+// Also one that has nothing to run.
+func TestRepeat_NothingToRunAfterClose(t *testing.T) {
+	s := timer.New()
+	none := scheduleFunc(func(time.Time) time.Time { return time.Time{} })
+	j, err := s.Repeat(none, func() {})
+	require.NoError(t, err)
+	require.True(t, j.Next().IsZero())
+	s.Close()
+	j, err = s.Repeat(none, func() {})
+	require.ErrorIs(t, err, timer.ErrClosed)
+	require.Nil(t, j)
+}
