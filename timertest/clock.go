@@ -2,6 +2,7 @@ package timertest
 
 import (
 	"container/heap"
+	"math"
 	"sync"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 // A Clock is a virtual clock: it moves only when told to. Make one with
 // [NewClock].
 type Clock struct {
+	last time.Time // the last that it can show
+
 	mu sync.Mutex
 	// All below is guarded by mu.
 
@@ -34,7 +37,8 @@ var (
 // of start, as many as a [time.Duration] holds.
 func NewClock(start time.Time) *Clock {
 	// A monotonic reading would be the real clock's.
-	return &Clock{now: start.Round(0)}
+	now := start.Round(0)
+	return &Clock{now: now, last: now.Add(math.MaxInt64)}
 }
 
 // Now returns the clock's time.
@@ -62,8 +66,9 @@ func (c *Clock) SetWall(t time.Time) {
 
 // Advance moves the clock by d. On the way it runs what becomes due, each at its
 // moment, and returns when all of that has returned. A d of zero runs what is due
-// now. Advance panics if d is negative, or if another Advance is running; so a
-// function that Advance runs must not call it.
+// now. Advance panics if d is negative, if the clock cannot show the time (see
+// [NewClock]), or if another Advance is running; so a function that Advance runs must
+// not call it.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Advance: the duration must not be negative, got " + d.String())
@@ -87,6 +92,10 @@ func (c *Clock) advanceLocked(target time.Time) {
 	if c.advancing {
 		c.mu.Unlock()
 		panic("timertest: Advance: another Advance is running")
+	}
+	if target.After(c.last) {
+		c.mu.Unlock()
+		panic("timertest: Advance: the clock can show times within 292 years of its start, not " + target.String())
 	}
 	c.advancing = true
 	// Also when a function panics, or ends the goroutine as t.FailNow does: the

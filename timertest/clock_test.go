@@ -318,3 +318,16 @@ func TestAlarm_ResetAt(t *testing.T) {
 	clk.Advance(200 * 365 * 24 * time.Hour)
 	require.Equal(t, []time.Duration{time.Minute, time.Hour + time.Second}, rang)
 }
+
+// Durations end there: timers would be lost.
+func TestClock_292YearsFromItsStart(t *testing.T) {
+	const msg = "timertest: Advance: the clock can show times within 292 years of its start, not "
+	clk := timertest.NewClock(epoch)
+	last := epoch.Add(math.MaxInt64)
+	require.PanicsWithValue(t, msg+last.Add(1).String(), func() { clk.AdvanceTo(last.Add(1)) })
+	require.Equal(t, epoch, clk.Now(), "it has not moved, and can be")
+	clk.AdvanceTo(last)
+	require.Equal(t, last, clk.Now())
+	clk.Advance(0)
+	require.PanicsWithValue(t, msg+last.Add(1).String(), func() { clk.Advance(1) })
+}
