@@ -223,3 +223,15 @@ func TestScheduler_OfABubbleCanBeRead(t *testing.T) {
 	synctest.Test(t, func(*testing.T) { read() })
 	require.True(t, h.Stop(), "it was not the last")
 }
+
+// A stop that comes when the bubble is over starts nothing, and is let be.
+func TestScheduler_OfABubbleStoppedOutside(t *testing.T) {
+	var h timer.Handle
+	var tm *timer.Timer
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		h, tm = start(t, s, time.Hour, func() {}), s.AfterFunc(time.Hour, func() {})
+	})
+	require.True(t, h.Stop())
+	require.True(t, tm.Stop(), "it was the last")
+}
