@@ -34,6 +34,9 @@ func (sh *shard) serve() {
 			return
 		}
 		for more := true; more; {
+			if !sh.s.awaitTables() {
+				return
+			}
 			select {
 			case sh.open <- struct{}{}:
 			case <-sh.s.over:

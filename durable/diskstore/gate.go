@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,10 +25,11 @@ import (
 // panics where its deferred functions give back a lock that it does not have, which ends
 // the process, whoever recovers. So a store that has failed leaves goroutines behind.
 //
-// A table that Pebble makes in the background may find the disk full. Pebble tries that
-// again, at once and for ever, so that the gate has it wait. If all writes wait for that
-// table the store fails after some seconds. When too many files are open the gate itself
-// tries again, for some seconds: Pebble cannot go on without a log.
+// A table that Pebble makes in the background may find the disk full. Pebble removes what
+// it has made of it, and tries that again, at once and for ever, so that the gate has the
+// next one wait. If all writes wait for that table the store fails after some seconds.
+// When too many files are open the gate itself tries again, for some seconds: Pebble
+// cannot go on without a log.
 type gate struct {
 	vfs.FS
 	dir  string
@@ -35,6 +37,13 @@ type gate struct {
 	logs logFiles
 	// pause is gatePause, but in tests.
 	pause time.Duration
+	// over ends each pause.
+	over <-chan struct{}
+	// memTable is how large a table is that is made of what is in memory, about.
+	memTable int
+	// rests are when the next table may be begun, if one has found no room: of what is in
+	// memory, and of a compaction.
+	rests [2]rest
 	// fail is called with errors once the gate is armed, which it is when the store is
 	// open. Until then who opens it has the errors.
 	fail func(error)
@@ -67,10 +76,11 @@ const (
 	// crowdedTries is how often a file is tried to be opened while too many are open,
 	// which takes ten seconds.
 	crowdedTries = 50
-	// starvedTries is how often tables find no room while all writes are held up, until
-	// the store fails: ten seconds, or less if there are two of them at a time.
+	// starvedTries is how often what is in memory finds no room while all writes are held
+	// up, until the store fails: ten seconds.
 	starvedTries = 50
-	// tableFloor is the room that tables leave. On a small disk it is a 64th of it.
+	// tableFloor is the room that tables leave. On a small disk it is a 64th of it. Those
+	// of a compaction leave room for one of what is in memory, too.
 	tableFloor = 8 << 20
 	// compactionCategory is what Pebble makes the tables of a compaction with.
 	compactionCategory = vfs.DiskWriteCategory("pebble-compaction")
@@ -103,7 +113,7 @@ func (g *gate) leave(name string, compacts bool, err error) {
 	case compacts && !g.armed.Load() && isFull(err) && table:
 		g.busy.Add(-1)
 		g.full(err)
-		time.Sleep(g.pause)
+		g.rest(compacts).begin(g.pause)
 	case err != nil && !g.armed.Load() && g.tables.Load() && g.holds(name):
 		g.busy.Add(-1)
 		g.stick(err)
@@ -112,10 +122,10 @@ func (g *gate) leave(name string, compacts bool, err error) {
 	case isCrowded(err) && table:
 		g.short.Store(true)
 		g.busy.Add(-1) // Pebble tries again what was tried for long
-	case isFull(err) && table && !g.starves():
+	case isFull(err) && table && (compacts || !g.starves()):
 		g.busy.Add(-1)
 		g.full(err)
-		time.Sleep(g.pause)
+		g.rest(compacts).begin(g.pause)
 	default:
 		g.fail(err)
 		g.busy.Add(-1)
@@ -123,15 +133,63 @@ func (g *gate) leave(name string, compacts bool, err error) {
 	}
 }
 
-// hasFloor reports whether the disk has room for a write to a table, and some beside it
-// for the files without which the store fails: the log, and Pebble's manifest.
-func (g *gate) hasFloor(bytes int) bool {
-	u, err := g.FS.GetDiskUsage(g.dir)
-	return err != nil || u.AvailBytes >= min(tableFloor, u.TotalBytes/64)+uint64(bytes)
+// A rest is the time until a table may be begun.
+type rest struct {
+	mu  sync.Mutex
+	end time.Time
 }
 
-// starves is called when a table has found no room. It reports whether that has held all
-// writes up for long: whoever cancels tasks to make room waits too then.
+func (r *rest) begin(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.end = time.Now().Add(d)
+}
+
+func (r *rest) left() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Until(r.end)
+}
+
+func (g *gate) rest(compacts bool) *rest {
+	if compacts {
+		return &g.rests[1]
+	}
+	return &g.rests[0]
+}
+
+// await waits until a table may be begun.
+func (g *gate) await(name string, compacts bool) {
+	if !g.isTable(name) {
+		return
+	}
+	if left := g.rest(compacts).left(); left > 0 {
+		select {
+		case <-time.After(left):
+		case <-g.over:
+		}
+	}
+}
+
+// floor returns the room that tables leave for the files without which the store fails:
+// the log, and Pebble's manifest. What a compaction rewrites can wait, and what is in
+// memory cannot.
+func (g *gate) floor(size uint64, compacts bool) uint64 {
+	floor := min(tableFloor, size/64)
+	if compacts {
+		floor += uint64(g.memTable)
+	}
+	return floor
+}
+
+// hasFloor reports whether the disk has room for a write to a table.
+func (g *gate) hasFloor(bytes int, compacts bool) bool {
+	u, err := g.FS.GetDiskUsage(g.dir)
+	return err != nil || u.AvailBytes >= g.floor(u.TotalBytes, compacts)+uint64(bytes)
+}
+
+// starves is called when what is in memory has found no room. It reports whether that has
+// held all writes up for long: whoever cancels tasks to make room waits too then.
 func (g *gate) starves() bool {
 	return g.stalled.Load() && g.starved.Add(1) >= starvedTries
 }
@@ -236,6 +294,7 @@ func (g *gate) write(name string, compacts bool, f func() (vfs.File, error)) (vf
 }
 
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	g.await(name, c == compactionCategory)
 	return g.write(name, c == compactionCategory, func() (vfs.File, error) {
 		if err := g.settle(name); err != nil {
 			return nil, err
@@ -347,7 +406,7 @@ func (f *gatedFile) Close() error {
 
 func (f *gatedFile) Write(p []byte) (n int, err error) {
 	err = f.change(func() (err error) {
-		if f.g.isTable(f.name) && !f.g.hasFloor(len(p)) {
+		if f.g.isTable(f.name) && !f.g.hasFloor(len(p), f.compacts) {
 			return &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
 		}
 		n, err = f.File.Write(p)

@@ -44,9 +44,12 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		look:     make(chan struct{}, 1),
 		waiters:  make(map[*waiter]struct{}),
 	}
-	s.gate = &gate{FS: c.fs, dir: dir, log: c.log, pause: c.pause, fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) }}
 	if err := s.checkDisk(); err != nil {
 		return nil, err
+	}
+	s.gate = &gate{
+		FS: c.fs, dir: dir, log: c.log, pause: c.pause, over: s.over, memTable: s.config.memTable,
+		fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) },
 	}
 	if err := notForeign(c.fs, dir); err != nil {
 		return nil, err
@@ -98,6 +101,7 @@ func (s *Store) open() error {
 		return err
 	}
 	s.lookBack()
+	s.room.moved.Store(true)
 	s.gate.armed.Store(true)
 	s.gate.logs.clear(s.config.fs)
 	soon(s.flushed) // the log is another one

@@ -2,6 +2,7 @@ package diskstore
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,7 +25,8 @@ const (
 	// walBytesPerSync has the kernel write the log while it grows, so that the sync of
 	// a large batch does not wait for all of it.
 	walBytesPerSync = 512 << 10
-	// stopWrites is how many tables one above the other in level 0 stop writes.
+	// stopWrites is how many tables one above the other in level 0 stop writes, unless the
+	// disk is full: see room.go. So it is not Pebble that does it.
 	stopWrites = 24
 	// databaseFormat is Pebble's version of the files. It has a log whose damage in the
 	// middle is told from its end after a crash. It is not the newest that there is: with
@@ -62,11 +64,12 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		// Reads are of one key, or of the head of an index: they stand more tables in
 		// level 0 than the default, which stops writes at 12.
 		L0CompactionThreshold: 4,
-		L0StopWritesThreshold: stopWrites,
+		L0StopWritesThreshold: math.MaxInt32,
 		// A second compaction may run when the first falls behind.
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
 		EventListener: &pebble.EventListener{
-			FlushEnd:        func(pebble.FlushInfo) { soon(s.flushed) },
+			FlushEnd:        func(pebble.FlushInfo) { s.room.moved.Store(true); soon(s.flushed) },
+			CompactionEnd:   func(pebble.CompactionInfo) { s.room.moved.Store(true) },
 			WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.gate.stall(true) },
 			WriteStallEnd:   func() { s.gate.stall(false) },
 			// Whoever reads gets the error too, and by default would be parked. As long as

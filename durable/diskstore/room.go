@@ -14,6 +14,10 @@ import (
 
 // A store that has no room for its log has failed. So it accepts no new tasks when the
 // disk is nearly full, but still what ends tasks, or moves them on.
+//
+// Tables in level 0 become too many when compactions do not keep up with what is written,
+// and then writes wait. When it is for want of room that no compaction gets on nothing
+// waits for them: it is what ends tasks that makes room.
 const (
 	// leastRoom is the room that has to be left: for what is in memory to be written
 	// away, and for a compaction. On a small disk it is an eighth of it.
@@ -29,6 +33,8 @@ const (
 	// sixteenth of the room that has to be left, 4 MiB on a large disk.
 	roomShare = 16
 	roomAge   = time.Second
+	// highCheck is how often it is looked whether level 0 is low enough again.
+	highCheck = 5 * time.Millisecond
 )
 
 // A room is what is known of the room on the disk.
@@ -37,6 +43,12 @@ type room struct {
 
 	// reclaiming is set while room is given back.
 	reclaiming atomic.Bool
+
+	// moved is set when the tables have changed since high was found out, which is whether
+	// as many stand one above the other in level 0 as stop writes. finding guards high.
+	moved   atomic.Bool
+	finding sync.Mutex
+	high    bool
 
 	mu      sync.Mutex
 	peak    int64  // the most tasks that there were while the disk was full
@@ -71,6 +83,30 @@ func (s *Store) hasRoom(bytes int) bool {
 	return !r.none.Load()
 }
 
+// isHigh reports whether as many tables stand one above the other in level 0 as stop
+// writes.
+func (s *Store) isHigh() bool {
+	r := &s.room
+	r.finding.Lock()
+	defer r.finding.Unlock()
+	if r.moved.Swap(false) {
+		r.high = s.db.Metrics().Levels[0].Sublevels >= stopWrites
+	}
+	return r.high
+}
+
+// awaitTables waits while level 0 is too high. It returns false when the store is over.
+func (s *Store) awaitTables() bool {
+	for s.isHigh() && !s.room.none.Load() {
+		select {
+		case <-time.After(highCheck):
+		case <-s.over:
+			return false
+		}
+	}
+	return true
+}
+
 // tasks returns about how many tasks there are.
 func (s *Store) tasks() (n int64) {
 	for _, sh := range s.shards {
@@ -91,18 +127,17 @@ func (s *Store) reclaim(left uint64, peak int64) {
 		defer s.running.Done()
 		defer s.room.reclaiming.Store(false)
 		err := s.guard(func() error {
-			if s.db.Metrics().Levels[0].Sublevels >= stopWrites {
-				return nil // it would hold up every other write
-			}
-			// The logs go with what is in memory.
-			flushed, err := s.db.AsyncFlush()
-			if err != nil {
-				return err
-			}
-			select {
-			case <-flushed:
-			case <-s.over:
-				return nil
+			// The logs go with what is in memory. That is one more table.
+			if !s.isHigh() {
+				flushed, err := s.db.AsyncFlush()
+				if err != nil {
+					return err
+				}
+				select {
+				case <-flushed:
+				case <-s.over:
+					return nil
+				}
 			}
 			// Tables are written anew beside the old ones: there must be room for that.
 			size := uint64(s.db.Metrics().Total().TablesSize)

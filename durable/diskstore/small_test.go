@@ -143,6 +143,153 @@ func TestRoom_WritesThatWaitForTables(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// A tableFS is a file system that calls made for each table that is begun, and wrote for
+// each write to one, with what it is made for.
+type tableFS struct {
+	vfs.FS
+	made, wrote func(name string, compacts bool) error
+}
+
+func (f *tableFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if !strings.HasSuffix(name, ".sst") {
+		return f.FS.Create(name, c)
+	}
+	compacts := c == "pebble-compaction"
+	if err := f.made(name, compacts); err != nil {
+		return nil, err
+	}
+	file, err := f.FS.Create(name, c)
+	return &tableFile{file, f, name, compacts}, err
+}
+
+func anyTable(string, bool) error { return nil }
+
+type tableFile struct {
+	vfs.File
+	fs       *tableFS
+	name     string
+	compacts bool
+}
+
+func (f *tableFile) Write(p []byte) (int, error) {
+	if err := f.fs.wrote(f.name, f.compacts); err != nil {
+		return 0, err
+	}
+	return f.File.Write(p)
+}
+
+// Compactions that find no room hold up nothing: whoever cancels tasks makes some, and
+// what is in memory needs less.
+func TestRoom_CompactionsThatFindNone(t *testing.T) {
+	begins(t)
+	fs := &tableFS{FS: vfs.NewMem(), made: anyTable, wrote: func(name string, compacts bool) error {
+		if compacts {
+			return &os.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
+		}
+		return nil
+	}}
+	s := open(t, "store", diskstore.WithFS(&filledDisk{fs, 1 << 30}), diskstore.WithShards(1), diskstore.WithMemTable(64<<10),
+		diskstore.WithPause(time.Millisecond))
+	number := int64(0)
+	tasks := 0
+	for range 60 { // tables in level 0, of which 24 stop writes
+		for err := error(store.ErrFull); err != nil; {
+			number++
+			if err = schedule(s, int(number), fmt.Sprint(tasks), 50_000); err != nil {
+				require.ErrorIs(t, err, store.ErrFull)
+			}
+			diskstore.LookForRoom(s)
+		}
+		tasks++
+	}
+	for i := range tasks {
+		number++
+		c := store.Command{Op: store.Cancel, Items: []store.Item{{ID: fmt.Sprint(i)}}}
+		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: "s", Number: number}, c)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+	note(t, "a disk that is too full to rewrite tables, 60 of them in level 0: tasks are cancelled")
+}
+
+// What a table had written is gone while the next one waits for room: others may find
+// some.
+func TestRoom_NoneIsHeldByWhoWaits(t *testing.T) {
+	failed := make(chan string, 1000)
+	fs := &tableFS{FS: vfs.NewMem(), made: anyTable, wrote: func(name string, compacts bool) error {
+		if compacts {
+			failed <- name
+			return &os.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
+		}
+		return nil
+	}}
+	s := open(t, "store", diskstore.WithFS(&filledDisk{fs, 1 << 30}), diskstore.WithShards(1), diskstore.WithMemTable(64<<10),
+		diskstore.WithPause(time.Hour))
+	for n := range 10 {
+		if err := schedule(s, n+1, fmt.Sprint(n), 50_000); err != nil {
+			require.ErrorIs(t, err, store.ErrFull)
+		}
+		diskstore.LookForRoom(s)
+	}
+	name := <-failed
+	require.Eventually(t, func() bool {
+		_, err := fs.Stat(name)
+		return errors.Is(err, os.ErrNotExist)
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, s.Close()) // and it waits no hour
+}
+
+// A compaction leaves room for what is in memory.
+func TestRoom_CompactionsLeaveSome(t *testing.T) {
+	var little atomic.Bool
+	var begun, flushed, compacted atomic.Int64
+	fs := &tableFS{FS: vfs.NewMem()}
+	fs.made = func(_ string, compacts bool) error {
+		if compacts && little.Load() {
+			begun.Add(1)
+		}
+		return nil
+	}
+	fs.wrote = func(name string, compacts bool) error {
+		switch {
+		case compacts && !little.Load(): // so that there is something to be rewritten
+			return &os.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
+		case compacts:
+			compacted.Add(1)
+		case little.Load():
+			flushed.Add(1)
+		}
+		return nil
+	}
+	d := &shortDisk{FS: fs}
+	d.left.Store(1 << 29)
+	s := open(t, "store", diskstore.WithFS(d), diskstore.WithShards(1), diskstore.WithMemTable(64<<10),
+		diskstore.WithPause(time.Millisecond))
+	number := 0
+	for n := range 20 {
+		for err := error(store.ErrFull); err != nil; {
+			number++
+			if err = schedule(s, number, fmt.Sprint(n), 50_000); err != nil {
+				require.ErrorIs(t, err, store.ErrFull)
+			}
+			diskstore.LookForRoom(s)
+		}
+	}
+	d.left.Store(8<<20 + 64<<10) // what tables leave, and a memtable
+	little.Store(true)
+	for n := 0; n < 20 || flushed.Load() == 0 || begun.Load() < 10; n++ {
+		number++
+		c := store.Command{Op: store.Cancel, Items: []store.Item{{ID: fmt.Sprint(n)}}}
+		_, err := s.Change(t.Context(), 0, store.Stamp{Sender: "s", Number: int64(number)}, c)
+		require.NoError(t, err)
+		number++
+		require.ErrorIs(t, schedule(s, number, "another", 1), store.ErrFull) // which has the rest written to a table
+		diskstore.LookForRoom(s)
+	}
+	require.NoError(t, s.Close())
+	require.Zero(t, compacted.Load())
+}
+
 // A shortDisk says how much room it has.
 type shortDisk struct {
 	vfs.FS
