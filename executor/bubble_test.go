@@ -2,6 +2,9 @@ package executor_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +42,49 @@ func TestPool_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	}
 	close(unblock)
 	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+// What is submitted elsewhere would run on a worker of either side, by its time, and nobody
+// in a bubble would wait for what runs in the other.
+func TestPool_OfAnotherBubble(t *testing.T) {
+	const env = "TICKLESS_EXECUTOR_BUBBLE"
+	nop := func() {}
+	uses := map[string]func(*executor.Pool){
+		"Submit":      func(p *executor.Pool) { p.Submit(nop) },
+		"SubmitBatch": func(p *executor.Pool) { p.SubmitBatch([]func(){nop}) },
+		"Share":       func(p *executor.Pool) { p.Share([]func(){nop}) },
+	}
+	options := map[string][]executor.PoolOption{
+		"any": nil,
+		"one": {executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Block)},
+	}
+	if name := os.Getenv(env); name != "" {
+		parts := strings.Split(name, " ")
+		var p *executor.Pool
+		synctest.Test(t, func(t *testing.T) {
+			p = executor.NewPool(options[parts[0]]...)
+			require.NoError(t, p.Submit(nop))
+		})
+		use := func() { uses[parts[1]](p) }
+		if parts[2] == "inside" {
+			synctest.Test(t, func(*testing.T) { use() })
+		} else {
+			use()
+		}
+		return
+	}
+	for opts := range options {
+		for use := range uses {
+			for _, where := range []string{"outside", "inside"} {
+				name := opts + " " + use + " " + where
+				cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+				cmd.Env = append(os.Environ(), env+"="+name)
+				out, err := cmd.CombinedOutput()
+				require.Error(t, err, name)
+				require.Contains(t, string(out), "fatal error: receive on synctest channel from outside bubble", name)
+			}
+		}
+	}
 }
 
 // What was shut down in a bubble may be shut down again when that is over.
@@ -82,4 +128,6 @@ func TestPool_OfABubbleThatIsOver(t *testing.T) {
 	require.NoError(t, p.Close())
 	require.NoError(t, p.Shutdown(t.Context()))
 	require.EqualValues(t, 3, p.Stats().Run)
+	_, _, err := p.Share([]func(){func() {}})
+	require.ErrorIs(t, err, executor.ErrClosed)
 }

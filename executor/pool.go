@@ -42,7 +42,7 @@ type Pool struct {
 	onCheck          func()          // nil, or see callback.OnCheck
 	onCrowd          func()          // nil, or see callback.OnCrowd
 	labels           context.Context // of workers
-	outside          bool            // it was not made in a testing/synctest bubble
+	home             bubble.Home     // the testing/synctest bubble in which it was made, if any
 	start            func()          // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
@@ -78,9 +78,10 @@ func init() {
 
 // NewPool returns a pool. It starts no goroutine before there is work.
 //
-// A pool made inside a testing/synctest bubble belongs to that bubble. One that was made
-// outside must not be used inside: it panics there when a callback would have to wait, and
-// else its workers could run callbacks of both sides.
+// A pool made inside a testing/synctest bubble belongs to that bubble. Elsewhere, what is
+// submitted to it ends the process, as use of a bubble's timers of package time does, until
+// it is closed. One that was made outside must not be used inside: it panics there when a
+// callback would have to wait, and else its workers could run callbacks of both sides.
 func NewPool(opts ...PoolOption) *Pool {
 	c := newPoolConfig(opts)
 	p := &Pool{
@@ -89,10 +90,10 @@ func NewPool(opts ...PoolOption) *Pool {
 		bound:    c.queue,
 		overload: c.overload,
 		labels:   cmp.Or(c.labels, context.Background()),
-		outside:  !bubble.Inside(),
+		home:     bubble.Here(),
 		limit:    c.workers,
 	}
-	if p.outside {
+	if !p.home.Any() {
 		p.done = make(chan struct{})
 	}
 	p.handler = c.panicHandler
@@ -110,7 +111,7 @@ func (p *Pool) Submit(f func()) error {
 		_, err := p.SubmitBatch([]func(){f})
 		return err
 	}
-	if p.armsLocked(1) {
+	if p.home.Any() || p.armsLocked(1) {
 		p.mustBeAtHomeLocked()
 	}
 	p.queue.push(f)
@@ -128,6 +129,9 @@ func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	p.mustBeMade()
 	for err == nil && accepted < len(fs) {
 		p.mu.Lock()
+		if p.home.Any() && !p.closed {
+			p.mustBeAtHomeLocked()
+		}
 		if p.overload == Block {
 			p.awaitRoomLocked()
 		}
@@ -201,8 +205,11 @@ func (p *Pool) mustBeMade() {
 
 // mustBeAtHomeLocked panics, and releases the lock, inside a bubble if p was made outside:
 // its watchdog would be set by the bubble's time, and nobody outside may wake who waits.
-// It reads the time, so it is for where that is needed anyway.
+// It reads the time, so it is for where that is needed anyway. It ends the process if p was
+// made in a bubble in which the caller is not: a callback would run in either of them, and
+// nobody there waits for it.
 func (p *Pool) mustBeAtHomeLocked() {
+	p.home.Enter()
 	if p.isElsewhere() {
 		p.mu.Unlock()
 		panic("executor: a Pool that was made outside a testing/synctest bubble is used inside one:" +
@@ -210,14 +217,14 @@ func (p *Pool) mustBeAtHomeLocked() {
 	}
 }
 
-func (p *Pool) isElsewhere() bool { return p.outside && bubble.Inside() }
+func (p *Pool) isElsewhere() bool { return !p.home.Any() && bubble.Inside() }
 
 // finishLocked is called where any part of its condition may have come true.
 func (p *Pool) finishLocked() {
 	if p.finished || p.workers > 0 || p.callers > 0 || p.sharing > 0 || p.queue.len() > 0 {
 		return
 	}
-	if !p.outside {
+	if p.home.Any() {
 		p.restLocked() // when the bubble is over, nobody may stop its timer
 	}
 	if p.closed {

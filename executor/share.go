@@ -32,7 +32,7 @@ func (p *Pool) Share(fs []func()) (s Share, accepted int, err error) {
 		return Share{}, 0, nil
 	}
 	p.mu.Lock()
-	if len(fs) > 1 && !p.watch.armed {
+	if p.home.Any() && !p.closed || len(fs) > 1 && !p.watch.armed {
 		p.mustBeAtHomeLocked()
 	}
 	defer p.mu.Unlock()
