@@ -235,3 +235,49 @@ func TestScheduler_OfABubbleStoppedOutside(t *testing.T) {
 	require.True(t, h.Stop())
 	require.True(t, tm.Stop(), "it was the last")
 }
+
+// Who waits in one bubble for a callback of another could not be woken. If there is none it
+// does not wait.
+func TestGroupStopWait_OfAnotherBubble(t *testing.T) {
+	const env = "TICKLESS_TIMER_BUBBLE"
+	over, cancel := context.WithCancel(context.Background())
+	cancel() // what waits returns at once
+	if where := os.Getenv(env); where != "" {
+		begun, release := make(chan struct{}), make(chan struct{})
+		var g *timer.Group
+		go synctest.Test(t, func(t *testing.T) { // it does not end: release is not the bubble's
+			g = timer.NewGroup(timer.New())
+			must(g.Start(0, func() { close(begun); <-release }))
+		})
+		<-begun
+		if where == "inside" {
+			synctest.Test(t, func(*testing.T) { g.StopWait(over) })
+		} else {
+			g.StopWait(over)
+		}
+		return
+	}
+	for _, where := range []string{"outside", "inside"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), env+"="+where)
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err, where)
+		require.Contains(t, string(out), "fatal error: receive on synctest channel from outside bubble", where)
+
+		var g *timer.Group
+		synctest.Test(t, func(t *testing.T) {
+			s := timer.New()
+			g = timer.NewGroup(s)
+			must(g.Start(0, func() {}))
+			must(g.Start(time.Hour, func() {}))
+			start(t, s, time.Hour, func() {}) // or the stop would move the alarm
+			synctest.Wait()
+		})
+		if where == "inside" {
+			synctest.Test(t, func(t *testing.T) { require.NoError(t, g.StopWait(over)) })
+		} else {
+			require.NoError(t, g.StopWait(over))
+		}
+		require.Zero(t, g.Len())
+	}
+}

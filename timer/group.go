@@ -134,7 +134,8 @@ func (g *Group) Stop() int {
 // StopWait does what Stop does, and waits until no callback of the Group is running. It
 // returns the error of ctx if that ends first. Called from inside a callback of the
 // Group it waits for itself, and so for ctx to end. It panics inside a testing/synctest
-// bubble if the Scheduler was made outside.
+// bubble if the Scheduler was made outside. Outside the bubble in which the Scheduler was
+// made it ends the process if such a callback is under way.
 func (g *Group) StopWait(ctx context.Context) error {
 	g.mustBeMade()
 	// Before anything is stopped. A callback under way would end the process: nobody
