@@ -62,8 +62,9 @@ func deadLetter(e *store.Entry) (DeadLetter, error) {
 }
 
 // Requeue makes a dead letter a pending task again, to run at the time w, with
-// all its attempts before it. Of a repeating task's runs it is the latest one, once.
-// The outcome is Moved, or Absent if there is no such dead letter.
+// all its attempts before it. Of a repeating task's runs it is the latest one, once: a
+// task of its own, which may run while the repeating one does. [Info.ID] says how it is
+// cancelled. The outcome is Moved, or Absent if there is no such dead letter.
 func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
@@ -83,5 +84,15 @@ func (c *Client) Purge(ctx context.Context, id string) (Outcome, error) {
 	return c.one(ctx, store.Command{Op: store.Purge}, store.Item{ID: id})
 }
 
-// checkID lets the ids of single runs pass too.
-func checkID(id string) error { return checkKey(store.KeyOf(id)) }
+// checkID lets the ids of requeued runs pass too, as stores do.
+func checkID(id string) error {
+	const longest = 1 + 20 // a NUL and a time
+	key := store.KeyOf(id)
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if n := len(id) - len(key); n > longest {
+		return invalid("the id %q has %d bytes from its NUL on, more than %d", printable(id), n, longest)
+	}
+	return nil
+}

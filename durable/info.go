@@ -10,6 +10,11 @@ import (
 
 // Info is what is known of a task.
 type Info struct {
+	// ID names the task in [Client.Get], [Client.Reschedule] and [Client.Cancel]. It is the
+	// key, but for what shares the key with a repeating task: its dead letter, and a run of
+	// it that was requeued. Their IDs begin with the key and a NUL: that is the
+	// [Filter.Prefix] which lists them.
+	ID    string
 	Task  Task
 	State State
 	// At is when it runs next if it is pending, when its lease ends if it is
@@ -39,6 +44,7 @@ type Failure struct {
 
 func infoOf(e *store.Entry) (Info, error) {
 	info := Info{
+		ID:        e.ID,
 		State:     e.State,
 		At:        e.At.Std(),
 		Due:       e.Due.Std(),
@@ -64,12 +70,13 @@ func failuresOf(e *store.Entry) []Failure {
 	return out
 }
 
-// Get returns what is known of a task, or [ErrNotFound].
-func (c *Client) Get(ctx context.Context, key string) (Info, error) {
-	if err := checkKey(key); err != nil {
+// Get returns what is known of the task with a key, or with an [Info.ID], or
+// [ErrNotFound].
+func (c *Client) Get(ctx context.Context, id string) (Info, error) {
+	if err := checkID(id); err != nil {
 		return Info{}, err
 	}
-	e, err := c.store.Get(ctx, c.shardOf(key), key)
+	e, err := c.store.Get(ctx, c.shardOf(id), id)
 	if err != nil {
 		return Info{}, explain(err)
 	}
@@ -81,7 +88,7 @@ func (c *Client) Get(ctx context.Context, key string) (Info, error) {
 type Filter struct {
 	State   State
 	Handler string
-	Prefix  string // of the key
+	Prefix  string // of the ID, and so of the key
 	// From and To limit Info.At: from From on, and before To.
 	From, To time.Time
 }

@@ -87,36 +87,40 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 // run because of this call, Stopping if it is running and was asked to stop, and
 // Absent if there is no such task, or it is a dead letter. A repeating task does
 // not repeat any more in either case.
-func (c *Client) Cancel(ctx context.Context, key string) (Outcome, error) {
-	if err := checkKey(key); err != nil {
+//
+// A run of a repeating task that was requeued is a task of its own: Cancel with the key
+// leaves it as it is, and Cancel with its [Info.ID] takes it out, and leaves the repeating
+// task.
+func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
+	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Cancel}, store.Item{ID: key})
+	return c.one(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
-// CancelBatch cancels many tasks at the cost of few, and returns an outcome for
-// each.
-func (c *Client) CancelBatch(ctx context.Context, keys []string) ([]Outcome, error) {
-	x := c.newCommand(ctx, store.Command{Op: store.Cancel}, len(keys))
-	for i, key := range keys {
-		if err := checkKey(key); err != nil {
+// CancelBatch cancels many tasks, by their keys or IDs, at the cost of few, and returns an
+// outcome for each.
+func (c *Client) CancelBatch(ctx context.Context, ids []string) ([]Outcome, error) {
+	x := c.newCommand(ctx, store.Command{Op: store.Cancel}, len(ids))
+	for i, id := range ids {
+		if err := checkID(id); err != nil {
 			return nil, err
 		}
-		x.add(i, store.Item{ID: key})
+		x.add(i, store.Item{ID: id})
 	}
 	return x.do(ctx)
 }
 
-// Reschedule moves a pending task to another time: the outcome is Moved. If it
-// is running, it runs again at that time, and the outcome is Following. It is
-// Absent if there is no such task, or it is a dead letter.
-func (c *Client) Reschedule(ctx context.Context, key string, w When) (Outcome, error) {
-	if err := checkKey(key); err != nil {
+// Reschedule moves the pending task with a key, or with an [Info.ID], to another time: the
+// outcome is Moved. If it is running, it runs again at that time, and the outcome is
+// Following. It is Absent if there is no such task, or it is a dead letter.
+func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
+	if err := checkID(id); err != nil {
 		return Unknown, err
 	}
 	when, err := w.stored()
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Reschedule}, again(key, when))
+	return c.one(ctx, store.Command{Op: store.Reschedule}, again(id, when))
 }

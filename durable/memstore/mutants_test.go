@@ -41,6 +41,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a single run does not repeat", "change.go", "single.Schedule = \"\"", "", "Model"},
 	{"what was tried elsewhere counts", "change.go", "e.Due, e.Attempts, e.Crashes", "e.Due, 0, e.Crashes", "Import"},
 	{"the earlier stays", "change.go", "at >= there", "at > there", "ScheduleModes"},
+	{"a requeued run is cancelled by itself", "change.go", "return sh.cancel(t)", "return sh.cancel(sh.tasks[store.KeyOf(x.ID)])", "RequeuedRuns"},
 	{"what is asked for again is another run", "change.go", "t.Renew(x.Generation)\n\tsh.fresh(t, at)", "sh.fresh(t, at)", "Generations"},
 	{"paused is paused", "claim.go", "if sh.paused {\n\t\treturn nil", "if false {\n\t\treturn nil", "PauseAndResume"},
 	{"bytes are the caller's", "change.go", "t.Record = bytes.Clone(t.Record)", "bytes.Clone(t.Record)", "NothingIsShared"},

@@ -134,3 +134,63 @@ func testCancel(b *bench) {
 	equal(b, "requeue", b.op(store.Requeue, "k", b.after(0)), store.Absent)
 	equal(b, "cancelled", b.stats().Cancelled, 1)
 }
+
+// A run of a repeating task that was requeued is a task of its own, which commands name by
+// its id: what is done to the one leaves the other.
+func testRequeuedRuns(b *bench) {
+	// begin makes k and a requeued run of it, due at a time.
+	begin := func(w store.When) (id string) {
+		b.Helper()
+		b.schedule("k", b.after(0))
+		x := b.claimOne("k")
+		b.require(b.report(x, store.Failed, b.after(100)), "refused")
+		equal(b, "requeue", b.op(store.Requeue, store.DeadID("k"), w), store.Moved)
+		return store.SingleID("k", x.Due)
+	}
+	cancel := func(id string, want store.Outcome) {
+		b.Helper()
+		equal(b, "cancel", b.op(store.Cancel, id, store.When{}), want)
+	}
+
+	id := begin(b.after(0))
+	cancel("k", store.Removed)
+	b.absent("k")
+	b.require(b.report(b.claimOne(id), store.Done, store.When{}), "refused")
+	b.absent(id)
+
+	id = begin(b.after(0))
+	cancel(id, store.Removed)
+	cancel(id, store.Absent)
+	b.absent(id)
+	b.claimNone()
+	equal(b, "state", b.get("k").State, store.Pending)
+	cancel("k", store.Removed)
+
+	// Both run at one time, and of any two attempts the later has the larger token.
+	id = begin(b.after(90))
+	at := b.get("k").At
+	equal(b, "reschedule", b.op(store.Reschedule, id, b.after(0)), store.Moved)
+	equal(b, "when the task is due", b.get("k").At, at)
+	x := b.claimOne(id)
+	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
+	y := b.claimOne("k")
+	b.require(y.Token > x.Token, "token %d came after %d", y.Token, x.Token)
+	b.require(b.report(x, store.Retry, b.after(0)), "refused")
+	x = b.claimOne(id)
+	equal(b, "attempts", x.Attempts, 1)
+	b.require(x.Token > y.Token, "token %d came after %d", x.Token, y.Token)
+
+	cancel("k", store.Stopping)
+	equal(b, "extended", b.extend(x), store.Held)
+	equal(b, "extended", b.extend(y), store.HeldStopping)
+	equal(b, "reschedule", b.op(store.Reschedule, id, b.after(0)), store.Following)
+	equal(b, "receipt", b.receipt(y, store.Retry, b.after(0)), store.Overtaken)
+	equal(b, "receipt", b.receipt(x, store.Failed, store.When{}), store.Overtaken)
+	b.absent("k")
+	x = b.claimOne(id)
+	cancel(id, store.Stopping)
+	equal(b, "extended", b.extend(x), store.HeldStopping)
+	equal(b, "receipt", b.receipt(x, store.Retry, b.after(0)), store.Overtaken)
+	b.claimNone()
+	b.absent(id)
+}

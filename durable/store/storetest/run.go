@@ -62,6 +62,7 @@ var tests = []struct {
 	{"FollowingAndStopping", testFollowing},
 	{"Generations", testGenerations},
 	{"CancelIsFinal", testCancel},
+	{"RequeuedRuns", testRequeuedRuns},
 	{"OnceHoweverOftenItIsSent", testOnce},
 	{"OnceThoughTheTaskHasGone", testOnceGone},
 	{"OnceRounds", testOnceRounds},

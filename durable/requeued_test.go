@@ -1,0 +1,143 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// requeued has a run of the repeating task cron die, requeues it, and returns it as it is
+// listed.
+func requeued(t *testing.T, c *durable.Client, w durable.When) durable.Info {
+	t.Helper()
+	schedule(t, c, durable.Task{Key: "cron", Body: []byte("body"), Every: time.Hour}, durable.After(0))
+	synctest.Wait()
+	out, err := c.Requeue(ctx, store.DeadID("cron"), w)
+	require.NoError(t, err)
+	require.Equal(t, durable.Moved, out)
+	var found []durable.Info
+	for info, err := range c.List(ctx, durable.Filter{Prefix: "cron\x00"}) {
+		require.NoError(t, err)
+		found = append(found, info)
+	}
+	require.Len(t, found, 1)
+	require.Equal(t, durable.Pending, found[0].State)
+	require.Equal(t, "cron", found[0].Task.Key)
+	require.Zero(t, found[0].Task.Every)
+	return found[0]
+}
+
+// A requeued run of a repeating task is cancelled by the ID under which it is listed, and
+// with the key the task and its repetitions.
+func TestCancel_OfARequeuedRun(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		ran := make(deliveries, 100)
+		var fail atomic.Bool
+		fail.Store(true)
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			if fail.Load() {
+				return durable.NoRetry(errors.New("no"))
+			}
+			ran <- d
+			return nil
+		})
+		start(t, w)
+
+		run := requeued(t, c, durable.After(10*time.Minute))
+		fail.Store(false)
+		info, err := c.Get(ctx, run.ID)
+		require.NoError(t, err)
+		require.Equal(t, run, info)
+		out, err := c.Cancel(ctx, run.ID)
+		require.NoError(t, err)
+		require.Equal(t, durable.Removed, out)
+		_, err = c.Get(ctx, run.ID)
+		require.ErrorIs(t, err, durable.ErrNotFound)
+		none(t, ran, time.Hour-time.Second)
+		d := ran.next(t) // the task goes on
+		require.Equal(t, "cron", d.Key)
+		info, err = c.Get(ctx, "cron")
+		require.NoError(t, err)
+		require.Equal(t, "cron", info.ID)
+		require.Equal(t, time.Hour, info.Task.Every)
+
+		// The other way round, and at another time.
+		fail.Store(true)
+		run = requeued(t, c, durable.After(10*time.Minute))
+		fail.Store(false)
+		outs, err := c.CancelBatch(ctx, []string{"cron"})
+		require.NoError(t, err)
+		require.Equal(t, []durable.Outcome{durable.Removed}, outs)
+		out, err = c.Reschedule(ctx, run.ID, durable.After(5*time.Hour))
+		require.NoError(t, err)
+		require.Equal(t, durable.Moved, out)
+		none(t, ran, 5*time.Hour-time.Second)
+		require.Equal(t, "body", string(ran.next(t).Body))
+		none(t, ran, 5*time.Hour)
+		require.Empty(t, entries(t, mem))
+
+		fail.Store(true)
+		run = requeued(t, c, durable.After(10*time.Minute))
+		fail.Store(false)
+		outs, err = c.CancelBatch(ctx, []string{"cron", run.ID, run.ID})
+		require.NoError(t, err)
+		require.Equal(t, []durable.Outcome{durable.Removed, durable.Removed, durable.Absent}, outs)
+		none(t, ran, 5*time.Hour)
+		require.Empty(t, entries(t, mem))
+	})
+}
+
+// What can be no ID is refused before anything is sent, and a dead letter's is of a task that
+// Cancel and Reschedule are not for.
+func TestCancel_OfWhatIsNoRun(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		w.Handle("h", func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "cron", Every: time.Hour}, durable.After(0))
+		synctest.Wait()
+		dead := store.DeadID("cron")
+		info, err := c.Get(ctx, dead)
+		require.NoError(t, err)
+		require.Equal(t, durable.Dead, info.State)
+		require.Equal(t, dead, info.ID)
+		for _, id := range []string{dead, store.SingleID("cron", 17)} {
+			out, err := c.Cancel(ctx, id)
+			require.NoError(t, err)
+			require.Equal(t, durable.Absent, out)
+			out, err = c.Reschedule(ctx, id, durable.After(0))
+			require.NoError(t, err)
+			require.Equal(t, durable.Absent, out)
+		}
+		longest := strings.Repeat("k", durable.MaxKey)
+		out, err := c.Cancel(ctx, store.SingleID(longest, store.Farthest))
+		require.NoError(t, err)
+		require.Equal(t, durable.Absent, out)
+		for _, id := range []string{"", "\x00", "\x0017", "cron\x00" + strings.Repeat("1", 21), store.DeadID(longest + "k")} {
+			for name, f := range map[string]func() error{
+				"Get":         func() error { _, err := c.Get(ctx, id); return err },
+				"Cancel":      func() error { _, err := c.Cancel(ctx, id); return err },
+				"CancelBatch": func() error { _, err := c.CancelBatch(ctx, []string{"cron", id}); return err },
+				"Reschedule":  func() error { _, err := c.Reschedule(ctx, id, durable.After(0)); return err },
+				"Requeue":     func() error { _, err := c.Requeue(ctx, id, durable.After(0)); return err },
+				"Purge":       func() error { _, err := c.Purge(ctx, id); return err },
+			} {
+				require.ErrorIs(t, f(), durable.ErrInvalid, "%s of %q", name, id)
+			}
+		}
+		require.Len(t, entries(t, mem), 2)
+	})
+}
