@@ -30,6 +30,12 @@ type Delivery struct {
 	// one key, the later has the larger. A receiver that remembers the largest
 	// token for each key and refuses what has a smaller one does not suffer from a
 	// worker that was frozen and came back.
+	//
+	// A handler whose receiver refuses its token returns an error that has the task
+	// tried again, as most have, or [HandBack], and not [NoRetry]. The report of a worker
+	// that has lost its lease is refused anyway. But a requeued run of a repeating task may
+	// be under way at the same time as the task itself, with the same key, and the one that
+	// began first may arrive last: its next attempt has a larger token.
 	Token int64
 	// Concurrency is how many handlers the worker runs at a time: for those that
 	// share out its places, with [HandBack].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -140,4 +141,68 @@ func TestCancel_OfWhatIsNoRun(t *testing.T) {
 		}
 		require.Len(t, entries(t, mem), 2)
 	})
+}
+
+// A requeued run and its task are under way at one time, and the one that began first
+// arrives last. A receiver that keeps the largest token of the key refuses it once, and
+// nothing is lost.
+func TestToken_OfARequeuedRunThatIsOvertaken(t *testing.T) {
+	for _, first := range []string{"run", "task"} {
+		t.Run(first, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				w := durable.NewWorker(c)
+				var mu sync.Mutex // guards these
+				fail := true
+				var single time.Time // when the requeued run is due
+				var largest int64
+				var refused, done []string
+				w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if fail {
+						return durable.NoRetry(errors.New("no"))
+					}
+					what := "task"
+					if d.Due.Equal(single) {
+						what = "run"
+					}
+					if what == first && d.Attempt == 1 {
+						mu.Unlock()
+						time.Sleep(time.Minute) // on its way
+						mu.Lock()
+					}
+					if d.Token < largest {
+						refused = append(refused, what)
+						return errors.New("the receiver has seen a larger token")
+					}
+					largest = d.Token
+					done = append(done, what)
+					return nil
+				})
+				start(t, w)
+				before := 30 * time.Second
+				if first == "task" {
+					before = -before
+				}
+				run := requeued(t, c, durable.After(time.Hour-before))
+				mu.Lock()
+				single, fail = run.Due, false
+				mu.Unlock()
+				time.Sleep(90 * time.Minute)
+				synctest.Wait()
+				second := "task"
+				if first == "task" {
+					second = "run"
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				require.Equal(t, []string{second, first}, done)
+				require.Equal(t, []string{first}, refused)
+				st, err := c.Stats(ctx)
+				require.NoError(t, err)
+				require.Zero(t, st.Dead)
+			})
+		})
+	}
 }

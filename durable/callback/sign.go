@@ -110,8 +110,7 @@ func arrival(req *http.Request) (host, target string, err error) {
 // neither is the scheme. A request that was
 // recorded is refused at any other host or path, and after the tolerance; within
 // it, it can be sent to the same place again, which a receiver does not mind that
-// remembers the Idempotency-Key, or the largest Tickless-Token of each
-// Tickless-Key.
+// remembers the Idempotency-Key.
 //
 // The host and the target are r.Host and r.RequestURI, as net/http's server sets
 // them. Behind a proxy that changes either, set both to what the task's URL has
