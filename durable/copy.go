@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -23,11 +24,15 @@ var ErrChanged = errors.New("durable: the source was used while it was read: sto
 // another number of shards: pending ones with what has been tried, repeating ones, and
 // dead letters. The source stays as it is.
 //
+// If dst is src, the error is an [ErrInvalid], and nothing was changed: it would only be
+// paused. Copy sees that of the same value, and where dst has a method
+// Same(context.Context, store.Store) bool that says so, as package redisstore's does.
+//
 // It pauses dst, and leaves it paused, so that nothing runs there before everything is
 // there, and nothing runs twice if Copy has to be repeated after an error: what dst has
 // already it keeps. But if src was used meanwhile, repeat into a store that was emptied:
 // what src has finished, cancelled or changed since is still in dst as it was, and would run
-// there. Call [Client.Resume] when the source is out of use, and after an error
+// there. Tasks of dst's own stay as well, and wait as long. Call [Client.Resume] when the source is out of use, and after an error
 // not before the deadline of the context that Copy had then or, without one, a minute has
 // passed: until then what was sent may still arrive.
 //
@@ -37,6 +42,9 @@ var ErrChanged = errors.New("durable: the source was used while it was read: sto
 // counters and whether the source is paused are not copied. It costs what [Client.List]
 // does, and O(n) to write.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
+	if same(ctx, New(dst).Store(), New(src).Store()) { // New panics if one is nil
+		return Copied{}, invalid("the source and the destination of Copy are the same store")
+	}
 	c, err := newImporting(ctx, dst)
 	if err != nil {
 		return Copied{}, err
@@ -46,6 +54,17 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 		err = errors.Join(c.flush(ctx), err)
 	}
 	return c.done, err
+}
+
+// same reports whether two stores are known to be one.
+func same(ctx context.Context, a, b store.Store) bool {
+	if reflect.ValueOf(a).Comparable() && a == b {
+		return true
+	}
+	s, ok := a.(interface {
+		Same(context.Context, store.Store) bool
+	})
+	return ok && s.Same(ctx, b)
 }
 
 // forEach calls f with the entries that a copy of a store has.

@@ -202,6 +202,84 @@ func TestCopy_NothingRunsTwice(t *testing.T) {
 	}
 }
 
+// What the destination has of its own stays, also under a key of the source's, and waits
+// until Resume.
+func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
+	for name, move := range through {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, src *memstore.Store) {
+				dst := memstore.New(memstore.WithShards(1))
+				from, to := durable.New(src, quiet), durable.New(dst, quiet)
+				schedule(t, from, durable.Task{Key: "both", Body: []byte("src")}, durable.After(time.Second))
+				schedule(t, from, durable.Task{Key: "src", Body: []byte("src")}, durable.After(2*time.Second))
+				schedule(t, to, durable.Task{Key: "both", Body: []byte("dst")}, durable.After(3*time.Second))
+				schedule(t, to, durable.Task{Key: "dst", Body: []byte("dst")}, durable.After(4*time.Second))
+				copied, err := move(dst, src)
+				require.NoError(t, err)
+				require.Equal(t, durable.Copied{New: 1, Kept: 1}, copied)
+				ran := make(deliveries, 10)
+				w := durable.NewWorker(to, durable.WithConcurrency(1))
+				w.Handle("h", ran.handle)
+				start(t, w)
+				none(t, ran, time.Minute)
+				require.NoError(t, to.Resume(ctx))
+				for _, want := range []string{"src of src", "dst of both", "dst of dst"} {
+					d := ran.next(t)
+					require.Equal(t, want, string(d.Body)+" of "+d.Key)
+				}
+				none(t, ran, time.Minute)
+				require.Len(t, entries(t, src), 2)
+			})
+		})
+	}
+}
+
+// sameAs is a store that says which others are the same.
+type sameAs struct {
+	store.Store
+	same func(other store.Store) bool // a func: values of it cannot be compared
+}
+
+func (s sameAs) Same(_ context.Context, other store.Store) bool { return s.same(other) }
+
+// A copy of a store onto itself is refused before it is paused.
+func TestCopy_OntoItself(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(time.Hour))
+		before := entries(t, mem)
+		wrapped := &faulty{Store: mem}
+		is := sameAs{mem, func(other store.Store) bool { return other == store.Store(mem) }}
+		for name, x := range map[string]struct{ dst, src store.Store }{
+			"the same":                  {mem, mem},
+			"the same, wrapped":         {wrapped, wrapped},
+			"one that is said to be it": {is, mem},
+		} {
+			copied, err := durable.Copy(ctx, x.dst, x.src)
+			require.ErrorIs(t, err, durable.ErrInvalid, name)
+			require.ErrorContains(t, err, "the same store", name)
+			require.Zero(t, copied, name)
+			st, err := c.Stats(ctx)
+			require.NoError(t, err)
+			require.Zero(t, st.Paused, name)
+			require.Equal(t, before, entries(t, mem), name)
+		}
+		require.Panics(t, func() { _, _ = durable.Copy(ctx, mem, nil) })
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, st.Paused)
+
+		// Of others nobody knows, and of values that cannot be compared.
+		not := sameAs{memstore.New(), func(store.Store) bool { return false }}
+		copied, err := durable.Copy(ctx, not, is)
+		require.NoError(t, err)
+		require.Equal(t, durable.Copied{New: 1}, copied)
+		copied, err = durable.Copy(ctx, not, not)
+		require.NoError(t, err)
+		require.Equal(t, durable.Copied{Kept: 1}, copied)
+	})
+}
+
 // A source that is used meanwhile is noticed.
 // tardy is a store to which the first import comes late.
 type tardy struct {

@@ -18,6 +18,7 @@ import (
 // A node is a server, as far as it told: what it did not tell is empty.
 type node struct {
 	Addr        string
+	RunID       string // of the process
 	Version     string
 	MaxMemory   int64  // bytes; zero is no limit
 	Eviction    string // maxmemory-policy
@@ -192,6 +193,7 @@ func inspect(ctx context.Context, server *redis.Client) node {
 		}
 	}
 	n.Version = info["redis_version"]
+	n.RunID = info["run_id"]
 	n.Eviction = info["maxmemory_policy"]
 	n.MaxMemory, _ = strconv.ParseInt(info["maxmemory"], 10, 64)
 	n.AOF = info["aof_enabled"] == "1"
