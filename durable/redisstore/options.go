@@ -94,7 +94,7 @@ func WithRecheck(d time.Duration) Option {
 }
 
 // WithSlack sets for how long rounds of workers may wait for one another, so that one
-// pipeline takes them all: that saves the server and the process about half of the
+// pipeline takes them all: that saves the server and the process 60 to 80 percent of the
 // processor's time at a steady load. The first round after a pause does not wait, nor
 // does one that has much to do. Zero turns it off. The default is [DefaultSlack]. On a
 // Cluster it has no effect. It panics unless d is from 0 to 100 ms.
