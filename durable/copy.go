@@ -32,9 +32,9 @@ var ErrChanged = errors.New("durable: the source was used while it was read: sto
 // there, and nothing runs twice if Copy has to be repeated after an error: what dst has
 // already it keeps. But if src was used meanwhile, repeat into a store that was emptied:
 // what src has finished, cancelled or changed since is still in dst as it was, and would run
-// there. Tasks of dst's own stay as well, and wait as long. Call [Client.Resume] when the source is out of use, and after an error
-// not before the deadline of the context that Copy had then or, without one, a minute has
-// passed: until then what was sent may still arrive.
+// there. Tasks of dst's own stay as well, and wait as long. Call [Client.Resume] when the
+// source is out of use, and after an error not before the deadline of the context that Copy
+// had then or, without one, a minute has passed: until then what was sent may still arrive.
 //
 // The source must be out of use: stop its workers and clients first. A task that is
 // running all the same is copied as one that is due at once, or as what it was scheduled

@@ -12,10 +12,10 @@ import (
 )
 
 // A gatherer makes one pipeline of several rounds, if they follow one another within a
-// short time. What costs most at a steady load is not what the scripts do, but that the
-// server and the worker wake up for each: so a thousand tasks a second take about a third
-// of the processor's time that they take one by one (BenchmarkSteady). The first round
-// after a pause is not delayed, and neither is a large one.
+// short time. At a steady load much of what a round costs is that the server and the
+// worker wake up for it: so a thousand tasks a second take about a third of the
+// processor's time that they take one by one (BenchmarkSteady). The first round after a
+// pause is not delayed, and neither is a large one.
 //
 // It is for one server. In a Cluster, a pipeline waits for the slowest of several.
 type gatherer struct {
