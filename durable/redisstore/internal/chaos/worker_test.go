@@ -39,8 +39,7 @@ func (x *trial) killsOne(kills *atomic.Int32, how string) {
 	x.start(x.order)
 	x.note("%s", how)
 	st := x.done(20 * time.Second)
-	require.Positive(x, st.Crashed)
-	require.LessOrEqual(x, x.dups, x.order.Concurrency)
+	require.Positive(x, st.Crashed) // and done has compared the duplicates with it
 }
 
 // behind starts a worker whose connections go through a proxy.
