@@ -37,7 +37,7 @@ type gate struct {
 	logs logFiles
 	// pause is gatePause, but in tests.
 	pause time.Duration
-	// over ends each pause.
+	// over ends each pause, but while all writes are held up.
 	over <-chan struct{}
 	// memTable is how large a table is that is made of what is in memory, about.
 	memTable int
@@ -73,6 +73,8 @@ const (
 	// gatePause is how long what found the disk full, or too many files open, waits
 	// until it is tried again.
 	gatePause = 200 * time.Millisecond
+	// overPause is how long a table that found the disk full waits when the store is over.
+	overPause = 10 * time.Millisecond
 	// crowdedTries is how often a file is tried to be opened while too many are open,
 	// which takes ten seconds.
 	crowdedTries = 50
@@ -158,16 +160,25 @@ func (g *gate) rest(compacts bool) *rest {
 	return &g.rests[0]
 }
 
-// await waits until a table may be begun.
+// await waits until a table may be begun. When the store is over the pauses are short, so
+// that Close need not wait. But when all writes are held up Close waits for them anyway,
+// and each try counts: see starves.
 func (g *gate) await(name string, compacts bool) {
 	if !g.isTable(name) {
 		return
 	}
-	if left := g.rest(compacts).left(); left > 0 {
-		select {
-		case <-time.After(left):
-		case <-g.over:
-		}
+	left := g.rest(compacts).left()
+	if left <= 0 {
+		return
+	}
+	over := g.over
+	if !compacts && g.stalled.Load() {
+		over = nil
+	}
+	select {
+	case <-time.After(left):
+	case <-over:
+		time.Sleep(min(left, overPause))
 	}
 }
 

@@ -239,6 +239,49 @@ func TestRoom_NoneIsHeldByWhoWaits(t *testing.T) {
 	require.NoError(t, s.Close()) // and it waits no hour
 }
 
+// A Close that waits for writes that wait for tables gives these as much time as they have
+// without it: there may be room again.
+func TestRoom_CloseWaitsForWritesThatWait(t *testing.T) {
+	var flushesFail atomic.Bool
+	var tries atomic.Int64
+	fs := &tableFS{FS: vfs.NewMem(), made: anyTable, wrote: func(name string, compacts bool) error {
+		if compacts || flushesFail.Load() {
+			tries.Add(1)
+			return &os.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
+		}
+		return nil
+	}}
+	s := open(t, "store", diskstore.WithFS(&filledDisk{fs, 1 << 30}), diskstore.WithShards(1), diskstore.WithMemTable(64<<10),
+		diskstore.WithPause(100*time.Millisecond))
+	var number atomic.Int64
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			diskstore.LookForRoom(s) // the disk says that there is some
+			n := int(number.Add(1))
+			if err := schedule(s, n, fmt.Sprint(n), 50_000); err != nil && !errors.Is(err, store.ErrFull) {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for number.Load() < 20 { // so that there is something to compact
+		time.Sleep(time.Millisecond)
+	}
+	flushesFail.Store(true)
+	for last := int64(0); last != number.Load(); time.Sleep(200 * time.Millisecond) { // until all writes wait
+		last = number.Load()
+	}
+	tries.Store(0)
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	time.Sleep(time.Second)
+	require.Less(t, tries.Load(), int64(200), "it was tried without a pause")
+	flushesFail.Store(false)
+	require.NoError(t, <-closed)
+	require.ErrorIs(t, <-ended, store.ErrClosed)
+}
+
 // A compaction leaves room for what is in memory.
 func TestRoom_CompactionsLeaveSome(t *testing.T) {
 	var little atomic.Bool
