@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,4 +120,21 @@ func TestForecast_Moments(t *testing.T) {
 		_, err = c.Forecast(ctx, moments[1], moments[0])
 		require.ErrorIs(t, err, durable.ErrInvalid)
 	})
+}
+
+// A key that is long, or not UTF-8, used to be quoted twice.
+func TestErrors_QuoteKeysOnce(t *testing.T) {
+	c := durable.New(memstore.New())
+	long := strings.Repeat("x", durable.MaxKey)
+	cut := `"` + long[:80] + `"`
+	_, err := c.Cancel(context.Background(), long+"\x00"+strings.Repeat("9", 40))
+	require.ErrorContains(t, err, "the id "+cut+" has 41 bytes")
+	for key, want := range map[string]string{long: cut, "\xff": `"\xff"`, "k": `"k"`} {
+		task := durable.Task{Key: key, Handler: "h"}
+		_, err = c.Schedule(context.Background(), task, durable.After(-1))
+		require.ErrorContains(t, err, "task "+want+": ")
+		task.Body = make([]byte, durable.MaxTask)
+		_, err = c.Schedule(context.Background(), task, durable.After(0))
+		require.ErrorContains(t, err, "task "+want+" has ")
+	}
 }

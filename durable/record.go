@@ -48,7 +48,7 @@ func encode(t *Task) (store.Task, error) {
 		size += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
 	if len(t.Key)+size > MaxTask {
-		return store.Task{}, invalid("task %q has %d bytes with its headers, more than %d", printable(t.Key), len(t.Key)+size, MaxTask)
+		return store.Task{}, invalid("task %.80q has %d bytes with its headers, more than %d", t.Key, len(t.Key)+size, MaxTask)
 	}
 	b := make([]byte, 1, size+overhead)
 	b[0] = recordVersion

@@ -21,7 +21,7 @@ func (x *Item) item() (store.Item, error) {
 	}
 	when, err := x.When.stored()
 	if err != nil {
-		return store.Item{}, fmt.Errorf("task %q: %w", printable(t.Key), err)
+		return store.Item{}, fmt.Errorf("task %.80q: %w", t.Key, err)
 	}
 	task, err := encode(t)
 	return store.Item{ID: t.Key, When: when, Task: task}, err

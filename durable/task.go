@@ -119,7 +119,7 @@ func (t *Task) check() error {
 	return nil
 }
 
-// printable is a key as it is shown in errors and logs.
+// printable is a key as it is shown in logs.
 func printable(key string) string {
 	if utf8.ValidString(key) && len(key) <= 80 {
 		return key
