@@ -87,6 +87,35 @@ func TestPool_OfAnotherBubble(t *testing.T) {
 	}
 }
 
+// Close has to wake what waits in the bubble, which nobody elsewhere may.
+func TestPool_OfAnotherBubbleWhereASubmitterWaits(t *testing.T) {
+	const env = "TICKLESS_EXECUTOR_BUBBLE"
+	if os.Getenv(env) != "" {
+		waits, closed := make(chan *executor.Pool), make(chan struct{})
+		go func() {
+			(<-waits).Close()
+			close(closed)
+		}()
+		synctest.Test(t, func(t *testing.T) {
+			unblock := make(chan struct{})
+			p := executor.NewPool(executor.WithMaxWorkers(1), executor.WithQueue(1))
+			for range 3 {
+				go p.Submit(func() { <-unblock })
+			}
+			synctest.Wait()
+			waits <- p
+			<-closed
+			close(unblock)
+		})
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), env+"=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "fatal error: semaphore wake of synctest goroutine from outside bubble")
+}
+
 // What was shut down in a bubble may be shut down again when that is over.
 func TestShutdown_InABubbleAndAgainOutside(t *testing.T) {
 	for name, newExecutor := range map[string]func() ownExecutor{

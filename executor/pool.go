@@ -80,8 +80,9 @@ func init() {
 //
 // A pool made inside a testing/synctest bubble belongs to that bubble. Elsewhere, what is
 // submitted to it ends the process, as use of a bubble's timers of package time does, until
-// it is closed. One that was made outside must not be used inside: it panics there when a
-// callback would have to wait, and else its workers could run callbacks of both sides.
+// it is closed. So does whoever closes it elsewhere while a submitter waits for room. One that
+// was made outside must not be used inside: it panics there when a callback would have to
+// wait, and else its workers could run callbacks of both sides.
 func NewPool(opts ...PoolOption) *Pool {
 	c := newPoolConfig(opts)
 	p := &Pool{
