@@ -132,11 +132,9 @@ func (sh *shard) requeue(t *task, x *store.Item, at store.Time) store.Outcome {
 	if key := store.KeyOf(t.ID); t.ID == store.DeadID(key) {
 		single := t.Task
 		single.Schedule = ""
-		if single.ID = store.SingleID(key, t.Due); sh.find(single.ID) != nil {
-			single.ID = store.SingleID(key, sh.now)
-		}
-		if there := sh.find(single.ID); there != nil {
-			sh.remove(there) // only a test comes twice in a microsecond
+		single.ID = store.SingleID(key, t.Due)
+		for free := sh.now; sh.find(single.ID) != nil; free++ { // in a test no time may have passed
+			single.ID = store.SingleID(key, free)
 		}
 		t = sh.add(single)
 	}

@@ -149,11 +149,9 @@ func (sh *shard) requeue(t *task, x *store.Item, at, now store.Time) store.Outco
 		sh.forget(t)
 		single := t.Task
 		single.Schedule = ""
-		if single.ID = store.SingleID(store.KeyOf(t.ID), t.Due); sh.tasks[single.ID] != nil {
-			single.ID = store.SingleID(store.KeyOf(t.ID), now)
-		}
-		if there := sh.tasks[single.ID]; there != nil {
-			sh.remove(there) // only a test comes twice in a microsecond
+		single.ID = store.SingleID(store.KeyOf(t.ID), t.Due)
+		for free := now; sh.tasks[single.ID] != nil; free++ { // in a test no time may have passed
+			single.ID = store.SingleID(store.KeyOf(t.ID), free)
 		}
 		t = sh.add(single)
 	}

@@ -41,8 +41,8 @@ const (
 	Cancel
 	// Requeue makes a Dead task Pending, due at When, with nothing tried: Moved.
 	// Others are Absent. The dead letter of a repeating task becomes a task with the
-	// id [SingleID] of its Due, or of now if there is one already, and without a
-	// schedule.
+	// id [SingleID] of its Due, or, if there is one already, of the first moment from now on
+	// for which there is none, and without a schedule.
 	Requeue
 	// Purge takes a Dead task out: Removed. Others are Absent.
 	Purge

@@ -266,8 +266,10 @@ local function requeue(id, score, generation)
   if not call('ZSCORE', dead, id) then return absent end
   if byte(id, -1) == 0 then
     local _, _, _, at = parse(call('HGET', run, id))
-    local single = id .. at
-    if call('HEXISTS', task, single) == 1 then single = id .. int(now) end
+    local single, free = id .. at, tonumber(now)
+    while call('HEXISTS', task, single) == 1 do
+      single, free = id .. int(free), free + 1
+    end
     local record = call('HGET', task, id) or ''
     local kind = kindOf(record)
     if kind then -- without its schedule

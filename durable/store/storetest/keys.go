@@ -193,4 +193,15 @@ func testRequeuedRuns(b *bench) {
 	equal(b, "receipt", b.receipt(x, store.Retry, b.after(0)), store.Overtaken)
 	b.claimNone()
 	b.absent(id)
+
+	// Of runs that were due at one time each stays, also where the clock stands still.
+	at = b.now() - 1
+	for range 3 {
+		b.schedule("k", store.At(at))
+		b.require(b.report(b.claimOne("k"), store.Failed, b.after(90)), "refused")
+		equal(b, "requeue", b.op(store.Requeue, store.DeadID("k"), b.after(90)), store.Moved)
+		cancel("k", store.Removed)
+	}
+	equal(b, "pending", b.stats().Pending, 3)
+	b.get(store.SingleID("k", at))
 }

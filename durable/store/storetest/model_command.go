@@ -161,8 +161,9 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 			again := t.Task
 			if t.Runs > 0 {
 				again.Schedule = ""
-				if again.ID = store.SingleID(store.KeyOf(x.ID), t.Due); m.tasks[again.ID] != nil {
-					again.ID = store.SingleID(store.KeyOf(x.ID), m.now)
+				again.ID = store.SingleID(store.KeyOf(x.ID), t.Due)
+				for free := m.now; m.tasks[again.ID] != nil; free++ {
+					again.ID = store.SingleID(store.KeyOf(x.ID), free)
 				}
 			}
 			if again.Renew(x.Generation) {
