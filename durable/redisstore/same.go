@@ -3,8 +3,6 @@ package redisstore
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -20,7 +18,7 @@ func (s *Store) Same(ctx context.Context, other store.Store) bool {
 	if o.redis == s.redis {
 		return true
 	}
-	if o.database() != s.database() {
+	if a, b := s.database(ctx), o.database(ctx); a != b || a < 0 {
 		return false
 	}
 	mine, err := s.inspectAll(ctx)
@@ -43,10 +41,12 @@ func (s *Store) Same(ctx context.Context, other store.Store) bool {
 	return false
 }
 
-// database returns the number of the database on a server; a Cluster has one.
-func (s *Store) database() int {
-	if r, ok := s.redis.(*redis.Client); ok {
-		return r.Options().DB
+// database returns the number of the database on a server, or -1 if the server does not say
+// it: a client may select one that its options do not have. A Cluster has one.
+func (s *Store) database(ctx context.Context) int {
+	info, err := s.redis.ClientInfo(ctx).Result()
+	if err != nil {
+		return -1
 	}
-	return 0
+	return info.DB
 }

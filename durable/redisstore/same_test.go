@@ -38,13 +38,16 @@ func TestSame(t *testing.T) {
 		"another number of shards": {s, open(server.Client(), WithShards(4)), true},
 		"another name":             {s, open(server.Client(), WithName("another")), false},
 		"another database":         {s, open(server.Client(func(o *redis.Options) { o.DB = 1 })), false},
-		"another server":           {s, open(another.Client()), false},
-		"a cluster":                {c, open(cluster.Client()), true},
-		"a server and a cluster":   {s, c, false},
-		"what is not Redis":        {s, memstore.New(), false},
-		"a server that is mute":    {m, open(toMini()), false},
-		"and one client of it":     {m, New(m.redis, silent), true},
-		"no server":                {s, open(closed), false},
+		"one that it selects": {s, open(server.Client(func(o *redis.Options) {
+			o.OnConnect = func(ctx context.Context, c *redis.Conn) error { return c.Select(ctx, 1).Err() }
+		})), false},
+		"another server":         {s, open(another.Client()), false},
+		"a cluster":              {c, open(cluster.Client()), true},
+		"a server and a cluster": {s, c, false},
+		"what is not Redis":      {s, memstore.New(), false},
+		"a server that is mute":  {m, open(toMini()), false},
+		"and one client of it":   {m, New(m.redis, silent), true},
+		"no server":              {s, open(closed), false},
 	} {
 		require.Equal(t, x.want, x.a.(*Store).Same(ctx, x.b), name)
 		if o, ok := x.b.(*Store); ok {
