@@ -37,7 +37,9 @@
 //     opened again. So they do if it was set back while the store was closed: what was to
 //     come after some time waits that much longer.
 //   - A full disk: new tasks are refused with [store.ErrFull] before the disk is full,
-//     as long as what runs can be reported. A Store that is closed then can be opened
+//     as long as what runs can be reported: when less is left than the tables of
+//     the tasks have, up to 512 MB, or than 64 MB or, of a small disk, an eighth. A Store
+//     that is closed then can be opened
 //     there again, unless somebody else has taken the room that was left.
 //     If everything waits for room, as on a small disk with many callers, the Store fails
 //     soon; nothing acknowledged is lost.

@@ -39,8 +39,6 @@ type gate struct {
 	pause time.Duration
 	// over ends each pause, but while all writes are held up.
 	over <-chan struct{}
-	// memTable is how large a table is that is made of what is in memory, about.
-	memTable int
 	// rests are when the next table may be begun, if one has found no room: of what is in
 	// memory, and of a compaction.
 	rests [2]rest
@@ -82,7 +80,7 @@ const (
 	// up, until the store fails: ten seconds.
 	starvedTries = 50
 	// tableFloor is the room that tables leave. On a small disk it is a 64th of it. Those
-	// of a compaction leave room for one of what is in memory, too.
+	// of a compaction leave half of that.
 	tableFloor = 8 << 20
 	// compactionCategory is what Pebble makes the tables of a compaction with.
 	compactionCategory = vfs.DiskWriteCategory("pebble-compaction")
@@ -183,12 +181,12 @@ func (g *gate) await(name string, compacts bool) {
 }
 
 // floor returns the room that tables leave for the files without which the store fails:
-// the log, and Pebble's manifest. What a compaction rewrites can wait, and what is in
-// memory cannot.
+// the log, and Pebble's manifest. A compaction leaves less: what it has written is gone if
+// it fails, and if there is no room for it no more comes.
 func (g *gate) floor(size uint64, compacts bool) uint64 {
 	floor := min(tableFloor, size/64)
 	if compacts {
-		floor += uint64(g.memTable)
+		floor /= 2
 	}
 	return floor
 }

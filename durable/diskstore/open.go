@@ -48,7 +48,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	s.gate = &gate{
-		FS: c.fs, dir: dir, log: c.log, pause: c.pause, over: s.over, memTable: s.config.memTable,
+		FS: c.fs, dir: dir, log: c.log, pause: c.pause, over: s.over,
 		fail: s.fail, stuck: make(chan error, 1), full: func(error) { s.setFull(true, 0) },
 	}
 	if err := notForeign(c.fs, dir); err != nil {

@@ -22,6 +22,12 @@ const (
 	// leastRoom is the room that has to be left: for what is in memory to be written
 	// away, and for a compaction. On a small disk it is an eighth of it.
 	leastRoom = 64 << 20
+	// mostRoom is the room that has to be left when there are many tasks, as much as their
+	// tables have: what ends all of them is written too, and compactions write tables anew
+	// beside the old ones, of a large database a part at a time.
+	mostRoom = 512 << 20
+	// mostReclaimed is how large the tables are at most that are all written anew at once.
+	mostReclaimed = 1 << 30
 	// leastDisk is the smallest disk that a store can be on, whose files have to stand
 	// beside each other for a while.
 	leastDisk = 4 << 20
@@ -73,6 +79,7 @@ func (s *Store) hasRoom(bytes int) bool {
 	}
 	least := min(leastRoom, u.TotalBytes/8)
 	r.worth = least / roomShare
+	least = max(least, min(mostRoom, s.tablesSize()))
 	s.setFull(u.AvailBytes < least, u.AvailBytes)
 	if r.none.Load() {
 		r.peak = max(r.peak, s.tasks())
@@ -107,6 +114,9 @@ func (s *Store) awaitTables() bool {
 	return true
 }
 
+// tablesSize returns how many bytes the tables have.
+func (s *Store) tablesSize() uint64 { return uint64(s.db.Metrics().Total().TablesSize) }
+
 // tasks returns about how many tasks there are.
 func (s *Store) tasks() (n int64) {
 	for _, sh := range s.shards {
@@ -140,8 +150,8 @@ func (s *Store) reclaim(left uint64, peak int64) {
 				}
 			}
 			// Tables are written anew beside the old ones: there must be room for that.
-			size := uint64(s.db.Metrics().Total().TablesSize)
-			if peak == 0 || size > leastRoom || size/uint64(peak)*uint64(s.tasks()) > left/2 {
+			size := s.tablesSize()
+			if size > mostReclaimed || size/uint64(max(peak, 1))*uint64(s.tasks()) > left-left/8 {
 				return nil
 			}
 			ctx, cancel := context.WithCancel(context.Background())
