@@ -81,6 +81,9 @@ func LookForRoom(s *Store) {
 	s.room.at = time.Time{}
 }
 
+// Level0IsHigh reports whether writes wait for level 0.
+func Level0IsHigh(s *Store) bool { return s.isHigh() }
+
 // SampleRecords returns a value of each kind.
 func SampleRecords() [][]byte {
 	t := &task{Entry: store.Entry{State: store.Pending, At: 7, Due: 5, Attempts: 2, Failures: []store.Failure{{Attempt: 1, Time: 3, Text: "text"}}}}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -229,6 +230,52 @@ func TestRoom_CompactionsThatFindNone(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	note(t, "a disk that is too full to rewrite tables, 60 of them in level 0: tasks are cancelled")
+}
+
+// While compactions do not keep up, and there is room, writes wait for them. Close ends
+// that.
+func TestRoom_WritesWaitForLevel0(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		release := make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(release) })
+		fs := &tableFS{FS: vfs.NewMem(), wrote: anyTable, made: func(_ string, compacts bool) error {
+			if compacts {
+				<-release
+			}
+			return nil
+		}}
+		s := open(t, "store", diskstore.WithFS(&filledDisk{fs, 1 << 30}), diskstore.WithShards(1), diskstore.WithMemTable(64<<10))
+		t.Cleanup(goOn) // before the store's
+		const tables = 200
+		var written atomic.Int64
+		ended := make(chan error, 1)
+		go func() {
+			for n := range tables {
+				if err := schedule(s, n+1, fmt.Sprint(n), 50_000); err != nil {
+					ended <- err
+					return
+				}
+				written.Add(1)
+			}
+			ended <- nil
+		}()
+		for !diskstore.Level0IsHigh(s) {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(200 * time.Millisecond) // in which all would be written
+		require.Less(t, written.Load(), int64(tables))
+		closed := make(chan error, 1)
+		if closes {
+			go func() { closed <- s.Close() }()
+			require.ErrorIs(t, <-ended, store.ErrClosed)
+			goOn()
+		} else {
+			goOn()
+			require.NoError(t, <-ended)
+			closed <- s.Close()
+		}
+		require.NoError(t, <-closed)
+	}
 }
 
 // What a table had written is gone while the next one waits for room: others may find
