@@ -243,7 +243,9 @@ bench-once: ## run each benchmark once, to see that it works
 		[ -z "$$packages" ] || $(NOCGO) $(GO) test -vet=off -short -run '^$$' -bench . -benchtime 1x -timeout 15m $$packages)
 
 # With BENCH, nothing is written but the raw output of what matches it, in which a $ is
-# one. Mode quick leaves what is published as it is: git ignores what it writes.
+# one. Mode quick leaves what is published as it is: git ignores what it writes. With OTHER
+# the figures of full, busy, contexts, rates or limits are of another processor than what is
+# published, beside which they are put.
 .PHONY: bench
 bench: ## run all workloads in short, for results/quick.md; MODE=full, busy, contexts, rates, limits, versions (COMPAT too), stores, redis or all (of these): the figures that are published, with plots; or what matches BENCH
 ifdef BENCH
@@ -255,6 +257,9 @@ else ifeq ($(MODE),stores)
 else ifeq ($(MODE),redis)
 	GO='$(GO)' ./scripts/bench redis
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode redis -results ../durable/redisstore/benchmarks/results -readme ../durable/redisstore/benchmarks/README.md
+else ifdef OTHER
+	GO='$(GO)' ./scripts/bench $(MODE)
+	cd benchmarks && GOWORK=off $(GO) run ./report -mode processors -results results -readme README.md
 else
 	GO='$(GO)' COMPAT='$(COMPAT)' ./scripts/bench $(MODE)
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme README.md -front ../README.md

@@ -7,7 +7,9 @@
 // It reads MODE.txt and MODE-lateness.csv in the directory of results. It writes
 // MODE.md and plots/ there, the main tables into the README, and the few figures
 // that decide into the front page, each between its markers. Those few come from
-// rates.txt and busy.txt, whatever the mode. Of mode quick, whose figures nobody
+// rates.txt and busy.txt, whatever the mode. Beside those of another processor, which are
+// in the directory other below the results, they are in the README as well: mode processors
+// makes that table alone. Of mode quick, whose figures nobody
 // quotes, it writes quick.md alone. `make bench` runs it.
 package main
 
@@ -53,6 +55,9 @@ const quick = "quick"
 var aside = []string{"busy", "contexts", "rates", "limits", "versions", redis}
 
 func report(mode, dir, readme, page, format string) error {
+	if mode == processorsMode {
+		return writeProcessors(dir, readme)
+	}
 	r, err := readResults(filepath.Join(dir, mode+".txt"))
 	if err != nil {
 		return err
@@ -102,5 +107,8 @@ func report(mode, dir, readme, page, format string) error {
 	if err != nil {
 		return err
 	}
-	return rewrite(page, frontBegin, frontEnd, figures)
+	if err := rewrite(page, frontBegin, frontEnd, figures); err != nil || readme == "" {
+		return err
+	}
+	return writeProcessors(dir, readme)
 }

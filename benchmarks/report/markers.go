@@ -15,6 +15,9 @@ const (
 
 // markers returns the lines between which the README's part for a mode is made.
 func markers(mode string) (begin, end string) {
+	if mode == processorsMode {
+		return "<!-- processors: begin (make bench writes this) -->", "<!-- processors: end -->"
+	}
 	if slices.Contains(aside, mode) {
 		return "<!-- " + mode + ": begin (make bench MODE=" + mode + " writes this) -->", "<!-- " + mode + ": end -->"
 	}
