@@ -80,6 +80,9 @@ func (s *Store) hasRoom(bytes int) bool {
 	least := min(leastRoom, u.TotalBytes/8)
 	r.worth = least / roomShare
 	least = max(least, min(mostRoom, s.tablesSize()))
+	if r.none.Load() {
+		least += least / roomShare // so that it is not full and not full in turn
+	}
 	s.setFull(u.AvailBytes < least, u.AvailBytes)
 	if r.none.Load() {
 		r.peak = max(r.peak, s.tasks())

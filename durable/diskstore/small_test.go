@@ -425,6 +425,28 @@ func TestRoom_TablesLeaveSome(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// A disk that has as much as has to be left, now a little more and now a little less, is not
+// full and not full in turn.
+func TestRoom_StaysFullNearTheLimit(t *testing.T) {
+	d := &shortDisk{FS: vfs.NewMem()}
+	const limit = 64 << 20
+	d.left.Store(limit + 1)
+	s := open(t, "store", diskstore.WithFS(d), diskstore.WithShards(1), silent)
+	number := 0
+	try := func(left uint64) error {
+		d.left.Store(left)
+		diskstore.LookForRoom(s)
+		number++
+		return schedule(s, number, fmt.Sprint(number), 100)
+	}
+	require.NoError(t, try(limit+1))
+	require.ErrorIs(t, try(limit-1), store.ErrFull)
+	require.ErrorIs(t, try(limit+1), store.ErrFull)
+	require.NoError(t, try(limit+limit/16))
+	require.NoError(t, try(limit+1))
+	require.NoError(t, s.Close())
+}
+
 // A command that was carried out has its answer when it is sent again on a full disk, which
 // refuses new ones.
 func TestRoom_WhatWasCarriedOutHasItsAnswer(t *testing.T) {
