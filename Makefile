@@ -109,7 +109,7 @@ need-prometheus:
 	@./scripts/need-prometheus
 
 # Beside a busy loop for each processor. Tests that fail now and then leave what they
-# wrote in .flaky; RACE=1, PACKAGES and TESTS are explained in the script.
+# wrote in .flaky; RACE=1, PACKAGES, TESTS and JOBS are explained in the script.
 .PHONY: flaky
 flaky: need-redis ## run the tests of every module COUNT times over, shuffled, beside busy loops, and keep what fails
 	@GO='$(GO)' ./scripts/flaky $(COUNT) $(MODULES)
