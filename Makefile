@@ -248,6 +248,7 @@ bench-once: ## run each benchmark once, to see that it works
 # published, beside which they are put.
 .PHONY: bench
 bench: ## run all workloads in short, for results/quick.md; MODE=full, busy, contexts, rates, limits, versions (COMPAT too), stores, redis or all (of these): the figures that are published, with plots; or what matches BENCH
+	@$(if $(and $(OTHER),$(filter-out full busy contexts rates limits,$(MODE))),$(error OTHER is for the modes full, busy, contexts, rates and limits, not $(MODE)))
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else ifeq ($(MODE),all)
