@@ -17,12 +17,12 @@ const processorsMode = "processors"
 // may be fewer.
 const other = "other"
 
-// besides are the rows that the table of two processors has beside the headlines.
-var besides = []headline{
+// processorRows are the rows of the table of two processors: the headlines and more.
+var processorRows = append([]headline{
 	{"rates", key{"StartStop", "n=1M/p=2", "ns/op"}, "start and stop a timer, 1M others pending, 2 procs (ns)"},
 	{"rates", key{"Churn", "n=100k/p=1", "ns/op"}, "stop a random one of 100k and start another, 1 proc (ns)"},
 	{"rates", key{"Churn", "n=1M/p=1", "ns/op"}, "stop a random one of 1M and start another, 1 proc (ns)"},
-}
+}, headlines...)
 
 // processors returns a table with four columns for each processor: package time's figure,
 // ours, the ratio, and that of the means. It is empty if there are no results from another
@@ -64,7 +64,7 @@ func processors(dir string) (string, error) {
 		}
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---:|", 4*len(names)) + "\n")
-	for _, h := range append(besides[:len(besides):len(besides)], headlines...) {
+	for _, h := range processorRows {
 		if sides[0][h.mode] == nil || sides[1][h.mode] == nil {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 // headlineFiles returns rates.txt and busy.txt with the same two figures in each row.
 func headlineFiles(cpu string, std, ours int) map[string]string {
 	files := map[string]string{}
-	for _, h := range append(besides[:len(besides):len(besides)], headlines...) {
+	for _, h := range processorRows {
 		if files[h.mode] == "" {
 			files[h.mode] = "commit: 0123456789ab\nprocs: 2\nmode: " + h.mode + "\ncpu: " + cpu + "\n"
 		}
@@ -53,8 +53,8 @@ func TestReport_Processors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := len(besides)
-	for _, h := range headlines {
+	rows := 0
+	for _, h := range processorRows {
 		if h.mode == "rates" {
 			rows++
 		}
@@ -76,7 +76,7 @@ func TestReport_Processors(t *testing.T) {
 			t.Errorf("the README lacks %q:\n%s", want, got)
 		}
 	}
-	if n := strings.Count(got, "\n| "); n != 1+len(besides)+len(headlines) {
+	if n := strings.Count(got, "\n| "); n != 1+len(processorRows) {
 		t.Errorf("%d rows:\n%s", n, got)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, other, "rates.md")); err != nil || !strings.Contains(string(text), "| start and stop, 1M pending, 1 proc (ns) | **50** | 200 | 4.00 | |\n") {
