@@ -155,7 +155,7 @@ soak: ## use timers of all kinds at once for SOAK, with a ledger of each, memory
 	GOWORK=off TICKLESS_SOAK=$(SOAK) TICKLESS_SOAK_LOAD=$(LOAD) $(GO) test -count=1 -timeout 0 -v ./internal/soak
 
 .PHONY: mutants
-mutants: ## make each change that docs/guarantees.md lists, or those that match MUTANT, and see that its test fails; takes minutes
+mutants: ## make each change that internal/mutants/list.txt names, or those that match MUTANT, and see that its test fails; takes minutes
 	GOWORK=off $(GO) run ./internal/mutants -match '$(MUTANT)'
 
 .PHONY: conformance
@@ -182,7 +182,7 @@ fuzz-smoke: ## run every fuzz target for FUZZTIME: a number of inputs, or a dura
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
 
 .PHONY: lint
-lint: fmt vet staticcheck tidy api claims cross ## run every check that is no test
+lint: fmt vet staticcheck tidy cross ## run every check that is no test
 
 .PHONY: fmt
 fmt: ## report files that gofmt would change
@@ -211,22 +211,6 @@ $(STATICCHECK):
 .PHONY: tidy
 tidy: ## report what `go mod tidy` would change
 	$(call each,tidy,$(GO) mod tidy -diff)
-
-.PHONY: api
-api: ## report exported names of the core that the folder api does not list
-	GOWORK=off $(NOCGO) $(GO) run ./internal/api
-
-.PHONY: api-update
-api-update: ## write the folder api again, after exported names have changed
-	GOWORK=off $(GO) run ./internal/api -update
-
-.PHONY: claims
-claims: ## report what README, docs and package comments claim without a proof in docs/claims.txt
-	GOWORK=off $(NOCGO) $(GO) run ./internal/claims
-
-.PHONY: claims-update
-claims-update: ## add the claims that docs/claims.txt lacks to it, for their proofs to be written
-	GOWORK=off $(GO) run ./internal/claims -update
 
 .PHONY: cross
 cross: ## vet the core for 32 bits, and the modules that differ for other systems

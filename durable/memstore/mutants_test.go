@@ -2,7 +2,6 @@ package memstore_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,11 +85,4 @@ func TestMutants(t *testing.T) {
 			require.Regexp(t, "--- FAIL: TestStore(_Reopened)?/"+m.test, string(out))
 		})
 	}
-}
-
-// The README says how many there are.
-func TestMutants_TheREADMEHasTheirNumber(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	require.Contains(t, string(readme), fmt.Sprintf("each of %d changes", len(mutants)))
 }

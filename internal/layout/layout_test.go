@@ -26,11 +26,8 @@ var mayImport = map[string][]string{
 	"executor":          {"internal/bubble", "internal/callback", "internal/closed", "internal/latch"},
 	"internal/alarm":    {"clock", "internal/bubble"},
 	"internal/bubble":   {},
-	"internal/api":      {},
 	"internal/callback": {},
-	"internal/claims":   {},
 	"internal/closed":   {},
-	"internal/cost":     {},
 	"internal/hashmap":  {},
 	"internal/latch":    {},
 	"internal/slab":     {},
@@ -47,7 +44,6 @@ var mayImport = map[string][]string{
 	"idle":                          onTimer,
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
 	"internal/conformance/contexts": onTimer,
-	"internal/cost/core":            append(onTimer[:len(onTimer):len(onTimer)], "bucket", "idle", "internal/cost", "purgatory", "timertest", "timingwheel"),
 	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "httptimeout", "idle", "purgatory"),
 	"internal/upstream":             onTimer,
 	"purgatory":                     onTimer,
@@ -109,7 +105,7 @@ func TestLayout_ImportsRunOneWay(t *testing.T) {
 }
 
 // mayDial lists those that may import net: what idle evicts are connections.
-var mayDial = map[string]bool{"idle": true, "internal/cost/core": true, "observe": true, "observe/internal/observetest": true}
+var mayDial = map[string]bool{"idle": true, "observe": true, "observe/internal/observetest": true}
 
 // mayServe lists the packages that may import net/http.
 var mayServe = map[string]bool{

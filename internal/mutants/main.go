@@ -18,10 +18,10 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
-	match := flag.String("match", "", "only changes whose line of the page matches this expression")
+	match := flag.String("match", "", "only changes whose tests, file or function match this expression")
 	timeout := flag.Duration("timeout", time.Minute, "how long a test may take; one that does not end has failed")
 	flag.Parse()
-	mutants, err := readPage("docs/guarantees.md")
+	mutants, err := readList(listPath)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !chosen.MatchString(m.row) })
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !chosen.MatchString(m.String()) })
 	found, err := findTests()
 	if err != nil {
 		log.Fatal(err)
@@ -43,7 +43,7 @@ func main() {
 			failed++
 			result = "WRONG: " + err.Error()
 		}
-		fmt.Printf("guarantees.md:%d: %s, %s: %.1f s: %s\n", m.line, m.file, strings.Join(m.tests, " "), time.Since(begin).Seconds(), result)
+		fmt.Printf("%s: %.1f s: %s\n", m, time.Since(begin).Seconds(), result)
 	}
 	fmt.Printf("%d changes, %d of which no test failed or which could not be made\n", len(mutants), failed)
 	if failed > 0 {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+)
+
+const listPath = "internal/mutants/list.txt"
+
+// A mutant is a change of one place in a function, and the tests that fail with it.
+type mutant struct {
+	line     int // of the list
+	tests    []string
+	file, fn string
+	old, new string
+}
+
+// readList returns the changes that a list names. An entry has four lines: its tests, the
+// file and the function, "- " with the old text and "+" with the new one. Lines that
+// begin with # are comments.
+func readList(path string) (mutants []mutant, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var entry []string
+	for i, line := range strings.Split(string(text), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			if len(entry) > 0 {
+				return nil, fmt.Errorf("%s:%d: the entry above lacks lines", path, i+1)
+			}
+			continue
+		}
+		entry = append(entry, line)
+		if len(entry) < 4 {
+			continue
+		}
+		file, fn, _ := strings.Cut(entry[1], " ")
+		old, hasOld := strings.CutPrefix(entry[2], "- ")
+		new, hasNew := strings.CutPrefix(entry[3], "+")
+		if fn == "" || !hasOld || !hasNew {
+			return nil, fmt.Errorf("%s:%d: not an entry of tests, file and function, old and new text", path, i-2)
+		}
+		mutants = append(mutants, mutant{
+			line: i - 2, tests: strings.Fields(entry[0]), file: file, fn: fn, old: old, new: strings.TrimPrefix(new, " "),
+		})
+		entry = nil
+	}
+	if len(mutants) == 0 {
+		return nil, fmt.Errorf("%s lists no change", path)
+	}
+	return mutants, nil
+}
+
+// String is what the command's flag -match is compared with.
+func (m mutant) String() string {
+	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.line, m.file, m.fn, strings.Join(m.tests, " "))
+}
+
+// apply returns the text of the file with the change made.
+func (m mutant) apply(text string) (string, error) {
+	head := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.fn + `\b`)
+	for _, begin := range head.FindAllStringIndex(text, -1) {
+		body := text[begin[0]:]
+		if end := strings.Index(body, "\n}\n"); end >= 0 {
+			body = body[:end+3]
+		}
+		if at := strings.Index(body, m.old); at >= 0 {
+			at += begin[0]
+			return text[:at] + m.new + text[at+len(m.old):], nil
+		}
+	}
+	return "", fmt.Errorf("%s: function %s has no %q", m.file, m.fn, m.old)
+}
