@@ -8,19 +8,6 @@ func (s *Scheduler) Now() time.Time {
 	return s.clock.Now()
 }
 
-// StartAt is [Scheduler.Start] for a moment instead of a delay: the delay is t less
-// Now, and so f runs at once if t has passed. If the wall clock is set afterwards the
-// timer does not follow it; what [Scheduler.Repeat] runs does.
-func (s *Scheduler) StartAt(t time.Time, f func()) (Handle, error) {
-	return s.Start(t.Sub(s.Now()), f)
-}
-
-// AfterFuncAt is [Scheduler.AfterFunc] for a moment instead of a delay, as StartAt is
-// Start.
-func (s *Scheduler) AfterFuncAt(t time.Time, f func()) *Timer {
-	return s.AfterFunc(t.Sub(s.Now()), f)
-}
-
 // Deadline returns the moment for which the timer is set, on the Scheduler's clock and
 // without the slack. It reports false if the timer is not pending. O(1).
 func (h Handle) Deadline() (time.Time, bool) {

@@ -34,13 +34,9 @@ func TestTimerDeadline(t *testing.T) {
 				_, ok := tm.Deadline()
 				require.False(t, ok)
 			}
-			var field timer.Timer
-			timer.Init(&field, s, func(*int) {}, new(int))
-			none(&field)
 			for _, make := range []func() *timer.Timer{
 				func() *timer.Timer { return s.AfterFunc(time.Minute, func() {}) },
 				func() *timer.Timer { return s.NewTimer(time.Minute) },
-				func() *timer.Timer { field.Reset(time.Minute); return &field },
 			} {
 				tm := make()
 				is(tm, time.Minute)

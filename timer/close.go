@@ -92,18 +92,11 @@ func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 		if e.ID != (wheel.ID{}) {
 			p.Handle = e.sh.handle(e.ID)
 		}
-	case tagArg:
-		p.Func = e.Value.argFunc()
 	case tagNode:
 		o := e.Value.node().owner
 		p.Func = o.pendingFunc()
-		switch o := o.(type) {
-		case keyed:
+		if o, ok := o.(keyed); ok {
 			p.Key = o.anyKey()
-		case *groupTimer:
-			if e.ID != (wheel.ID{}) {
-				p.Handle = e.sh.handle(e.ID)
-			}
 		}
 	}
 	return p

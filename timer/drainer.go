@@ -7,12 +7,9 @@ import (
 	"github.com/tickless/tickless/internal/wheel"
 )
 
-// A drainer is what a goroutine has that works through expired timers: the poller, and
-// each of its helpers.
+// A drainer is what the poller needs to work through expired timers.
 type drainer struct {
 	p *poller
-	// helping: it is a helper's.
-	helping bool
 	// rang is when the alarm has rung, and overdue how late that was.
 	rang, overdue int64
 	// toTell are timers of which the user's handler is to be told, without a lock.
@@ -49,19 +46,14 @@ func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	worked = d.fireLocked(sh, d.expired[:n]) || sh.wheel.Cascaded()+sh.n.cascaded != before
 	level, more := sh.wheel.Draining()
 	d.idle = d.idle || sh.wheel.Len() == 0
-	if d.helping {
-		sh.noteEmptiedLocked(n > 0) // the poller may sleep
-		sh.unlock()
-	} else {
-		sh.wake = never // the poller is awake and will see for itself
-		sh.mu.Unlock()
-	}
+	sh.wake = never // the poller is awake and will see for itself
+	sh.mu.Unlock()
 	// First, since the user's handler, which tellLate calls, may end this goroutine.
 	switch {
 	case more && level == 0:
-		d.p.backlog.pushDue(sh)
+		d.p.due.push(sh)
 	case more:
-		d.p.backlog.pushMoves(sh)
+		d.p.moves.push(sh)
 	}
 	touch(d.batch.fs[collected:])
 	d.expireContexts()

@@ -3,7 +3,6 @@ package timer
 import (
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/tickless/tickless/internal/slab"
 	"github.com/tickless/tickless/internal/wheel"
@@ -77,14 +76,6 @@ type timerEntries struct {
 	place uint64
 }
 
-// entry returns the Timer's entry, or nil if it has never had one.
-func (t *Timer) entry() *timerEntry {
-	if t.tag == tagArg {
-		return nil
-	}
-	return (*timerEntry)(atomic.LoadPointer(&t.arg))
-}
-
 // id returns what the shard knows the entry of t by.
 func (e *timerEntry) id(t *Timer) wheel.ID { return slab.Unpack(e.word, uint32(t.rest)) }
 
@@ -95,7 +86,7 @@ func (sh *shard) slackOf(d time.Duration) int64 { return int64(sh.s.config.slack
 func (t *Timer) moveTo(deadline, slack int64) {
 	t.deadline = deadline
 	if t.sh.s.config.slack.most > 0 {
-		t.entry().slack = slack
+		t.entry.Load().slack = slack
 	}
 }
 
@@ -110,7 +101,7 @@ func (t *Timer) placedAt(e *timerEntry, deadline, slack int64) {
 // than at the moment that the wheel would choose for that.
 func (t *Timer) reaches(deadline, slack int64) bool {
 	if t.sh.s.config.slack.most > 0 {
-		if room := t.entry().room; slack != room { // perhaps with other steps
+		if room := t.entry.Load().room; slack != room { // perhaps with other steps
 			return deadline >= deadlineAfter(int64(t.word), time.Duration(room))
 		}
 	}
@@ -164,7 +155,7 @@ func (t *Timer) cut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.phase.Load() == dead {
-		t.entry().t.Store(nil)
+		t.entry.Load().t.Store(nil)
 		t.phase.Store(cut)
 	}
 }
@@ -172,7 +163,7 @@ func (t *Timer) cut() {
 // revive makes a dead Timer pending again, or reports false: its entry has gone, which
 // makes it out for who holds the shard's lock.
 func (t *Timer) revive(was uint32) bool {
-	if was == cut && !t.entry().t.CompareAndSwap(nil, t) {
+	if was == cut && !t.entry.Load().t.CompareAndSwap(nil, t) {
 		return false
 	}
 	t.phase.Store(pending)
@@ -220,7 +211,7 @@ func (t *Timer) resetEntryLocked(now int64, d time.Duration) (active, done bool)
 	t.mu.Lock()
 	was := t.phase.Load()
 	if was == cut {
-		if t.entry().t.CompareAndSwap(nil, t) {
+		if t.entry.Load().t.CompareAndSwap(nil, t) {
 			t.phase.Store(dead)
 		} else {
 			t.setOut()
@@ -236,7 +227,7 @@ func (t *Timer) resetEntryLocked(now int64, d time.Duration) (active, done bool)
 		t.mu.Unlock()
 		return false, true
 	}
-	e := t.entry()
+	e := t.entry.Load()
 	id := e.id(t)
 	if d > 0 {
 		deadline, slack := deadlineAfter(now, d), sh.slackOf(d)
@@ -274,15 +265,15 @@ func (sh *shard) leaveLocked(t *Timer) {
 // where origins are noted, which are of IDs, as an entry gets another when it follows.
 func (t *Timer) takesEntryLocked(d time.Duration) bool {
 	sh := t.sh
-	return d > 0 && t.tag != tagArg && sh.s.limit == nil && sh.s.origins == nil && !sh.s.closed.Load() && uint64(sh.wheel.Len()) < maxPerShard
+	return d > 0 && sh.s.limit == nil && sh.s.origins == nil && !sh.s.closed.Load() && uint64(sh.wheel.Len()) < maxPerShard
 }
 
 // startEntryLocked resets a Timer that is out, and reports whether it was active.
 func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
-	sh, old, e := t.sh, t.idLocked(), t.entry()
+	sh, old, e := t.sh, t.idLocked(), t.entry.Load()
 	if e == nil {
 		e = new(timerEntry)
-		atomic.StorePointer(&t.arg, unsafe.Pointer(e))
+		t.entry.Store(e)
 	}
 	e.t.Store(t)
 	deadline, slack := deadlineAfter(now, d), sh.slackOf(d)

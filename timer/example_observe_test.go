@@ -59,31 +59,6 @@ func ExampleSchedulers() {
 	// Output: leases 0
 }
 
-type session struct {
-	timeout timer.Timer
-	id      int
-}
-
-func (c *session) expire() { fmt.Println("session", c.id, "has been silent") }
-
-// A timeout that is a field, which is reset with each message.
-func ExampleInit() {
-	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	c := &session{id: 17}
-	timer.Init(&c.timeout, s, (*session).expire, c)
-	c.timeout.Reset(30 * time.Second)
-	clk.Advance(20 * time.Second)
-	c.timeout.Reset(30 * time.Second) // a message has come
-	clk.Advance(29 * time.Second)
-	fmt.Println("still there")
-	clk.Advance(time.Second)
-	// Output:
-	// still there
-	// session 17 has been silent
-}
-
 // What a type with a SetReadDeadline method needs.
 func ExampleDeadline() {
 	clk := timertest.NewClock(time.Unix(0, 0))

@@ -107,11 +107,7 @@ func TestMemory_OfGroupsOriginsAndLeftovers(t *testing.T) {
 		return each
 	}
 	plain := func(s *timer.Scheduler) func(time.Duration, func()) (timer.Handle, error) { return s.Start }
-	group := func(s *timer.Scheduler) func(time.Duration, func()) (timer.Handle, error) {
-		return timer.NewGroup(s).Start
-	}
 	timers := more(plain)
-	require.InDelta(t, 16+48, more(group)-timers, 10)
 	require.InDelta(t, 90, more(plain, timer.WithOrigins(1))-timers, 15)
 
 	s := timer.New()

@@ -50,7 +50,9 @@ func TestOrigins_GoWithTheLastTimer(t *testing.T) {
 		for i := range hs {
 			hs[i], _ = s.Start(time.Hour, func() {})
 		}
-		StopBatch(hs)
+		for _, h := range hs {
+			h.Stop()
+		}
 		time.Sleep(2*trimAfter + time.Second)
 		for sh := range s.shards.made() {
 			require.Empty(t, s.origins.of(sh))

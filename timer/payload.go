@@ -20,8 +20,6 @@ const (
 	tagNode
 	// tagContext: a *deadlineCtx, which the poller ends without a lock.
 	tagContext
-	// tagArg: a *Timer of Init's, whose function takes an argument.
-	tagArg
 	// tagEntry: a *timerEntry, of a Timer that has been reset.
 	tagEntry
 )
@@ -39,15 +37,6 @@ func (p payload) channel() chan time.Time { return *(*chan time.Time)(unsafe.Poi
 func timePayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
 
 func (p payload) timeTimer() *time.Timer { return (*time.Timer)(p.p) }
-
-func argPayload(t *Timer) payload { return payload{unsafe.Pointer(t)} }
-
-// argFunc returns the function of a Timer of Init's with its argument.
-func (p payload) argFunc() func() {
-	t := (*Timer)(p.p)
-	f, arg := *(*func(unsafe.Pointer))(unsafe.Pointer(&t.p.p)), t.arg
-	return func() { f(arg) }
-}
 
 func ctxPayload(c *deadlineCtx) payload { return payload{unsafe.Pointer(c)} }
 

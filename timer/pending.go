@@ -15,7 +15,7 @@ type Kind string
 
 // The kinds of timers.
 const (
-	KindFunc     Kind = "func"     // of Start, AfterFunc or Init: Function says which
+	KindFunc     Kind = "func"     // of Start or AfterFunc: Function says which
 	KindChannel  Kind = "channel"  // of NewTimer or After
 	KindTicker   Kind = "ticker"   // of NewTicker or Tick
 	KindJob      Kind = "job"      // of Every or Repeat
@@ -252,8 +252,6 @@ func (p payload) describe(tag uint8) (Kind, uintptr) {
 		return KindFunc, p.code()
 	case tagChan:
 		return KindChannel, 0
-	case tagArg:
-		return KindFunc, (*Timer)(p.p).p.code()
 	case tagContext:
 		return KindContext, 0
 	}

@@ -3,6 +3,7 @@ package timer
 import (
 	"context"
 	"runtime/trace"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,18 +70,16 @@ type poller struct {
 	// recent are timers that were fired notably late.
 	recent latest[LateTimer]
 
-	// backlog are the shards with expired timers that are not worked through.
-	backlog backlogs
-	// helpers work beside the poller when it falls behind.
-	helpers helpers
+	// All below belongs to whoever is awake.
 
-	// drainer belongs to whoever is awake.
+	// due are the shards with expired timers that are to be fired, moves others with timers
+	// that are only to be moved down: see work.
+	due, moves shardList
 	drainer
 }
 
 func (p *poller) init(s *Scheduler) {
 	p.s, p.p = s, p
-	p.helpers.init()
 	p.armed = never
 	if s.system {
 		p.alarm = alarm.NewThen(p.poll, p.serve)
@@ -278,8 +277,7 @@ func (p *poller) wasInterrupted() bool {
 //     poller waits for them for as long as they compute without a pause, which is ten
 //     milliseconds. On more, they wait for a batch in one shard, and not even that if
 //     the next shard's lock is free: see lockShard.
-//   - On many procs there is still one poller, but it has helpers, when it falls
-//     behind: see helpers.
+//   - On many procs there is still one poller.
 
 // work does what is due. It reports whether there was anything, and after how long
 // it is to go on if it has stopped before the end; negative if it has not.
@@ -297,23 +295,16 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 		}
 		sh, b, queued := p.next(serial)
 		if sh == nil {
-			if len(p.batch.fs) > 0 && p.backlog.any() {
+			if len(p.batch.fs) > 0 && len(p.moves) > 0 {
 				return worked, 0
 			}
-			if sh = p.backlog.popMoves(); sh == nil {
+			if sh = p.moves.pop(); sh == nil {
 				return worked, -1
 			}
 		}
 		worked = p.drain(sh, b, queued) || worked
-		if serial {
-			continue
-		}
-		now := p.s.now()
-		if busy := time.Duration(now - begin); busy > p.helpers.after && p.isBehind(now) {
-			if busy > turn {
-				return worked, rest
-			}
-			p.callHelper()
+		if !serial && time.Duration(p.s.now()-begin) > turn {
+			return worked, rest
 		}
 	}
 }
@@ -321,25 +312,18 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 // next returns the next shard that has something due, nil if there is none; and its
 // bucket, if one is yet to be expired.
 func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
-	if serial && p.backlog.any() { // one bucket after another
-		if sh = p.backlog.popDue(); sh == nil {
-			sh = p.backlog.popMoves()
+	if serial { // one bucket after another
+		if sh = p.due.pop(); sh == nil {
+			sh = p.moves.pop()
 		}
-		return sh, b, false
+		if sh != nil {
+			return sh, b, false
+		}
 	}
 	if b, ok = p.s.queue.Poll(); ok {
 		return b.sh, b, true
 	}
-	return p.backlog.popDue(), b, false
-}
-
-// isBehind reports whether there is more to do.
-func (p *poller) isBehind(now int64) bool {
-	if p.backlog.any() {
-		return true
-	}
-	b, _, ok := p.s.queue.Peek()
-	return ok && b.expiration <= now
+	return p.due.pop(), b, false
 }
 
 // sleep sets the alarm for what comes next, or for after pause if there is more to
@@ -358,9 +342,6 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if pause < 0 && p.backlog.any() {
-		return share, false // a helper has left it
-	}
 	next := int64(never)
 	due, _, queued := p.s.queue.Peek()
 	if p.s.dispatch.mode == onPoller && p.s.dispatch.hasReady() {
@@ -447,4 +428,23 @@ func (p *poller) stats(st *Stats) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups
+}
+
+// A shardList is shards that wait for their turn. A shard is in it once.
+type shardList []*shard
+
+func (l *shardList) push(sh *shard) {
+	if !slices.Contains(*l, sh) {
+		*l = append(*l, sh)
+	}
+}
+
+// pop takes the shard that has waited longest, or returns nil.
+func (l *shardList) pop() *shard {
+	if len(*l) == 0 {
+		return nil
+	}
+	sh := (*l)[0]
+	*l = slices.Delete(*l, 0, 1)
+	return sh
 }

@@ -45,7 +45,6 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	}
 	s.dispatch.mode = direct
 	s.poller.awake = true
-	s.poller.helpers.most = 0
 	return s, clk
 }
 
@@ -70,7 +69,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	require.Len(t, p.batch.fs, probes, "all that are due")
 	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "a batch or two of each bucket at most")
 	require.Zero(t, pause, "to run them comes before the moves")
-	require.True(t, p.backlog.any())
+	require.NotEmpty(t, p.moves)
 
 	p.batch.fs = nil
 	startOn(t, s.shards.at(3), time.Millisecond, func() {})
@@ -102,13 +101,13 @@ func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 
 	p.batch.fs = nil
 	before := s.Stats().Cascaded
-	require.True(t, p.drain(p.backlog.popMoves(), dueBucket{}, false))
+	require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
 	startOn(t, sh, time.Millisecond, func() {})
 	clk.Advance(time.Millisecond)
 	p.work()
 	require.Len(t, p.batch.fs, 1, "it falls due while they move")
 	require.Less(t, s.Stats().Cascaded-before, uint64(most))
-	require.True(t, p.backlog.any())
+	require.NotEmpty(t, p.moves)
 }
 
 // What a batch held is forgotten with it: others get its memory.
@@ -186,20 +185,20 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 		}
 		return is
 	}
-	require.Equal(t, []int{2}, indices(p.backlog.due), "the shard whose timers are due")
-	require.ElementsMatch(t, []int{0, 1}, indices(p.backlog.moves), "those whose timers only move")
+	require.Equal(t, []int{2}, indices(p.due), "the shard whose timers are due")
+	require.ElementsMatch(t, []int{0, 1}, indices(p.moves), "those whose timers only move")
 	for range 2 {
-		order := indices(p.backlog.moves)
-		require.True(t, p.drain(p.backlog.popMoves(), dueBucket{}, false))
-		require.True(t, p.drain(p.backlog.popMoves(), dueBucket{}, false))
-		if len(p.backlog.moves) > 0 {
-			require.Equal(t, order, indices(p.backlog.moves))
+		order := indices(p.moves)
+		require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
+		require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
+		if len(p.moves) > 0 {
+			require.Equal(t, order, indices(p.moves))
 		}
 	}
-	require.Empty(t, p.backlog.moves)
-	require.True(t, p.drain(p.backlog.popDue(), dueBucket{}, false))
-	require.True(t, p.drain(p.backlog.popDue(), dueBucket{}, false))
-	require.False(t, p.backlog.any())
+	require.Empty(t, p.moves)
+	require.True(t, p.drain(p.due.pop(), dueBucket{}, false))
+	require.True(t, p.drain(p.due.pop(), dueBucket{}, false))
+	require.Empty(t, p.moves)
 	require.Len(t, p.batch.fs, 3*batchSize)
 }
 
@@ -226,7 +225,6 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		p := &s.poller
 		p.awake = true
 		s.dispatch.mode = direct
-		p.helpers.most = 0
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
@@ -235,11 +233,11 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		moved := s.shards.at(0).wheel.Cascaded()
 		if step == 0 {
 			require.Negative(t, pause)
-			require.False(t, p.backlog.any())
+			require.Empty(t, p.moves)
 			require.EqualValues(t, 1000*batchSize, moved)
 		} else {
 			require.Equal(t, rest, pause)
-			require.True(t, p.backlog.any())
+			require.NotEmpty(t, p.moves)
 			require.Less(t, clk.now.Sub(began), turn+10*step)
 			require.Less(t, turn, 10*time.Millisecond)
 
@@ -261,7 +259,6 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	p := &s.poller
 	p.awake = true
 	s.dispatch.mode = direct
-	p.helpers.most = 0
 	const n = 200
 	for i := range n {
 		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})
@@ -270,7 +267,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	clk.step = 100 * time.Microsecond
 	_, pause := p.work()
 	require.Equal(t, rest, pause)
-	require.False(t, p.backlog.any())
+	require.Empty(t, p.moves)
 	fired := s.Stats().Fired
 	require.Less(t, fired, uint64(n))
 	require.NotZero(t, fired)

@@ -34,28 +34,10 @@ func TestStats_RejectedFullLeavesOutWhatFellBack(t *testing.T) {
 	require.EqualValues(t, 4, st.FellBack)
 	require.Zero(t, st.Rejected)
 	require.Zero(t, st.RejectedFull)
-
-	batch := make([]timer.Start, 300)
-	for i := range batch {
-		batch[i] = timer.Start{Delay: time.Hour, Func: describedCallback}
-	}
-	_, err = s.StartBatch(nil, batch)
-	require.ErrorIs(t, err, timer.ErrTooManyPending)
-	require.EqualValues(t, 300, s.Stats().Rejected)
-	require.EqualValues(t, 300, s.Stats().RejectedFull)
-	require.NoError(t, s.Close())
-	_, err = s.StartBatch(nil, batch)
-	require.ErrorIs(t, err, timer.ErrClosed)
-	require.EqualValues(t, 600, s.Stats().Rejected)
-	require.EqualValues(t, 300, s.Stats().RejectedFull)
 }
 
 func slowKeyed(string, int) { time.Sleep(20 * time.Millisecond) }
 func slowJob()              { time.Sleep(20 * time.Millisecond) }
-
-type slowOwner struct{ t timer.Timer }
-
-func (*slowOwner) slowField() { time.Sleep(20 * time.Millisecond) }
 
 // A slow callback has the name of the user's function, whatever it was started by.
 func TestSchedulerRecent_SlowOnesHaveTheirNames(t *testing.T) {
@@ -65,16 +47,13 @@ func TestSchedulerRecent_SlowOnesHaveTheirNames(t *testing.T) {
 		require.NoError(t, timer.NewKeyed(s, slowKeyed).Set("key", 1, time.Second))
 		job, err := s.Every(2*time.Second, slowJob)
 		require.NoError(t, err)
-		var o slowOwner
-		timer.Init(&o.t, s, (*slowOwner).slowField, &o)
-		o.t.Reset(3 * time.Second)
 		time.Sleep(3500 * time.Millisecond)
 		job.Stop()
 		var names []string
 		for _, c := range s.Recent().Slow {
 			names = append(names, c.Function()[strings.LastIndexByte(c.Function(), '.')+1:])
 		}
-		require.Equal(t, []string{"slowKeyed", "slowJob", "slowField"}, names)
+		require.Equal(t, []string{"slowKeyed", "slowJob"}, names)
 	})
 }
 
@@ -167,9 +146,7 @@ func TestRecent_NameOfASlowCallback(t *testing.T) {
 			case "fallen back":
 				_, err := s.Start(time.Hour, func() {})
 				require.NoError(t, err)
-				var tm timer.Timer
-				timer.Init(&tm, s, func(*int) { slowAgain() }, new(int))
-				tm.Reset(time.Millisecond)
+				s.AfterFunc(time.Millisecond, slowAgain)
 				require.EqualValues(t, 1, s.Stats().FellBack)
 			case "traced":
 				if err := trace.Start(io.Discard); err != nil {

@@ -216,7 +216,7 @@ func (sh *shard) refuseLocked(err error, tag uint8) error {
 // takesRoom reports whether a timer needs room among the pending ones: not if it is
 // due at once, unless it will start itself again, or its callback keeps room.
 func (sh *shard) takesRoom(d time.Duration, tag uint8) bool {
-	return d > 0 || tag == tagNode || (tag == tagFunc || tag == tagArg) && sh.s.dispatch.backlog.limit != nil
+	return d > 0 || tag == tagNode || tag == tagFunc && sh.s.dispatch.backlog.limit != nil
 }
 
 // rearmLocked starts a node's timer again while it expires, to fire at a moment after
@@ -349,8 +349,6 @@ func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok boo
 	case tagChan:
 		sendTime(p.channel(), at.time)
 		return nil, false
-	case tagArg:
-		return p.argFunc(), true
 	case tagContext:
 		return nil, false // it is for whoever unlocks the shard
 	default:

@@ -24,7 +24,7 @@ func (sh *shard) buryLocked(t *Timer) {
 	t.mu.Lock()
 	if t.phase.Load() == dead && sh.deadLocked() == sh.wheel.Len() {
 		// A Timer that is alone leaves at once.
-		id := t.entry().id(t)
+		id := t.entry.Load().id(t)
 		sh.leaveLocked(t)
 		sh.wheel.Remove(id)
 	}

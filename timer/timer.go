@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/tickless/tickless/internal/slab"
 	"github.com/tickless/tickless/internal/wheel"
@@ -24,13 +23,11 @@ type Timer struct {
 	// sh is the home shard, fixed when the Timer is made. It is nil for one of
 	// package time's, and for the zero Timer.
 	sh *shard
-	// p is what the Timer is started with, fixed when it is made: of one of Init's
-	// the function, of one of package time's that.
+	// p is what the Timer is started with, fixed when it is made: of one of package
+	// time's that.
 	p payload
-	// arg of one of Init's is the function's argument. Of others it is nil at first, and
-	// from the first Reset on the *timerEntry: it is set once, atomically and with sh.mu
-	// held.
-	arg unsafe.Pointer
+	// entry is nil at first. The first Reset sets it, with sh.mu held.
+	entry atomic.Pointer[timerEntry]
 
 	// A Timer is one cache line: 64 bytes. What follows is explained at timerEntry.
 
@@ -94,7 +91,7 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // From the first Reset on Stop takes no lock that other Timers share, and neither does
 // a Reset to a later time: the Timer keeps its place among the pending ones. But a Stop
 // that leaves too many stopped ones there, or nothing else, clears them away, with the
-// lock. With [WithMaxPending], and for a Timer of [Init]'s, it is as before that.
+// lock. With [WithMaxPending] it is as before that.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
@@ -170,7 +167,7 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active, done bool) {
 		return false, false
 	}
 	active = t.sh.stopFallbackLocked(id) || t.withdrawLocked()
-	t.sh.placeLocked(now, &id, d, t.payload(), t.tag)
+	t.sh.placeLocked(now, &id, d, t.p, t.tag)
 	t.setIDLocked(id)
 	return active, true
 }
@@ -182,13 +179,6 @@ func (t *Timer) idLocked() wheel.ID { return slab.Unpack(t.word, uint32(t.rest))
 func (t *Timer) setIDLocked(id wheel.ID) {
 	word, rest := id.Pack()
 	t.word, t.rest = word, uint8(rest)
-}
-
-func (t *Timer) payload() payload {
-	if t.tag == tagArg {
-		return argPayload(t)
-	}
-	return t.p
 }
 
 // stdTimer returns the timer of package time that t is.

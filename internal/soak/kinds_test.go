@@ -96,24 +96,6 @@ func timers(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	}
 }
 
-// fields are Timers that are fields of what they are for.
-func fields(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
-	type conn struct {
-		n *note
-		t timer.Timer
-	}
-	var pending bag[*conn]
-	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
-		d := delay(rng, longest)
-		c := &conn{n: l.enter(d)}
-		timer.Init(&c.t, s, func(c *conn) { c.n.fire() }, c)
-		c.t.Reset(d)
-		if c, ok := pending.swap(rng, c); ok {
-			c.n.stop(c.t.Stop)
-		}
-	}
-}
-
 func tickers(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	type held struct {
 		t      *timer.Ticker
@@ -236,62 +218,6 @@ func keyed(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 		d := delay(rng, longest)
 		if err := k.Set(key, l.enter(d), d); err != nil {
 			l.complain("%v", err)
-		}
-	}
-}
-
-func groups(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
-	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
-		g := timer.NewGroup(s)
-		var over atomic.Bool
-		notes := make([]*note, 1+rng.IntN(10))
-		for i := range notes {
-			d := delay(rng, longest)
-			n := l.enter(d)
-			notes[i] = n
-			if _, err := g.Start(d, func() {
-				if over.Load() {
-					l.complain("a callback after StopWait")
-				}
-				n.fire()
-			}); err != nil {
-				l.complain("%v", err)
-			}
-		}
-		if rng.IntN(2) == 0 {
-			return // it goes on by itself
-		}
-		if err := g.StopWait(context.Background()); err != nil {
-			l.complain("%v", err)
-		}
-		over.Store(true)
-		for _, n := range notes {
-			n.stop(func() bool { return n.settled == "" })
-		}
-	}
-}
-
-func batches(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
-	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
-		starts := make([]timer.Start, 1+rng.IntN(20))
-		notes := make([]*note, len(starts))
-		for i := range starts {
-			d := delay(rng, longest)
-			notes[i] = l.enter(d)
-			starts[i] = timer.Start{Delay: d, Func: notes[i].fire}
-		}
-		hs, err := s.StartBatch(nil, starts)
-		if err != nil || len(hs) != len(starts) {
-			l.complain("%d of %d started: %v", len(hs), len(starts), err)
-			return
-		}
-		if rng.IntN(2) == 0 {
-			for i, n := range notes {
-				n.stop(hs[i].Stop)
-			}
-			if n := timer.StopBatch(hs); n > 0 {
-				l.complain("%d were stopped twice", n)
-			}
 		}
 	}
 }

@@ -60,8 +60,8 @@ func TestSoak(t *testing.T) {
 		{"within", false, handles(s, func(d time.Duration, f func()) (timer.Handle, error) {
 			return s.StartWithin(d, d/4, f)
 		})},
-		{"timers", false, timers(s)}, {"fields", false, fields(s)}, {"tickers", true, tickers(s)}, {"every", true, jobs(s)},
-		{"contexts", false, contexts(s)}, {"keyed", false, keyed(s)}, {"groups", false, groups(s)}, {"batches", false, batches(s)},
+		{"timers", false, timers(s)}, {"tickers", true, tickers(s)}, {"every", true, jobs(s)},
+		{"contexts", false, contexts(s)}, {"keyed", false, keyed(s)},
 		{"deadlines", false, deadlines(s)}, {"repeat", true, schedules(s)},
 		watching, waiting, calling, talking,
 	}
