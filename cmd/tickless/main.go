@@ -3,25 +3,12 @@
 // Usage:
 //
 //	tickless [flags]            a load of request timeouts, beside time.AfterFunc
-//	tickless purgatory [flags]  Kafka's load of delayed requests, beside a map of timers
-//	tickless idle [flags]       a heartbeat server, beside SetReadDeadline and time.Timer
 //	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
-//	tickless callbacks [flags]  HTTP callbacks from a directory or Redis, with kill -9
+//	tickless migrate [flags]    moves a module's timers from package time to this library
 //	tickless export FILE        writes the tasks of a store to a file
 //	tickless import FILE        puts a file's tasks into a store
-//	tickless migrate [flags]    moves a module's timers from package time to this library
 //
-// Each of the first four puts the same load on the library and on what it is compared
-// with, and prints one table of both. Run
-//
-//	tickless --help
-//	tickless purgatory --help
-//	tickless idle --help
-//	tickless scale --help
-//	tickless callbacks --help
-//	tickless migrate --help
-//
-// for the flags and examples.
+// Each has its flags and examples under --help.
 //
 // It exits with 0 when everything went well, 1 when something failed or a timer of
 // Tickless was lost, early or fired twice, 2 when it was called wrongly, 3 when migrate
@@ -34,10 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tickless/tickless/cmd/tickless/internal/callbacks"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
-	"github.com/tickless/tickless/cmd/tickless/internal/heartbeat"
-	"github.com/tickless/tickless/cmd/tickless/internal/kafka"
 	"github.com/tickless/tickless/cmd/tickless/internal/requests"
 	"github.com/tickless/tickless/cmd/tickless/internal/rewrite"
 	"github.com/tickless/tickless/cmd/tickless/internal/scale"
@@ -52,7 +36,6 @@ func main() {
 // subcommand is named.
 func newCommand() *cobra.Command {
 	root := requests.NewCommand()
-	root.AddCommand(kafka.NewCommand(), heartbeat.NewCommand(), scale.NewCommand(), callbacks.NewCommand(), rewrite.NewCommand(),
-		transfer.NewExport(), transfer.NewImport())
+	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), transfer.NewExport(), transfer.NewImport())
 	return root
 }

@@ -12,14 +12,13 @@ func TestMain(m *testing.M) { clitest.Main(m, newCommand) }
 // here.
 
 func TestProgram_Help(t *testing.T) {
-	clitest.CheckHelp(t, "", "purgatory", "idle", "scale", "callbacks", "--count")
+	clitest.CheckHelp(t, "", "scale", "migrate", "export", "import", "--count")
 }
 
 func TestProgram_CalledWrongly(t *testing.T) {
 	clitest.CheckCalledWrongly(t, "", []clitest.WrongCall{
 		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
-		{Args: []string{"bogus", "idle"}, Want: `unknown command "bogus"`},
-		{Args: []string{"scale", "idle"}, Want: `"idle"`},
-		{Args: []string{"idle", "--counts", "1k"}, Want: "--counts"},
+		{Args: []string{"bogus", "scale"}, Want: `unknown command "bogus"`},
+		{Args: []string{"scale", "bogus"}, Want: `"bogus"`},
 	})
 }

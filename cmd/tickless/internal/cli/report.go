@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -52,16 +51,4 @@ func PrintJSON(w io.Writer, report any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(report)
-}
-
-// InMillis returns d in milliseconds.
-func InMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// OptionalMillis is InMillis for what the system may not tell: nil is null.
-func OptionalMillis(d *time.Duration) *float64 {
-	if d == nil {
-		return nil
-	}
-	ms := InMillis(*d)
-	return &ms
 }

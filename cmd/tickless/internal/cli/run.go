@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Run carries out the program and returns its exit code.
@@ -26,7 +24,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
-	root.SetArgs(withTwoDashes(root, args))
+	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SilenceErrors = true
@@ -54,34 +52,4 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "tickless: %v\n", err)
 		return ExitFailed
 	}
-}
-
-// withTwoDashes lets every flag be written with one dash too, as Go's own
-// tools have them: -json for --json.
-func withTwoDashes(root *cobra.Command, args []string) []string {
-	known := map[string]bool{"help": true}
-	var learn func(*cobra.Command)
-	learn = func(c *cobra.Command) {
-		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
-		for _, sub := range c.Commands() {
-			learn(sub)
-		}
-	}
-	learn(root)
-
-	out := make([]string, len(args))
-	for i, arg := range args {
-		out[i] = arg
-		if arg == "--" {
-			copy(out[i:], args[i:])
-			break
-		}
-		if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") {
-			name, _, _ := strings.Cut(arg[1:], "=")
-			if known[name] {
-				out[i] = "-" + arg
-			}
-		}
-	}
-	return out
 }

@@ -101,7 +101,7 @@ func CheckCalledWrongly(t *testing.T, command string, calls []WrongCall) {
 // returns it.
 func CheckHelp(t *testing.T, command string, wants ...string) (help string) {
 	t.Helper()
-	for _, flag := range []string{"--help", "-help", "-h"} {
+	for _, flag := range []string{"--help", "-h"} {
 		stdout, stderr, code := Run(t, arguments(command, flag)...)
 		if code != 0 || stderr != "" {
 			t.Errorf("%s: exit code %d, standard error %q", flag, code, stderr)
@@ -116,19 +116,14 @@ func CheckHelp(t *testing.T, command string, wants ...string) (help string) {
 	return help
 }
 
-// InterruptProgram runs the program and interrupts it: see Interrupt.
-func InterruptProgram(t *testing.T, want string, args ...string) (stdout string) {
+// Interrupt runs the program, sends it an interrupt once it has written want to
+// standard error, requires the exit code of that, and returns what it printed.
+func Interrupt(t *testing.T, want string, args ...string) (stdout string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a child process cannot be sent an interrupt here")
 	}
-	return Interrupt(t, Program(args...), want, func(p *os.Process) error { return p.Signal(os.Interrupt) })
-}
-
-// Interrupt starts cmd, sends it an interrupt once it has written want to
-// standard error, requires the exit code of that, and returns what it printed.
-func Interrupt(t *testing.T, cmd *exec.Cmd, want string, send func(*os.Process) error) (stdout string) {
-	t.Helper()
+	cmd := Program(args...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	stderr, err := cmd.StderrPipe()
@@ -140,7 +135,7 @@ func Interrupt(t *testing.T, cmd *exec.Cmd, want string, send func(*os.Process) 
 	}
 	defer func() { _ = cmd.Process.Kill() }()
 	waitFor(t, stderr, want)
-	if err := send(cmd.Process); err != nil {
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	rest, _ := io.ReadAll(stderr)

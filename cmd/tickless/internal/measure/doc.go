@@ -1,3 +1,3 @@
 // Package measure reads what the figures of the program are made of: the CPU time
-// and the memory of the process, and how late callbacks ran.
+// and the memory of the process.
 package measure

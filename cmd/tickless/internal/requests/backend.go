@@ -9,7 +9,7 @@ type Backend interface {
 	// Name is the heading of the backend's column.
 	Name() string
 	// Open makes what the timers stand on.
-	Open() error
+	Open()
 	// Start starts the timeout of request i, which calls f after d. It is
 	// called at most once for each i, by one goroutine at a time for each i.
 	Start(i int, d time.Duration, f func()) error
@@ -19,9 +19,6 @@ type Backend interface {
 	// Fired tells that the callback of request i runs and that nobody will
 	// stop it any more: what is kept for it may go.
 	Fired(i int)
-	// Wakeups returns how often the backend woke up to look for due timers;
-	// ok is false where that cannot be told.
-	Wakeups() (n uint64, ok bool)
 	// Close ends the backend, waits for the callbacks that run, and returns
 	// how many timers were still pending. No other call is under way.
 	Close() (pending int, err error)

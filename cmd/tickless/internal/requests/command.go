@@ -3,13 +3,12 @@ package requests
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/timer"
 )
 
 // How many timers are held to weigh them: as many as the load has, within
@@ -21,12 +20,11 @@ const (
 
 // flags are the flags of the load.
 type flags struct {
-	config   Config
-	tick     time.Duration
-	slack    time.Duration
-	executor string
-	json     bool
-	http     string
+	config Config
+	tick   time.Duration
+	slack  time.Duration
+	json   bool
+	http   string
 }
 
 func (f *flags) validate() error {
@@ -39,13 +37,22 @@ func (f *flags) validate() error {
 	if f.slack < 0 || f.slack > time.Hour {
 		return fmt.Errorf("the slack must lie between 0 and 1h, not %v", f.slack)
 	}
-	if !slices.Contains(Executors, f.executor) {
-		return fmt.Errorf("the executor must be one of %s, not %q", strings.Join(Executors, ", "), f.executor)
-	}
 	if f.http != "" && f.json {
 		return errors.New("--http shows the load for as long as it runs, and has no result for --json to print")
 	}
 	return nil
+}
+
+// options are those of the Scheduler.
+func (f *flags) options() []timer.Option {
+	var opts []timer.Option
+	if f.tick != 0 {
+		opts = append(opts, timer.WithTick(f.tick))
+	}
+	if f.slack != 0 {
+		opts = append(opts, timer.WithSlack(0, f.slack, f.slack))
+	}
+	return opts
 }
 
 // NewCommand returns the command that runs when none is named.
@@ -64,7 +71,7 @@ and both sides get the same ones.`,
 		Example: `  tickless                                    a million requests over 3 seconds
   tickless --count 100k --duration 1s         a small load
   tickless --stop-ratio 0 --delay-min 1s      every request times out
-  tickless --tick 10ms --executor goroutine   a coarser tick, a goroutine for each callback
+  tickless --tick 10ms                        a coarser tick
   tickless --slack 10ms                       timers wait for one another, to share wake-ups
   tickless --http :0                          a page that shows the load while it runs
   tickless --json > result.json               the figures as JSON`,
@@ -93,9 +100,8 @@ and both sides get the same ones.`,
 	flags.DurationVar(&f.config.MaxDelay, "delay-max", 2*time.Second, "longest timeout")
 	flags.DurationVar(&f.tick, "tick", 0, "tick of the scheduler (default: the library's own)")
 	flags.DurationVar(&f.slack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
-	flags.StringVar(&f.executor, "executor", Executors[0], "where its callbacks run: "+strings.Join(Executors, ", "))
 	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
-	flags.StringVar(&f.http, "http", "", "serve a page of the running load, and of some durable tasks, at this address, such as :0 (on localhost), and repeat the load on Tickless until interrupted; only who asks for localhost, or for the host that is named here, gets it")
+	flags.StringVar(&f.http, "http", "", "serve the debug page of the running load at this address, such as :0 (on localhost), and repeat the load on Tickless until interrupted; only who asks for localhost, or for the host that is named here, gets it")
 	return cmd
 }

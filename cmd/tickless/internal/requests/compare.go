@@ -12,15 +12,7 @@ import (
 // report is what --json prints.
 type report struct {
 	cli.Machine
-	Count       int      `json:"count"`
-	DurationMS  int64    `json:"duration_ms"`
-	StopRatio   float64  `json:"stop_ratio"`
-	DelayMinMS  float64  `json:"delay_min_ms"`
-	DelayMaxMS  float64  `json:"delay_max_ms"`
-	TickNS      int64    `json:"tick_ns"` // 0 is the library's own
-	SlackNS     int64    `json:"slack_ns"`
-	Executor    string   `json:"executor"`
-	Seed        uint64   `json:"seed"`
+	Load        Config   `json:"load"`
 	Interrupted bool     `json:"interrupted"`
 	Runs        []Result `json:"runs"`
 }
@@ -29,7 +21,7 @@ type report struct {
 // One is made when its turn comes and forgotten after it, so that none pays for another's
 // memory.
 var sides = []func(f flags, n int) Backend{
-	func(f flags, n int) Backend { return NewTickless(n, f.tick, f.slack, f.executor) },
+	func(f flags, n int) Backend { return NewTickless(n, f.options()...) },
 	func(_ flags, n int) Backend { return NewTime(n) },
 }
 
@@ -52,10 +44,6 @@ func runAll(cmd *cobra.Command, f flags) error {
 			held[i] = &h
 		}
 	}
-	own, hasOwn, err := OwnCPU(ctx, f.config)
-	if err != nil {
-		return err
-	}
 	plan, err := NewPlan(f.config)
 	if err != nil {
 		return err
@@ -74,9 +62,6 @@ func runAll(cmd *cobra.Command, f flags) error {
 			return err
 		}
 		result.Held = held[i]
-		if hasOwn {
-			result.OwnCPU = &own
-		}
 		results = append(results, result)
 	}
 	if err := printReport(stdout, f, results, ctx.Err() != nil); err != nil {
@@ -93,11 +78,5 @@ func printReport(w io.Writer, f flags, results []Result, interrupted bool) error
 	if !f.json {
 		return printTable(w, f.config, results, interrupted)
 	}
-	return cli.PrintJSON(w, report{
-		Machine: cli.ThisMachine(),
-		Count:   f.config.Count, DurationMS: f.config.Duration.Milliseconds(), StopRatio: f.config.StopRatio,
-		DelayMinMS: cli.InMillis(f.config.MinDelay), DelayMaxMS: cli.InMillis(f.config.MaxDelay),
-		TickNS: int64(f.tick), SlackNS: int64(f.slack), Executor: f.executor, Seed: f.config.Seed,
-		Interrupted: interrupted, Runs: results,
-	})
+	return cli.PrintJSON(w, report{cli.ThisMachine(), f.config, interrupted, results})
 }

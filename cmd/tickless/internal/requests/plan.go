@@ -19,12 +19,12 @@ const MaxCount = 100_000_000
 
 // Config says what the load is.
 type Config struct {
-	Count     int           // requests, 1 to MaxCount
-	Duration  time.Duration // over which the requests arrive at a steady rate
-	StopRatio float64       // share of requests answered before their timeout, 0 to 1
-	MinDelay  time.Duration // the timeouts are uniform between these two
-	MaxDelay  time.Duration
-	Seed      uint64 // the same seed draws the same plan
+	Count     int           `json:"count"`        // requests, 1 to MaxCount
+	Duration  time.Duration `json:"duration_ns"`  // over which the requests arrive at a steady rate
+	StopRatio float64       `json:"stop_ratio"`   // share of requests answered before their timeout, 0 to 1
+	MinDelay  time.Duration `json:"delay_min_ns"` // the timeouts are uniform between these two
+	MaxDelay  time.Duration `json:"delay_max_ns"`
+	Seed      uint64        `json:"seed"` // the same seed draws the same plan
 }
 
 // maxSpan bounds durations and delays, so that sums of them cannot overflow.

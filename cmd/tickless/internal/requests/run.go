@@ -17,13 +17,10 @@ import (
 // falls due meanwhile is sent in one batch.
 const pace = time.Millisecond
 
-// patience is how long a run waits, once everything is due, for something more to fire
-// before it calls the rest lost. It looks that often meanwhile: if nothing of the process
-// ran for a while, a timer that is overdue may only not have had its turn.
-const (
-	patience = 3 * time.Second
-	looks    = 200
-)
+// patience is how often a run that waits for timers looks, at its pace, without seeing one
+// more settle before it calls the rest lost. It counts looks, not time: a process that was
+// suspended may only not have had its turn.
+const patience = 1000
 
 // A run is a plan being carried out by one backend.
 type run struct {
@@ -42,7 +39,6 @@ type tally struct {
 	// 32 bits hold MaxCount, and need no alignment on 32-bit machines.
 	started atomic.Int32
 	stopped atomic.Int32
-	tooLate atomic.Int32
 	behind  time.Duration // read when the worker has ended
 	err     error         // likewise
 	_       [64]byte
@@ -91,16 +87,14 @@ func (r *run) settled() (started, settled int64) {
 func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64)) (Result, error) {
 	p.reset()
 	runtime.GC() // so that the garbage of what came before is not collected in the run
-	if err := b.Open(); err != nil {
-		return Result{}, err
-	}
+	b.Open()
 	r := &run{plan: p, backend: b, workers: make([]tally, len(p.workers))}
 	p.run.Store(r)
 	defer p.run.Store(nil)
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	usageBefore, hasUsage := measure.ReadUsage()
+	cpuBefore, hasCPU := measure.CPUTime()
 	r.base = time.Now()
 
 	done := make(chan struct{})
@@ -114,15 +108,14 @@ func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64))
 		working.Go(func() { r.work(ctx, w) })
 	}
 	working.Wait()
-	r.waitUntilSettled(ctx)
+	r.waitUntilSettled(ctx, 0)
 
 	elapsed := r.now()
-	usageAfter, _ := measure.ReadUsage()
+	cpuAfter, _ := measure.CPUTime()
 	runtime.ReadMemStats(&after)
 	close(done)
 	watching.Wait()
 
-	wakeups, hasWakeups := b.Wakeups()
 	left, err := b.Close()
 	for w := range r.workers {
 		err = errors.Join(err, r.workers[w].err)
@@ -130,7 +123,7 @@ func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64))
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", b.Name(), err)
 	}
-	r.waitForStragglers(int64(left))
+	r.waitUntilSettled(context.Background(), int64(left)) // callbacks that were on their way
 
 	res := r.count()
 	res.Name = b.Name()
@@ -138,15 +131,10 @@ func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64))
 	res.Elapsed = elapsed
 	res.Pending = int64(left)
 	res.Lost = res.Started - (res.Stopped + res.Fired - res.Wrong) - res.Pending
-	if hasUsage {
-		res.CPU = ptr(usageAfter.CPU - usageBefore.CPU)
-		res.ContextSwitches = ptr(usageAfter.Switches - usageBefore.Switches)
+	if hasCPU {
+		cpu := cpuAfter - cpuBefore
+		res.CPU = &cpu
 	}
-	if hasWakeups {
-		res.Wakeups = ptr(wakeups)
-	}
-	res.GCCycles = after.NumGC - before.NumGC
-	res.GCPause = time.Duration(after.PauseTotalNs - before.PauseTotalNs)
 	res.Allocated = int64(after.TotalAlloc - before.TotalAlloc)
 	return res, nil
 }
@@ -162,7 +150,6 @@ func (r *run) work(ctx context.Context, w int) {
 		answer  int
 		started int32
 		stops   int32
-		tooLate int32
 	)
 	for request < p.cfg.Count || answer < len(mine.answers) {
 		if ctx.Err() != nil {
@@ -196,8 +183,7 @@ func (r *run) work(ctx context.Context, w int) {
 			i := int(mine.answers[answer])
 			answer++
 			if !r.backend.Stop(i) {
-				tooLate++
-				continue
+				continue // too late: it fires
 			}
 			stops++
 			if p.state[i].Swap(stopped) != pending {
@@ -206,39 +192,22 @@ func (r *run) work(ctx context.Context, w int) {
 		}
 		out.started.Store(started)
 		out.stopped.Store(stops)
-		out.tooLate.Store(tooLate)
 		time.Sleep(pace)
 	}
 }
 
-// waitUntilSettled returns when every started request has been stopped or has
-// fired, or when no more of them seem to come.
-func (r *run) waitUntilSettled(ctx context.Context) {
+// waitUntilSettled returns when all started requests but so many that are left have been
+// stopped or have fired, or when no more of them seem to come.
+func (r *run) waitUntilSettled(ctx context.Context, left int64) {
 	last := int64(-1)
-	quiet := r.now() + r.plan.cfg.MaxDelay + patience
-	for n := 0; ctx.Err() == nil; n++ {
+	allDue := r.plan.cfg.Duration + r.plan.cfg.MaxDelay
+	for n := 0; n < patience && ctx.Err() == nil; n++ {
 		started, settled := r.settled()
-		if settled >= started {
+		if settled+left >= started {
 			return
 		}
-		now := r.now()
-		if settled != last {
-			last, quiet, n = settled, max(quiet, now+patience), 0
-		}
-		if now > quiet && n >= looks {
-			return
-		}
-		time.Sleep(pace)
-	}
-}
-
-// waitForStragglers waits a little for callbacks that were on their way when
-// the backend was closed.
-func (r *run) waitForStragglers(left int64) {
-	deadline := r.now() + time.Second
-	for n := 0; n < looks || r.now() < deadline; n++ {
-		if started, settled := r.settled(); settled+left >= started {
-			return
+		if settled != last || left == 0 && r.now() < allDue {
+			last, n = settled, 0
 		}
 		time.Sleep(pace)
 	}
@@ -267,23 +236,18 @@ func (r *run) count() Result {
 	for w := range r.workers {
 		res.Started += int64(r.workers[w].started.Load())
 		res.Stopped += int64(r.workers[w].stopped.Load())
-		res.AnsweredTooLate += int64(r.workers[w].tooLate.Load())
 		res.Behind = max(res.Behind, r.workers[w].behind)
 	}
-	late := measure.NewLateHistogram()
+	var late []time.Duration
 	for i := range r.plan.state {
 		if r.plan.state[i].Load() != fired {
 			continue
 		}
-		d := r.plan.late[i]
-		if d < 0 {
+		late = append(late, r.plan.late[i])
+		if r.plan.late[i] < 0 {
 			res.Early++
-			res.Earliest = max(res.Earliest, -d)
 		}
-		late.Record(d)
 	}
-	res.Late = late.Lateness()
+	res.Late = newLateness(late)
 	return res
 }
-
-func ptr[T any](v T) *T { return &v }

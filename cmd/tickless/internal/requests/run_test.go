@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/timer"
 )
 
 func config() Config {
@@ -83,8 +86,8 @@ func TestRun_NoticesEarlyTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Early != 2000 || r.Earliest <= 0 {
-		t.Errorf("early %d, the earliest by %v", r.Early, r.Earliest)
+	if r.Early != 2000 || r.Late.P50 >= 0 {
+		t.Errorf("early %d, half of them by more than %v", r.Early, -r.Late.P50)
 	}
 }
 
@@ -115,7 +118,7 @@ func TestRun_OneTooManyIsNotOneLess(t *testing.T) {
 	}
 	often := slices.Index(p.answerAt, never)
 	lost := often + 1 + slices.Index(p.answerAt[often+1:], never)
-	r, err := p.Run(t.Context(), faulty{Backend: NewTickless(2000, 0, 0, "pool"),
+	r, err := p.Run(t.Context(), faulty{Backend: NewTickless(2000),
 		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
 			switch i {
 			case often:
@@ -164,7 +167,7 @@ func TestRun_SameLoadForEveryBackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{NewTickless(2000, 0, 0, "pool"), NewTime(2000), NewTickless(2000, time.Millisecond, 5*time.Millisecond, "inline")} {
+	for _, b := range []Backend{NewTickless(2000), NewTime(2000), NewTickless(2000, timer.WithTick(time.Millisecond), timer.WithExecutor(executor.NewInline()))} {
 		last := int64(-1)
 		r, err := p.Run(t.Context(), b, func(n int64) { last = n })
 		if err != nil {
@@ -187,7 +190,7 @@ func TestRun_Interrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{NewTickless(c.Count, 0, 0, "goroutine"), NewTime(c.Count)} {
+	for _, b := range []Backend{NewTickless(c.Count), NewTime(c.Count)} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := p.Run(ctx, b, func(settled int64) {
 			if settled > 0 {
@@ -205,7 +208,7 @@ func TestRun_Interrupted(t *testing.T) {
 }
 
 func TestWeigh(t *testing.T) {
-	for _, b := range []Backend{NewTickless(50_000, 0, 0, "pool"), NewTime(50_000)} {
+	for _, b := range []Backend{NewTickless(50_000), NewTime(50_000)} {
 		// What the tests before have left takes more than one collection to go:
 		// its finalizers and pools come first.
 		for range 3 {

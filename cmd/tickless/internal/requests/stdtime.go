@@ -20,7 +20,7 @@ type stdTime struct {
 
 func (*stdTime) Name() string { return "time.AfterFunc" }
 
-func (*stdTime) Open() error { return nil }
+func (*stdTime) Open() {}
 
 func (b *stdTime) Start(i int, d time.Duration, f func()) error {
 	b.timers[i].Store(time.AfterFunc(d, f))
@@ -37,8 +37,6 @@ func (b *stdTime) Stop(i int) bool {
 }
 
 func (b *stdTime) Fired(i int) { b.timers[i].Store(nil) }
-
-func (*stdTime) Wakeups() (uint64, bool) { return 0, false }
 
 func (b *stdTime) Close() (int, error) {
 	pending := 0

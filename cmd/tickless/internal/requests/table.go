@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
-	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
 // printTable prints the results side by side and, where there are two, the
@@ -50,16 +49,13 @@ func figures(results []Result) [][]cli.Figure[Result] {
 	return [][]cli.Figure[Result]{
 		counts,
 		{
-			{Name: "late, p50", Value: lateness(func(l measure.Lateness) time.Duration { return l.P50 }), Format: cli.Millis, Compare: true},
-			{Name: "late, p99", Value: lateness(func(l measure.Lateness) time.Duration { return l.P99 }), Format: cli.Millis, Compare: true},
-			{Name: "late, max", Value: lateness(func(l measure.Lateness) time.Duration { return l.Max }), Format: cli.Millis, Compare: true},
+			{Name: "late, p50", Value: lateness(func(l Lateness) time.Duration { return l.P50 }), Format: cli.Millis, Compare: true},
+			{Name: "late, p99", Value: lateness(func(l Lateness) time.Duration { return l.P99 }), Format: cli.Millis, Compare: true},
+			{Name: "late, max", Value: lateness(func(l Lateness) time.Duration { return l.Max }), Format: cli.Millis, Compare: true},
 		},
 		{
 			{Name: "CPU time", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
 				return cli.Optional(r.CPU)
-			}},
-			{Name: "CPU time less the load's own", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
-				return cli.LessOwn(r.CPU, r.OwnCPU, r.Interrupted)
 			}},
 			{Name: "live heap a pending timer", Format: cli.Bytes, Compare: true, Value: func(r Result) (float64, bool) {
 				if r.Held == nil {
@@ -70,18 +66,11 @@ func figures(results []Result) [][]cli.Figure[Result] {
 			{Name: "allocated a start", Format: cli.Bytes, Compare: true, Value: func(r Result) (float64, bool) {
 				return float64(r.Allocated) / float64(r.Started), r.Started >= 1000
 			}},
-			cli.Tally("GC cycles in the load", func(r Result) int64 { return int64(r.GCCycles) }),
 			{Name: heldName(results), Format: cli.Millis, Compare: true, Value: func(r Result) (float64, bool) {
 				if r.Held == nil {
 					return 0, false
 				}
 				return float64(r.Held.FullGC), true
-			}},
-			{Name: "wake-ups of the poller", Format: cli.Whole, Value: func(r Result) (float64, bool) {
-				return cli.Optional(r.Wakeups)
-			}},
-			{Name: "context switches", Format: cli.Whole, Compare: true, Value: func(r Result) (float64, bool) {
-				return cli.Optional(r.ContextSwitches)
 			}},
 		},
 	}
@@ -99,13 +88,10 @@ func heldName(results []Result) string {
 
 // notes returns what the reader of the table should know besides.
 func notes(results []Result, interrupted bool) []string {
-	ns := []string{"Lateness is by the caller's clock. Context switches include the load's own."}
+	ns := []string{"Lateness is by the caller's clock. CPU time includes the load's own."}
 	for _, r := range results {
 		if r.Behind > 100*time.Millisecond {
 			ns = append(ns, fmt.Sprintf("%s: the load ran up to %s behind its plan; this machine is too busy for it.", r.Name, cli.Millis(float64(r.Behind))))
-		}
-		if r.Early > 0 {
-			ns = append(ns, fmt.Sprintf("%s: the earliest fired %s before its time.", r.Name, cli.Millis(float64(r.Earliest))))
 		}
 	}
 	if interrupted {
@@ -114,6 +100,6 @@ func notes(results []Result, interrupted bool) []string {
 	return ns
 }
 
-func lateness(get func(measure.Lateness) time.Duration) func(Result) (float64, bool) {
+func lateness(get func(Lateness) time.Duration) func(Result) (float64, bool) {
 	return func(r Result) (float64, bool) { return float64(get(r.Late)), r.Fired > 0 }
 }

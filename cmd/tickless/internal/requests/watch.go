@@ -16,36 +16,26 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// originsOneIn is of how many timers one is noted by who started it.
-const originsOneIn = 100
-
-// watch puts the load on one Scheduler, again and again until it is interrupted, has a
-// durable Worker run some tasks, and serves the page that shows both.
-func watch(cmd *cobra.Command, f flags) (err error) {
+// watch puts the load on one Scheduler, again and again until it is interrupted, and serves
+// the page that shows it.
+func watch(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	l, hosts, err := listen(f.http)
 	if err != nil {
 		return err
 	}
-	tasks, stop := startTasks()
-	defer func() { err = errors.Join(err, stop()) }()
-	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...), debug.WithSources(tasks...)), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...)), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer server.Close()
-	fmt.Fprintf(stdout, "%s shows the load while it runs, again and again, and some durable tasks beside it; interrupt it to end\n", pageURL(l.Addr()))
+	fmt.Fprintf(stdout, "%s shows the load while it runs, again and again; interrupt it to end\n", pageURL(l.Addr()))
 
-	b := &watched{ctx: ctx, tickless: tickless{
-		tick: f.tick, slack: f.slack, exec: f.executor, handles: make([]timer.Handle, f.config.Count),
-		more: []timer.Option{timer.WithName("requests"), timer.WithCallbackTimes(), timer.WithOrigins(originsOneIn)},
-	}}
+	b := &watched{ctx: ctx, tickless: newTickless(f.config.Count, append(f.options(), timer.WithName("requests"))...)}
 	plan, err := NewPlan(f.config)
 	if err != nil {
 		return err
 	}
-	if err := b.tickless.Open(); err != nil {
-		return err
-	}
+	b.tickless.Open()
 	sum, err := repeat(ctx, stderr, plan, b, served)
 	if err != nil {
 		return err
@@ -108,11 +98,11 @@ func pageURL(listens net.Addr) string {
 
 // watched is a Scheduler that load after load is put on, until ctx ends.
 type watched struct {
-	tickless
+	*tickless
 	ctx context.Context
 }
 
-func (*watched) Open() error { return nil }
+func (*watched) Open() {}
 
 // Close leaves it open for the next load. After an interruption there is none, and what is
 // pending is the interrupted load's: it must not fire between being counted and the rest.

@@ -52,7 +52,7 @@ func TestMigrate_ReportDiffFix(t *testing.T) {
 	if code != cli.ExitPending || stderr != "" || !strings.Contains(stdout, "m.go:5:12  time.AfterFunc -> timer.AfterFunc") {
 		t.Errorf("the report: exit code %d, %q, %q", code, stdout, stderr)
 	}
-	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "-diff", "./...")
+	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "--diff", "./...")
 	if code != cli.ExitPending || stderr != "" || !strings.Contains(stdout, "\n-func f() { time.AfterFunc(1, f) }\n+func f() { timer.AfterFunc(1, f) }\n") {
 		t.Errorf("the diff: exit code %d, %q, %q", code, stdout, stderr)
 	}
@@ -60,7 +60,7 @@ func TestMigrate_ReportDiffFix(t *testing.T) {
 		Counts struct{ Sites, Rewritten, Lines int }
 		Sites  []struct{ From, To, Use string }
 	}
-	stdout, _, code = clitest.Run(t, "migrate", "-C", dir, "-json", "./...")
+	stdout, _, code = clitest.Run(t, "migrate", "-C", dir, "--json", "./...")
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitPending {
 		t.Errorf("the JSON: exit code %d, %v", code, err)
 	}
@@ -68,7 +68,7 @@ func TestMigrate_ReportDiffFix(t *testing.T) {
 		t.Errorf("the JSON: %+v", report)
 	}
 
-	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "-fix", "./...")
+	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "--fix", "./...")
 	if code != 0 || stderr != "" || !strings.Contains(stdout, "Rewrote 1 file.\nNext: go get github.com/tickless/tickless\n") {
 		t.Errorf("the fix: exit code %d, %q, %q", code, stdout, stderr)
 	}

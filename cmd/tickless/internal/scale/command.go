@@ -15,7 +15,7 @@ type flags struct {
 	counts cli.Counts
 	std    bool // time.AfterFunc too
 	json   bool
-	child  bool // the program was called by itself: see runChild
+	child  string // the side to measure in a process that the program started: see runChild
 }
 
 // maxCount is the most timers at once: a Scheduler's shards have room for more,
@@ -56,11 +56,11 @@ Skips a number of timers that needs more memory than the machine has available.
   tickless scale --json > result.json     the figures as JSON`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.child {
-				return runChild(cmd)
-			}
 			if err := f.validate(); err != nil {
 				return cli.UsageError{Err: err}
+			}
+			if f.child != "" {
+				return runChild(cmd, f.child, f.counts[0])
 			}
 			return runAll(cmd, f)
 		},
@@ -70,7 +70,7 @@ Skips a number of timers that needs more memory than the machine has available.
 	flags.Var(&f.counts, "counts", "numbers of pending timers, such as 10k or 1M")
 	flags.BoolVar(&f.std, "time", true, "compare with time.AfterFunc")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of tables")
-	flags.BoolVar(&f.child, "child", false, "")
+	flags.StringVar(&f.child, "child", "", "")
 	_ = flags.MarkHidden("child")
 	return cmd
 }

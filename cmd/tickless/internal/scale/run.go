@@ -1,16 +1,19 @@
 package scale
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tickless/tickless/cmd/tickless/internal/child"
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
@@ -45,7 +48,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 			switch {
 			case ctx.Err() != nil: // what was cut short tells nothing
 			case err != nil:
-				// As when the system ends it for want of memory: the others tell something still.
+				// The system may have ended it because it took too much memory: the others go on.
 				failed++
 				r = &result{Count: n, Failed: fmt.Sprintf("%s, %s timers: %v", side.name, cli.Thousands(int64(n)), err)}
 				fmt.Fprintf(stderr, "tickless: %s\n", r.Failed)
@@ -79,41 +82,35 @@ func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, e
 		return r, nil
 	}
 	fmt.Fprintf(stderr, "%s: %s timers\n", side.name, cli.Thousands(int64(n)))
-	c, err := child.Start(ctx, "scale", order{side.name, n})
+	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	defer c.Stdin.Close()
+	child := exec.CommandContext(ctx, self, "scale", "--child", side.name, "--counts", strconv.Itoa(n))
+	// The child ends when its input does: also when this process dies.
+	if _, err := child.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := child.Output()
+	if failed := new(exec.ExitError); errors.As(err, &failed) {
+		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Stderr))
+	}
+	if err != nil {
+		return nil, err
+	}
 	r := new(result)
-	err = json.NewDecoder(c.Stdout).Decode(r)
-	if waitErr := c.Cmd.Wait(); waitErr != nil {
-		return nil, fmt.Errorf("%w: %s", waitErr, c.Complaints.String())
-	}
-	return r, err
+	return r, json.Unmarshal(out, r)
 }
 
-// An order is what a child is to do.
-type order struct {
-	Side  string
-	Count int
-}
-
-// runChild is the child's part: an order on its standard input, the result
-// on its standard output.
-func runChild(cmd *cobra.Command) error {
-	in := cmd.InOrStdin()
-	var order order
-	if err := child.ReadOrder(in, cmd.OutOrStdout(), &order); err != nil {
-		return err
-	}
-	i := slices.IndexFunc(sides, func(s side) bool { return s.name == order.Side })
+// runChild is what a child does: it measures one side, and writes the result.
+func runChild(cmd *cobra.Command, name string, n int) error {
+	i := slices.IndexFunc(sides, func(s side) bool { return s.name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no side %q", order.Side)
+		return fmt.Errorf("there is no side %q", name)
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, in)
+		_, _ = io.Copy(io.Discard, cmd.InOrStdin())
 		os.Exit(cli.ExitFailed)
 	}()
-	r := measureTimers(sides[i].open(), order.Count)
-	return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(measureTimers(sides[i].open(), n))
 }

@@ -30,7 +30,6 @@ func TestScale_CalledWrongly(t *testing.T) {
 		{Args: []string{"--counts", "many"}, Want: "whole number"},
 		{Args: []string{"--counts", "2k,1k"}, Want: "go up"},
 		{Args: []string{"--time=maybe"}, Want: "maybe"},
-		{Args: []string{"--child"}, Want: "by hand"},
 	})
 }
 
@@ -73,7 +72,7 @@ func TestScale_JSON(t *testing.T) {
 }
 
 func TestScale_Table(t *testing.T) {
-	stdout, stderr, code := clitest.Run(t, "scale", "-counts", "1k", "-time=false")
+	stdout, stderr, code := clitest.Run(t, "scale", "--counts", "1k", "--time=false")
 	if code != 0 {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}

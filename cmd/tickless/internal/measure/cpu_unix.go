@@ -1,0 +1,18 @@
+//go:build unix
+
+package measure
+
+import (
+	"syscall"
+	"time"
+)
+
+// CPUTime returns the user and system time of the process so far; ok is false
+// where the system does not tell.
+func CPUTime() (cpu time.Duration, ok bool) {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0, false
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), true
+}
