@@ -13,7 +13,9 @@
 //
 // # Guarantees
 //
-// Those of package store, as long as the process lives: nothing is written anywhere.
+// Those of package store, as long as the process lives: nothing is written anywhere. When
+// the wall clock is set, leases go on: a worker notices a clock that was set forward
+// within a minute.
 //
 // # Concurrency
 //

@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,34 +8,21 @@ import (
 	"strings"
 
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/timingwheel"
+	"github.com/tickless/tickless/durable/store/machine"
 )
 
 // Get returns what is known of a task.
 func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
-	if err := s.begin(ctx); err != nil {
+	x, err := s.enter(ctx, shard)
+	if err != nil {
 		return store.Entry{}, err
 	}
-	sh := s.shards[shard]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	t := sh.tasks[id]
+	defer x.leave()
+	t := x.Find(id)
 	if t == nil {
 		return store.Entry{}, store.ErrNotFound
 	}
-	return t.entry(), nil
-}
-
-// entry is a copy for a caller. Failures are never changed, only replaced.
-func (t *task) entry() store.Entry {
-	e := t.Entry
-	e.Record = bytes.Clone(e.Record)
-	e.Failures = slices.Clone(e.Failures)
-	if e.NextTask != nil {
-		next := own(*e.NextTask)
-		e.NextTask = &next
-	}
-	return e
+	return machine.CopyEntry(t.Entry), nil
 }
 
 // A spot is a place in the order of a list.
@@ -72,9 +58,6 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err
 	}
-	if err := s.begin(ctx); err != nil {
-		return store.Page{}, err
-	}
 	var after spot
 	if c != "" {
 		var err error
@@ -82,11 +65,13 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 			return store.Page{}, err
 		}
 	}
-	sh := s.shards[shard]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	x, err := s.enter(ctx, shard)
+	if err != nil {
+		return store.Page{}, err
+	}
+	defer x.leave()
 	var found []*task
-	for _, t := range sh.tasks {
+	for _, t := range x.tasks {
 		if f.Match(&t.Entry) && (c == "" || t.spot().compare(after) > 0) {
 			found = append(found, t)
 		}
@@ -98,69 +83,36 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 			p.Next = found[i-1].spot().cursor()
 			break
 		}
-		p.Entries = append(p.Entries, t.entry())
+		p.Entries = append(p.Entries, machine.CopyEntry(t.Entry))
 	}
 	return p, nil
 }
 
 // Stats returns the shard's numbers. O(n) for n kinds of tasks that are due.
 func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	if err := s.begin(ctx); err != nil {
+	x, err := s.enter(ctx, shard)
+	if err != nil {
 		return store.Stats{}, err
 	}
-	sh := s.shards[shard]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	now := s.now()
-	sh.advance(now)
-	st := store.Stats{
-		Pending:  int64(sh.waiting.Len() + sh.overdue),
-		Overdue:  int64(sh.overdue),
-		Running:  int64(sh.leases.Len()),
-		Dead:     int64(sh.dead),
-		Paused:   sh.paused,
-		Counters: sh.n,
-	}
-	for k, q := range sh.due {
-		st.Late = max(st.Late, now.Sub(q.first().At))
-		if !sh.known(k) {
-			st.Unknown += int64(q.len())
-		}
-	}
-	return st, nil
+	defer x.leave()
+	return machine.Stats(x, x.at.Wall), nil
 }
 
-// known reports whether there is a worker that can run tasks of a kind.
-func (sh *shard) known(k kind) bool {
-	for _, c := range sh.workers {
-		if knows(&c, k) {
-			return true
-		}
-	}
-	return false
-}
-
-// Forecast counts. O(n) in the tasks of the shard that wait.
+// Forecast counts. O(n) in the tasks of the shard.
 func (s *Store) Forecast(ctx context.Context, shard int, moments []store.Time) ([]int64, error) {
 	if err := store.CheckForecast(moments); err != nil {
 		return nil, err
 	}
-	if err := s.begin(ctx); err != nil {
+	x, err := s.enter(ctx, shard)
+	if err != nil {
 		return nil, err
 	}
-	sh := s.shards[shard]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	defer x.leave()
 	out := make([]int64, len(moments)+1)
-	count := func(at store.Time) {
-		// The first moment that is after it.
-		i, _ := slices.BinarySearch(moments, at+1)
-		out[i]++
-	}
-	sh.waiting.Each(func(_ timingwheel.ID, x timingwheel.Expired[*task]) { count(x.Value.At) })
-	for _, q := range sh.due {
-		for _, t := range q.tasks {
-			count(t.At)
+	for _, t := range x.tasks {
+		if t.State == store.Pending {
+			i, _ := slices.BinarySearch(moments, t.At+1) // the first moment that is after it
+			out[i]++
 		}
 	}
 	for i := 1; i < len(out); i++ {
@@ -172,11 +124,10 @@ func (s *Store) Forecast(ctx context.Context, shard int, moments []store.Time) (
 // Repair looks at every task. There is nothing to put right: no command is ever half
 // done.
 func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
-	if err := s.begin(ctx); err != nil {
+	x, err := s.enter(ctx, shard)
+	if err != nil {
 		return store.Repair{}, err
 	}
-	sh := s.shards[shard]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return store.Repair{Looked: int64(len(sh.tasks))}, nil
+	defer x.leave()
+	return store.Repair{Looked: int64(len(x.tasks))}, nil
 }

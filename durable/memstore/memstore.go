@@ -3,12 +3,12 @@ package memstore
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/durable/internal/waiters"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
 	"github.com/tickless/tickless/internal/bubble"
 )
 
@@ -17,17 +17,13 @@ const DefaultShards = 4
 
 // A Store keeps tasks in memory. Make one with [New].
 type Store struct {
-	clock clock.Clock
-	// epoch is when the Store was made. Its time is what has passed since, by the
-	// clock's monotonic reading, so that a change of the wall clock does not matter.
+	clock  clock.Clock
+	wall   clock.Wall // nil if Now of the clock is the time of day too
 	epoch  time.Time
 	shards []*shard
-	closed atomic.Bool
 	// system: its clock is the system's, and bubbled: that of a testing/synctest bubble.
 	system, bubbled bool
-
-	mu      sync.Mutex
-	waiters map[*waiter]struct{}
+	waiters         waiters.Waiters
 }
 
 var _ store.Store = (*Store)(nil)
@@ -67,26 +63,19 @@ func New(opts ...Option) *Store {
 		}
 		o(&c)
 	}
-	s := &Store{clock: c.clock, epoch: c.clock.Now(), waiters: make(map[*waiter]struct{})}
+	s := &Store{clock: c.clock, epoch: c.clock.Now(), shards: make([]*shard, c.shards)}
+	s.wall, _ = c.clock.(clock.Wall)
 	s.system, s.bubbled = c.clock == clock.System(), bubble.Inside()
-	s.shards = make([]*shard, c.shards)
 	for i := range s.shards {
-		s.shards[i] = newShard(s, i)
+		s.shards[i] = newShard(s.moment().Wall)
 	}
 	return s
 }
 
 // Close ends the Store: every call returns [store.ErrClosed] from now on, and Wait
-// returns. The tasks are gone with it.
+// returns. The tasks are gone with it. Close returns nil.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed.Swap(true) {
-		return nil
-	}
-	for w := range s.waiters {
-		close(w.closed)
-	}
+	s.waiters.Close()
 	return nil
 }
 
@@ -96,19 +85,99 @@ func (s *Store) Clock() clock.Clock { return s.clock }
 // Shards returns the number of shards.
 func (s *Store) Shards() int { return len(s.shards) }
 
-// Now returns the Store's time.
+// Now returns the time of day.
 func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
-	return s.now(), s.begin(ctx)
+	return s.moment().Wall, s.begin(ctx)
 }
 
-func (s *Store) now() store.Time {
-	// Rounded down: a task is not due before its time.
-	return store.Time(s.epoch.UnixMicro() + s.clock.Now().Sub(s.epoch).Microseconds())
+// moment reads the clock. It rounds down: a task is not due before its time.
+func (s *Store) moment() machine.Moment {
+	now := s.clock.Now()
+	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.epoch)}
+	if s.wall != nil {
+		at.Wall = store.Time(s.wall.Wall().UnixMicro())
+	}
+	return at
+}
+
+// longest is how long a worker sleeps at most if the wall clock can be set meanwhile and
+// something is to come.
+const longest = time.Minute
+
+// enter begins a call for a shard, and locks it.
+func (s *Store) enter(ctx context.Context, shard int) (*shardAt, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	sh := s.shards[shard]
+	sh.mu.Lock()
+	x := &shardAt{shard: sh, s: s, index: shard, at: s.moment(), wakes: sh.numbers.Wakes}
+	sh.advance(x.at.Wall)
+	return x, nil
+}
+
+// A shardAt is a call for a shard, at a moment.
+type shardAt struct {
+	*shard
+	s     *Store
+	index int
+	at    machine.Moment
+	wakes int64
+}
+
+// leave ends the call.
+func (x *shardAt) leave() {
+	wake := x.numbers.Wakes != x.wakes
+	x.mu.Unlock()
+	if wake {
+		x.s.waiters.Wake(x.index)
+	}
+}
+
+// Change carries out a command.
+func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if err := c.Check(&st); err != nil {
+		return nil, err
+	}
+	c.Items = machine.CopyItems(c.Items)
+	x, err := s.enter(ctx, shard)
+	if err != nil {
+		return nil, err
+	}
+	defer x.leave()
+	return machine.Change(x, x.at, &st, &c)
+}
+
+// Do carries out a round. When a worker leaves nobody has to take its place: all the
+// others watch every shard.
+func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+	if err := r.Check(&st); err != nil {
+		return store.Answer{}, err
+	}
+	x, err := s.enter(ctx, shard)
+	if err != nil {
+		return store.Answer{}, err
+	}
+	defer x.leave()
+	a, err := machine.Do(x, x.at, &st, &r)
+	if a.Next > longest && (s.wall != nil || s.system && !s.bubbled) {
+		a.Next = longest
+	}
+	return a, err
+}
+
+// Wait calls wake for each of the shards first, so that nothing that came before is
+// missed.
+func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
+	if s.isElsewhere() {
+		return errElsewhere
+	}
+	return s.waiters.Wait(ctx, shards, wake)
 }
 
 // begin returns an error if a call may not begin.
 func (s *Store) begin(ctx context.Context) error {
-	if s.closed.Load() {
+	if s.waiters.Closed() {
 		return store.ErrClosed
 	}
 	if s.isElsewhere() {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-		return storetest.Subject{Store: memstore.New(memstore.WithClock(clk), memstore.WithShards(1)), Advance: clk.Advance}
+		return storetest.Subject{Store: memstore.New(memstore.WithClock(clk), memstore.WithShards(1)), Advance: clk.Advance, SetWall: setter(clk)}
 	})
 }
 
@@ -37,9 +37,14 @@ func TestStore_Reopened(t *testing.T) {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		opts := []memstore.Option{memstore.WithClock(clk), memstore.WithShards(1)}
 		s := memstore.New(opts...)
-		return storetest.Subject{Store: s, Advance: clk.Advance, Reopen: func(*testing.T) store.Store {
+		return storetest.Subject{Store: s, Advance: clk.Advance, SetWall: setter(clk), Reopen: func(*testing.T) store.Store {
 			s = memstore.Reopened(s, opts...)
 			return s
 		}}
 	})
+}
+
+// setter sets the time of day forward.
+func setter(clk *timertest.Clock) func(time.Duration) {
+	return func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) }
 }

@@ -5,14 +5,25 @@ import (
 	"container/heap"
 )
 
-// A queue has the tasks of one kind that are due, those that have been due longest
-// first, and of one moment those that came first.
-type queue struct{ tasks tasks }
+// A queue has the tasks of one kind that are due, or those that run: the one with the
+// earliest At first, and of one moment the one that came first.
+type queue struct {
+	kind  kind
+	tasks tasks
+}
 
-func (q *queue) len() int       { return len(q.tasks) }
-func (q *queue) first() *task   { return q.tasks[0] }
-func (q *queue) push(t *task)   { heap.Push(&q.tasks, t) }
-func (q *queue) remove(t *task) { heap.Remove(&q.tasks, t.index) }
+func (q *queue) len() int     { return len(q.tasks) }
+func (q *queue) first() *task { return q.tasks[0] }
+
+func (q *queue) push(x *task) {
+	x.queue = q
+	heap.Push(&q.tasks, x)
+}
+
+func (q *queue) remove(x *task) {
+	heap.Remove(&q.tasks, x.index)
+	x.queue = nil
+}
 
 // tasks is a heap.Interface.
 type tasks []*task
@@ -21,8 +32,10 @@ func (s tasks) Len() int { return len(s) }
 
 func (s tasks) Less(i, j int) bool { return s[i].before(s[j]) }
 
-func (t *task) before(u *task) bool {
-	return cmp.Or(cmp.Compare(t.At, u.At), cmp.Compare(t.arrival, u.arrival)) < 0
+func (x *task) before(y *task) bool { return x.compare(y) < 0 }
+
+func (x *task) compare(y *task) int {
+	return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.arrival, y.arrival))
 }
 
 func (s tasks) Swap(i, j int) {

@@ -1,49 +1,40 @@
 package memstore
 
 import (
-	"math"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A shard is a part of the tasks, under a lock of its own.
+// A shard is a part of the tasks, under a lock of its own. It is the Index of its machine.
 type shard struct {
-	s     *Store
-	index int
-
 	mu    sync.Mutex
 	tasks map[string]*task
 
 	// A task is in one of these, as its State says: a Pending one in waiting until it
-	// is due, and in due from then on; a Running one in leases; a Dead one in none, and
-	// counted.
+	// is due, and in due from then on; a Running one in leases; a Dead one in none.
 	waiting *timingwheel.Wheel[*task]
 	due     map[kind]*queue
-	overdue int // tasks in due
-	leases  *timingwheel.Wheel[*task]
-	dead    int
+	leases  queue
+	turned  store.Time // the time of waiting
 
-	// told is when every worker will have looked by itself, as the answers to their claims
-	// have said. What is due before it wakes them all, and lowers it; nothing else does.
-	told store.Time
-
-	fence   int64 // the latest token
 	arrival uint64
-	paused  bool
-	n       store.Counters
-	senders map[string]*sender
-	// workers are the latest claims of senders that have not left, and are remembered.
-	workers map[string]store.Claim
+	numbers machine.Numbers
+	senders map[string]*machine.Sender
 }
+
+var _ machine.Index = (*shard)(nil)
 
 // A task is an entry, and where it is.
 type task struct {
-	store.Entry
-	// place is of waiting or of leases, index of the heap in due.
-	place timingwheel.ID
-	index int
+	machine.Task
+	place timingwheel.ID // of waiting
+	queue *queue         // of due, or leases
+	index int            // in the queue
 	// arrival is the order in which tasks of one moment came.
 	arrival uint64
 }
@@ -51,39 +42,43 @@ type task struct {
 // A kind is what a worker must know to run a task.
 type kind struct{ handler, schedule string }
 
-func (t *task) kind() kind { return kind{t.Handler, t.Schedule} }
-
-// never is later than any time.
-const never = store.Time(math.MaxInt64)
-
-// The wheels count microseconds, so that nothing is rounded.
+// The wheel counts microseconds, so that nothing is rounded.
 const wheelSize = 256
 
-func newWheel(now store.Time) *timingwheel.Wheel[*task] {
+func newShard(now store.Time) *shard {
+	sh := &shard{
+		tasks:   make(map[string]*task),
+		due:     make(map[kind]*queue),
+		senders: make(map[string]*machine.Sender),
+	}
+	sh.turnBack(now)
+	return sh
+}
+
+// turnBack makes a new wheel: when the wall clock was set back, what had been due waits
+// again. O(n).
+func (sh *shard) turnBack(now store.Time) {
 	w, err := timingwheel.New[*task](1, wheelSize, int64(now))
 	if err != nil {
 		panic(err) // the clock shows a time before 1970
 	}
-	return w
-}
-
-func newShard(s *Store, index int) *shard {
-	now := s.now()
-	return &shard{
-		s:       s,
-		index:   index,
-		tasks:   make(map[string]*task),
-		waiting: newWheel(now),
-		due:     make(map[kind]*queue),
-		leases:  newWheel(now),
-		told:    never,
-		senders: make(map[string]*sender),
-		workers: make(map[string]store.Claim),
+	sh.waiting, sh.turned = w, now
+	clear(sh.due)
+	for _, x := range slices.SortedFunc(maps.Values(sh.tasks), (*task).compare) {
+		if x.State == store.Pending {
+			x.queue = nil
+			sh.wait(x)
+		}
 	}
 }
 
-// advance moves what is due from waiting to due. Every command begins with it.
+// advance moves what is due from waiting to due. Every call begins with it.
 func (sh *shard) advance(now store.Time) {
+	if now < sh.turned {
+		sh.turnBack(now)
+		return
+	}
+	sh.turned = now
 	var out [64]timingwheel.Expired[*task]
 	for more := true; more; {
 		var n int
@@ -94,79 +89,151 @@ func (sh *shard) advance(now store.Time) {
 	}
 }
 
-func (sh *shard) enqueue(t *task) {
-	q := sh.due[t.kind()]
-	if q == nil {
-		q = new(queue)
-		sh.due[t.kind()] = q
+// wait puts a task where those are that are Pending.
+func (sh *shard) wait(x *task) {
+	var ok bool
+	if x.place, ok = sh.waiting.Add(int64(x.At), x); !ok {
+		sh.enqueue(x)
 	}
-	q.push(t)
-	sh.overdue++
 }
 
-// remove takes a task out of its place. It stays in tasks.
-func (sh *shard) remove(t *task) {
+func (sh *shard) enqueue(x *task) {
+	k := kind{x.Handler, x.Schedule}
+	q := sh.due[k]
+	if q == nil {
+		q = &queue{kind: k}
+		sh.due[k] = q
+	}
+	q.push(x)
+}
+
+func (sh *shard) Numbers() *machine.Numbers { return &sh.numbers }
+
+func (sh *shard) Find(id string) *machine.Task {
+	if x := sh.tasks[id]; x != nil {
+		return &x.Task
+	}
+	return nil
+}
+
+func (sh *shard) Add(id string) *machine.Task {
+	x := new(task)
+	sh.tasks[id] = x
+	return &x.Task
+}
+
+// Changed takes a task from its place to that of its State.
+func (sh *shard) Changed(t *machine.Task) {
+	x := sh.tasks[t.ID]
+	sh.waiting.Remove(x.place)
+	if q := x.queue; q != nil {
+		q.remove(x)
+		if q.len() == 0 && q != &sh.leases {
+			delete(sh.due, q.kind)
+		}
+	}
+	x.place = timingwheel.ID{}
 	switch t.State {
 	case store.Pending:
-		if _, ok := sh.waiting.Remove(t.place); !ok {
-			q := sh.due[t.kind()]
-			q.remove(t)
-			sh.overdue--
-			if q.len() == 0 {
-				delete(sh.due, t.kind())
+		sh.arrival++
+		x.arrival = sh.arrival
+		sh.wait(x)
+	case store.Running:
+		sh.leases.push(x)
+	case 0:
+		delete(sh.tasks, t.ID)
+	}
+}
+
+// Due takes tasks out of their queues, and puts them back.
+func (sh *shard) Due(c *store.Claim, now store.Time, n int) (out []*machine.Task) {
+	knows := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
+	var queues []*queue
+	for k, q := range sh.due {
+		if knows.Knows(k.handler, k.schedule) {
+			queues = append(queues, q)
+		}
+	}
+	var taken []*task
+	for len(taken) < n {
+		var first *queue
+		for _, q := range queues {
+			if q.len() > 0 && (first == nil || q.first().before(first.first())) {
+				first = q
 			}
 		}
-	case store.Running:
-		sh.leases.Remove(t.place)
-	case store.Dead:
-		sh.dead--
+		if first == nil {
+			break
+		}
+		x := first.first()
+		first.remove(x)
+		x.queue = first
+		taken, out = append(taken, x), append(out, &x.Task)
 	}
-	t.State, t.place = 0, timingwheel.ID{}
-}
-
-// wait makes a task that is in no place Pending, due at a time.
-func (sh *shard) wait(t *task, at store.Time) {
-	t.State, t.At, t.Token = store.Pending, at, 0
-	t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
-	sh.arrival++
-	t.arrival = sh.arrival
-	var ok bool
-	if t.place, ok = sh.waiting.Add(int64(at), t); !ok {
-		sh.enqueue(t)
+	for _, x := range taken {
+		x.queue.push(x)
 	}
-	if at < sh.told {
-		sh.told = at
-		sh.s.wake(sh.index)
+	return out
+}
+
+func (sh *shard) Running(until store.Time) (out []*machine.Task) {
+	if sh.leases.len() == 0 || sh.leases.first().At > until {
+		return nil
 	}
+	for _, x := range sh.leases.tasks {
+		if x.At <= until {
+			out = append(out, &x.Task)
+		}
+	}
+	return out
 }
 
-// fresh makes a task that is in no place Pending, with nothing tried.
-func (sh *shard) fresh(t *task, at store.Time) {
-	t.Due, t.Attempts, t.Crashes, t.Failures, t.Runs = at, 0, 0, nil, 0
-	sh.wait(t, at)
+func (sh *shard) Next(store.Time) (due, end store.Time) {
+	due, end = machine.Never, machine.Never
+	if at, ok := sh.waiting.Next(); ok {
+		due = store.Time(at)
+	}
+	if sh.leases.len() > 0 {
+		end = sh.leases.first().At
+	}
+	return due, end
 }
 
-// run gives a task that is in no place a lease until a time.
-func (sh *shard) run(t *task, until store.Time) {
-	t.State, t.At = store.Running, until
-	t.place, _ = sh.leases.Add(int64(until), t) // a lease is never over when it is given
+func (sh *shard) Overdue(store.Time) (out []machine.Kind) {
+	for k, q := range sh.due {
+		out = append(out, machine.Kind{Handler: k.handler, Schedule: k.schedule, Tasks: int64(q.len()), First: q.first().At})
+	}
+	return out
 }
 
-// bury makes a dead letter of a task that is in no place.
-func (sh *shard) bury(t *task, now store.Time, text string) {
-	t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: now, Text: text})
-	t.State, t.At, t.Token = store.Dead, now, 0
-	sh.dead++
-	sh.n.Died++
+func (sh *shard) Sender(name string) *machine.Sender { return sh.senders[name] }
+
+func (sh *shard) Remember(name string, x *machine.Sender) {
+	if x == nil {
+		delete(sh.senders, name)
+		return
+	}
+	sh.senders[name] = x
 }
 
-// forget ends a task that is in no place.
-func (sh *shard) forget(t *task) { delete(sh.tasks, t.ID) }
+// Gone looks at some of the senders, of which there may be many.
+func (sh *shard) Gone(before store.Time, n int) (out []string) {
+	for name, x := range sh.senders { // which begins anywhere
+		if x.Seen < before {
+			out = append(out, name)
+		}
+		if n--; n == 0 {
+			break
+		}
+	}
+	return out
+}
 
-// add makes a task that is in no place.
-func (sh *shard) add(x store.Task) *task {
-	t := &task{}
-	t.Task = x
-	sh.tasks[x.ID] = t
-	return t
+func (sh *shard) Workers() (out []*machine.Claim) {
+	for _, x := range sh.senders {
+		if x.Claim != nil {
+			out = append(out, x.Claim)
+		}
+	}
+	return out
 }

@@ -16,16 +16,6 @@
 // A store keeps tasks in shards. A task has an id, which is its key, and is in the
 // shard that [ShardOf] gives for it. In its shard it is in exactly one [State]:
 //
-//	           Schedule               Claim
-//	(none) ──────────────▶ Pending ──────────▶ Running ──▶ (none)   Done, or cancelled
-//	                       ▲  ▲  │ Cancel        │  │
-//	                       │  │  └───▶ (none)    │  │ Failed, or too many crashes
-//	                       │  └──────────────────┘  ▼
-//	                       │   Retry, HandBack,    Dead ──▶ (none)  Purge
-//	                       │   the next run, the    │
-//	                       │   lease ran out        │
-//	                       └────────────────────────┘ Requeue, Schedule
-//
 // Pending tasks are ordered by when they are due, running ones by when their lease
 // ends, dead letters by when they died. Each transition is part of one atomic command:
 //
@@ -53,7 +43,9 @@
 // # Guarantees
 //
 //   - Time is the store's: what is due, when a lease ends, when a deadline has passed.
-//     The clocks of clients and workers do not matter. No task is claimed early.
+//     The clocks of clients and workers do not matter. No task is claimed early by the
+//     store's wall clock. If that is set back, what is due at a moment waits until the
+//     clock shows the moment, and so does what was scheduled after some time.
 //   - A claim gives a task a lease and a token. Tokens of a shard grow for ever, also
 //     over restarts, and none is less than the store's time, so that they go on growing
 //     when a task moves to another store. Over a failover they grow unless what takes

@@ -22,6 +22,13 @@ func (b *bench) reopen() {
 	}
 }
 
+// reopenLater sets the clock while the store is closed, and is open again.
+func (b *bench) reopenLater(step time.Duration) {
+	b.Helper()
+	b.SetWall(step)
+	b.Store = b.Reopen(b.T)
+}
+
 // testReopened has all that was acknowledged before a store was closed be there when it
 // is open again, as it was.
 func testReopened(b *bench) {

@@ -17,6 +17,9 @@ type Subject struct {
 	// Advance moves the store's clock, which nothing else moves. If it is nil the
 	// clock is the real one: tests wait then, and the model is skipped.
 	Advance func(d time.Duration)
+	// SetWall sets the wall clock of the store forward by d, without any time that passes,
+	// or back. It is nil for a store whose time does not follow that clock.
+	SetWall func(d time.Duration)
 	// Reopen closes the latest Store and opens it again, with all that it has
 	// acknowledged. It is nil for a store that does not outlive its process. Advance
 	// moves the clock of the one that is open.
@@ -49,6 +52,7 @@ var tests = []struct {
 	{"NeverEarly", testNeverEarly},
 	{"OldestFirst", testOldestFirst},
 	{"DowntimeCatchesUp", testDowntime},
+	{"ClockIsSet", testClock},
 	{"NextIsNotTooLate", testNext},
 	{"LeaseAndToken", testLease},
 	{"TokensGrow", testTokens},

@@ -118,3 +118,55 @@ func testPause(b *bench) {
 	b.require(b.report(running[0], store.Done, store.When{}), "what runs goes on")
 	equal(b, "extended", b.extend(running[1]), store.Held)
 }
+
+// Moments follow the wall clock, and leases are durations, which a clock that is set
+// neither ends nor lengthens by more than a lease.
+func testClock(b *bench) {
+	if b.SetWall == nil {
+		b.Skip("its time does not follow the wall clock")
+	}
+	var held []store.Claimed
+	for i := range 100 {
+		b.schedule(fmt.Sprint("held", i), b.after(0))
+	}
+	held = b.claim(100)
+	for i, step := range []time.Duration{time.Hour, time.Hour, -time.Hour, time.Hour, -2 * time.Hour} {
+		at := b.now().Add(time.Hour)
+		id := fmt.Sprint("at", i)
+		b.schedule(id, store.At(at))
+		before := b.now()
+		b.SetWall(step)
+		equal(b, "the step", b.now().Sub(before), step)
+		got := b.claim(10)
+		if step < 0 {
+			equal(b, "claimed when the clock was set back", len(got), 0)
+			b.SetWall(at.Sub(b.now()) - time.Microsecond)
+			b.claimNone()
+			b.Advance(time.Microsecond)
+			got = b.claim(10)
+		}
+		b.require(len(got) == 1 && got[0].ID == id && got[0].Due <= b.now(), "claimed %+v, want %s", got, id)
+		b.require(b.report(got[0], store.Done, store.When{}), "refused")
+		b.Advance((lease - 1) * b.unit)
+		if b.Reopen != nil {
+			b.reopenLater(-time.Hour)
+			b.Advance((lease - 1) * b.unit)
+		}
+		st := b.stats()
+		equal(b, "running, crashed", []int64{st.Running, st.Crashed}, []int64{100, 0})
+		for _, x := range held {
+			equal(b, "extended", b.extend(x), store.Held)
+		}
+	}
+	b.Advance((lease + 1) * b.unit)
+	equal(b, "leases that ran out", len(b.claim(100)), 100)
+
+	// What is overdue waits again if the clock is set back.
+	b.schedule("overdue", b.after(0))
+	equal(b, "overdue", b.stats().Overdue, 1)
+	b.SetWall(-time.Hour)
+	equal(b, "overdue", b.stats().Overdue, 0)
+	b.claimNone()
+	b.SetWall(time.Hour)
+	b.claimOne("overdue")
+}

@@ -1,0 +1,141 @@
+package machine
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Task is what a shard has of a task.
+type Task struct {
+	store.Entry
+	// Lease is how long its lease lasts, if it is Running: see Numbers.Wall.
+	Lease time.Duration
+}
+
+// An Index keeps the tasks of one shard, its numbers and its senders. It sees its own
+// changes. The Task that it returns for an id is the same one throughout a transaction.
+//
+// A store makes each call of this package one transaction, or a part of one: all that
+// the Index was told is kept, or nothing of it.
+type Index interface {
+	// Numbers returns the shard's numbers. The Index keeps what is changed in them.
+	Numbers() *Numbers
+	// Find returns the task with an id, or nil.
+	Find(id string) *Task
+	// Add returns a new task, with an id that no task has, in no State. The machine
+	// gives it one, and calls Changed.
+	Add(id string) *Task
+	// Changed tells the Index that a task has changed. Without a State it is gone.
+	Changed(*Task)
+	// Due returns the n oldest tasks that are Pending, due, and meet the claim, and all
+	// of them if there are fewer.
+	Due(c *store.Claim, now store.Time, n int) []*Task
+	// Running returns the Running tasks whose lease ends until a time.
+	Running(until store.Time) []*Task
+	// Next returns when the first task is due that is not due yet, and when the first
+	// lease ends; Never for none.
+	Next(now store.Time) (due, end store.Time)
+	// Overdue returns the tasks that are due by kind.
+	Overdue(now store.Time) []Kind
+
+	// Sender returns what is known of a sender, or nil.
+	Sender(name string) *Sender
+	// Remember keeps the latest command of a sender, and forgets the sender for nil.
+	Remember(name string, s *Sender)
+	// Gone returns some of the senders, at most n, that were seen last before a time.
+	Gone(before store.Time, n int) []string
+	// Workers returns the latest claims of the senders that have one.
+	Workers() []*Claim
+}
+
+// Never is later than any time.
+const Never = store.Time(math.MaxInt64)
+
+// Numbers are those of a shard. All processes that share the shard share them.
+type Numbers struct {
+	Pending, Running, Dead int64
+	store.Counters
+	Paused bool
+	Fence  int64 // the latest token
+
+	// Told is when every worker will have looked by itself, as the answers to their
+	// claims have said. A task that is due before it lowers it and adds one to Wakes, which
+	// is when a store wakes all who wait; nothing else wakes them but Resume and a
+	// claim that leaves tasks for others.
+	Told  store.Time
+	Wakes int64
+
+	// The Moment of the latest transaction.
+	Moment
+}
+
+// A Moment is the time as the process sees it that works on a shard.
+type Moment struct {
+	// Wall is what the wall clock shows.
+	Wall store.Time
+	// Steady is a clock that nobody sets, from a beginning that Boot names.
+	Steady time.Duration
+	Boot   string
+}
+
+// A Sender is the latest command of a sender, and its answer.
+type Sender struct {
+	Number   int64
+	Seen     store.Time
+	Outcomes []store.Outcome
+	Receipts []store.Receipt
+	Leases   []store.Lease
+	// The tasks that it claimed have the tokens above After, up to Last.
+	After, Last int64
+	// Claim is what a worker can run; nil if the sender is none, or has left.
+	Claim *Claim
+}
+
+// A Claim is what a worker can run.
+type Claim struct{ Handlers, Schedules []string }
+
+// Knows reports whether the worker can run tasks of a kind.
+func (c *Claim) Knows(handler, schedule string) bool {
+	return slices.Contains(c.Handlers, handler) && (schedule == "" || slices.Contains(c.Schedules, schedule))
+}
+
+// A Kind counts the tasks that are due and need the same of a worker.
+type Kind struct {
+	Handler, Schedule string
+	Tasks             int64
+	First             store.Time // when the oldest was due
+}
+
+// Copy returns a task with a record of its own.
+func Copy(t store.Task) store.Task {
+	t.Record = bytes.Clone(t.Record)
+	return t
+}
+
+// CopyEntry returns an entry that shares nothing with e. Failures are never changed, only replaced.
+func CopyEntry(e store.Entry) store.Entry {
+	e.Task, e.Failures = Copy(e.Task), slices.Clone(e.Failures)
+	if e.NextTask != nil {
+		next := Copy(*e.NextTask)
+		e.NextTask = &next
+	}
+	return e
+}
+
+// CopyItems returns items that share nothing with those of a caller.
+func CopyItems(items []store.Item) []store.Item {
+	items = slices.Clone(items)
+	for i := range items {
+		x := &items[i]
+		x.Task = Copy(x.Task)
+		if x.Entry != nil {
+			e := CopyEntry(*x.Entry)
+			x.Entry = &e
+		}
+	}
+	return items
+}

@@ -1,0 +1,291 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// Do carries out a round that its Check has passed.
+func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, error) {
+	m := begin(ix, at)
+	last, again, err := m.admit(s)
+	if err != nil {
+		return store.Answer{}, err
+	}
+	if again != nil {
+		return m.repeat(again, r), nil
+	}
+	a, x := store.Answer{Now: m.now}, new(Sender)
+	if last != nil {
+		x.Claim = last.Claim
+	}
+	for i := range r.Reports {
+		a.Receipts = append(a.Receipts, m.finish(&r.Reports[i]))
+	}
+	for _, h := range r.Extend {
+		a.Leases = append(a.Leases, m.extend(h, r))
+	}
+	left := false
+	if r.Claim.Asked {
+		x.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
+		m.expire(r.MaxCrashes)
+		x.After = m.n.Fence
+		a.Tasks, left = m.claim(r)
+		x.Last = m.n.Fence
+	}
+	if r.Leave {
+		x.Claim = nil
+	}
+	m.next(&a, r, left)
+	x.Receipts, x.Leases = slices.Clone(a.Receipts), slices.Clone(a.Leases)
+	m.remember(s, last, x)
+	return a, nil
+}
+
+// repeat answers a round that was carried out before.
+func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
+	a := store.Answer{Now: m.now, Receipts: slices.Clone(x.Receipts), Leases: slices.Clone(x.Leases)}
+	if x.Last > x.After {
+		for _, t := range m.ix.Running(Never) {
+			if t.Token > x.After && t.Token <= x.Last && t.At > m.now {
+				m.lease(t, r)
+				a.Tasks = append(a.Tasks, t.claimed())
+			}
+		}
+		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
+	}
+	left := r.Claim.Asked && !m.n.Paused && len(m.ix.Due(&r.Claim, m.now, 1)) > 0
+	m.next(&a, r, left)
+	return a
+}
+
+// held returns the task that has the lease, or nil.
+func (m *machine) held(h store.Hold) *Task {
+	if t := m.ix.Find(h.ID); t != nil && t.State == store.Running && t.Token == h.Token {
+		return t
+	}
+	return nil
+}
+
+func (m *machine) extend(h store.Hold, r *store.Round) store.Lease {
+	t := m.held(h)
+	if t == nil {
+		return store.Lost
+	}
+	m.lease(t, r)
+	if t.Stopping {
+		return store.HeldStopping
+	}
+	return store.Held
+}
+
+// lease has the task's lease begin now.
+func (m *machine) lease(t *Task, r *store.Round) {
+	t.Lease = r.Lease
+	m.put(t, store.Running, m.now.Add(r.Lease))
+}
+
+// claim gives the worker what is due, and reports whether there is more of that.
+func (m *machine) claim(r *store.Round) (out []store.Claimed, left bool) {
+	if m.n.Paused {
+		return nil, false
+	}
+	// Tokens do not go back, whatever the clock does.
+	m.n.Fence = max(m.n.Fence, int64(m.now))
+	for _, t := range m.ix.Due(&r.Claim, m.now, r.Claim.Max+1) {
+		if len(out) == r.Claim.Max {
+			left = true
+			break
+		}
+		m.n.Fence++
+		t.Token = m.n.Fence
+		t.Attempts++
+		m.lease(t, r)
+		out = append(out, t.claimed())
+	}
+	m.n.Claimed += int64(len(out))
+	return out, left
+}
+
+func (t *Task) claimed() store.Claimed {
+	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
+}
+
+// next says when the worker must come again. left: there is more for it now.
+func (m *machine) next(a *store.Answer, r *store.Round, left bool) {
+	at, end := m.ix.Next(m.now)
+	if m.n.Paused {
+		at = Never
+	}
+	if r.Claim.Asked {
+		// What is left for this worker says nothing of the others, who sleep longer.
+		m.n.Told = max(m.n.Told, at)
+	}
+	if left {
+		if r.Claim.Full {
+			m.n.Wakes++
+		}
+		at = m.now
+	}
+	a.Next = -1
+	if at = min(at, end); at != Never {
+		a.Next = max(0, at.Sub(a.Now))
+	}
+}
+
+// expire takes back the leases that are over.
+func (m *machine) expire(most int) {
+	for _, t := range m.ix.Running(m.now) {
+		m.n.Crashed++
+		if m.follow(t) {
+			continue
+		}
+		t.Crashes++
+		if t.Crashes >= most && !t.Repeats() {
+			m.bury(t, store.TextPoison)
+			continue
+		}
+		m.note(t, store.TextCrashed)
+		m.put(t, store.Pending, m.now)
+	}
+}
+
+// follow ends a task that was scheduled again, or cancelled, while it ran. It returns
+// false for others.
+func (m *machine) follow(t *Task) bool {
+	switch {
+	case t.Following:
+		if t.NextTask != nil {
+			t.Task = *t.NextTask
+		}
+		m.fresh(t, t.Next)
+	case t.Stopping:
+		m.end(t)
+	default:
+		return false
+	}
+	return true
+}
+
+// finish takes a report, and returns what has become of it.
+func (m *machine) finish(r *store.Report) store.Receipt {
+	t := m.held(r.Hold)
+	if t == nil {
+		m.n.Refused++
+		return store.Refused
+	}
+	switch r.End {
+	case store.Done:
+		m.n.Done++
+	case store.HandBack:
+		m.n.Released++
+	}
+	if m.follow(t) {
+		return store.Overtaken
+	}
+	t.Due = r.Due
+	next := r.Next.From(m.now)
+	switch r.End {
+	case store.Done:
+		m.again(t, r, next)
+	case store.Failed, store.Dropped:
+		if r.End == store.Dropped {
+			t.Attempts-- // it was not begun
+		}
+		if r.Next.IsZero() {
+			m.bury(t, r.Text)
+			break
+		}
+		m.buryRun(t, r.Text)
+		m.again(t, r, next)
+	case store.Retry:
+		m.n.Retried++
+		m.note(t, r.Text)
+		m.put(t, store.Pending, next)
+	case store.HandBack:
+		t.Attempts-- // it does not count
+		if r.Next.IsZero() {
+			next = r.Due
+		}
+		m.put(t, store.Pending, next)
+	}
+	return store.Accepted
+}
+
+// again is for a run that is over.
+func (m *machine) again(t *Task, r *store.Report, next store.Time) {
+	if r.Next.IsZero() {
+		m.end(t)
+		return
+	}
+	m.fresh(t, next)
+}
+
+// buryRun makes a dead letter of a run of a task that repeats, in place of the one that
+// the task has.
+func (m *machine) buryRun(t *Task, text string) {
+	x := t.Task
+	x.ID = store.DeadID(t.ID)
+	runs, failures := 1, t.Failures
+	if there := m.ix.Find(x.ID); there != nil {
+		runs += there.Runs
+		failures = slices.Concat(there.Failures, failures)
+		m.end(there)
+	}
+	run := m.add(x)
+	run.Due, run.Attempts, run.Crashes, run.Failures, run.Runs = t.Due, t.Attempts, t.Crashes, failures, runs
+	m.bury(run, text)
+}
+
+func (m *machine) bury(t *Task, text string) {
+	m.note(t, text)
+	m.put(t, store.Dead, m.now)
+	m.n.Died++
+}
+
+func (m *machine) note(t *Task, text string) {
+	t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
+}
+
+// fresh makes a task Pending with nothing tried.
+func (m *machine) fresh(t *Task, at store.Time) {
+	t.Due, t.Attempts, t.Crashes, t.Failures, t.Runs = at, 0, 0, nil, 0
+	m.put(t, store.Pending, at)
+}
+
+func (m *machine) add(x store.Task) *Task {
+	t := m.ix.Add(x.ID)
+	t.Task = x
+	return t
+}
+
+func (m *machine) end(t *Task) { m.put(t, 0, 0) }
+
+// put moves a task to a state, as of a time. Without a state it ends.
+func (m *machine) put(t *Task, s store.State, at store.Time) {
+	m.count(t.State, -1)
+	m.count(s, 1)
+	t.State, t.At = s, at
+	if s != store.Running {
+		t.Token, t.Lease = 0, 0
+		t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
+	}
+	m.ix.Changed(t)
+	if s == store.Pending && at < m.n.Told {
+		m.n.Told = at
+		m.n.Wakes++
+	}
+}
+
+func (m *machine) count(s store.State, n int64) {
+	switch s {
+	case store.Pending:
+		m.n.Pending += n
+	case store.Running:
+		m.n.Running += n
+	case store.Dead:
+		m.n.Dead += n
+	}
+}
