@@ -1,18 +1,48 @@
 package main
 
 import (
+	"net/http/httptest"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 )
 
-// The timeout is long enough that no scheduling delay looks like silence.
+// Of two clients the silent one is closed, not before its time. The timeout is long enough
+// that no scheduling delay looks like silence.
 func TestHeartbeat_OnlyTheSilentAreClosed(t *testing.T) {
-	const timeout = 3 * time.Second
-	r, err := run(20, 5, timeout, 3*timeout)
-	require.NoError(t, err)
-	require.Equal(t, 5, r.evicted)
-	require.GreaterOrEqual(t, r.soonest, timeout, "early")
-	require.Greater(t, r.heartbeats, 20)
+	const timeout = 2 * time.Second
+	server := httptest.NewServer(newServer(timeout))
+	defer server.Close()
+	dial := func() *websocket.Conn {
+		c, _, err := websocket.Dial(t.Context(), server.URL, nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { c.CloseNow() })
+		return c
+	}
+	beat := func(c *websocket.Conn) {
+		require.NoError(t, c.Write(t.Context(), websocket.MessageText, []byte("beat")))
+		_, _, err := c.Read(t.Context())
+		require.NoError(t, err)
+	}
+	lively, silent := dial(), dial()
+	begin := time.Now()
+	beat(silent)
+	closed := make(chan error, 1)
+	go func() {
+		_, _, err := silent.Read(t.Context())
+		closed <- err
+	}()
+	for {
+		select {
+		case err := <-closed:
+			require.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(err))
+			require.GreaterOrEqual(t, time.Since(begin), timeout, "early")
+			beat(lively)
+			return
+		case <-time.After(timeout / 8):
+			beat(lively)
+		}
+	}
 }

@@ -1,0 +1,91 @@
+// Command purgatory is a small message log over HTTP with long polling: a fetch is answered
+// as soon as there is something to read, or with nothing after ten seconds.
+//
+//	go run ./purgatory
+//	curl 'localhost:8080/orders?from=0' &       # waits
+//	curl -d 'one book' localhost:8080/orders    # answers it
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/purgatory"
+	"github.com/tickless/tickless/timer"
+)
+
+func main() {
+	log.Fatal(http.ListenAndServe("localhost:8080", newBroker(timer.New(), 10*time.Second)))
+}
+
+type broker struct {
+	longest time.Duration                // that a fetch waits
+	waiting *purgatory.Purgatory[string] // fetches, by their topic
+
+	mu   sync.Mutex
+	logs map[string][]string // by topic
+}
+
+func newBroker(s *timer.Scheduler, longest time.Duration) http.Handler {
+	b := &broker{longest: longest, waiting: purgatory.New[string](s), logs: map[string][]string{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /{topic}", b.produce)
+	mux.HandleFunc("GET /{topic}", b.fetch)
+	return mux
+}
+
+func (b *broker) produce(w http.ResponseWriter, r *http.Request) {
+	message, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	topic := r.PathValue("topic")
+	b.mu.Lock()
+	b.logs[topic] = append(b.logs[topic], string(message))
+	b.mu.Unlock() // before the check, which takes the same lock in TryComplete
+	b.waiting.CheckAndComplete(topic)
+}
+
+// read returns the messages of a topic from the given one on.
+func (b *broker) read(topic string, from int) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string{}, b.logs[topic][min(from, len(b.logs[topic])):]...)
+}
+
+// A fetch waits until its topic has something to read.
+type fetch struct {
+	purgatory.Delayed[string] // makes it an Operation
+	read                      func() []string
+	answer                    chan []string // has room for the one answer
+}
+
+func (f *fetch) TryComplete() bool { return len(f.read()) > 0 }
+func (f *fetch) OnComplete()       { f.answer <- f.read() }
+func (f *fetch) OnExpiration()     {} // OnComplete has answered, with nothing
+
+func (b *broker) fetch(w http.ResponseWriter, r *http.Request) {
+	from, err := strconv.ParseUint(r.FormValue("from"), 10, 31)
+	if err != nil {
+		http.Error(w, "from must be the number of a message", http.StatusBadRequest)
+		return
+	}
+	topic := r.PathValue("topic")
+	f := &fetch{read: func() []string { return b.read(topic, int(from)) }, answer: make(chan []string, 1)}
+	if _, err := b.waiting.TryCompleteElseWatch(f, b.longest, topic); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	select {
+	case messages := <-f.answer:
+		json.NewEncoder(w).Encode(messages)
+	case <-r.Context().Done():
+		f.ForceComplete() // the client has gone: nothing waits for it any more
+	}
+}

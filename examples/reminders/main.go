@@ -1,0 +1,57 @@
+// Command reminders prints reminders when they are due. They are tasks on disk: what was
+// scheduled before a crash is printed after it.
+//
+//	go run ./reminders -in 20s 'tea is ready'    # then kill -9 it
+//	go run ./reminders                           # prints it, late if need be
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/diskstore"
+)
+
+func main() {
+	dir := flag.String("dir", "reminders-data", "where the reminders are kept")
+	in := flag.Duration("in", 10*time.Second, "when to remind")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *dir, *in, flag.Arg(0)); err != nil {
+		log.Fatal("reminders: ", err)
+	}
+}
+
+// run schedules a reminder, if there is a text, and prints what is due until ctx ends.
+func run(ctx context.Context, dir string, in time.Duration, text string) (err error) {
+	st, err := diskstore.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	client := durable.New(st)
+
+	if text != "" {
+		// One key, one task: the same reminder again moves the first.
+		task := durable.Task{Key: text, Handler: "remind", Body: []byte(text)}
+		if _, err := client.Schedule(ctx, task, durable.After(in)); err != nil {
+			return err
+		}
+		fmt.Println("scheduled:", text) // and on disk: from here on no crash loses it
+	}
+
+	worker := durable.NewWorker(client)
+	worker.Handle("remind", func(_ context.Context, d durable.Delivery) error {
+		_, err := fmt.Printf("reminder: %s\n", d.Body)
+		return err // another attempt follows, unless it is nil
+	})
+	return worker.Run(ctx)
+}
