@@ -22,14 +22,11 @@
 //
 // # In a testing/synctest bubble
 //
-// A Scheduler that was made in a bubble can be read from outside. Its counts are right,
-// but its forecast means nothing there: nobody outside knows what time it is in the bubble.
-// In a bubble a Scheduler from outside cannot be read, and counts as a failure. A queue of
-// durable tasks in memory can be read in its bubble alone; outside it is not up.
+// A Scheduler that was made in a bubble can be read from outside, and the other way round.
+// A queue of durable tasks in memory can be read in its bubble alone; outside it is not up.
 //
 // # Complexity
 //
-// Reading a thing is O(shards), whatever is pending: of many timers it looks at a sample.
-// It holds no lock for longer than it takes to look at 512 timers. Nothing is read, and nothing costs
+// Reading a thing is O(shards), whatever is pending. Nothing is read, and nothing costs
 // anything, until an exporter asks.
 package observe

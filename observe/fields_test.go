@@ -14,18 +14,10 @@ import (
 // TestTables_ExportEachField sets each number of each kind of Stats, one at a time, and
 // requires that some metric changes with it: so a new field cannot be forgotten.
 func TestTables_ExportEachField(t *testing.T) {
-	forecast := make([]timer.Window, len(within)+1)
-	scheduler := func(st timer.Stats) any { return &schedulerSample{Stats: st, forecast: forecast} }
 	each(t, schedulers, timer.Stats{}, func(st timer.Stats) any {
 		st.Rejected += st.RejectedFull // of which it is a part
-		return scheduler(st)
-	}, "Cascaded") // by level
-	each(t, schedulers, timer.CallbackStats{}, func(st timer.CallbackStats) any {
-		return scheduler(timer.Stats{Callbacks: &st})
+		return st
 	})
-	each(t, schedulers, timer.Level{}, func(l timer.Level) any {
-		return &schedulerSample{forecast: forecast, levels: []timer.Level{l}}
-	}, "Slot") // follows from the tick
 	each(t, purgatories, purgatory.Stats{}, func(st purgatory.Stats) any { return st })
 	each(t, monitors, idle.Stats{}, func(st idle.Stats) any { return st })
 	queue := func(q metric.Queue) any { return &metric.ClientSample{Queue: &q} }

@@ -52,7 +52,7 @@ func Scheduler(name string, s *timer.Scheduler) Source {
 }
 
 func schedulerObject(name string, s *timer.Scheduler) metric.Object {
-	return metric.Object{Name: name, ID: weak.Make(s), Read: func() any { return readScheduler(s) }}
+	return metric.Object{Name: name, ID: weak.Make(s), Read: func() any { return s.Stats() }}
 }
 
 // Keyed is one Keyed.

@@ -157,9 +157,8 @@ func BenchmarkHoldOthers(b *testing.B) {
 			at := now - int64(i)*1000
 			expired[i] = wheel.Expired[payload]{Value: funcPayload(nothing), Deadline: at, Due: at, Tag: tagFunc}
 		}
-		d := &drainer{p: p, rang: now}
 		for b.Loop() {
-			d.recordLateness(expired, moment{now: now, time: time.Now()})
+			p.late.record(expired, now)
 		}
 	})
 }

@@ -2,14 +2,10 @@ package timer
 
 import (
 	"context"
-	"fmt"
 	"runtime/debug"
 	"runtime/pprof"
-	"runtime/trace"
-	"strings"
 	"sync"
 
-	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/callback"
@@ -28,12 +24,7 @@ type dispatch struct {
 	// sees to them.
 	onPanic func(v any, stack []byte)
 	pool    *executor.Pool // the executor, if callbacks go to it directly
-	// times measures callbacks; nil if nobody asked for it. name is the Scheduler's.
-	times *callbackTimes
-	name  string
-	// panics are the latest ones, of which panicked is the number.
-	panics   latest[Panic]
-	clock    clock.Clock // says when they were
+	// panicked counts the panics of callbacks that came here.
 	panicked *atomic.Uint64
 	// inline: it is an *executor.Inline.
 	inline bool
@@ -48,8 +39,6 @@ type dispatch struct {
 	// outstanding counts the callbacks that an executor which is not our own has
 	// yet to finish. Of our own, its Shutdown knows.
 	outstanding latch.Latch
-	// drops are the callbacks that the executor refused, for the handler.
-	drops drops
 	// dispatcher is held while the dispatcher lives.
 	dispatcher latch.Latch
 
@@ -84,12 +73,7 @@ const (
 
 // init makes the executor, unless c has one. onCheck is called by its watchdog.
 func (d *dispatch) init(c *config, onCheck func()) {
-	d.drops.handler = c.onDrop
 	d.dropped, d.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
-	d.name = c.name
-	if d.clock = c.clock; d.clock == nil {
-		d.clock = clock.System()
-	}
 	if c.executor == nil {
 		d.own = d.newExecutor(c, onCheck)
 		d.exec = d.own
@@ -115,7 +99,7 @@ func (d *dispatch) newExecutor(c *config, onCheck func()) ownExecutor {
 		onPanic = callback.PrintPanic
 	}
 	handler := []executor.Option{executor.WithPanicHandler(func(v any, stack []byte) {
-		d.notePanic(v, stack)
+		d.panicked.Inc()
 		onPanic(v, stack)
 	})}
 	if c.clock != nil {
@@ -176,8 +160,8 @@ func (d *dispatch) batch(b *batch) {
 			d.submit(f)
 		}
 	default:
-		accepted, err := d.batcher.SubmitBatch(d.trackAll(b))
-		d.refused(err, b.fs[accepted:]...)
+		accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
+		d.refused(b.fs[accepted:]...)
 	}
 	b.forget()
 }
@@ -189,8 +173,8 @@ func (d *dispatch) share(b *batch) executor.Share {
 		d.batch(b)
 		return executor.Share{}
 	}
-	s, accepted, err := d.pool.Share(d.trackAll(b))
-	d.refused(err, b.fs[accepted:]...)
+	s, accepted, _ := d.pool.Share(d.trackAll(b))
+	d.refused(b.fs[accepted:]...)
 	b.forget()
 	return s
 }
@@ -198,13 +182,13 @@ func (d *dispatch) share(b *batch) executor.Share {
 // submit hands one callback to the executor.
 func (d *dispatch) submit(f func()) {
 	if err := d.exec.Submit(d.track(f)); err != nil {
-		d.refused(err, f)
+		d.refused(f)
 	}
 }
 
 // trackAll is track for all of b.
 func (d *dispatch) trackAll(b *batch) []func() {
-	if d.own != nil && d.times == nil && !trace.IsEnabled() {
+	if d.own != nil {
 		return b.fs
 	}
 	for _, f := range b.fs {
@@ -216,15 +200,6 @@ func (d *dispatch) trackAll(b *batch) []func() {
 // track counts a callback as outstanding until it has finished, however it ends, and
 // has the panic handler, if there is one, get its panic.
 func (d *dispatch) track(f func()) func() {
-	if traces := trace.IsEnabled(); traces || d.times != nil {
-		pc := d.times.codeOf(f) // of f itself, with nothing around it
-		if d.times != nil {
-			f = d.times.measured(f, pc)
-		}
-		if traces {
-			f = traced(f, pc, d.name)
-		}
-	}
 	if d.own != nil {
 		return f
 	}
@@ -241,30 +216,14 @@ func (d *dispatch) track(f func()) func() {
 // catch is for a defer statement alone, since recover only works there.
 func (d *dispatch) catch() {
 	if v := recover(); v != nil {
-		stack := debug.Stack()
-		d.notePanic(v, stack)
-		d.onPanic(v, stack)
+		d.panicked.Inc()
+		d.onPanic(v, debug.Stack())
 	}
-}
-
-// notePanic keeps a callback's panic for Recent.
-func (d *dispatch) notePanic(v any, stack []byte) {
-	d.panicked.Inc()
-	d.panics.add(Panic{When: d.clock.Now(), Value: beginning(fmt.Sprint(v)), Stack: beginning(string(stack))})
-}
-
-// beginning returns what is kept of a text.
-func beginning(s string) string {
-	const most = 4096
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
 // refused counts callbacks that the executor has not accepted, and tells the Jobs
-// that they are of, and the handler of WithDropHandler.
-func (d *dispatch) refused(err error, fs ...func()) {
+// that they are of.
+func (d *dispatch) refused(fs ...func()) {
 	if len(fs) == 0 {
 		return
 	}
@@ -275,9 +234,7 @@ func (d *dispatch) refused(err error, fs ...func()) {
 	for _, f := range fs {
 		if j, ok := d.jobs.Load(funcPayload(f)); ok {
 			j.(*Job).refused.Store(true)
-			f = j.(*Job).f
 		}
-		d.drops.add(f, err)
 	}
 }
 
@@ -381,10 +338,7 @@ func (d *dispatch) shutdown(ctx context.Context) error {
 	if d.own != nil {
 		wait = d.own.Shutdown
 	}
-	if err := wait(ctx); err != nil {
-		return err
-	}
-	return d.drops.telling.Wait(ctx)
+	return wait(ctx)
 }
 
 func (d *dispatch) stats(st *Stats) {
@@ -392,7 +346,6 @@ func (d *dispatch) stats(st *Stats) {
 	if e, ok := d.exec.(interface{ Stats() executor.Stats }); ok {
 		st.Executor = e.Stats()
 	}
-	st.Callbacks = d.times.read()
 	d.mu.Lock()
 	st.Queued = len(d.ready)
 	if d.mode == dispatched {

@@ -10,11 +10,6 @@ import (
 // A drainer is what the poller needs to work through expired timers.
 type drainer struct {
 	p *poller
-	// rang is when the alarm has rung, and overdue how late that was.
-	rang, overdue int64
-	// toTell are timers of which the user's handler is to be told, without a lock.
-	toTell []LateTimer
-	told   int
 	// expired has room for a batch, or is nil. It is kept only while work is done.
 	expired *expiredBatch
 	// batch are callbacks on their way to the executor.
@@ -48,7 +43,6 @@ func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	d.idle = d.idle || sh.wheel.Len() == 0
 	sh.wake = never // the poller is awake and will see for itself
 	sh.mu.Unlock()
-	// First, since the user's handler, which tellLate calls, may end this goroutine.
 	switch {
 	case more && level == 0:
 		d.p.due.push(sh)
@@ -57,7 +51,6 @@ func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	}
 	touch(d.batch.fs[collected:])
 	d.expireContexts()
-	d.tellLate()
 	if len(d.batch.fs) >= shareSize || d.p.s.dispatch.mode == onPoller {
 		d.flush()
 	}
@@ -76,13 +69,12 @@ func (d *drainer) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
 	at := d.p.s.moment()
 	before := len(d.batch.fs)
 	sh.n.fired += uint64(len(expired))
-	d.recordLateness(expired, at)
+	d.p.late.record(expired, at.now)
 	for i := range expired {
 		e := &expired[i]
 		if e.Tag == tagContext {
 			d.expiring = append(d.expiring, e.Value.context())
 		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
-			d.p.s.dispatch.times.name(f, e.Value, e.Tag)
 			d.batch.fs = append(d.batch.fs, f)
 		}
 	}

@@ -261,11 +261,10 @@ func (sh *shard) leaveLocked(t *Timer) {
 }
 
 // takesEntryLocked reports whether a Timer that is out and is reset gets an entry. With a
-// limit of pending timers it does not: a stopped one is to make room at once. Nor does it
-// where origins are noted, which are of IDs, as an entry gets another when it follows.
+// limit of pending timers it does not: a stopped one is to make room at once.
 func (t *Timer) takesEntryLocked(d time.Duration) bool {
 	sh := t.sh
-	return d > 0 && sh.s.limit == nil && sh.s.origins == nil && !sh.s.closed.Load() && uint64(sh.wheel.Len()) < maxPerShard
+	return d > 0 && sh.s.limit == nil && !sh.s.closed.Load() && uint64(sh.wheel.Len()) < maxPerShard
 }
 
 // startEntryLocked resets a Timer that is out, and reports whether it was active.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/internal/wheel"
 	"github.com/tickless/tickless/timertest"
 )
 
@@ -276,16 +275,7 @@ func TestTimer_EntriesAmongThePending(t *testing.T) {
 		require.Equal(t, KindChannel, ps[0].Kind)
 		require.Equal(t, time.Unix(60, 0), ps[0].Due)
 	}
-	check(slices.Collect(s.PendingTimers()))
-	check(s.SamplePending(10))
-	found := 0
-	for range 1000 {
-		s.shards.first.sample(1, 1, make([]wheel.Sample, 64), func(x wheel.Sample) {
-			require.EqualValues(t, time.Minute, x.Due-s.now()) // the clock has not moved
-			found++
-		})
-	}
-	require.NotZero(t, found)
+	check(slices.Collect(s.Pending()))
 }
 
 // In a bubble, too, a stopped Timer stays silent, and one that was reset fires once.

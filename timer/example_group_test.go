@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -19,25 +18,6 @@ func ExampleScheduler_SleepContext() {
 	fmt.Println(s.SleepContext(ctx, time.Hour))
 	// Output:
 	// context deadline exceeded
-}
-
-// What the executor refuses is not lost without a word.
-func ExampleWithDropHandler() {
-	refuse := executor.Func(func(func()) error { return executor.ErrOverloaded })
-	s := timer.New(
-		timer.WithExecutor(refuse),
-		timer.WithDropHandler(func(callback func(), err error) {
-			fmt.Println("dropped:", err)
-			go callback() // or else
-		}),
-	)
-	ran := make(chan string)
-	s.Start(time.Millisecond, func() { ran <- "it ran all the same" })
-	fmt.Println(<-ran)
-	s.Shutdown(context.Background())
-	// Output:
-	// dropped: executor: overloaded
-	// it ran all the same
 }
 
 func ExampleKeyed_All() {

@@ -11,37 +11,15 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// How many timers fall due when.
-func ExampleScheduler_Forecast() {
-	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	for i := range 100 {
-		s.AfterFunc(time.Duration(i)*time.Second, func() {})
-	}
-	clk.Advance(0) // what is due at once
-	for _, w := range s.Forecast(10*time.Second, time.Minute) {
-		if w.Until == 1<<63-1 {
-			fmt.Println("later:", w.Timers)
-			continue
-		}
-		fmt.Printf("before %v: %d\n", w.Until, w.Timers)
-	}
-	// Output:
-	// before 10s: 9
-	// before 1m0s: 50
-	// later: 40
-}
-
 func expireLease() {}
 
 // What is pending, and what it will call.
-func ExampleScheduler_PendingTimers() {
+func ExampleScheduler_Pending() {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 	s.AfterFunc(time.Minute, expireLease)
-	for p := range s.PendingTimers() {
+	for p := range s.Pending() {
 		fmt.Println(p.Kind, p.Function(), p.Due.Sub(clk.Now()))
 	}
 	// Output: func github.com/tickless/tickless/timer_test.expireLease 1m0s

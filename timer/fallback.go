@@ -158,7 +158,6 @@ func (sh *shard) fireFallbackLocked(p payload, tag uint8) {
 	f, ok := sh.expireLocked(p, tag, at)
 	sh.fallbacks.firing = false
 	if ok {
-		sh.s.dispatch.times.name(f, p, tag)
 		sh.s.dispatch.submitDueLocked(sh, f)
 	}
 }

@@ -29,3 +29,22 @@ func TestLateness_QuantileIsNotBelowTheTrueOne(t *testing.T) {
 		require.LessOrEqual(t, got, want+want/8, q.q)
 	}
 }
+
+func TestHistogram_Buckets(t *testing.T) {
+	var h timer.Histogram
+	for _, d := range []time.Duration{3 * time.Millisecond, -1, 3 * time.Millisecond, 3 * time.Millisecond} {
+		h.Record(d)
+	}
+	var limits []time.Duration
+	var counts []uint64
+	for limit, n := range h.Buckets() {
+		limits, counts = append(limits, limit), append(counts, n)
+	}
+	require.Equal(t, []uint64{1, 3}, counts)
+	require.Zero(t, limits[0], "a negative one counts as zero")
+	require.GreaterOrEqual(t, limits[1], 3*time.Millisecond)
+	require.LessOrEqual(t, limits[1], 3*time.Millisecond*9/8)
+	for range h.Buckets() {
+		break
+	}
+}

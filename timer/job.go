@@ -166,7 +166,6 @@ func (j *Job) submitLocked(state jobState) func() {
 // againLocked submits a run that is not an occurrence of the timer's.
 func (j *Job) againLocked(state jobState) {
 	if f := j.submitLocked(state); f != nil {
-		j.sh.s.dispatch.times.name(f, nodePayload(&j.node), tagNode)
 		j.sh.s.dispatch.submitDueLocked(j.sh, f)
 	}
 }

@@ -87,29 +87,12 @@ func TestMemory_AfterABurst(t *testing.T) {
 	})
 }
 
-// What a Group, WithOrigins and Leftover take besides, for each timer.
-func TestMemory_OfGroupsOriginsAndLeftovers(t *testing.T) {
+// What Leftover takes, for each timer.
+func TestMemory_OfLeftovers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")
 	}
 	const n = 100_000
-	more := func(start func(s *timer.Scheduler) func(time.Duration, func()) (timer.Handle, error), opts ...timer.Option) float64 {
-		before := heap()
-		s := timer.New(opts...)
-		f := start(s)
-		for range n {
-			_, err := f(time.Hour, func() {})
-			require.NoError(t, err)
-		}
-		each := float64(heap()-before) / n
-		f(0, func() {}) // it is alive
-		s.Close()
-		return each
-	}
-	plain := func(s *timer.Scheduler) func(time.Duration, func()) (timer.Handle, error) { return s.Start }
-	timers := more(plain)
-	require.InDelta(t, 90, more(plain, timer.WithOrigins(1))-timers, 15)
-
 	s := timer.New()
 	for range n {
 		start(t, s, time.Hour, func() {})

@@ -32,15 +32,9 @@ type config struct {
 	executor   executor.Executor
 	maxPending int // 0: no limit
 	onPanic    func(v any, stack []byte)
-	onDrop     func(callback func(), err error)
 	clock      clock.Clock // nil: the system's
 	slack      slack
 	name       string
-	origins    int // 0: none
-	lateAfter  time.Duration
-	onLate     func(LateTimer) // nil: none
-	// callbackTimes: how long callbacks wait and run is measured.
-	callbackTimes bool
 	// sweepLeast and stripedFrom are the constants, or less in tests.
 	sweepLeast, stripedFrom int
 }

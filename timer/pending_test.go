@@ -2,8 +2,6 @@ package timer_test
 
 import (
 	"context"
-	"math"
-	"math/rand/v2"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -19,7 +17,7 @@ import (
 
 func describedCallback() {}
 
-func TestSchedulerPendingTimers_KindsAndFunctions(t *testing.T) {
+func TestSchedulerPending_KindsAndFunctions(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
@@ -44,7 +42,7 @@ func TestSchedulerPendingTimers_KindsAndFunctions(t *testing.T) {
 	s.AfterFunc(at(10*time.Second), nil)
 
 	const here = "github.com/tickless/tickless/timer_test."
-	got := slices.SortedFunc(s.PendingTimers(), func(a, b timer.PendingTimer) int { return a.Due.Compare(b.Due) })
+	got := slices.SortedFunc(s.Pending(), func(a, b timer.PendingTimer) int { return a.Due.Compare(b.Due) })
 	require.Len(t, got, len(due))
 	kinds := []timer.Kind{
 		timer.KindFunc, timer.KindFunc, timer.KindChannel, timer.KindTicker, timer.KindJob,
@@ -52,24 +50,22 @@ func TestSchedulerPendingTimers_KindsAndFunctions(t *testing.T) {
 	}
 	functions := []string{
 		here + "describedCallback", here + "describedCallback", "", "", here + "describedCallback",
-		here + "TestSchedulerPendingTimers_KindsAndFunctions.func", "", "", "",
+		here + "TestSchedulerPending_KindsAndFunctions.func", "", "", "",
 	}
 	for i, p := range got {
 		require.Equal(t, clk.Now().Add(due[i]), p.Due)
 		require.Equal(t, kinds[i], p.Kind)
 		require.True(t, strings.HasPrefix(p.Function(), functions[i]), "%s is not %s", p.Function(), functions[i])
 		require.Equal(t, functions[i] == "", p.Function() == "")
-		_, ok := p.Origin()
-		require.False(t, ok, "nobody asked for origins")
 	}
 }
 
-func TestSchedulerPendingTimers_KindSleep(t *testing.T) {
+func TestSchedulerPending_KindSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
 		go s.Sleep(time.Minute)
 		synctest.Wait()
-		for p := range s.PendingTimers() {
+		for p := range s.Pending() {
 			require.Equal(t, timer.KindSleep, p.Kind)
 		}
 		require.Equal(t, 1, s.Len())
@@ -78,7 +74,7 @@ func TestSchedulerPendingTimers_KindSleep(t *testing.T) {
 }
 
 // The loop's body runs without a lock: it may stop what it is shown, and break.
-func TestSchedulerPendingTimers_BodyMayUseTheScheduler(t *testing.T) {
+func TestSchedulerPending_BodyMayUseTheScheduler(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
 	s := timer.New(timer.WithClock(clk), timer.WithShards(4))
 	defer s.Close()
@@ -86,7 +82,7 @@ func TestSchedulerPendingTimers_BodyMayUseTheScheduler(t *testing.T) {
 		s.AfterFunc(time.Duration(1+i)*time.Second, describedCallback)
 	}
 	n := 0
-	for range s.PendingTimers() {
+	for range s.Pending() {
 		s.AfterFunc(time.Hour, describedCallback).Stop()
 		if n++; n == 3000 {
 			break
@@ -98,7 +94,7 @@ func TestSchedulerPendingTimers_BodyMayUseTheScheduler(t *testing.T) {
 
 // What the loop's body has stopped does not come any more, but for the few that were looked
 // at in the same hold of the lock.
-func TestSchedulerPendingTimers_LooksAtFewAtATime(t *testing.T) {
+func TestSchedulerPending_LooksAtFewAtATime(t *testing.T) {
 	const pending, looked = 5000, 512
 	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(1))
 	defer s.Close()
@@ -109,7 +105,7 @@ func TestSchedulerPendingTimers_LooksAtFewAtATime(t *testing.T) {
 		all = append(all, h)
 	}
 	n := 0
-	for range s.PendingTimers() {
+	for range s.Pending() {
 		if n++; n == 1 {
 			for _, h := range all {
 				require.True(t, h.Stop())
@@ -117,153 +113,6 @@ func TestSchedulerPendingTimers_LooksAtFewAtATime(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, n, looked)
-}
-
-func TestSchedulerSamplePending(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithShards(3))
-	defer s.Close()
-	require.Empty(t, s.SamplePending(10))
-	for range 30 {
-		s.AfterFunc(time.Minute, describedCallback)
-	}
-	require.Len(t, s.SamplePending(30), 30, "no more than asked for: all of them")
-	require.Len(t, s.SamplePending(1000), 30)
-	require.Empty(t, s.SamplePending(0))
-	for range 40_000 {
-		s.AfterFunc(time.Hour, nil)
-	}
-	sample := s.SamplePending(4000)
-	require.InDelta(t, 4000, len(sample), 3)
-	soon := 0
-	for _, p := range sample {
-		if p.Kind == timer.KindFunc && p.Function() != "" {
-			soon++
-		}
-	}
-	require.Less(t, soon, 40, "3 expected, of 30 among 40,030")
-}
-
-func TestSchedulerForecast(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	require.Equal(t, []timer.Window{{From: math.MinInt64, Until: math.MaxInt64}}, s.Forecast())
-
-	var moved *timer.Timer
-	for _, d := range []time.Duration{time.Millisecond, time.Second - 1, time.Second, 59 * time.Second, time.Hour} {
-		moved = s.AfterFunc(d, describedCallback)
-	}
-	want := []timer.Window{
-		{From: math.MinInt64, Until: time.Second, Timers: 2},
-		{From: time.Second, Until: time.Minute, Timers: 2},
-		{From: time.Minute, Until: math.MaxInt64, Timers: 1},
-	}
-	require.Equal(t, want, s.Forecast(time.Minute, time.Second, time.Minute), "in any order")
-
-	// Later ones, and others stopped.
-	moved.Reset(time.Second)
-	want[1].Timers, want[2].Timers = 3, 0
-	require.Equal(t, want, s.Forecast(time.Second, time.Minute))
-	moved.Reset(2 * time.Hour)
-	want[1].Timers, want[2].Timers = 2, 1
-	require.Equal(t, want, s.Forecast(time.Second, time.Minute))
-	moved.Stop()
-	want[2].Timers = 0
-	require.Equal(t, want, s.Forecast(time.Second, time.Minute))
-	clk.Advance(30 * time.Second)
-	require.Equal(t, 1, s.Forecast(time.Minute)[0].Timers)
-}
-
-// Of very many a forecast looks at 2,048: the bounds are six standard errors, which
-// one of half a billion samples exceeds.
-func TestSchedulerForecast_OfVeryMany(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithShards(5))
-	defer s.Close()
-	const n = 200_000
-	in := [4]int{}
-	for range n {
-		d := time.Duration(rand.Int64N(int64(100 * time.Second)))
-		if rand.IntN(2) == 0 {
-			d = time.Duration(rand.Int64N(int64(100 * time.Hour)))
-		}
-		tm := s.AfterFunc(d, describedCallback)
-		if rand.IntN(4) == 0 { // they leave holes
-			tm.Stop()
-			continue
-		}
-		switch {
-		case d < 10*time.Second:
-			in[0]++
-		case d < 100*time.Second:
-			in[1]++
-		case d < 10*time.Hour:
-			in[2]++
-		default:
-			in[3]++
-		}
-	}
-	windows := s.Forecast(10*time.Second, 100*time.Second, 10*time.Hour)
-	total := 0
-	for i, w := range windows {
-		p := float64(in[i]) / float64(s.Len())
-		sigma := math.Sqrt(p*(1-p)/2048) * float64(s.Len())
-		require.InDelta(t, in[i], w.Timers, 6*sigma+1)
-		total += w.Timers
-	}
-	require.Equal(t, s.Len(), total)
-}
-
-func TestSchedulerLevels(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Millisecond), timer.WithWheelSize(16))
-	defer s.Close()
-	require.Empty(t, s.Levels())
-	s.AfterFunc(5*time.Millisecond, describedCallback)
-	s.AfterFunc(100*time.Millisecond, describedCallback)
-	s.AfterFunc(101*time.Millisecond, describedCallback)
-	slots := func(i int) []int {
-		q := make([]int, 16)
-		if i > 0 {
-			q[i] = 1
-		}
-		return q
-	}
-	require.Equal(t, []timer.Level{
-		{Slot: time.Millisecond, Queued: slots(5), Timers: 1},
-		{Slot: 16 * time.Millisecond, Queued: slots(6), Timers: 2},
-	}, s.Levels())
-	clk.Advance(100 * time.Millisecond)
-	require.Equal(t, []timer.Level{
-		{Slot: time.Millisecond, Queued: slots(1), Timers: 1},
-		{Slot: 16 * time.Millisecond, Queued: slots(0), Cascaded: 1},
-	}, s.Levels())
-}
-
-func TestWithOrigins(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithOrigins(4))
-	defer s.Close()
-	leaker := func() { s.AfterFunc(time.Hour, describedCallback) }
-	for range 400 {
-		leaker()
-		s.AfterFunc(time.Minute, describedCallback).Stop()
-	}
-	noted := 0
-	for p := range s.PendingTimers() {
-		if f, ok := p.Origin(); ok {
-			noted++
-			require.Equal(t, "github.com/tickless/tickless/timer_test.TestWithOrigins.func1", f.Function)
-			require.True(t, strings.HasSuffix(f.File, "pending_test.go"), f.File)
-			require.NotZero(t, f.Line)
-		}
-	}
-	require.InDelta(t, 100, noted, 100, "one in four of 800, of which the other half was stopped")
-	require.NotZero(t, noted)
-	require.PanicsWithValue(t, "timer: WithOrigins: one in how many must be positive, got 0", func() {
-		timer.New(timer.WithOrigins(0))
-	})
 }
 
 func TestWithName(t *testing.T) {

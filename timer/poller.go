@@ -67,8 +67,6 @@ type poller struct {
 	wakeups, emptyWakeups uint64
 
 	late lateness
-	// recent are timers that were fired notably late.
-	recent latest[LateTimer]
 
 	// All below belongs to whoever is awake.
 
@@ -142,13 +140,10 @@ func (p *poller) poll() (helps bool) {
 		return false
 	}
 	p.awake, p.unfinished = true, false
-	p.rang = p.s.now()
-	p.overdue = max(0, p.rang-p.armed)
 	p.armed = never
 	p.wakeups++
 	p.running.Add(1)
 	p.mu.Unlock()
-	p.late.rang(p.overdue)
 	return p.run(false)
 }
 
@@ -283,7 +278,6 @@ func (p *poller) wasInterrupted() bool {
 // it is to go on if it has stopped before the end; negative if it has not.
 func (p *poller) work() (worked bool, pause time.Duration) {
 	serial := p.s.dispatch.mode == onPoller
-	p.tellLate() // what a run that ended in the middle has left
 	if serial {
 		p.flush() // what a run that ended in the middle has left
 	}

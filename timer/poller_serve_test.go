@@ -56,38 +56,6 @@ func TestPoller_ServesThePool(t *testing.T) {
 	}
 }
 
-// While callbacks take long the alarm has backups, before it was late even once: so here it
-// is a backup that rings. They ring later, and so take the timer's place in front of the
-// proc's run queue if both are due.
-func TestPoller_BackupsWhileCallbacksTakeLong(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	const busyFor = 100 * time.Millisecond // what procs count as busy for
-	s := timer.New()
-	backed := func() bool {
-		time.Sleep(2 * busyFor) // so that nothing is left of the attempt before
-		release := make(chan struct{})
-		var all sync.WaitGroup
-		for range 10 {
-			all.Add(1)
-			start(t, s, 0, func() { <-release; all.Done() })
-		}
-		time.Sleep(5 * time.Millisecond)
-		before := timer.ReadAlarmStats().ByBackup
-		done := make(chan struct{})
-		start(t, s, time.Millisecond, func() { close(done) })
-		for begin := time.Now(); time.Since(begin) < 5*time.Millisecond; { // until both are due
-		}
-		<-done
-		close(release)
-		all.Wait()
-		return timer.ReadAlarmStats().ByBackup > before
-	}
-	for attempts := 0; !backed(); attempts++ {
-		require.Less(t, attempts, 20)
-	}
-	require.NoError(t, s.Shutdown(t.Context()))
-}
-
 // Shutdown does not wait for callbacks of others that its poller's goroutine runs.
 func TestSchedulerShutdown_BesideOthersThatBlock(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

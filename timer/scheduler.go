@@ -43,8 +43,6 @@ type Scheduler struct {
 
 	shards shards
 	trim   trimmer
-	// origins are notes of where timers were started; nil if nobody asked for them.
-	origins *origins
 
 	// queue holds the buckets of all shards that have timers in them, and only
 	// those, by expiration.
@@ -134,16 +132,12 @@ func newScheduler(opts []Option) *Scheduler {
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
 	s.shards.init(s)
 	s.trim.s = s
-	s.origins = newOrigins(c.origins, c.shards)
 	if c.maxPending > 0 {
 		s.limit = newLimit(c.maxPending, c.shards)
 	}
 	s.dispatch.init(&c, s.poller.pollOverdue)
 	if s.dispatch.mode == dispatched {
 		s.dispatch.backlog.limit = s.limit
-	}
-	if c.callbackTimes {
-		s.dispatch.times = newCallbackTimes(s)
 	}
 	s.poller.init(s)
 	return s

@@ -187,9 +187,6 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 		// moved the wheel past this deadline, while this one was on its way to
 		// the lock.
 		if id, ok := sh.wheel.AddWithin(deadlineAfter(now, d), int64(slack), p, tag); ok {
-			if sh.s.origins != nil {
-				sh.s.origins.noteLocked(sh, id)
-			}
 			return id, nil
 		}
 	}
@@ -317,7 +314,6 @@ func (sh *shard) fireLocked(p payload, tag uint8, held int) {
 	}
 	callbacks := 0
 	if f, ok := sh.expireLocked(p, tag, at); ok {
-		sh.s.dispatch.times.name(f, p, tag)
 		sh.s.dispatch.submitDueLocked(sh, f)
 		callbacks = 1
 	}

@@ -1,8 +1,6 @@
 package timer
 
 import (
-	"time"
-
 	"github.com/tickless/tickless/executor"
 )
 
@@ -48,17 +46,8 @@ type Stats struct {
 	Wakeups, EmptyWakeups uint64
 	// Cascaded counts the moves of a timer to a lower level of its wheel.
 	Cascaded uint64
-	// Lateness is how long after its deadline each timer fired.
+	// Lateness is how long after its deadline, and its slack, each timer fired.
 	Lateness Histogram
-	// LateByAlarm and LateByPoller are the parts of Lateness' sum that timers have waited
-	// for the alarm to wake the poller, which is up to the machine and to Go's
-	// scheduler, and for the poller, while it fired or moved others. These sums, and
-	// SlackUsed, stay at the largest Duration when they would exceed it.
-	LateByAlarm, LateByPoller time.Duration
-	// AlarmLateness is how late the alarm rang, each time that it did.
-	AlarmLateness Histogram
-	// SlackUsed is by how much, in all, slack has put off the timers that fired.
-	SlackUsed time.Duration
 
 	// Panicked counts the callbacks that panicked. Of an executor given by WithExecutor
 	// it counts them only if there is a panic handler, too.
@@ -66,8 +55,6 @@ type Stats struct {
 	// Executor are the counts of the executor: of one that is given by WithExecutor only
 	// if it is of package executor, and then with what others submit to it.
 	Executor executor.Stats
-	// Callbacks is how long callbacks waited and ran; nil without [WithCallbackTimes].
-	Callbacks *CallbackStats
 }
 
 func (s *Stats) add(n *counts) {

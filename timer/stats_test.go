@@ -2,7 +2,6 @@ package timer_test
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,16 +79,35 @@ func TestStats_CountersDoNotFall(t *testing.T) {
 	require.Equal(t, []uint64{0, 1, pending + n, pending + n + 1}, []uint64{st.Rejected, st.HandedBack, st.FellBack, st.Started})
 }
 
-// Sums of nanoseconds stay at the largest Duration.
-func TestStats_SumsSaturate(t *testing.T) {
-	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Hour))
-	defer s.Close()
-	const year = 365 * 24 * time.Hour
-	for range 6 {
-		_, err := s.StartWithin(1, 100*year, func() {})
-		require.NoError(t, err)
+func TestStats_ExecutorAndRefused(t *testing.T) {
+	clk := timertest.NewClock(time.Unix(1e9, 0))
+	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(2))
+	for range 5 {
+		_, _ = s.Start(time.Second, describedCallback)
 	}
-	clk.Advance(101 * year)
-	require.Equal(t, time.Duration(math.MaxInt64), s.Stats().SlackUsed)
+	clk.Advance(time.Second)
+	require.NoError(t, s.Close())
+	_, err := s.Start(time.Second, describedCallback)
+	require.ErrorIs(t, err, timer.ErrClosed)
+	st := s.Stats()
+	require.EqualValues(t, 4, st.Rejected)
+	require.EqualValues(t, 3, st.RejectedFull)
+	require.EqualValues(t, 2, st.Executor.Run)
+}
+
+// What falls back was not refused.
+func TestStats_RejectedFullLeavesOutWhatFellBack(t *testing.T) {
+	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithMaxPending(1))
+	_, err := s.Start(time.Hour, describedCallback)
+	require.NoError(t, err)
+	s.NewTimer(time.Hour)
+	s.AfterFunc(time.Hour, describedCallback)
+	s.NewTicker(time.Hour)
+	ctx, cancel := s.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	_ = ctx.Done()
+	st := s.Stats()
+	require.EqualValues(t, 4, st.FellBack)
+	require.Zero(t, st.Rejected)
+	require.Zero(t, st.RejectedFull)
 }

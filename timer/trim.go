@@ -110,9 +110,6 @@ func (sh *shard) trimLocked() (used bool) {
 		sh.trimmed = sh.n.started
 		return true
 	}
-	if o := sh.s.origins; o != nil {
-		o.shards[sh.index].notes = nil
-	}
 	if sh.wheel.Release() {
 		sh.tickets = nil
 	}

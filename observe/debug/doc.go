@@ -1,6 +1,6 @@
 // Package debug serves a page that shows the timers of a program while it runs: what is
-// pending and when it falls due, how late timers fire and why, what callbacks take, and
-// who starts the most timers.
+// pending and when it falls due, how late timers fire, how many start, stop and fire a
+// second, and how many callbacks panic.
 //
 // # Usage
 //
@@ -11,10 +11,8 @@
 //	http.Handle("/debug/timers", debug.Handler())
 //
 // The page lists all Schedulers of the process that have a name ([timer.WithName]) and
-// the default one, if it was used. With [timer.WithCallbackTimes] it shows which
-// callbacks are slow, with [timer.WithOrigins] where the timers were started. The same
-// numbers come as JSON with the query ?format=json, of one Scheduler with
-// &scheduler=NAME, and without it of a hundred: then "next" is what the query's from must be
+// the default one, if it was used. The same numbers come as JSON with the query
+// ?format=json, of one Scheduler with &scheduler=NAME, and without it of a hundred: then "next" is what the query's from must be
 // for those that follow. It is a position: when Schedulers are closed between two queries,
 // some are passed over. Of a Scheduler that panics when it is read, because its clock or
 // its executor does, the page and the JSON have the panic.
@@ -31,14 +29,13 @@
 // your machine. The page loads nothing from other hosts and runs no script but its own,
 // which the Content-Security-Policy enforces; it works without one.
 //
-// Anyone who may open the page sees the names of functions, what callbacks have panicked
-// with, and with WithSources the keys and errors of dead letters. Mount it where you
+// Anyone who may open the page sees the names of functions, and with WithSources the
+// keys and errors of dead letters. Mount it where you
 // would mount net/http/pprof.
 //
 // # Complexity
 //
-// A page takes one or two milliseconds, and 20 µs for each Scheduler in the list, of
-// which it has 500 at most at a time (BenchmarkHandler). It holds no lock of a Scheduler
-// for longer than it takes to look at 512 timers, however many are pending: of more than
-// a few thousand it looks at a sample.
+// A page reads up to 100,000 pending timers of the Scheduler that it shows, and says so if
+// there are more. It holds no lock of a Scheduler for longer than it takes to look at 512
+// timers. The list has 500 Schedulers at most at a time.
 package debug

@@ -8,7 +8,7 @@ import (
 )
 
 func Example() {
-	s := timer.New(timer.WithName("requests"), timer.WithCallbackTimes())
+	s := timer.New(timer.WithName("requests"))
 	defer s.Close()
 
 	http.Handle("/debug/timers", debug.Handler())

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tickless/tickless/internal/metric"
-	"github.com/tickless/tickless/timer"
 )
 
 // handler serves the page. See Handler.
@@ -116,11 +115,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		body, err := json.MarshalIndent(struct {
 			Time       time.Time       `json:"time"`
-			Alarm      alarmView       `json:"alarm"`
 			Schedulers []schedulerView `json:"schedulers"`
 			Next       int             `json:"next,omitempty"` // "from" of those that follow
 			Sources    []sourceView    `json:"sources,omitempty"`
-		}{time.Now(), alarmView(timer.ReadAlarmStats()), all, next, others}, "", "  ")
+		}{time.Now(), all, next, others}, "", "  ")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -149,15 +149,15 @@ func busyHour() {}
 
 func TestHandler_Page(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := timer.New(timer.WithName("<b>orders & more</b>"), timer.WithCallbackTimes(), timer.WithOrigins(1),
+		s := timer.New(timer.WithName("<b>orders & more</b>"),
 			timer.WithPanicHandler(func(any, []byte) {}))
 		defer s.Close()
 		for range 5000 {
 			s.AfterFunc(time.Hour, busyHour)
 		}
 		s.NewTicker(time.Second)
-		s.AfterFunc(time.Millisecond, func() { panic("<i>broken</i>") })
-		s.AfterFunc(time.Millisecond, func() { time.Sleep(30 * time.Millisecond) })
+		s.AfterFunc(time.Millisecond, func() { panic("broken") })
+		s.AfterFunc(time.Millisecond, func() {})
 		h := debug.Handler(debug.WithSchedulers(s))
 		_, body := get(t, h, "http://localhost/")
 		wellFormed(t, body)
@@ -166,11 +166,8 @@ func TestHandler_Page(t *testing.T) {
 		_, body = get(t, h, "http://localhost/")
 		wellFormed(t, body)
 		require.NotContains(t, body, "Rates appear from the second load on")
-		require.NotContains(t, body, "<i>broken")
 		require.NotContains(t, body, "<b>orders")
-		require.Contains(t, body, "&lt;i&gt;broken")
 		require.Contains(t, body, "debug_test.busyHour")
-		require.Contains(t, body, "handler_test.go:")
 		require.Contains(t, body, "5\u202f001") // pending
 		require.Contains(t, body, "in 1 h")
 
@@ -180,26 +177,19 @@ func TestHandler_Page(t *testing.T) {
 		var got struct {
 			Schedulers []struct {
 				Name   string
-				Counts struct{ Pending, Fired int }
+				Counts struct{ Pending, Fired, Panicked int }
 				Rates  *struct {
 					Fired float64 `json:"fired_per_second"`
 				}
-				Forecast []struct {
+				Due []struct {
 					Until  *float64 `json:"until_seconds"`
 					Timers int
 				}
 				Top []struct {
-					Function, Origin, Kind string
-					Timers                 int
+					Function, Kind string
+					Timers         int
 				}
-				Slow []struct {
-					Took     float64 `json:"took_seconds"`
-					Function string
-				} `json:"recent_slow"`
-				Panics    []struct{ Value, Stack string } `json:"recent_panics"`
-				Callbacks struct {
-					Ran struct{ Count int } `json:"ran_seconds"`
-				}
+				Read int
 			}
 		}
 		require.NoError(t, json.Unmarshal([]byte(body), &got))
@@ -208,17 +198,15 @@ func TestHandler_Page(t *testing.T) {
 		require.Equal(t, "<b>orders & more</b>", g.Name)
 		require.Equal(t, 5001, g.Counts.Pending)
 		require.InDelta(t, 1.2, g.Rates.Fired, 0.01, "12 in 10 s")
-		total := 0
-		for _, w := range g.Forecast {
-			total += w.Timers
+		var due []int
+		for _, w := range g.Due {
+			due = append(due, w.Timers)
 		}
-		require.Equal(t, 5001, total)
+		require.Equal(t, []int{0, 0, 1, 0, 0, 0, 5000, 0, 0}, due)
 		require.Equal(t, "func", g.Top[0].Kind)
-		require.InDelta(t, 5000, g.Top[0].Timers, 5)
-		require.Len(t, g.Slow, 1)
-		require.InDelta(t, 0.03, g.Slow[0].Took, 1e-9)
-		require.Equal(t, "<i>broken</i>", g.Panics[0].Value)
-		require.Equal(t, 2, g.Callbacks.Ran.Count)
+		require.Equal(t, 5000, g.Top[0].Timers)
+		require.Equal(t, 5001, g.Read)
+		require.Equal(t, 1, g.Counts.Panicked)
 	})
 }
 
@@ -311,18 +299,14 @@ func TestHandler_VeryManySchedulers(t *testing.T) {
 	}
 }
 
-// Names and panics may have any bytes; the page is UTF-8 all the same, without control
+// Names may have any bytes; the page is UTF-8 all the same, without control
 // characters, and leads to each Scheduler.
 func TestHandler_AnyBytes(t *testing.T) {
 	name := "a\xff\xff\x01\x00<b>\u009f\"&"
-	s := timer.New(timer.WithName(name), timer.WithPanicHandler(func(any, []byte) {}))
+	s := timer.New(timer.WithName(name))
 	other := timer.New(timer.WithName("other"))
 	defer s.Close()
 	defer other.Close()
-	ran := make(chan struct{})
-	s.AfterFunc(time.Microsecond, func() { defer close(ran); panic("value \xfe\x02") })
-	<-ran
-	require.Eventually(t, func() bool { return len(s.Recent().Panics) == 1 }, time.Minute, time.Millisecond)
 	h := debug.Handler(debug.WithSchedulers(s, other))
 	check := func(body string) {
 		t.Helper()
@@ -337,7 +321,6 @@ func TestHandler_AnyBytes(t *testing.T) {
 	resp, body := get(t, h, "http://localhost/"+html.UnescapeString(link[1]))
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Contains(t, body, "Falling due")
-	require.Contains(t, body, "value \uFFFD\uFFFD")
 	check(body)
 	_, body = get(t, h, "http://localhost/?format=json")
 	var all struct{ Schedulers []struct{ Name string } }
@@ -421,35 +404,25 @@ func TestHandler_NoSchedulers(t *testing.T) {
 	require.True(t, json.Valid([]byte(body)))
 }
 
-// A Scheduler whose timers were late says by whose fault.
-func TestHandler_Late(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithName("late"), timer.WithLateHandler(time.Nanosecond, func(timer.LateTimer) {}))
-	defer s.Close()
-	s.AfterFunc(time.Second+1, busyHour) // rounded up to a tick
-	clk.Advance(time.Minute)
-	_, body := get(t, debug.Handler(debug.WithSchedulers(s)), "http://localhost/")
-	wellFormed(t, body)
-	require.Contains(t, body, "The latest that were notably late")
-	require.Contains(t, body, "Not measured")
-}
-
-// No lock is held for long, and no page takes long, however much is pending: here that
-// it looks at a sample alone.
+// However much is pending, the page reads 100,000 timers at the most, and says so.
 func TestHandler_OfVeryMany(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithShards(4))
+	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(4))
 	defer s.Close()
-	for i := range 100_000 {
-		s.AfterFunc(time.Duration(i)*time.Millisecond, busyHour)
+	page := func() string {
+		_, body := get(t, debug.Handler(debug.WithSchedulers(s)), "http://localhost/")
+		wellFormed(t, body)
+		return body
 	}
-	_, body := get(t, debug.Handler(debug.WithSchedulers(s)), "http://localhost/")
-	wellFormed(t, body)
-	require.Contains(t, body, "Estimated from 2")
+	for i := range 100_000 {
+		s.AfterFunc(time.Duration(1+i)*time.Millisecond, busyHour)
+	}
+	require.NotContains(t, page(), "timers that are pending")
+	s.AfterFunc(time.Hour, busyHour)
+	require.Contains(t, page(), "Of 100\u202f000 of the 100\u202f001 timers that are pending.")
 }
 
 func TestHandler_FromManyGoroutines(t *testing.T) {
-	s := timer.New(timer.WithCallbackTimes(), timer.WithOrigins(2))
+	s := timer.New()
 	defer s.Close()
 	h := debug.Handler(debug.WithSchedulers(s))
 	done := make(chan struct{})

@@ -24,7 +24,6 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"rate":     func(f float64) string { return number(uint64(math.Round(f))) },
 	"clock":    func(t time.Time) string { return t.Format("15:04:05.000") },
 	"short":    short,
-	"share":    share,
 	"plural":   plural,
 }).Parse(pageHTML))
 
@@ -33,7 +32,6 @@ type pageData struct {
 	Program    string
 	Process    string
 	Now        time.Time
-	Alarm      timer.AlarmStats
 	Schedulers []link
 	// Part says which of the Schedulers are listed, if not all are. Previous and Next lead
 	// to the others, if there are any.
@@ -104,8 +102,7 @@ func (h *handler) newPageData(all []*timer.Scheduler, shown int, query url.Value
 		Program: programName(),
 		Process: fmt.Sprintf("pid %d, %s, GOMAXPROCS %d, %s", os.Getpid(), runtime.Version(), runtime.GOMAXPROCS(0),
 			plural(runtime.NumGoroutine(), "goroutine")),
-		Now:   time.Now(),
-		Alarm: timer.ReadAlarmStats(),
+		Now: time.Now(),
 	}
 	d.Refresh, _ = strconv.Atoi(query.Get("refresh"))
 	d.Refresh = min(max(d.Refresh, 0), 3600)
@@ -204,14 +201,6 @@ func short(name string) string {
 		rest = "[" + rest
 	}
 	return head[strings.LastIndexByte(head, '/')+1:] + rest
-}
-
-// share writes a percentage.
-func share(percent float64) string {
-	if percent > 0 && percent < 1 {
-		return "<1"
-	}
-	return strconv.FormatFloat(percent, 'f', 0, 64)
 }
 
 func plural(n int, noun string) string {

@@ -16,14 +16,7 @@
     button.textContent = live ? "Live" : "Paused";
   });
   const replace = (into, from) => {
-    const open = new Set();
-    for (const d of into.querySelectorAll("details[open]")) {
-      open.add(d.dataset.key);
-    }
     const focused = into.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    for (const d of from.querySelectorAll("details")) {
-      d.open = open.has(d.dataset.key);
-    }
     into.replaceChildren(...from.childNodes);
     if (focused !== null) {
       const again = into.querySelector(`a[href="${CSS.escape(focused)}"]`);

@@ -1,11 +1,8 @@
 package debug
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tickless/tickless/timer"
@@ -20,20 +17,11 @@ type schedulerView struct {
 }
 
 type schedulerNumbers struct {
-	Counts        countsView     `json:"counts"`
-	Rates         *ratesView     `json:"rates,omitempty"` // nil: not known yet
-	Forecast      []windowView   `json:"forecast"`
-	Lateness      histogramView  `json:"lateness_seconds"`
-	AlarmLateness histogramView  `json:"alarm_lateness_seconds"`
-	Causes        []causeView    `json:"lateness_causes"`
-	Executor      executorView   `json:"executor"`
-	Callbacks     *callbacksView `json:"callbacks,omitempty"` // nil: not measured
-	Levels        []levelView    `json:"levels"`
-	Top           []topView      `json:"top"`
-	Sampled       int            `json:"top_sampled"` // of how many timers top is made; 0: of all
-	Late          []lateView     `json:"recent_late"`
-	Slow          []slowView     `json:"recent_slow"`
-	Panics        []panicView    `json:"recent_panics"`
+	Counts   countsView    `json:"counts"`
+	Rates    *ratesView    `json:"rates,omitempty"` // nil: not known yet
+	Lateness histogramView `json:"lateness_seconds"`
+	Executor executorView  `json:"executor"`
+	pendingView
 }
 
 type countsView struct {
@@ -59,13 +47,6 @@ type ratesView struct {
 	Seconds float64 `json:"over_seconds"`
 }
 
-type windowView struct {
-	Until   *float64 `json:"until_seconds"` // nil: no end
-	Timers  int      `json:"timers"`
-	Label   string   `json:"-"`
-	Percent float64  `json:"-"` // of the largest
-}
-
 type histogramView struct {
 	Count   uint64       `json:"count"`
 	Sum     float64      `json:"sum"`
@@ -87,15 +68,6 @@ type rowView struct {
 	Percent float64 // of the largest
 }
 
-type causeView struct {
-	Cause   string  `json:"cause"`
-	Seconds float64 `json:"seconds"`
-	Percent float64 `json:"percent"`
-	// Measured: it is known.
-	Measured bool   `json:"measured"`
-	Meaning  string `json:"-"`
-}
-
 type executorView struct {
 	Submitted   uint64 `json:"submitted"`
 	Ran         uint64 `json:"ran"`
@@ -106,91 +78,6 @@ type executorView struct {
 	Workers     int    `json:"workers"`
 	PeakWorkers int    `json:"peak_workers"`
 }
-
-type callbacksView struct {
-	Waited  histogramView `json:"waited_seconds"`
-	Ran     histogramView `json:"ran_seconds"`
-	Running int           `json:"running"`
-}
-
-type levelView struct {
-	Slot     float64 `json:"slot_seconds"`
-	Span     float64 `json:"span_seconds"`
-	Timers   int     `json:"timers"`
-	Cascaded uint64  `json:"cascaded"`
-	Queued   []int   `json:"queued"`
-	// InQueue is how many slots have anything, and Cells their drawing.
-	InQueue int        `json:"-"`
-	Cells   []cellView `json:"-"`
-}
-
-// cellView draws all slots of one shade: a path in a box as wide as there are slots and
-// one high.
-type cellView struct {
-	Shade int
-	Path  string
-}
-
-type topView struct {
-	Kind     timer.Kind `json:"kind"`
-	Function string     `json:"function,omitempty"`
-	// Origin is the function that started the timers, At its file and line.
-	Origin  string  `json:"origin,omitempty"`
-	At      string  `json:"origin_at,omitempty"`
-	Timers  int     `json:"timers"` // estimated, if there is a sample only
-	Percent float64 `json:"percent"`
-}
-
-type lateView struct {
-	Due      time.Time  `json:"due"`
-	Late     float64    `json:"late_seconds"`
-	ByAlarm  float64    `json:"by_alarm_seconds"`
-	ByPoller float64    `json:"by_poller_seconds"`
-	Kind     timer.Kind `json:"kind"`
-	Function string     `json:"function,omitempty"`
-}
-
-type slowView struct {
-	Began    time.Time `json:"began"`
-	Waited   float64   `json:"waited_seconds"`
-	Took     float64   `json:"took_seconds"`
-	Running  bool      `json:"running"`
-	Function string    `json:"function"`
-}
-
-// alarmView is what the process's alarm has counted.
-type alarmView struct {
-	ByDescriptor uint64 `json:"by_descriptor"`
-	ByTimer      uint64 `json:"by_timer"`
-	ByBackup     uint64 `json:"by_backup"`
-	NoDescriptor uint64 `json:"no_descriptor"`
-}
-
-type panicView struct {
-	When  time.Time `json:"when"`
-	Value string    `json:"value"`
-	Stack string    `json:"stack"`
-}
-
-// windows are those of the forecast.
-var windows = []struct {
-	until time.Duration
-	label string
-}{
-	{0, "overdue"},
-	{100 * time.Millisecond, "in 100 ms"},
-	{time.Second, "in 1 s"},
-	{10 * time.Second, "in 10 s"},
-	{time.Minute, "in 1 min"},
-	{10 * time.Minute, "in 10 min"},
-	{time.Hour, "in 1 h"},
-	{24 * time.Hour, "in 1 day"},
-}
-
-const (
-	sampleSize = 4096
-	topRows    = 20
-)
 
 // summary is what the list of Schedulers shows of one.
 type summary struct {
@@ -225,67 +112,22 @@ func panicked(f func()) (text string) {
 
 func numbers(s *timer.Scheduler, m measured) *schedulerNumbers {
 	st := &m.stats
-	v := &schedulerNumbers{
+	return &schedulerNumbers{
 		Counts: countsView{
 			Pending: st.Pending, Started: st.Started, Fired: st.Fired, Stopped: st.Stopped,
 			Rejected: st.Rejected, RejectedFull: st.RejectedFull, FellBack: st.FellBack,
 			Dropped: st.Dropped, Queued: st.Queued, Panicked: st.Panicked,
 			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
 		},
-		Rates:         m.rates,
-		Forecast:      forecast(s),
-		Lateness:      histogram(st.Lateness),
-		AlarmLateness: histogram(st.AlarmLateness),
+		Rates:    m.rates,
+		Lateness: histogram(st.Lateness),
 		Executor: executorView{
 			Submitted: st.Executor.Submitted, Ran: st.Executor.Run, Rejected: st.Executor.Rejected,
 			CallerRan: st.Executor.CallerRan, Queued: st.Executor.Queued, Running: st.Executor.Running,
 			Workers: st.Executor.Workers, PeakWorkers: st.Executor.PeakWorkers,
 		},
-		Causes: causes(st),
-		Levels: levels(s),
+		pendingView: pending(s),
 	}
-	if c := st.Callbacks; c != nil {
-		v.Callbacks = &callbacksView{histogram(c.Waited), histogram(c.Ran), c.Running}
-	}
-	v.Top, v.Sampled = top(s)
-	v.recent(s.Recent())
-	return v
-}
-
-func (v *schedulerNumbers) recent(r timer.Recent) {
-	for _, l := range slices.Backward(r.Late) {
-		v.Late = append(v.Late, lateView{
-			l.Due, l.Late().Seconds(), l.ByAlarm.Seconds(), (l.Late() - l.ByAlarm).Seconds(), l.Kind, l.Function(),
-		})
-	}
-	for _, c := range slices.Backward(r.Slow) {
-		v.Slow = append(v.Slow, slowView{c.Began, c.Waited.Seconds(), c.Took.Seconds(), c.Running, c.Function()})
-	}
-	for _, p := range slices.Backward(r.Panics) {
-		v.Panics = append(v.Panics, panicView(p))
-	}
-}
-
-func forecast(s *timer.Scheduler) []windowView {
-	var untils []time.Duration
-	for _, w := range windows {
-		untils = append(untils, w.until)
-	}
-	var views []windowView
-	largest := 1
-	for i, w := range s.Forecast(untils...) {
-		v := windowView{Timers: w.Timers, Label: "later"}
-		if i < len(windows) {
-			until := w.Until.Seconds()
-			v.Until, v.Label = &until, windows[i].label
-		}
-		views = append(views, v)
-		largest = max(largest, w.Timers)
-	}
-	for i := range views {
-		views[i].Percent = percent(views[i].Timers, largest)
-	}
-	return views
 }
 
 func percent[N int | uint64](n, of N) float64 { return round(100 * float64(n) / float64(of)) }
@@ -331,98 +173,4 @@ func histogram(h timer.Histogram) histogramView {
 		v.Rows[i].Percent = percent(v.Rows[i].Count, largest)
 	}
 	return v
-}
-
-// causes says what all the lateness is made of.
-func causes(st *timer.Stats) []causeView {
-	views := []causeView{
-		{
-			Cause: "alarm", Seconds: st.LateByAlarm.Seconds(), Measured: true,
-			Meaning: "The machine, or Go's scheduler, woke the Scheduler late: all procs were computing, or the system was.",
-		},
-		{
-			Cause: "poller", Seconds: st.LateByPoller.Seconds(), Measured: true,
-			Meaning: "The Scheduler had other timers to fire or to move first: very many fell due at one moment.",
-		},
-		{
-			Cause:   "executor",
-			Meaning: "Callbacks waited for a worker: others block, or compute, or there are too few workers. Slow callbacks are named below.",
-		},
-	}
-	if c := st.Callbacks; c != nil {
-		views[2].Seconds, views[2].Measured = c.Waited.Sum(), true
-	}
-	total := 0.0
-	for _, v := range views {
-		total += v.Seconds
-	}
-	for i := range views {
-		if total > 0 {
-			views[i].Percent = round(100 * views[i].Seconds / total)
-		}
-	}
-	return views
-}
-
-// shades is how many shades a level's slots are drawn in.
-const shades = 4
-
-func levels(s *timer.Scheduler) []levelView {
-	views := []levelView{}
-	for _, l := range s.Levels() {
-		v := levelView{
-			Slot: l.Slot.Seconds(), Span: l.Slot.Seconds() * float64(len(l.Queued)),
-			Timers: l.Timers, Cascaded: l.Cascaded, Queued: l.Queued,
-		}
-		most := max(1, slices.Max(l.Queued))
-		var paths [shades][]byte
-		for i, n := range l.Queued {
-			if n == 0 {
-				continue
-			}
-			v.InQueue++
-			shade := (n*shades - 1) / most
-			paths[shade] = append(paths[shade], 'M')
-			paths[shade] = strconv.AppendInt(paths[shade], int64(i), 10)
-			paths[shade] = append(paths[shade], " 0h1v1h-1z"...)
-		}
-		for shade, path := range paths {
-			if len(path) > 0 {
-				v.Cells = append(v.Cells, cellView{shade + 1, string(path)})
-			}
-		}
-		views = append(views, v)
-	}
-	return views
-}
-
-// top returns what most of the pending timers are, from a sample of how many; 0 says
-// that it has seen all.
-func top(s *timer.Scheduler) (views []topView, sampled int) {
-	sample := s.SamplePending(sampleSize)
-	pending := s.Len()
-	by := make(map[topView]int)
-	for _, p := range sample {
-		key := topView{Kind: p.Kind, Function: p.Function()}
-		if f, ok := p.Origin(); ok {
-			key.Origin, key.At = f.Function, f.File+":"+strconv.Itoa(f.Line)
-		}
-		by[key]++
-	}
-	for v, n := range by {
-		v.Percent = percent(n, len(sample))
-		v.Timers = n
-		if len(sample) >= sampleSize-64 {
-			v.Timers = int(math.Round(float64(n) / float64(len(sample)) * float64(pending)))
-		}
-		views = append(views, v)
-	}
-	slices.SortFunc(views, func(a, b topView) int {
-		return cmp.Or(-cmp.Compare(a.Timers, b.Timers), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Function, b.Function), cmp.Compare(a.At, b.At))
-	})
-	if len(sample) < pending {
-		sampled = len(sample)
-	}
-	return views[:min(len(views), topRows)], sampled
 }

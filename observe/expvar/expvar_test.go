@@ -72,14 +72,13 @@ func ExamplePublish() {
 
 	var tickless struct {
 		Scheduler map[string]struct {
-			Pending  int            `json:"timer.pending"`
-			Forecast map[string]int `json:"timer.forecast"`
+			Pending int `json:"timer.pending"`
 		}
 	}
 	json.Unmarshal([]byte(expvar.Get("tickless").String()), &tickless)
 	jobs := tickless.Scheduler["jobs"]
-	fmt.Println(jobs.Pending, "pending,", jobs.Forecast["10m"], "within ten minutes")
-	// Output: 2 pending, 1 within ten minutes
+	fmt.Println(jobs.Pending, "pending")
+	// Output: 2 pending
 }
 
 // A thing that panics when it is read has an error in place of numbers.

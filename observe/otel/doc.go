@@ -11,9 +11,7 @@
 // Counts and gauges are asynchronous instruments, which Register makes. Histograms are
 // kept by the Schedulers already, and OpenTelemetry has no asynchronous instrument for
 // these. So the Exporter is a Producer too, which the reader asks for them. Views apply
-// to the instruments, not to the histograms. The SDK limits how many points an instrument
-// has; with some hundreds of Schedulers their forecasts need a higher limit, which is
-// sdkmetric.WithCardinalityLimit.
+// to the instruments, not to the histograms.
 //
 // Leave readers at cumulative temporality, the SDK's default. Histograms are cumulative
 // whatever a reader prefers. And a reader of deltas takes the first value of a counter
@@ -32,6 +30,5 @@
 //
 // # Complexity
 //
-// Collecting is O(shards) for each Scheduler, whatever is pending: of many timers it
-// looks at a sample. It holds no lock for longer than it takes to look at 512 timers.
+// Collecting is O(shards) for each Scheduler, whatever is pending.
 package otel

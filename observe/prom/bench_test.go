@@ -67,7 +67,7 @@ func (d *discard) WriteHeader(int)     {}
 func BenchmarkScrape(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("pending=%d", n), func(b *testing.B) {
-			scrape := scraper(pending(b, n, timer.WithCallbackTimes()))
+			scrape := scraper(pending(b, n))
 			b.ReportAllocs()
 			for b.Loop() {
 				scrape()
@@ -76,23 +76,21 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkStartStop stops a timer and starts another, while nobody scrapes, with all
-// turned on that can be measured, and while somebody scrapes without a pause.
+// BenchmarkStartStop stops a timer and starts another, while nobody scrapes, and while
+// somebody scrapes without a pause.
 //
 // In the last case it reports hold-ns: the longest operation during a scrape, the median
 // of all scrapes. If a scrape held a lock for longer, most scrapes would show it. (The
 // longest of all operations would show the garbage collector, and other processes.)
 func BenchmarkStartStop(b *testing.B) {
-	hooks := []timer.Option{timer.WithName("bench"), timer.WithCallbackTimes(), timer.WithLateHandler(time.Second, func(timer.LateTimer) {})}
 	for _, n := range sizes() {
-		b.Run(fmt.Sprintf("pending=%d/hooks=off", n), func(b *testing.B) { startStop(b, n) })
-		b.Run(fmt.Sprintf("pending=%d/hooks=on", n), func(b *testing.B) { startStop(b, n, hooks...) })
+		b.Run(fmt.Sprintf("pending=%d", n), func(b *testing.B) { startStop(b, n) })
 		b.Run(fmt.Sprintf("pending=%d/scraped", n), func(b *testing.B) { startStopScraped(b, n) })
 	}
 }
 
-func startStop(b *testing.B, n int, opts ...timer.Option) {
-	s := pending(b, n, opts...)
+func startStop(b *testing.B, n int) {
+	s := pending(b, n)
 	churn := churner(b, s)
 	for b.Loop() {
 		churn()

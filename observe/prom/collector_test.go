@@ -91,23 +91,10 @@ func TestCollector_Values(t *testing.T) {
 		# HELP tickless_scheduler_timer_pending Timers that have neither fired nor been stopped
 		# TYPE tickless_scheduler_timer_pending gauge
 		tickless_scheduler_timer_pending{scheduler="jobs"} 4
-		# HELP tickless_scheduler_timer_forecast Pending timers that fall due within that time from now, an estimate if there are more than 2048; 0s are those due already
-		# TYPE tickless_scheduler_timer_forecast gauge
-		tickless_scheduler_timer_forecast{scheduler="jobs",within="0s"} 0
-		tickless_scheduler_timer_forecast{scheduler="jobs",within="1s"} 0
-		tickless_scheduler_timer_forecast{scheduler="jobs",within="10s"} 0
-		tickless_scheduler_timer_forecast{scheduler="jobs",within="1m"} 2
-		tickless_scheduler_timer_forecast{scheduler="jobs",within="10m"} 2
-		tickless_scheduler_timer_forecast{scheduler="jobs",within="1h"} 3
-		tickless_scheduler_timer_forecast{scheduler="jobs",within="24h"} 3
 		# HELP tickless_scheduler_timer_rejected_total Timers not started, because too many were pending (full) or the Scheduler was closed (closed)
 		# TYPE tickless_scheduler_timer_rejected_total counter
 		tickless_scheduler_timer_rejected_total{reason="closed",scheduler="jobs"} 0
 		tickless_scheduler_timer_rejected_total{reason="full",scheduler="jobs"} 1
-		# HELP tickless_scheduler_timer_late_time_seconds_total The sum of the lateness of timers, by what they waited for: for the alarm, which is up to the machine, or for the poller, which was busy with other timers
-		# TYPE tickless_scheduler_timer_late_time_seconds_total counter
-		tickless_scheduler_timer_late_time_seconds_total{cause="alarm",scheduler="jobs"} 0.009
-		tickless_scheduler_timer_late_time_seconds_total{cause="poller",scheduler="jobs"} 0
 		# HELP tickless_scheduler_callback_panicked_total Callbacks that panicked
 		# TYPE tickless_scheduler_callback_panicked_total counter
 		tickless_scheduler_callback_panicked_total{scheduler="jobs"} 1
@@ -122,8 +109,7 @@ func TestCollector_Values(t *testing.T) {
 		tickless_idle_entry_watched_total{monitor="peers"} 2
 	`
 	err := testutil.CollectAndCompare(prom.New(observetest.Sources(t)...), strings.NewReader(want),
-		"tickless_scheduler_timer_pending", "tickless_scheduler_timer_forecast", "tickless_scheduler_timer_rejected_total",
-		"tickless_scheduler_timer_late_time_seconds_total", "tickless_scheduler_callback_panicked_total",
+		"tickless_scheduler_timer_pending", "tickless_scheduler_timer_rejected_total", "tickless_scheduler_callback_panicked_total",
 		"tickless_keyed_pending", "tickless_purgatory_watches", "tickless_idle_entry_watched_total")
 	if err != nil {
 		t.Error(err)
@@ -171,18 +157,6 @@ func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 	// the native bucket from 2^(-67/8) to 2^(-66/8), 3.01 to 3.29 ms.
 	if spans[0].GetOffset() != -66 {
 		t.Errorf("the native bucket is %d, want -66", spans[0].GetOffset())
-	}
-}
-
-// TestCollector_WithoutCallbackTimes has no histograms that nobody measures.
-func TestCollector_WithoutCallbackTimes(t *testing.T) {
-	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(0, 0))))
-	defer s.Close()
-	families := gather(t, observe.Scheduler("s", s))
-	for _, name := range []string{"wait_time_seconds", "run_time_seconds", "running"} {
-		if families["tickless_scheduler_callback_"+name] != nil {
-			t.Errorf("%s is exported although nobody measures it", name)
-		}
 	}
 }
 

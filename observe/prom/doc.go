@@ -22,6 +22,5 @@
 //
 // # Complexity
 //
-// A scrape is O(shards) for each Scheduler, whatever is pending: of many timers it looks
-// at a sample. It holds no lock for longer than it takes to look at 512 timers.
+// A scrape is O(shards) for each Scheduler, whatever is pending.
 package prom

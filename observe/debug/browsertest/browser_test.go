@@ -120,15 +120,12 @@ func newPage(t *testing.T) string {
 	t.Helper()
 	var all []*timer.Scheduler
 	for _, name := range []string{"requests", "leases & <b>more</b>"} {
-		s := timer.New(timer.WithName(name), timer.WithCallbackTimes(), timer.WithOrigins(10),
-			timer.WithPanicHandler(func(any, []byte) {}))
+		s := timer.New(timer.WithName(name))
 		t.Cleanup(func() { require.NoError(t, s.Shutdown(context.Background())) })
 		for i := range 10_000 {
 			s.AfterFunc(time.Hour+time.Duration(i)*time.Second, expire)
 		}
 		_ = s.NewTicker(5 * time.Millisecond)
-		s.AfterFunc(0, func() { panic("broken") })
-		s.AfterFunc(0, func() { time.Sleep(20 * time.Millisecond) })
 		all = append(all, s)
 	}
 	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...), debug.WithSources(observetest.Sources(t)...)))
@@ -156,32 +153,22 @@ func TestPage_Live(t *testing.T) {
 		chromedp.EmulateViewport(1100, 900),
 		chromedp.Navigate(url+"/debug/timers"),
 		chromedp.Click(chromedp.CSS(`a[href="?scheduler=requests"]`)),
-		chromedp.WaitVisible(chromedp.CSS(`#forecast`)),
+		chromedp.WaitVisible(chromedp.CSS(`#due`)),
 		until(rates), // it fills them in by itself
 	)
 	require.Contains(t, get(t, ctx, chromedp.Title()), "requests - Timers of ")
 	require.NotEqual(t, "0", get(t, ctx, chromedp.Text(chromedp.CSS(`.figures div:nth-child(4) dd`))), "a ticker ticks")
 	fits(t, ctx)
 
-	// What is open stays open while the page goes on.
-	do(t, ctx,
-		chromedp.Click(chromedp.CSS(`details[data-key="meanings"] summary`)),
-		chromedp.Click(chromedp.CSS(`details[data-key="panic0"] summary`)),
-	)
-	for range 2 {
-		at := get(t, ctx, chromedp.Evaluate[string](clock))
-		do(t, ctx,
-			until(clock+` !== "`+at+`"`),
-			until(`document.querySelectorAll("details[open]").length === 2`),
-			chromedp.WaitVisible(chromedp.CSS(`details[data-key="panic0"] pre`)),
-		)
-	}
+	// The page goes on.
+	at := get(t, ctx, chromedp.Evaluate[string](clock))
+	do(t, ctx, until(clock+` !== "`+at+`"`))
 	// Paused, it does not.
 	do(t, ctx,
 		chromedp.Click(chromedp.CSS(`#live`)),
 		until(`document.querySelector("#live").getAttribute("aria-pressed") === "false"`),
 	)
-	at := get(t, ctx, chromedp.Evaluate[string](clock))
+	at = get(t, ctx, chromedp.Evaluate[string](clock))
 	do(t, ctx, chromedp.Sleep(2500*time.Millisecond))
 	require.Equal(t, at, get(t, ctx, chromedp.Evaluate[string](clock)))
 }
@@ -205,7 +192,7 @@ func TestPage_WithoutJavaScript(t *testing.T) {
 	do(t, ctx,
 		chromedp.EmulateViewport(390, 800, chromedp.EmulateMobile),
 		chromedp.Navigate(url+"/?scheduler=requests"),
-		chromedp.WaitVisible(chromedp.CSS(`#forecast`)),
+		chromedp.WaitVisible(chromedp.CSS(`#due`)),
 		chromedp.WaitNotVisible(chromedp.CSS(`#live`)),
 		chromedp.Click(chromedp.CSS(`.plain a[href*="refresh=2"]`)),
 		chromedp.WaitVisible(chromedp.CSS(`.plain a:not([href*="refresh"])`)),

@@ -36,16 +36,15 @@ type lazyAlarm struct{ clock.Alarm }
 func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond) }
 
 // Sources returns a thing of each kind, with numbers that are not all zero. The time is
-// virtual, so that they are the same each time, but for how long callbacks took.
+// virtual, so that they are the same each time.
 //
 // The Scheduler is called "jobs". It has started 8 timers, of which 3 fired, each 3 ms
-// late because of the alarm, 1 was stopped, and 4 are pending: 2 within a minute, 3
-// within an hour, and 1 later. It has refused 1 timer because it was full. The others
-// are "sessions", "produce", "peers" and "clients".
+// late, 1 was stopped, and 4 are pending. It has refused 1 timer because it was full.
+// The others are "sessions", "produce", "peers" and "clients".
 func Sources(t testing.TB) []observe.Source {
 	t.Helper()
 	clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0))}
-	s := timer.New(timer.WithClock(clk), timer.WithCallbackTimes(), timer.WithMaxPending(4),
+	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(4),
 		timer.WithExecutor(executor.NewInline()), timer.WithPanicHandler(func(any, []byte) {}))
 	t.Cleanup(func() { s.Close() })
 	start := func(d time.Duration, f func()) timer.Handle {

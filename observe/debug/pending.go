@@ -1,0 +1,89 @@
+package debug
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// pendingView is what is pending on a Scheduler: when it falls due, and what it is.
+type pendingView struct {
+	Due []windowView `json:"due"`
+	Top []topView    `json:"top"` // the most frequent ones
+	// Read is of how many timers these are made, mostRead at the most.
+	Read int `json:"read"`
+}
+
+type windowView struct {
+	Until   *float64 `json:"until_seconds"` // nil: no end
+	Timers  int      `json:"timers"`
+	Label   string   `json:"-"`
+	Percent float64  `json:"-"` // of the largest
+}
+
+type topView struct {
+	Kind     timer.Kind `json:"kind"`
+	Function string     `json:"function,omitempty"`
+	Timers   int        `json:"timers"`
+	Percent  float64    `json:"percent"` // of those read
+}
+
+// windows are the rows of what falls due when, without the last, which has no end.
+var windows = []struct {
+	until time.Duration
+	label string
+}{
+	{0, "overdue"},
+	{100 * time.Millisecond, "in 100 ms"},
+	{time.Second, "in 1 s"},
+	{10 * time.Second, "in 10 s"},
+	{time.Minute, "in 1 min"},
+	{10 * time.Minute, "in 10 min"},
+	{time.Hour, "in 1 h"},
+	{24 * time.Hour, "in 1 day"},
+}
+
+const (
+	mostRead = 100_000
+	topRows  = 20
+)
+
+// pending reads what is pending on a Scheduler.
+func pending(s *timer.Scheduler) pendingView {
+	v := pendingView{Top: []topView{}}
+	due := make([]int, len(windows)+1)
+	by := make(map[topView]int)
+	now := s.Now()
+	for p := range s.Pending() {
+		if v.Read == mostRead {
+			break
+		}
+		v.Read++
+		in, i := p.Due.Sub(now), 0
+		for i < len(windows) && in > windows[i].until {
+			i++
+		}
+		due[i]++
+		by[topView{Kind: p.Kind, Function: p.Function()}]++
+	}
+	largest := max(1, slices.Max(due))
+	for i, n := range due {
+		w := windowView{Timers: n, Label: "later", Percent: percent(n, largest)}
+		if i < len(windows) {
+			until := windows[i].until.Seconds()
+			w.Until, w.Label = &until, windows[i].label
+		}
+		v.Due = append(v.Due, w)
+	}
+	for t, n := range by {
+		t.Timers, t.Percent = n, percent(n, v.Read)
+		v.Top = append(v.Top, t)
+	}
+	slices.SortFunc(v.Top, func(a, b topView) int {
+		return cmp.Or(-cmp.Compare(a.Timers, b.Timers), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Function, b.Function))
+	})
+	v.Top = v.Top[:min(len(v.Top), topRows)]
+	return v
+}
