@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/internal/closed"
 )
 
 var (
@@ -36,8 +35,8 @@ var (
 	// ErrClosed is returned by [Worker.Run] after [Worker.Close] or [Worker.Shutdown],
 	// and is the cause of a handler's context that was cancelled because the worker
 	// shuts down and has waited long enough: the task is handed back, and the attempt
-	// does not count. errors.Is finds package timer's ErrClosed in it.
-	ErrClosed = closed.New("durable: the worker is closed")
+	// does not count.
+	ErrClosed = errors.New("durable: the worker is closed")
 	// ErrNotHandedBack is returned by [Worker.Run] if it has ended with attempts of
 	// which the store has not confirmed how they ended, since it did not answer.
 	// Those tasks come again when their leases have run out, unless the report has

@@ -14,7 +14,6 @@ import (
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
 
@@ -101,7 +100,7 @@ func TestRun_RefusesAStoreThatWillNotDo(t *testing.T) {
 		require.NoError(t, w.Run(ended))
 		require.NoError(t, mem.Close())
 		w = durable.NewWorker(durable.New(mem, quiet))
-		require.ErrorIs(t, w.Run(ctx), timer.ErrClosed)
+		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
 	})
 }
 
@@ -156,7 +155,7 @@ func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 		require.LessOrEqual(t, time.Since(begin), time.Second+time.Second)
 		require.ErrorIs(t, <-done, durable.ErrNotHandedBack)
 		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
-		require.ErrorIs(t, w.Run(ctx), timer.ErrClosed)
+		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
 	})
 }
 
@@ -271,7 +270,7 @@ func TestRun_EndsWithAStoreThatWasClosed(t *testing.T) {
 		begin := time.Now()
 		require.NoError(t, mem.Close())
 		_, err := c.Schedule(ctx, durable.Task{Key: "l", Handler: "h"}, durable.After(0))
-		require.ErrorIs(t, err, timer.ErrClosed)
+		require.ErrorIs(t, err, durable.ErrClosed)
 		require.ErrorIs(t, err, durable.ErrNotDone)
 		require.ErrorIs(t, <-causes, durable.ErrClosed)
 		err = <-done

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/metric"
 )
 
 // TestDocs_ListEveryMetric compares the table in docs/observability.md with the metrics

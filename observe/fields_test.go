@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/tickless/tickless/idle"
-	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )

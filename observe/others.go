@@ -2,7 +2,7 @@ package observe
 
 import (
 	"github.com/tickless/tickless/idle"
-	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/purgatory"
 )
 

@@ -5,7 +5,7 @@ import (
 	"weak"
 
 	"github.com/tickless/tickless/idle"
-	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/metric"
 )
 
 // Defaults of the options of [Client].

@@ -17,9 +17,9 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/metrics"
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/expvar"
+	"github.com/tickless/tickless/observe/metric"
 )
 
 var quiet = durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))

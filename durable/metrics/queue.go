@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe/metric"
 )
 
 // A queue asks a store what it has, one question at a time, and remembers the answer.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/metric"
 )
 
 // A WorkerOption changes how [Worker] makes a Source.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/tickless/tickless/internal/closed"
 )
 
 var (
@@ -20,11 +18,11 @@ var (
 	ErrBusy = fmt.Errorf("store: too many commands wait: %w", ErrNotDone)
 	// ErrFull is returned if the store has no room.
 	ErrFull = fmt.Errorf("store: no room: %w", ErrNotDone)
-	// ErrClosed is returned after the store was closed. errors.Is finds package timer's
-	// ErrClosed in it. Where what is below a store is closed while a command is under way,
-	// as a client of Redis can be, errors.Is may find ErrClosed in an error in which it does
-	// not find ErrNotDone: then the command may have been carried out.
-	ErrClosed = fmt.Errorf("%w: %w", closed.New("store: closed"), ErrNotDone)
+	// ErrClosed is returned after the store was closed. Where what is below a store is
+	// closed while a command is under way, as a client of Redis can be, errors.Is may find
+	// ErrClosed in an error in which it does not find ErrNotDone: then the command may have
+	// been carried out.
+	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
 	// ErrStale is returned for a command that was overtaken by a later one of its
 	// sender. It may have been carried out before.
 	ErrStale = errors.New("store: the sender has sent a later command")

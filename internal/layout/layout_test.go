@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"purgatory":                     onTimer,
 
 	// What reports on all of these.
-	"internal/metric":              onTimer,
+	"observe/metric":               onTimer,
 	"observe":                      belowObserve,
 	"observe/debug":                onObserve,
 	"observe/expvar":               onObserve,
@@ -60,7 +60,7 @@ var (
 	belowTimer = []string{"clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/closed", "internal/hashmap", "internal/latch", "internal/slab", "internal/wheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 
-	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "internal/metric", "purgatory")
+	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "observe/metric", "purgatory")
 	onObserve    = append(belowObserve[:len(belowObserve):len(belowObserve)], "observe")
 )
 

@@ -116,7 +116,7 @@ func TestLayout_ExportersStandAlone(t *testing.T) {
 		for _, p := range packages(t, dir, "-find", "-json=ImportPath,Dir,GoFiles") {
 			for _, path := range p.imports(t) {
 				below, ours := strings.CutPrefix(path, module+"/")
-				if ours && !slices.Contains([]string{"internal/metric", "observe", "timer"}, below) {
+				if ours && !slices.Contains([]string{"observe/metric", "observe", "timer"}, below) {
 					t.Errorf("%s imports %s", dir, path)
 				}
 			}

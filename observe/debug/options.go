@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 	"weak"
 
-	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
 

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	otelmetric "go.opentelemetry.io/otel/metric"
 
-	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/metric"
 )
 
 // scopeName is the name of the instrumentation scope.

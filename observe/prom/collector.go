@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tickless/tickless/internal/metric"
 	"github.com/tickless/tickless/observe"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
 

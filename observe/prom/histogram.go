@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/tickless/tickless/internal/metric"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
 
