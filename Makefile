@@ -32,7 +32,7 @@ $(if $(MODULES),,$(error `$(GO) list -m` names no modules))
 
 # What a build tag selects is left out of what is built and tested, and is vetted by
 # itself: it may take a minute to compile.
-TAGGED_DIR := durable/benchmarks
+TAGGED_DIR := benchmarks
 TAGGED_TAG := sqlite
 
 # $(call each,TITLE,COMMAND) runs COMMAND in every module and stops at the
@@ -50,7 +50,7 @@ endef
 
 # The modules that have files for one system only, the core first. The others' code is the
 # same everywhere, and to vet it takes a minute of compiling what it needs.
-CROSS := $(addprefix $(CURDIR)/,. benchmarks cmd/tickless durable durable/diskstore durable/redisstore durable/redisstore/benchmarks)
+CROSS := $(addprefix $(CURDIR)/,. benchmarks cmd/tickless durable durable/diskstore durable/redisstore)
 
 .DEFAULT_GOAL := help
 
@@ -238,10 +238,10 @@ ifdef BENCH
 else ifeq ($(MODE),all)
 	$(foreach mode,full busy contexts rates limits versions stores redis,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
 else ifeq ($(MODE),stores)
-	cd durable/benchmarks && GOWORK=off $(GO) build -tags sqlite -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw results.txt --out results.md
+	cd benchmarks/stores && GOWORK=off $(GO) build -tags sqlite -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw results.txt --out results.md
 else ifeq ($(MODE),redis)
 	GO='$(GO)' ./scripts/bench redis
-	cd benchmarks && GOWORK=off $(GO) run ./report -mode redis -results ../durable/redisstore/benchmarks/results -readme ../durable/redisstore/benchmarks/README.md
+	cd benchmarks && GOWORK=off $(GO) run ./report -mode redis -results redis/results -readme redis/README.md
 else ifdef OTHER
 	GO='$(GO)' ./scripts/bench $(MODE)
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode processors -results results -readme README.md

@@ -6,7 +6,7 @@ replace github.com/tickless/tickless => ../
 
 require (
 	github.com/stretchr/testify v1.12.1
-	github.com/tickless/tickless v0.0.0
+	github.com/tickless/tickless v0.1.0
 	go.uber.org/goleak v1.3.0
 )
 

@@ -100,7 +100,7 @@ func TestRun_RefusesAStoreThatWillNotDo(t *testing.T) {
 		require.NoError(t, w.Run(ended))
 		require.NoError(t, mem.Close())
 		w = durable.NewWorker(durable.New(mem, quiet))
-		require.ErrorIs(t, w.Run(ctx), durable.ErrClosed)
+		require.ErrorIs(t, w.Run(ctx), store.ErrClosed)
 	})
 }
 
@@ -270,7 +270,7 @@ func TestRun_EndsWithAStoreThatWasClosed(t *testing.T) {
 		begin := time.Now()
 		require.NoError(t, mem.Close())
 		_, err := c.Schedule(ctx, durable.Task{Key: "l", Handler: "h"}, durable.After(0))
-		require.ErrorIs(t, err, durable.ErrClosed)
+		require.ErrorIs(t, err, store.ErrClosed)
 		require.ErrorIs(t, err, durable.ErrNotDone)
 		require.ErrorIs(t, <-causes, durable.ErrClosed)
 		err = <-done

@@ -6,7 +6,7 @@ require (
 	github.com/coder/websocket v1.8.15
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/stretchr/testify v1.12.1
-	github.com/tickless/tickless v0.0.0
+	github.com/tickless/tickless v0.1.0
 )
 
 require (
@@ -25,6 +25,7 @@ require (
 	github.com/cockroachdb/swiss v0.0.0-20260820225851-333444432258 // indirect
 	github.com/cockroachdb/tokenbucket v0.0.0-20230807174530-cc333fc44b06 // indirect
 	github.com/getsentry/sentry-go v0.27.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.3 // indirect
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
@@ -47,11 +48,13 @@ require (
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
 	github.com/redis/go-redis/v9 v9.22.0
-	github.com/tickless/tickless/durable v0.0.0
-	github.com/tickless/tickless/durable/diskstore v0.0.0
-	github.com/tickless/tickless/durable/redisstore v0.0.0
+	github.com/tickless/tickless/durable v0.1.0
+	github.com/tickless/tickless/durable/diskstore v0.1.0
+	github.com/tickless/tickless/durable/redisstore v0.1.0
 	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.47.0 // indirect

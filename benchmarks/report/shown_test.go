@@ -12,7 +12,7 @@ import (
 // The tables that are shown are those of the results: nobody has changed a figure in
 // one of them by hand, or forgotten to have the report written again.
 func TestTables_AreThoseOfTheResults(t *testing.T) {
-	const dir, redisDir = "../results", "../../durable/redisstore/benchmarks/results"
+	const dir, redisDir = "../results", "../redis/results"
 	shows := func(page, want string) bool {
 		text, err := os.ReadFile(page)
 		if err != nil {

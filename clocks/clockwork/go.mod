@@ -4,7 +4,7 @@ go 1.25.0
 
 require (
 	github.com/jonboulle/clockwork v0.5.0
-	github.com/tickless/tickless v0.0.0
+	github.com/tickless/tickless v0.1.0
 	go.uber.org/goleak v1.3.0
 )
 

@@ -3,7 +3,7 @@ module github.com/tickless/tickless/clocks/k8s
 go 1.25.0
 
 require (
-	github.com/tickless/tickless v0.0.0
+	github.com/tickless/tickless v0.1.0
 	go.uber.org/goleak v1.3.0
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
 )

@@ -11,8 +11,8 @@ require (
 	github.com/bits-and-blooms/bloom/v3 v3.7.1
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/stretchr/testify v1.12.1
-	github.com/tickless/tickless v0.0.0
-	github.com/tickless/tickless/durable v0.0.0
+	github.com/tickless/tickless v0.1.0
+	github.com/tickless/tickless/durable v0.1.0
 	go.uber.org/goleak v1.3.0
 )
 

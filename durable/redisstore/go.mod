@@ -10,8 +10,8 @@ require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/stretchr/testify v1.12.1
-	github.com/tickless/tickless v0.0.0
-	github.com/tickless/tickless/durable v0.0.0
+	github.com/tickless/tickless v0.1.0
+	github.com/tickless/tickless/durable v0.1.0
 	go.uber.org/goleak v1.3.0
 )
 

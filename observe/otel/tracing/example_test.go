@@ -10,7 +10,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
-	"github.com/tickless/tickless/durable/tracing"
+	"github.com/tickless/tickless/observe/otel/tracing"
 )
 
 // An attempt's span links to that of Schedule.

@@ -17,11 +17,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/redisstore"
-	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
 // An impl is one side of a measurement.
@@ -46,7 +43,7 @@ type task struct {
 
 var impls = []struct {
 	name string
-	make func(*redistest.Server) impl
+	make func(*server) impl
 }{
 	{"tickless", newTickless},
 	{"asynq-tuned", newAsynqTuned},
@@ -56,9 +53,9 @@ var impls = []struct {
 // exact is like tickless, with workers whose commands wait for no company.
 var exact = struct {
 	name string
-	make func(*redistest.Server) impl
-}{"tickless-exact", func(s *redistest.Server) impl {
-	return newTicklessOn(client(s), redisstore.WithSlack(0))
+	make func(*server) impl
+}{"tickless-exact", func(s *server) impl {
+	return newTicklessOn(s.client(), redisstore.WithSlack(0))
 }}
 
 // scale returns n, or a tenth of it, or with -short a hundredth.
@@ -101,7 +98,7 @@ func tasks(n int, due func(int) time.Time) []task {
 	return ts
 }
 
-func each(b *testing.B, f func(b *testing.B, s *redistest.Server, x impl)) {
+func each(b *testing.B, f func(b *testing.B, s *server, x impl)) {
 	some := impls
 	if name, _, _ := strings.Cut(b.Name(), "/"); name == "BenchmarkLateness" || name == "BenchmarkSteady" {
 		some = append(slices.Clone(some), exact)
@@ -109,12 +106,12 @@ func each(b *testing.B, f func(b *testing.B, s *redistest.Server, x impl)) {
 	for _, i := range some {
 		b.Run("impl="+i.name, func(b *testing.B) {
 			for b.Loop() {
-				s := redistest.Start(b)
+				s := startServer(b)
 				x := i.make(s)
 				runtime.GC()
 				f(b, s, x)
 				x.close()
-				s.Kill()
+				s.kill()
 			}
 			b.ReportMetric(0, "ns/op")
 		})
@@ -126,7 +123,7 @@ func BenchmarkSchedule(b *testing.B) {
 	tomorrow := func(int) time.Time { return time.Now().Add(24 * time.Hour) }
 	b.Run("by=batch/conns=4", func(b *testing.B) {
 		n := scale(1_000_000)
-		each(b, func(b *testing.B, s *redistest.Server, x impl) {
+		each(b, func(b *testing.B, s *server, x impl) {
 			if !x.batches() {
 				b.Skip("has no batches")
 			}
@@ -140,7 +137,7 @@ func BenchmarkSchedule(b *testing.B) {
 	})
 	b.Run("by=one/conns=1", func(b *testing.B) {
 		n := scale(100_000)
-		each(b, func(b *testing.B, s *redistest.Server, x impl) {
+		each(b, func(b *testing.B, s *server, x impl) {
 			ts := tasks(n, tomorrow)
 			since := timesOf(b, s)
 			begin := time.Now()
@@ -151,7 +148,7 @@ func BenchmarkSchedule(b *testing.B) {
 	})
 	b.Run("by=one/conns=32", func(b *testing.B) {
 		n := scale(300_000)
-		each(b, func(b *testing.B, s *redistest.Server, x impl) {
+		each(b, func(b *testing.B, s *server, x impl) {
 			ts := tasks(n, tomorrow)
 			since := timesOf(b, s)
 			begin := time.Now()
@@ -166,7 +163,7 @@ func BenchmarkSchedule(b *testing.B) {
 // last of them has been handled and acknowledged.
 func BenchmarkBurst(b *testing.B) {
 	n := scale(100_000)
-	each(b, func(b *testing.B, s *redistest.Server, x impl) {
+	each(b, func(b *testing.B, s *server, x impl) {
 		lead := 3*time.Second + time.Duration(n)*200*time.Microsecond
 		due := time.Now().Add(lead).Truncate(time.Second)
 		x.schedule(b, tasks(n, func(int) time.Time { return due }), 8, x.batches())
@@ -196,7 +193,7 @@ func BenchmarkBurst(b *testing.B) {
 // BenchmarkLateness has tasks due at random times, and measures how late their
 // handlers start.
 func BenchmarkLateness(b *testing.B) {
-	each(b, func(b *testing.B, s *redistest.Server, x impl) { lateness(b, x) })
+	each(b, func(b *testing.B, s *server, x impl) { lateness(b, x) })
 }
 
 func lateness(b *testing.B, x impl) {
@@ -234,12 +231,12 @@ func lateness(b *testing.B, x impl) {
 func BenchmarkSteady(b *testing.B) {
 	for _, rate := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
-			each(b, func(b *testing.B, s *redistest.Server, x impl) { steady(b, s, x, rate) })
+			each(b, func(b *testing.B, s *server, x impl) { steady(b, s, x, rate) })
 		})
 	}
 }
 
-func steady(b *testing.B, s *redistest.Server, x impl, rate int) {
+func steady(b *testing.B, s *server, x impl, rate int) {
 	long := span(10 * time.Second)
 	n := int(float64(rate) * long.Seconds())
 	begin := time.Now().Add(2*time.Second + time.Duration(n)*20*time.Microsecond)
@@ -278,7 +275,7 @@ func steady(b *testing.B, s *redistest.Server, x impl, rate int) {
 // BenchmarkMemory measures what Redis needs for a task that is pending.
 func BenchmarkMemory(b *testing.B) {
 	n := scale(1_000_000)
-	measure := func(b *testing.B, s *redistest.Server, x impl) {
+	measure := func(b *testing.B, s *server, x impl) {
 		before := memory(b, s)
 		x.schedule(b, tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) }), 8, x.batches())
 		b.ReportMetric(float64(memory(b, s)-before)/float64(n), "bytes/task")
@@ -286,7 +283,7 @@ func BenchmarkMemory(b *testing.B) {
 	each(b, measure)
 	b.Run("impl=asynq-uuid", func(b *testing.B) {
 		for b.Loop() {
-			s := redistest.Start(b)
+			s := startServer(b)
 			x := newAsynq(s).(*asynqImpl)
 			x.uuid = true
 			measure(b, s, x)
@@ -296,15 +293,15 @@ func BenchmarkMemory(b *testing.B) {
 	})
 }
 
-func memory(b *testing.B, s *redistest.Server) int64 {
+func memory(b *testing.B, s *server) int64 {
 	used, _ := strconv.ParseInt(info(b, s, "memory", "used_memory"), 10, 64)
 	return used
 }
 
 // info reads one field of INFO.
-func info(b *testing.B, s *redistest.Server, section, field string) string {
+func info(b *testing.B, s *server, section, field string) string {
 	b.Helper()
-	c := s.Client()
+	c := s.client()
 	defer c.Close()
 	for line := range strings.Lines(c.Info(context.Background(), section).Val()) {
 		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && k == field {
@@ -318,7 +315,7 @@ func info(b *testing.B, s *redistest.Server, section, field string) string {
 // BenchmarkIdle measures what a worker costs that has nothing to do, beside one
 // task that is pending.
 func BenchmarkIdle(b *testing.B) {
-	each(b, func(b *testing.B, s *redistest.Server, x impl) {
+	each(b, func(b *testing.B, s *server, x impl) {
 		x.schedule(b, tasks(1, func(int) time.Time { return time.Now().Add(24 * time.Hour) }), 1, false)
 		stop := x.work(b, func([]byte) {})
 		time.Sleep(span(20*time.Second) / 4)
@@ -339,13 +336,13 @@ func BenchmarkIdle(b *testing.B) {
 // spent returns how many commands a server has had from its clients, how many it
 // counts itself, which are also those that scripts have called, and its CPU time
 // in seconds.
-func spent(b *testing.B, s *redistest.Server) (calls, all, cpu float64) {
+func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	b.Helper()
 	number := func(section, field string) float64 {
 		n, _ := strconv.ParseFloat(info(b, s, section, field), 64)
 		return n
 	}
-	c := s.Client()
+	c := s.client()
 	defer c.Close()
 	for line := range strings.Lines(c.Info(context.Background(), "commandstats").Val()) {
 		name, rest, _ := strings.Cut(line, ":calls=")
@@ -365,11 +362,11 @@ func spent(b *testing.B, s *redistest.Server) (calls, all, cpu float64) {
 // scripts, during which nobody else's command is served, and its CPU time.
 type serverTimes struct{ scripts, cpu float64 }
 
-func timesOf(b *testing.B, s *redistest.Server) (t serverTimes) {
+func timesOf(b *testing.B, s *server) (t serverTimes) {
 	b.Helper()
 	_, _, cpu := spent(b, s)
 	t.cpu = 1e6 * cpu
-	c := s.Client()
+	c := s.client()
 	defer c.Close()
 	for line := range strings.Lines(c.Info(context.Background(), "commandstats").Val()) {
 		if stats, ok := strings.CutPrefix(line, "cmdstat_evalsha:"); ok { // none before the first script
@@ -382,53 +379,9 @@ func timesOf(b *testing.B, s *redistest.Server) (t serverTimes) {
 }
 
 // report reports what a server has worked since t for each of n tasks.
-func (t serverTimes) report(b *testing.B, s *redistest.Server, n int) {
+func (t serverTimes) report(b *testing.B, s *server, n int) {
 	b.Helper()
 	now := timesOf(b, s)
 	b.ReportMetric((now.scripts-t.scripts)/float64(n), "script-us/task")
 	b.ReportMetric((now.cpu-t.cpu)/float64(n), "server-us/task")
-}
-
-// BenchmarkCluster measures redisstore on a cluster of three masters with a
-// replica each. What asynq has of a queue is on one node there.
-func BenchmarkCluster(b *testing.B) {
-	cluster := func(b *testing.B, f func(b *testing.B, x *tickless), opts ...redisstore.Option) {
-		for b.Loop() {
-			c := redistest.StartCluster(b, 3, 1, redistest.FailsSoon...)
-			x := newTicklessOn(c.Client(func(o *redis.ClusterOptions) { o.PoolSize = 64 }), opts...)
-			f(b, x)
-			x.close()
-			for _, s := range c.Servers {
-				s.Kill()
-			}
-		}
-		b.ReportMetric(0, "ns/op")
-	}
-	b.Run("what=lateness/impl=tickless", func(b *testing.B) {
-		cluster(b, func(b *testing.B, x *tickless) { lateness(b, x) })
-	})
-	for what, opts := range map[string][]redisstore.Option{"one": nil, "one-replicated": {redisstore.WithReplicas(1, time.Second)}} {
-		b.Run("what="+what+"/impl=tickless", func(b *testing.B) {
-			n := scale(20_000)
-			cluster(b, func(b *testing.B, x *tickless) {
-				ts := tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) })
-				begin := time.Now()
-				for _, t := range ts {
-					if _, err := x.client.Schedule(context.Background(), x.task(t), durable.At(t.due)); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
-			}, opts...)
-		})
-	}
-	b.Run("what=batch/impl=tickless", func(b *testing.B) {
-		n := scale(300_000)
-		cluster(b, func(b *testing.B, x *tickless) {
-			ts := tasks(n, func(int) time.Time { return time.Now().Add(24 * time.Hour) })
-			begin := time.Now()
-			x.schedule(b, ts, 4, true)
-			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
-		})
-	})
 }

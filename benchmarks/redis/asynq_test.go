@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
-	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
 type asynqImpl struct {
@@ -17,13 +16,13 @@ type asynqImpl struct {
 	uuid   bool // its own ids, of 36 bytes, by which tasks cannot be found again
 }
 
-func newAsynq(s *redistest.Server) impl {
-	opt := asynq.RedisClientOpt{Addr: s.Addr, PoolSize: 64}
+func newAsynq(s *server) impl {
+	opt := asynq.RedisClientOpt{Addr: s.addr, PoolSize: 64}
 	config := asynq.Config{Concurrency: 1000, LogLevel: asynq.FatalLevel}
 	return &asynqImpl{opt: opt, client: asynq.NewClient(opt), config: config}
 }
 
-func newAsynqTuned(s *redistest.Server) impl {
+func newAsynqTuned(s *server) impl {
 	x := newAsynq(s).(*asynqImpl)
 	x.config.DelayedTaskCheckInterval = 100 * time.Millisecond
 	x.config.TaskCheckInterval = 50 * time.Millisecond

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/redisstore"
-	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
 type tickless struct {
@@ -17,12 +16,8 @@ type tickless struct {
 	client *durable.Client
 }
 
-func newTickless(s *redistest.Server) impl {
-	return newTicklessOn(client(s))
-}
-
-func client(s *redistest.Server) redis.UniversalClient {
-	return s.Client(func(o *redis.Options) { o.PoolSize = 64 })
+func newTickless(s *server) impl {
+	return newTicklessOn(s.client())
 }
 
 func newTicklessOn(r redis.UniversalClient, opts ...redisstore.Option) *tickless {

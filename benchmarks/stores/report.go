@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tickless/tickless/durable/internal/machine"
 )
 
 // report returns a table: medians, and the ratio of the disk store to what it stands on
@@ -20,7 +18,7 @@ import (
 func report(s *settings, all results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured at %s. Medians of %d runs of %v, each in a process of its own, the sides in turn; the tasks have 256 bytes; %s tasks in a burst. Behind a ratio of medians is that of the means.\n\n",
-		machine.String(), s.runs, s.time, thousands(float64(s.tasks), 0))
+		place(), s.runs, s.time, thousands(float64(s.tasks), 0))
 	b.WriteString("| | " + strings.Join(s.sides, " | ") + " | disk / pebble | disk / sqlite | target |\n|---|" +
 		strings.Repeat("---:|", len(s.sides)+2) + "---|\n")
 	for _, w := range works {
@@ -65,7 +63,7 @@ func publish(path, table string) error {
 func raw(all results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "date: %s\ncommit: %s\ngo: %s\ngoos: %s\ngoarch: %s\ncpu: %s\nprocs: %d\nmemory: %s\nsystem: %s\nmode: stores\n",
-		time.Now().UTC().Format(time.DateOnly), machine.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, machine.Processor(), runtime.GOMAXPROCS(0), machine.Memory(), machine.System())
+		time.Now().UTC().Format(time.DateOnly), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), runtime.GOMAXPROCS(0), memory(), system())
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		parts := strings.Split(k, "/")
 		unit := map[string]string{"rate": "tasks/s"}[parts[2]]

@@ -20,8 +20,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/debug"
-	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -128,9 +129,25 @@ func newPage(t *testing.T) string {
 		_ = s.NewTicker(5 * time.Millisecond)
 		all = append(all, s)
 	}
-	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...), debug.WithSources(observetest.Sources(t)...)))
+	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...), debug.WithSources(sources(all[0])...)))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// sources are what the page shows below the Schedulers: one of the core, and a worker of
+// package durable.
+func sources(s *timer.Scheduler) []observe.Source {
+	mailer := &metric.WorkerSample{Places: 256, Taken: 2, Claims: 9, Handlers: []metric.Handler{{Name: "remind", Claimed: 3, Done: 2, Died: 1}}}
+	return []observe.Source{
+		observe.Scheduler("jobs", s),
+		metric.One(metric.Workers, metric.Object{
+			Name: "mailer", ID: mailer,
+			Read: func() any { return mailer },
+			Notes: func() []metric.Note {
+				return []metric.Note{{When: time.Unix(1e9, 0), What: "remind order-17, attempt 3", Text: "no such address"}}
+			},
+		}),
+	}
 }
 
 // fits fails if the page is wider than the window.
@@ -256,15 +273,15 @@ func TestPage_Sources(t *testing.T) {
 			do(t, ctx,
 				chromedp.EmulateViewport(width, 900),
 				chromedp.Navigate(url),
-				chromedp.WaitVisible(chromedp.CSS(`#source6`)),
+				chromedp.WaitVisible(chromedp.CSS(`#source1`)),
 			)
-			require.Equal(t, "Durable worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source6`))))
-			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source6"]`))), "no such address")
+			require.Equal(t, "Durable worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source1`))))
+			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source1"]`))), "no such address")
 			fits(t, ctx)
 		}
 		if script { // they are replaced with the rest
 			at := get(t, ctx, chromedp.Evaluate[string](clock))
-			do(t, ctx, until(clock+` !== "`+at+`"`), chromedp.WaitVisible(chromedp.CSS(`#source6`)))
+			do(t, ctx, until(clock+` !== "`+at+`"`), chromedp.WaitVisible(chromedp.CSS(`#source1`)))
 		}
 	}
 }
@@ -290,7 +307,7 @@ func TestPage_Screenshots(t *testing.T) {
 			)
 			picture := get(t, ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/page-%d-%s.png", folder, width, scheme), picture, 0o644))
-			do(t, ctx, chromedp.Navigate(at), chromedp.WaitVisible(chromedp.CSS(`#source6`)))
+			do(t, ctx, chromedp.Navigate(at), chromedp.WaitVisible(chromedp.CSS(`#source1`)))
 			picture = get(t, ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/sources-%d-%s.png", folder, width, scheme), picture, 0o644))
 		}

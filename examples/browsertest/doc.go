@@ -1,0 +1,2 @@
+// Package browsertest opens the page of package debug in a real browser.
+package browsertest
