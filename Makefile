@@ -165,9 +165,9 @@ conformance: ## run the toolchain's own timer tests against package timer, all o
 # The cases are in durable/redisstore/internal/chaos; what is short runs in make test
 # too. CASES are those whose names match it.
 .PHONY: chaos
-chaos: need-redis ## run the fault cases of redisstore and diskstore, those that take minutes too, and write their FAULTS.md; CASES are those that match it
-	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long TICKLESS_FAULTS='$(CURDIR)/durable/redisstore/FAULTS.md' $(GO) test -count=1 -timeout 30m -run '$(CASES)' -v ./internal/chaos
-	cd durable/diskstore && GOWORK=off TICKLESS_CHAOS=long TICKLESS_FAULTS='$(CURDIR)/durable/diskstore/FAULTS.md' $(GO) test -count=1 -timeout 30m -run 'Crash|Failure|Kill|Damage|Full|Gate|Lock|Log|Process|Room|TheDirectory' -v .
+chaos: need-redis ## run the fault cases of redisstore and diskstore, those that take minutes too; CASES are those that match it
+	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run '$(CASES)' -v ./internal/chaos
+	cd durable/diskstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run 'Crash|Failure|Kill|Damage|Full|Gate|Lock|Log|Process|Room|TheDirectory' -v .
 
 .PHONY: page-picture
 page-picture: ## take the picture of the debug page that README shows, of a load that runs; needs Chromium

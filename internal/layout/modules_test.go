@@ -70,7 +70,6 @@ var durableMayImport = map[string][]string{
 	"memstore":         {"store"},
 	"metrics":          {"."},
 	"internal/machine": {},
-	"internal/faults":  {"internal/machine"},
 }
 
 func TestLayout_DurableImportsRunOneWay(t *testing.T) {

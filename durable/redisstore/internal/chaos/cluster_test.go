@@ -15,14 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/internal/faults"
 	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
 func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
 	t.Helper()
-	faults.Started(t)
 	c := redistest.StartCluster(t, 3, 1, redistest.FailsSoon...)
 	var addrs []string
 	for _, s := range c.Servers {
@@ -57,7 +55,7 @@ func (x *trial) traffic(d time.Duration) (worst func() time.Duration) {
 }
 
 func TestFault_ClusterMasterKilled(t *testing.T) {
-	faults.Long(t)
+	long(t)
 	x, c := onCluster(t)
 	x.start(x.order)
 	x.start(x.order)
@@ -83,7 +81,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	late := x.l.worst
 	x.l.mu.Unlock()
 	x.note("a master of three killed with -9, node timeout 2 s; new master after %s; outage for Schedule %s, latest delivery of what was due after it %s (target 6 s)",
-		faults.Short(elected), faults.Short(schedule), faults.Short(late))
+		short(elected), short(schedule), short(late))
 	require.False(t, old.Alive())
 	require.LessOrEqual(t, schedule, 6*time.Second)
 	x.done(30 * time.Second)
@@ -92,7 +90,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 // What the master has acknowledged and the replica has not got is lost with the
 // master: that is Redis Cluster. WithReplicas tells.
 func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
-	faults.Long(t)
+	long(t)
 	x, c := onCluster(t)
 	x.loose = true
 	ctx := context.Background()
@@ -146,7 +144,7 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 func TestFault_ClusterMasterFrozen(t *testing.T) {
 	for _, how := range []string{"Plain", "MinReplicas", "Replicated"} {
 		t.Run(how, func(t *testing.T) {
-			faults.Long(t)
+			long(t)
 			x, c := onCluster(t)
 			ctx := context.Background()
 			switch how {
@@ -183,7 +181,7 @@ func TestFault_ClusterMasterFrozen(t *testing.T) {
 			schedule := worst()
 			x.done(60 * time.Second)
 			x.note("the master of one shard in three stopped for 2.5, 4 and 5 s, node timeout 2 s; %d times another took its place; outage for Schedule %s; %d calls failed and were repeated",
-				changed, faults.Short(schedule), x.failures)
+				changed, short(schedule), x.failures)
 			require.Positive(t, changed)
 			if how == "Replicated" {
 				require.Empty(t, x.lost)
@@ -226,7 +224,7 @@ func TestFault_ClusterFailover(t *testing.T) {
 	x.l.mu.Lock()
 	late := x.l.worst
 	x.l.mu.Unlock()
-	x.note("CLUSTER FAILOVER; outage for Schedule %s, latest delivery %s", faults.Short(schedule), faults.Short(late))
+	x.note("CLUSTER FAILOVER; outage for Schedule %s, latest delivery %s", short(schedule), short(late))
 	x.done(30 * time.Second)
 }
 
@@ -269,6 +267,6 @@ func TestFault_SlotMigrated(t *testing.T) {
 	require.Equal(t, 3, moved)
 	require.Positive(t, keys)
 	x.note("%d slots of live shards moved to another master, %d keys one by one; outage for Schedule %s; %d calls failed and were repeated", moved, keys,
-		faults.Short(schedule), x.failures)
+		short(schedule), x.failures)
 	x.done(60 * time.Second)
 }

@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/tickless/tickless/durable/internal/faults"
 )
 
 // busyDisk writes to the disk of a directory and syncs, again and again, so that
@@ -62,13 +59,12 @@ func TestFault_ServerKilledTenTimes(t *testing.T) {
 	const runs, times = 10, 10
 	for _, fsync := range []string{"everysec", "always"} {
 		t.Run("AOF"+fsync, func(t *testing.T) {
-			faults.Long(t)
-			faults.StartedAll(t)
+			long(t)
 			var all tally
-			faults.Describe(t, func() (what, numbers string) {
-				return fmt.Sprintf("%d runs, in each of which redis-server is killed with -9 %d times while tasks are scheduled and run, the disk kept busy; lost in each: %v; %d calls of ScheduleBatch failed and were repeated",
-					len(all.lost), times, all.lost, all.failures), all.n.String()
-			})
+			defer func() {
+				t.Logf("%d runs, in each of which redis-server is killed with -9 %d times while tasks are scheduled and run, the disk kept busy; lost in each: %v; %d calls of ScheduleBatch failed and were repeated: %v",
+					len(all.lost), times, all.lost, all.failures, all.n)
+			}()
 			for run := range runs {
 				t.Run(strconv.Itoa(run+1), func(t *testing.T) {
 					x := killAgain(t, fsync, times)
@@ -120,18 +116,18 @@ func killAgain(t *testing.T, fsync string, times int) *trial {
 type tally struct {
 	lost     []int // of each run
 	failures int
-	n        faults.Numbers
+	n        numbers
 }
 
 func (a *tally) add(x *trial) {
-	a.lost = append(a.lost, x.n.Lost)
+	a.lost = append(a.lost, x.n.lost)
 	a.failures += x.failures
-	a.n.Acknowledged += x.n.Acknowledged
-	a.n.Lost += x.n.Lost
-	a.n.Duplicates += x.n.Duplicates
-	a.n.Early += x.n.Early
-	a.n.Crashed += x.n.Crashed
-	a.n.Dead += x.n.Dead
-	a.n.Repaired += x.n.Repaired
-	a.n.Late, a.n.Worst = max(a.n.Late, x.n.Late), max(a.n.Worst, x.n.Worst)
+	a.n.acknowledged += x.n.acknowledged
+	a.n.lost += x.n.lost
+	a.n.duplicates += x.n.duplicates
+	a.n.early += x.n.early
+	a.n.crashed += x.n.crashed
+	a.n.dead += x.n.dead
+	a.n.repaired += x.n.repaired
+	a.n.late, a.n.worst = max(a.n.late, x.n.late), max(a.n.worst, x.n.worst)
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/internal/faults"
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
@@ -49,7 +48,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	faults.Open()
 	os.Exit(m.Run())
 }
 

@@ -24,7 +24,6 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/callback"
-	"github.com/tickless/tickless/durable/internal/faults"
 )
 
 // A host that accepts calls and does not answer, beside one that does.
@@ -84,7 +83,7 @@ func TestFault_DeadHost(t *testing.T) {
 	st := x.done(2 * time.Minute)
 	slices.Sort(late)
 	x.note("%d tasks to a host that does not answer, a worker with %d places; %d tasks to another host were %s / %s late (p50 / max); the first %d came when the host was well again",
-		many, places, many, faults.Short(late[len(late)/2]), faults.Short(late[len(late)-1]), many)
+		many, places, many, short(late[len(late)/2]), short(late[len(late)-1]), many)
 	require.Empty(t, x.lost)
 	require.Zero(t, st.Dead)
 }

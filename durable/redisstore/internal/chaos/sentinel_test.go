@@ -10,15 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/durable/internal/faults"
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
 // A failover that somebody asks a Sentinel for. What the old master had not passed on is
 // lost, and it does not say what that is.
 func TestFault_SentinelFailover(t *testing.T) {
-	faults.Long(t)
-	faults.Started(t)
+	long(t)
 	master := redistest.Start(t)
 	replica := redistest.Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(master.Port))
 	addr := redistest.StartSentinel(t, master)
@@ -45,6 +43,6 @@ func TestFault_SentinelFailover(t *testing.T) {
 	took := time.Since(begin)
 	x.doubtful = append(x.doubtful, span{begin.Add(-time.Second), begin.Add(took)})
 	schedule := worst()
-	x.note("SENTINEL FAILOVER, over after %s; outage for Schedule %s; %d calls failed and were repeated", faults.Short(took), faults.Short(schedule), x.failures)
+	x.note("SENTINEL FAILOVER, over after %s; outage for Schedule %s; %d calls failed and were repeated", short(took), short(schedule), x.failures)
 	x.done(time.Minute)
 }

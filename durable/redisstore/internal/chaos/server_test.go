@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/internal/faults"
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
@@ -108,7 +107,7 @@ func TestFault_ServerStalls(t *testing.T) {
 	for _, d := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
 		t.Run(d.String(), func(t *testing.T) {
 			if d > time.Second {
-				faults.Long(t)
+				long(t)
 			}
 			x, s := onServer(t)
 			x.order.Lease = 2 * time.Second
@@ -262,7 +261,7 @@ func TestFault_LongDowntime(t *testing.T) {
 	for _, n := range []int{20_000, 100_000, 1_000_000} {
 		t.Run(fmt.Sprintf("%dk", n/1000), func(t *testing.T) {
 			if n > 20_000 {
-				faults.Long(t)
+				long(t)
 			}
 			x, s := onServer(t)
 			day := time.Now().Add(-24 * time.Hour)
@@ -290,7 +289,7 @@ func TestFault_LongDowntime(t *testing.T) {
 			slices.Sort(took)
 			require.NotEmpty(t, took)
 			x.note("%d tasks of the last 24 hours: %.0f a second; another client's SET meanwhile: p50 %s, p99 %s, max %s", n,
-				float64(n)/spent.Seconds(), faults.Short(took[len(took)/2]), faults.Short(took[len(took)*99/100]), faults.Short(took[len(took)-1]))
+				float64(n)/spent.Seconds(), short(took[len(took)/2]), short(took[len(took)*99/100]), short(took[len(took)-1]))
 			x.done(time.Second)
 			require.Zero(t, x.dups)
 		})

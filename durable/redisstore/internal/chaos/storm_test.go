@@ -16,13 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/internal/faults"
 )
 
 // All at once, by chance: answers that are lost, workers that are frozen and killed, a
 // server that is frozen and killed, while tasks are scheduled, run and cancelled.
 func TestFault_Storm(t *testing.T) {
-	faults.Long(t)
+	long(t)
 	x, s := onServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	x.torn = true
 	p := newProxy(t, s.Addr)

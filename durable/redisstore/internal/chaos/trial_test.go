@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/internal/faults"
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
@@ -130,12 +129,10 @@ type trial struct {
 
 	procs []*proc
 	here  []func() // ends workers in this process
-	notes []string // for the report
+	notes []string // what happened, for the log
 	dups  int
 	lost  []string
-	// n is what done has counted, and counted whether it has.
-	n       faults.Numbers
-	counted bool
+	n     numbers // what done has counted
 	// torn is for servers that are killed again and again while they write their
 	// AOF, which can leave a task without a place: see docs/operating.md. Repair
 	// finds it, and then it must come.
@@ -168,12 +165,10 @@ func newClient(r redis.UniversalClient, opts ...redisstore.Option) *durable.Clie
 
 func newTrial(t *testing.T, r redis.UniversalClient, addrs ...string) *trial {
 	t.Helper()
-	faults.Started(t)
 	x := &trial{T: t, r: r, c: newClient(r), l: newLedger(),
 		acked: make(map[string]bool), asked: make(map[string]span), begin: time.Now()}
 	_, cluster := r.(*redis.ClusterClient)
 	x.order = order{Addrs: addrs, Cluster: cluster, Ledger: x.l.URL, Concurrency: 32, Lease: 2 * time.Second}
-	faults.Describe(t, x.row)
 	t.Cleanup(func() {
 		x.stop()
 		x.l.CloseClientConnections()
@@ -367,25 +362,18 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 			x.Errorf("%d duplicates, and only %d leases ran out; %d are allowed", x.dups, st.Crashed, allowed)
 		}
 	}
-	x.n, x.counted = faults.Numbers{
-		Acknowledged: len(x.acked), Lost: len(x.lost), Duplicates: x.dups, Early: x.l.early, Crashed: int(st.Crashed),
-		Dead: len(dead), Repaired: int(broken), Late: p(0.5), Worst: p(1),
-	}, true
-	x.Logf("%s: %+v, lost %d, duplicates %d, took %v", x.notes, st, len(x.lost), x.dups, time.Since(x.begin).Round(time.Millisecond))
+	x.n = numbers{
+		acknowledged: len(x.acked), lost: len(x.lost), duplicates: x.dups, early: x.l.early, crashed: int(st.Crashed),
+		dead: len(dead), repaired: int(broken), late: p(0.5), worst: p(1),
+	}
+	x.Logf("%s: %v; %+v, took %v", strings.Join(x.notes, "; "), x.n, st, time.Since(x.begin).Round(time.Millisecond))
 	return st
 }
 
 // inDoubt reports whether the server may have forgotten what it said at some time of s.
 func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
-// row is the case's row of the report, as far as it has come.
-func (x *trial) row() (what, numbers string) {
-	if x.counted {
-		numbers = x.n.String()
-	}
-	return strings.Join(x.notes, "; "), numbers
-}
-
+// note adds to what the log says of the case.
 func (x *trial) note(format string, args ...any) {
 	x.notes = append(x.notes, fmt.Sprintf(format, args...))
 }

@@ -17,13 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/internal/faults"
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
 func onServer(t *testing.T, args ...string) (*trial, *redistest.Server) {
 	t.Helper()
-	faults.Started(t)
 	s := redistest.Start(t, args...)
 	return newTrial(t, s.Client(), s.Addr), s
 }
@@ -212,7 +210,6 @@ func TestFault_ClocksAnHourOff(t *testing.T) {
 // is due follows it; nothing is lost or stays, and what runs comes twice if its lease
 // ends thereby.
 func TestFault_ServersClockIsSet(t *testing.T) {
-	faults.Started(t)
 	m := miniredis.RunT(t)
 	x := newTrial(t, redis.NewClient(&redis.Options{Addr: m.Addr()}), m.Addr())
 	var last time.Time // when it was set last

@@ -1,0 +1,40 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// long skips what takes long, unless TICKLESS_CHAOS is long.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TICKLESS_CHAOS") != "long" {
+		t.Skip("takes long: make chaos runs it")
+	}
+}
+
+// numbers are what a case has counted.
+type numbers struct {
+	acknowledged, lost, duplicates, early int
+	crashed                               int // leases that ran out
+	dead, repaired                        int
+	late, worst                           time.Duration // half of the tasks, and all
+}
+
+func (n numbers) String() string {
+	return fmt.Sprintf("%d acknowledged, %d lost, %d duplicates, %d early, %d leases ran out, %d dead letters, %d repairs needed, late %s, at most %s",
+		n.acknowledged, n.lost, n.duplicates, n.early, n.crashed, n.dead, n.repaired, short(n.late), short(n.worst))
+}
+
+// short writes a time.
+func short(d time.Duration) string {
+	if d < time.Second {
+		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
+}
