@@ -63,8 +63,8 @@ func figures(results []Result) [][]cli.Figure[Result] {
 				}
 				return r.Held.BytesPerTimer(), true
 			}},
-			{Name: "allocated a start", Format: cli.Bytes, Compare: true, Value: func(r Result) (float64, bool) {
-				return float64(r.Allocated) / float64(r.Started), r.Started >= 1000
+			{Name: "allocated in all", Format: cli.Megabytes, Compare: true, Value: func(r Result) (float64, bool) {
+				return float64(r.Allocated), true
 			}},
 			{Name: heldName(results), Format: cli.Millis, Compare: true, Value: func(r Result) (float64, bool) {
 				if r.Held == nil {
