@@ -48,9 +48,6 @@ func (t *Timer) deadlineLocked() (int64, bool) {
 	case pending:
 		return t.deadline, true
 	case out:
-		if f := t.sh.fallbackLocked(t.idLocked()); f != nil {
-			return f.deadline, true
-		}
 		return t.sh.wheel.Deadline(t.idLocked())
 	}
 	return 0, false

@@ -14,15 +14,11 @@ import (
 func TestTimerDeadline(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
 	for name, s := range map[string]*timer.Scheduler{
-		"wheel":    timer.New(timer.WithClock(clk)),
-		"slack":    timer.New(timer.WithClock(clk), timer.WithSlack(0.5, time.Second, time.Minute)),
-		"fallback": timer.New(timer.WithClock(clk), timer.WithMaxPending(1)),
+		"wheel": timer.New(timer.WithClock(clk)),
+		"slack": timer.New(timer.WithClock(clk), timer.WithSlack(0.5, time.Second, time.Minute)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer s.Close()
-			if name == "fallback" {
-				s.AfterFunc(24*time.Hour, func() {})
-			}
 			is := func(tm *timer.Timer, d time.Duration) {
 				t.Helper()
 				at, ok := tm.Deadline()

@@ -87,7 +87,7 @@ func byDeadline(left []shardLeftover) []leftoverEntry {
 func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 	p := Leftover{Deadline: s.at(e.Deadline)}
 	switch e.Tag {
-	case tagFunc:
+	case tagFunc, tagLimited:
 		p.Func = e.Value.fn()
 		if e.ID != (wheel.ID{}) {
 			p.Handle = e.sh.handle(e.ID)
@@ -143,7 +143,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if s.home.Any() && s.wait(ended) != nil {
 		s.home.Enter() // what is left could not wake who waits elsewhere
 	}
-	if s.dispatch.mode == onPoller {
+	if s.dispatch.onPoller {
 		if err := s.poller.finish(ctx); err != nil {
 			return err
 		}

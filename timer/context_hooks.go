@@ -125,7 +125,7 @@ const tellAtMost = 64
 // of package context's, whose end takes their locks.
 func (c *deadlineCtx) expireOnPoller() {
 	s := c.s
-	if s.dispatch.inline {
+	if s.dispatch.onPoller {
 		c.end(c.timeout()) // whoever advances the clock waits for all that follows
 		return
 	}

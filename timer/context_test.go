@@ -19,7 +19,6 @@ import (
 	"go.uber.org/atomic"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -651,18 +650,13 @@ func TestContext_Allocations(t *testing.T) {
 	}), 2.0)
 }
 
-// A Scheduler that takes no timer any more: the context is one of package
+// A Scheduler that is closed: the context is one of package
 // context's, which has a timer of its own.
-func TestContext_OnAClosedOrFullScheduler(t *testing.T) {
-	for _, full := range []bool{true, false} {
+func TestContext_OnAClosedScheduler(t *testing.T) {
+	for range 1 {
 		synctest.Test(t, func(t *testing.T) {
-			s := timer.New(timer.WithMaxPending(1))
-			defer s.Close()
-			if full {
-				start(t, s, forever, func() {})
-			} else {
-				s.Close()
-			}
+			s := timer.New()
+			s.Close()
 			parent, cancelParent := context.WithCancelCause(context.Background())
 			ctx, cancel := s.WithTimeoutCause(parent, time.Second, errSlow)
 			defer cancel()
@@ -746,31 +740,6 @@ func TestContext_PendingAtClose(t *testing.T) {
 			require.Equal(t, context.Canceled, cancelled.Err())
 		})
 	}
-}
-
-// Whatever an executor does with callbacks, a context expires.
-func TestContext_ExpiresWhateverTheExecutorDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, policy := range []executor.Overload{executor.Block, executor.CallerRuns, executor.Reject} {
-			pool := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(policy))
-			s := timer.New(timer.WithExecutor(pool))
-			release := make(chan struct{})
-			for range 5 {
-				start(t, s, time.Second, func() { <-release })
-			}
-			begin := time.Now()
-			ctx, cancel := s.WithTimeout(context.Background(), 2*time.Second)
-			defer cancel()
-			child, cancelChild := context.WithCancel(ctx)
-			defer cancelChild()
-			<-child.Done()
-			require.Equal(t, context.DeadlineExceeded, ctx.Err())
-			require.Equal(t, 2*time.Second, time.Since(begin), "%v", policy)
-			close(release)
-			require.NoError(t, s.Shutdown(context.Background()))
-			require.NoError(t, pool.Shutdown(context.Background()))
-		}
-	})
 }
 
 func TestContext_AfterFunc(t *testing.T) {

@@ -173,12 +173,7 @@ func (c *deadlineCtx) startLocked(m *ctxMore, now, due int64) int {
 	}
 	sh.unlock()
 	if err != nil {
-		if id, err = s.retry(sh, err, now, time.Duration(due-now), ctxPayload(c), tagContext); err != nil {
-			return startRefused
-		}
-		if id != (wheel.ID{}) {
-			m.timer = sh.handle(id)
-		}
+		return startRefused
 	}
 	if id == (wheel.ID{}) {
 		return startDue

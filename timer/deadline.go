@@ -73,9 +73,7 @@ func (d *Deadline) Set(t time.Time) {
 	if !t.IsZero() {
 		due = d.sh.s.momentOf(t)
 	}
-	for !d.set(due) {
-		d.sh.s.gather()
-	}
+	d.set(due)
 }
 
 // set is one try of Set's. It reports false if there was no room for the timer.
@@ -96,13 +94,8 @@ func (d *Deadline) Done() <-chan struct{} {
 	if d.sh == nil {
 		panic("timer: Done called on a Deadline without Init")
 	}
-	for {
-		done, settled := d.wait()
-		if settled {
-			return done
-		}
-		d.sh.s.gather()
-	}
+	done, _ := d.wait()
+	return done
 }
 
 // wait is one try of Done's. It reports false if there was no room for the timer.
@@ -164,11 +157,6 @@ func (d *Deadline) armLocked(now int64) bool {
 	if before != never && d.sh.resetLocked(now, d.id, wait) {
 		return true
 	}
-	if !d.sh.settleLocked(wait, tagNode) {
-		d.fires = before
-		return false
-	}
-	d.sh.stopFallbackLocked(d.id)
 	if d.sh.placeLocked(now, &d.id, wait, nodePayload(&d.node), tagNode) != nil {
 		d.alarmLocked(now)
 	}

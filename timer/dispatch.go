@@ -26,27 +26,22 @@ type dispatch struct {
 	pool    *executor.Pool // the executor, if callbacks go to it directly
 	// panicked counts the panics of callbacks that came here.
 	panicked *atomic.Uint64
-	// inline: it is an *executor.Inline.
-	inline bool
-	mode   mode
+	// onPoller: the poller submits, and an inline executor so runs, all callbacks. That of
+	// a timer which was due when it was started waits in ready until the poller comes: it
+	// never runs inside Start. Otherwise the executor is a Pool or a Goroutines of package
+	// executor, and whoever finds a timer due submits its callback.
+	onPoller bool
 
 	// dropped counts the callbacks that the executor refused. Allocated alone, it
 	// is aligned on 32-bit machines too.
 	dropped *atomic.Uint64
-	// jobs are the Jobs that are not over, by what they submit: whoever is
-	// refused a Job's callback tells it.
-	jobs sync.Map // payload of the callback: *Job
 	// outstanding counts the callbacks that an executor which is not our own has
-	// yet to finish. Of our own, its Shutdown knows.
+	// yet to finish, and those that it has refused. Of our own, its Shutdown knows.
 	outstanding latch.Latch
-	// dispatcher is held while the dispatcher lives.
-	dispatcher latch.Latch
 
 	mu sync.Mutex
-	// ready are callbacks that wait for the poller or the dispatcher.
-	ready       []func()
-	dispatching bool
-	backlog     backlog
+	// ready are callbacks that wait for the poller.
+	ready []func()
 }
 
 // ownExecutor is an executor that the Scheduler has made.
@@ -54,22 +49,6 @@ type ownExecutor interface {
 	executor.Batcher
 	Shutdown(ctx context.Context) error
 }
-
-// mode is how callbacks come to the executor.
-type mode int
-
-const (
-	// direct: the executor never blocks its submitter and never runs a callback
-	// on it. Whoever finds a timer due submits its callback.
-	direct mode = iota
-	// onPoller: the poller submits, and an inline executor so runs, all
-	// callbacks. That of a timer which was due when it was started waits in
-	// ready until the poller comes: it never runs inside Start.
-	onPoller
-	// dispatched: the executor may block. All callbacks go through ready to a
-	// dispatcher, a goroutine that lives while there are any.
-	dispatched
-)
 
 // init makes the executor, unless c has one. onCheck is called by its watchdog.
 func (d *dispatch) init(c *config, onCheck func()) {
@@ -81,15 +60,15 @@ func (d *dispatch) init(c *config, onCheck func()) {
 		d.exec, d.onPanic = c.executor, c.onPanic
 	}
 	d.batcher, _ = d.exec.(executor.Batcher)
-	_, d.inline = d.exec.(*executor.Inline)
-	switch {
-	case d.inline || c.clock != nil:
-		d.mode = onPoller
-	case neverBlocks(d.exec):
-		d.mode = direct
-		d.pool, _ = d.exec.(*executor.Pool)
+	switch e := d.exec.(type) { // its very type: what embeds one may do anything
+	case *executor.Pool:
+		if d.onPoller = c.clock != nil; !d.onPoller {
+			d.pool = e
+		}
+	case *executor.Goroutines:
+		d.onPoller = c.clock != nil
 	default:
-		d.mode = dispatched
+		d.onPoller = true
 	}
 }
 
@@ -118,48 +97,27 @@ func (d *dispatch) newExecutor(c *config, onCheck func()) ownExecutor {
 	return pool
 }
 
-// neverBlocks tells the executors to which callbacks may be submitted with a lock
-// held. It goes by their very types: one that embeds a Pool has its methods too,
-// but may do anything in the one that it overrides.
-func neverBlocks(e executor.Executor) bool {
-	switch e := e.(type) {
-	case *executor.Pool:
-		return !e.MayBlock()
-	case *executor.Goroutines:
-		return !e.MayBlock()
-	}
-	return false
-}
-
 // submitDueLocked takes the callback of a timer that was due when it was started or
 // reset, with its shard's lock held: Close, which takes every shard's lock, thus
 // finds the callback handed over.
 func (d *dispatch) submitDueLocked(sh *shard, f func()) {
-	switch d.mode {
-	case direct:
+	if !d.onPoller {
 		d.submit(f)
-	case onPoller:
-		d.mu.Lock()
-		d.ready = append(d.ready, f)
-		d.mu.Unlock()
-		sh.wake = atOnce
-	case dispatched:
-		d.keepLocked(1, 0)
-		d.enqueue(f)
+		return
 	}
+	d.mu.Lock()
+	d.ready = append(d.ready, f)
+	d.mu.Unlock()
+	sh.wake = atOnce
 }
 
-// batch takes the callbacks of b, which were found due, unless the poller is to run
-// them itself.
+// batch takes the callbacks of b, which were found due.
 func (d *dispatch) batch(b *batch) {
-	switch {
-	case d.mode == dispatched:
-		d.enqueue(b.fs...)
-	case d.batcher == nil:
+	if d.batcher == nil {
 		for _, f := range b.fs {
 			d.submit(f)
 		}
-	default:
+	} else {
 		accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
 		d.refused(b.fs[accepted:]...)
 	}
@@ -181,7 +139,7 @@ func (d *dispatch) share(b *batch) executor.Share {
 
 // submit hands one callback to the executor.
 func (d *dispatch) submit(f func()) {
-	if err := d.exec.Submit(d.track(f)); err != nil {
+	if d.exec.Submit(d.track(f)) != nil {
 		d.refused(f)
 	}
 }
@@ -217,24 +175,28 @@ func (d *dispatch) track(f func()) func() {
 func (d *dispatch) catch() {
 	if v := recover(); v != nil {
 		d.panicked.Inc()
-		d.onPanic(v, debug.Stack())
+		handler := d.onPanic
+		if handler == nil {
+			handler = callback.PrintPanic
+		}
+		handler(v, debug.Stack())
 	}
 }
 
-// refused counts callbacks that the executor has not accepted, and tells the Jobs
-// that they are of.
+// refused counts callbacks that the executor has not accepted, and runs each on a
+// goroutine of its own: what has fired always runs.
 func (d *dispatch) refused(fs ...func()) {
-	if len(fs) == 0 {
-		return
-	}
 	d.dropped.Add(uint64(len(fs)))
-	if d.own == nil {
-		d.outstanding.Add(-len(fs))
-	}
 	for _, f := range fs {
-		if j, ok := d.jobs.Load(funcPayload(f)); ok {
-			j.(*Job).refused.Store(true)
+		if d.own != nil {
+			d.outstanding.Add(1) // else track has counted it
 		}
+		go func() {
+			pprof.SetGoroutineLabels(context.Background()) // not those of who has started a timer
+			defer d.outstanding.Add(-1)
+			defer d.catch()
+			f()
+		}()
 	}
 }
 
@@ -255,47 +217,6 @@ func (d *dispatch) hasReady() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.ready) > 0
-}
-
-func (d *dispatch) enqueue(fs ...func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ready = append(d.ready, fs...)
-	if !d.dispatching {
-		d.dispatching = true
-		d.dispatcher.Add(1)
-		go d.runDispatcher(new(batch))
-	}
-}
-
-// runDispatcher hands over what is in ready until there is nothing, but first
-// what is left of left.
-func (d *dispatch) runDispatcher(left *batch) {
-	pprof.SetGoroutineLabels(context.Background()) // not those of who has started a timer
-	over := false
-	defer func() {
-		if !over {
-			// A callback that ran on this goroutine, as an executor may have it,
-			// has ended it with runtime.Goexit. Another takes over.
-			go d.runDispatcher(left)
-			return
-		}
-		d.dispatcher.Add(-1)
-	}()
-	for {
-		left.each(d.submitWaiting)
-		d.mu.Lock()
-		if len(d.ready) == 0 {
-			// Under the lock that dispatch adds under: nothing is added
-			// unseen between this look and the end.
-			d.dispatching = false
-			d.mu.Unlock()
-			over = true
-			return
-		}
-		left.fs, d.ready = d.ready, nil
-		d.mu.Unlock()
-	}
 }
 
 // A batch is callbacks to be handed over one by one, by a goroutine that may end
@@ -331,14 +252,12 @@ func (b *batch) each(submit func(func())) {
 
 // shutdown waits until everything handed over has run.
 func (d *dispatch) shutdown(ctx context.Context) error {
-	if err := d.dispatcher.Wait(ctx); err != nil {
-		return err
-	}
-	wait := d.outstanding.Wait
 	if d.own != nil {
-		wait = d.own.Shutdown
+		if err := d.own.Shutdown(ctx); err != nil {
+			return err
+		}
 	}
-	return wait(ctx)
+	return d.outstanding.Wait(ctx)
 }
 
 func (d *dispatch) stats(st *Stats) {
@@ -348,8 +267,5 @@ func (d *dispatch) stats(st *Stats) {
 	}
 	d.mu.Lock()
 	st.Queued = len(d.ready)
-	if d.mode == dispatched {
-		st.Queued = d.backlog.waiting
-	}
 	d.mu.Unlock()
 }

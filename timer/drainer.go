@@ -51,7 +51,7 @@ func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	}
 	touch(d.batch.fs[collected:])
 	d.expireContexts()
-	if len(d.batch.fs) >= shareSize || d.p.s.dispatch.mode == onPoller {
+	if len(d.batch.fs) >= shareSize || d.p.s.dispatch.onPoller {
 		d.flush()
 	}
 	return worked
@@ -67,7 +67,6 @@ func (d *drainer) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
 		return false
 	}
 	at := d.p.s.moment()
-	before := len(d.batch.fs)
 	sh.n.fired += uint64(len(expired))
 	d.p.late.record(expired, at.now)
 	for i := range expired {
@@ -78,8 +77,6 @@ func (d *drainer) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
 			d.batch.fs = append(d.batch.fs, f)
 		}
 	}
-	callbacks := len(d.batch.fs) - before
-	sh.releaseFiredLocked(len(expired), callbacks, callbacks)
 	clear(expired)
 	return true
 }
@@ -99,7 +96,7 @@ func (d *drainer) flush() {
 	if len(d.batch.fs) == 0 {
 		return
 	}
-	if h := &d.p.s.dispatch; h.mode == onPoller {
+	if h := &d.p.s.dispatch; h.onPoller {
 		d.batch.each(h.submit)
 	} else {
 		h.batch(&d.batch)

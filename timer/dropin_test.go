@@ -374,31 +374,6 @@ func TestTimer_OnAClosedScheduler(t *testing.T) {
 	balanced(t, st)
 }
 
-func TestTimer_OnAFullScheduler(t *testing.T) {
-	for _, shards := range []int{1, 3} {
-		s, clk := virtual(t, timer.WithMaxPending(2), timer.WithShards(shards))
-		a, b := s.NewTimer(time.Second), s.NewTimer(time.Minute)
-		c := s.NewTimer(time.Second)
-		require.True(t, c.Stop(), "it fell back")
-		require.False(t, c.Reset(time.Second), "and falls back again")
-		require.True(t, c.Reset(0), "takes no room")
-		_, ok := receive(c.C)
-		require.True(t, ok)
-		require.True(t, a.Reset(2*time.Second), "has its room")
-		clk.Advance(2 * time.Second)
-		require.False(t, c.Reset(time.Second), "there is room now")
-		require.True(t, a.Reset(time.Second), "withdrawn; there is no room any more")
-		require.Equal(t, 2, s.Len())
-		require.True(t, a.Stop())
-		require.True(t, b.Stop())
-		require.True(t, c.Stop())
-		st := s.Stats()
-		require.Zero(t, st.Rejected)
-		require.EqualValues(t, 3, st.FellBack)
-		balanced(t, st)
-	}
-}
-
 // A timer that races with Close: it fires or is handed back, never both.
 func TestTimer_CloseRace(t *testing.T) {
 	for range 50 {

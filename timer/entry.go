@@ -247,7 +247,7 @@ func (t *Timer) resetEntryLocked(now int64, d time.Duration) (active, done bool)
 	if was == dead {
 		return false, false
 	}
-	sh.fireLocked(t.p, t.tag, 0)
+	sh.fireLocked(t.p, t.tag)
 	return true, true
 }
 
@@ -260,11 +260,9 @@ func (sh *shard) leaveLocked(t *Timer) {
 	t.setOut()
 }
 
-// takesEntryLocked reports whether a Timer that is out and is reset gets an entry. With a
-// limit of pending timers it does not: a stopped one is to make room at once.
+// takesEntryLocked reports whether a Timer that is out and is reset gets an entry.
 func (t *Timer) takesEntryLocked(d time.Duration) bool {
-	sh := t.sh
-	return d > 0 && sh.s.limit == nil && !sh.s.closed.Load() && uint64(sh.wheel.Len()) < maxPerShard
+	return d > 0 && !t.sh.s.closed.Load()
 }
 
 // startEntryLocked resets a Timer that is out, and reports whether it was active.
@@ -280,11 +278,11 @@ func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
 	id, ok := sh.wheel.AddWithin(deadline, slack, entryPayload(e), tagEntry)
 	_, active = sh.removeLocked(old)
 	if !active {
-		active = sh.stopFallbackLocked(old) || t.withdrawLocked()
+		active = t.withdrawLocked()
 		sh.n.started++
 	}
 	if !ok {
-		sh.fireLocked(t.p, t.tag, 0)
+		sh.fireLocked(t.p, t.tag)
 		return active
 	}
 	word, rest := id.Pack()

@@ -295,32 +295,6 @@ func TestTimer_EntriesInABubble(t *testing.T) {
 	})
 }
 
-// With few places for timers a dead entry gives its own up.
-func TestTimer_DeadEntriesMakeRoom(t *testing.T) {
-	defer func(old uint64) { maxPerShard = old }(maxPerShard)
-	maxPerShard = 4
-	s := New(WithShards(1))
-	defer s.Close()
-	timers := make([]*Timer, 4)
-	for i := range timers {
-		timers[i] = s.AfterFunc(time.Hour, func() {})
-		timers[i].Reset(time.Hour)
-	}
-	require.True(t, timers[0].Stop())
-	require.True(t, timers[1].Stop())
-	for range 2 {
-		_, err := s.Start(time.Hour, func() {})
-		require.NoError(t, err)
-	}
-	_, err := s.Start(time.Hour, func() {})
-	require.ErrorIs(t, err, ErrTooManyPending)
-	// One that comes back now falls back.
-	require.False(t, timers[0].Reset(time.Hour))
-	require.EqualValues(t, 1, s.Stats().FellBack)
-	require.True(t, timers[0].Stop())
-	require.False(t, timers[0].Stop())
-}
-
 // It leaves its place and itself, while others stay.
 func TestTimer_BytesOfADeadEntry(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {

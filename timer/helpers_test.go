@@ -59,11 +59,7 @@ func executors() map[string]func() executor.Executor {
 		"inline":     func() executor.Executor { return executor.NewInline() },
 		"goroutines": func() executor.Executor { return executor.NewGoroutines() },
 		"pool":       func() executor.Executor { return executor.NewPool() },
-		"blocking": func() executor.Executor {
-			return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2), executor.WithQueue(3), executor.WithOverload(executor.Block))
-		},
-		"caller": func() executor.Executor {
-			return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2), executor.WithQueue(3), executor.WithOverload(executor.CallerRuns))
-		},
+		"bounded":    func() executor.Executor { return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2)) },
+		"one's own":  func() executor.Executor { return executor.Func(func(f func()) error { go f(); return nil }) },
 	}
 }

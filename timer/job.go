@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/internal/wheel"
-	"go.uber.org/atomic"
 )
 
 // A Job is a function that runs again and again: see [Scheduler.Every] and
@@ -21,10 +20,6 @@ type Job struct {
 	// callback is what the executor gets: j.step, as one value, by which a
 	// refusal finds the Job.
 	callback func()
-
-	// refused: the executor has refused the callback that is queued. It is
-	// written without a lock, by whoever submits; all else of it is sh.mu's.
-	refused atomic.Bool
 
 	// All below is guarded by sh.mu.
 
@@ -75,19 +70,10 @@ func (s *Scheduler) startJob(f func(), p plan, d time.Duration) (*Job, error) {
 	now := s.now() // it may panic, and so comes before the lock
 	j := &Job{f: f, plan: p}
 	j.owner, j.callback = j, j.step
-	// Before the start: if it is due at once, it may be refused at once.
-	s.dispatch.jobs.Store(funcPayload(j.callback), j)
 	j.sh = s.lockShard()
 	err := j.startLocked(now, d)
 	j.sh.unlock()
-	for err == errGather {
-		s.gather()
-		j.sh.mu.Lock()
-		err = j.startLocked(now, d)
-		j.sh.unlock()
-	}
 	if err != nil {
-		j.forget()
 		return nil, err
 	}
 	return j, nil
@@ -123,12 +109,8 @@ func (j *Job) endLocked() bool {
 		return false
 	}
 	j.over = true
-	j.forget()
 	return j.sh.stopLocked(j.id)
 }
-
-// forget has a refusal no longer find the Job.
-func (j *Job) forget() { j.sh.s.dispatch.jobs.Delete(funcPayload(j.callback)) }
 
 // Next returns the time of the next occurrence, or the zero time if the series
 // is over.
@@ -155,11 +137,10 @@ func (j *Job) expireLocked(sh *shard, at moment) func() {
 // be in a state; or nil if it is queued already.
 func (j *Job) submitLocked(state jobState) func() {
 	j.state = state
-	if j.queued && !j.refused.Load() {
+	if j.queued {
 		return nil
 	}
 	j.queued = true
-	j.refused.Store(false)
 	return j.callback
 }
 
@@ -204,4 +185,4 @@ func (j *Job) step() {
 }
 
 func (j *Job) pendingFunc() func() { return j.f }
-func (j *Job) abandon()            { j.forget() }
+func (j *Job) abandon()            {}

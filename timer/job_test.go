@@ -436,39 +436,6 @@ func TestJob_StopRace(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// An executor that refuses runs does not end the series: the next occurrence
-// tries again.
-func TestJob_RefusedByTheExecutor(t *testing.T) {
-	for name, opts := range map[string][]timer.EveryOption{
-		"skip": nil, "burst": {timer.OnOverrun(timer.Burst)}, "delay": {timer.OnOverrun(timer.Delay)}, "fixed delay": {timer.FixedDelay()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Reject))))
-				release := make(chan struct{})
-				for range 2 {
-					start(t, s, 500*time.Millisecond, func() { <-release })
-				}
-				begin := time.Now()
-				var at []time.Duration
-				j := must(s.Every(time.Second, func() { at = append(at, time.Since(begin)) }, opts...))
-				time.Sleep(5*time.Second + 500*time.Millisecond)
-				require.Empty(t, at)
-				require.EqualValues(t, 5, s.Stats().Dropped)
-				close(release)
-				time.Sleep(3 * time.Second)
-				require.True(t, j.Stop())
-				require.NoError(t, s.Shutdown(context.Background()))
-				if name == "burst" {
-					require.Equal(t, seconds(6, 6, 6, 6, 6, 6, 7, 8), at)
-				} else {
-					require.Equal(t, seconds(6, 7, 8), at)
-				}
-			})
-		})
-	}
-}
-
 // byHand is an executor whose callbacks the test runs.
 type byHand struct {
 	waiting []func()
@@ -610,24 +577,6 @@ func TestEvery_PauseDuringARun(t *testing.T) {
 	}
 }
 
-// Refusals of others' callbacks do not make a job run twice.
-func TestJob_OthersAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1), executor.WithQueue(2), executor.WithOverload(executor.Reject))))
-		start(t, s, 500*time.Millisecond, func() { time.Sleep(5 * time.Second) })
-		begin := time.Now()
-		var at []time.Duration
-		s.Every(time.Second, func() { at = append(at, time.Since(begin)) })
-		for i := range 10 {
-			start(t, s, time.Duration(i)*700*time.Millisecond+900*time.Millisecond, func() {})
-		}
-		time.Sleep(8*time.Second + 500*time.Millisecond)
-		require.NoError(t, s.Shutdown(context.Background()))
-		require.NotZero(t, s.Stats().Dropped)
-		require.Equal(t, seconds(5.5, 6, 7, 8), at)
-	})
-}
-
 func TestJob_CloseAndShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -657,49 +606,6 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 		require.ErrorIs(t, err, timer.ErrClosed)
 		require.EqualValues(t, 2, s.Stats().Rejected)
 	})
-}
-
-// A job has one place among the pending timers, from its start to its end.
-func TestJob_MaxPending(t *testing.T) {
-	for _, shards := range []int{1, 3} {
-		s, clk := virtual(t, timer.WithMaxPending(3), timer.WithShards(shards))
-		full := func() {
-			t.Helper()
-			_, err := s.Start(time.Second, func() {})
-			require.ErrorIs(t, err, timer.ErrTooManyPending)
-		}
-		n := 0
-		js := []*timer.Job{
-			must(s.Every(time.Second, func() { n++; full() }, timer.FirstAfter(0))),
-			must(s.Every(time.Second, func() { n++; full() }, timer.FixedDelay())),
-			must(s.Repeat(everySecond, func() { n++; full() })),
-		}
-		full()
-		over := func() { t.Error("ran") }
-		for _, refused := range []func() (*timer.Job, error){
-			func() (*timer.Job, error) { return s.Every(time.Second, over) },
-			func() (*timer.Job, error) { return s.Every(time.Second, over, timer.FirstAfter(0)) },
-			func() (*timer.Job, error) { return s.Every(time.Second, over, timer.FixedDelay()) },
-			func() (*timer.Job, error) { return s.Repeat(everySecond, over) },
-		} {
-			j, err := refused()
-			require.ErrorIs(t, err, timer.ErrTooManyPending)
-			require.Nil(t, j)
-		}
-		for range 10 {
-			clk.Advance(time.Second)
-			full()
-		}
-		require.Equal(t, 31, n)
-		require.Zero(t, s.Stats().FellBack)
-		clk.Advance(0)
-		for _, j := range js {
-			require.True(t, j.Stop())
-			start(t, s, time.Hour, func() {})
-			full()
-		}
-		balanced(t, s.Stats())
-	}
 }
 
 func TestEvery_Misuse(t *testing.T) {

@@ -91,12 +91,6 @@ func (k *Keyed[K, V]) Set(key K, value V, d time.Duration) error {
 	sh, p := k.lock(key)
 	err := k.setLocked(sh, p, key, value, now, d)
 	sh.unlock()
-	for err == errGather {
-		k.s.gather()
-		sh.mu.Lock()
-		err = k.setLocked(sh, p, key, value, now, d)
-		sh.unlock()
-	}
 	return err
 }
 

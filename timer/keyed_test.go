@@ -378,48 +378,6 @@ func TestKeyed_Close(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-func TestKeyed_MaxPending(t *testing.T) {
-	for _, shards := range []int{1, 4} {
-		s, clk := virtual(t, timer.WithMaxPending(3), timer.WithShards(shards))
-		got := map[int]int{}
-		k := timer.NewKeyed(s, func(key, v int) { got[key] = v })
-		for i := range 3 {
-			require.NoError(t, k.Set(i, i, time.Second))
-		}
-		for _, d := range []time.Duration{time.Second, 1, 0, -1} {
-			require.ErrorIs(t, k.Set(3, 3, d), timer.ErrTooManyPending, d)
-		}
-		require.Equal(t, 3, k.Len())
-		_, ok := k.Get(3)
-		require.False(t, ok)
-		require.NoError(t, k.Set(1, 11, time.Second), "it has its place")
-		_, ok = k.Remove(0)
-		require.True(t, ok)
-		require.NoError(t, k.Set(3, 3, time.Second), "there is room")
-		clk.Advance(time.Second)
-		require.Equal(t, map[int]int{1: 11, 2: 2, 3: 3}, got)
-		for i := range 3 {
-			require.NoError(t, k.Set(i, i, time.Second))
-		}
-		require.EqualValues(t, 4, s.Stats().Rejected)
-		balanced(t, s.Stats())
-	}
-}
-
-// The one place there is goes from shard to shard.
-func TestKeyed_MaxPendingAcrossShards(t *testing.T) {
-	s, _ := virtual(t, timer.WithMaxPending(1), timer.WithShards(4))
-	k := timer.NewKeyed(s, func(int, int) {})
-	for i := range 100 {
-		require.NoError(t, k.Set(i, i, time.Second))
-		require.ErrorIs(t, k.Set(i+1, i, time.Second), timer.ErrTooManyPending)
-		_, ok := k.Remove(i)
-		require.True(t, ok)
-	}
-	require.EqualValues(t, 100, s.Stats().Rejected)
-	balanced(t, s.Stats())
-}
-
 func TestKeyed_TwoOnOneScheduler(t *testing.T) {
 	s, clk := virtual(t)
 	var got []string

@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"errors"
 	"runtime/pprof"
 	"strings"
 	"testing"
@@ -12,31 +13,36 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// mayBlock is an executor that could block.
-type mayBlock struct{}
+// submits is an executor that runs callbacks on who submits them, or refuses them.
+type submits struct{ err error }
 
-func (e mayBlock) Submit(f func()) error {
-	f()
-	return nil
+func (e submits) Submit(f func()) error {
+	if e.err == nil {
+		f()
+	}
+	return e.err
 }
 
 // No goroutine of the library's has the profiler labels of who happened to start a timer:
-// not the one that waits for the alarm, and not the dispatcher.
+// not the one that waits for the alarm, or that of a callback which was refused.
 func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
-	released, begun := make(chan struct{}), make(chan struct{}, 1)
+	released, begun := make(chan struct{}), make(chan struct{}, 2)
 	held := func() {
 		begun <- struct{}{}
 		<-released
 	}
-	dispatched := timer.New(timer.WithExecutor(mayBlock{}))
+	onPoller := timer.New(timer.WithExecutor(submits{}))
+	refused := timer.New(timer.WithExecutor(submits{errors.New("full")}))
 	time.Sleep(200 * time.Millisecond) // the descriptor of others is closed
-	var err [2]error
+	var err [3]error
 	pprof.Do(context.Background(), pprof.Labels("tenant", "acme"), func(context.Context) {
-		_, err[0] = dispatched.Start(900*time.Millisecond, func() {})
-		_, err[1] = dispatched.Start(0, held)
+		_, err[0] = onPoller.Start(900*time.Millisecond, func() {})
+		_, err[1] = onPoller.Start(0, held)
+		_, err[2] = refused.Start(0, held)
 	})
-	require.Equal(t, [2]error{}, err)
-	// A goroutine has the labels of who has made it until it gets to run.
+	require.Equal(t, [3]error{}, err)
+	// A goroutine has the labels of who has made it until it gets to run: all have to begin.
+	<-begun
 	<-begun
 	var b strings.Builder
 	seen := false
@@ -51,7 +57,8 @@ func TestLabels_OfWhoStartsAreNotTheLibrarys(t *testing.T) {
 		}
 	}
 	close(released)
-	require.NoError(t, dispatched.Shutdown(context.Background()))
+	require.NoError(t, onPoller.Shutdown(context.Background()))
+	require.NoError(t, refused.Shutdown(context.Background()))
 	if !seen && !t.Failed() { // it has come and gone, if at all
 		t.Skip("the others have no labels; the goroutine that waits for the alarm was not seen")
 	}

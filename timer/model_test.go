@@ -31,7 +31,7 @@ type modelCase struct {
 	size   int
 	shards int
 	start  time.Duration // how far the clock has come when the run begins
-	limit  int           // of pending timers; 0: none
+	limit  int           // of pending timers of Start; 0: none
 	// tickers: there are tickers too, and so time must not leap.
 	tickers bool
 	slack   bool // timers may wait for others
@@ -75,7 +75,6 @@ type modelTimer struct {
 	deadline int64 // exact, in nanoseconds since the epoch
 	due      int64 // the moment at which the deadline's tick comes
 	atOnce   bool  // was due when it was last started: fired, if not yet run
-	fell     bool  // fell back when it was last started: due at its deadline, not at a tick
 	period   int64 // of a ticker
 	unread   int64 // the moment that is to be found in c, or none
 	reset    bool  // it is a Timer that was reset while it could be started again
@@ -90,8 +89,7 @@ type coverage struct {
 	Saturated, AtOnce, Idle, Nested, NestedClose, Closed        int
 	Withdrawn, Received, Ticks, TicksDropped, Rejected          int
 	RejectedReset, AfterClose, HandedBack                       int
-	FellBack, FellBackFired, FellBackStopped, FellBackReset     int
-	FellBackHandedBack, Waiting                                 int
+	Waiting                                                     int
 	ResetStopped, RevivedLater, RevivedEarlier, RevivedAtOnce   int
 	Cascaded                                                    uint64
 }
@@ -116,7 +114,7 @@ type modelRun struct {
 	identified *modelTimer
 
 	pending, queued int // armed and not, or to run because it was due at once
-	n               struct{ started, fired, stopped, rejected, handedBack, fellBack uint64 }
+	n               struct{ started, fired, stopped, rejected, handedBack uint64 }
 	cover           *coverage
 }
 
@@ -223,16 +221,14 @@ func (r *modelRun) delay() time.Duration {
 }
 
 // set gives a timer its deadline, now that it was started or reset.
-func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration, fell bool) {
-	m.deadline, m.atOnce, m.fell = after(now, d), d <= 0, fell
+func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration) {
+	m.deadline, m.atOnce = after(now, d), d <= 0
 	m.due = r.dueAt(m.deadline, slack)
-	if !m.atOnce && !fell && m.due > r.dueAt(m.deadline, 0) {
+	if !m.atOnce && m.due > r.dueAt(m.deadline, 0) {
 		r.cover.Waiting++
 	}
 	m.armed = true
 	switch {
-	case fell:
-		m.due = m.deadline
 	case !m.atOnce:
 		r.pending++
 	case m.c != nil:
@@ -249,7 +245,6 @@ func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration, fell bo
 func (r *modelRun) unset(m *modelTimer) {
 	m.armed = false
 	switch {
-	case m.fell:
 	case m.atOnce:
 		r.queued--
 	default:
@@ -282,20 +277,12 @@ func (r *modelRun) fireChan(m *modelTimer) {
 	r.cover.Ticks++
 	m.deadline += (m.due - m.deadline) / m.period * m.period
 	m.deadline = after(m.deadline, time.Duration(m.period))
-	if m.fell {
-		m.due = m.deadline
-		return
-	}
 	r.n.started++
 	m.due = r.dueAt(m.deadline, r.slackOf(time.Duration(m.deadline-m.due)))
 }
 
 // fired counts a timer as fired.
 func (r *modelRun) fired(m *modelTimer) {
-	if m.fell {
-		r.cover.FellBackFired++
-		return
-	}
 	r.n.fired++
 	r.cover.Fired++
 }
@@ -404,9 +391,9 @@ func (r *modelRun) start(now int64) {
 		m.c, m.period = m.k.C, int64(d)
 	}
 	r.timers = append(r.timers, m)
-	if ok, fell := r.accepted(m, d, now, err); ok {
+	if r.accepted(m, d, now, err) {
 		r.n.started++
-		r.set(m, now, d, slack, fell)
+		r.set(m, now, d, slack)
 	}
 }
 
@@ -415,8 +402,8 @@ func (r *modelRun) tickerPeriod() time.Duration {
 }
 
 // accepted reports whether a timer that was started just now has to be pending,
-// or to have fired, and whether it fell back. err is what Start returned.
-func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) (ok, fell bool) {
+// or to have fired. err is what Start returned.
+func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error) bool {
 	isHandle := m.t == nil && m.k == nil
 	if r.closed {
 		if isHandle && !errors.Is(err, timer.ErrClosed) {
@@ -424,52 +411,48 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 		}
 		r.n.rejected++
 		r.cover.AfterClose++
-		return false, false
+		return false
 	}
 	full := false
-	if r.c.limit > 0 && d > 0 {
+	if r.c.limit > 0 && d > 0 && isHandle {
 		surely := 0 // pending, whatever has become of those whose moment is now
 		for _, m := range r.timers {
-			if m.armed && !m.atOnce && !m.fell && m.due > now {
+			if m.limited() && m.due > now {
 				surely++
 			}
 		}
 		full = surely >= r.c.limit
-		switch {
-		case r.nested && !full && isHandle:
+		if r.nested && !full {
 			// Some room may be taken by timers whose moment is now.
 			full = errors.Is(err, timer.ErrTooManyPending)
-		case r.nested && !full:
-			full = r.s.Stats().FellBack > r.n.fellBack
 		}
 		if full && surely+r.undecided(now) < r.c.limit {
 			r.failf("refused with %d pending of %d", surely, r.c.limit)
 		}
 	}
 	switch {
-	case full && !isHandle:
-		r.n.fellBack++
-		r.cover.FellBack++
-		return true, true
 	case full:
 		if !errors.Is(err, timer.ErrTooManyPending) {
 			r.failf("Start with too many pending: %v", err)
 		}
 		r.n.rejected++
 		r.cover.Rejected++
-		return false, false
+		return false
 	case err != nil:
 		r.failf("Start: %v", err)
 	}
-	return true, false
+	return true
 }
+
+// limited reports whether the timer counts against the limit.
+func (m *modelTimer) limited() bool { return m.t == nil && m.k == nil && m.armed && !m.atOnce }
 
 // undecided counts the timers whose moment has come and that may still take up
 // room.
 func (r *modelRun) undecided(now int64) int {
 	n := 0
 	for _, m := range r.timers {
-		if m.armed && !m.atOnce && !m.fell && m.due <= now {
+		if m.limited() && m.due <= now {
 			n++
 		}
 	}
@@ -518,10 +501,6 @@ func (r *modelRun) stop(m *modelTimer, reached bool) {
 
 func (r *modelRun) stopped(m *modelTimer) {
 	r.unset(m)
-	if m.fell {
-		r.cover.FellBackStopped++
-		return
-	}
 	r.n.stopped++
 	r.cover.Stopped++
 }
@@ -561,22 +540,15 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 	if was {
 		r.unset(m)
 	}
-	fell := false
-	if !was || m.fell {
-		// One that fell back is started again: there may be room by now.
-		var ok bool
-		if ok, fell = r.accepted(m, d, now, nil); !ok {
+	if !was {
+		if !r.accepted(m, d, now, nil) {
 			r.cover.RejectedReset++
 			return
 		}
 		r.n.started++
-		if was {
-			r.cover.FellBackReset++
-		} else {
-			r.cover.ResetFired++
-		}
+		r.cover.ResetFired++
 	}
-	r.set(m, now, d, slack, fell)
+	r.set(m, now, d, slack)
 	switch {
 	case !m.dead:
 	case d <= 0:
@@ -586,7 +558,7 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 	default:
 		r.cover.RevivedEarlier++
 	}
-	m.reset, m.dead = m.t != nil && d > 0 && !fell, false
+	m.reset, m.dead = m.t != nil && d > 0, false
 	if m.deadline >= old {
 		r.cover.ResetLater++
 	} else {
@@ -673,7 +645,7 @@ func (r *modelRun) checkStats() {
 	st := r.s.Stats()
 	switch {
 	case st.Started != r.n.started, st.Stopped != r.n.stopped, st.Fired != r.n.fired+uint64(r.queued),
-		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending, st.FellBack != r.n.fellBack,
+		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending, st.FellBack != 0,
 		st.Queued != r.queued, st.Dropped != 0:
 		r.failf("%+v, pending %d, queued %d, but %+v", r.n, r.pending, r.queued, st)
 	case st.Started != st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending):
@@ -741,10 +713,6 @@ func (r *modelRun) close() {
 
 func (r *modelRun) handedBack(m *modelTimer) {
 	r.unset(m)
-	if m.fell {
-		r.cover.FellBackHandedBack++
-		return
-	}
 	r.n.handedBack++
 	r.cover.HandedBack++
 }

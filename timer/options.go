@@ -129,34 +129,23 @@ func WithShards(n int) Option {
 // advances it. The Scheduler never closes an executor that is given here. Panics go
 // to its own panic handler, unless [WithPanicHandler] is given too.
 //
-// Anything with a Submit method will do: see [executor.Executor]. Only the Pool and
-// the Goroutines of package executor, if they never block, are called by whoever finds
-// a timer due. An [executor.Inline] runs callbacks on the poller, one after the other:
-// one that blocks stops the Scheduler, its contexts included. Any other executor may
-// block its submitter, so a goroutine of the Scheduler's submits to it, and lives while
-// there is something to submit. Other timers do not wait for that, unless a clock is
-// given: then whoever advances it submits, and waits where the executor blocks. What the
-// executor puts off waits before that goroutine, without bound, and is counted in Stats
-// as Queued. With [WithMaxPending] those who start timers feel it: a timer keeps its room
-// until its callback is submitted, also one that was due at once.
+// Anything with a Submit method will do: see [executor.Executor]. It must not block, as the
+// poller submits to it: while Submit blocks nothing fires. An [executor.Inline] runs
+// callbacks on the poller, one after the other: one that blocks stops the Scheduler. A
+// callback that the executor refuses runs on a goroutine of its own, and is counted in
+// Stats as Dropped.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
 }
 
-// WithMaxPending limits how many timers may be pending at a time. A timer that fires
-// or is stopped makes room at once; for executors that may block see [WithExecutor].
-// The default is no limit. WithMaxPending panics if n is not positive.
+// WithMaxPending limits how many timers of [Scheduler.Start] and StartWithin may be pending
+// at a time. Beyond it they return [ErrTooManyPending], and the timer is counted in Stats as
+// rejected. One that fires or is stopped makes room at once. The default is no limit.
 //
-// Beyond the limit Start, [Keyed.Set], Every and Repeat return [ErrTooManyPending]. What
-// cannot return an error falls back: Timers, Tickers, Sleep and contexts use a timer
-// of package time, or an alarm of the clock that was given, and are counted in Stats
-// as FellBack. If they were not started, timeouts would fail to come just when the
-// process is overloaded. So the limit bounds the memory of the Scheduler, not that of
-// the process; to bound that, use Start.
-//
-// Stop, Reset and Close work on timers that fell back as on others. A timer that
-// Reset starts again returns to the Scheduler if there is room. A Ticker stays
-// outside until then.
+// What cannot return an error is neither refused nor counted against the limit: AfterFunc,
+// NewTimer, NewTicker, Sleep and the like. If they were not started, timeouts would fail to
+// come just when the process is overloaded. Stats' Pending counts all. WithMaxPending panics
+// if n is not positive.
 func WithMaxPending(n int) Option {
 	if n <= 0 {
 		panic(fmt.Sprintf("timer: WithMaxPending: the limit must be positive, got %d", n))

@@ -22,7 +22,17 @@ const (
 	tagContext
 	// tagEntry: a *timerEntry, of a Timer that has been reset.
 	tagEntry
+	// tagLimited: tagFunc, of Start with WithMaxPending.
+	tagLimited
 )
+
+// untag returns the tag of a timer that has left the limit.
+func untag(tag uint8) uint8 {
+	if tag == tagLimited {
+		return tagFunc
+	}
+	return tag
+}
 
 func funcPayload(f func()) payload { return payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))} }
 

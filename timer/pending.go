@@ -108,7 +108,7 @@ type described interface {
 // describe returns what a timer is for, and the code of its callback.
 func (p payload) describe(tag uint8) (Kind, uintptr) {
 	switch tag {
-	case tagFunc:
+	case tagFunc, tagLimited:
 		return KindFunc, p.code()
 	case tagChan:
 		return KindChannel, 0

@@ -277,7 +277,7 @@ func (p *poller) wasInterrupted() bool {
 // work does what is due. It reports whether there was anything, and after how long
 // it is to go on if it has stopped before the end; negative if it has not.
 func (p *poller) work() (worked bool, pause time.Duration) {
-	serial := p.s.dispatch.mode == onPoller
+	serial := p.s.dispatch.onPoller
 	if serial {
 		p.flush() // what a run that ended in the middle has left
 	}
@@ -338,7 +338,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	defer p.mu.Unlock()
 	next := int64(never)
 	due, _, queued := p.s.queue.Peek()
-	if p.s.dispatch.mode == onPoller && p.s.dispatch.hasReady() {
+	if p.s.dispatch.onPoller && p.s.dispatch.hasReady() {
 		next = 0
 	} else if queued {
 		next = due.expiration

@@ -43,7 +43,7 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	for _, sh := range allShards(s) {
 		sh.wheel = newWheel(&s.config, wheel.WithQueue(sh.offer)) // in phase
 	}
-	s.dispatch.mode = direct
+	s.dispatch.onPoller = false
 	s.poller.awake = true
 	return s, clk
 }
@@ -224,7 +224,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		fillFar(t, s.shards.at(0), 1000*batchSize)
 		p := &s.poller
 		p.awake = true
-		s.dispatch.mode = direct
+		s.dispatch.onPoller = false
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
@@ -258,7 +258,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	s := New(WithClock(clk), WithShards(1))
 	p := &s.poller
 	p.awake = true
-	s.dispatch.mode = direct
+	s.dispatch.onPoller = false
 	const n = 200
 	for i := range n {
 		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})

@@ -7,14 +7,12 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 	"weak"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
-	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -349,57 +347,4 @@ func TestGo75935_StoppedTimerLetsGo(t *testing.T) {
 	gone(t, all)
 	runtime.KeepAlive(h)
 	runtime.KeepAlive(s)
-}
-
-// What a pool does when it has no room is what becomes of the timer's callback,
-// and never of the poller: channel timers go on whatever the pool does.
-func TestOverload_EveryPolicyUnderAScheduler(t *testing.T) {
-	for _, policy := range []executor.Overload{executor.Block, executor.CallerRuns, executor.Reject} {
-		t.Run(policy.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				pool := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1), executor.WithQueue(2), executor.WithOverload(policy))
-				s := timer.New(timer.WithExecutor(pool))
-				hang := make(chan struct{})
-				var ran atomic.Int64
-				for range 20 {
-					start(t, s, time.Second, func() { <-hang; ran.Inc() })
-				}
-				tick := s.NewTicker(time.Second)
-				for i := range 10 {
-					begin := time.Now()
-					tm := s.NewTimer(500 * time.Millisecond)
-					<-tm.C
-					require.Equal(t, 500*time.Millisecond, time.Since(begin), "the poller is held up in round %d", i)
-					// Start never waits for the pool either.
-					start(t, s, 0, func() { ran.Inc() })
-					require.Zero(t, time.Since(begin)-500*time.Millisecond)
-				}
-				<-tick.C
-				tick.Stop()
-				st := s.Stats()
-				if policy == executor.Reject {
-					require.Zero(t, st.Queued)
-					// One runs and two wait, of the twenty or of what came before.
-					require.EqualValues(t, pool.Stats().Rejected, st.Dropped)
-					require.NotZero(t, st.Dropped)
-				} else {
-					require.NotZero(t, st.Queued)
-					require.Zero(t, st.Dropped)
-				}
-				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-				defer cancel()
-				require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded)
-				close(hang)
-				require.NoError(t, s.Shutdown(context.Background()))
-				require.EqualValues(t, 30, uint64(ran.Load())+s.Stats().Dropped)
-				ps := pool.Stats()
-				require.Zero(t, ps.Workers, "idle workers end")
-				require.Equal(t, ps.Submitted, ps.Run)
-				require.Equal(t, 1, ps.PeakWorkers)
-				// The Scheduler does not end a pool that is not its own.
-				require.NoError(t, pool.Submit(func() {}))
-				require.NoError(t, pool.Shutdown(context.Background()))
-			})
-		})
-	}
 }

@@ -180,57 +180,6 @@ func TestSchedule_WallClockSetBackALittle(t *testing.T) {
 	}
 }
 
-// The executor refuses to have the schedule asked: it is tried again within a
-// minute. An occurrence that comes before it was asked is made.
-func TestSchedule_WallClockSetBackUnderABusyExecutor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pool := executor.NewPool(executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Reject))
-		s, clk := virtual(t, timer.WithExecutor(pool))
-		advance := func(d time.Duration) {
-			clk.Advance(d)
-			synctest.Wait()
-		}
-		var runs []time.Time
-		asked := 0
-		j := must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
-			asked++
-			return each(time.Hour).Next(t)
-		}), func() { runs = append(runs, clk.Wall()) }))
-		release := make(chan struct{})
-		require.NoError(t, pool.Submit(func() { <-release }))
-		synctest.Wait()
-		require.NoError(t, pool.Submit(func() {}))
-		clk.SetWall(epoch.Add(-90 * time.Minute))
-		advance(5 * time.Minute)
-		require.EqualValues(t, 5, s.Stats().Dropped, "tried each minute")
-		require.Equal(t, epoch.Add(time.Hour), j.Next())
-		close(release)
-		synctest.Wait()
-		advance(time.Minute)
-		require.Equal(t, epoch.Add(-time.Hour), j.Next())
-		require.Equal(t, 2, asked)
-
-		// Now it is in the queue when an occurrence comes: the clock is set on.
-		release = make(chan struct{})
-		require.NoError(t, pool.Submit(func() { <-release }))
-		synctest.Wait()
-		clk.SetWall(epoch.Add(-5 * time.Hour))
-		advance(2 * time.Minute)
-		require.EqualValues(t, 5, s.Stats().Dropped)
-		clk.SetWall(epoch.Add(time.Minute))
-		advance(2 * time.Minute)
-		require.Empty(t, runs)
-		close(release)
-		synctest.Wait()
-		advance(2 * time.Minute)
-		require.Len(t, runs, 1)
-		require.Equal(t, epoch.Add(time.Hour), j.Next())
-		require.True(t, j.Stop())
-		require.NoError(t, pool.Shutdown(context.Background()))
-		balanced(t, s.Stats())
-	})
-}
-
 // Whatever is done to the wall clock, and whichever call of Next panics: nothing
 // runs twice unless the clock was set back by more than a minute, and when the
 // clock is left alone all runs are on time again within two minutes.

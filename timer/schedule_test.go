@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
-	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -375,27 +374,6 @@ func TestSchedule_Pause(t *testing.T) {
 	clk.suspend(59 * time.Second)
 	clk.suspend(time.Minute)
 	require.Equal(t, seconds(60, 3661, 3720, 3780), runs)
-}
-
-// A run that the executor refuses is tried again within a minute.
-func TestSchedule_RefusedByTheExecutor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Reject))))
-		release := make(chan struct{})
-		for range 2 {
-			start(t, s, 500*time.Millisecond, func() { <-release })
-		}
-		begin := time.Now()
-		var runs []time.Duration
-		s.Repeat(each(10*time.Minute), func() { runs = append(runs, time.Since(begin)) })
-		time.Sleep(12*time.Minute + 500*time.Millisecond)
-		require.Empty(t, runs)
-		require.NotZero(t, s.Stats().Dropped)
-		close(release)
-		time.Sleep(20 * time.Minute)
-		require.NoError(t, s.Shutdown(context.Background()))
-		require.Equal(t, seconds(13*60, 20*60, 30*60), runs)
-	})
 }
 
 // The schedule is asked by one goroutine at a time, with a time of the wall

@@ -133,12 +133,9 @@ func newScheduler(opts []Option) *Scheduler {
 	s.shards.init(s)
 	s.trim.s = s
 	if c.maxPending > 0 {
-		s.limit = newLimit(c.maxPending, c.shards)
+		s.limit = &limit{most: int64(c.maxPending)}
 	}
 	s.dispatch.init(&c, s.poller.pollOverdue)
-	if s.dispatch.mode == dispatched {
-		s.dispatch.backlog.limit = s.limit
-	}
 	s.poller.init(s)
 	return s
 }
@@ -167,60 +164,32 @@ func mustBeFunc(f func()) payload {
 }
 
 func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle, error) {
+	if s.limit != nil && d > 0 {
+		tag = tagLimited
+	}
 	now := s.now()
 	sh := s.lockShard()
+	defer sh.unlock()
 	id, err := sh.startWithinLocked(now, d, slack, p, tag)
-	h := sh.handleLocked(id)
-	sh.unlock()
 	if err != nil {
-		if id, err = s.retryWithin(sh, err, now, d, slack, p, tag); err != nil {
-			return Handle{}, err
-		}
-		h = sh.handle(id)
+		return Handle{}, err
 	}
-	return h, nil
+	return sh.handleLocked(id), nil
 }
 
-// place starts a timer on a shard of its choice, which becomes its home. If there
-// is no room it falls back. The error is ErrClosed.
+// place starts a timer on a shard of its choice, which becomes its home. The error is
+// ErrClosed.
 func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id wheel.ID, err error) {
-	for {
-		sh = s.lockShard()
-		if sh.settleLocked(d, tag) {
-			err = sh.placeLocked(now, &id, d, p, tag)
-			sh.unlock()
-			return sh, id, err
-		}
-		sh.unlock()
-		s.gather()
-	}
+	sh = s.lockShard()
+	id, err = sh.startLocked(now, d, p, tag)
+	sh.unlock()
+	return sh, id, err
 }
-
-// retry starts a timer once more if it is not known why it was not started: for
-// want of room in all shards or just in this one.
-func (s *Scheduler) retry(sh *shard, err error, now int64, d time.Duration, p payload, tag uint8) (wheel.ID, error) {
-	return s.retryWithin(sh, err, now, d, s.config.slack.of(d), p, tag)
-}
-
-func (s *Scheduler) retryWithin(sh *shard, err error, now int64, d, slack time.Duration, p payload, tag uint8) (id wheel.ID, _ error) {
-	for err == errGather {
-		s.gather()
-		sh.mu.Lock()
-		id, err = sh.startWithinLocked(now, d, slack, p, tag)
-		sh.unlock()
-	}
-	return id, err
-}
-
-// gather has the next try to start a timer find whatever room there is: see
-// limit.gather.
-func (s *Scheduler) gather() { s.limit.gather(s.shards.made()) }
 
 // Len returns the number of pending timers. O(shards).
 //
-// Len counts one shard after another. While other goroutines start and stop timers, the
-// sum may exceed [WithMaxPending] for a moment, though never are more pending than that;
-// and while others stop and reset Timers of [Scheduler.AfterFunc]'s, it may fall short.
+// Len counts one shard after another: while other goroutines start, stop and reset timers,
+// the sum is near the number that there is.
 func (s *Scheduler) Len() int {
 	s.mustBeMade()
 	n := 0

@@ -32,12 +32,7 @@ type shard struct {
 	// the poller. never if there is none; emptied if there is none and the last
 	// timer was taken out.
 	wake int64
-	// credit are the timers that may still be started here, if their number is
-	// limited.
-	credit int
-	// rearmed counts the timers among those being fired that started again.
-	rearmed int
-	n       counts
+	n    counts
 	// trimmed is what n.started was when trimLocked was last called.
 	trimmed uint64
 	// fallbacks are the timers for which there was no room; nil if there never were
@@ -54,7 +49,7 @@ type shard struct {
 	// It keeps two shards' locks, and what is written without them, out of one pair of
 	// cache lines, and makes a shard six lines long, so that it begins where a line
 	// does.
-	_      [16]byte
+	_      [32]byte
 	shared sharedEntries
 	_      [72]byte
 }
@@ -69,13 +64,6 @@ const (
 	// atOnce, in place of a moment, says that callbacks are ready for the poller.
 	atOnce = 0
 )
-
-// maxPerShard is how many timers a shard takes, 137 GB of them. The wheel has room
-// for 2^32, less what its buckets take, which is less than 2^20 with any size and
-// tick, and panics beyond that: under the shard's lock, which would never be free
-// again for a caller who recovers. A timer that starts itself again takes the place
-// that it just left. A test makes it less.
-var maxPerShard uint64 = 1<<32 - 1<<20
 
 func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never, closed: s.closed.Load()}
@@ -151,7 +139,7 @@ func (sh *shard) unlockAndWake() {
 
 // startLocked starts a timer. If it is due already it fires at once. The zero id
 // names no timer: that is what a timer that fired at once gets, unless it has started
-// itself again. The error is ErrClosed, ErrTooManyPending, or errGather.
+// itself again. The error is ErrClosed or, of one with tagLimited, ErrTooManyPending.
 func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
 	return sh.startWithinLocked(now, d, sh.s.config.slack.of(d), p, tag)
 }
@@ -159,26 +147,21 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 // startWithinLocked is startLocked with a slack of the timer's own.
 func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
 	if sh.s.closed.Load() {
-		return id, sh.refuseLocked(ErrClosed, tag)
+		if tag == tagContext { // goes on elsewhere
+			sh.n.started++
+			sh.n.fellBack++
+		} else {
+			sh.n.rejected++
+		}
+		return id, ErrClosed
 	}
-	held := 0
+	if tag == tagLimited && !sh.s.limit.take() {
+		sh.n.rejected++
+		sh.n.rejectedFull++
+		return id, ErrTooManyPending
+	}
 	if tag == tagNode || tag == tagContext {
 		sh.hadNodes = true
-	}
-	if sh.takesRoom(d, tag) {
-		if l := sh.s.limit; l != nil {
-			if err := l.takeLocked(sh); err != nil {
-				if err == ErrTooManyPending {
-					sh.refuseLocked(err, tag)
-				}
-				return id, err
-			}
-		}
-		held = 1
-	}
-	if uint64(sh.wheel.Len()) >= maxPerShard && !sh.sweptLocked() {
-		sh.releaseLocked(held)
-		return id, sh.refuseLocked(ErrTooManyPending, tag)
 	}
 	sh.n.started++
 	if d > 0 {
@@ -190,39 +173,13 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 			return id, nil
 		}
 	}
-	sh.fireLocked(p, tag, held)
+	sh.fireLocked(p, tag)
 	return id, nil
 }
 
-// refuseLocked counts a timer that is not started, and returns why. A context's goes on
-// elsewhere.
-func (sh *shard) refuseLocked(err error, tag uint8) error {
-	switch {
-	case tag == tagContext:
-		sh.n.started++
-		sh.n.fellBack++
-	case err == ErrTooManyPending:
-		sh.n.rejectedFull++
-		fallthrough
-	default:
-		sh.n.rejected++
-	}
-	return err
-}
-
-// takesRoom reports whether a timer needs room among the pending ones: not if it is
-// due at once, unless it will start itself again, or its callback keeps room.
-func (sh *shard) takesRoom(d time.Duration, tag uint8) bool {
-	return d > 0 || tag == tagNode || tag == tagFunc && sh.s.dispatch.backlog.limit != nil
-}
-
 // rearmLocked starts a node's timer again while it expires, to fire at a moment after
-// the one that expireLocked was given. The timer keeps the room that it had among the
-// pending ones; if it had none it falls back again.
+// the one that expireLocked was given.
 func (sh *shard) rearmLocked(now, deadline int64, n *node) wheel.ID {
-	if sh.fallbacks != nil && sh.fallbacks.firing {
-		return sh.addFallbackLocked(now, deadline, nodePayload(n), tagNode)
-	}
 	slack := sh.s.config.slack.of(time.Duration(deadline - now))
 	id, ok := sh.wheel.AddWithin(deadline, int64(slack), nodePayload(n), tagNode)
 	if !ok {
@@ -232,7 +189,6 @@ func (sh *shard) rearmLocked(now, deadline int64, n *node) wheel.ID {
 		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, nodePayload(n), tagNode)
 	}
 	sh.n.started++
-	sh.rearmed++
 	return id
 }
 
@@ -243,6 +199,11 @@ func (sh *shard) firesAt(deadline int64, d time.Duration) int64 {
 
 // removeLocked takes a timer out of the wheel before its time.
 func (sh *shard) removeLocked(id wheel.ID) (p payload, ok bool) {
+	if sh.s.limit != nil {
+		if tag, ok := sh.wheel.Tag(id); ok && tag == tagLimited {
+			sh.s.limit.give(1)
+		}
+	}
 	p, ok = sh.wheel.Remove(id)
 	if ok && sh.entries.n > 0 {
 		sh.tidyLocked()
@@ -266,15 +227,11 @@ func (sh *shard) stopLocked(id wheel.ID) bool {
 		return sh.stopFallbackLocked(id)
 	}
 	sh.n.stopped++
-	if sh.s.limit != nil {
-		sh.releaseLocked(1)
-	}
 	return true
 }
 
 // resetLocked gives a timer another deadline. It reports false if there is none
-// of that id among the pending ones: one that fell back is to be stopped and
-// started again, since there may be room by now.
+// of that id in the wheel.
 func (sh *shard) resetLocked(now int64, id wheel.ID, d time.Duration) bool {
 	return sh.resetWithinLocked(now, id, d, sh.s.config.slack.of(d))
 }
@@ -292,48 +249,31 @@ func (sh *shard) resetWithinLocked(now int64, id wheel.ID, d, slack time.Duratio
 		return false
 	}
 	p, _ := sh.removeLocked(id)
-	sh.fireLocked(p, tag, 1)
+	sh.fireLocked(p, untag(tag))
 	return true
 }
 
-// releaseLocked makes room for n more pending timers.
-func (sh *shard) releaseLocked(n int) {
-	if l := sh.s.limit; l != nil {
-		l.giveLocked(sh, n)
+// placeLocked starts a timer whose home this is. It keeps the timer's id in *id unless it
+// fired at once, and perhaps started itself again. The error is ErrClosed.
+func (sh *shard) placeLocked(now int64, id *wheel.ID, d time.Duration, p payload, tag uint8) error {
+	i, err := sh.startLocked(now, d, p, tag)
+	if i != (wheel.ID{}) {
+		*id = i
 	}
+	return err
 }
 
-// fireLocked fires a timer that was found due by who started or reset it. held
-// is the room that it has among the pending ones.
-func (sh *shard) fireLocked(p payload, tag uint8, held int) {
+// fireLocked fires a timer that was found due by who started or reset it.
+func (sh *shard) fireLocked(p payload, tag uint8) {
 	sh.n.fired++
 	sh.n.atOnce++
 	var at moment
 	if tag != tagFunc {
 		at = sh.s.moment()
 	}
-	callbacks := 0
 	if f, ok := sh.expireLocked(p, tag, at); ok {
 		sh.s.dispatch.submitDueLocked(sh, f)
-		callbacks = 1
 	}
-	sh.releaseFiredLocked(held, callbacks, 0)
-}
-
-// releaseFiredLocked releases the room that timers which have fired had, but for
-// what those keep that have started again, and callbacks that wait for the
-// dispatcher. waiting are those of the callbacks that are yet to be counted as such.
-func (sh *shard) releaseFiredLocked(held, callbacks, waiting int) {
-	held -= sh.rearmed
-	sh.rearmed = 0
-	if h := &sh.s.dispatch; h.backlog.limit != nil {
-		keep := min(held, callbacks)
-		h.keepLocked(waiting, keep)
-		held -= keep
-	} else if h.mode == dispatched && waiting > 0 {
-		h.keepLocked(waiting, 0)
-	}
-	sh.releaseLocked(held)
 }
 
 // expireLocked does for a fired timer what is done under the lock, and returns
@@ -341,6 +281,9 @@ func (sh *shard) releaseFiredLocked(held, callbacks, waiting int) {
 func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok bool) {
 	switch tag {
 	case tagFunc:
+		return p.fn(), true
+	case tagLimited:
+		sh.s.limit.give(1)
 		return p.fn(), true
 	case tagChan:
 		sendTime(p.channel(), at.time)

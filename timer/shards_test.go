@@ -125,37 +125,6 @@ func TestShards_MadeBesideClose(t *testing.T) {
 	}
 }
 
-// The limit holds, and every credit is found, when shards are made while credits are
-// gathered.
-func TestShards_MadeBesideALimit(t *testing.T) {
-	const limit, goroutines, shards = 40, 4, 64
-	for range 50 {
-		s := New(WithShards(shards), WithMaxPending(limit))
-		k := NewKeyed(s, func(int, int) {})
-		var done sync.WaitGroup
-		for g := range goroutines {
-			done.Go(func() {
-				for i := range 2 * shards {
-					key := g*1000 + i
-					if k.Set(key, i, time.Hour) == nil && i%3 == 0 {
-						k.Remove(key)
-					}
-					s.Len() // it counts one shard after the other, and may exceed the limit
-				}
-			})
-		}
-		done.Wait()
-		require.LessOrEqual(t, s.Len(), limit)
-		for s.Len() < limit {
-			_, err := s.Start(time.Hour, func() {})
-			require.NoError(t, err, "%d are pending", s.Len())
-		}
-		_, err := s.Start(time.Hour, func() {})
-		require.ErrorIs(t, err, ErrTooManyPending)
-		s.Close()
-	}
-}
-
 // Starts spread when many of them within a short time find their shard busy.
 func TestShards_StartsSpreadWhenTheFirstIsBusy(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))

@@ -7,8 +7,8 @@ import (
 
 // Sleep pauses the calling goroutine for at least d. A d of zero or less returns
 // at once. Sleep returns early if the Scheduler is closed meanwhile. If it was
-// closed before, or has too many timers pending, Sleep pauses all the same, on
-// package time or on the clock that was given by [WithClock].
+// closed before, Sleep pauses all the same, on package time or on the clock that was
+// given by [WithClock].
 func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
@@ -25,8 +25,7 @@ func (s *Scheduler) Sleep(d time.Duration) {
 // SleepContext pauses the calling goroutine for at least d, and returns nil. It
 // returns early with the error of ctx if that ends first, and with [ErrClosed] if the
 // Scheduler is closed meanwhile, or was before. For a d of zero or less it returns at
-// once, with the error of ctx if that has ended. If there are too many timers
-// pending, it pauses all the same, as Sleep does.
+// once, with the error of ctx if that has ended.
 func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

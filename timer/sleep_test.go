@@ -104,27 +104,6 @@ func TestSleep_ReturnsAtShutdown(t *testing.T) {
 	})
 }
 
-// There is no error to return: it sleeps all the same, and is counted.
-func TestSleep_OnAFullScheduler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := timer.New(timer.WithMaxPending(1))
-		h := start(t, s, time.Hour, func() {})
-		begin := time.Now()
-		s.Sleep(time.Minute)
-		require.Equal(t, time.Minute, time.Since(begin))
-		require.EqualValues(t, 1, s.Stats().FellBack)
-		require.True(t, h.Stop())
-		go s.Sleep(time.Minute)
-		synctest.Wait()
-		require.Equal(t, 1, s.Len(), "a sleeper is a pending timer")
-		_, err := s.Start(time.Hour, func() {})
-		require.ErrorIs(t, err, timer.ErrTooManyPending)
-		time.Sleep(time.Minute + time.Second)
-		start(t, s, time.Hour, func() {}) // it made room
-		require.NoError(t, s.Shutdown(context.Background()))
-	})
-}
-
 func TestAfter(t *testing.T) {
 	s, clk := virtual(t)
 	a, b := s.After(time.Second), s.After(time.Hour)
@@ -183,19 +162,4 @@ func TestSleepContext_AtTheSameMoment(t *testing.T) {
 		cancel()
 	}
 	balanced(t, s.Stats())
-}
-
-// Beyond the limit it sleeps all the same, and can be woken.
-func TestSleepContext_Fallback(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, filler := full(t)
-		begin := time.Now()
-		require.NoError(t, s.SleepContext(t.Context(), time.Second))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, s.SleepContext(ctx, time.Hour), context.DeadlineExceeded)
-		require.Equal(t, 2*time.Second, time.Since(begin))
-		require.True(t, filler.Stop())
-		require.NoError(t, s.Shutdown(t.Context()))
-	})
 }

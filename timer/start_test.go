@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"runtime"
 	"sync"
@@ -244,41 +245,31 @@ func TestScheduler_Executors(t *testing.T) {
 	}
 }
 
-// An executor that blocks its submitter holds up no timer: they go on being
-// taken out, and channel timers being sent to.
-func TestScheduler_BlockingExecutorDoesNotBlockThePoller(t *testing.T) {
+func TestScheduler_RefusedByTheExecutorRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1), executor.WithWorkers(1),
-			executor.WithQueue(1), executor.WithOverload(executor.Block))))
-		release := make(chan struct{})
-		for range 10 {
-			start(t, s, time.Millisecond, func() { <-release })
-		}
-		c := s.NewTimer(time.Second)
-		<-c.C // nothing of it would come if the poller were stuck
-		st := s.Stats()
-		require.EqualValues(t, 11, st.Fired)
-		close(release)
-		require.NoError(t, s.Shutdown(context.Background()))
-	})
-}
-
-func TestScheduler_RejectedByTheExecutorIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1), executor.WithWorkers(1),
-			executor.WithQueue(2), executor.WithOverload(executor.Reject))))
-		release := make(chan struct{})
-		ran := 0
-		start(t, s, 0, func() { <-release; ran++ })
-		synctest.Wait()
-		for range 10 {
-			start(t, s, time.Millisecond, func() { ran++ })
+		odd := 0
+		s := timer.New(timer.WithExecutor(executor.Func(func(f func()) error {
+			if odd++; odd%2 == 1 {
+				return errors.New("full")
+			}
+			f()
+			return nil
+		})))
+		var ran atomic.Int64
+		for i := range 10 {
+			start(t, s, time.Duration(i%2), func() { ran.Inc() })
 		}
 		time.Sleep(time.Second)
-		close(release)
+		require.EqualValues(t, 10, ran.Load(), "what has fired runs, on a goroutine of its own if need be")
+		require.EqualValues(t, 5, s.Stats().Dropped)
+		hang := make(chan struct{})
+		start(t, s, 0, func() { <-hang })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded, "it waits for those, too")
+		close(hang)
 		require.NoError(t, s.Shutdown(context.Background()))
-		require.Equal(t, 3, ran)
-		require.EqualValues(t, 8, s.Stats().Dropped)
 	})
 }
 
@@ -293,7 +284,7 @@ func TestScheduler_MaxPending(t *testing.T) {
 			t.Helper()
 			_, err := s.Start(time.Second, func() {})
 			require.ErrorIs(t, err, timer.ErrTooManyPending)
-			require.True(t, s.AfterFunc(time.Second, func() {}).Stop(), "it fell back")
+			require.True(t, s.AfterFunc(time.Second, func() {}).Stop(), "it is not counted")
 		}
 		full()
 		start(t, s, 0, func() {}) // takes no room
@@ -307,7 +298,6 @@ func TestScheduler_MaxPending(t *testing.T) {
 		full()
 		st := s.Stats()
 		require.EqualValues(t, 3, st.Rejected)
-		require.EqualValues(t, 3, st.FellBack)
 		balanced(t, st)
 	}
 }
@@ -435,28 +425,5 @@ func TestWithClock_SystemIsTheDefault(t *testing.T) {
 		require.EqualValues(t, 20, ran.Load())
 		close(unblock)
 		require.NoError(t, s.Shutdown(t.Context()))
-	})
-}
-
-// The same where the executor runs callbacks on who submits them.
-func TestScheduler_GoexitOnTheDispatcher(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1),
-			executor.WithQueue(1), executor.WithOverload(executor.CallerRuns))))
-		var mu sync.Mutex
-		n := 0
-		for i := range 1000 {
-			start(t, s, time.Second, func() {
-				mu.Lock()
-				n++
-				mu.Unlock()
-				if i%10 == 0 {
-					runtime.Goexit()
-				}
-			})
-		}
-		time.Sleep(time.Minute)
-		require.NoError(t, s.Shutdown(context.Background()))
-		require.Equal(t, 1000, n)
 	})
 }

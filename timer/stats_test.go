@@ -53,29 +53,19 @@ func TestStats_CountersDoNotFall(t *testing.T) {
 		return n.Load()
 	}
 
-	full := timer.New(timer.WithMaxPending(1))
-	_, err := full.Start(time.Hour, func() {})
-	require.NoError(t, err)
-	_, err = full.Start(time.Hour, func() {})
-	require.ErrorIs(t, err, timer.ErrTooManyPending)
 	var n uint64
-	fell(full, func() { n = refused(full) })
-	st := full.Stats()
-	require.Equal(t, []uint64{1, 1, n, n + 1}, []uint64{st.Rejected, st.RejectedFull, st.FellBack, st.Started})
-	full.Close()
-
 	s := timer.New()
 	const pending = 20_000
 	for range pending {
 		defer wait(s)()
 	}
-	_, err = s.Start(time.Hour, func() {})
+	_, err := s.Start(time.Hour, func() {})
 	require.NoError(t, err)
 	fell(s, func() {
 		s.Close()
 		n = refused(s)
 	})
-	st = s.Stats()
+	st := s.Stats()
 	require.Equal(t, []uint64{0, 1, pending + n, pending + n + 1}, []uint64{st.Rejected, st.HandedBack, st.FellBack, st.Started})
 }
 
@@ -93,21 +83,4 @@ func TestStats_ExecutorAndRefused(t *testing.T) {
 	require.EqualValues(t, 4, st.Rejected)
 	require.EqualValues(t, 3, st.RejectedFull)
 	require.EqualValues(t, 2, st.Executor.Run)
-}
-
-// What falls back was not refused.
-func TestStats_RejectedFullLeavesOutWhatFellBack(t *testing.T) {
-	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithMaxPending(1))
-	_, err := s.Start(time.Hour, describedCallback)
-	require.NoError(t, err)
-	s.NewTimer(time.Hour)
-	s.AfterFunc(time.Hour, describedCallback)
-	s.NewTicker(time.Hour)
-	ctx, cancel := s.WithTimeout(context.Background(), time.Hour)
-	defer cancel()
-	_ = ctx.Done()
-	st := s.Stats()
-	require.EqualValues(t, 4, st.FellBack)
-	require.Zero(t, st.Rejected)
-	require.Zero(t, st.RejectedFull)
 }

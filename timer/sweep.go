@@ -100,17 +100,6 @@ func (sh *shard) leftDeadLocked(t *Timer) bool {
 	return false
 }
 
-// sweptLocked sweeps all dead entries of a full shard, and reports whether there is room
-// then.
-func (sh *shard) sweptLocked() bool {
-	if sh.entries.n > 0 {
-		sh.entries.place = 0
-		sh.sweepLocked(math.MaxInt)
-		sh.markLocked()
-	}
-	return uint64(sh.wheel.Len()) < maxPerShard
-}
-
 // handBackEntriesLocked settles all Timers with entries in a wheel that is handed back,
 // and returns how many of these are dead.
 func (sh *shard) handBackEntriesLocked(w *wheel.Wheel[payload]) (deads int) {

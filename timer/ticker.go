@@ -33,8 +33,7 @@ type Ticker struct {
 
 // NewTicker makes a Ticker that sends the current time on its channel every d,
 // the first time after d. It panics if d is not positive. On a closed Scheduler
-// the Ticker is already stopped, and counted in Stats as rejected. On one with too
-// many pending timers it falls back: see [WithMaxPending].
+// the Ticker is already stopped, and counted in Stats as rejected.
 //
 // If d is less than a millisecond and less than the Scheduler's tick, and the
 // Scheduler uses the system's clock and has no slack, the Ticker is one of package
@@ -52,15 +51,10 @@ func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 	c := make(chan time.Time, 1)
 	t := &Ticker{C: c, c: c}
 	t.owner = t
-	for {
-		t.sh = s.lockShard()
-		done := t.startLocked(now, d)
-		t.sh.unlock()
-		if done {
-			return t
-		}
-		s.gather()
-	}
+	t.sh = s.lockShard()
+	t.startLocked(now, d)
+	t.sh.unlock()
+	return t
 }
 
 // Tick is NewTicker(d).C. It returns nil if d is not positive. The Scheduler keeps
@@ -103,39 +97,23 @@ func (t *Ticker) Reset(d time.Duration) {
 	}
 	sh := t.sh
 	now := sh.s.now()
-	for {
-		sh.mu.Lock()
-		done := t.inner != nil
-		if done {
-			t.startFineLocked(now, d)
-		} else {
-			done = t.startLocked(now, d)
-		}
-		sh.unlock()
-		if done {
-			return
-		}
-		sh.s.gather()
+	sh.mu.Lock()
+	if t.inner != nil {
+		t.startFineLocked(now, d)
+	} else {
+		t.startLocked(now, d)
 	}
+	sh.unlock()
 }
 
-// startLocked starts the ticks, or gives them another period, unless it reports
-// that it has done nothing. Of two Resets that race the one that comes last here
-// decides on period and phase both.
-func (t *Ticker) startLocked(now int64, d time.Duration) (done bool) {
-	pending := t.sh.wheel.Contains(t.id)
-	if !pending && !t.sh.settleLocked(d, tagNode) {
-		return false
-	}
+// startLocked starts the ticks, or gives them another period. Of two Resets that race
+// the one that comes last here decides on period and phase both.
+func (t *Ticker) startLocked(now int64, d time.Duration) {
 	withdraw(t.c)
 	t.period, t.next = d, deadlineAfter(now, d)
-	if !pending {
-		t.sh.stopFallbackLocked(t.id)
+	if !t.sh.resetLocked(now, t.id, d) {
 		t.sh.placeLocked(now, &t.id, d, nodePayload(&t.node), tagNode)
-	} else {
-		t.sh.resetLocked(now, t.id, d)
 	}
-	return true
 }
 
 func (t *Ticker) expireLocked(sh *shard, at moment) func() {

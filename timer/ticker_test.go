@@ -220,49 +220,6 @@ func TestScheduler_Tick(t *testing.T) {
 	}
 }
 
-// Every tick is started and fired once; the place among the pending timers stays
-// the Ticker's until it is stopped.
-func TestTicker_CountsAndKeepsItsPlace(t *testing.T) {
-	for _, shards := range []int{1, 3} {
-		s, clk := virtual(t, timer.WithMaxPending(3), timer.WithShards(shards))
-		a, b := s.NewTicker(time.Second), s.NewTicker(3*time.Second)
-		start(t, s, time.Hour, func() {})
-		full := func() {
-			t.Helper()
-			_, err := s.Start(time.Second, func() {})
-			require.ErrorIs(t, err, timer.ErrTooManyPending)
-		}
-		for range 10 {
-			full()
-			clk.Advance(time.Second)
-			require.Equal(t, 3, s.Len())
-		}
-		st := s.Stats()
-		require.EqualValues(t, 10+3, st.Fired)
-		require.EqualValues(t, 10+3+3, st.Started)
-		balanced(t, st)
-		a.Reset(time.Minute) // has its place
-		full()
-		a.Stop()
-		start(t, s, time.Hour, func() {})
-		full()
-		a.Reset(time.Second) // has none any more, and falls back
-		clk.Advance(3 * time.Second)
-		_, ok := receive(a.C)
-		require.True(t, ok)
-		require.EqualValues(t, 1, s.Stats().FellBack)
-		b.Stop()
-		b.Stop()
-		a.Reset(time.Second)
-		full()
-		clk.Advance(time.Second)
-		_, ok = receive(a.C)
-		require.True(t, ok)
-		a.Stop()
-		balanced(t, s.Stats())
-	}
-}
-
 // Ticks are sent by the poller, whatever callbacks do.
 func TestTicker_TicksWhileCallbacksBlock(t *testing.T) {
 	for name, e := range executors() {

@@ -51,8 +51,7 @@ type Timer struct {
 // that it returns can be used to cancel the call with Stop; its C is nil.
 //
 // On a closed Scheduler the Timer is already stopped, and counted in Stats as
-// rejected. On one with too many pending timers it falls back: see
-// [WithMaxPending]. A nil f is accepted; the panic of calling it goes to the panic
+// rejected. A nil f is accepted; the panic of calling it goes to the panic
 // handler.
 func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
 	return s.newTimer(s.now(), d, nil, funcPayload(f), tagFunc)
@@ -60,8 +59,7 @@ func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
 
 // NewTimer makes a Timer that will send the current time on its channel after d.
 // On a closed Scheduler the Timer is already stopped, and counted in Stats as
-// rejected. On one with too many pending timers it falls back: see
-// [WithMaxPending].
+// rejected.
 func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 	c := make(chan time.Time, 1)
 	return s.newTimer(s.now(), d, c, chanPayload(c), tagChan)
@@ -91,7 +89,7 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // From the first Reset on Stop takes no lock that other Timers share, and neither does
 // a Reset to a later time: the Timer keeps its place among the pending ones. But a Stop
 // that leaves too many stopped ones there, or nothing else, clears them away, with the
-// lock. With [WithMaxPending] it is as before that.
+// lock.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
@@ -140,36 +138,28 @@ func (t *Timer) Reset(d time.Duration) bool {
 			return active
 		}
 	}
-	for {
-		sh.mu.Lock()
-		active, done := t.resetLocked(now, d)
-		sh.unlock()
-		if done {
-			return active
-		}
-		sh.s.gather()
-	}
+	sh.mu.Lock()
+	active := t.resetLocked(now, d)
+	sh.unlock()
+	return active
 }
 
-// resetLocked is Reset, unless it reports that it has done nothing.
-func (t *Timer) resetLocked(now int64, d time.Duration) (active, done bool) {
-	if active, done = t.resetEntryLocked(now, d); done {
-		return active, true
+// resetLocked is Reset.
+func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
+	if active, done := t.resetEntryLocked(now, d); done {
+		return active
 	}
 	if t.takesEntryLocked(d) {
-		return t.startEntryLocked(now, d), true
+		return t.startEntryLocked(now, d)
 	}
 	id := t.idLocked()
 	if t.sh.resetLocked(now, id, d) {
-		return true, true
+		return true
 	}
-	if !t.sh.settleLocked(d, t.tag) {
-		return false, false
-	}
-	active = t.sh.stopFallbackLocked(id) || t.withdrawLocked()
+	active = t.withdrawLocked()
 	t.sh.placeLocked(now, &id, d, t.p, t.tag)
 	t.setIDLocked(id)
-	return active, true
+	return active
 }
 
 // idLocked returns what the shard knows the Timer by, if it has no timerEntry in the

@@ -44,7 +44,7 @@ func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond
 func Sources(t testing.TB) []observe.Source {
 	t.Helper()
 	clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0))}
-	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(4),
+	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(3),
 		timer.WithExecutor(executor.NewInline()), timer.WithPanicHandler(func(any, []byte) {}))
 	t.Cleanup(func() { s.Close() })
 	start := func(d time.Duration, f func()) timer.Handle {
@@ -54,14 +54,14 @@ func Sources(t testing.TB) []observe.Source {
 		}
 		return h
 	}
-	for range 2 {
-		start(time.Second, func() {})
-	}
-	start(time.Second, func() { panic("on purpose") })
 	stopped := start(time.Hour, func() {})
 	if !stopped.Stop() {
 		t.Fatal("the timer was not stopped")
 	}
+	for range 2 {
+		start(time.Second, func() {})
+	}
+	start(time.Second, func() { panic("on purpose") })
 	clk.Advance(2 * time.Second)
 
 	sessions := timer.NewKeyed(s, func(string, int) {})
