@@ -14,10 +14,8 @@ import (
 // of this package make Sources, for the exporters.
 //
 // The name of a thing becomes the value of a label. If two things of a kind have the
-// same name, the later one is "name#2": of Schedulers that of which [timer.Scheduler]'s
-// UniqueName says so, of others that which comes later among the exporter's Sources. So
-// all exporters that are given the same Sources use the same names. Bytes in a name that
-// are not UTF-8 are replaced.
+// same name, the one that comes later among the exporter's Sources is "name#2": of
+// Schedulers the one that was made later. Bytes in a name that are not UTF-8 are replaced.
 //
 // A thing that several Sources have is exported once, by the name that was given to the
 // first of those functions that name one thing: Scheduler's, say, and not Schedulers'.
@@ -36,7 +34,7 @@ func Schedulers() Source {
 	return metric.Source{Thing: schedulers, Objects: func() iter.Seq[metric.Object] {
 		return func(yield func(metric.Object) bool) {
 			for s := range timer.Schedulers() {
-				if !yield(schedulerObject(s.UniqueName(), s)) {
+				if !yield(schedulerObject(s.Name(), s)) {
 					return
 				}
 			}

@@ -58,9 +58,6 @@ type Scheduler struct {
 		sync.Mutex
 		left []shardLeftover
 	}
-
-	// uniqueName is fixed by New.
-	uniqueName string
 }
 
 // # Locks, and the order in which they are taken

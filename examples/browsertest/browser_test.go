@@ -220,8 +220,6 @@ func TestPage_WithoutJavaScript(t *testing.T) {
 	do(t, ctx,
 		chromedp.Click(chromedp.CSS(`.plain a:not([href*="refresh"])`)),
 		chromedp.WaitVisible(chromedp.CSS(`.plain a[href*="refresh=2"]`)),
-		chromedp.Click(chromedp.CSS(`details[data-key="meanings"] summary`)),
-		chromedp.WaitVisible(chromedp.CSS(`details[data-key="meanings"] dd`)),
 	)
 	fits(t, ctx)
 }
@@ -235,11 +233,11 @@ func TestPage_ControlsHaveNames(t *testing.T) {
 			chromedp.Navigate(url+page),
 			chromedp.WaitVisible(chromedp.CSS(`#live`)),
 		)
-		controlsHaveNames(t, ctx, page == "/")
+		controlsHaveNames(t, ctx)
 	}
 }
 
-func controlsHaveNames(t *testing.T, ctx context.Context, list bool) {
+func controlsHaveNames(t *testing.T, ctx context.Context) {
 	t.Helper()
 	named := make(map[string]int)
 	for _, n := range call(t, ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
@@ -257,9 +255,6 @@ func controlsHaveNames(t *testing.T, ctx context.Context, list bool) {
 	for _, role := range []string{"button", "link", "heading", "region"} {
 		require.NotZero(t, named[role], "the tree has no %s at all: %v", role, named)
 	}
-	if !list {
-		require.NotZero(t, named["image"]+named["img"], "the wheel's levels: %v", named)
-	}
 }
 
 // What WithSources names is below the list, on a phone and on a screen, without
@@ -273,15 +268,15 @@ func TestPage_Sources(t *testing.T) {
 			do(t, ctx,
 				chromedp.EmulateViewport(width, 900),
 				chromedp.Navigate(url),
-				chromedp.WaitVisible(chromedp.CSS(`#source1`)),
+				chromedp.WaitVisible(chromedp.CSS(`#source0`)),
 			)
-			require.Equal(t, "Durable worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source1`))))
-			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source1"]`))), "no such address")
+			require.Equal(t, "Durable worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source0`))))
+			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source0"]`))), "no such address")
 			fits(t, ctx)
 		}
 		if script { // they are replaced with the rest
 			at := get(t, ctx, chromedp.Evaluate[string](clock))
-			do(t, ctx, until(clock+` !== "`+at+`"`), chromedp.WaitVisible(chromedp.CSS(`#source1`)))
+			do(t, ctx, until(clock+` !== "`+at+`"`), chromedp.WaitVisible(chromedp.CSS(`#source0`)))
 		}
 	}
 }
@@ -307,7 +302,7 @@ func TestPage_Screenshots(t *testing.T) {
 			)
 			picture := get(t, ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/page-%d-%s.png", folder, width, scheme), picture, 0o644))
-			do(t, ctx, chromedp.Navigate(at), chromedp.WaitVisible(chromedp.CSS(`#source1`)))
+			do(t, ctx, chromedp.Navigate(at), chromedp.WaitVisible(chromedp.CSS(`#source0`)))
 			picture = get(t, ctx, chromedp.FullScreenshot(100))
 			require.NoError(t, os.WriteFile(fmt.Sprintf("%s/sources-%d-%s.png", folder, width, scheme), picture, 0o644))
 		}

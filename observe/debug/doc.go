@@ -12,10 +12,7 @@
 //
 // The page lists all Schedulers of the process that have a name ([timer.WithName]) and
 // the default one, if it was used. The same numbers come as JSON with the query
-// ?format=json, of one Scheduler with &scheduler=NAME, and without it of a hundred: then "next" is what the query's from must be
-// for those that follow. It is a position: when Schedulers are closed between two queries,
-// some are passed over. Of a Scheduler that panics when it is read, because its clock or
-// its executor does, the page and the JSON have the panic.
+// ?format=json, and of one Scheduler with &scheduler=NAME.
 //
 // Other things are on the page if [WithSources] names them, those of package
 // durable/metrics for example: then it has the queue by state, what each handler does, and
@@ -37,5 +34,5 @@
 //
 // A page reads up to 100,000 pending timers of the Scheduler that it shows, and says so if
 // there are more. It holds no lock of a Scheduler for longer than it takes to look at 512
-// timers. The list has 500 Schedulers at most at a time.
+// timers.
 package debug

@@ -9,17 +9,17 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/metric"
 )
 
 // handler serves the page. See Handler.
 type handler struct {
 	config
+	set   *metric.Set // of all that is on the page
 	rates rates
-	set   *metric.Set // of what WithSources has named; nil if there is none
 }
 
 // Handler returns the handler that serves the page, at any path. It may be called by
@@ -32,9 +32,10 @@ func Handler(opts ...Option) http.Handler {
 		}
 		o.apply(&h.config)
 	}
-	if len(h.others) > 0 {
-		h.set = metric.NewSet(h.others)
+	if h.schedulers == nil {
+		h.schedulers = []observe.Source{observe.Schedulers()}
 	}
+	h.set = metric.NewSet(append(h.schedulers, h.others...))
 	return h
 }
 
@@ -80,68 +81,40 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "no such asset", http.StatusNotFound)
 			return
 		}
-		h.write(w, asset.kind, asset.body)
+		h.write(w, http.StatusOK, asset.kind, asset.body)
 		return
 	}
-	defer func() {
-		// Who looks at a program must not end it. Nothing was written yet.
-		if v := recover(); v != nil {
-			http.Error(w, fmt.Sprintf("debug: panic: %v", v), http.StatusInternalServerError)
-		}
-	}()
-	schedulers := h.schedulers()
-	shown, asked := choose(schedulers, query)
+	d := h.read(query)
 	switch format := query.Get("format"); format {
 	case "json":
-		if asked && shown < 0 {
-			http.Error(w, "there is no Scheduler named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
+		if d.Missing != "" {
+			http.Error(w, "there is no Scheduler named "+strconv.Quote(d.Missing)+", or it was closed", http.StatusNotFound)
 			return
 		}
-		var others []sourceView
-		if !asked {
-			others = h.sources(schedulers)
+		if query.Has("scheduler") {
+			d.Schedulers = []schedulerView{*d.Shown}
 		}
-		from, to := part(len(schedulers), inFull, query)
-		if asked {
-			from, to = shown, shown+1
-		}
-		all := []schedulerView{}
-		for _, s := range schedulers[from:to] {
-			all = append(all, h.view(s))
-		}
-		next := 0
-		if !asked && to < len(schedulers) {
-			next = to
-		}
-		body, err := json.MarshalIndent(struct {
-			Time       time.Time       `json:"time"`
-			Schedulers []schedulerView `json:"schedulers"`
-			Next       int             `json:"next,omitempty"` // "from" of those that follow
-			Sources    []sourceView    `json:"sources,omitempty"`
-		}{time.Now(), all, next, others}, "", "  ")
+		body, err := json.MarshalIndent(d, "", "  ")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		h.write(w, "application/json", append(body, '\n'))
+		h.write(w, http.StatusOK, "application/json", append(body, '\n'))
 	case "", "html":
+		d.addLinks(query)
 		var body bytes.Buffer
-		if err := page.Execute(&body, h.newPageData(schedulers, shown, query)); err != nil {
+		if err := page.Execute(&body, d); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		code := http.StatusOK
-		if asked && shown < 0 {
+		if d.Missing != "" {
 			code = http.StatusNotFound
 		}
-		h.writeCode(w, code, "text/html; charset=utf-8", clean(body.Bytes()))
+		h.write(w, code, "text/html; charset=utf-8", clean(body.Bytes()))
 	default:
 		http.Error(w, "the format must be html or json, got "+strconv.Quote(format), http.StatusBadRequest)
 	}
-}
-
-func (h *handler) write(w http.ResponseWriter, kind string, body []byte) {
-	h.writeCode(w, http.StatusOK, kind, body)
 }
 
 // clean replaces what HTML must not have: names, panics and errors may have any bytes.
@@ -160,7 +133,7 @@ func clean(body []byte) []byte {
 	}, body)
 }
 
-func (h *handler) writeCode(w http.ResponseWriter, code int, kind string, body []byte) {
+func (h *handler) write(w http.ResponseWriter, code int, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)

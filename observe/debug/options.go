@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +15,10 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	hosts   map[string]bool
-	anyHost bool
-	given   []*timer.Scheduler // nil: those that have names
-	others  []observe.Source
+	hosts      map[string]bool
+	anyHost    bool
+	schedulers []observe.Source // nil: those that have names
+	others     []observe.Source
 }
 
 type option func(*config)
@@ -52,26 +53,20 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 		panic("debug: WithSchedulers: a Scheduler must not be nil")
 	}
 	return option(func(c *config) {
-		if c.given == nil {
-			c.given = []*timer.Scheduler{}
+		if c.schedulers == nil {
+			c.schedulers = []observe.Source{}
 		}
-		c.given = append(c.given, s...)
+		for _, s := range s {
+			c.schedulers = append(c.schedulers, observe.Scheduler(cmp.Or(s.Name(), "unnamed"), s))
+		}
 	})
 }
 
 // WithSources has the page show other things too, below the list of Schedulers: a Keyed,
 // a purgatory, a Client or Worker of package durable/metrics, whatever package observe
-// has Sources of. Schedulers in that list are not shown twice. A page then takes as long
-// as these take to read, and shows the errors of the latest dead letters. WithSources
-// panics if a Source is the zero Source.
+// has Sources of. A page then takes as long as these take to read, and shows the errors of
+// the latest dead letters. WithSources panics if a Source is the zero Source.
 func WithSources(sources ...observe.Source) Option {
 	metric.NewSet(sources) // it panics
 	return option(func(c *config) { c.others = append(c.others, sources...) })
-}
-
-func (c *config) schedulers() []*timer.Scheduler {
-	if c.given != nil {
-		return c.given
-	}
-	return slices.Collect(timer.Schedulers())
 }

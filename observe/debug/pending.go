@@ -12,8 +12,10 @@ import (
 type pendingView struct {
 	Due []windowView `json:"due"`
 	Top []topView    `json:"top"` // the most frequent ones
-	// Read is of how many timers these are made, mostRead at the most.
-	Read int `json:"read"`
+	// Read is of how many timers these are made, mostRead at the most. More says that
+	// there are others.
+	Read int  `json:"read"`
+	More bool `json:"more,omitempty"`
 }
 
 type windowView struct {
@@ -51,13 +53,14 @@ const (
 )
 
 // pending reads what is pending on a Scheduler.
-func pending(s *timer.Scheduler) pendingView {
-	v := pendingView{Top: []topView{}}
+func pending(s *timer.Scheduler) *pendingView {
+	v := &pendingView{Top: []topView{}}
 	due := make([]int, len(windows)+1)
 	by := make(map[topView]int)
 	now := s.Now()
 	for p := range s.Pending() {
 		if v.Read == mostRead {
+			v.More = true
 			break
 		}
 		v.Read++

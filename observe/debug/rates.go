@@ -3,8 +3,8 @@ package debug
 import (
 	"sync"
 	"time"
-	"weak"
 
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -18,7 +18,7 @@ const (
 // rates remembers what Schedulers had counted.
 type rates struct {
 	mu   sync.Mutex
-	seen map[weak.Pointer[timer.Scheduler]]*counted
+	seen map[any]*counted // by the Scheduler's ID
 }
 
 // counted are the last two readings that are far enough apart.
@@ -29,24 +29,22 @@ type reading struct {
 	started, stopped, fired uint64
 }
 
-// of reads a Scheduler's counts.
-func (r *rates) of(s *timer.Scheduler) measured {
-	st := s.Stats()
+type ratesView struct {
+	Started float64 `json:"started_per_second"`
+	Stopped float64 `json:"stopped_per_second"`
+	Fired   float64 `json:"fired_per_second"`
+	Seconds float64 `json:"over_seconds"`
+}
+
+// of returns how fast a Scheduler counts, or nil if that is not known yet.
+func (r *rates) of(id any, st *timer.Stats) *ratesView {
 	now := reading{time.Now(), st.Started, st.Stopped, st.Fired}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.seen == nil {
-		r.seen = make(map[weak.Pointer[timer.Scheduler]]*counted)
-	}
-	for p := range r.seen {
-		if p.Value() == nil {
-			delete(r.seen, p)
-		}
-	}
-	c := r.seen[weak.Make(s)]
+	c := r.seen[id]
 	if c == nil {
 		c = &counted{now, now}
-		r.seen[weak.Make(s)] = c
+		r.seen[id] = c
 	}
 	if now.at.Sub(c.last.at) >= rateApart {
 		c.before, c.last = c.last, now
@@ -54,20 +52,27 @@ func (r *rates) of(s *timer.Scheduler) measured {
 			c.before = now
 		}
 	}
-	m := measured{stats: st}
-	if d := now.at.Sub(c.before.at).Seconds(); d >= rateApart.Seconds() {
-		m.rates = &ratesView{
-			Started: float64(now.started-c.before.started) / d,
-			Stopped: float64(now.stopped-c.before.stopped) / d,
-			Fired:   float64(now.fired-c.before.fired) / d,
-			Seconds: d,
-		}
+	d := now.at.Sub(c.before.at).Seconds()
+	if d < rateApart.Seconds() {
+		return nil
 	}
-	return m
+	return &ratesView{
+		Started: float64(now.started-c.before.started) / d,
+		Stopped: float64(now.stopped-c.before.stopped) / d,
+		Fired:   float64(now.fired-c.before.fired) / d,
+		Seconds: d,
+	}
 }
 
-// measured is what a Scheduler has counted, and how fast, if that is known.
-type measured struct {
-	stats timer.Stats
-	rates *ratesView
+// keep forgets all Schedulers but those of the readings.
+func (r *rates) keep(readings []metric.Reading) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.seen
+	r.seen = make(map[any]*counted, len(readings))
+	for i := range readings {
+		if c := before[readings[i].ID]; c != nil {
+			r.seen[readings[i].ID] = c
+		}
+	}
 }

@@ -1,9 +1,10 @@
 package debug
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"weak"
 
 	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
@@ -47,101 +48,61 @@ type noteView struct {
 	Text string    `json:"text"`
 }
 
-// quantilesView is what is shown of a histogram here, in seconds.
-type quantilesView struct {
-	Count uint64  `json:"count"`
-	Sum   float64 `json:"sum"`
-	Max   float64 `json:"max"`
-	P50   float64 `json:"p50"`
-	P99   float64 `json:"p99"`
-}
-
-func quantiles(h timer.Histogram) quantilesView {
-	return quantilesView{h.Count(), h.Sum(), h.Max().Seconds(), h.Quantile(0.5).Seconds(), h.Quantile(0.99).Seconds()}
-}
-
 // bothQuantiles follows the name of a histogram.
 const bothQuantiles = ", p50 / p99"
 
-func (q quantilesView) text() string {
-	if q.Count == 0 {
-		return "\u2013"
+// newSourceView makes a sourceView of the nth thing.
+func newSourceView(n int, r *metric.Reading) sourceView {
+	v := sourceView{
+		Kind: r.Thing.Name, Name: r.Name, Numbers: r.Numbers(),
+		ID: "source" + strconv.Itoa(n), Title: r.Thing.Title, NotesTitle: r.Thing.Notes,
 	}
-	return duration(q.P50) + " / " + duration(q.P99)
+	if r.Err != nil {
+		v.Error = r.Err.Error()
+	}
+	for i := range r.Thing.Metrics {
+		v.add(r, &r.Thing.Metrics[i])
+	}
+	for i := range v.Tables {
+		v.Tables[i].fill()
+	}
+	for _, n := range slices.Backward(r.Notes()) {
+		v.Notes = append(v.Notes, noteView(n))
+	}
+	return v
 }
 
-// sources reads what WithSources has named, but for the Schedulers that the page shows
-// already.
-func (h *handler) sources(schedulers []*timer.Scheduler) []sourceView {
-	var views []sourceView
-	if h.set == nil {
-		return views
-	}
-	shown := make(map[any]bool, len(schedulers))
-	for _, s := range schedulers {
-		shown[weak.Make(s)] = true
-	}
-	for i, r := range h.set.Read() {
-		if shown[r.ID] {
-			continue
-		}
-		v := sourceView{
-			Kind: r.Thing.Name, Name: r.Name, Numbers: make(map[string]any),
-			ID: "source" + number(i), Title: r.Thing.Title, NotesTitle: r.Thing.Notes,
-		}
-		for m := range r.Thing.Metrics {
-			v.add(&r, &r.Thing.Metrics[m])
-		}
-		for t := range v.Tables {
-			v.Tables[t].fill()
-		}
-		if r.Err != nil {
-			v.Error = r.Err.Error()
-		}
-		for _, n := range r.Notes() {
-			v.Notes = append([]noteView{noteView(n)}, v.Notes...)
-		}
-		views = append(views, v)
-	}
-	return views
-}
-
-// add adds a metric.
+// add adds a metric to the figures and tables.
 func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
 	name := r.Thing.Short(m)
-	put := func(part string, value any, text string) {
-		if m.Label == "" {
-			v.Numbers[name] = value
-			shown := words(name)
-			if m.Kind == metric.Histogram {
-				shown += bothQuantiles
-			}
-			v.Figures = append(v.Figures, figureView{shown, text, m.Help})
+	put := func(part, text string) {
+		if m.Label != "" {
+			v.table(m.Label).put(name, m, part, text)
 			return
 		}
-		parts, _ := v.Numbers[name].(map[string]any)
-		if parts == nil {
-			parts = make(map[string]any)
-			v.Numbers[name] = parts
+		shown := words(name)
+		if m.Kind == metric.Histogram {
+			shown += bothQuantiles
 		}
-		parts[part] = value
-		v.table(m.Label).put(name, m, part, text)
+		v.Figures = append(v.Figures, figureView{shown, text, m.Help})
 	}
 	if m.Kind == metric.Histogram {
 		r.Histograms(m, func(part string, h timer.Histogram) {
-			q := quantiles(h)
-			put(part, q, q.text())
+			if h.Count() == 0 {
+				put(part, "\u2013")
+				return
+			}
+			put(part, duration(h.Quantile(0.5).Seconds())+" / "+duration(h.Quantile(0.99).Seconds()))
 		})
 		return
 	}
 	r.Values(m, func(part string, value float64) {
-		if name == metric.ReadFailures && value == 0 {
-			return // as nearly always
-		}
-		if m.Seconds() {
-			put(part, value, duration(value))
-		} else {
-			put(part, value, number(int64(value)))
+		switch {
+		case name == metric.ReadFailures && value == 0: // as nearly always
+		case m.Seconds():
+			put(part, duration(value))
+		default:
+			put(part, number(int64(value)))
 		}
 	})
 }

@@ -55,8 +55,8 @@ func TestWithSources(t *testing.T) {
 	require.Panics(t, func() { debug.WithSources(observe.Source{}) })
 }
 
-// A program may give the page the Sources that it gives its exporters. Schedulers that
-// are on the page are not among them once more; others are.
+// A program may give the page the Sources that it gives its exporters. Each Scheduler is
+// in the list once.
 func TestWithSources_SchedulersOnce(t *testing.T) {
 	shown, other := timer.New(timer.WithName("shown")), timer.New()
 	t.Cleanup(func() {
@@ -70,11 +70,11 @@ func TestWithSources_SchedulersOnce(t *testing.T) {
 		Schedulers, Sources []struct{ Name string }
 	}
 	require.NoError(t, json.Unmarshal([]byte(body), &all))
-	require.Equal(t, []struct{ Name string }{{"shown"}}, all.Schedulers)
-	require.Equal(t, []struct{ Name string }{{"other"}}, all.Sources)
+	require.Equal(t, []struct{ Name string }{{"shown"}, {"other"}}, all.Schedulers)
+	require.Empty(t, all.Sources)
 	_, body = get(t, h, "http://localhost/")
 	require.NotContains(t, body, "again")
-	require.Contains(t, body, "Scheduler other")
+	require.Contains(t, body, ">other</a>")
 }
 
 // A Source that panics when it is read says so, and the others are there.

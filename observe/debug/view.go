@@ -4,24 +4,29 @@ import (
 	"fmt"
 	"math"
 	"time"
+	"weak"
 
+	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/timer"
 )
 
 // schedulerView is what is shown of a Scheduler. Its JSON has durations in seconds.
 type schedulerView struct {
 	Name string `json:"name"`
-	// Error is why the numbers could not be read. Then there are none.
+	// Error is why the numbers, or some of them, could not be read.
 	Error string `json:"error,omitempty"`
-	*schedulerNumbers
+	*numbersView
+	*pendingView // of the Scheduler that is shown in full
 }
 
-type schedulerNumbers struct {
+// Known reports whether there are numbers.
+func (v *schedulerView) Known() bool { return v.numbersView != nil }
+
+type numbersView struct {
 	Counts   countsView    `json:"counts"`
 	Rates    *ratesView    `json:"rates,omitempty"` // nil: not known yet
 	Lateness histogramView `json:"lateness_seconds"`
 	Executor executorView  `json:"executor"`
-	pendingView
 }
 
 type countsView struct {
@@ -30,23 +35,61 @@ type countsView struct {
 	Fired        uint64 `json:"fired"`
 	Stopped      uint64 `json:"stopped"`
 	Rejected     uint64 `json:"rejected"`
-	RejectedFull uint64 `json:"rejected_full"`
 	FellBack     uint64 `json:"fell_back"`
 	Dropped      uint64 `json:"dropped"`
-	Queued       int    `json:"queued"`
 	Panicked     uint64 `json:"panicked"`
 	Wakeups      uint64 `json:"wakeups"`
 	EmptyWakeups uint64 `json:"empty_wakeups"`
 	Cascaded     uint64 `json:"cascaded"`
 }
 
-type ratesView struct {
-	Started float64 `json:"started_per_second"`
-	Stopped float64 `json:"stopped_per_second"`
-	Fired   float64 `json:"fired_per_second"`
-	Seconds float64 `json:"over_seconds"`
+type executorView struct {
+	Submitted   uint64 `json:"submitted"`
+	Ran         uint64 `json:"ran"`
+	Queued      int    `json:"queued"`
+	Running     int    `json:"running"`
+	Workers     int    `json:"workers"`
+	PeakWorkers int    `json:"peak_workers"`
 }
 
+// view makes a schedulerView of what was read of a Scheduler, without what is pending.
+func (h *handler) view(r *metric.Reading) schedulerView {
+	v := schedulerView{Name: r.Name}
+	if r.Err != nil {
+		v.Error = r.Err.Error()
+		return v
+	}
+	st := r.Sample.(timer.Stats)
+	v.numbersView = &numbersView{
+		Counts: countsView{
+			Pending: st.Pending, Started: st.Started, Fired: st.Fired, Stopped: st.Stopped,
+			Rejected: st.Rejected, FellBack: st.FellBack, Dropped: st.Dropped, Panicked: st.Panicked,
+			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
+		},
+		Rates:    h.rates.of(r.ID, &st),
+		Lateness: histogram(st.Lateness),
+		Executor: executorView{
+			Submitted: st.Executor.Submitted, Ran: st.Executor.Run, Queued: st.Executor.Queued,
+			Running: st.Executor.Running, Workers: st.Executor.Workers, PeakWorkers: st.Executor.PeakWorkers,
+		},
+	}
+	return v
+}
+
+// addPending adds what is pending on the Scheduler. The Scheduler's clock, which may be
+// the program's own, may panic.
+func (v *schedulerView) addPending(id any) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.Error = fmt.Sprintf("panic: %v", p)
+		}
+	}()
+	if s := id.(weak.Pointer[timer.Scheduler]).Value(); s != nil && v.Known() {
+		v.pendingView = pending(s)
+	}
+}
+
+// histogramView is a histogram with the buckets that the page draws.
 type histogramView struct {
 	Count   uint64       `json:"count"`
 	Sum     float64      `json:"sum"`
@@ -54,123 +97,47 @@ type histogramView struct {
 	P50     float64      `json:"p50"`
 	P99     float64      `json:"p99"`
 	Buckets []bucketView `json:"buckets"`
-	Rows    []rowView    `json:"-"` // a coarser one
 }
 
 type bucketView struct {
-	UpTo  float64 `json:"le"`
-	Count uint64  `json:"count"`
+	UpTo    float64 `json:"le"` // the last one has no end, and -1
+	Count   uint64  `json:"count"`
+	Label   string  `json:"-"`
+	Percent float64 `json:"-"` // of the largest
 }
 
-type rowView struct {
-	Label   string
-	Count   uint64
-	Percent float64 // of the largest
-}
-
-type executorView struct {
-	Submitted   uint64 `json:"submitted"`
-	Ran         uint64 `json:"ran"`
-	Rejected    uint64 `json:"rejected"`
-	CallerRan   uint64 `json:"caller_ran"`
-	Queued      int    `json:"queued"`
-	Running     int    `json:"running"`
-	Workers     int    `json:"workers"`
-	PeakWorkers int    `json:"peak_workers"`
-}
-
-// summary is what the list of Schedulers shows of one.
-type summary struct {
-	Pending           int
-	Rates             *ratesView
-	LateP99           float64
-	Dropped, Panicked uint64
-}
-
-func summarize(m measured) summary {
-	st := &m.stats
-	return summary{st.Pending, m.rates, st.Lateness.Quantile(0.99).Seconds(), st.Dropped, st.Panicked}
-}
-
-func (h *handler) view(s *timer.Scheduler) schedulerView {
-	v := schedulerView{Name: valid(s.UniqueName())}
-	v.Error = panicked(func() { v.schedulerNumbers = numbers(s, h.rates.of(s)) })
-	return v
-}
-
-// panicked calls f and returns what it panics with, "" if it does not. A Scheduler's clock
-// or executor may panic that is the program's own.
-func panicked(f func()) (text string) {
-	defer func() {
-		if v := recover(); v != nil {
-			text = fmt.Sprintf("panic: %v", v)
-		}
-	}()
-	f()
-	return ""
-}
-
-func numbers(s *timer.Scheduler, m measured) *schedulerNumbers {
-	st := &m.stats
-	return &schedulerNumbers{
-		Counts: countsView{
-			Pending: st.Pending, Started: st.Started, Fired: st.Fired, Stopped: st.Stopped,
-			Rejected: st.Rejected, RejectedFull: st.RejectedFull, FellBack: st.FellBack,
-			Dropped: st.Dropped, Queued: st.Queued, Panicked: st.Panicked,
-			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
-		},
-		Rates:    m.rates,
-		Lateness: histogram(st.Lateness),
-		Executor: executorView{
-			Submitted: st.Executor.Submitted, Ran: st.Executor.Run, Rejected: st.Executor.Rejected,
-			CallerRan: st.Executor.CallerRan, Queued: st.Executor.Queued, Running: st.Executor.Running,
-			Workers: st.Executor.Workers, PeakWorkers: st.Executor.PeakWorkers,
-		},
-		pendingView: pending(s),
-	}
-}
-
-func percent[N int | uint64](n, of N) float64 { return round(100 * float64(n) / float64(of)) }
-
-// round keeps three digits behind the point.
-func round(f float64) float64 { return math.Round(1000*f) / 1000 }
-
-// rows are those of a histogram as it is drawn.
-var rows = []struct {
-	upTo  time.Duration
-	label string
-}{
-	{10 * time.Microsecond, "10 µs"},
-	{100 * time.Microsecond, "100 µs"},
-	{time.Millisecond, "1 ms"},
-	{10 * time.Millisecond, "10 ms"},
-	{100 * time.Millisecond, "100 ms"},
-	{time.Second, "1 s"},
-	{math.MaxInt64, "longer"},
+// limits are the ends of the drawn buckets, except the last.
+var limits = []time.Duration{
+	10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second,
 }
 
 func histogram(h timer.Histogram) histogramView {
 	v := histogramView{
 		Count: h.Count(), Sum: h.Sum(), Max: h.Max().Seconds(),
 		P50: h.Quantile(0.5).Seconds(), P99: h.Quantile(0.99).Seconds(),
-		Buckets: []bucketView{},
 	}
-	for _, r := range rows {
-		v.Rows = append(v.Rows, rowView{Label: r.label})
+	for _, l := range limits {
+		v.Buckets = append(v.Buckets, bucketView{UpTo: l.Seconds(), Label: duration(l.Seconds())})
+	}
+	v.Buckets = append(v.Buckets, bucketView{UpTo: -1, Label: "longer"})
+	i := 0
+	for upTo, n := range h.Buckets() {
+		for i < len(limits) && upTo > limits[i] {
+			i++
+		}
+		v.Buckets[i].Count += n
 	}
 	largest := uint64(1)
-	for upTo, n := range h.Buckets() {
-		v.Buckets = append(v.Buckets, bucketView{upTo.Seconds(), n})
-		for i, r := range rows {
-			if upTo <= r.upTo {
-				v.Rows[i].Count += n
-				largest = max(largest, v.Rows[i].Count)
-				break
-			}
-		}
+	for _, b := range v.Buckets {
+		largest = max(largest, b.Count)
 	}
-	for i := range v.Rows {
-		v.Rows[i].Percent = percent(v.Rows[i].Count, largest)
+	for i := range v.Buckets {
+		v.Buckets[i].Percent = percent(v.Buckets[i].Count, largest)
 	}
 	return v
+}
+
+// percent returns n of a number in percent, with three digits behind the point.
+func percent[N int | uint64](n, of N) float64 {
+	return math.Round(1e5*float64(n)/float64(of)) / 1e3
 }

@@ -28,11 +28,9 @@ package expvar
 
 import (
 	"expvar"
-	"time"
 
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/metric"
-	"github.com/tickless/tickless/timer"
 )
 
 // Publish publishes what [New] returns under a name. It panics if the name is in use.
@@ -53,54 +51,8 @@ func New(sources ...observe.Source) expvar.Var {
 			all[thing.Name] = make(map[string]map[string]any)
 		}
 		for _, r := range set.Read() {
-			all[r.Thing.Name][r.Name] = numbers(&r)
+			all[r.Thing.Name][r.Name] = r.Numbers()
 		}
 		return all
 	})
-}
-
-// numbers returns the numbers of one thing.
-func numbers(r *metric.Reading) map[string]any {
-	object := make(map[string]any)
-	if r.Err != nil {
-		object["error"] = r.Err.Error()
-	}
-	for i := range r.Thing.Metrics {
-		m := &r.Thing.Metrics[i]
-		name := r.Thing.Short(m)
-		if m.Kind == metric.Histogram {
-			r.Histograms(m, func(part string, h timer.Histogram) { put(object, name, m.Label, part, summary(h)) })
-			continue
-		}
-		r.Values(m, func(part string, value float64) { put(object, name, m.Label, part, value) })
-	}
-	return object
-}
-
-// put puts a part of a metric into an object, as the metric's value if it has no label.
-func put(object map[string]any, name, label, part string, value any) {
-	if label == "" {
-		object[name] = value
-		return
-	}
-	parts, _ := object[name].(map[string]any)
-	if parts == nil {
-		parts = make(map[string]any)
-		object[name] = parts
-	}
-	parts[part] = value
-}
-
-// summary is what is shown of a histogram, in seconds.
-func summary(h timer.Histogram) map[string]float64 {
-	seconds := func(d time.Duration) float64 { return d.Seconds() }
-	return map[string]float64{
-		"count": float64(h.Count()),
-		"sum":   h.Sum(),
-		"max":   seconds(h.Max()),
-		"p50":   seconds(h.Quantile(0.5)),
-		"p90":   seconds(h.Quantile(0.9)),
-		"p99":   seconds(h.Quantile(0.99)),
-		"p999":  seconds(h.Quantile(0.999)),
-	}
 }

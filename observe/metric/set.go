@@ -83,6 +83,50 @@ func (r *Reading) Histograms(m *Metric, yield func(part string, h timer.Histogra
 	}
 }
 
+// Numbers returns all numbers of the Thing for JSON: by the short names of the metrics, and
+// those with a label by its values. It has an error in place of what could not be read.
+func (r *Reading) Numbers() map[string]any {
+	numbers := make(map[string]any)
+	if r.Err != nil {
+		numbers["error"] = r.Err.Error()
+	}
+	for i := range r.Thing.Metrics {
+		m := &r.Thing.Metrics[i]
+		put := func(part string, value any) {
+			name := r.Thing.Short(m)
+			if m.Label == "" {
+				numbers[name] = value
+				return
+			}
+			parts, _ := numbers[name].(map[string]any)
+			if parts == nil {
+				parts = make(map[string]any)
+				numbers[name] = parts
+			}
+			parts[part] = value
+		}
+		if m.Kind == Histogram {
+			r.Histograms(m, func(part string, h timer.Histogram) { put(part, summary(h)) })
+		} else {
+			r.Values(m, func(part string, value float64) { put(part, value) })
+		}
+	}
+	return numbers
+}
+
+// summary returns what Numbers has of a histogram, in seconds.
+func summary(h timer.Histogram) map[string]float64 {
+	return map[string]float64{
+		"count": float64(h.Count()),
+		"sum":   h.Sum(),
+		"max":   h.Max().Seconds(),
+		"p50":   h.Quantile(0.5).Seconds(),
+		"p90":   h.Quantile(0.9).Seconds(),
+		"p99":   h.Quantile(0.99).Seconds(),
+		"p999":  h.Quantile(0.999).Seconds(),
+	}
+}
+
 // A Set reads sources. It may be used by several goroutines at once.
 type Set struct {
 	sources []Source
