@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/deadline"
 )
 
 // The workloads of this file put timers beside goroutines that compute, which is
@@ -206,8 +208,8 @@ func BusyContext(b *testing.B) {
 				impl := m.New(n)
 				defer impl.Close()
 				with := context.WithTimeout
-				if t, ok := impl.(*tickless); ok {
-					with = t.s.WithTimeout
+				if m.Name == Tickless.Name {
+					with = deadline.WithTimeout
 				}
 				return behind(n, probes, func(slot int, d time.Duration, f func()) {
 					if slot < n {

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tickless/tickless/deadline"
 	"github.com/tickless/tickless/timer"
 )
 
-// The workloads of this file compare contexts of a Scheduler's with package
+// The workloads of this file compare contexts of package deadline with package
 // context's (impl=time), each in a process of its own.
 
-// withTimeout is context.WithTimeout, or a Scheduler's.
+// withTimeout is context.WithTimeout, or package deadline's.
 type withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
 // eachContext runs work for both implementations, on each number of procs.
@@ -25,9 +26,7 @@ func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 				if impl == Time.Name {
 					return work(context.WithTimeout)
 				}
-				s := timer.New()
-				defer shutDown(s)
-				return work(s.WithTimeout)
+				return work(deadline.WithTimeout)
 			})
 		})
 	}
@@ -193,7 +192,7 @@ func ContextStorm(b *testing.B) {
 	})
 }
 
-// DeadlineSet sets a deadline later while nobody waits for it: timer.Deadline, and
+// DeadlineSet sets a deadline later while nobody waits for it: deadline.Deadline, and
 // the Reset of a time.Timer. It reports ns.
 func DeadlineSet(b *testing.B) {
 	onOne(b, Time.Name, func() func() {
@@ -201,8 +200,7 @@ func DeadlineSet(b *testing.B) {
 		return func() { t.Reset(time.Hour) }
 	})
 	onOne(b, Tickless.Name, func() func() {
-		var d timer.Deadline
-		d.Init(timer.New())
+		var d deadline.Deadline
 		at := time.Now().Add(time.Hour)
 		return func() {
 			at = at.Add(time.Nanosecond)

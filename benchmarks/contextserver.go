@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/httptimeout"
-	"github.com/tickless/tickless/timer"
 )
 
 // ContextServer has an http.Server answer requests on a connection that stays, each
@@ -22,8 +21,6 @@ func ContextServer(b *testing.B) {
 	for _, impl := range []string{Time.Name, Tickless.Name} {
 		b.Run("impl="+impl, func(b *testing.B) {
 			onProcs(b, func() map[string]float64 {
-				s := timer.New()
-				defer shutDown(s)
 				answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Context().Err() == nil {
 						w.WriteHeader(http.StatusNoContent)
@@ -32,7 +29,7 @@ func ContextServer(b *testing.B) {
 				plain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					answer(w, r.WithContext(r.Context()))
 				})
-				timed := httptimeout.Handler(s, 30*time.Second, answer)
+				timed := httptimeout.Handler(30*time.Second, answer)
 				if impl == Time.Name {
 					timed = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)

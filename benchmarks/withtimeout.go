@@ -8,20 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/deadline"
 )
 
 // WithTimeout makes a context with a timeout and cancels it: of package context
-// (impl=time) and of a Scheduler. The parent is the background, or a context that
+// (impl=time) and of package deadline. The parent is the background, or a context that
 // can be cancelled and is the parent of all.
 func WithTimeout(b *testing.B) {
-	s := timer.New()
-	defer shutDown(s)
 	type withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 	for _, impl := range []struct {
 		name string
 		f    withTimeout
-	}{{"time", context.WithTimeout}, {"tickless", s.WithTimeout}} {
+	}{{"time", context.WithTimeout}, {"tickless", deadline.WithTimeout}} {
 		for _, parent := range []string{"background", "cancellable"} {
 			for _, p := range procs {
 				b.Run(fmt.Sprintf("impl=%s/parent=%s/p=%d", impl.name, parent, p), func(b *testing.B) {

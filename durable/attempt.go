@@ -8,6 +8,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/tickless/tickless/deadline"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
@@ -205,7 +206,7 @@ func (a *attempt) handle() (r *report) {
 	if cause := context.Cause(a.ctx); errors.Is(cause, ErrClosed) || errors.Is(cause, ErrLeaseLost) {
 		return a.handBack() // the schedule took long
 	}
-	ctx, cancel := a.loop.w.timers.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
+	ctx, cancel := deadline.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
 	defer cancel()
 	err := a.call(ctx)
 	if err == nil {

@@ -7,18 +7,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/deadline"
 )
 
 // A query with a deadline: package sql waits for the context while the query runs,
 // and so has a timer started. A query that finds its row in a cache would cost none.
 func Example_databaseSQL() {
-	s := timer.New()
-	defer s.Close()
 	db := sql.OpenDB(slowDatabase{})
 	defer db.Close()
 
-	ctx, cancel := s.WithTimeout(context.Background(), 10*time.Millisecond)
+	ctx, cancel := deadline.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	_, err := db.ExecContext(ctx, "VACUUM")
 	fmt.Println(err)

@@ -17,8 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/httptimeout"
-	"github.com/tickless/tickless/timer"
-	"github.com/tickless/tickless/timertest"
 )
 
 // What an upload was written to is removed, though the handler parsed the form of a copy
@@ -51,9 +49,7 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 	}
 
 	t.Run("on a server", func(t *testing.T) {
-		s := timer.New()
-		defer s.Close()
-		h := httptimeout.Handler(s, time.Minute, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { parse(r) }))
+		h := httptimeout.Handler(time.Minute, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { parse(r) }))
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.ServeHTTP(w, r)
 			if r.MultipartForm == nil || len(r.MultipartForm.File["upload"]) != 1 || files() != 1 {
@@ -86,9 +82,7 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := timer.New()
-				defer s.Close()
-				h := test.outer(httptimeout.Handler(s, time.Hour, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				h := test.outer(httptimeout.Handler(time.Hour, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					parse(r)
 					test.then()
 				})))
@@ -112,8 +106,6 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 // What the documentation says of a client's trailers. They are written by hand, since
 // package http's client declares all that it sends.
 func TestHandler_TrailersOfARequest(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
 	trailer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, r.Trailer.Get("Sum"))
@@ -123,8 +115,8 @@ func TestHandler_TrailersOfARequest(t *testing.T) {
 		h            http.Handler
 		want         string
 	}{
-		{"declared", "Trailer: Sum\r\n", httptimeout.Handler(s, time.Minute, trailer), "5d41"},
-		{"not declared", "", httptimeout.Handler(s, time.Minute, trailer), ""},
+		{"declared", "Trailer: Sum\r\n", httptimeout.Handler(time.Minute, trailer), "5d41"},
+		{"not declared", "", httptimeout.Handler(time.Minute, trailer), ""},
 		{"not declared, without Handler", "", trailer, "5d41"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,9 +140,7 @@ func TestHandler_TrailersOfARequest(t *testing.T) {
 
 // All trailers of a response reach the client, those too that are not declared before it.
 func TestHandler_TrailersOfAResponse(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
-	srv := httptest.NewServer(httptimeout.Handler(s, time.Minute, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	srv := httptest.NewServer(httptimeout.Handler(time.Minute, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "Sum")
 		io.WriteString(w, "hello")
 		http.NewResponseController(w).Flush()
@@ -164,26 +154,4 @@ func TestHandler_TrailersOfAResponse(t *testing.T) {
 	_, err = io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.Equal(t, http.Header{"Sum": {"5d41"}, "Took": {"1ms"}}, resp.Trailer)
-}
-
-// The grid of deadlines is that of the Scheduler's clock.
-func TestWithSlack_ByTheSchedulersClock(t *testing.T) {
-	clk := timertest.NewClock(time.Date(2030, 1, 1, 12, 0, 3, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	h := httptimeout.Handler(s, time.Minute, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		at, ok := r.Context().Deadline()
-		require.True(t, ok)
-		require.Equal(t, time.Date(2030, 1, 1, 12, 1, 10, 0, time.UTC), at)
-	}), httptimeout.WithSlack(10*time.Second))
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-}
-
-func TestNew_NilScheduler(t *testing.T) {
-	require.PanicsWithValue(t, "httptimeout: Handler needs a Scheduler, got nil", func() {
-		httptimeout.Handler(nil, time.Second, http.NotFoundHandler())
-	})
-	require.PanicsWithValue(t, "httptimeout: Transport needs a Scheduler, got nil", func() {
-		httptimeout.Transport(nil, time.Second, nil)
-	})
 }

@@ -8,58 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/deadline"
 )
 
-// An Option changes what [Handler] and [Transport] return.
-type Option interface{ apply(*config) }
-
-type config struct{ slack time.Duration }
-
-type option func(*config)
-
-func (f option) apply(c *config) { f(c) }
-
-// WithSlack allows deadlines to be up to d later than asked for. They are then
-// multiples of d by the wall clock, so that requests that begin at about the same
-// time have the same deadline and share a wake-up. The default is none. Handler and
-// Transport panic if d is negative.
-func WithSlack(d time.Duration) Option {
-	return option(func(c *config) { c.slack = d })
-}
-
-func newConfig(function string, s *timer.Scheduler, timeout time.Duration, opts []Option) (c config) {
-	if s == nil {
-		panic("httptimeout: " + function + " needs a Scheduler, got nil")
-	}
-	for i, o := range opts {
-		if o == nil {
-			panic(fmt.Sprintf("httptimeout: %s: option %d is nil", function, i+1))
-		}
-		o.apply(&c)
-	}
-	if timeout <= 0 {
-		panic(fmt.Sprintf("httptimeout: the timeout must be positive, got %v", timeout))
-	}
-	if c.slack < 0 {
-		panic(fmt.Sprintf("httptimeout: WithSlack: the slack must not be negative, got %v", c.slack))
-	}
-	return c
-}
-
-// withTimeout makes a request's context.
-func (c config) withTimeout(s *timer.Scheduler, parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if c.slack > 0 {
-		if past := s.Now().Add(d).UnixNano() % int64(c.slack); past > 0 {
-			d += c.slack - time.Duration(past)
-		}
-	}
-	return s.WithTimeout(parent, d)
-}
-
 // Handler returns a handler that calls h with requests whose contexts are done
-// after timeout, and when h has returned. It panics if s is nil or timeout is not
-// positive.
+// after timeout, and when h has returned. It panics if timeout is not positive.
 //
 // h gets a copy of the request. The files that h's ParseMultipartForm writes uploads to
 // are removed at the end of the request, as they are without Handler, or already when the
@@ -70,15 +23,21 @@ func (c config) withTimeout(s *timer.Scheduler, parent context.Context, d time.D
 // A client's trailers reach h if the client declares them in a Trailer header. If it
 // declares none, none reach h, also where they would without Handler. All trailers of
 // the response reach the client.
-func Handler(s *timer.Scheduler, timeout time.Duration, h http.Handler, opts ...Option) http.Handler {
-	c := newConfig("Handler", s, timeout, opts)
+func Handler(timeout time.Duration, h http.Handler) http.Handler {
+	mustBePositive("Handler", timeout)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := c.withTimeout(s, r.Context(), timeout)
+		ctx, cancel := deadline.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		timed := r.WithContext(ctx)
 		defer handBackForm(r, timed)
 		h.ServeHTTP(w, timed)
 	})
+}
+
+func mustBePositive(function string, timeout time.Duration) {
+	if timeout <= 0 {
+		panic(fmt.Sprintf("httptimeout: %s: the timeout must be positive, got %v", function, timeout))
+	}
 }
 
 // handBackForm gives r the form that a handler has parsed of timed, r's copy. When a
@@ -106,24 +65,22 @@ func handBackForm(r, timed *http.Request) {
 //
 // The body of a response has the methods Write and CloseWrite if base's body has
 // them. CloseIdleConnections calls base's if it has one. A nil base means
-// [http.DefaultTransport]. Transport panics if s is nil or timeout is not positive.
-func Transport(s *timer.Scheduler, timeout time.Duration, base http.RoundTripper, opts ...Option) http.RoundTripper {
-	c := newConfig("Transport", s, timeout, opts)
+// [http.DefaultTransport]. Transport panics if timeout is not positive.
+func Transport(timeout time.Duration, base http.RoundTripper) http.RoundTripper {
+	mustBePositive("Transport", timeout)
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &transport{s: s, timeout: timeout, base: base, config: c}
+	return &transport{timeout: timeout, base: base}
 }
 
 type transport struct {
-	s       *timer.Scheduler
 	timeout time.Duration
 	base    http.RoundTripper
-	config  config
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := t.config.withTimeout(t.s, r.Context(), t.timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), t.timeout) // package http waits for it
 	var upgrade *upgradeCtx
 	if r.Header.Get("Upgrade") != "" {
 		upgrade = newUpgradeCtx(ctx, cancel)

@@ -8,25 +8,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/httptimeout"
-	"github.com/tickless/tickless/timer"
-	"github.com/tickless/tickless/timertest"
 )
 
 func Example() {
-	s := timer.New()
-	defer s.Close()
 	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, ok := r.Context().Deadline()
 		fmt.Fprint(w, "a deadline: ", ok)
 	})
-	srv := httptest.NewServer(httptimeout.Handler(s, 30*time.Second, hello))
+	srv := httptest.NewServer(httptimeout.Handler(30*time.Second, hello))
 	defer srv.Close()
-	client := &http.Client{Transport: httptimeout.Transport(s, 10*time.Second, nil)}
+	client := &http.Client{Transport: httptimeout.Transport(10*time.Second, nil)}
 	resp, err := client.Get(srv.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -44,8 +41,6 @@ func (fmtWriter) Write(p []byte) (int, error) { return fmt.Print(string(p)) }
 // A server whose requests have 10 ms each. The handler passes its request's context
 // on, and answers when that has ended.
 func ExampleHandler() {
-	s := timer.New()
-	defer s.Close()
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(time.Minute): // the work
@@ -58,7 +53,7 @@ func ExampleHandler() {
 		fmt.Println(err)
 		return
 	}
-	srv := &http.Server{Handler: httptimeout.Handler(s, 10*time.Millisecond, slow)}
+	srv := &http.Server{Handler: httptimeout.Handler(10*time.Millisecond, slow)}
 	go srv.Serve(l)
 	defer srv.Close()
 	resp, err := http.Get("http://" + l.Addr().String())
@@ -72,27 +67,23 @@ func ExampleHandler() {
 }
 
 func TestHandler_EndsTheRequestsContext(t *testing.T) {
-	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	var after context.Context
-	h := httptimeout.Handler(s, time.Second, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		after = r.Context()
-		require.Zero(t, s.Len(), "nobody waits")
-		done := r.Context().Done()
-		clk.Advance(time.Second - 1)
-		require.NoError(t, r.Context().Err())
-		if r.URL.Path == "/slow" {
-			clk.Advance(timer.DefaultTick)
-			<-done
-			require.ErrorIs(t, r.Context().Err(), context.DeadlineExceeded)
-		}
-	}))
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-	require.ErrorIs(t, after.Err(), context.Canceled, "the handler has returned")
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/slow", nil))
-	require.ErrorIs(t, after.Err(), context.DeadlineExceeded)
-	require.Zero(t, s.Len())
+	synctest.Test(t, func(t *testing.T) {
+		var after context.Context
+		h := httptimeout.Handler(time.Second, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			after = r.Context()
+			done := r.Context().Done()
+			time.Sleep(time.Second - 1)
+			require.NoError(t, r.Context().Err())
+			if r.URL.Path == "/slow" {
+				<-done
+				require.ErrorIs(t, r.Context().Err(), context.DeadlineExceeded)
+			}
+		}))
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		require.ErrorIs(t, after.Err(), context.Canceled, "the handler has returned")
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/slow", nil))
+		require.ErrorIs(t, after.Err(), context.DeadlineExceeded)
+	})
 }
 
 // stub answers every request, and keeps it.
@@ -110,10 +101,8 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestTransport_EndsWithTheBody(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
 	base := &stub{err: io.ErrUnexpectedEOF}
-	tr := httptimeout.Transport(s, time.Minute, base)
+	tr := httptimeout.Transport(time.Minute, base)
 	req := httptest.NewRequest(http.MethodGet, "/", nil)
 	_, err := tr.RoundTrip(req)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
@@ -133,34 +122,10 @@ func TestTransport_EndsWithTheBody(t *testing.T) {
 		end(resp.Body)
 		require.ErrorIs(t, base.req.Context().Err(), context.Canceled)
 	}
-	require.Zero(t, s.Len())
 	require.NoError(t, req.Context().Err())
 }
 
-// With slack, deadlines are never earlier, at most that much later, and few.
-func TestWithSlack_DeadlinesMeet(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
-	const timeout, slack = time.Minute, 10 * time.Second
-	seen := map[int64]bool{}
-	h := httptimeout.Handler(s, timeout, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		d, _ := r.Context().Deadline()
-		left := time.Until(d)
-		require.Greater(t, left, timeout-time.Second)
-		require.LessOrEqual(t, left, timeout+slack)
-		seen[d.Round(time.Second).Unix()] = true
-	}), httptimeout.WithSlack(slack))
-	for range 100 {
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-	}
-	require.LessOrEqual(t, len(seen), 2)
-}
-
 func TestNew_Panics(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
-	require.PanicsWithValue(t, "httptimeout: the timeout must be positive, got 0s", func() { httptimeout.Handler(s, 0, nil) })
-	require.PanicsWithValue(t, "httptimeout: WithSlack: the slack must not be negative, got -1s", func() {
-		httptimeout.Transport(s, 1, nil, httptimeout.WithSlack(-time.Second))
-	})
+	require.PanicsWithValue(t, "httptimeout: Handler: the timeout must be positive, got 0s", func() { httptimeout.Handler(0, nil) })
+	require.PanicsWithValue(t, "httptimeout: Transport: the timeout must be positive, got -1s", func() { httptimeout.Transport(-time.Second, nil) })
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/deadline"
 	"github.com/tickless/tickless/httptimeout"
-	"github.com/tickless/tickless/timer"
 )
 
 type roundTripFunc func(*http.Request) (*http.Response, error)
@@ -30,13 +30,11 @@ type idleCounter struct {
 func (c *idleCounter) CloseIdleConnections() { c.closed++ }
 
 func TestTransport_PassesOnCloseIdleConnections(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
 	base := &idleCounter{}
-	client := &http.Client{Transport: httptimeout.Transport(s, time.Minute, base)}
+	client := &http.Client{Transport: httptimeout.Transport(time.Minute, base)}
 	client.CloseIdleConnections()
 	require.Equal(t, 1, base.closed)
-	client.Transport = httptimeout.Transport(s, time.Minute, &stub{}) // has no such method
+	client.Transport = httptimeout.Transport(time.Minute, &stub{}) // has no such method
 	client.CloseIdleConnections()
 }
 
@@ -67,19 +65,16 @@ func TestTransport_UpgradedConnection(t *testing.T) {
 		serverErr <- err
 	}))
 	defer srv.Close()
-	s := timer.New()
-	defer s.Close()
 	var ctx context.Context
 	direct := &http.Transport{}
 	base := roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		ctx = r.Context()
 		return direct.RoundTrip(r)
 	})
-	client := &http.Client{Transport: httptimeout.Transport(s, time.Minute, base)}
+	client := &http.Client{Transport: httptimeout.Transport(time.Minute, base)}
 	resp, err := client.Do(upgradeRequest(t.Context(), srv.URL))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
-	require.Zero(t, s.Len(), "the timeout no longer applies")
 	conn, ok := resp.Body.(interface {
 		io.ReadWriteCloser
 		CloseWrite() error
@@ -119,8 +114,6 @@ func TestTransport_UpgradedContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := timer.New()
-				defer s.Close()
 				parent, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				var ctx, below, ours context.Context
@@ -129,7 +122,7 @@ func TestTransport_UpgradedContext(t *testing.T) {
 					var cancelBelow, cancelOurs context.CancelFunc
 					below, cancelBelow = context.WithCancel(ctx)
 					t.Cleanup(cancelBelow)
-					ours, cancelOurs = s.WithTimeout(ctx, 24*time.Hour)
+					ours, cancelOurs = deadline.WithTimeout(ctx, 24*time.Hour)
 					t.Cleanup(cancelOurs)
 					at, ok := ctx.Deadline()
 					require.True(t, ok)
@@ -138,7 +131,7 @@ func TestTransport_UpgradedContext(t *testing.T) {
 					b := rwc{io.NopCloser(strings.NewReader("hello")), io.Discard}
 					return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: b}, nil
 				})
-				resp, err := httptimeout.Transport(s, time.Minute, base).RoundTrip(upgradeRequest(parent, "http://test"))
+				resp, err := httptimeout.Transport(time.Minute, base).RoundTrip(upgradeRequest(parent, "http://test"))
 				require.NoError(t, err)
 				require.Implements(t, (*io.Writer)(nil), resp.Body)
 				_, ok := resp.Body.(interface{ CloseWrite() error })
@@ -161,7 +154,6 @@ func TestTransport_UpgradedContext(t *testing.T) {
 					require.ErrorIs(t, c.Err(), context.Canceled)
 					require.Equal(t, test.cause, context.Cause(c))
 				}
-				require.Zero(t, s.Len())
 			})
 		})
 	}
@@ -170,8 +162,6 @@ func TestTransport_UpgradedContext(t *testing.T) {
 // Until the protocols are switched, the timeout applies as to any request.
 func TestTransport_UpgradeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := timer.New()
-		defer s.Close()
 		start := time.Now()
 		var ctx context.Context
 		base := roundTripFunc(func(r *http.Request) (*http.Response, error) {
@@ -181,22 +171,19 @@ func TestTransport_UpgradeTimesOut(t *testing.T) {
 			<-below.Done()
 			return nil, context.Cause(below)
 		})
-		_, err := httptimeout.Transport(s, time.Minute, base).RoundTrip(upgradeRequest(t.Context(), "http://test"))
+		_, err := httptimeout.Transport(time.Minute, base).RoundTrip(upgradeRequest(t.Context(), "http://test"))
 		require.Equal(t, context.DeadlineExceeded, err)
 		require.Equal(t, context.DeadlineExceeded, ctx.Err())
 		require.GreaterOrEqual(t, time.Since(start), time.Minute)
-		require.Zero(t, s.Len())
 	})
 }
 
 // What base returns that has no body leaves nothing behind, and is http.Client's to
 // judge.
 func TestTransport_BaseReturnsNoBody(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
 	var req *http.Request
 	var answer *http.Response
-	client := &http.Client{Transport: httptimeout.Transport(s, time.Minute, roundTripFunc(func(r *http.Request) (*http.Response, error) {
+	client := &http.Client{Transport: httptimeout.Transport(time.Minute, roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		req = r
 		r.Context().Done() // has a timer started
 		return answer, nil
@@ -212,14 +199,11 @@ func TestTransport_BaseReturnsNoBody(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, rest)
 	require.ErrorIs(t, req.Context().Err(), context.Canceled)
-	require.Zero(t, s.Len())
 }
 
 func TestTransport_BasePanics(t *testing.T) {
-	s := timer.New()
-	defer s.Close()
 	var ctx context.Context
-	tr := httptimeout.Transport(s, time.Minute, roundTripFunc(func(r *http.Request) (*http.Response, error) {
+	tr := httptimeout.Transport(time.Minute, roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		ctx = r.Context()
 		ctx.Done() // has a timer started
 		panic("base")
@@ -230,6 +214,5 @@ func TestTransport_BasePanics(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, "base", func() { tr.RoundTrip(req) })
 		require.ErrorIs(t, ctx.Err(), context.Canceled)
-		require.Zero(t, s.Len())
 	}
 }

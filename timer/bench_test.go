@@ -1,7 +1,6 @@
 package timer_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -27,32 +26,6 @@ var delays = func() []time.Duration {
 	}
 	return ds
 }()
-
-func BenchmarkWithTimeout(b *testing.B) {
-	s := timer.New()
-	defer s.Close()
-	cancellable, stop := context.WithCancel(context.Background())
-	defer stop()
-	for _, parent := range []struct {
-		name string
-		ctx  context.Context
-	}{{"background", context.Background()}, {"cancellable", cancellable}} {
-		b.Run("parent="+parent.name+"/impl=context", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, cancel := context.WithTimeout(parent.ctx, time.Minute)
-				cancel()
-			}
-		})
-		b.Run("parent="+parent.name+"/impl=tickless", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, cancel := s.WithTimeout(parent.ctx, time.Minute)
-				cancel()
-			}
-		})
-	}
-}
 
 func BenchmarkNewTimerStop(b *testing.B) {
 	b.Run("impl=time", func(b *testing.B) {

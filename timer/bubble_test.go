@@ -25,36 +25,27 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	tm, tk := s.NewTimer(time.Hour), s.NewTicker(time.Hour)
 	h := start(t, s, time.Hour, func() {})
 	k := timer.NewKeyed(s, func(string, int) {})
-	var idle, waiting timer.Deadline
-	idle.Init(s)
-	idle.Set(time.Now().Add(time.Hour))
-	waiting.Init(s)
-	waiting.Done()
 	synctest.Test(t, func(t *testing.T) {
 		for name, use := range map[string]func(){
-			"Start":         func() { s.Start(time.Second, func() {}) },
-			"Handle.Reset":  func() { h.Reset(time.Second) },
-			"AfterFunc":     func() { s.AfterFunc(time.Second, func() {}) },
-			"NewTimer":      func() { s.NewTimer(time.Second) },
-			"Timer.Reset":   func() { tm.Reset(time.Second) },
-			"After":         func() { s.After(time.Second) },
-			"NewTicker":     func() { s.NewTicker(time.Second) },
-			"Ticker.Reset":  func() { tk.Reset(time.Second) },
-			"Tick":          func() { s.Tick(time.Second) },
-			"Sleep":         func() { s.Sleep(time.Second) },
-			"Every":         func() { s.Every(time.Second, func() {}) },
-			"Repeat":        func() { s.Repeat(everySecond, func() {}) },
-			"Keyed.Set":     func() { k.Set("a", 1, time.Second) },
-			"Deadline.Err":  func() { idle.Err() },
-			"Deadline.Done": func() { idle.Done() },
+			"Start":        func() { s.Start(time.Second, func() {}) },
+			"Handle.Reset": func() { h.Reset(time.Second) },
+			"AfterFunc":    func() { s.AfterFunc(time.Second, func() {}) },
+			"NewTimer":     func() { s.NewTimer(time.Second) },
+			"Timer.Reset":  func() { tm.Reset(time.Second) },
+			"After":        func() { s.After(time.Second) },
+			"NewTicker":    func() { s.NewTicker(time.Second) },
+			"Ticker.Reset": func() { tk.Reset(time.Second) },
+			"Tick":         func() { s.Tick(time.Second) },
+			"Sleep":        func() { s.Sleep(time.Second) },
+			"Every":        func() { s.Every(time.Second, func() {}) },
+			"Repeat":       func() { s.Repeat(everySecond, func() {}) },
+			"Keyed.Set":    func() { k.Set("a", 1, time.Second) },
 		} {
 			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+
 				" inside one: call timer.New inside the bubble", use, name)
 		}
 	})
 	require.Equal(t, 3, s.Len(), "nothing was started, and no lock is held")
-	idle.Set(time.Time{})
-	waiting.Set(time.Time{})
 }
 
 // What only stops may be used inside a bubble, whether or not it was the last timer.
@@ -88,16 +79,12 @@ func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	}
 }
 
-// What Shutdown waits by would be the bubble's, and what contexts go on with would be set
-// by the bubble's time.
+// What Shutdown waits by would be the bubble's.
 func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 	s := timer.New()
 	begun, end := make(chan struct{}), make(chan struct{})
 	start(t, s, 0, func() { close(begun); <-end })
 	<-begun
-	ctx, cancel := s.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	expired := ctx.Done()
 	start(t, s, time.Hour, func() {})
 	synctest.Test(t, func(t *testing.T) {
 		for name, closes := range map[string]func(){
@@ -108,7 +95,6 @@ func TestScheduler_MadeOutsideABubbleAndClosedInside(t *testing.T) {
 				" inside one: call timer.New inside the bubble", closes, name)
 		}
 	})
-	<-expired
 	require.Equal(t, 1, s.Len(), "nothing was closed")
 	start(t, s, time.Hour, func() {})
 	close(end)
@@ -166,12 +152,9 @@ func TestScheduler_OfAnotherBubble(t *testing.T) {
 		"AfterFunc":   func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.AfterFunc(time.Second, func() {}) },
 		"Reset":       func(_ *timer.Scheduler, h timer.Handle, _ *timer.Timer) { h.Reset(time.Second) },
 		"Timer.Reset": func(_ *timer.Scheduler, _ timer.Handle, tm *timer.Timer) { tm.Reset(time.Hour) },
-		"WithTimeout": func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) {
-			s.WithTimeout(context.Background(), time.Second)
-		},
-		"Every":    func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Every(time.Second, func() {}) },
-		"Close":    func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Close() },
-		"Shutdown": func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Shutdown(context.Background()) },
+		"Every":       func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Every(time.Second, func() {}) },
+		"Close":       func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Close() },
+		"Shutdown":    func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Shutdown(context.Background()) },
 	}
 	if name := os.Getenv(env); name != "" {
 		var s *timer.Scheduler

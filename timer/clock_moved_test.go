@@ -1,7 +1,6 @@
 package timer_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
@@ -82,24 +81,6 @@ func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
 			start(t, s, 10_000*time.Hour, func() {}) // there is no room for another
 			due, ok := s.AfterFunc(time.Hour, func() {}).Deadline()
 			require.True(t, ok)
-			return due
-		},
-		"context": func(t *testing.T, s *timer.Scheduler) time.Time {
-			start(t, s, 10_000*time.Hour, func() {})
-			due := begin.Add(time.Hour)
-			ctx, cancel := s.WithDeadline(context.Background(), due)
-			t.Cleanup(cancel)
-			ctx.Done()
-			return due
-		},
-		"deadline": func(t *testing.T, s *timer.Scheduler) time.Time {
-			start(t, s, 10_000*time.Hour, func() {})
-			due := begin.Add(time.Hour)
-			var d timer.Deadline
-			d.Init(s)
-			d.Set(due)
-			t.Cleanup(func() { d.Set(time.Time{}) })
-			d.Done()
 			return due
 		},
 	} {

@@ -28,14 +28,13 @@ type Leftover struct {
 // that had fallen back for want of room included: [Scheduler.Leftover] has it. No timer
 // can be started any more: once one start has been refused, on any goroutine, all later
 // ones are. Stop and Reset of a timer that was pending do nothing and report false.
-// Contexts are no leftover: each goes on with a timer of package time, or with an alarm
-// of the clock that was given. Close does not wait, so callbacks may call it: callbacks
+// Close does not wait, so callbacks may call it: callbacks
 // of timers that have fired still run. To wait for them call [Scheduler.Shutdown],
 // before or after. Closing again does nothing. Close panics on the [Default] Scheduler, and
 // inside a testing/synctest bubble if the Scheduler was made outside.
 //
 // O(shards), and O(n) for the n timers of shards that ever had a Ticker, a Job, a
-// Sleep, a context or a key of a Keyed, or have a Timer that was reset.
+// Sleep or a key of a Keyed, or have a Timer that was reset.
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
 	s.mustBeAtHome()
@@ -64,7 +63,7 @@ func (s *Scheduler) Leftover() iter.Seq[Leftover] {
 	}
 }
 
-// byDeadline returns what is left over of the shards, without the contexts: they go on.
+// byDeadline returns what is left over of the shards.
 func byDeadline(left []shardLeftover) []leftoverEntry {
 	n := 0
 	for _, l := range left {
@@ -73,9 +72,7 @@ func byDeadline(left []shardLeftover) []leftoverEntry {
 	es := make([]leftoverEntry, 0, n)
 	for _, l := range left {
 		l.each(func(e wheel.Entry[payload]) {
-			if e.Tag != tagContext {
-				es = append(es, leftoverEntry{e, l.sh})
-			}
+			es = append(es, leftoverEntry{e, l.sh})
 		})
 	}
 	slices.SortFunc(es, func(a, b leftoverEntry) int {
@@ -163,9 +160,6 @@ func (s *Scheduler) wait(ctx context.Context) error {
 	if err := s.poller.shutdown(ctx); err != nil {
 		return err
 	}
-	if err := s.telling.Wait(ctx); err != nil {
-		return err
-	}
 	return s.dispatch.shutdown(ctx)
 }
 
@@ -177,11 +171,8 @@ func (s *Scheduler) shut() {
 	for sh := range s.shards.made() {
 		if left, hasNodes := sh.shut(); hasNodes {
 			left.each(func(e wheel.Entry[payload]) {
-				switch e.Tag {
-				case tagNode:
+				if e.Tag == tagNode {
 					e.Value.node().owner.abandon()
-				case tagContext:
-					e.Value.context().fallBack()
 				}
 			})
 		}
@@ -204,16 +195,7 @@ func (sh *shard) shut() (left shardLeftover, hasNodes bool) {
 	left = shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard: it finds nothing.
 	sh.wheel = newWheel(&sh.s.config)
-	contexts := 0
-	if sh.hadNodes {
-		w.Each(func(e wheel.Expired[payload]) {
-			if e.Tag == tagContext {
-				contexts++ // they go on elsewhere
-			}
-		})
-	}
-	sh.n.handedBack += uint64(w.Len() - sh.handBackEntriesLocked(w) - contexts)
-	sh.n.fellBack += uint64(contexts)
+	sh.n.handedBack += uint64(w.Len() - sh.handBackEntriesLocked(w))
 	sh.n.cascaded += w.Cascaded()
 	if w.Len()+len(left.fallbacks) > 0 {
 		sh.s.leftover.Lock()

@@ -2,10 +2,7 @@ package timer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -89,45 +86,6 @@ func TestDefault_InsideABubble(t *testing.T) {
 
 // What nobody can stop is package time's outside of a bubble too: as garbage it
 // takes no memory.
-// The functions of contexts follow the bubble's clock inside one, and are the default
-// Scheduler's outside.
-func TestDefault_Contexts(t *testing.T) {
-	cause := errors.New("cause")
-	makers := map[string]func(context.Context, time.Duration) (context.Context, context.CancelFunc){
-		"WithTimeout": WithTimeout,
-		"WithDeadline": func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-			return WithDeadline(ctx, time.Now().Add(d))
-		},
-		"WithTimeoutCause": func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-			return WithTimeoutCause(ctx, d, cause)
-		},
-		"WithDeadlineCause": func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-			return WithDeadlineCause(ctx, time.Now().Add(d), cause)
-		},
-	}
-	for name, with := range makers {
-		expires := func(t *testing.T, d time.Duration) (took time.Duration) {
-			begin := time.Now()
-			ctx, cancel := with(t.Context(), d)
-			defer cancel()
-			<-ctx.Done()
-			require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
-			if strings.HasSuffix(name, "Cause") {
-				require.Same(t, cause, context.Cause(ctx))
-			}
-			return time.Since(begin)
-		}
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { require.Equal(t, time.Hour, expires(t, time.Hour)) })
-			require.GreaterOrEqual(t, expires(t, time.Millisecond), time.Millisecond)
-			ctx, cancel := with(t.Context(), time.Hour)
-			require.Contains(t, fmt.Sprintf("%T", ctx), "timer.")
-			cancel()
-			require.ErrorIs(t, ctx.Err(), context.Canceled)
-		})
-	}
-}
-
 func TestDefault_AfterAndTickAreGarbageWhenTheirChannelsAre(t *testing.T) {
 	before := heapInUse()
 	c := make(chan int, 1)
@@ -215,11 +173,6 @@ func TestScheduler_InABubble(t *testing.T) {
 				for i := range 100 {
 					require.Equal(t, start.Add(time.Duration(i+1)*time.Minute), <-tk.C)
 				}
-				ctx, cancel := s.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				start = time.Now()
-				<-ctx.Done()
-				require.Equal(t, time.Hour, time.Since(start))
 				j, err := s.Every(time.Second, func() {})
 				require.NoError(t, err)
 				time.Sleep(time.Minute)

@@ -14,8 +14,6 @@ type drainer struct {
 	expired *expiredBatch
 	// batch are callbacks on their way to the executor.
 	batch batch
-	// expiring are contexts whose timers have fired, to be ended without a lock.
-	expiring []*deadlineCtx
 	// idle: a shard may have lost its last timer.
 	idle bool
 }
@@ -50,7 +48,6 @@ func (d *drainer) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 		d.p.moves.push(sh)
 	}
 	touch(d.batch.fs[collected:])
-	d.expireContexts()
 	if len(d.batch.fs) >= shareSize || d.p.s.dispatch.onPoller {
 		d.flush()
 	}
@@ -71,24 +68,12 @@ func (d *drainer) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
 	d.p.late.record(expired, at.now)
 	for i := range expired {
 		e := &expired[i]
-		if e.Tag == tagContext {
-			d.expiring = append(d.expiring, e.Value.context())
-		} else if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
+		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
 			d.batch.fs = append(d.batch.fs, f)
 		}
 	}
 	clear(expired)
 	return true
-}
-
-// expireContexts ends the contexts whose timers were found due. They do not wait
-// behind callbacks: nothing of the user's runs here.
-func (d *drainer) expireContexts() {
-	for i, c := range d.expiring {
-		d.expiring[i] = nil
-		c.expireOnPoller()
-	}
-	d.expiring = d.expiring[:0]
 }
 
 // flush hands the batch over, or runs it.

@@ -1,8 +1,6 @@
 package timer_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -155,34 +153,6 @@ func ExampleScheduler_Len() {
 	// 2
 	// 1
 	// 0
-}
-
-func ExampleScheduler_WithDeadline() {
-	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-
-	ctx, cancel := s.WithDeadline(context.Background(), noon.Add(time.Second))
-	defer cancel()
-	clk.Advance(time.Second)
-	<-ctx.Done()
-	fmt.Println(ctx.Err())
-	// Output:
-	// context deadline exceeded
-}
-
-func ExampleScheduler_WithDeadlineCause() {
-	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-
-	ctx, cancel := s.WithDeadlineCause(context.Background(), noon.Add(time.Second), errors.New("the shop has closed"))
-	defer cancel()
-	clk.Advance(time.Second)
-	<-ctx.Done()
-	fmt.Println(context.Cause(ctx))
-	// Output:
-	// the shop has closed
 }
 
 func ExampleHandle_Stop() {

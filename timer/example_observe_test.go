@@ -1,10 +1,7 @@
 package timer_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/tickless/tickless/timer"
@@ -35,32 +32,4 @@ func ExampleSchedulers() {
 		}
 	}
 	// Output: leases 0
-}
-
-// What a type with a SetReadDeadline method needs.
-func ExampleDeadline() {
-	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	var d timer.Deadline
-	d.Init(s)
-	d.Set(clk.Now().Add(time.Second))
-	passed := d.Done()
-	clk.Advance(2 * time.Second)
-	<-passed
-	fmt.Println(d.Err(), errors.Is(d.Err(), os.ErrDeadlineExceeded))
-	d.Set(clk.Now().Add(time.Second))
-	fmt.Println(d.Err())
-	// Output:
-	// i/o timeout true
-	// <nil>
-}
-
-// Package-level contexts use the default Scheduler.
-func ExampleWithTimeout() {
-	ctx, cancel := timer.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	<-ctx.Done()
-	fmt.Println(ctx.Err())
-	// Output: context deadline exceeded
 }

@@ -145,36 +145,6 @@ func ExampleSleep() {
 	// true
 }
 
-func ExampleScheduler_WithTimeout() {
-	s := timer.New()
-	defer s.Close()
-
-	ctx, cancel := s.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	<-ctx.Done()
-	fmt.Println(ctx.Err())
-	// Output:
-	// context deadline exceeded
-}
-
-// The contexts are for all that takes one, and their children know the cause.
-func ExampleScheduler_WithTimeoutCause() {
-	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-
-	ctx, cancel := s.WithTimeoutCause(context.Background(), time.Second, errors.New("the database is slow"))
-	defer cancel()
-	child, cancelChild := context.WithCancel(ctx)
-	defer cancelChild()
-	clk.Advance(time.Second)
-	fmt.Println(child.Err())
-	fmt.Println(context.Cause(child))
-	// Output:
-	// context deadline exceeded
-	// the database is slow
-}
-
 func ExampleScheduler_Every() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk))

@@ -84,8 +84,7 @@ func WithTick(tick time.Duration) Option {
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
-// It holds for all timers of the Scheduler, those of contexts and of a Keyed
-// included. Each tick of a ticker and each run of a Job may be late by that much, but
+// It holds for all timers of the Scheduler, those of a Keyed included. Each tick of a ticker and each run of a Job may be late by that much, but
 // the next is no later for it. [Scheduler.StartWithin] and [Handle.ResetWithin] take
 // a slack of their own. Whatever reports a deadline reports the one that was asked
 // for. Timers of a shard are ordered by the chosen moments, and lateness in Stats

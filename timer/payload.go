@@ -18,8 +18,6 @@ const (
 	tagChan
 	// tagNode: a *node, for all that has more to do.
 	tagNode
-	// tagContext: a *deadlineCtx, which the poller ends without a lock.
-	tagContext
 	// tagEntry: a *timerEntry, of a Timer that has been reset.
 	tagEntry
 	// tagLimited: tagFunc, of Start with WithMaxPending.
@@ -47,10 +45,6 @@ func (p payload) channel() chan time.Time { return *(*chan time.Time)(unsafe.Poi
 func timePayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
 
 func (p payload) timeTimer() *time.Timer { return (*time.Timer)(p.p) }
-
-func ctxPayload(c *deadlineCtx) payload { return payload{unsafe.Pointer(c)} }
-
-func (p payload) context() *deadlineCtx { return (*deadlineCtx)(p.p) }
 
 func entryPayload(e *timerEntry) payload { return payload{unsafe.Pointer(e)} }
 

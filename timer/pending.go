@@ -14,14 +14,12 @@ type Kind string
 
 // The kinds of timers.
 const (
-	KindFunc     Kind = "func"     // of Start or AfterFunc: Function says which
-	KindChannel  Kind = "channel"  // of NewTimer or After
-	KindTicker   Kind = "ticker"   // of NewTicker or Tick
-	KindJob      Kind = "job"      // of Every or Repeat
-	KindKeyed    Kind = "keyed"    // of a Keyed
-	KindContext  Kind = "context"  // of WithTimeout or WithDeadline, once somebody waits
-	KindDeadline Kind = "deadline" // of a Deadline, once somebody waits
-	KindSleep    Kind = "sleep"    // of Sleep
+	KindFunc    Kind = "func"    // of Start or AfterFunc: Function says which
+	KindChannel Kind = "channel" // of NewTimer or After
+	KindTicker  Kind = "ticker"  // of NewTicker or Tick
+	KindJob     Kind = "job"     // of Every or Repeat
+	KindKeyed   Kind = "keyed"   // of a Keyed
+	KindSleep   Kind = "sleep"   // of Sleep
 )
 
 // A PendingTimer describes a timer that is pending.
@@ -112,8 +110,6 @@ func (p payload) describe(tag uint8) (Kind, uintptr) {
 		return KindFunc, p.code()
 	case tagChan:
 		return KindChannel, 0
-	case tagContext:
-		return KindContext, 0
 	}
 	return p.node().owner.(described).describe()
 }
@@ -130,9 +126,8 @@ func (p payload) code() uintptr {
 // codeOf is code for any func value.
 func codeOf[F any](f F) uintptr { return payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))}.code() }
 
-func (t *Ticker) describe() (Kind, uintptr)   { return KindTicker, 0 }
-func (d *Deadline) describe() (Kind, uintptr) { return KindDeadline, 0 }
-func (z *sleeper) describe() (Kind, uintptr)  { return KindSleep, 0 }
-func (j *Job) describe() (Kind, uintptr)      { return KindJob, codeOf(j.f) }
+func (t *Ticker) describe() (Kind, uintptr)  { return KindTicker, 0 }
+func (z *sleeper) describe() (Kind, uintptr) { return KindSleep, 0 }
+func (j *Job) describe() (Kind, uintptr)     { return KindJob, codeOf(j.f) }
 
 func (e *keyedEntry[K, V]) describe() (Kind, uintptr) { return KindKeyed, codeOf(e.keyed.f) }

@@ -1,7 +1,6 @@
 package timer_test
 
 import (
-	"context"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -32,13 +31,6 @@ func TestSchedulerPending_KindsAndFunctions(t *testing.T) {
 	s.Every(at(5*time.Second), describedCallback)
 	k := timer.NewKeyed(s, func(string, int) {})
 	require.NoError(t, k.Set("key", 1, at(6*time.Second)))
-	ctx, cancel := s.WithTimeout(context.Background(), at(7*time.Second))
-	defer cancel()
-	_ = ctx.Done()
-	var d timer.Deadline
-	d.Init(s)
-	d.Set(clk.Now().Add(at(8 * time.Second)))
-	d.Done()
 	s.AfterFunc(at(10*time.Second), nil)
 
 	const here = "github.com/tickless/tickless/timer_test."
@@ -46,11 +38,11 @@ func TestSchedulerPending_KindsAndFunctions(t *testing.T) {
 	require.Len(t, got, len(due))
 	kinds := []timer.Kind{
 		timer.KindFunc, timer.KindFunc, timer.KindChannel, timer.KindTicker, timer.KindJob,
-		timer.KindKeyed, timer.KindContext, timer.KindDeadline, timer.KindFunc,
+		timer.KindKeyed, timer.KindFunc,
 	}
 	functions := []string{
 		here + "describedCallback", here + "describedCallback", "", "", here + "describedCallback",
-		here + "TestSchedulerPending_KindsAndFunctions.func", "", "", "",
+		here + "TestSchedulerPending_KindsAndFunctions.func", "",
 	}
 	for i, p := range got {
 		require.Equal(t, clk.Now().Add(due[i]), p.Due)

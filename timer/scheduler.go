@@ -7,7 +7,6 @@ import (
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/bubble"
-	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/internal/slab"
 	"github.com/tickless/tickless/internal/wheel"
 	"go.uber.org/atomic"
@@ -49,9 +48,6 @@ type Scheduler struct {
 	queue    *delayqueue.Queue[dueBucket]
 	poller   poller
 	dispatch dispatch
-	ctxs     ctxParents
-	// telling counts the goroutines that tell of contexts which have expired.
-	telling latch.Latch
 
 	// leftover is what was pending at Close, until Leftover takes it.
 	leftover struct {
@@ -71,8 +67,6 @@ type Scheduler struct {
 //	  > shard.mu, ctxStripe.mu
 //	poller.mu  when the alarm is set for, whether the poller is awake
 //	  > delayqueue's, dispatch.mu
-//
-// Those of contexts come before these: see deadlineCtx.
 //
 // A lock may be taken while those further left are held, never the other way
 // round; poller.mu is not taken with a shard's lock held. No user code runs

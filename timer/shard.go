@@ -25,7 +25,7 @@ type shard struct {
 	wheel *wheel.Wheel[payload]
 	// closed: Close has taken out what was pending.
 	closed bool
-	// hadNodes: the tag of some timer was tagNode or tagContext.
+	// hadNodes: the tag of some timer was tagNode.
 	hadNodes bool
 	// wake is the earliest expiration of a bucket that was queued, as the
 	// queue's head, since the lock was taken: whoever unlocks the shard tells
@@ -147,12 +147,7 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 // startWithinLocked is startLocked with a slack of the timer's own.
 func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
 	if sh.s.closed.Load() {
-		if tag == tagContext { // goes on elsewhere
-			sh.n.started++
-			sh.n.fellBack++
-		} else {
-			sh.n.rejected++
-		}
+		sh.n.rejected++
 		return id, ErrClosed
 	}
 	if tag == tagLimited && !sh.s.limit.take() {
@@ -160,7 +155,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 		sh.n.rejectedFull++
 		return id, ErrTooManyPending
 	}
-	if tag == tagNode || tag == tagContext {
+	if tag == tagNode {
 		sh.hadNodes = true
 	}
 	sh.n.started++
@@ -190,11 +185,6 @@ func (sh *shard) rearmLocked(now, deadline int64, n *node) wheel.ID {
 	}
 	sh.n.started++
 	return id
-}
-
-// firesAt returns when a timer fires that is started for a deadline, after d.
-func (sh *shard) firesAt(deadline int64, d time.Duration) int64 {
-	return sh.wheel.Fires(deadline, int64(sh.s.config.slack.of(d)))
 }
 
 // removeLocked takes a timer out of the wheel before its time.
@@ -288,8 +278,6 @@ func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok boo
 	case tagChan:
 		sendTime(p.channel(), at.time)
 		return nil, false
-	case tagContext:
-		return nil, false // it is for whoever unlocks the shard
 	default:
 		f = p.node().owner.expireLocked(sh, at)
 		return f, f != nil

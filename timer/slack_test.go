@@ -1,7 +1,6 @@
 package timer_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -194,11 +193,6 @@ func TestSlack_LeavesDeadlinesAlone(t *testing.T) {
 	s, clk := virtual(t, timer.WithSlack(1, time.Hour, time.Hour))
 	deadline := clk.Now().Add(90*time.Minute + 12345)
 	start(t, s, deadline.Sub(clk.Now()), func() {})
-	ctx, cancel := s.WithDeadline(context.Background(), deadline)
-	defer cancel()
-	got, ok := ctx.Deadline()
-	require.True(t, ok)
-	require.True(t, deadline.Equal(got))
 	for p := range leftover(s) {
 		require.True(t, deadline.Equal(p.Deadline))
 	}

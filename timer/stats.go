@@ -24,8 +24,7 @@ type Stats struct {
 	HandedBack uint64
 	// FellBack counts the timers that use a timer of package time, or an alarm of the
 	// clock that was given, because too many were pending when they were started, or
-	// because they are Tickers with too short a period. It also counts the contexts
-	// that were made after Close or were pending then. What becomes of all these is
+	// because they are Tickers with too short a period. What becomes of them is
 	// counted nowhere.
 	FellBack uint64
 	// Pending is the number of timers that have neither fired nor been stopped.

@@ -69,8 +69,7 @@ func (t *trimmer) ring() {
 }
 
 // passLocked gives back the memory of shards that have not been used since the last
-// pass, and if there are no others to come, what is left of contexts' parents. It reports
-// whether there are others that may be idle the next time.
+// pass. It reports whether there are others that may be idle the next time.
 func (t *trimmer) passLocked() (again bool) {
 	var started uint64
 	var queued map[*shard]bool
@@ -88,9 +87,6 @@ func (t *trimmer) passLocked() (again bool) {
 		again = used || again
 	}
 	t.s.discard(queued)
-	if !again {
-		t.s.ctxs.sweep()
-	}
 	now := t.s.now()
 	if float64(started-t.started)*float64(busyTime) < busyStarts*float64(now-t.since) {
 		// So few starts do not get into each other's way.

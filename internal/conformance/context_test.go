@@ -14,7 +14,7 @@ import (
 )
 
 // TestContexts runs the toolchain's tests of package context, and its benchmarks
-// once each, with contexts of package timer's in place of those with a deadline:
+// once each, with contexts of package deadline's in place of those with a deadline:
 // as they are, and with a context of each kind between each of them and its parent.
 func TestContexts(t *testing.T) {
 	binary := buildSuite(t, "context", "contexts/suite", map[string]rewriting{
@@ -28,7 +28,7 @@ func TestContexts(t *testing.T) {
 	if os.Getenv("TICKLESS_CONFORMANCE") == "long" {
 		count = "20"
 	}
-	for _, between := range []string{"nothing", "context", "timer", "other"} {
+	for _, between := range []string{"nothing", "context", "deadline", "other"} {
 		t.Run("between="+between, func(t *testing.T) {
 			args := []string{"-test.v", "-test.count=" + count, "-test.timeout=60s"}
 			switch {
@@ -75,15 +75,7 @@ func rewriteContexts(t *testing.T, text string) string {
 	// A context between the two has its name there.
 	require.Equal(t, 2, strings.Count(text, `"context.Background.WithDeadline("`))
 	text = strings.ReplaceAll(text, `"context.Background.WithDeadline("`, `"context.Background."`)
-	// One of package context's that is derived from a context with an AfterFunc
-	// method has no more of its name.
-	require.Contains(t, text, `fmt.Sprint(ctx), "context.Background."`)
-	text = strings.Replace(text, `fmt.Sprint(ctx), "context.Background."`, `fmt.Sprint(ctx), "context."`, 1)
-	// Done closes soon after a cancel of package context's further up, not before
-	// it has returned: this difference is documented.
-	const from = "\t\tdefault:\n\t\t\terrorf(\"ctx should be canceled\")"
-	require.Contains(t, text, from)
-	return strings.Replace(text, from, "\t\tcase <-time.After(time.Minute):\n\t\t\terrorf(\"ctx should be canceled\")", 1)
+	return text
 }
 
 // rewriteLinkage leaves of the tests inside package context what can be seen from

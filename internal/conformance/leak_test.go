@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tickless/tickless/deadline"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -30,7 +31,7 @@ func TestGoleak_Lines(t *testing.T) {
 	defer far.Stop()
 	ticks := timer.NewTicker(time.Hour)
 	defer ticks.Stop()
-	ctx, cancel := timer.Default().WithTimeout(t.Context(), time.Hour)
+	ctx, cancel := deadline.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	select {
 	case <-ctx.Done():
@@ -47,7 +48,7 @@ func TestGoleak_Lines(t *testing.T) {
 	ran := make(chan struct{})
 	timer.AfterFunc(time.Millisecond, func() { close(ran) })
 	<-ran
-	short, cancelShort := timer.Default().WithTimeout(context.Background(), time.Millisecond)
+	short, cancelShort := deadline.WithTimeout(context.Background(), time.Millisecond)
 	defer cancelShort()
 	<-short.Done()
 	find("after some have fired", goleak.IgnoreAnyFunction(alarmLine))

@@ -40,11 +40,12 @@ var mayImport = map[string][]string{
 	"timer":          belowTimer,
 
 	// What stands on the timer.
-	"httptimeout":                   onTimer,
+	"deadline":                      onTimer,
+	"httptimeout":                   append(onTimer[:len(onTimer):len(onTimer)], "deadline"),
 	"idle":                          onTimer,
-	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "internal/conformance/contexts"),
-	"internal/conformance/contexts": onTimer,
-	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "httptimeout", "idle", "purgatory"),
+	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "deadline", "internal/conformance/contexts"),
+	"internal/conformance/contexts": append(onTimer[:len(onTimer):len(onTimer)], "deadline"),
+	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "deadline", "httptimeout", "idle", "purgatory"),
 	"internal/upstream":             onTimer,
 	"purgatory":                     onTimer,
 

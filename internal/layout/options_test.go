@@ -2,13 +2,11 @@ package layout
 
 import (
 	"net"
-	"net/http"
 	"testing"
 	"time"
 
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/httptimeout"
 	"github.com/tickless/tickless/idle"
 	"github.com/tickless/tickless/observe/debug"
 	"github.com/tickless/tickless/purgatory"
@@ -25,8 +23,6 @@ func TestOptions_NilIsRefused(t *testing.T) {
 		"executor: NewGoroutines: option 1 is nil": func() { executor.NewGoroutines(nil) },
 		"executor: NewInline: option 1 is nil":     func() { executor.NewInline(nil) },
 		"executor: NewPool: option 2 is nil":       func() { executor.NewPool(executor.WithWorkers(1), nil) },
-		"httptimeout: Handler: option 1 is nil":    func() { httptimeout.Handler(s, time.Second, http.NotFoundHandler(), nil) },
-		"httptimeout: Transport: option 1 is nil":  func() { httptimeout.Transport(s, time.Second, nil, nil) },
 		"idle: New: option 2 is nil":               func() { idle.New(func(int, time.Time) {}, idle.WithTick(time.Second), nil) },
 		"idle: NewConns: option 1 is nil":          func() { idle.NewConns(time.Second, nil) },
 		"idle: NewListener: option 1 is nil":       func() { idle.NewListener(new(net.TCPListener), time.Second, nil) },

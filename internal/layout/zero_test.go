@@ -46,7 +46,6 @@ var zeroes = map[string]any{
 	"purgatory.Purgatory": new(purgatory.Purgatory[int]),
 	"purgatory.Stats":     new(purgatory.Stats),
 
-	"timer.Deadline":     new(timer.Deadline),
 	"timer.Handle":       new(timer.Handle),
 	"timer.Histogram":    new(timer.Histogram),
 	"timer.Job":          new(timer.Job),
@@ -105,7 +104,6 @@ func TestZeroValues_Refuse(t *testing.T) {
 		"idle: a Conns that was not made by NewConns":            func() { new(idle.Conns).Wrap(nil) },
 		"idle: a Monitor that was not made by New":               func() { new(idle.Monitor[int]).Watch(1, 1) },
 		"timer: a Keyed that was not made by NewKeyed":           func() { new(timer.Keyed[int, int]).Set(1, 1, 1) },
-		"timer: Deadline.Init with a nil Scheduler":              func() { new(timer.Deadline).Init(nil) },
 		"purgatory: New with a nil Scheduler":                    func() { purgatory.New[int](nil) },
 		"timer: NewKeyed with a nil Scheduler or func":           func() { timer.NewKeyed[int, int](nil, func(int, int) {}) },
 		"executor: an Inline or Goroutines that was not made by": func() { new(executor.Inline).Submit(func() {}) },

@@ -65,7 +65,7 @@ func (v *service) step(l *ledger, rng *rand.Rand, longest time.Duration) {
 // call sends a request. It is answered, or the client's timeout has passed.
 func (v *service) call(l *ledger, r *http.Request, timeout time.Duration) {
 	n := l.enter(timeout)
-	resp, err := httptimeout.Transport(v.s, timeout, v.client).RoundTrip(r)
+	resp, err := httptimeout.Transport(timeout, v.client).RoundTrip(r)
 	switch {
 	case err == nil:
 		resp.Body.Close()
@@ -93,7 +93,7 @@ func (v *service) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	n := l.enter(timeout)
 	var ctx context.Context
-	httptimeout.Handler(v.s, timeout, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	httptimeout.Handler(timeout, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx = r.Context()
 		context.AfterFunc(ctx, func() {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {

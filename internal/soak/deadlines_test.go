@@ -4,12 +4,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/deadline"
 )
 
-// A deadline is a timer.Deadline, and a goroutine that waits for it while it is set.
-type deadline struct {
-	d timer.Deadline
+// A moment is a deadline.Deadline, and a goroutine that waits for it while it is set.
+type moment struct {
+	d deadline.Deadline
 	// n is nil before the deadline is set, and once it was cleared.
 	n    *note
 	done <-chan struct{}
@@ -19,13 +19,12 @@ type deadline struct {
 
 // deadlines are set later, earlier and into the past, are cleared, and are set again once
 // they have passed.
-func deadlines(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
-	var all [50]*deadline
+func deadlines() func(*ledger, *rand.Rand, time.Duration) {
+	var all [50]*moment
 	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
 		i := rng.IntN(len(all))
 		if all[i] == nil {
-			all[i] = new(deadline)
-			all[i].d.Init(s)
+			all[i] = new(moment)
 		}
 		x := all[i]
 		d := delay(rng, longest)
@@ -43,7 +42,7 @@ func deadlines(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 }
 
 // start sets the deadline, which is not set or has passed, and has a goroutine wait.
-func (x *deadline) start(l *ledger, d time.Duration) {
+func (x *moment) start(l *ledger, d time.Duration) {
 	n, gone := l.enter(d), make(chan struct{})
 	x.d.Set(time.Now().Add(d))
 	done := x.d.Done()
@@ -59,7 +58,7 @@ func (x *deadline) start(l *ledger, d time.Duration) {
 
 // set sets the deadline to after d. If its channel is closed then, it may be for either
 // moment that it has passed: the ledger goes by the earlier one.
-func (x *deadline) set(d time.Duration) {
+func (x *moment) set(d time.Duration) {
 	x.n.move(d, func() bool {
 		earlier := now()+d < x.n.due
 		x.d.Set(time.Now().Add(d))
@@ -68,7 +67,7 @@ func (x *deadline) set(d time.Duration) {
 }
 
 // clear clears the deadline. What comes of it nevertheless, the next one is early by.
-func (x *deadline) clear() {
+func (x *moment) clear() {
 	cleared := x.n.stop(func() bool {
 		x.d.Set(time.Time{})
 		return !isClosed(x.done)

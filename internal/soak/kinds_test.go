@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/deadline"
 	"github.com/tickless/tickless/idle"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
@@ -177,7 +178,7 @@ func jobs(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	}
 }
 
-func contexts(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
+func contexts() func(*ledger, *rand.Rand, time.Duration) {
 	type held struct {
 		n      *note
 		ctx    context.Context
@@ -188,7 +189,7 @@ func contexts(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
 		d := delay(rng, longest)
 		x := held{n: l.enter(d)}
-		x.ctx, x.cancel = s.WithTimeout(parent, d)
+		x.ctx, x.cancel = deadline.WithTimeout(parent, d)
 		context.AfterFunc(x.ctx, func() {
 			if errors.Is(x.ctx.Err(), context.DeadlineExceeded) {
 				x.n.fire()

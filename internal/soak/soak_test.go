@@ -61,8 +61,8 @@ func TestSoak(t *testing.T) {
 			return s.StartWithin(d, d/4, f)
 		})},
 		{"timers", false, timers(s)}, {"tickers", true, tickers(s)}, {"every", true, jobs(s)},
-		{"contexts", false, contexts(s)}, {"keyed", false, keyed(s)},
-		{"deadlines", false, deadlines(s)}, {"repeat", true, schedules(s)},
+		{"contexts", false, contexts()}, {"keyed", false, keyed(s)},
+		{"deadlines", false, deadlines()}, {"repeat", true, schedules(s)},
 		watching, waiting, calling, talking,
 	}
 	for _, k := range r.kinds {

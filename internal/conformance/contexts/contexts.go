@@ -1,4 +1,4 @@
-// Package contexts has package context's names, with contexts of package timer's
+// Package contexts has package context's names, with contexts of package deadline's
 // in place of those that have a deadline. Package conformance runs package
 // context's own tests against it.
 package contexts
@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/deadline"
 )
 
 // What the tests use of package context as it is.
@@ -33,7 +33,7 @@ var (
 	Cause           = context.Cause
 )
 
-// The rest is package timer's.
+// The rest is package deadline's.
 
 func WithTimeout(parent Context, d time.Duration) (Context, CancelFunc) {
 	return WithTimeoutCause(parent, d, nil)
@@ -41,34 +41,34 @@ func WithTimeout(parent Context, d time.Duration) (Context, CancelFunc) {
 
 func WithTimeoutCause(parent Context, d time.Duration, cause error) (Context, CancelFunc) {
 	parent, leave := between(parent)
-	ctx, cancel := timer.Default().WithTimeoutCause(parent, d, cause)
+	ctx, cancel := deadline.WithTimeoutCause(parent, d, cause)
 	return ctx, func() { cancel(); leave() }
 }
 
-func WithDeadline(parent Context, deadline time.Time) (Context, CancelFunc) {
-	return WithDeadlineCause(parent, deadline, nil)
+func WithDeadline(parent Context, at time.Time) (Context, CancelFunc) {
+	return WithDeadlineCause(parent, at, nil)
 }
 
-func WithDeadlineCause(parent Context, deadline time.Time, cause error) (Context, CancelFunc) {
+func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, CancelFunc) {
 	parent, leave := between(parent)
-	ctx, cancel := timer.Default().WithDeadlineCause(parent, deadline, cause)
+	ctx, cancel := deadline.WithDeadlineCause(parent, at, cause)
 	return ctx, func() { cancel(); leave() }
 }
 
 // Between names the variable that says what is put between a context of package
-// timer's and its parent: nothing, one of package context's, one of package
-// timer's, or one of another kind.
+// deadline's and its parent: nothing, one of package context's, one of package
+// deadline's, or one of another kind.
 const Between = "TICKLESS_BETWEEN"
 
 func between(parent Context) (Context, CancelFunc) {
 	if parent == nil {
-		panic("cannot create context from nil parent") // package timer says so too
+		panic("cannot create context from nil parent") // package context says so too
 	}
 	switch os.Getenv(Between) {
 	case "context":
 		return context.WithCancel(parent)
-	case "timer":
-		return timer.Default().WithTimeout(parent, 1<<62)
+	case "deadline":
+		return deadline.WithTimeout(parent, 1<<62)
 	case "other":
 		return other{parent}, func() {}
 	}

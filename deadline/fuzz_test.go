@@ -1,17 +1,17 @@
-package timer_test
+package deadline_test
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/atomic"
 
-	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/deadline"
 )
 
 // FuzzContexts makes the same tree of contexts twice, once with package context
@@ -19,10 +19,9 @@ import (
 // the same to both: what they report must be the same.
 //
 // All deadlines differ, but for those that have passed when they are set. Which
-// contexts are looked at, and when, is drawn. One case is left out, because it cannot
-// be known: that a context of package context's was cancelled, and the deadline of
-// one of ours below it passed, and nobody looked in between. So before one is, or one
-// that it is below, all are looked at.
+// contexts are looked at, and when, is drawn. One case is left out, because it is where
+// the two differ: that a context was cancelled, and the deadline of one below it had
+// passed, and nobody looked in between. So before one is, all are looked at.
 func FuzzContexts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 30, 9, 1, 8, 5, 3, 1, 9, 9})
 	f.Add([]byte{0, 20, 0, 11, 13, 19, 7, 1})        // a child's deadline passes, its parent is cancelled
@@ -39,7 +38,7 @@ func FuzzContexts(f *testing.F) {
 		if len(ops) > 400 {
 			t.Skip()
 		}
-		synctest.Test(t, func(t *testing.T) { (&twinTrees{t: t, s: timer.New()}).run(ops) })
+		synctest.Test(t, func(t *testing.T) { (&twinTrees{t: t}).run(ops) })
 	})
 }
 
@@ -53,7 +52,6 @@ type twin struct {
 	waited, afterFuncSet bool
 	keys                 []twinKey // those that have a value
 	parent               *twin
-	both                 bool // ctx is one of package context's too
 }
 
 // isBelow reports whether w is up, or derived from it.
@@ -70,7 +68,6 @@ type twinKey int
 
 type twinTrees struct {
 	t     *testing.T
-	s     *timer.Scheduler
 	twins []*twin
 	step  int
 }
@@ -78,12 +75,15 @@ type twinTrees struct {
 func (tt *twinTrees) run(ops []byte) {
 	root, cancelRoot := context.WithCancelCause(context.Background())
 	rootStd, cancelRootStd := context.WithCancelCause(context.Background())
-	tt.add(twin{ctx: root, std: rootStd, cancel: cancelRoot, cancelStd: cancelRootStd, both: true}, nil)
+	tt.add(twin{ctx: root, std: rootStd, cancel: cancelRoot, cancelStd: cancelRootStd}, nil)
 	for ; len(ops) > 1; ops = ops[2:] {
 		w := tt.twins[int(ops[1])%len(tt.twins)]
 		if child, key := tt.derive(w, int(ops[0]%16), int(ops[1])); child.ctx != nil {
-			child.parent, child.both = w, ops[0]%16 == 3 || ops[0]%16 == 4
-			tt.add(child, append(slices.Clip(w.keys), key...))
+			child.parent = w
+			if _, root := child.ctx.(*unknown); !root {
+				key = append(slices.Clip(w.keys), key...)
+			}
+			tt.add(child, key)
 		} else {
 			tt.do(w, int(ops[0]%16), int(ops[1]))
 		}
@@ -93,21 +93,19 @@ func (tt *twinTrees) run(ops []byte) {
 	tt.lookAtAll()
 	for _, w := range tt.twins {
 		if w.cancel != nil {
-			w.cancel(nil)
-			w.cancelStd(nil)
+			w.cancel(context.Canceled)
+			w.cancelStd(context.Canceled)
 		}
 	}
 	tt.lookAtAll()
 	// Goroutines that are left fail the bubble.
-	require.Zero(tt.t, tt.s.Len())
-	require.NoError(tt.t, tt.s.Shutdown(context.Background()))
 }
 
 func (tt *twinTrees) add(w twin, keys []twinKey) {
 	if len(tt.twins) == 60 {
 		if w.cancel != nil {
-			w.cancel(nil)
-			w.cancelStd(nil)
+			w.cancel(context.Canceled)
+			w.cancelStd(context.Canceled)
 		}
 		return
 	}
@@ -131,7 +129,7 @@ func (tt *twinTrees) derive(w *twin, op, arg int) (child twin, key []twinKey) {
 	}
 	switch op {
 	case 0, 1, 2:
-		timeout(tt.s.WithTimeoutCause(w.ctx, d, cause))
+		timeout(deadline.Lazy(w.ctx, d, cause))
 	case 3:
 		timeout(context.WithTimeoutCause(w.ctx, d, cause))
 	case 4:
@@ -142,7 +140,15 @@ func (tt *twinTrees) derive(w *twin, op, arg int) (child twin, key []twinKey) {
 		child.ctx, child.std = context.WithValue(w.ctx, k, tt.step), context.WithValue(w.std, k, tt.step)
 		key = []twinKey{k}
 	case 6:
-		child.ctx, child.std = wrapped{w.ctx}, wrapped{w.std}
+		switch arg % 3 {
+		case 0:
+			child.ctx, child.std = wrapped{w.ctx}, wrapped{w.std}
+		case 1:
+			child.ctx, child.std = context.WithoutCancel(w.ctx), context.WithoutCancel(w.std)
+		case 2: // a root of another kind, which ends with an error of its own
+			foreign, std := newUnknown(), newUnknown()
+			child = twin{ctx: foreign, std: std, cancel: foreign.cancel, cancelStd: std.cancel}
+		}
 	}
 	return child, key
 }
@@ -152,7 +158,7 @@ func (tt *twinTrees) do(w *twin, op, arg int) {
 	switch op {
 	case 7:
 		if w.cancel != nil {
-			if slices.ContainsFunc(tt.twins, func(below *twin) bool { return below.both && below.isBelow(w) }) {
+			if slices.ContainsFunc(tt.twins, func(below *twin) bool { return below != w && below.isBelow(w) && below.std.Err() != nil }) {
 				tt.lookAtAll()
 			}
 			cause := fmt.Errorf("cause %d", tt.step)
@@ -166,8 +172,8 @@ func (tt *twinTrees) do(w *twin, op, arg int) {
 	case 9:
 		if !w.afterFuncSet {
 			w.afterFuncSet = true
-			w.stop = context.AfterFunc(w.ctx, func() { w.ran.Inc() })
-			w.stopStd = context.AfterFunc(w.std, func() { w.ranStd.Inc() })
+			w.stop = context.AfterFunc(w.ctx, func() { w.ran.Add(1) })
+			w.stopStd = context.AfterFunc(w.std, func() { w.ranStd.Add(1) })
 		}
 	case 10:
 		if w.stop != nil {
