@@ -2,7 +2,7 @@
 // purgatories and monitors.
 //
 // The exporters stand below it. All of them export the same numbers, which
-// docs/observability.md lists one by one:
+// observe/metrics.csv lists one by one:
 //
 //   - observe/prom: a collector for Prometheus; a module of its own.
 //   - observe/otel: instruments and a producer for OpenTelemetry; a module of its own.

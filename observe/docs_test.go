@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/observe/metric"
 )
 
-// TestDocs_ListEveryMetric compares the table in docs/observability.md with the metrics
+// TestDocs_ListEveryMetric compares metrics.csv with the metrics
 // that there are: each with its names, kind, unit, labels and meaning, in their order.
 func TestDocs_ListEveryMetric(t *testing.T) {
 	var want []observetest.Row
@@ -27,16 +27,15 @@ func TestDocs_ListEveryMetric(t *testing.T) {
 	got := observetest.Documented(t, "..")
 	for _, r := range want {
 		if !slices.Contains(got, r) {
-			t.Errorf("docs/observability.md lacks the line\n| `%s` | `%s` | %s | `%s` | `%s` | %s |",
-				r.OTel, r.Prometheus, r.Kind, r.Unit, r.Labels, r.Help)
+			t.Errorf("metrics.csv lacks the line\n%s,%s,%s,%s,%q,%q", r.OTel, r.Prometheus, r.Kind, r.Unit, r.Labels, r.Help)
 		}
 	}
 	for _, r := range got {
 		if !slices.Contains(want, r) {
-			t.Errorf("docs/observability.md lists %s, which does not exist like that", r.OTel)
+			t.Errorf("metrics.csv lists %s, which does not exist like that", r.OTel)
 		}
 	}
 	if !t.Failed() && !slices.Equal(got, want) {
-		t.Error("docs/observability.md lists the metrics in another order than the code")
+		t.Error("metrics.csv lists the metrics in another order than the code")
 	}
 }

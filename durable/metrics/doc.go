@@ -9,7 +9,7 @@
 //		metrics.Worker("mailer", worker),
 //	))
 //
-// docs/observability.md lists the metrics.
+// observe/metrics.csv lists the metrics.
 //
 // # What a scrape costs
 //

@@ -16,7 +16,7 @@
 //	            ...
 //
 // with an object for each thing, by its kind and its name. The keys are the names of
-// OpenTelemetry's metrics without their beginning; docs/observability.md lists them.
+// OpenTelemetry's metrics without their beginning; observe/metrics.csv lists them.
 // A thing that panics when it is read has the panic as "error", and "read_failures" alone.
 // Durations are in seconds. Quantiles are at most 12.5 percent above the true ones.
 //

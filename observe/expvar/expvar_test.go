@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// TestNew_HasWhatIsDocumented compares the keys with docs/observability.md.
+// TestNew_HasWhatIsDocumented compares the keys with observe/metrics.csv.
 func TestNew_HasWhatIsDocumented(t *testing.T) {
 	var all map[string]map[string]map[string]any
 	if err := json.Unmarshal([]byte(tickless.New(observetest.Sources(t)...).String()), &all); err != nil {

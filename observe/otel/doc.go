@@ -19,7 +19,7 @@
 // it would report in full when a process starts and when the store answers again.
 //
 // Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
-// open. Package observe makes Sources of other things. docs/observability.md lists the
+// open. Package observe makes Sources of other things. observe/metrics.csv lists the
 // metrics. They are the same as those of package prom, by the mapping that
 // OpenTelemetry prescribes.
 //

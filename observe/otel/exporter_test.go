@@ -99,7 +99,7 @@ func kind(t *testing.T, data metricdata.Aggregation) (kind string, attributes []
 }
 
 // TestExporter_HasWhatIsDocumented compares names, kinds, units, attributes and
-// descriptions with docs/observability.md.
+// descriptions with observe/metrics.csv.
 func TestExporter_HasWhatIsDocumented(t *testing.T) {
 	sources := observetest.Sources(t)
 	for _, e := range []*otel.Exporter{otel.New(sources...), otel.New(sources...).ExponentialHistograms()} {

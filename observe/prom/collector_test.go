@@ -46,7 +46,7 @@ func gather(t *testing.T, sources ...observe.Source) map[string]*dto.MetricFamil
 }
 
 // TestCollector_HasWhatIsDocumented compares names, kinds, labels and help texts with
-// docs/observability.md.
+// observe/metrics.csv.
 func TestCollector_HasWhatIsDocumented(t *testing.T) {
 	families := gather(t, observetest.Sources(t)...)
 	kinds := map[string]dto.MetricType{

@@ -7,7 +7,7 @@
 //	http.Handle("/metrics", promhttp.Handler())
 //
 // Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
-// open. Package observe makes Sources of other things. docs/observability.md lists the
+// open. Package observe makes Sources of other things. observe/metrics.csv lists the
 // metrics.
 //
 // Histograms are native ones where Prometheus scrapes these, and classic ones besides.

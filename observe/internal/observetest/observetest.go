@@ -3,9 +3,8 @@
 package observetest
 
 import (
+	"encoding/csv"
 	"os"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -141,27 +140,26 @@ func histogram(durations ...time.Duration) (h timer.Histogram) {
 	return h
 }
 
-// A Row is a metric as docs/observability.md lists it.
+// A Row is a metric as observe/metrics.csv lists it.
 type Row struct {
 	OTel, Prometheus, Kind, Unit, Labels, Help string
 }
 
-var row = regexp.MustCompile("(?m)^\\| `(tickless\\.[^`]+)` \\| `([^`]+)` \\| ([^|]+) \\| `([^`]+)` \\| (`[^|]+`) \\| ([^|]+) \\|$")
-
-// Documented returns the table of metrics in docs/observability.md. root is the
-// repository's folder.
+// Documented returns the rows of observe/metrics.csv. root is the repository's folder.
 func Documented(t testing.TB, root string) []Row {
 	t.Helper()
-	page, err := os.ReadFile(root + "/docs/observability.md")
+	f, err := os.Open(root + "/observe/metrics.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []Row
-	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
-		rows = append(rows, Row{m[1], m[2], m[3], m[4], strings.ReplaceAll(m[5], "`", ""), m[6]})
+	defer f.Close()
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(records) < 2 {
+		t.Fatalf("observe/metrics.csv: %d lines, %v", len(records), err)
 	}
-	if len(rows) == 0 {
-		t.Fatal("docs/observability.md has no table of metrics")
+	var rows []Row
+	for _, r := range records[1:] {
+		rows = append(rows, Row{r[0], r[1], r[2], r[3], r[4], r[5]})
 	}
 	return rows
 }
