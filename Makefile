@@ -226,33 +226,17 @@ bench-once: ## run each benchmark once, to see that it works
 			while read -r path dir; do ! grep -qs '^func Benchmark' "$$dir"/*_test.go || echo "$$path"; done); \
 		[ -z "$$packages" ] || $(NOCGO) $(GO) test -vet=off -short -run '^$$' -bench . -benchtime 1x -timeout 15m $$packages)
 
-# With BENCH, nothing is written but the raw output of what matches it, in which a $ is
-# one. Mode quick leaves what is published as it is: git ignores what it writes. With OTHER
-# the figures of full, busy, contexts, rates or limits are of another processor than what is
-# published, beside which they are put.
+# With BENCH, nothing is written but the raw output of what matches it, in which a $ is one.
 .PHONY: bench
-bench: ## run all workloads in short, for results/quick.md; MODE=full, busy, contexts, rates, limits, versions (COMPAT too), stores, redis or all (of these): the figures that are published, with plots; or what matches BENCH
-	@$(if $(and $(OTHER),$(filter-out full busy contexts rates limits,$(MODE))),$(error OTHER is for the modes full, busy, contexts, rates and limits, not $(MODE)))
+bench: ## run the main workloads in short, for results/quick.md; MODE=full, busy, rates, contexts, stores or redis: the figures to quote; or what matches BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
-else ifeq ($(MODE),all)
-	$(foreach mode,full busy contexts rates limits versions stores redis,$(MAKE) --no-print-directory bench MODE=$(mode) &&) true
 else ifeq ($(MODE),stores)
-	cd benchmarks/stores && GOWORK=off $(GO) build -tags sqlite -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw results.txt --out results.md
-else ifeq ($(MODE),redis)
-	GO='$(GO)' ./scripts/bench redis
-	cd benchmarks && GOWORK=off $(GO) run ./report -mode redis -results redis/results -readme redis/README.md
-else ifdef OTHER
-	GO='$(GO)' ./scripts/bench $(MODE)
-	cd benchmarks && GOWORK=off $(GO) run ./report -mode processors -results results -readme README.md
+	cd benchmarks/stores && GOWORK=off $(GO) build -tags sqlite -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw ../results/stores.txt --out results.md
 else
-	GO='$(GO)' COMPAT='$(COMPAT)' ./scripts/bench $(MODE)
-	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE) -results results -readme README.md -front ../README.md
+	GO='$(GO)' ./scripts/bench $(MODE)
+	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE)
 endif
-
-.PHONY: bench-full
-bench-full: ## make bench MODE=full: the figures to quote, which takes an hour; MODE=all takes about three hours
-	@$(MAKE) --no-print-directory bench MODE=full
 
 .PHONY: cover
 cover: ## write coverage.txt and print the core's coverage

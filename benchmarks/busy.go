@@ -77,17 +77,6 @@ func BusyRate(b *testing.B, m Maker) {
 	})
 }
 
-// BusyCrowd is BusyRate beside a thousand goroutines that compute for two
-// milliseconds and then let others run: the run queues are long, and what has to
-// wait at their end waits for a second.
-func BusyCrowd(b *testing.B, m Maker) {
-	onProcs(b, func() map[string]float64 {
-		stop := keepCrowded(choose(10, 1000, 1000), 2*time.Millisecond)
-		defer stop()
-		return rate(m)
-	})
-}
-
 // rate measures a thousand timers a second.
 func rate(m Maker) map[string]float64 {
 	span := choose(50*time.Millisecond, 2*time.Second, 5*time.Second)
@@ -100,88 +89,6 @@ func rate(m Maker) map[string]float64 {
 	}
 	return map[string]float64{
 		"p50-ms": quantile(late, 0.5), "p99-ms": quantile(late, 0.99), "max-ms": quantile(late, 1),
-		"early": float64(countEarly(late)), "lost": float64(lost),
-	}
-}
-
-// crossing is when, on a wheel with a tick of 100 µs and 256 slots, the third
-// level sends down its second slot.
-const crossing = 256 * 256 * 100 * time.Microsecond
-
-// BusyMoves is [IdleMoves] with 200,000 timers beside four computing goroutines.
-func BusyMoves(b *testing.B, m Maker) { movesOf(b, m, 200_000, 4) }
-
-// IdleMoves starts a timer of 5 ms every millisecond or so, while n others, which are
-// due seconds later, move down a level of the wheels of those who have some. It
-// reports worst-ms, p99-ms, early and lost of the probes.
-func IdleMoves(b *testing.B, m Maker) {
-	for _, n := range choose([]int{1000}, []int{1_000_000, 5_000_000, 10_000_000}, []int{1_000_000, 5_000_000, 10_000_000}) {
-		movesOf(b, m, n, 0)
-	}
-}
-
-func movesOf(b *testing.B, m Maker, n, busy int) {
-	n = choose(1000, n, n)
-	b.Run("n="+Size(n), func(b *testing.B) {
-		beside(b, []int{busy}, func(busy int) map[string]float64 { return moves(m, n, busy) })
-	})
-}
-
-func moves(m Maker, n, busy int) map[string]float64 {
-	const probe, every = 5 * time.Millisecond, time.Millisecond
-	window := choose(100*time.Millisecond, 2*time.Second, 2*time.Second)
-	probes := int(window / every)
-	impl := m.New(n + probes)
-	defer impl.Close()
-
-	base := time.Now()
-	start := choose(100*time.Millisecond, crossing-window/4, crossing-window/4)
-	far := start + window + 2*time.Second // none of them fires
-	var wg sync.WaitGroup
-	nprocs := runtime.GOMAXPROCS(0)
-	for g := range nprocs {
-		wg.Go(func() {
-			for slot := g; slot < n; slot += nprocs {
-				impl.Start(slot, far-time.Since(base)+time.Duration(slot%(1<<14))*150*time.Microsecond, nop)
-			}
-		})
-	}
-	wg.Wait()
-	flush(impl)
-	runtime.GC()
-	if late := time.Since(base) - start; late > 0 && m.Name == Tickless.Name {
-		panic(fmt.Sprintf("benchmarks: %d timers took %v longer to start than there was time", n, late))
-	}
-	time.Sleep(start - time.Since(base))
-
-	defer keepBusy(busy)()
-	due, ran := make([]time.Duration, probes), make([]atomic.Int64, probes)
-	var left sync.WaitGroup
-	left.Add(probes)
-	started := 0
-	for begin := time.Now(); started < probes && time.Since(begin) < 10*window; started++ {
-		i := started
-		due[i] = time.Since(base) + probe
-		impl.Start(n+i, probe, func() {
-			ran[i].Store(int64(time.Since(base)))
-			left.Done()
-		})
-		time.Sleep(every)
-	}
-	left.Add(started - probes)
-	l := &scattered{due: due[:started], ran: ran[:started]}
-	done := make(chan struct{})
-	go func() { left.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(busyGrace):
-	}
-	late, lost := l.lateness()
-	if lost > 0 {
-		late = append(late, milliseconds(busyGrace))
-	}
-	return map[string]float64{
-		"worst-ms": quantile(late, 1), "p99-ms": quantile(late, 0.99),
 		"early": float64(countEarly(late)), "lost": float64(lost),
 	}
 }
@@ -275,23 +182,3 @@ var computeRounds = sync.OnceValue(func() int {
 	}
 	return max(1, rounds*1000/20_000)
 })
-
-// keepCrowded runs n goroutines that compute for d at a time and then let others
-// run, until stop is called.
-func keepCrowded(n int, d time.Duration) (stop func()) {
-	var quit atomic.Bool
-	var wg sync.WaitGroup
-	computeRounds()
-	for range n {
-		wg.Go(func() {
-			for !quit.Load() {
-				compute(d)
-				runtime.Gosched()
-			}
-		})
-	}
-	return func() {
-		quit.Store(true)
-		wg.Wait()
-	}
-}

@@ -89,7 +89,7 @@ func (m Maker) lead(usual time.Duration) time.Duration {
 
 // Makers returns the implementations that need nothing but the standard library
 // and this module, package time first.
-func Makers() []Maker { return []Maker{Time, Heap, Hashed, Tickless, TicklessTimer} }
+func Makers() []Maker { return []Maker{Time, Heap, Tickless, TicklessTimer} }
 
 // Each runs a workload for every implementation in turn.
 func Each(b *testing.B, makers []Maker, workload func(*testing.B, Maker)) {

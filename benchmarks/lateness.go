@@ -54,7 +54,6 @@ func Lateness(b *testing.B, m Maker) {
 			if hasCPU && load == "idle" {
 				b.ReportMetric(milliseconds(cpu)/(float64(b.N)*(span+scatterLead).Seconds()), "cpu-ms/s")
 			}
-			saveCurve(b, m.Name, load, late)
 		})
 	}
 }

@@ -18,6 +18,16 @@ var Noted = Maker{Name: "noted", New: func(slots int) Impl {
 	return &noted{base: time.Now(), last: Touched[*[6]int64](slots)}
 }}
 
+// None is no implementation at all: what a workload costs by itself.
+var None = Maker{Name: "none", New: func(int) Impl { return none{} }}
+
+type none struct{}
+
+func (none) Start(int, time.Duration, func())     {}
+func (none) Stop(int) bool                        { return true }
+func (none) Reset(slot int, _ time.Duration) bool { return true }
+func (none) Close()                               {}
+
 type noted struct {
 	base time.Time
 	last []*[6]int64

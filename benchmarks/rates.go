@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,25 +26,6 @@ func Rates(b *testing.B, m Maker) {
 	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
 		b.Run("rate="+Size(rate), func(b *testing.B) {
 			onProcs(b, func() map[string]float64 { return rated(m, rate) })
-		})
-	}
-}
-
-// RatesBeside is [Rates] in a process in which a hundred goroutines wait, as those of a
-// server do for requests: whoever asks whether procs may be busy cannot know that they
-// will not run.
-func RatesBeside(b *testing.B, m Maker) {
-	for _, rate := range choose([]int{100}, []int{10, 100, 1000}, []int{10, 100, 1000}) {
-		b.Run("rate="+Size(rate), func(b *testing.B) {
-			onProcs(b, func() map[string]float64 {
-				wait, waiting := make(chan struct{}), sync.WaitGroup{}
-				for range 100 {
-					waiting.Go(func() { <-wait })
-				}
-				defer waiting.Wait()
-				defer close(wait)
-				return rated(m, rate)
-			})
 		})
 	}
 }
@@ -118,43 +98,6 @@ func Tickers(b *testing.B) {
 					onProcs(b, func() map[string]float64 { return ticked(n, period, m.tick) })
 				})
 			}
-		})
-	}
-}
-
-// MultiWakeup has as many goroutines as there are procs receive 100,000 ticks each of one
-// ticker of a microsecond, none of which they wait for longer than a millisecond: package
-// time's TestMultiWakeupTicker. It reports s, how long that takes. What is called is the
-// package's, as by a program that has imported timer in place of time: of After that is
-// package time's itself, and of a ticker as fast as this one, too.
-func MultiWakeup(b *testing.B) {
-	for _, m := range []struct {
-		name  string
-		tick  func() <-chan time.Time
-		after func(time.Duration) <-chan time.Time
-	}{
-		{"time", func() <-chan time.Time { return time.NewTicker(time.Microsecond).C }, time.After},
-		{"tickless", func() <-chan time.Time { return timer.NewTicker(time.Microsecond).C }, timer.After},
-	} {
-		b.Run("impl="+m.name, func(b *testing.B) {
-			onProcs(b, func() map[string]float64 {
-				ticks := choose(1000, 100_000, 100_000)
-				c := m.tick()
-				begin := time.Now()
-				var wg sync.WaitGroup
-				for range runtime.GOMAXPROCS(0) {
-					wg.Go(func() {
-						for range ticks {
-							select {
-							case <-c:
-							case <-m.after(time.Millisecond):
-							}
-						}
-					})
-				}
-				wg.Wait()
-				return map[string]float64{"s": time.Since(begin).Seconds()}
-			})
 		})
 	}
 }

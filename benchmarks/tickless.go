@@ -33,18 +33,6 @@ func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot
 
 func (t *tickless) Close() { shutDown(t.s) }
 
-// TicklessLimit is [Tickless] with a limit of twice as many pending timers as there are
-// slots: shards count in one place, and seldom have to.
-var TicklessLimit = Maker{Name: "tickless-limit", New: func(slots int) Impl {
-	return &tickless{timer.New(timer.WithMaxPending(2 * slots)), Touched[timer.Handle](slots)}
-}}
-
-// TicklessFull is [Tickless] with a limit that leaves no room but for the slots. Near it
-// every start and stop may take the limit's lock.
-var TicklessFull = Maker{Name: "tickless-full", New: func(slots int) Impl {
-	return &tickless{timer.New(timer.WithMaxPending(slots)), Touched[timer.Handle](slots)}
-}}
-
 // TicklessTimer is the same Scheduler by [timer.Timer], the stand-in for
 // [time.Timer].
 var TicklessTimer = Maker{Name: "tickless-timer", New: newTicklessTimer}

@@ -9,49 +9,30 @@ import (
 var makers = Makers()
 
 func BenchmarkStartStop(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStop) }
-func BenchmarkStartStopAlone(b *testing.B) {
-	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless}, benchmarks.StartStopAlone)
-}
-func BenchmarkLimits(b *testing.B) {
-	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessLimit, benchmarks.TicklessFull}, benchmarks.Limits)
-}
-func BenchmarkStartStopFixed(b *testing.B) { benchmarks.Each(b, makers, benchmarks.StartStopFixed) }
-func BenchmarkChurn(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Churn) }
-func BenchmarkReset(b *testing.B)          { benchmarks.Each(b, makers, benchmarks.Reset) }
-func BenchmarkHeld(b *testing.B)           { benchmarks.Each(b, makers, benchmarks.Held) }
-func BenchmarkExpiry(b *testing.B)         { benchmarks.Each(b, makers, benchmarks.Expiry) }
-func BenchmarkLateness(b *testing.B)       { benchmarks.Each(b, makers, benchmarks.Lateness) }
-func BenchmarkStalls(b *testing.B)         { benchmarks.Each(b, makers, benchmarks.Stalls) }
+func BenchmarkChurn(b *testing.B)     { benchmarks.Each(b, makers, benchmarks.Churn) }
+func BenchmarkReset(b *testing.B)     { benchmarks.Each(b, makers, benchmarks.Reset) }
+func BenchmarkHeld(b *testing.B)      { benchmarks.Each(b, makers, benchmarks.Held) }
+func BenchmarkExpiry(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Expiry) }
+func BenchmarkLateness(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.Lateness) }
 
 func BenchmarkBusyBurst(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
 func BenchmarkBusyRate(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.BusyRate) }
-func BenchmarkBusyCrowd(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyCrowd) }
-func BenchmarkBusyMoves(b *testing.B)   { benchmarks.Each(b, benchmarks.Makers(), benchmarks.BusyMoves) }
-func BenchmarkIdleMoves(b *testing.B)   { benchmarks.Each(b, benchmarks.Makers(), benchmarks.IdleMoves) }
 func BenchmarkBusyContext(b *testing.B) { benchmarks.BusyContext(b) }
-func BenchmarkRatesBeside(b *testing.B) { benchmarks.Each(b, makers, benchmarks.RatesBeside) }
 
 // The others run callbacks one after another, or lose some.
 func BenchmarkBusyQueue(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessTimer}, benchmarks.BusyQueue)
 }
 
-func BenchmarkIdle(b *testing.B) {
-	benchmarks.Each(b, append([]benchmarks.Maker{benchmarks.None}, makers...), benchmarks.Idle)
-}
-
 func BenchmarkHeartbeats(b *testing.B) {
 	benchmarks.Each(b, append(makers[:len(makers):len(makers)], benchmarks.Monitor, benchmarks.Noted), benchmarks.Heartbeats)
 }
-
-func BenchmarkWithTimeout(b *testing.B) { benchmarks.WithTimeout(b) }
 
 func BenchmarkContext(b *testing.B)       { benchmarks.Context(b) }
 func BenchmarkContextFive(b *testing.B)   { benchmarks.ContextFive(b) }
 func BenchmarkContextMethod(b *testing.B) { benchmarks.ContextMethod(b) }
 func BenchmarkContextLive(b *testing.B)   { benchmarks.ContextLive(b) }
 func BenchmarkContextStorm(b *testing.B)  { benchmarks.ContextStorm(b) }
-func BenchmarkContextServer(b *testing.B) { benchmarks.ContextServer(b) }
 func BenchmarkDeadlineSet(b *testing.B)   { benchmarks.DeadlineSet(b) }
 func BenchmarkTimerField(b *testing.B)    { benchmarks.TimerField(b) }
 

@@ -15,6 +15,4 @@ func BenchmarkExpirySlack(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessSlack}, benchmarks.Expiry)
 }
 
-func BenchmarkMultiWakeup(b *testing.B) { benchmarks.MultiWakeup(b) }
-
 func BenchmarkTickers(b *testing.B) { benchmarks.Tickers(b) }

@@ -1,18 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
-	"golang.org/x/perf/benchmath"
 )
 
 // A key names what is measured in one unit: StartStop, n=1M/p=2, ns/op.
@@ -24,206 +18,79 @@ type results struct {
 	impls   []string          // in the order of the file
 	keys    []key             // the same
 	samples map[key]map[string][]float64
-
-	// versions are the measurements of each version of Go, in the order of the
-	// file, if it has several.
-	versions []*results
 }
 
-func newResults() *results {
-	return &results{config: map[string]string{}, samples: map[key]map[string][]float64{}}
-}
+var procsSuffix = regexp.MustCompile(`-\d+$`) // the testing package's, of the program's procs
 
-// readResults reads a file in the format of Go's benchmarks.
-func readResults(path string) (*results, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r := newResults()
-	var goes []string
-	byGo := map[string]*results{}
-	reader := benchfmt.NewReader(bufio.NewReader(f), path)
-	for reader.Scan() {
-		switch rec := reader.Result().(type) {
-		case *benchfmt.Result:
-			r.add(rec)
-			v := rec.GetConfig("go")
-			if byGo[v] == nil {
-				goes = append(goes, v)
-				byGo[v] = newResults()
-				r.versions = append(r.versions, byGo[v])
+// parse reads the format of Go's benchmarks.
+func parse(text string) (*results, error) {
+	r := &results{config: map[string]string{}, samples: map[key]map[string][]float64{}}
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if name, ok := strings.CutPrefix(fields[0], "Benchmark"); ok && len(fields) >= 4 {
+			if err := r.add(procsSuffix.ReplaceAllString(name, ""), fields[2:]); err != nil {
+				return nil, fmt.Errorf("%w in %q", err, line)
 			}
-			byGo[v].add(rec)
-		case *benchfmt.SyntaxError:
-			return nil, rec
+		} else if name, value, ok := strings.Cut(line, ": "); ok && !strings.Contains(name, " ") {
+			r.config[name] = strings.TrimSpace(value)
 		}
 	}
-	if err := reader.Err(); err != nil {
-		return nil, err
-	}
 	if len(r.keys) == 0 {
-		return nil, errors.New(path + " holds no measurements")
+		return nil, errors.New("there are no measurements")
 	}
-	if len(goes) == 1 {
-		r.versions = nil
-	}
-	r.config["go"] = strings.Join(goes, ", ")
 	return r, nil
 }
 
-func (r *results) add(rec *benchfmt.Result) {
-	for _, c := range rec.Config {
-		r.config[c.Key] = string(c.Value)
-	}
-	base, parts := rec.Name.Parts()
-	var impl string
+func (r *results) add(name string, figures []string) error {
+	workload, rest, _ := strings.Cut(name, "/")
+	impl := ""
 	var params []string
-	for _, part := range parts {
-		part := string(part)
-		switch {
-		case strings.HasPrefix(part, "-"): // the number of procs of the program
-		case strings.HasPrefix(part, "/impl="):
-			impl = strings.TrimPrefix(part, "/impl=")
-		default:
-			params = append(params, part[1:])
+	for part := range strings.SplitSeq(rest, "/") {
+		if v, ok := strings.CutPrefix(part, "impl="); ok {
+			impl = v
+		} else if part != "" {
+			params = append(params, part)
 		}
 	}
 	if !slices.Contains(r.impls, impl) {
 		r.impls = append(r.impls, impl)
 	}
-	for _, v := range rec.Values {
-		unit, value := v.Unit, v.Value
-		if v.OrigUnit != "" { // as the benchmark wrote it
-			unit, value = v.OrigUnit, v.OrigValue
+	for pair := range slices.Chunk(figures, 2) {
+		if len(pair) < 2 {
+			return errors.New("a figure has no unit")
 		}
-		k := key{string(base), strings.Join(params, "/"), unit}
+		v, err := strconv.ParseFloat(pair[0], 64)
+		if err != nil {
+			return err
+		}
+		k := key{workload, strings.Join(params, "/"), pair[1]}
 		if r.samples[k] == nil {
 			r.samples[k] = map[string][]float64{}
 			r.keys = append(r.keys, k)
 		}
-		r.samples[k][impl] = append(r.samples[k][impl], value)
+		r.samples[k][impl] = append(r.samples[k][impl], v)
 	}
+	return nil
 }
 
 // median returns the median of what impl took for k; ok is false if that was not
 // measured.
 func (r *results) median(k key, impl string) (v float64, ok bool) {
-	values := r.samples[k][impl]
+	values := slices.Sorted(slices.Values(r.samples[k][impl]))
 	if len(values) == 0 {
 		return 0, false
 	}
-	s := benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
-	return benchmath.AssumeNothing.Summary(s, 0.95).Center, true
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2, true
+	}
+	return values[middle], true
 }
 
-// mean returns the arithmetic mean of what impl took for k; ok is false if there are not
-// several runs of it.
-func (r *results) mean(k key, impl string) (v float64, ok bool) {
-	values := r.samples[k][impl]
-	if len(values) < 2 {
-		return 0, false
-	}
-	for _, x := range values {
-		v += x / float64(len(values))
-	}
-	return v, true
-}
-
-// most returns the largest figure for k, of any implementation.
-func (r *results) most(k key) float64 {
-	largest := 0.0
-	for impl := range r.samples[k] {
-		largest = max(largest, r.mostOf(k, impl))
-	}
-	return largest
-}
-
-// mostOf returns the largest figure for k of all runs of impl, 0 if there are none.
-func (r *results) mostOf(k key, impl string) float64 {
+// most returns the largest figure of impl's runs, 0 if there are none.
+func (r *results) most(k key, impl string) float64 {
 	return slices.Max(append([]float64{0}, r.samples[k][impl]...))
-}
-
-// params returns the different params of a workload that has figures in unit.
-func (r *results) params(workload, unit string) []string {
-	var ps []string
-	for _, k := range r.keys {
-		if k.workload == workload && k.unit == unit {
-			ps = append(ps, k.params)
-		}
-	}
-	return ps
-}
-
-// param returns the value of one of the params: of n in "n=1M/p=2", 1M.
-func param(params, name string) string {
-	for part := range strings.SplitSeq(params, "/") {
-		if v, ok := strings.CutPrefix(part, name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
-// size returns the number that is written as 100k or 1M.
-func size(s string) float64 {
-	scale := 1.0
-	if digits, ok := strings.CutSuffix(s, "k"); ok {
-		s, scale = digits, 1e3
-	} else if digits, ok := strings.CutSuffix(s, "M"); ok {
-		s, scale = digits, 1e6
-	}
-	v, _ := strconv.ParseFloat(s, 64)
-	return v * scale
-}
-
-// A curve is the share of timers that were late by a time at most. Its points
-// go up.
-type curve struct {
-	impl, load string
-	share, ms  []float64
-}
-
-// readCurves reads lines of implementation, load, share, milliseconds. Repeated
-// measurements follow one another; the last is taken. Without the file there are
-// no curves.
-func readCurves(path string) ([]curve, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	var curves []curve
-	for _, line := range lines {
-		if len(line) != 4 {
-			return nil, fmt.Errorf("%s: a line has %d fields, want 4", path, len(line))
-		}
-		share, err := strconv.ParseFloat(line[2], 64)
-		if err != nil {
-			return nil, err
-		}
-		ms, err := strconv.ParseFloat(line[3], 64)
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(curves, func(c curve) bool { return c.impl == line[0] && c.load == line[1] })
-		if i < 0 {
-			i = len(curves)
-			curves = append(curves, curve{impl: line[0], load: line[1]})
-		}
-		c := &curves[i]
-		if share == 0 {
-			c.share, c.ms = nil, nil
-		}
-		c.share, c.ms = append(c.share, share), append(c.ms, ms)
-	}
-	return curves, nil
 }

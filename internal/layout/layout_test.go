@@ -83,8 +83,7 @@ var onlyInTests = []string{"github.com/stretchr/testify", "go.uber.org/goleak"}
 // listed is what this test reads of `go list -json`.
 type listed struct {
 	ImportPath string
-	Dir        string
-	GoFiles    []string // without tests
+	Imports    []string // the package's own
 	Deps       []string
 }
 
