@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	"go.uber.org/atomic"
-
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/internal/bubble"
 )
@@ -23,23 +21,17 @@ const maxMoment Moment = math.MaxInt64 >> 1
 type timeline struct {
 	epoch  time.Time
 	clock  clock.Clock
-	system bool         // the clock is the system's: time.Since(epoch) reads it best
-	real   bool         // and it was not made in a testing/synctest bubble
-	home   bubble.Home  // or else, that bubble
-	closed *atomic.Bool // the Monitor is
+	system bool // the clock is the system's: time.Since(epoch) reads it best
+	real   bool // and it was not made in a testing/synctest bubble
 }
 
-func newTimeline(c clock.Clock, closed *atomic.Bool) timeline {
-	l := timeline{clock: c, system: c == nil, closed: closed}
+func newTimeline(c clock.Clock) timeline {
+	l := timeline{clock: c, system: c == nil}
 	if l.system {
 		l.clock = clock.System()
 	}
 	l.epoch = l.clock.Now()
-	if l.system {
-		if l.real = bubble.Monotonic(l.epoch); !l.real {
-			l.home = bubble.Here()
-		}
-	}
+	l.real = l.system && bubble.Monotonic(l.epoch)
 	return l
 }
 
@@ -51,16 +43,7 @@ func (l *timeline) now() Moment {
 		}
 		return Moment(d)
 	}
-	l.enter()
 	return min(max(Moment(l.clock.Now().Sub(l.epoch)), 0), maxMoment)
-}
-
-// enter ends the process if the Monitor was made in a bubble in which the caller is not,
-// unless it is closed.
-func (l *timeline) enter() {
-	if !l.closed.Load() {
-		l.home.Enter()
-	}
 }
 
 // mustBeAtHome panics inside a testing/synctest bubble if the Monitor was made outside:

@@ -82,7 +82,7 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 
 func (c *core) init(cfg *config) {
 	c.max, c.tick, c.slack = int64(cfg.maxWatched), cfg.tick, cfg.slack
-	c.timeline = newTimeline(cfg.clock, &c.closed)
+	c.timeline = newTimeline(cfg.clock)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()
 	for i := range c.stripes {
@@ -256,7 +256,6 @@ func (c *core) leave(e *entry) {
 // shut moves what is watched to leftover.
 func (c *core) shut() {
 	c.mustBeAtHome()
-	c.enter()
 	c.closed.Store(true)
 	c.closing.Lock()
 	defer c.closing.Unlock()

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tickless/tickless/internal/bubble"
 	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/timer"
 	"go.uber.org/atomic"
@@ -27,7 +26,6 @@ type Purgatory[K comparable] struct {
 	seed    maphash.Seed
 	shards  []shard[K] // a power of two of them
 	onPanic func(v any, stack []byte)
-	home    bubble.Home // the testing/synctest bubble in which it was made, if any
 
 	// closed is set by Close, before it closes the shards one by one. closing is held
 	// meanwhile, and taken before a shard's lock and an operation's: a Close that comes in
@@ -58,7 +56,6 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 		seed:    maphash.MakeSeed(),
 		shards:  make([]shard[K], c.shards),
 		onPanic: c.onPanic,
-		home:    bubble.Here(),
 	}
 	for i := range p.shards {
 		p.shards[i].init(p)
@@ -183,30 +180,12 @@ func (p *Purgatory[K]) Close() error {
 
 // Shutdown does what Close does, and waits until the callbacks of expired operations
 // have returned. If ctx ends first, it returns the error of ctx. Called from inside such
-// a callback, it waits for ctx to end. It panics inside a testing/synctest bubble if the
-// Purgatory was made outside: use Close there. Outside the bubble in which the
-// Purgatory was made it ends the process if such a callback is under way.
+// a callback, it waits for ctx to end.
 func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
 	p.mustBeMade()
-	// Before anything is closed. A callback under way would end the process: nobody
-	// outside may wake who waits in a bubble.
-	if !p.home.Any() && bubble.Inside() {
-		panic("purgatory: Shutdown inside a testing/synctest bubble of a Purgatory that was made outside:" +
-			" call New inside the bubble")
-	}
 	p.Close()
-	if p.home.Any() && p.expiring.Wait(ended) != nil {
-		p.home.Enter()
-	}
 	return p.expiring.Wait(ctx)
 }
-
-// ended is a context that has ended.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
 
 // Leftover takes the operations that were waiting when the Purgatory was closed, and
 // returns them, in no particular order. An operation is in the result of one call only,

@@ -2,12 +2,9 @@ package purgatory_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -138,71 +135,6 @@ func TestClose_WhileAnotherCloses(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, err)
 		require.Len(t, pending, n)
-	}
-}
-
-// A callback that runs outside a bubble cannot wake who waits in one: the process ends.
-func TestShutdown_InABubbleThatItIsNotOf(t *testing.T) {
-	p, s := realTime(t)
-	started, proceed, ended := make(chan bool), make(chan bool), make(chan bool)
-	watch(t, p, &op{onExpiration: func() { close(started); <-proceed; close(ended) }}, 0, "a")
-	waits := watch(t, p, new(op), time.Hour, "a")
-	<-started
-	synctest.Test(t, func(t *testing.T) {
-		require.Panics(t, func() { p.Shutdown(t.Context()) })
-		require.Equal(t, 1, p.Len(), "nothing was closed")
-	})
-	close(proceed)
-	<-ended
-	pending, err := shutDown(t.Context(), p)
-	require.NoError(t, err)
-	require.Equal(t, []purgatory.Operation[string]{waits}, pending)
-	empty(t, p, s)
-}
-
-// Who waits in one bubble for a callback of another could not be woken. If there is none it
-// does not wait.
-func TestShutdown_OfAnotherBubble(t *testing.T) {
-	const env = "TICKLESS_PURGATORY_BUBBLE"
-	over, cancel := context.WithCancel(context.Background())
-	cancel() // what waits returns at once
-	if where := os.Getenv(env); where != "" {
-		begun, release := make(chan struct{}), make(chan struct{})
-		var p *purgatory.Purgatory[string]
-		go synctest.Test(t, func(t *testing.T) { // it does not end: release is not the bubble's
-			p = purgatory.New[string](timer.New())
-			watch(t, p, &op{onExpiration: func() { close(begun); <-release }}, 0, "a")
-		})
-		<-begun
-		if where == "inside" {
-			synctest.Test(t, func(*testing.T) { p.Shutdown(over) })
-		} else {
-			p.Shutdown(over)
-		}
-		return
-	}
-	for _, where := range []string{"outside", "inside"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), env+"="+where)
-		out, err := cmd.CombinedOutput()
-		require.Error(t, err, where)
-		require.Contains(t, string(out), "fatal error: receive on synctest channel from outside bubble", where)
-
-		var p *purgatory.Purgatory[string]
-		synctest.Test(t, func(t *testing.T) {
-			s := timer.New()
-			p = purgatory.New[string](s)
-			watch(t, p, new(op), 0, "a")
-			watch(t, p, new(op), time.Hour, "a")
-			s.AfterFunc(time.Hour, func() {}) // or the stop would move the alarm
-			synctest.Wait()
-		})
-		if where == "inside" {
-			synctest.Test(t, func(t *testing.T) { require.NoError(t, p.Shutdown(over)) })
-		} else {
-			require.NoError(t, p.Shutdown(over))
-		}
-		require.Zero(t, p.Len())
 	}
 }
 

@@ -3,10 +3,7 @@ package timer_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,47 +136,6 @@ func TestScheduler_ClosedInABubbleAndAgainOutside(t *testing.T) {
 					require.NoError(t, s.Shutdown(context.Background()))
 				})
 			})
-		}
-	}
-}
-
-// What is started elsewhere would fire early, or never. Package time's timers end the
-// process there too.
-func TestScheduler_OfAnotherBubble(t *testing.T) {
-	const env = "TICKLESS_TIMER_BUBBLE"
-	uses := map[string]func(*timer.Scheduler, timer.Handle, *timer.Timer){
-		"Start":       func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Start(time.Second, func() {}) },
-		"AfterFunc":   func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.AfterFunc(time.Second, func() {}) },
-		"Reset":       func(_ *timer.Scheduler, h timer.Handle, _ *timer.Timer) { h.Reset(time.Second) },
-		"Timer.Reset": func(_ *timer.Scheduler, _ timer.Handle, tm *timer.Timer) { tm.Reset(time.Hour) },
-		"Every":       func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Every(time.Second, func() {}) },
-		"Close":       func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Close() },
-		"Shutdown":    func(s *timer.Scheduler, _ timer.Handle, _ *timer.Timer) { s.Shutdown(context.Background()) },
-	}
-	if name := os.Getenv(env); name != "" {
-		var s *timer.Scheduler
-		var h timer.Handle
-		var tm *timer.Timer
-		synctest.Test(t, func(t *testing.T) {
-			s = timer.New()
-			start(t, s, time.Minute, func() {})
-			h, tm = start(t, s, time.Hour, func() {}), s.AfterFunc(time.Hour, func() {})
-		})
-		name, inside := strings.CutPrefix(name, "inside ")
-		if inside {
-			synctest.Test(t, func(t *testing.T) { uses[name](s, h, tm) })
-		} else {
-			uses[name](s, h, tm)
-		}
-		return
-	}
-	for name := range uses {
-		for _, where := range []string{"", "inside "} {
-			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-			cmd.Env = append(os.Environ(), env+"="+where+name)
-			out, err := cmd.CombinedOutput()
-			require.Error(t, err, where+name)
-			require.Contains(t, string(out), "fatal error: receive on synctest channel from outside bubble", where+name)
 		}
 	}
 }

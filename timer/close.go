@@ -38,7 +38,6 @@ type Leftover struct {
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
 	s.mustBeAtHome()
-	s.enter()
 	s.shut()
 	return nil
 }
@@ -135,11 +134,7 @@ func (l *shardLeftover) each(f func(wheel.Entry[payload])) {
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.mustBeOwned("Shutdown")
 	s.mustBeAtHome()
-	s.enter()
 	s.shut()
-	if s.home.Any() && s.wait(ended) != nil {
-		s.home.Enter() // what is left could not wake who waits elsewhere
-	}
 	if s.dispatch.onPoller {
 		if err := s.poller.finish(ctx); err != nil {
 			return err
@@ -147,13 +142,6 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	}
 	return s.wait(ctx)
 }
-
-// ended is a context that has ended.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
 
 // wait waits for what is left of a closed Scheduler.
 func (s *Scheduler) wait(ctx context.Context) error {

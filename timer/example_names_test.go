@@ -34,22 +34,6 @@ func ExampleWithTick() {
 	// wake-ups: 1
 }
 
-// With larger wheels, timers come down fewer levels before they fire.
-func ExampleWithWheelSize() {
-	for _, slots := range []int{16, 4096} {
-		clk := timertest.NewClock(noon)
-		s := timer.New(timer.WithClock(clk), timer.WithTick(time.Millisecond), timer.WithWheelSize(slots))
-		s.Start(3500*time.Millisecond, func() {})
-		s.Start(3550*time.Millisecond, func() {})
-		clk.Advance(time.Minute)
-		fmt.Println(slots, "slots, moved down:", s.Stats().Cascaded)
-		s.Close()
-	}
-	// Output:
-	// 16 slots, moved down: 1
-	// 4096 slots, moved down: 0
-}
-
 // One shard keeps the order of ticks over all timers.
 func ExampleWithShards() {
 	s := timer.New(timer.WithShards(1))

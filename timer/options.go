@@ -7,14 +7,13 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/internal/wheel"
 )
 
-// Defaults of the options.
-const (
-	DefaultTick      = 100 * time.Microsecond
-	DefaultWheelSize = 256
-)
+// DefaultTick is the tick of a Scheduler without [WithTick].
+const DefaultTick = 100 * time.Microsecond
+
+// wheelSize is the number of slots in each level of the wheels. A test makes it less.
+const wheelSize = 256
 
 // shardsPerProc is how many shards there are by default for each proc: for the keys of a
 // Keyed, BenchmarkKeyedSet, n=1000000/p=2, 545 ns with two of them, with four 438, with
@@ -99,16 +98,6 @@ func WithSlack(share float64, least, most time.Duration) Option {
 	return option(func(c *config) { c.slack = slack{share, least, most} })
 }
 
-// WithWheelSize sets the number of slots in each level of the timing wheel. The
-// default is [DefaultWheelSize]. WithWheelSize panics unless it is a power of
-// two from 2 to 32768.
-func WithWheelSize(slots int) Option {
-	if _, err := wheel.New[struct{}](1, slots, 0); err != nil {
-		panic(fmt.Sprintf("timer: WithWheelSize: %v", err))
-	}
-	return option(func(c *config) { c.wheelSize = slots })
-}
-
 // WithShards sets the number of shards that timers are spread over, each with a lock
 // of its own. The default is eight times GOMAXPROCS, or one if a clock is given. A
 // shard is made when it is first used. Timers start on the first one, and on one for
@@ -183,7 +172,7 @@ func WithClock(c clock.Clock) Option {
 const maxShards = 1 << 16
 
 func newConfig(opts []Option) config {
-	c := config{tick: DefaultTick, wheelSize: DefaultWheelSize, sweepLeast: sweepLeast, stripedFrom: stripedFrom}
+	c := config{tick: DefaultTick, wheelSize: wheelSize, sweepLeast: sweepLeast, stripedFrom: stripedFrom}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("timer: New: option %d is nil", i+1))

@@ -118,7 +118,7 @@ func (p *poller) wake(at int64) {
 			return // nobody can set the alarm from there: it rings when it would have
 		}
 		p.recheck.Store(true)
-		at = min(deadlineAfter(p.s.look(), lookAfter), emptied) // a stop is let be outside its bubble
+		at = min(deadlineAfter(p.s.now(), lookAfter), emptied)
 	}
 	if at < p.armed {
 		now := p.s.now()

@@ -26,7 +26,7 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 }
 
 // crossing is when the third level of a wheel sends its second slot down.
-const crossing = DefaultWheelSize * DefaultWheelSize * DefaultTick
+const crossing = wheelSize * wheelSize * DefaultTick
 
 // fillFar starts n timers on a shard that the third level sends down at crossing.
 func fillFar(t testing.TB, sh *shard, n int) {

@@ -21,17 +21,15 @@ import (
 // Code in a testing/synctest bubble needs a Scheduler that was made there. In one that
 // was made outside, timers can be stopped from inside, but the alarm cannot be moved: it
 // rings when it would have for them. What starts a timer panics, and so do Close and
-// Shutdown. Outside its bubble, a Scheduler that was made in one ends the process, as
-// the timers of package time do, if it starts a timer or is closed; once it is closed it
-// does not. It can be read.
+// Shutdown. Outside its bubble, a Scheduler that was made in one can only be read: to start
+// a timer there or to close it ends the process, as with the timers of package time.
 type Scheduler struct {
 	// Fixed by New.
 
 	epoch  time.Time
 	clock  clock.Clock
-	system bool        // the clock is the system's: time.Since(epoch) reads it best
-	real   bool        // and New was not called in a testing/synctest bubble
-	home   bubble.Home // or else, that bubble
+	system bool // the clock is the system's: time.Since(epoch) reads it best
+	real   bool // and New was not called in a testing/synctest bubble
 	config config
 	limit  *limit // nil: none
 	shared bool   // it is the default one, which nobody may close
@@ -116,8 +114,6 @@ func newScheduler(opts []Option) *Scheduler {
 	if s.system {
 		if s.real = bubble.Monotonic(s.epoch); s.real {
 			s.epoch = processEpoch
-		} else {
-			s.home = bubble.Here()
 		}
 	}
 	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
@@ -212,7 +208,7 @@ func (s *Scheduler) Stats() Stats {
 // now reads the clock: nanoseconds since the epoch, never negative.
 func (s *Scheduler) now() int64 {
 	if !s.real {
-		s.enter()
+		s.mustBeMade()
 		return max(0, int64(s.clock.Now().Sub(s.epoch)))
 	}
 	now := int64(time.Since(s.epoch))
@@ -220,26 +216,6 @@ func (s *Scheduler) now() int64 {
 		s.mustBeAtHome()
 	}
 	return now
-}
-
-// look is now for who only counts, also from outside the bubble in which the Scheduler
-// was made.
-func (s *Scheduler) look() int64 {
-	if s.real {
-		return s.now()
-	}
-	s.mustBeMade()
-	return max(0, int64(s.clock.Now().Sub(s.epoch)))
-}
-
-// enter is called before a Scheduler is used that follows another clock than the
-// system's. It ends the process if s is of a bubble in which the caller is not: what is
-// started there would fire early, or never. A closed one starts nothing.
-func (s *Scheduler) enter() {
-	s.mustBeMade()
-	if !s.closed.Load() {
-		s.home.Enter()
-	}
 }
 
 // mustBeAtHome panics inside a testing/synctest bubble if the Scheduler was made

@@ -87,16 +87,11 @@ func TestSchedulerAfterFunc_NilFuncPanicsAtFiring(t *testing.T) {
 
 func TestNew_RefusesBadOptions(t *testing.T) {
 	for name, f := range map[string]func(){
-		"timer: WithTick: the tick must be positive, got 0s":                                                   func() { timer.New(timer.WithTick(0)) },
-		"timer: WithTick: the tick must be positive, got -1ns":                                                 func() { timer.New(timer.WithTick(-1)) },
-		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768, got 0":     func() { timer.New(timer.WithWheelSize(0)) },
-		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768, got 1":     func() { timer.New(timer.WithWheelSize(1)) },
-		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768, got 3":     func() { timer.New(timer.WithWheelSize(3)) },
-		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768, got 65536": func() { timer.New(timer.WithWheelSize(1 << 16)) },
-		"timer: WithShards: the number of shards must be from 1 to 65536, got 0":                               func() { timer.New(timer.WithShards(0)) },
-		"timer: WithShards: the number of shards must be from 1 to 65536, got 65537":                           func() { timer.New(timer.WithShards(65537)) },
-		"timer: WithMaxPending: the limit must be positive, got -1":                                            func() { timer.New(timer.WithMaxPending(-1)) },
-		"timer: WithWheelSize: timingwheel: the wheel size must be a power of two, from 2 to 32768, got -256":  func() { timer.New(timer.WithWheelSize(-256)) },
+		"timer: WithTick: the tick must be positive, got 0s":                         func() { timer.New(timer.WithTick(0)) },
+		"timer: WithTick: the tick must be positive, got -1ns":                       func() { timer.New(timer.WithTick(-1)) },
+		"timer: WithShards: the number of shards must be from 1 to 65536, got 0":     func() { timer.New(timer.WithShards(0)) },
+		"timer: WithShards: the number of shards must be from 1 to 65536, got 65537": func() { timer.New(timer.WithShards(65537)) },
+		"timer: WithMaxPending: the limit must be positive, got -1":                  func() { timer.New(timer.WithMaxPending(-1)) },
 	} {
 		require.PanicsWithValue(t, name, f)
 	}
