@@ -11,7 +11,7 @@ const batchSize = 256
 // callback which blocks holds up itself and nothing of its batch.
 //
 //	open    nobody has taken from it; push appends         under the pool's lock
-//	shared  n is final; whoever holds it takes by counter  without the lock
+//	shared  n is final; its holders take by the counter    without the lock
 //	spent   the counter has passed n; it leaves the queue  under the pool's lock
 //	spare   spent and held by nobody; ready to be opened   under the pool's lock
 //
@@ -21,11 +21,12 @@ const batchSize = 256
 // worker whose callback blocked for an hour finds the counter as it was, not
 // that of a new batch in the same memory.
 type batch struct {
-	next  atomic.Int32 // the callback to take next; runs past n by one for each holder at most
-	n     int32        // callbacks in funcs
-	holds int32        // workers that may take without the lock; guarded by it
-	link  *batch
-	funcs [batchSize]func()
+	next   atomic.Int32 // the callback to take next; runs past n by one for each holder at most
+	n      int32        // callbacks in funcs
+	holds  int32        // workers that may take without the lock; guarded by it
+	queued bool         // it is in the queue's list; guarded by the lock
+	link   *batch
+	funcs  [batchSize]func()
 }
 
 // take claims the next callback of a batch that the caller holds and clears
@@ -40,12 +41,13 @@ func (b *batch) take() (f func(), ok bool) {
 	return f, true
 }
 
+// left returns how many callbacks wait in the batch.
+func (b *batch) left() int { return int(b.n - min(b.next.Load(), b.n)) }
+
 // A queue is a list of batches with the spent ones kept for reuse. The pool's
-// lock guards all of it but the taking from shared batches. Only the first
-// batch can be shared: all behind it are full, but for the last.
+// lock guards all of it except the taking from shared batches.
 type queue struct {
 	head, tail *batch
-	behind     int // callbacks in batches behind head
 
 	spare  *batch
 	spares int
@@ -55,33 +57,21 @@ type queue struct {
 // after a peak.
 const maxSpares = 64
 
-// len returns how many callbacks wait. Workers that hold the first batch may
-// make it less at any moment; only the lock's holder can make it more.
-func (q *queue) len() int {
-	if q.head == nil {
-		return 0
+// len returns how many callbacks wait, or at least most if they are more. Workers that
+// hold a batch may make it less at any moment; only the lock's holder can make it more.
+func (q *queue) len(most int) (n int) {
+	for b := q.head; b != nil && n < most; b = b.link {
+		n += b.left()
 	}
-	return q.behind + int(q.head.n-min(q.head.next.Load(), q.head.n))
+	return n
 }
 
-func (q *queue) push(f func()) {
-	b := q.open()
-	b.funcs[b.n] = f
-	b.n++
-	if b != q.head {
-		q.behind++
-	}
-}
-
-func (q *queue) pushAll(fs []func()) {
+func (q *queue) push(fs []func()) {
 	for len(fs) > 0 {
 		b := q.open()
 		k := copy(b.funcs[b.n:], fs)
 		fs = fs[k:]
 		b.n += int32(k)
-		if b != q.head {
-			q.behind += k
-		}
 	}
 }
 
@@ -90,6 +80,11 @@ func (q *queue) open() *batch {
 	if b := q.tail; b != nil && b.n < batchSize && b.next.Load() == 0 {
 		return b
 	}
+	return q.add()
+}
+
+// add appends an empty batch.
+func (q *queue) add() *batch {
 	b := q.spare
 	if b == nil {
 		b = new(batch)
@@ -103,6 +98,7 @@ func (q *queue) open() *batch {
 		q.tail.link = b
 	}
 	q.tail = b
+	b.queued = true
 	return b
 }
 
@@ -113,7 +109,7 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 	for q.head != nil {
 		b := q.head
 		f, ok := b.take()
-		if ok && b.next.Load() < b.n {
+		if ok && b.left() > 0 {
 			b.holds++
 			return b, f, true
 		}
@@ -126,14 +122,12 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 }
 
 // release gives back a batch that the caller has held. It is spent, unless a
-// callback that panicked made the caller come early; then it stays the first.
+// callback that panicked made the caller come early; then it stays where it is.
 func (q *queue) release(b *batch) {
 	b.holds--
-	switch {
-	case b.next.Load() < b.n:
-	case b == q.head:
+	if b == q.head && b.left() == 0 {
 		q.drop()
-	case b.holds == 0:
+	} else if !b.queued && b.holds == 0 {
 		q.recycle(b)
 	}
 }
@@ -144,9 +138,8 @@ func (q *queue) drop() {
 	q.head, b.link = b.link, nil
 	if q.head == nil {
 		q.tail = nil
-	} else {
-		q.behind -= int(q.head.n)
 	}
+	b.queued = false
 	if b.holds == 0 {
 		q.recycle(b)
 	}

@@ -29,7 +29,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 	for range 30_000 {
 		switch op := r.IntN(100); {
 		case op < 10:
-			q.push(callback(next))
+			q.push([]func(){callback(next)})
 			model = append(model, next)
 			next++
 		case op == 10:
@@ -43,7 +43,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 				model = append(model, next)
 				next++
 			}
-			q.pushAll(fs)
+			q.push(fs)
 			clear(fs)
 		case op < 20 && len(holders) < 8: // a worker comes
 			b, f, ok := q.take()
@@ -70,7 +70,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 			}
 		}
 
-		require.Equal(t, len(model), q.len())
+		require.Equal(t, len(model), q.len(unbounded))
 		for b, n := range held {
 			require.EqualValues(t, n, b.holds)
 		}
@@ -79,6 +79,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 			spares++
 			require.NotContains(t, held, b, "a batch is no spare while a worker holds it")
 			require.EqualValues(t, [2]int32{}, [2]int32{b.next.Load(), b.n})
+			require.False(t, b.queued)
 			require.Nil(t, b.funcs[r.IntN(batchSize)])
 		}
 		require.Equal(t, spares, q.spares)
@@ -99,7 +100,7 @@ func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 		case size - 1:
 			fs[i] = p.mu.Unlock
 		default:
-			fs[i] = nop
+			fs[i] = func() {}
 		}
 	}
 	defer time.AfterFunc(time.Minute, func() { panic("a worker takes the pool's lock inside a batch") }).Stop()
@@ -114,7 +115,7 @@ func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 func TestQueue_KeepsFewSpares(t *testing.T) {
 	var q queue
 	for range 1000 {
-		q.pushAll(make([]func(), 1000))
+		q.push(make([]func(), 1000))
 	}
 	for {
 		b, _, ok := q.take()
@@ -128,7 +129,7 @@ func TestQueue_KeepsFewSpares(t *testing.T) {
 			}
 		}
 	}
-	require.Zero(t, q.len())
+	require.Zero(t, q.len(unbounded))
 	require.Nil(t, q.head)
 	require.Nil(t, q.tail)
 	require.Equal(t, maxSpares, q.spares)
@@ -142,7 +143,7 @@ func TestQueue_RoomForManyCallbacks(t *testing.T) {
 	fs := make([]func(), all)
 	push := func(n int) (made int) {
 		before, batches := q.spares, 0
-		q.pushAll(fs[:n])
+		q.push(fs[:n])
 		for b := q.head; b != nil; b = b.link {
 			batches++
 		}

@@ -13,8 +13,9 @@
 //
 // # Guarantees
 //
-//   - An accepted callback runs exactly once. A refused one never runs: its submitter
-//     gets an error, and the refusal is counted. Nothing is dropped silently.
+//   - An accepted callback runs exactly once. One that is refused, after Close, never runs:
+//     its submitter gets an error, and the refusal is counted.
+//   - Submit never blocks, except that an [Inline] runs the callback.
 //   - A callback that panics or calls [runtime.Goexit] harms no other. Panics
 //     go to the handler of [WithPanicHandler] with their stack.
 //   - A callback that blocks delays no other on [Goroutines]. On a [Pool] whose
@@ -36,13 +37,10 @@
 //
 // # Complexity
 //
-// All methods take constant time for each callback. A pool copies what it is given,
-// and a worker takes its lock once for 256 callbacks of a batch. Once 16,000 callbacks
-// have waited at a time, it keeps memory for as many. Each that waits beyond those
-// takes 9 bytes more. In this package's benchmarks a batch of 256 short
-// callbacks takes a tenth of the time of a go statement for each, or less, and a burst of
-// single Submits a fifth. A single callback on an idle pool costs the same as a go
-// statement.
+// All methods take constant time for each callback. A callback that waits takes 9 bytes.
+// In this package's benchmarks a batch of 256 short callbacks takes a tenth of the time of
+// a go statement for each, and a burst of single Submits a fifth. A single callback on an
+// idle pool costs the same as a go statement.
 //
 // # When not to use it
 //

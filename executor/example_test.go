@@ -2,7 +2,6 @@ package executor_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -69,30 +68,6 @@ func ExamplePool_SubmitBatch() {
 	// callback 2
 	// callback 3
 	// 4 <nil>
-}
-
-// A bounded pool says what it refuses.
-func ExampleWithOverload() {
-	pool := executor.NewPool(
-		executor.WithMaxWorkers(1),
-		executor.WithQueue(2),
-		executor.WithOverload(executor.Reject),
-	)
-	begun, release := make(chan struct{}), make(chan struct{})
-	pool.Submit(func() { close(begun); <-release })
-	<-begun
-	for range 3 {
-		if err := pool.Submit(func() {}); errors.Is(err, executor.ErrOverloaded) {
-			fmt.Println(err)
-		}
-	}
-	close(release)
-	pool.Shutdown(context.Background())
-	s := pool.Stats()
-	fmt.Println("run", s.Run, "rejected", s.Rejected)
-	// Output:
-	// executor: overloaded
-	// run 3 rejected 1
 }
 
 func ExampleWithPanicHandler() {

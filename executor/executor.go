@@ -1,21 +1,17 @@
 package executor
 
-import (
-	"errors"
-
-	"github.com/tickless/tickless/internal/closed"
-)
+import "github.com/tickless/tickless/internal/closed"
 
 // An Executor runs callbacks. This package has three: [Inline], [Goroutines] and
 // [Pool]. A program may bring its own: many pools have this method already, and [Func]
-// makes one of a function. Whatever else an Executor can do it says by having more
-// methods, as a [Batcher] does. (A Scheduler hands callbacks to an Executor that is not of
-// this package one by one, since Submit may block.)
+// makes one of a function.
 type Executor interface {
 	// Submit accepts f, to run it once, at any time and on any goroutine. An error
 	// means that f has not run and never will.
 	//
-	// What becomes of a panic of f is for the Executor to say.
+	// Submit must not block: a Scheduler calls it on the goroutine that fires all of
+	// its timers, and may hold a lock. It queues f, starts a goroutine for it, or
+	// refuses it. The Executor decides what becomes of a panic of f.
 	Submit(f func()) error
 }
 
@@ -36,13 +32,6 @@ type Func func(f func()) error
 // Submit calls e(f).
 func (e Func) Submit(f func()) error { return e(f) }
 
-var (
-	// ErrClosed is returned for work that is submitted after Close or Shutdown, or that
-	// waits for room when one of them is called. errors.Is reports that it is
-	// package timer's ErrClosed too.
-	ErrClosed = closed.New("executor: closed")
-
-	// ErrOverloaded is returned for work that a [Pool] refuses because its queue is
-	// full and its policy is [Reject].
-	ErrOverloaded = errors.New("executor: overloaded")
-)
+// ErrClosed is returned for work that is submitted after Close or Shutdown. errors.Is
+// reports that it is package timer's ErrClosed too.
+var ErrClosed = closed.New("executor: closed")

@@ -2,49 +2,27 @@ package executor
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
-
-	"github.com/tickless/tickless/internal/bubble"
-	"github.com/tickless/tickless/internal/latch"
-	"go.uber.org/atomic"
 )
 
-// A gate is what [Inline] and [Goroutines] share: it lets callbacks in until
-// it is closed, and tells when the last of them has left.
-//
-// Its counts come first, for their alignment: see guard.
+// A gate is what [Inline] and [Goroutines] share: it lets callbacks in until it is
+// closed, counts them, and tells when the last of them has left.
 type gate struct {
-	ran      atomic.Int64
-	rejected atomic.Int64
-	guard
+	handler func(v any, stack []byte) // nil: NewInline or NewGoroutines has not made it
 
-	// state is twice the number of callbacks inside, plus one once closed: a
-	// single word, so that a Submit which races with Shutdown is either
-	// refused or waited for.
-	state atomic.Int32
-	peak  atomic.Int32
-
-	made bool // init was called
-
-	mu sync.Mutex
-	// over is set when the gate is closed and nobody inside. Then done is closed. In a
-	// bubble it is nil unless somebody waits: nobody may close it when that is over.
-	over bool
-	done chan struct{}
-}
-
-func (g *gate) init(c config) {
-	g.handler = c.panicHandler
-	g.made = true
-	if !bubble.Inside() {
-		g.done = make(chan struct{})
+	mu struct {
+		sync.Mutex
+		Stats
+		closed bool
+		done   chan struct{} // closed with the last callback; nil unless somebody waits
 	}
 }
 
-// mustBeMade panics unless init was called. (The zero gate would do, but for its
-// counts, which need not be aligned in it: see guard.)
+func (g *gate) init(c config) { g.handler = c.panicHandler }
+
 func (g *gate) mustBeMade() {
-	if !g.made {
+	if g.handler == nil {
 		panic("executor: an Inline or Goroutines that was not made by NewInline or NewGoroutines")
 	}
 }
@@ -52,84 +30,94 @@ func (g *gate) mustBeMade() {
 // enter reports whether a callback may run; it must leave afterwards.
 func (g *gate) enter() bool {
 	g.mustBeMade()
-	s := g.state.Add(2)
-	if s&1 != 0 {
-		g.exit()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.closed {
 		return false
 	}
-	for n := s >> 1; ; {
-		peak := g.peak.Load()
-		if n <= peak || g.peak.CompareAndSwap(peak, n) {
-			return true
-		}
+	g.mu.Submitted++
+	g.mu.Running++
+	g.mu.PeakWorkers = max(g.mu.PeakWorkers, g.mu.Running)
+	return true
+}
+
+// run runs a callback that has entered. The count of those that have left includes what
+// returned, what panicked, even in the handler, and what called runtime.Goexit.
+func (g *gate) run(f func()) {
+	defer g.leave()
+	defer g.catch()
+	f()
+}
+
+// catch keeps a panic, and lets pass a return and a runtime.Goexit. It is for a defer
+// statement alone, since recover only works there.
+func (g *gate) catch() {
+	if v := recover(); v != nil {
+		g.mu.Lock()
+		g.mu.Panicked++
+		g.mu.Unlock()
+		g.handler(v, debug.Stack())
 	}
 }
 
-// leave is deferred around the callback: it counts what returned, what
-// panicked, even in the handler, and what called runtime.Goexit.
 func (g *gate) leave() {
-	g.ran.Inc()
-	g.exit()
-}
-
-// exit takes one off. Of two callbacks refused at the same time both may find
-// the gate empty, hence over.
-func (g *gate) exit() {
-	if g.state.Sub(2) == 1 {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if !g.over && g.done != nil {
-			close(g.done)
-		}
-		g.over = true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.Running--
+	g.mu.Run++
+	if g.mu.Running == 0 && g.mu.done != nil {
+		close(g.mu.done)
+		g.mu.done = nil
 	}
 }
 
 // refuse counts n callbacks as rejected.
 func (g *gate) refuse(n int) error {
-	g.rejected.Add(int64(n))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.Rejected += uint64(n)
 	return ErrClosed
 }
 
-// close refuses what comes from now on.
-func (g *gate) close() {
+// Close refuses new work, and returns nil. It waits for nothing: callbacks that were
+// accepted run to their end.
+func (g *gate) Close() error {
 	g.mustBeMade()
-	for {
-		s := g.state.Load()
-		if s&1 != 0 {
-			return
-		}
-		// Go in as a callback would, so that leaving finds out whether it
-		// was the last.
-		if g.state.CompareAndSwap(s, s+2+1) {
-			g.exit()
-			return
-		}
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.closed = true
+	return nil
 }
 
-func (g *gate) shutdown(ctx context.Context) error {
-	g.close()
+// Shutdown refuses new work and waits for every callback to end, or returns ctx's error if
+// that ends first.
+func (g *gate) Shutdown(ctx context.Context) error {
+	g.Close()
 	g.mu.Lock()
-	if g.over {
+	if g.mu.Running == 0 {
 		g.mu.Unlock()
 		return nil
 	}
-	if g.done == nil {
-		g.done = make(chan struct{})
+	if g.mu.done == nil {
+		g.mu.done = make(chan struct{})
 	}
-	done := g.done
+	done := g.mu.done
 	g.mu.Unlock()
-	return latch.Await(ctx, done)
+	return await(ctx, done)
+}
+
+// await returns when done is closed, or ctx's error if that ends first.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (g *gate) stats() Stats {
-	ran, running := g.ran.Load(), int(g.state.Load()>>1)
-	return Stats{
-		Submitted: uint64(ran) + uint64(running),
-		Run:       uint64(ran),
-		Panicked:  uint64(g.panicked.Load()),
-		Rejected:  uint64(g.rejected.Load()),
-		Running:   running,
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.Stats
 }

@@ -26,9 +26,7 @@ func TestPool_LabelsOfACallbackEndWithIt(t *testing.T) {
 			require.NoError(t, err)
 		},
 		"share": func(p *executor.Pool, fs []func()) {
-			s, _, err := p.Share(fs)
-			require.NoError(t, err)
-			go s.Run()
+			go shared(t, p, fs...).Run()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

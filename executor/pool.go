@@ -3,177 +3,101 @@ package executor
 import (
 	"cmp"
 	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
 	"sync"
 
 	"go.uber.org/atomic"
-
-	"github.com/tickless/tickless/internal/bubble"
-	"github.com/tickless/tickless/internal/callback"
-	"github.com/tickless/tickless/internal/latch"
 )
 
 // A Pool runs callbacks on few goroutines while they are short, and on as
 // many as it takes when they block.
 //
 // It starts up to its base of workers ([WithWorkers]) as work comes in. They take one
-// callback at a time, in the order of submission, and end as soon as nothing waits:
-// an idle pool has no goroutine. While callbacks wait, a watchdog checks every
-// millisecond whether they wait for workers that are held up. If so it multiplies the
-// workers. While callbacks take long, a worker of a pool without [WithMaxWorkers] lets the
-// process's other goroutines run between two of them. A goroutine that finds work in small
-// pieces may run it by itself, and then help the workers: see [Pool.Share] and
-// [Pool.Help]. Make one with [NewPool].
+// callback at a time, in the order of submission, and end as soon as nothing waits: an
+// idle pool has no goroutine. While callbacks wait, a watchdog checks every millisecond
+// whether those before them take long. If so it starts a worker for each. Make one with
+// [NewPool].
 //
 // It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
 // that block get a goroutine each, with a delay of a few milliseconds.
+//
+// A pool that is made inside a testing/synctest bubble belongs to that bubble, and one that
+// is made outside must not be used inside: its callbacks would run on both sides, and the
+// watchdog could not keep the time.
 type Pool struct {
-	guard // first, for the alignment of its count: see guard
+	base, max int
+	handler   func(v any, stack []byte)
+	labels    context.Context // of workers
+	start     func()          // p.work as a value: a go statement on it allocates nothing
 
-	// waiting is how many submitters wait for room. It changes under mu;
-	// workers read it without, after they have taken a callback.
-	waiting atomic.Int32
-
-	// yields says that callbacks take long, or do not get to run, and that workers so let
-	// others run after each that takes long: see tick.
+	// yields says that callbacks take long, and that workers let others run between two of
+	// them: see tick.
 	yields atomic.Bool
-
-	base, max, bound int
-	overload         Overload
-	onCheck          func()          // nil, or see callback.OnCheck
-	onCrowd          func()          // nil, or see callback.OnCrowd
-	labels           context.Context // of workers
-	home             bubble.Home     // the testing/synctest bubble in which it was made, if any
-	start            func()          // p.work as a value: a go statement on it allocates nothing
 
 	mu sync.Mutex
 	// Guarded by mu.
 	queue     queue
-	shares    shares
-	room      sync.Cond // there may be room for one of the waiting submitters
 	submitted uint64
 	rejected  uint64
-	callerRan uint64
-	workers   int // started and not ended; the peak is the most there have been
-	peak      int
-	starting  int    // of workers, those that have not taken their first callback
-	limit     int    // submitters start workers up to here: see tick and retireLocked
-	callers   int    // submitters that run a callback themselves
-	sharing   int    // goroutines that run a Share
-	shared    uint64 // callbacks of Shares that were never in the queue
+	panicked  uint64
+	workers   int // started and not ended
+	peak      int // the most workers there have been
+	starting  int // of workers, those that have not begun
+	limit     int // workers are started up to here: see tick and retireLocked
 	watch     watchdog
 	closed    bool
-	finished  bool
-	// done is closed when finished. In a bubble it is nil unless somebody waits: nobody may
-	// close it when that is over.
-	done chan struct{}
+	done      chan struct{} // closed with the last worker; nil unless somebody waits
 }
 
 var _ Batcher = (*Pool)(nil)
 
-func init() {
-	callback.OnCheck = func(p any, f func()) { p.(*Pool).onCheck = f }
-	callback.OnCrowd = func(p any, f func()) { p.(*Pool).onCrowd = f }
-	callback.PrintPanic = printPanic
-}
-
 // NewPool returns a pool. It starts no goroutine before there is work.
-//
-// A pool made inside a testing/synctest bubble belongs to that bubble. Elsewhere, what is
-// submitted to it ends the process, as use of a bubble's timers of package time does, until
-// it is closed. So does whoever closes it elsewhere while a submitter waits for room. One that
-// was made outside must not be used inside: it panics there when a callback would have to
-// wait, and else its workers could run callbacks of both sides.
 func NewPool(opts ...PoolOption) *Pool {
-	c := newPoolConfig(opts)
+	c := newConfig("NewPool", opts)
 	p := &Pool{
-		base:     c.workers,
-		max:      c.maxWorkers,
-		bound:    c.queue,
-		overload: c.overload,
-		labels:   cmp.Or(c.labels, context.Background()),
-		home:     bubble.Here(),
-		limit:    c.workers,
+		base:    c.workers,
+		max:     c.maxWorkers,
+		handler: c.panicHandler,
+		labels:  cmp.Or(c.labels, context.Background()),
+		limit:   c.workers,
 	}
-	if !p.home.Any() {
-		p.done = make(chan struct{})
-	}
-	p.handler = c.panicHandler
-	p.room.L = &p.mu
 	p.start = p.work
 	p.watch.init(p.tick)
 	return p
 }
 
-// Submit hands f to the pool. When the queue is full, the overload policy decides.
+// Submit hands f to the pool and returns nil, or returns [ErrClosed].
 func (p *Pool) Submit(f func()) error {
+	_, err := p.SubmitBatch([]func(){f})
+	return err
+}
+
+// SubmitBatch hands fs to the pool, in order: all of them, or none after Close.
+func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
+	p.mustBeMade()
 	p.mu.Lock()
-	if p.closed || p.waiting.Load() > 0 || p.roomLocked() == 0 {
+	if p.closed {
+		p.rejected += uint64(len(fs))
 		p.mu.Unlock()
-		_, err := p.SubmitBatch([]func(){f})
-		return err
+		return 0, ErrClosed
 	}
-	if p.home.Any() || p.armsLocked(1) {
-		p.mustBeAtHomeLocked()
-	}
-	p.queue.push(f)
-	p.submitted++
+	p.queue.push(fs)
+	p.submitted += uint64(len(fs))
 	n := p.startLocked()
 	p.mu.Unlock()
 	p.spawn(n)
-	return nil
+	return len(fs), nil
 }
 
-// SubmitBatch hands fs to the pool, in order. When the queue is full before the end
-// of fs, the overload policy decides about the rest: [Block] adds them as room
-// appears, [CallerRuns] runs one and tries again, [Reject] refuses them all.
-func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
-	p.mustBeMade()
-	for err == nil && accepted < len(fs) {
-		p.mu.Lock()
-		if p.home.Any() && !p.closed {
-			p.mustBeAtHomeLocked()
-		}
-		if p.overload == Block {
-			p.awaitRoomLocked()
-		}
-		if !p.closed {
-			n := min(p.roomLocked(), len(fs)-accepted)
-			if p.armsLocked(n) {
-				p.mustBeAtHomeLocked()
-			}
-			p.queue.pushAll(fs[accepted : accepted+n])
-			p.submitted += uint64(n)
-			accepted += n
-		}
-		var here bool
-		if accepted < len(fs) {
-			here, err = p.overloadedLocked(len(fs) - accepted)
-		}
-		n := p.startLocked()
-		p.passRoomLocked()
-		p.mu.Unlock()
-
-		p.spawn(n)
-		if here {
-			accepted++
-			p.runHere(fs[accepted-1])
-		}
-	}
-	return accepted, err
-}
-
-// Close refuses new work, releases the submitters that wait for room with
-// [ErrClosed], and returns nil. It waits for nothing: callbacks that were accepted run
-// to their end.
+// Close refuses new work and returns nil. It waits for nothing: callbacks that were
+// accepted run to their end.
 func (p *Pool) Close() error {
 	p.mustBeMade()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.closed = true
-		p.room.Broadcast()
-	}
-	p.finishLocked()
+	p.closed = true
 	return nil
 }
 
@@ -185,7 +109,7 @@ func (p *Pool) Close() error {
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.Close()
 	p.mu.Lock()
-	if p.finished {
+	if p.workers == 0 {
 		p.mu.Unlock()
 		return nil
 	}
@@ -194,7 +118,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	}
 	done := p.done
 	p.mu.Unlock()
-	return latch.Await(ctx, done)
+	return await(ctx, done)
 }
 
 // mustBeMade panics unless NewPool has made p.
@@ -204,56 +128,125 @@ func (p *Pool) mustBeMade() {
 	}
 }
 
-// mustBeAtHomeLocked panics, and releases the lock, inside a bubble if p was made outside:
-// its watchdog would be set by the bubble's time, and nobody outside may wake who waits.
-// It reads the time, so it is for where that is needed anyway. It ends the process if p was
-// made in a bubble in which the caller is not: a callback would run in either of them, and
-// nobody there waits for it.
-func (p *Pool) mustBeAtHomeLocked() {
-	p.home.Enter()
-	if p.isElsewhere() {
-		p.mu.Unlock()
-		panic("executor: a Pool that was made outside a testing/synctest bubble is used inside one:" +
-			" call NewPool inside the bubble")
-	}
-}
-
-func (p *Pool) isElsewhere() bool { return !p.home.Any() && bubble.Inside() }
-
-// finishLocked is called where any part of its condition may have come true.
-func (p *Pool) finishLocked() {
-	if p.finished || p.workers > 0 || p.callers > 0 || p.sharing > 0 || p.queue.len() > 0 {
-		return
-	}
-	if p.home.Any() {
-		p.restLocked() // when the bubble is over, nobody may stop its timer
-	}
-	if p.closed {
-		p.finished = true
-		p.restLocked()
-		p.queue, p.shares = queue{}, shares{}
-		if p.done != nil {
-			close(p.done)
-		}
-	}
-}
-
-// Stats returns the counts, all of the same moment but for Panicked, which
-// may be ahead.
+// Stats returns the counts, all of the same moment.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	queued := p.queue.len() + p.shares.left()
-	running := p.workers - p.starting + p.callers + p.sharing
+	queued, running := p.queue.len(unbounded), p.workers-p.starting
 	return Stats{
 		Submitted:   p.submitted,
 		Run:         p.submitted - uint64(queued+running),
-		Panicked:    uint64(p.panicked.Load()),
+		Panicked:    p.panicked,
 		Rejected:    p.rejected,
-		CallerRan:   p.callerRan,
 		Queued:      queued,
 		Running:     running,
-		Workers:     p.workers + p.sharing,
+		Workers:     p.workers,
 		PeakWorkers: p.peak,
+	}
+}
+
+// startLocked counts in the workers that the queue needs now, and sets the watchdog if
+// callbacks wait for others. The caller passes the result to spawn once it has released
+// the lock.
+func (p *Pool) startLocked() (n int) {
+	if may := p.limit - p.workers; may > 0 {
+		n = max(0, min(may, p.queue.len(may+p.starting)-p.starting))
+	}
+	p.workers += n
+	p.starting += n
+	p.peak = max(p.peak, p.workers)
+	p.watchLocked()
+	return n
+}
+
+func (p *Pool) spawn(n int) {
+	for range n {
+		go p.start()
+	}
+}
+
+// label gives the goroutine the pool's labels, in place of those of the goroutine that
+// has started it, which belong to other work.
+func (p *Pool) label() { pprof.SetGoroutineLabels(p.labels) }
+
+// work is a worker's goroutine.
+func (p *Pool) work() {
+	p.label()
+	p.mu.Lock()
+	p.starting--
+	b, f, ok := p.queue.take()
+	if !ok {
+		p.retireLocked()
+		p.mu.Unlock()
+		return
+	}
+	p.watchLocked()
+	p.mu.Unlock()
+	p.run(f, b)
+}
+
+// run runs f, then what is left of b, which the caller holds or is nil, and then what
+// waits in the queue, until there is no more.
+//
+// The recover stands here, outside the loop, so that a callback pays nothing
+// for it. A callback that panics, or calls runtime.Goexit (a test's FailNow),
+// ends this goroutine, and another takes its place with the same count and
+// the same batch: to everybody else nothing has happened.
+func (p *Pool) run(f func(), b *batch) {
+	ended := false
+	defer func() {
+		if ended {
+			return
+		}
+		// Deferred in its turn: the handler may call runtime.Goexit too.
+		defer func() {
+			b := b // a copy, so that the worker's own stays off the heap
+			go func() {
+				p.label() // it has those that the callback has set
+				p.run(func() {}, b)
+			}()
+		}()
+		if v := recover(); v != nil {
+			p.mu.Lock()
+			p.panicked++
+			p.mu.Unlock()
+			p.handler(v, debug.Stack())
+		}
+	}()
+	for ok := true; ok; {
+		for f(); b != nil; f() {
+			if p.yields.Load() {
+				runtime.Gosched()
+			}
+			if f, ok = b.take(); !ok {
+				break
+			}
+		}
+		p.mu.Lock()
+		if b != nil {
+			p.queue.release(b)
+		}
+		if b, f, ok = p.queue.take(); !ok {
+			p.retireLocked()
+		}
+		p.mu.Unlock()
+	}
+	ended = true
+}
+
+// retireLocked counts a worker out. It leaves submitters free to start a base
+// of workers beside those that are still held up: while a thousand callbacks
+// block, the next one starts its worker at once instead of waiting for the
+// watchdog. As the blocked come back and end here, the limit falls to the base
+// again.
+func (p *Pool) retireLocked() {
+	p.workers--
+	p.limit = max(p.base, min(p.limit, p.workers+p.base))
+	if p.closed && p.workers == 0 {
+		p.queue = queue{}
+		if p.done != nil {
+			close(p.done)
+			p.done = nil
+		}
 	}
 }

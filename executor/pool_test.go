@@ -71,7 +71,7 @@ func TestPool_NoGoroutineLeft(t *testing.T) {
 	for _, opts := range [][]executor.PoolOption{
 		nil,
 		{executor.WithWorkers(64), executor.WithMaxWorkers(64)},
-		{executor.WithMaxWorkers(8), executor.WithQueue(1)},
+		{executor.WithMaxWorkers(8)},
 	} {
 		for _, shutdown := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
@@ -168,11 +168,9 @@ func TestPanicHandler_DefaultPrints(t *testing.T) {
 
 func TestOptions_Misuse(t *testing.T) {
 	for want, f := range map[string]func(){
-		"executor: WithPanicHandler: the func must not be nil":                          func() { executor.WithPanicHandler(nil) },
-		"executor: WithWorkers: the number of workers must be positive, got 0":          func() { executor.WithWorkers(0) },
-		"executor: WithMaxWorkers: the number of workers must be positive, got -1":      func() { executor.WithMaxWorkers(-1) },
-		"executor: WithQueue: the number of callbacks must be positive, got 0":          func() { executor.WithQueue(0) },
-		"executor: WithOverload: the policy must be Block, CallerRuns or Reject, got 3": func() { executor.WithOverload(executor.Reject + 1) },
+		"executor: WithPanicHandler: the func must not be nil":                     func() { executor.WithPanicHandler(nil) },
+		"executor: WithWorkers: the number of workers must be positive, got 0":     func() { executor.WithWorkers(0) },
+		"executor: WithMaxWorkers: the number of workers must be positive, got -1": func() { executor.WithMaxWorkers(-1) },
 		"executor: NewPool: WithWorkers is above WithMaxWorkers": func() {
 			executor.NewPool(executor.WithWorkers(3), executor.WithMaxWorkers(2))
 		},
@@ -186,11 +184,9 @@ func TestOptions_Misuse(t *testing.T) {
 func TestPool_Stress(t *testing.T) {
 	quiet := executor.WithPanicHandler(func(any, []byte) {})
 	for name, opts := range map[string][]executor.PoolOption{
-		"growing":    {quiet},
-		"max 3":      {quiet, executor.WithWorkers(1), executor.WithMaxWorkers(3)},
-		"block":      {quiet, executor.WithWorkers(1), executor.WithMaxWorkers(4), executor.WithQueue(2)},
-		"callerruns": {quiet, executor.WithMaxWorkers(3), executor.WithQueue(10), executor.WithOverload(executor.CallerRuns)},
-		"reject":     {quiet, executor.WithMaxWorkers(3), executor.WithQueue(300), executor.WithOverload(executor.Reject)},
+		"growing": {quiet},
+		"max 3":   {quiet, executor.WithWorkers(1), executor.WithMaxWorkers(3)},
+		"max 1":   {quiet, executor.WithMaxWorkers(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := executor.NewPool(opts...)
@@ -202,10 +198,7 @@ func TestPool_Stress(t *testing.T) {
 					case 1:
 						panic("boom")
 					case 2:
-						// Ends the submitter where the caller runs.
-						if name != "callerruns" {
-							runtime.Goexit()
-						}
+						runtime.Goexit()
 					case 3:
 						time.Sleep(20 * time.Microsecond)
 					case 4:

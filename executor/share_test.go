@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,20 +13,15 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/internal/share"
 )
 
-func share(t *testing.T, p *executor.Pool, fs ...func()) executor.Share {
+// shared has the pool accept fs for the caller to run.
+func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	t.Helper()
-	s, accepted, err := p.Share(fs)
+	w, err := share.Of(p).Share(fs)
 	require.NoError(t, err)
-	require.Equal(t, len(fs), accepted)
-	return s
-}
-
-// goroutine names the calling goroutine.
-func goroutine() string {
-	var buf [64]byte
-	return strings.Fields(string(buf[:runtime.Stack(buf[:], false)]))[1]
+	return w
 }
 
 // Callbacks that are short run where they were found, in their order, and nobody is
@@ -40,7 +34,7 @@ func TestShare_RunsWhereItWasFound(t *testing.T) {
 		for i := range fs {
 			fs[i] = func() { order = append(order, i) }
 		}
-		s := share(t, p, fs...)
+		s := shared(t, p, fs...)
 		clear(fs) // the caller's again
 		st := p.Stats()
 		conserve(t, st, 1000)
@@ -66,7 +60,7 @@ func TestShare_OneThatBlocks(t *testing.T) {
 		var ran atomic.Int32
 		fs := []func(){func() { ran.Inc() }, func() { <-release }}
 		fs = append(fs, slices.Repeat([]func(){func() { ran.Inc() }}, 500)...)
-		s := share(t, p, fs...)
+		s := shared(t, p, fs...)
 		go s.Run()
 		synctest.Wait()
 		require.EqualValues(t, 1, ran.Load())
@@ -92,30 +86,42 @@ func TestShare_AheadOfTheQueue(t *testing.T) {
 		release := blockers(t, p, 100)
 		synctest.Wait()
 		ran := false
-		share(t, p, func() { ran = true }).Run()
+		go shared(t, p, func() { ran = true }).Run()
+		synctest.Wait()
 		require.True(t, ran)
 		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
 	})
 }
 
-// The goroutine runs its share and nothing else, not even what waits when it is done.
-func TestShare_RunsNoOthers(t *testing.T) {
+// Where a worker was started and has not begun, the goroutine with a share does its work.
+func TestShare_HelpsAWorkerThatHasNotBegun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool(executor.WithWorkers(1))
-	entered, hold := make(chan struct{}), make(chan struct{})
-	require.NoError(t, p.Submit(func() { close(entered); <-hold }))
-	<-entered
-	var where string
-	s := share(t, p, func() {
-		require.NoError(t, p.Submit(func() { where = goroutine() }))
-		close(hold)
-		for p.Stats().Workers > 1 && p.Stats().Queued > 0 {
-			runtime.Gosched()
-		}
-	})
-	s.Run()
+	var order []int
+	note := func(i int) func() { return func() { order = append(order, i) } }
+	require.NoError(t, p.Submit(note(1))) // its worker waits for this proc
+	require.NoError(t, p.Submit(note(2)))
+	shared(t, p, note(0)).Run()
+	require.Equal(t, []int{0, 1, 2}, order)
 	require.NoError(t, p.Shutdown(t.Context()))
-	require.NotEqual(t, goroutine(), where)
+	require.EqualValues(t, 3, p.Stats().Run)
+}
+
+// The peak is of all goroutines that run callbacks.
+func TestShare_CountsForThePeak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(1))
+		release := make(chan struct{})
+		wait := func() { <-release }
+		go shared(t, p, wait).Run()
+		require.NoError(t, p.Submit(wait))
+		synctest.Wait()
+		require.Equal(t, 2, p.Stats().Workers)
+		require.Equal(t, 2, p.Stats().PeakWorkers)
+		close(release)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
 }
 
 func TestShare_PanicsAndGoexit(t *testing.T) {
@@ -139,12 +145,12 @@ func TestShare_PanicsAndGoexit(t *testing.T) {
 		}
 	}
 	fs = append(fs, nil)
-	s := share(t, p, fs...)
+	s := shared(t, p, fs...)
 	s.Run() // returns: the first panics, and what is behind it goes on elsewhere
 	single := make(chan struct{})
 	go func() {
 		defer close(single)
-		share(t, p, func() { runtime.Goexit() }).Run()
+		shared(t, p, func() { runtime.Goexit() }).Run()
 	}()
 	<-single
 	require.NoError(t, p.Shutdown(t.Context()))
@@ -158,32 +164,32 @@ func TestShare_PanicsAndGoexit(t *testing.T) {
 
 func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	p := executor.NewPool()
-	share(t, p).Run()
-	executor.Share{}.Run()
-	s := share(t, p, func() {})
+	shared(t, p).Run()
+	share.Work{}.Run()
+	s := shared(t, p, func() {})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "a share is still to be run")
-	_, accepted, err := p.Share([]func(){func() {}, func() {}})
+	_, err := share.Of(p).Share([]func(){func() {}, func() {}})
 	require.ErrorIs(t, err, executor.ErrClosed)
-	require.Zero(t, accepted)
 	require.EqualValues(t, 2, p.Stats().Rejected)
 	s.Run()
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// A pool with bounds keeps them.
+// A pool with a bound keeps it.
 func TestShare_OnABoundedPool(t *testing.T) {
-	p := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1), executor.WithQueue(2), executor.WithOverload(executor.Reject))
+	p := executor.NewPool(executor.WithMaxWorkers(1))
 	release := make(chan struct{})
 	require.NoError(t, p.Submit(func() { <-release }))
-	s, accepted, err := p.Share(slices.Repeat([]func(){func() {}}, 5))
-	require.ErrorIs(t, err, executor.ErrOverloaded)
-	require.LessOrEqual(t, accepted, 3)
-	s.Run()
+	var ran atomic.Int32
+	w := shared(t, p, slices.Repeat([]func(){func() { ran.Inc() }}, 5)...)
+	w.Run()
+	require.Zero(t, ran.Load())
 	close(release)
 	require.NoError(t, p.Shutdown(t.Context()))
-	require.LessOrEqual(t, p.Stats().PeakWorkers, 1)
+	require.EqualValues(t, 5, ran.Load())
+	require.Equal(t, 1, p.Stats().PeakWorkers)
 }
 
 // Shares, submissions and checks at once: everything runs once.
@@ -209,7 +215,7 @@ func TestStress_Shares(t *testing.T) {
 					require.NoError(t, err)
 					continue
 				}
-				share(t, p, fs...).Run()
+				shared(t, p, fs...).Run()
 			}
 		})
 	}

@@ -2,19 +2,17 @@ package executor
 
 // Stats holds an executor's counts since it was made, and what it has now.
 //
-// While no callback is being submitted, taken or ended:
+// At every moment:
 //
 //	Submitted          = Run + Queued + Running
 //	offered to Submit  = Submitted + Rejected
 //
-// A [Pool] counts under its lock and keeps the first equation at every
-// moment, by counting a callback as run when its worker looks for the next.
+// A worker of a [Pool] counts a callback as run when it looks for the next.
 type Stats struct {
 	Submitted uint64 // accepted by Submit and SubmitBatch
 	Run       uint64 // ended, be it by return, panic or runtime.Goexit
 	Panicked  uint64 // of Run, those that panicked; a moment earlier than Run
-	Rejected  uint64 // refused, with ErrOverloaded or ErrClosed
-	CallerRan uint64 // of Submitted, those run by the submitting goroutine
+	Rejected  uint64 // refused, since the executor was closed
 
 	Queued  int // accepted and waiting
 	Running int // begun and not ended

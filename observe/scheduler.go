@@ -79,8 +79,6 @@ func callbacksOf(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) uint64 { return s.Executor.Panicked })
 	callbacks("executor.rejected", "Callbacks that the executor refused",
 		func(s timer.Stats) uint64 { return s.Executor.Rejected })
-	callbacks("executor.caller_ran", "Callbacks that ran on the goroutine that submitted them, because the executor was full",
-		func(s timer.Stats) uint64 { return s.Executor.CallerRan })
 	now("executor.queued", "{callback}", "Callbacks that wait in the executor",
 		func(s timer.Stats) int { return s.Executor.Queued })
 	now("executor.running", "{callback}", "Callbacks that run in the executor",

@@ -2,6 +2,7 @@ package purgatory_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -232,13 +233,8 @@ func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 // An executor that refuses keeps the operation from expiring.
 func TestTryCompleteElseWatch_AnExecutorThatRefuses(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	pool := executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.Reject))
-	release := make(chan struct{})
-	defer pool.Close()
-	defer close(release)
-	for pool.Submit(func() { <-release }) == nil {
-	}
-	s := timer.New(timer.WithClock(clk), timer.WithExecutor(pool))
+	refuse := executor.Func(func(func()) error { return errors.New("no room") })
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(refuse))
 	defer s.Close()
 	p := purgatory.New[string](s)
 	o := watch(t, p, new(op), time.Second, "a")

@@ -2,14 +2,15 @@ package timer
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"runtime/debug"
 	"runtime/pprof"
 	"sync"
 
 	"github.com/tickless/tickless/executor"
-	"github.com/tickless/tickless/internal/alarm"
-	"github.com/tickless/tickless/internal/callback"
 	"github.com/tickless/tickless/internal/latch"
+	"github.com/tickless/tickless/internal/share"
 	"go.uber.org/atomic"
 )
 
@@ -23,7 +24,7 @@ type dispatch struct {
 	// onPanic gets the panics of callbacks, if the executor is not our own; nil: it
 	// sees to them.
 	onPanic func(v any, stack []byte)
-	pool    *executor.Pool // the executor, if callbacks go to it directly
+	pool    share.Pool // the executor, if it is a pool to which callbacks go directly
 	// panicked counts the panics of callbacks that came here.
 	panicked *atomic.Uint64
 	// onPoller: the poller submits, and an inline executor so runs, all callbacks. That of
@@ -50,11 +51,11 @@ type ownExecutor interface {
 	Shutdown(ctx context.Context) error
 }
 
-// init makes the executor, unless c has one. onCheck is called by its watchdog.
-func (d *dispatch) init(c *config, onCheck func()) {
+// init makes the executor, unless c has one.
+func (d *dispatch) init(c *config) {
 	d.dropped, d.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
 	if c.executor == nil {
-		d.own = d.newExecutor(c, onCheck)
+		d.own = d.newExecutor(c)
 		d.exec = d.own
 	} else {
 		d.exec, d.onPanic = c.executor, c.onPanic
@@ -63,7 +64,7 @@ func (d *dispatch) init(c *config, onCheck func()) {
 	switch e := d.exec.(type) { // its very type: what embeds one may do anything
 	case *executor.Pool:
 		if d.onPoller = c.clock != nil; !d.onPoller {
-			d.pool = e
+			d.pool = share.Of(e)
 		}
 	case *executor.Goroutines:
 		d.onPoller = c.clock != nil
@@ -72,10 +73,10 @@ func (d *dispatch) init(c *config, onCheck func()) {
 	}
 }
 
-func (d *dispatch) newExecutor(c *config, onCheck func()) ownExecutor {
+func (d *dispatch) newExecutor(c *config) ownExecutor {
 	onPanic := c.onPanic
 	if onPanic == nil {
-		onPanic = callback.PrintPanic
+		onPanic = printPanic
 	}
 	handler := []executor.Option{executor.WithPanicHandler(func(v any, stack []byte) {
 		d.panicked.Inc()
@@ -91,10 +92,11 @@ func (d *dispatch) newExecutor(c *config, onCheck func()) ownExecutor {
 	if c.name != "" {
 		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
 	}
-	pool := executor.NewPool(opts...)
-	callback.OnCheck(pool, onCheck)
-	callback.OnCrowd(pool, alarm.Crowded)
-	return pool
+	return executor.NewPool(opts...)
+}
+
+func printPanic(v any, stack []byte) {
+	fmt.Fprintf(os.Stderr, "timer: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
 // submitDueLocked takes the callback of a timer that was due when it was started or
@@ -126,15 +128,17 @@ func (d *dispatch) batch(b *batch) {
 
 // share takes the callbacks of b, which the goroutine that is the poller now will run
 // itself, if the executor is a pool.
-func (d *dispatch) share(b *batch) executor.Share {
+func (d *dispatch) share(b *batch) share.Work {
 	if d.pool == nil {
 		d.batch(b)
-		return executor.Share{}
+		return share.Work{}
 	}
-	s, accepted, _ := d.pool.Share(d.trackAll(b))
-	d.refused(b.fs[accepted:]...)
+	w, err := d.pool.Share(d.trackAll(b))
+	if err != nil {
+		d.refused(b.fs...)
+	}
 	b.forget()
-	return s
+	return w
 }
 
 // submit hands one callback to the executor.
@@ -177,7 +181,7 @@ func (d *dispatch) catch() {
 		d.panicked.Inc()
 		handler := d.onPanic
 		if handler == nil {
-			handler = callback.PrintPanic
+			handler = printPanic
 		}
 		handler(v, debug.Stack())
 	}

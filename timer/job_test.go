@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -305,8 +306,8 @@ func TestJob_PanicAndGoexit(t *testing.T) {
 		"default":    func() executor.Executor { return nil },
 		"inline":     func() executor.Executor { return executor.NewInline(quiet) },
 		"goroutines": func() executor.Executor { return executor.NewGoroutines(quiet) },
-		"caller": func() executor.Executor {
-			return executor.NewPool(quiet, executor.WithMaxWorkers(1), executor.WithQueue(1), executor.WithOverload(executor.CallerRuns))
+		"pool of one": func() executor.Executor {
+			return executor.NewPool(quiet, executor.WithMaxWorkers(1))
 		},
 	} {
 		for mode, every := range map[string]func(s *timer.Scheduler, f func()) *timer.Job{
@@ -447,7 +448,7 @@ type byHand struct {
 func (e *byHand) Submit(f func()) error {
 	e.seen++
 	if e.refuse || e.oneIn > 0 && e.seen%e.oneIn == 0 {
-		return executor.ErrOverloaded
+		return errors.New("full")
 	}
 	e.waiting = append(e.waiting, f)
 	return nil

@@ -9,9 +9,9 @@ import (
 
 	"go.uber.org/atomic"
 
-	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/latch"
+	"github.com/tickless/tickless/internal/share"
 )
 
 const (
@@ -80,9 +80,9 @@ func (p *poller) init(s *Scheduler) {
 	p.s, p.p = s, p
 	p.armed = never
 	if s.system {
-		p.alarm = alarm.NewThen(p.poll, p.serve)
+		p.alarm = alarm.New(p.poll)
 	} else {
-		p.alarm = alarm.On(s.clock, func() { p.poll() })
+		p.alarm = alarm.On(s.clock, p.poll)
 	}
 }
 
@@ -131,40 +131,24 @@ func (p *poller) wake(at int64) {
 }
 
 // poll is the alarm's function. An alarm that was moved just as it rang may
-// call it twice. It reports whether serve is to be called, when nobody waits for this
-// goroutine any more.
-func (p *poller) poll() (helps bool) {
+// call it twice.
+func (p *poller) poll() {
 	p.mu.Lock()
 	if p.awake {
 		p.mu.Unlock()
-		return false
+		return
 	}
 	p.awake, p.unfinished = true, false
 	p.armed = never
 	p.wakeups++
 	p.running.Add(1)
 	p.mu.Unlock()
-	return p.run(false)
-}
-
-// serve runs callbacks of the pool, others' too, in place of workers that wait for a proc:
-// this goroutine has one.
-func (p *poller) serve() { p.s.dispatch.pool.Help() }
-
-// pollOverdue does what the alarm's function does, if that is late.
-func (p *poller) pollOverdue() {
-	p.mu.Lock()
-	overdue := !p.awake && p.armed <= p.s.now()
-	p.mu.Unlock()
-	if overdue && p.poll() {
-		p.serve()
-	}
+	p.run(false)
 }
 
 // run works until nothing is due, or for a turn, then falls asleep. What it has
-// fired last it runs itself after that, when another goroutine may be the poller. It
-// reports what poll does.
-func (p *poller) run(worked bool) (helps bool) {
+// fired last it runs itself after that, when another goroutine may be the poller.
+func (p *poller) run(worked bool) {
 	asleep := false
 	defer func() {
 		switch {
@@ -172,26 +156,22 @@ func (p *poller) run(worked bool) (helps bool) {
 		case p.s.system:
 			// A callback that ran on this goroutine has ended it, with
 			// runtime.Goexit. Another takes over where it stopped.
-			go func() {
-				if p.run(true) {
-					p.serve()
-				}
-			}()
+			go p.run(true)
 		default:
 			// Or it has ended the advancing of a clock, also by a panic. The next
 			// one goes on where this one stopped.
 			p.interrupted()
 		}
 	}()
-	var share executor.Share
+	var left share.Work
 	for !asleep {
 		region := trace.StartRegion(context.Background(), "timer.poll") // costs nothing unless tracing is on
 		didWork, pause := p.work()
 		region.End()
 		worked = worked || didWork
-		share, asleep = p.sleep(worked, pause)
+		left, asleep = p.sleep(worked, pause)
 	}
-	return share.Run()
+	left.Run()
 }
 
 // interrupted puts the poller to sleep in the middle of its work, until the clock
@@ -323,7 +303,7 @@ func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
 // sleep sets the alarm for what comes next, or for after pause if there is more to
 // do then, or reports false if something is due by now. It returns what is left in
 // the batch, for the caller to run once it is asleep.
-func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, ok bool) {
+func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bool) {
 	if pause < 0 {
 		p.mu.Lock()
 		p.idle = p.recheck.Swap(false) || p.idle
@@ -348,7 +328,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	case pause >= 0:
 		next = now + int64(pause)
 	case next <= now:
-		return share, false
+		return left, false
 	}
 	if queued && p.recheck.Load() {
 		next = min(next, deadlineAfter(now, lookAfter))
@@ -363,7 +343,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
 	// the pool's watchdog is to be the later one.
 	if len(p.batch.fs) > 0 {
-		share = p.s.dispatch.share(&p.batch)
+		left = p.s.dispatch.share(&p.batch)
 	}
 	p.letGo()
 	p.awake = false
@@ -372,7 +352,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (share executor.Share, 
 		p.emptyWakeups++
 	}
 	p.running.Add(-1)
-	return share, true
+	return left, true
 }
 
 // discardEmpty takes buckets without timers off the queue's head, so that the
@@ -409,12 +389,12 @@ func (p *poller) close() {
 	}
 }
 
-// shutdown waits until nothing is left of a closed poller.
+// shutdown waits until a closed poller has done its work. Its goroutine may go on with
+// callbacks of others: nobody waits for that.
 func (p *poller) shutdown(ctx context.Context) error {
-	if err := p.running.Wait(ctx); err != nil {
-		return err
-	}
-	return latch.Await(ctx, p.alarm.Close())
+	err := p.running.Wait(ctx)
+	p.alarm.Close()
+	return err
 }
 
 func (p *poller) stats(st *Stats) {

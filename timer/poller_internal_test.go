@@ -304,24 +304,6 @@ func TestPoller_RoleIsGivenAwayBeforeCallbacks(t *testing.T) {
 	})
 }
 
-// If the alarm's goroutine does not get to run, who of ours does takes its place.
-func TestPoller_OverdueIsTakenOver(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(0, 0))
-	s := New(WithClock(clk))
-	ran := 0
-	startOn(t, s.shards.at(0), time.Second, func() { ran++ })
-	s.poller.pollOverdue()
-	require.Zero(t, s.Stats().Wakeups, "it is not due")
-	s.poller.alarm.Stop() // and so does not ring
-	clk.Advance(time.Second)
-	require.Zero(t, ran)
-	s.poller.pollOverdue()
-	require.Equal(t, 1, ran)
-	s.poller.pollOverdue()
-	require.EqualValues(t, 1, s.Stats().Wakeups)
-	s.Close()
-}
-
 // Timers due at once, of which some panic, some end their goroutine and some never
 // return, while others move: all of the rest run, and nothing is lost at the end.
 func TestPoller_FaultsInABurst(t *testing.T) {

@@ -122,7 +122,7 @@ func newScheduler(opts []Option) *Scheduler {
 	if c.maxPending > 0 {
 		s.limit = &limit{most: int64(c.maxPending)}
 	}
-	s.dispatch.init(&c, s.poller.pollOverdue)
+	s.dispatch.init(&c)
 	s.poller.init(s)
 	return s
 }

@@ -20,20 +20,20 @@ const module = "github.com/tickless/tickless"
 // that a new one takes its place in the order knowingly.
 var mayImport = map[string][]string{
 	// The leaves.
-	"bucket":            {"internal/slab"},
-	"clock":             {},
-	"delayqueue":        {"clock", "internal/bubble"},
-	"executor":          {"internal/bubble", "internal/callback", "internal/closed", "internal/latch"},
-	"internal/alarm":    {"clock", "internal/bubble"},
-	"internal/bubble":   {},
-	"internal/callback": {},
-	"internal/closed":   {},
-	"internal/hashmap":  {},
-	"internal/latch":    {},
-	"internal/slab":     {},
-	"internal/layout":   {},
-	"internal/mutants":  {},
-	"timertest":         {"clock"},
+	"bucket":           {"internal/slab"},
+	"clock":            {},
+	"delayqueue":       {"clock", "internal/bubble"},
+	"executor":         {"internal/closed", "internal/share"},
+	"internal/alarm":   {"clock", "internal/bubble"},
+	"internal/bubble":  {},
+	"internal/share":   {},
+	"internal/closed":  {},
+	"internal/hashmap": {},
+	"internal/latch":   {},
+	"internal/slab":    {},
+	"internal/layout":  {},
+	"internal/mutants": {},
+	"timertest":        {"clock"},
 
 	"internal/wheel": {"internal/slab"},
 	"timingwheel":    {"internal/slab", "internal/wheel"},
@@ -58,7 +58,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/callback", "internal/closed", "internal/hashmap", "internal/latch", "internal/slab", "internal/wheel"}
+	belowTimer = []string{"clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/closed", "internal/hashmap", "internal/latch", "internal/share", "internal/slab", "internal/wheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 
 	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "observe/metric", "purgatory")

@@ -30,7 +30,6 @@ var zeroes = map[string]any{
 	"executor.Goroutines": new(executor.Goroutines),
 	"executor.Inline":     new(executor.Inline),
 	"executor.Pool":       new(executor.Pool),
-	"executor.Share":      new(executor.Share),
 	"executor.Stats":      new(executor.Stats),
 
 	"idle.Conn":          new(idle.Conn),

@@ -1,0 +1,64 @@
+package executor
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
+)
+
+// Where callbacks take long, other goroutines run between them, and not just when Go's
+// scheduler interrupts a worker, which it does every 10 ms.
+func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which starts others
+	p.yields.Store(true)
+	var stop atomic.Bool
+	var turns int // on the only proc, of which a goroutine that computes is deprived
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			turns++
+			runtime.Gosched()
+		}
+	})
+	const n = 800
+	fs := make([]func(), n)
+	for i := range fs {
+		fs[i] = func() {
+			for begin := time.Now(); time.Since(begin) < 3*slowCallback; {
+			}
+			if i == n-1 {
+				stop.Store(true)
+			}
+		}
+	}
+	_, err := p.SubmitBatch(fs)
+	require.NoError(t, err)
+	wg.Wait()
+	require.GreaterOrEqual(t, turns, n/8)
+	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+// Workers of which there may be no more keep their time slices.
+func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for most, want := range map[int]bool{100: false, unbounded: true} {
+			p := NewPool(WithWorkers(1), WithMaxWorkers(most))
+			release := make(chan struct{})
+			_, err := p.SubmitBatch(slices.Repeat([]func(){func() { <-release }}, 200))
+			require.NoError(t, err)
+			time.Sleep(watchEvery + 1)
+			synctest.Wait()
+			require.Equal(t, min(200, most), p.Stats().Workers)
+			require.Equal(t, want, p.yields.Load())
+			close(release)
+			require.NoError(t, p.Shutdown(t.Context()))
+		}
+	})
+}

@@ -1,0 +1,38 @@
+// Package share has what a Scheduler and an executor.Pool need of each other: the
+// goroutine that finds timers due runs their callbacks itself, so that no other goroutine
+// has to wake up for short ones.
+package share
+
+// A Pool is an *executor.Pool's side of it.
+type Pool interface {
+	// Share accepts fs, as SubmitBatch does, for the calling goroutine to run: it must
+	// soon call the Work's Run. They do not wait for those in the pool's queue. If one
+	// takes long, workers run those behind it, after a few milliseconds. The caller may
+	// reuse the slice after the return.
+	//
+	// A pool with WithMaxWorkers does what SubmitBatch does, and the Work is empty.
+	Share(fs []func()) (Work, error)
+
+	// Run runs w, for w.Run.
+	Run(w Work)
+}
+
+// Of returns the Pool of an *executor.Pool. Package executor sets it.
+var Of func(pool any) Pool
+
+// Work is callbacks that a goroutine has to run. The zero Work is none.
+type Work struct {
+	Pool  Pool
+	First func()
+	Rest  any // the Pool knows
+}
+
+// Run runs the callbacks, and then others that wait in the pool's queue, until there are
+// none: the calling goroutine has a processor, for which a new worker might wait. So
+// nobody may wait for its end. If a callback panics or calls runtime.Goexit, another
+// goroutine goes on behind it.
+func (w Work) Run() {
+	if w.Pool != nil {
+		w.Pool.Run(w)
+	}
+}
