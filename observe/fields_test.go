@@ -20,15 +20,6 @@ func TestTables_ExportEachField(t *testing.T) {
 	})
 	each(t, purgatories, purgatory.Stats{}, func(st purgatory.Stats) any { return st })
 	each(t, monitors, idle.Stats{}, func(st idle.Stats) any { return st })
-	queue := func(q metric.Queue) any { return &metric.ClientSample{Queue: &q} }
-	each(t, metric.Clients, metric.Queue{}, queue)
-	each(t, metric.Clients, metric.Command{Name: "cancel"}, func(c metric.Command) any {
-		return &metric.ClientSample{Commands: []metric.Command{c}}
-	}, "Outcomes")
-	each(t, metric.Workers, metric.WorkerSample{}, func(w metric.WorkerSample) any { return &w }, "Handlers")
-	each(t, metric.Workers, metric.Handler{Name: "h"}, func(h metric.Handler) any {
-		return &metric.WorkerSample{Handlers: []metric.Handler{h}}
-	}, "Lateness", "Ran") // histograms
 	each(t, conns, idle.ConnsStats{}, func(st idle.ConnsStats) any { return st })
 }
 

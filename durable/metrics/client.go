@@ -8,6 +8,7 @@ import (
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/metric"
+	"github.com/tickless/tickless/timer"
 )
 
 // Defaults of the options of [Client].
@@ -59,9 +60,13 @@ func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source
 		}
 		o.apply(q)
 	}
-	return metric.One(metric.Clients, metric.Object{
+	return metric.One(clients, metric.Object{
 		Name: name, ID: c,
-		Read:  func() any { return &metric.ClientSample{Queue: q.read(), Commands: commands(c)} },
+		Read: func() any {
+			s := clientSample{commands: commands(c)}
+			s.queue, s.age = q.read()
+			return s
+		},
 		Notes: q.notes,
 	})
 }
@@ -77,19 +82,109 @@ var outcomes = map[string][]durable.Outcome{
 // that appears with the first burst, a rate lacks that burst.
 var expected = []string{"schedule", "reschedule", "cancel", "round"}
 
-func commands(c *durable.Client) (all []metric.Command) {
-	stats := c.CommandStats()
+func commands(c *durable.Client) []durable.CommandStats {
+	all := c.CommandStats()
 	for _, name := range expected {
-		if !slices.ContainsFunc(stats, func(st durable.CommandStats) bool { return st.Command == name }) {
-			stats = append(stats, durable.CommandStats{Command: name})
+		if !slices.ContainsFunc(all, func(st durable.CommandStats) bool { return st.Command == name }) {
+			all = append(all, durable.CommandStats{Command: name})
 		}
-	}
-	for _, st := range stats {
-		m := metric.Command{Name: st.Command, Errors: st.Errors, Took: st.Took}
-		for _, o := range outcomes[st.Command] {
-			m.Outcomes = append(m.Outcomes, metric.Part{Name: o.String(), N: st.Outcomes[o]})
-		}
-		all = append(all, m)
 	}
 	return all
+}
+
+// A clientSample is what is read of a Client.
+type clientSample struct {
+	queue    *durable.Stats // what its store has said lately; nil if it does not answer
+	age      time.Duration  // of that
+	commands []durable.CommandStats
+}
+
+var clients = clientTable()
+
+func clientTable() *metric.Thing {
+	t := metric.NewTable[clientSample]("durable.client", "client").Titled("Durable client").Noted("Why the store has not answered")
+	addQueue(t)
+	for _, op := range []struct{ command, name, help string }{
+		{"schedule", "task.scheduled", "Tasks that this Client was asked to schedule, by the outcome"},
+		{"reschedule", "task.rescheduled", "Tasks that this Client was asked to move to another time, by the outcome"},
+		{"cancel", "task.cancelled", "Tasks that this Client was asked to cancel, by the outcome"},
+	} {
+		t.AddParts(metric.Counter, op.name, "{task}", "outcome", op.help, func(s clientSample, yield func(string, float64)) {
+			for _, c := range s.commands {
+				if c.Command == op.command {
+					for _, o := range outcomes[c.Command] {
+						yield(o.String(), float64(c.Outcomes[o]))
+					}
+				}
+			}
+		})
+	}
+	t.AddHistograms("command.duration", "command", "How long the store took for commands of this Client and of its Workers, whether they succeeded or not",
+		func(s clientSample, yield func(string, timer.Histogram)) {
+			for _, c := range s.commands {
+				yield(c.Command, c.Took)
+			}
+		})
+	t.AddParts(metric.Counter, "command.errors", "{error}", "command", "Commands of this Client and of its Workers that failed or were not answered",
+		func(s clientSample, yield func(string, float64)) {
+			for _, c := range s.commands {
+				yield(c.Command, float64(c.Errors))
+			}
+		})
+	return t.Thing()
+}
+
+// addQueue adds what the store has.
+func addQueue(t metric.Table[clientSample]) {
+	t.Add(metric.Gauge, "queue.up", "{store}", "Whether the store has said lately what it has: 1 or 0; if 0 the other metrics of the queue are missing",
+		func(s clientSample) float64 {
+			if s.queue == nil {
+				return 0
+			}
+			return 1
+		})
+	// Every Client of the store has these, so that sums mean nothing.
+	t.AddParts(metric.Gauge, "queue.tasks", "{task}", "state",
+		"Tasks in the store: to come (pending), due and not claimed (due), due and without a worker that has their handler or schedule (unknown), running, dead letters (dead)",
+		func(s clientSample, yield func(string, float64)) {
+			q := s.queue
+			if q == nil {
+				return
+			}
+			// The shards are asked one after the other, and a store may count as it goes: of
+			// what moves meanwhile a difference may come out below zero.
+			yield("pending", float64(max(0, q.Pending-q.Overdue)))
+			yield("due", float64(max(0, q.Overdue-q.Unknown)))
+			yield("unknown", float64(q.Unknown))
+			yield("running", float64(q.Running))
+			yield("dead", float64(q.Dead))
+		})
+	number := func(kind metric.Kind, name, unit, help string, read func(s clientSample) float64) {
+		t.AddParts(kind, "queue."+name, unit, "", help, func(s clientSample, yield func(string, float64)) {
+			if s.queue != nil {
+				yield("", read(s))
+			}
+		})
+	}
+	number(metric.Gauge, "late", "s", "How long the task in the store has been due that waits longest",
+		func(s clientSample) float64 { return s.queue.Late.Seconds() })
+	number(metric.Gauge, "age", "s", "How old the numbers of the queue are",
+		func(s clientSample) float64 { return s.age.Seconds() })
+	number(metric.Gauge, "paused", "{shard}", "Shards of the store that are paused",
+		func(s clientSample) float64 { return float64(s.queue.Paused) })
+	for _, c := range []struct {
+		name, unit, help string
+		read             func(q *durable.Stats) int64
+	}{
+		{"claimed", "{attempt}", "Attempts started by any worker, since the store was made", func(q *durable.Stats) int64 { return q.Claimed }},
+		{"done", "{run}", "Runs that ended well, since the store was made", func(q *durable.Stats) int64 { return q.Done }},
+		{"retried", "{attempt}", "Attempts that failed and were followed by another, since the store was made", func(q *durable.Stats) int64 { return q.Retried }},
+		{"died", "{run}", "Runs that became dead letters, since the store was made", func(q *durable.Stats) int64 { return q.Died }},
+		{"crashed", "{lease}", "Leases that ran out, since the store was made", func(q *durable.Stats) int64 { return q.Crashed }},
+		{"released", "{attempt}", "Attempts handed back, since the store was made", func(q *durable.Stats) int64 { return q.Released }},
+		{"refused", "{report}", "Reports of workers that had lost their lease, since the store was made", func(q *durable.Stats) int64 { return q.Refused }},
+		{"cancelled", "{task}", "Tasks that Cancel removed, or asked to stop while they ran, since the store was made: those run to the end of their attempt", func(q *durable.Stats) int64 { return q.Cancelled }},
+	} {
+		number(metric.Counter, c.name, c.unit, c.help, func(s clientSample) float64 { return float64(c.read(s.queue)) })
+	}
 }

@@ -1,30 +1,87 @@
 package metrics
 
 import (
+	"encoding/csv"
+	"fmt"
+	"os"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/observe/metric"
 )
 
-// Each number of durable.Stats is in what is exported.
-func TestSample_HasEachField(t *testing.T) {
-	without := *sample(&durable.Stats{}, 0)
-	var walk func(st *durable.Stats, v reflect.Value)
-	walk = func(st *durable.Stats, v reflect.Value) {
-		for i := range v.NumField() {
-			f := v.Field(i)
-			if f.Kind() == reflect.Struct {
-				walk(st, f)
-				continue
+// Each number of durable's is in some metric: a new field cannot be forgotten.
+func TestTables_ExportEachField(t *testing.T) {
+	each(t, clients, func(st durable.Stats) any {
+		st.Pending += st.Overdue // of which these are a part
+		st.Overdue += st.Unknown
+		return clientSample{queue: &st}
+	})
+	each(t, clients, func(c durable.CommandStats) any {
+		c.Command = "cancel"
+		return clientSample{commands: []durable.CommandStats{c}}
+	})
+	// The handlers' numbers say more than these.
+	each(t, workers, func(st durable.WorkerStats) any { return workerSample{WorkerStats: st} },
+		"Claimed", "Done", "Failed", "Died", "Released", "Overtaken", "Lost")
+	each(t, workers, func(h durable.HandlerStats) any { return workerSample{handlers: []durable.HandlerStats{h}} })
+}
+
+// each sets the numbers of a T, one at a time, and requires that some metric changes.
+func each[T any](t *testing.T, thing *metric.Thing, sample func(T) any, leftOut ...string) {
+	t.Helper()
+	var stats T
+	dump := func() (text string) {
+		r := metric.Reading{Thing: thing, Sample: sample(stats)}
+		for i := range thing.Metrics {
+			if m := &thing.Metrics[i]; m.Kind != metric.Histogram {
+				r.Values(m, func(part string, value float64) { text += fmt.Sprintln(m.Name, part, value) })
 			}
-			f.SetInt(7)
-			require.NotEqual(t, without, *sample(st, 0), v.Type().Field(i).Name)
-			f.SetInt(0)
+		}
+		return text
+	}
+	without := dump()
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		for i := range v.NumField() {
+			f, name := v.Field(i), v.Type().Field(i).Name
+			switch {
+			case slices.Contains(leftOut, name) || !v.Type().Field(i).IsExported():
+			case f.CanInt():
+				f.SetInt(7e9)
+				require.NotEqual(t, without, dump(), "no metric of %s has %T.%s", thing.Name, stats, name)
+				f.SetInt(0)
+			case f.Kind() == reflect.Struct:
+				walk(f)
+			}
 		}
 	}
-	st := new(durable.Stats)
-	walk(st, reflect.ValueOf(st).Elem())
+	walk(reflect.ValueOf(&stats).Elem())
+}
+
+// observe/metrics.csv lists each metric with its names, kind, unit, labels and meaning.
+func TestTables_AreListed(t *testing.T) {
+	f, err := os.Open("../../observe/metrics.csv")
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	require.NoError(t, err)
+	got := slices.DeleteFunc(rows, func(r []string) bool { return !strings.HasPrefix(r[0], "tickless.durable.") })
+	var want [][]string
+	for _, thing := range []*metric.Thing{clients, workers} {
+		for i := range thing.Metrics {
+			m := &thing.Metrics[i]
+			labels := thing.Label
+			if m.Label != "" {
+				labels += ", " + m.Label
+			}
+			want = append(want, []string{m.Name, m.Prometheus(), m.Kind.String(), m.Unit, labels, m.Help})
+		}
+	}
+	require.Equal(t, want, got)
 }

@@ -91,10 +91,6 @@ func TestSources_HaveWhatHappened(t *testing.T) {
 		duration := worker["attempt.duration"].(map[string]any)["remind"].(map[string]any)
 		require.InDelta(t, 2, duration["sum"], 0.01)
 
-		together := export(t, metrics.Worker("mailer", w, metrics.WithHandlersTogether())).Worker["mailer"]
-		require.Equal(t, map[string]any{"": 3.}, together["attempt.claimed"])
-		require.EqualValues(t, 2, together["attempt.lateness"].(map[string]any)[""].(map[string]any)["count"])
-
 		notes := metric.NewSet([]observe.Source{metrics.Worker("mailer", w)}).Read()[0].Notes()
 		require.Len(t, notes, 1)
 		require.Equal(t, `bill, key "bill", attempt 1`, notes[0].What)
@@ -199,12 +195,9 @@ func TestClient_AStoreThatHangs(t *testing.T) {
 func TestSources_RefuseNil(t *testing.T) {
 	c := durable.New(memstore.New())
 	for want, f := range map[string]func(){
-		"metrics: Client: nil Client":      func() { metrics.Client("a", nil) },
-		"metrics: Worker: nil Worker":      func() { metrics.Worker("a", nil) },
-		"metrics: Client: option 1 is nil": func() { metrics.Client("a", c, nil) },
-		"metrics: Worker: option 2 is nil": func() {
-			metrics.Worker("a", durable.NewWorker(c), metrics.WithHandlersTogether(), nil)
-		},
+		"metrics: Client: nil Client":                                      func() { metrics.Client("a", nil) },
+		"metrics: Worker: nil Worker":                                      func() { metrics.Worker("a", nil) },
+		"metrics: Client: option 1 is nil":                                 func() { metrics.Client("a", c, nil) },
 		"observe: the name must not be empty":                              func() { metrics.Client("", c) },
 		"metrics: WithMaxAge: the duration must not be negative, got -1ns": func() { metrics.WithMaxAge(-1) },
 		"metrics: WithTimeout: the duration must be positive, got 0s":      func() { metrics.WithTimeout(0) },

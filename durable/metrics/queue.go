@@ -24,8 +24,8 @@ type queue struct {
 	err    error // of the last answer
 }
 
-// read returns what the store has, or nil if it has not said so in time.
-func (q *queue) read() *metric.Queue {
+// read returns what the store has and how old that is, or nil if it has not said so in time.
+func (q *queue) read() (*durable.Stats, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -47,9 +47,9 @@ func (q *queue) read() *metric.Queue {
 	}
 	// Another scrape may have asked again since.
 	if q.open != nil && q.open == open || q.answer == nil {
-		return nil
+		return nil, 0
 	}
-	return sample(q.answer, time.Since(q.at))
+	return q.answer, time.Since(q.at)
 }
 
 // askLocked asks the store, on a goroutine: a store need not heed the context.
@@ -91,29 +91,4 @@ func (q *queue) notes() []metric.Note {
 		return []metric.Note{{When: q.at, What: "asked for its numbers", Text: q.err.Error()}}
 	}
 	return nil
-}
-
-func sample(st *durable.Stats, age time.Duration) *metric.Queue {
-	return &metric.Queue{
-		// The shards are asked one after the other, and a store may count as it goes: of
-		// what moves meanwhile a difference may come out below zero.
-		Pending: max(0, st.Pending-st.Overdue),
-		Due:     max(0, st.Overdue-st.Unknown),
-		Unknown: st.Unknown,
-		Running: st.Running,
-		Dead:    st.Dead,
-
-		PausedShards: int64(st.Paused),
-		Late:         st.Late,
-		Age:          age,
-
-		Claimed:   st.Claimed,
-		Done:      st.Done,
-		Retried:   st.Retried,
-		Died:      st.Died,
-		Crashed:   st.Crashed,
-		Released:  st.Released,
-		Refused:   st.Refused,
-		Cancelled: st.Cancelled,
-	}
 }

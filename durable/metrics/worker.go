@@ -6,67 +6,21 @@ import (
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/metric"
+	"github.com/tickless/tickless/timer"
 )
 
-// A WorkerOption changes how [Worker] makes a Source.
-type WorkerOption interface{ apply(*workerConfig) }
-
-type workerConfig struct{ together bool }
-
-type workerOption func(*workerConfig)
-
-func (f workerOption) apply(c *workerConfig) { f(c) }
-
-// WithHandlersTogether exports the sums over all handlers of the Worker, with an empty
-// label, in place of a number for each. The default is to tell them apart: there are as
-// many as the program has given to [durable.Worker.Handle], whatever is scheduled.
-func WithHandlersTogether() WorkerOption {
-	return workerOption(func(c *workerConfig) { c.together = true })
-}
-
-// Worker is one Worker, whether it runs or not. It panics if the name is empty, or if w
-// or an option is nil.
-func Worker(name string, w *durable.Worker, opts ...WorkerOption) observe.Source {
+// Worker is one Worker, whether it runs or not. What its handlers do is told apart by
+// them: there are as many as the program has given to [durable.Worker.Handle]. It panics
+// if the name is empty, or w is nil.
+func Worker(name string, w *durable.Worker) observe.Source {
 	if w == nil {
 		panic("metrics: Worker: nil Worker")
 	}
-	var config workerConfig
-	for i, o := range opts {
-		if o == nil {
-			panic(fmt.Sprintf("metrics: Worker: option %d is nil", i+1))
-		}
-		o.apply(&config)
-	}
-	return metric.One(metric.Workers, metric.Object{
+	return metric.One(workers, metric.Object{
 		Name: name, ID: w,
-		Read:  func() any { return readWorker(w, config.together) },
+		Read:  func() any { return workerSample{w.Stats(), w.HandlerStats()} },
 		Notes: func() []metric.Note { return notes(w) },
 	})
-}
-
-func readWorker(w *durable.Worker, together bool) *metric.WorkerSample {
-	st := w.Stats()
-	s := &metric.WorkerSample{
-		Places: st.Concurrency, Taken: st.Running,
-		Unknown: st.Unknown, Claims: st.Claims, EmptyClaims: st.Empty, Errors: st.Errors, Wakeups: st.Wakeups,
-	}
-	if together {
-		s.Handlers = make([]metric.Handler, 1)
-	}
-	for _, h := range w.HandlerStats() {
-		m := metric.Handler{
-			Name: h.Handler, Running: h.Running,
-			Claimed: h.Claimed, Done: h.Done, Retried: h.Retried, Died: h.Died, Dropped: h.Dropped,
-			Overtaken: h.Overtaken, Released: h.Released, Lost: h.Lost,
-			Lateness: h.Lateness, Ran: h.Ran,
-		}
-		if together {
-			s.Handlers[0].Add(&m)
-		} else {
-			s.Handlers = append(s.Handlers, m)
-		}
-	}
-	return s
 }
 
 func notes(w *durable.Worker) (all []metric.Note) {
@@ -76,4 +30,69 @@ func notes(w *durable.Worker) (all []metric.Note) {
 		})
 	}
 	return all
+}
+
+// A workerSample is what is read of a Worker.
+type workerSample struct {
+	durable.WorkerStats
+	handlers []durable.HandlerStats
+}
+
+var workers = workerTable()
+
+func workerTable() *metric.Thing {
+	t := metric.NewTable[workerSample]("durable.worker", "worker").Titled("Durable worker").Noted("Latest dead letters")
+	t.Add(metric.UpDownCounter, "places", "{handler}", "How many handlers may run at a time",
+		func(s workerSample) float64 { return float64(s.Concurrency) })
+	t.Add(metric.UpDownCounter, "taken", "{handler}", "Places of handlers under way, and of tasks that are being claimed",
+		func(s workerSample) float64 { return float64(s.Running) })
+	addHandlers(t)
+	number := func(name, unit, help string, read func(s workerSample) int64) {
+		t.Add(metric.Counter, name, unit, help, func(s workerSample) float64 { return float64(read(s)) })
+	}
+	number("task.unknown", "{task}", "Tasks claimed that the Worker does not know how to run, and left to others",
+		func(s workerSample) int64 { return s.Unknown })
+	number("claims", "{claim}", "Claims sent", func(s workerSample) int64 { return s.Claims })
+	number("claims_empty", "{claim}", "Claims that got nothing", func(s workerSample) int64 { return s.Empty })
+	number("errors", "{error}", "Rounds of commands that failed or were not answered", func(s workerSample) int64 { return s.Errors })
+	number("wakeups", "{wakeup}", "Wake-ups for tasks that were scheduled before the next", func(s workerSample) int64 { return s.Wakeups })
+	return t.Thing()
+}
+
+// addHandlers adds what handlers do.
+func addHandlers(t metric.Table[workerSample]) {
+	parts := func(kind metric.Kind, name, help string, read func(h *durable.HandlerStats) int64) {
+		t.AddParts(kind, "attempt."+name, "{attempt}", "handler", help, func(s workerSample, yield func(string, float64)) {
+			for i := range s.handlers {
+				yield(s.handlers[i].Handler, float64(read(&s.handlers[i])))
+			}
+		})
+	}
+	parts(metric.UpDownCounter, "running", "Handlers under way", func(h *durable.HandlerStats) int64 { return int64(h.Running) })
+	for _, c := range []struct {
+		name, help string
+		read       func(h *durable.HandlerStats) int64
+	}{
+		{"claimed", "Attempts started", func(h *durable.HandlerStats) int64 { return h.Claimed }},
+		{"done", "Attempts that ended well", func(h *durable.HandlerStats) int64 { return h.Done }},
+		{"retried", "Attempts that failed and are followed by another", func(h *durable.HandlerStats) int64 { return h.Retried }},
+		{"died", "Attempts that failed, after which the run is a dead letter", func(h *durable.HandlerStats) int64 { return h.Died }},
+		{"dropped", "Runs that became dead letters without the handler, because they were missed, damaged or out of attempts", func(h *durable.HandlerStats) int64 { return h.Dropped }},
+		{"overtaken", "Attempts that failed when their tasks had been cancelled, or scheduled again, so that no retry and no dead letter follows", func(h *durable.HandlerStats) int64 { return h.Overtaken }},
+		{"released", "Attempts handed back", func(h *durable.HandlerStats) int64 { return h.Released }},
+		{"lost", "Attempts whose lease was lost before they were reported", func(h *durable.HandlerStats) int64 { return h.Lost }},
+	} {
+		parts(metric.Counter, c.name, c.help, c.read)
+	}
+	histograms := func(name, help string, read func(h *durable.HandlerStats) timer.Histogram) {
+		t.AddHistograms(name, "handler", help, func(s workerSample, yield func(string, timer.Histogram)) {
+			for i := range s.handlers {
+				yield(s.handlers[i].Handler, read(&s.handlers[i]))
+			}
+		})
+	}
+	histograms("attempt.lateness", "How long after a run was due the attempt was claimed with which it began",
+		func(h *durable.HandlerStats) timer.Histogram { return h.Lateness })
+	histograms("attempt.duration", "How long handlers took",
+		func(h *durable.HandlerStats) timer.Histogram { return h.Ran })
 }

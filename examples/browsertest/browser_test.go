@@ -129,25 +129,24 @@ func newPage(t *testing.T) string {
 		_ = s.NewTicker(5 * time.Millisecond)
 		all = append(all, s)
 	}
-	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...), debug.WithSources(sources(all[0])...)))
+	server := httptest.NewServer(debug.Handler(debug.WithSchedulers(all...), debug.WithSources(mailer())))
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-// sources are what the page shows below the Schedulers: one of the core, and a worker of
-// package durable.
-func sources(s *timer.Scheduler) []observe.Source {
-	mailer := &metric.WorkerSample{Places: 256, Taken: 2, Claims: 9, Handlers: []metric.Handler{{Name: "remind", Claimed: 3, Done: 2, Died: 1}}}
-	return []observe.Source{
-		observe.Scheduler("jobs", s),
-		metric.One(metric.Workers, metric.Object{
-			Name: "mailer", ID: mailer,
-			Read: func() any { return mailer },
-			Notes: func() []metric.Note {
-				return []metric.Note{{When: time.Unix(1e9, 0), What: "remind order-17, attempt 3", Text: "no such address"}}
-			},
-		}),
-	}
+// mailer is what the page shows below the Schedulers, with a table and a note.
+func mailer() observe.Source {
+	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
+	t.Add(metric.UpDownCounter, "places", "{handler}", "How many may run at a time", func(n int) float64 { return float64(n) })
+	t.AddParts(metric.Counter, "attempt.claimed", "{attempt}", "handler", "Attempts started", func(n int, yield func(string, float64)) {
+		yield("remind", float64(n))
+	})
+	return metric.One(t.Thing(), metric.Object{
+		Name: "mailer", ID: "mailer", Read: func() any { return 256 },
+		Notes: func() []metric.Note {
+			return []metric.Note{{When: time.Unix(1e9, 0), What: "remind order-17, attempt 3", Text: "no such address"}}
+		},
+	})
 }
 
 // fits fails if the page is wider than the window.
@@ -270,7 +269,7 @@ func TestPage_Sources(t *testing.T) {
 				chromedp.Navigate(url),
 				chromedp.WaitVisible(chromedp.CSS(`#source0`)),
 			)
-			require.Equal(t, "Durable worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source0`))))
+			require.Equal(t, "Mail worker mailer", get(t, ctx, chromedp.Text(chromedp.CSS(`#source0`))))
 			require.Contains(t, get(t, ctx, chromedp.Text(chromedp.CSS(`section[aria-labelledby="source0"]`))), "no such address")
 			fits(t, ctx)
 		}

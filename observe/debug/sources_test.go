@@ -17,14 +17,13 @@ import (
 // What is not a Scheduler is on the page and in its JSON, unless a Scheduler was asked
 // for.
 func TestWithSources(t *testing.T) {
-	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(observetest.Sources(t)...))
+	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t), observetest.Foreign())...))
 	_, body := get(t, h, "http://localhost/")
 	wellFormed(t, body)
 	for _, want := range []string{
-		"Durable client orders", "Durable worker mailer", "Purgatory produce", "Keyed sessions",
-		`<th scope="row">remind</th>`, "Latest dead letters", "no such address", "attempt 3",
-		`<th scope="row">due</th><td class="n">2</td>`, `<dt title="How long the task in the store`, ">queue late</dt><dd>5 s</dd>",
-		">duration, p50 / p99</th>",
+		"Mail worker mailer", "Purgatory produce", "Keyed sessions",
+		`<th scope="row">bill</th><td class="n">3</td><td class="n">1 s / 1 s</td>`, "Latest errors", "no such address", "attempt 3",
+		`<dt title="How long the oldest has waited">queue late</dt><dd>5 s</dd>`, ">duration, p50 / p99</th>",
 	} {
 		require.Contains(t, body, want)
 	}
@@ -39,19 +38,19 @@ func TestWithSources(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body), &all))
 	found := false
 	for _, s := range all.Sources {
-		if s.Kind != "durable.worker" {
+		if s.Kind != "mail.worker" {
 			continue
 		}
 		found = true
 		require.Equal(t, "mailer", s.Name)
-		require.EqualValues(t, 256, s.Numbers["places"])
-		require.Equal(t, map[string]any{"bill": 3., "remind": 9.}, s.Numbers["attempt.claimed"])
+		require.EqualValues(t, 3, s.Numbers["queue"])
+		require.EqualValues(t, 3, s.Numbers["attempt.claimed"].(map[string]any)["bill"])
 		require.EqualValues(t, 1, s.Numbers["attempt.duration"].(map[string]any)["bill"].(map[string]any)["sum"])
 		require.Equal(t, "no such address", s.Notes[0].Text)
 	}
 	require.True(t, found)
 	_, body = get(t, h, "http://localhost/?scheduler=x")
-	require.NotContains(t, body, "Durable")
+	require.NotContains(t, body, "Mail worker")
 	require.Panics(t, func() { debug.WithSources(observe.Source{}) })
 }
 

@@ -33,7 +33,7 @@ func TestNew_HasWhatIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range observetest.Documented(t, "../..") {
+	for _, r := range observetest.Core(observetest.Documented(t, "../..")) {
 		value, ok := found[r.OTel]
 		if !ok {
 			t.Errorf("%s is missing", r.OTel)

@@ -98,6 +98,12 @@ func (t Table[T]) Titled(title string) Table[T] {
 	return t
 }
 
+// Noted sets what the Notes of an Object are, and returns t.
+func (t Table[T]) Noted(notes string) Table[T] {
+	t.thing.Notes = notes
+	return t
+}
+
 // ReadFailures is the short name of the metric that every Thing has.
 const ReadFailures = "read_failures"
 

@@ -55,7 +55,7 @@ func TestCollector_HasWhatIsDocumented(t *testing.T) {
 		"gauge":           dto.MetricType_GAUGE,
 		"histogram":       dto.MetricType_HISTOGRAM,
 	}
-	for _, r := range observetest.Documented(t, "../..") {
+	for _, r := range observetest.Core(observetest.Documented(t, "../..")) {
 		f := families[r.Prometheus]
 		if f == nil {
 			t.Errorf("%s is missing", r.Prometheus)
@@ -167,7 +167,7 @@ func TestCollector_ServedFormatsParse(t *testing.T) {
 	sources := observetest.Sources(t)
 	registry.MustRegister(prom.New(sources...))
 	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	documented := observetest.Documented(t, "../..")
+	documented := observetest.Core(observetest.Documented(t, "../.."))
 	for _, format := range []expfmt.Format{
 		expfmt.NewFormat(expfmt.TypeTextPlain),
 		expfmt.NewFormat(expfmt.TypeProtoDelim),

@@ -5,6 +5,8 @@ package observetest
 import (
 	"encoding/csv"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,50 +96,31 @@ func Sources(t testing.TB) []observe.Source {
 		observe.Purgatory("produce", produce),
 		observe.Monitor("peers", peers),
 		observe.Conns("clients", clients),
-		durableClient(),
-		durableWorker(),
 	}
 }
 
-// durableClient is what a Client of package durable is read as, which the core does not
-// import. It is "orders": 5 tasks, of which 2 are due.
-func durableClient() observe.Source {
-	s := &metric.ClientSample{
-		Queue: &metric.Queue{
-			Pending: 1, Due: 2, Running: 1, Dead: 1, PausedShards: 1, Late: 5 * time.Second, Age: time.Second,
-			Claimed: 20, Done: 11, Retried: 3, Died: 1, Crashed: 2, Released: 2, Refused: 1, Cancelled: 4,
-		},
-		Commands: []metric.Command{
-			{Name: "schedule", Errors: 1, Took: histogram(time.Millisecond, 2*time.Millisecond), Outcomes: []metric.Part{{Name: "created", N: 5}, {Name: "replaced", N: 2}}},
-			{Name: "reschedule", Took: histogram(time.Millisecond), Outcomes: []metric.Part{{Name: "moved", N: 1}}},
-			{Name: "cancel", Took: histogram(time.Millisecond), Outcomes: []metric.Part{{Name: "removed", N: 1}}},
-		},
-	}
-	return metric.One(metric.Clients, metric.Object{Name: "orders", ID: s, Read: func() any { return s }})
-}
-
-// durableWorker is the same for a Worker, "mailer", with two handlers.
-func durableWorker() observe.Source {
-	s := &metric.WorkerSample{
-		Places: 256, Taken: 2, Unknown: 1, Claims: 9, EmptyClaims: 4, Errors: 1, Wakeups: 3,
-		Handlers: []metric.Handler{
-			{Name: "bill", Running: 1, Claimed: 3, Done: 2, Lateness: histogram(time.Millisecond), Ran: histogram(time.Second)},
-			{
-				Name: "remind", Running: 1, Claimed: 9, Done: 3, Retried: 2, Died: 1, Dropped: 1, Overtaken: 1, Released: 1, Lost: 1,
-				Lateness: histogram(time.Millisecond, time.Second), Ran: histogram(time.Millisecond),
-			},
-		},
-	}
-	return metric.One(metric.Workers, metric.Object{Name: "mailer", ID: s, Read: func() any { return s }, Notes: func() []metric.Note {
+// Foreign is a thing "mailer" of a kind that this module does not know, as those of
+// package durable are: with numbers and histograms that have a label, and a note.
+func Foreign() observe.Source {
+	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
+	handlers := map[string]time.Duration{"bill": time.Second, "remind\xff": 2 * time.Millisecond}
+	t.AddParts(metric.Gauge, "queue", "{mail}", "", "Mails that wait", func(n int, yield func(string, float64)) { yield("", float64(n)) })
+	t.Add(metric.Gauge, "queue.late", "s", "How long the oldest has waited", func(int) float64 { return 5 })
+	t.AddParts(metric.Counter, "attempt.claimed", "{attempt}", "handler", "Attempts started", func(n int, yield func(string, float64)) {
+		for h := range handlers {
+			yield(h, float64(n))
+		}
+	})
+	t.AddHistograms("attempt.duration", "handler", "How long handlers took", func(_ int, yield func(string, timer.Histogram)) {
+		for name, took := range handlers {
+			var h timer.Histogram
+			h.Record(took)
+			yield(name, h)
+		}
+	})
+	return metric.One(t.Thing(), metric.Object{Name: "mailer", ID: "mailer", Read: func() any { return 3 }, Notes: func() []metric.Note {
 		return []metric.Note{{When: time.Unix(1e9, 0), What: "remind order-17, attempt 3", Text: "no such address"}}
 	}})
-}
-
-func histogram(durations ...time.Duration) (h timer.Histogram) {
-	for _, d := range durations {
-		h.Record(d)
-	}
-	return h
 }
 
 // A Row is a metric as observe/metrics.csv lists it.
@@ -145,7 +128,8 @@ type Row struct {
 	OTel, Prometheus, Kind, Unit, Labels, Help string
 }
 
-// Documented returns the rows of observe/metrics.csv. root is the repository's folder.
+// Documented returns the rows of observe/metrics.csv, those of package durable last.
+// root is the repository's folder.
 func Documented(t testing.TB, root string) []Row {
 	t.Helper()
 	f, err := os.Open(root + "/observe/metrics.csv")
@@ -162,4 +146,9 @@ func Documented(t testing.TB, root string) []Row {
 		rows = append(rows, Row{r[0], r[1], r[2], r[3], r[4], r[5]})
 	}
 	return rows
+}
+
+// Core returns the rows without those of package durable, of which Sources has nothing.
+func Core(rows []Row) []Row {
+	return slices.DeleteFunc(rows, func(r Row) bool { return strings.HasPrefix(r.OTel, "tickless.durable.") })
 }
