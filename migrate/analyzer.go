@@ -15,10 +15,8 @@ import (
 //
 // It sees one package at a time, with its tests if the driver loads them: so what
 // is exported stays as it is, unless the package is a program, and what the other
-// files of the package's folder may use does too. It leaves contexts where the package's
-// own tests import testing/synctest. That a test of another package, or a helper in one,
-// runs them in a bubble is what it cannot see, and says so. `tickless migrate` sees all
-// packages of a module together.
+// files of the package's folder may use does too. `tickless migrate` sees all packages of
+// a module together.
 var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {
@@ -67,9 +65,6 @@ func runPass(pass *analysis.Pass, opts Options, left bool) (any, error) {
 		switch {
 		case s.Rewritten():
 			d := analysis.Diagnostic{Pos: s.pos, Category: "rewrite", Message: fmt.Sprintf("%s can be %s (%s)", s.From, s.To, s.Use)}
-			if strings.HasPrefix(s.From, "context.") {
-				d.Message += ", unless a testing/synctest bubble that another package makes runs it"
-			}
 			if first {
 				d.SuggestedFixes = []analysis.SuggestedFix{fix}
 				first = false

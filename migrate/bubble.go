@@ -3,17 +3,127 @@ package migrate
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"strings"
 )
 
 const synctest = "testing/synctest"
 
-// blockBubbles keeps contexts as they are that a test may make inside a bubble of
-// testing/synctest: the default Scheduler cannot be used there. Package synctest makes
-// bubbles, and so may the functions of what imports it, and so on. What a package that
-// imports one of these gets at, its own functions among them, may run in one.
-func (p *program) blockBubbles() {
+// keeper is what keeps values for whoever comes next: a package's variable or a pool.
+type keeper struct {
+	path string // of the package
+	pos  token.Pos
+	t    types.Type // of the values
+	node *node      // if that has a timer, or nil
+	what string
+}
+
+// blockKept leaves the timers that live in the variables and pools of packages which a
+// bubble reaches, or in structs that those lead to. One that was made outside a bubble
+// and is reset inside belongs to neither.
+func (p *program) blockKept() {
+	reached := p.reachedByBubbles()
+	if len(reached) == 0 {
+		return
+	}
+	for _, pkg := range p.pkgs {
+		scope := pkg.Types.Scope()
+		for _, name := range scope.Names() {
+			if v, ok := scope.Lookup(name).(*types.Var); ok {
+				p.addKeeper(pkg.Path, v.Pos(), v.Type(), func() *node { return p.object(v) }, "the package's variable "+name)
+			}
+		}
+	}
+	for _, k := range p.keepers {
+		if reached[plainPath(k.path)] {
+			reason := k.what + " keeps it, and a test may use it inside a testing/synctest bubble and outside"
+			p.blockIn(k.t, k.node, block{k.pos, reason}, make(map[*types.Named]bool))
+		}
+	}
+}
+
+func (p *program) addKeeper(path string, pos token.Pos, t types.Type, n func() *node, what string) {
+	if t == nil {
+		return
+	}
+	k := keeper{path, pos, t, nil, what}
+	if mentions(t) {
+		k.node = n()
+	}
+	p.keepers = append(p.keepers, k)
+}
+
+// blockIn leaves the timers that a value of type t leads to, but not those that functions
+// return. The node is that of the timers in the type itself.
+func (p *program) blockIn(t types.Type, n *node, b block, seen map[*types.Named]bool) {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		if timerType(t) != "" {
+			n.block(b.pos, b.reason)
+			return
+		}
+		for arg := range t.TypeArgs().Types() {
+			p.blockIn(arg, n, b, seen)
+		}
+		if pkg := t.Obj().Pkg(); pkg != nil && p.set[pkg.Path()] && !seen[t] {
+			seen[t] = true
+			p.blockIn(t.Underlying(), p.definedNode(t), b, seen)
+		}
+	case *types.Pointer:
+		p.blockIn(t.Elem(), n, b, seen)
+	case *types.Slice:
+		p.blockIn(t.Elem(), n, b, seen)
+	case *types.Array:
+		p.blockIn(t.Elem(), n, b, seen)
+	case *types.Chan:
+		p.blockIn(t.Elem(), n, b, seen)
+	case *types.Map:
+		p.blockIn(t.Key(), n, b, seen)
+		p.blockIn(t.Elem(), n, b, seen)
+	case *types.Struct:
+		for f := range t.Fields() {
+			p.blockIn(f.Type(), p.fieldNode(f, n), b, seen)
+		}
+	}
+}
+
+// addPooled notes what a call puts into a sync.Pool.
+func (p *program) addPooled(n *ast.CallExpr) {
+	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
+	if !ok || len(n.Args) != 1 {
+		return
+	}
+	if f, ok := p.pkg.Info.Uses[sel.Sel].(*types.Func); ok && f.FullName() == "(*sync.Pool).Put" {
+		p.pool(n.Args[0])
+	}
+}
+
+// addPoolNew notes what the function New of a sync.Pool returns.
+func (p *program) addPoolNew(n *ast.ReturnStmt, stack []ast.Node) {
+	for i := len(stack) - 1; i > 1; i-- {
+		if _, ok := stack[i].(*ast.FuncLit); !ok {
+			continue
+		}
+		if lit, ok := stack[i-2].(*ast.CompositeLit); ok && len(n.Results) == 1 {
+			if t := p.typeOf(lit); t != nil && t.String() == "sync.Pool" {
+				p.pool(n.Results[0])
+			}
+		}
+		return
+	}
+}
+
+// pool notes that a sync.Pool keeps e.
+func (p *program) pool(e ast.Expr) {
+	p.addKeeper(p.pkg.Path, e.Pos(), p.typeOf(e), func() *node { return p.nodeOf(e) }, "a sync.Pool")
+}
+
+// reachedByBubbles returns the packages that a test may run inside a bubble of
+// testing/synctest. Package synctest makes bubbles, and so may the functions of what
+// imports it, and so on. What a package that imports one of these gets at, its own
+// functions among them, may run in one.
+func (p *program) reachedByBubbles() map[string]bool {
 	g := p.importGraph()
 	makers := map[string]bool{synctest: true}
 	for path := range p.opts.Bubbles {
@@ -29,64 +139,46 @@ func (p *program) blockBubbles() {
 			}
 		}
 	}
-
-	bubble := make(map[string]token.Pos) // by path, where a maker is imported
-	var reach func(path string, pos token.Pos)
-	reach = func(path string, pos token.Pos) {
-		if old, ok := bubble[path]; ok && p.compare(old, pos) <= 0 {
-			return
-		}
-		bubble[path] = pos
-		for dep := range g.own[path] {
-			reach(dep, pos)
+	reached := make(map[string]bool)
+	var reach func(path string)
+	reach = func(path string) {
+		if !reached[path] {
+			reached[path] = true
+			for dep := range g.own[path] {
+				reach(dep)
+			}
 		}
 	}
 	for path, all := range g.all {
-		for dep, pos := range all {
+		for dep := range all {
 			if makers[dep] {
-				reach(path, pos)
+				reach(path)
 				for other := range all {
-					reach(other, pos)
+					reach(other)
 				}
 			}
 		}
 	}
-	for _, s := range p.sites {
-		if !strings.HasPrefix(s.call, "context.") {
-			continue
-		}
-		for _, pkg := range s.file.in {
-			if pos, ok := bubble[strings.TrimSuffix(pkg.Path, "_test")]; ok {
-				s.node.block(pos, "a test may run it inside a testing/synctest bubble, where the default Scheduler cannot be used")
-				break
-			}
-		}
-	}
+	return reached
 }
 
-// importGraph is what the packages import, each with a place where it does: their own
-// files, and all with their tests.
-type importGraph struct {
-	own, all map[string]map[string]token.Pos
-}
+// importGraph is what the packages import: their own files, and all with their tests.
+type importGraph struct{ own, all map[string]map[string]bool }
 
 func (p *program) importGraph() importGraph {
-	g := importGraph{make(map[string]map[string]token.Pos), make(map[string]map[string]token.Pos)}
+	g := importGraph{make(map[string]map[string]bool), make(map[string]map[string]bool)}
 	add := func(path string, f *ast.File) {
-		path = strings.TrimSuffix(path, "_test") // a test in a package of its own
-		graphs := []map[string]map[string]token.Pos{g.own, g.all}
+		path = plainPath(path)
+		graphs := []map[string]map[string]bool{g.own, g.all}
 		if strings.HasSuffix(p.position(f.FileStart).Filename, "_test.go") {
 			graphs = graphs[1:]
 		}
 		for _, graph := range graphs {
 			if graph[path] == nil {
-				graph[path] = make(map[string]token.Pos)
+				graph[path] = make(map[string]bool)
 			}
 			for _, s := range f.Imports {
-				dep := importPath(s)
-				if old, ok := graph[path][dep]; !ok || p.compare(s.Pos(), old) < 0 {
-					graph[path][dep] = s.Pos()
-				}
+				graph[path][importPath(s)] = true
 			}
 		}
 	}
@@ -107,6 +199,10 @@ func (p *program) importGraph() importGraph {
 	}
 	return g
 }
+
+// plainPath returns the path of the package whose test a package is, if it is a test in
+// a package of its own, or its own path.
+func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
 
 // compare compares two places: it is negative if a comes before b.
 func (p *program) compare(a, b token.Pos) int {

@@ -15,10 +15,10 @@
 //
 //	time.AfterFunc, NewTimer, NewTicker, Sleep    timer.AfterFunc, ...
 //	*time.Timer, *time.Ticker                     *timer.Timer, *timer.Ticker
-//	context.WithTimeout, WithDeadline, ...Cause   timer.Default().WithTimeout, ...
+//	context.WithTimeout, WithDeadline, ...Cause   deadline.WithTimeout, ...
 //
 // time.After and time.Tick stay: package timer's are the same functions. The import is
-// added under another name where timer means something else in the file, and that of
+// added under another name where timer or deadline means something else in the file, and that of
 // package time is taken out where nothing needs it any more.
 //
 // # What is left
@@ -42,8 +42,9 @@
 //     type that is left
 //   - runtime.SetFinalizer gets it
 //   - it gets to a type switch that has a case for package timer's type too
-//   - a context may be made inside a testing/synctest bubble, which a test makes, or a
-//     helper of any package that it imports
+//   - a package's variable or a sync.Pool keeps it, or leads to it, in a package that a
+//     test may run inside a testing/synctest bubble: used outside it too, such a timer
+//     belongs to neither
 //
 // What the rewritten program then does differently is in docs/migrating.md.
 //

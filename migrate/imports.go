@@ -6,32 +6,48 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"slices"
 	"strings"
 )
 
+// newImport is a package that a file is to import, and by which name.
+type newImport struct{ path, name string }
+
+// spec returns the import as it is written.
+func (n newImport) spec() string {
+	if n.name == path.Base(n.path) {
+		return `"` + n.path + `"`
+	}
+	return n.name + ` "` + n.path + `"`
+}
+
 // editImports takes the imports out of a file that are not used any more, which are
-// given by their indexes, and adds one of package timer if add is set, by its name if
-// that is another. It returns one edit. Comments stay where they are, but for those
-// of what is taken out.
-func editImports(src []byte, gone []int, add bool, alias string) (Edit, error) {
-	spec := strings.TrimSpace(alias + ` "` + TimerPath + `"`)
+// given by their indexes, and adds others. It returns one edit. Comments stay where they
+// are, except those of what is taken out.
+func editImports(src []byte, gone []int, add []newImport) (Edit, error) {
 	old := src
 	if len(gone) > 0 {
 		im, err := parseImports(src)
 		if err != nil {
 			return Edit{}, err
 		}
-		edits, replaced := im.remove(gone, add, spec)
+		spec := ""
+		if len(add) > 0 {
+			spec = add[0].spec()
+		}
+		edits, replaced := im.remove(gone, spec)
 		src = apply(src, edits)
-		add = add && !replaced
+		if replaced {
+			add = add[1:]
+		}
 	}
-	if add {
+	for _, n := range add {
 		im, err := parseImports(src)
 		if err != nil {
 			return Edit{}, err
 		}
-		src = apply(src, []Edit{im.insert(spec)})
+		src = apply(src, []Edit{im.insert(n)})
 	}
 	return difference(old, src), nil
 }
@@ -67,9 +83,9 @@ func (im *imports) decls() []*ast.GenDecl {
 	return decls
 }
 
-// remove takes out imports. If another is to be added, and there is no better place
-// for it than that of the only import of a declaration, it replaces this one.
-func (im *imports) remove(gone []int, add bool, spec string) (edits []Edit, replaced bool) {
+// remove takes out imports. If another is to be added, spec, and there is no better
+// place for it than that of the only import of a declaration, it replaces this one.
+func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool) {
 	isGone := func(s ast.Spec) bool {
 		return slices.ContainsFunc(gone, func(i int) bool { return im.file.Imports[i] == s })
 	}
@@ -78,7 +94,7 @@ func (im *imports) remove(gone []int, add bool, spec string) (edits []Edit, repl
 	for i, d := range slices.Backward(decls) {
 		if !slices.ContainsFunc(d.Specs, func(s ast.Spec) bool { return !isGone(s) }) {
 			specs := d.Specs
-			if add && alone && !replaced {
+			if spec != "" && alone && !replaced {
 				s := specs[0]
 				edits = append(edits, Edit{im.offset(s.Pos()), im.offset(s.(*ast.ImportSpec).Path.End()), spec})
 				replaced = true
@@ -199,13 +215,14 @@ func (im *imports) lineBefore(at int) string {
 
 // insert adds an import: to those of other modules, in their order, or else in a block
 // of its own.
-func (im *imports) insert(spec string) Edit {
+func (im *imports) insert(n newImport) Edit {
+	spec := n.spec()
 	decls := im.decls()
 	if len(decls) == 0 {
 		at := im.lineEnd(im.offset(im.file.Name.End()))
 		return Edit{Start: at, End: at, New: im.nl + "import " + spec + im.nl}
 	}
-	decl, best := im.bestMatch(decls)
+	decl, best := im.bestMatch(decls, n.path)
 	if decl == nil {
 		for _, d := range decls {
 			if d.Lparen.IsValid() {
@@ -242,17 +259,18 @@ func (im *imports) insert(spec string) Edit {
 		at := im.lineStart(im.offset(decl.Rparen))
 		return Edit{Start: at, End: at, New: im.nl + "\t" + spec + im.nl}
 	}
-	return im.insertSorted(decl, best, spec)
+	return im.insertSorted(decl, best, n)
 }
 
 // insertSorted adds an import to the block of lines that best is in.
-func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, spec string) Edit {
+func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) Edit {
+	spec := n.spec()
 	i := slices.Index(decl.Specs, best)
 	for i > 0 && im.next(decl.Specs[i-1:]) != nil {
 		i--
 	}
 	first := decl.Specs[i]
-	if importPath(first.(*ast.ImportSpec)) > TimerPath {
+	if importPath(first.(*ast.ImportSpec)) > n.path {
 		if im.line(first.Pos()) == im.line(decl.Lparen) { // which gofmt would not have left so
 			at := im.offset(first.Pos())
 			return Edit{Start: at, End: at, New: spec + "; "}
@@ -260,16 +278,16 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, spec string) E
 		at := im.lineStart(im.offset(first.Pos()))
 		return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
 	}
-	for im.next(decl.Specs[i:]) != nil && importPath(decl.Specs[i+1].(*ast.ImportSpec)) < TimerPath {
+	for im.next(decl.Specs[i:]) != nil && importPath(decl.Specs[i+1].(*ast.ImportSpec)) < n.path {
 		i++
 	}
 	at := im.lineEnd(im.offset(decl.Specs[i].End()))
 	return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
 }
 
-// bestMatch returns the import that shares most of its path's elements with package
-// timer's, and its declaration. It returns nil if all are the standard library's.
-func (im *imports) bestMatch(decls []*ast.GenDecl) (decl *ast.GenDecl, best ast.Spec) {
+// bestMatch returns the import that shares most of its path's elements with another
+// path, and its declaration. It returns nil if all are the standard library's.
+func (im *imports) bestMatch(decls []*ast.GenDecl, other string) (decl *ast.GenDecl, best ast.Spec) {
 	most := -1
 	for _, d := range decls {
 		for _, s := range d.Specs {
@@ -277,7 +295,7 @@ func (im *imports) bestMatch(decls []*ast.GenDecl) (decl *ast.GenDecl, best ast.
 			if isStandard(path) {
 				continue
 			}
-			if n := shared(path, TimerPath); n > most {
+			if n := shared(path, other); n > most {
 				decl, best, most = d, s, n
 			}
 		}

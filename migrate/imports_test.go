@@ -37,7 +37,7 @@ func TestEditImports(t *testing.T) {
 				if !strings.Contains(src, "\n") {
 					want = strings.ReplaceAll(want, "\r", "")
 				}
-				e, err := editImports([]byte(src), tt.gone, true, "")
+				e, err := editImports([]byte(src), tt.gone, []newImport{{TimerPath, "timer"}})
 				if got := string(apply([]byte(src), []Edit{e})); err != nil || got != want {
 					t.Errorf("%q\nbecomes %q, %v\nwant    %q", src, got, err, want)
 				}
@@ -45,11 +45,16 @@ func TestEditImports(t *testing.T) {
 		})
 	}
 	src := "package p\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n"
-	e, err := editImports([]byte(src), []int{1}, false, "")
+	e, err := editImports([]byte(src), []int{1}, nil)
 	if got := string(apply([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n)\n" || err != nil {
 		t.Errorf("an import that is only taken out: %q, %v", got, err)
 	}
-	if e, err := editImports([]byte("package p\n"), nil, true, "tickless"); e.New != "\nimport tickless "+timer+"\n" || err != nil {
+	if e, err := editImports([]byte("package p\n"), nil, []newImport{{TimerPath, "tickless"}}); e.New != "\nimport tickless "+timer+"\n" || err != nil {
 		t.Errorf("with a name: %+v, %v", e, err)
+	}
+	src = "package p\n\nimport (\n\t\"context\"\n\t\"fmt\"\n)\n"
+	e, err = editImports([]byte(src), []int{0}, []newImport{{DeadlinePath, "deadline"}, {TimerPath, "timer"}})
+	if got := string(apply([]byte(src), []Edit{e})); got != "package p\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/tickless/tickless/deadline\"\n\t"+timer+"\n)\n" || err != nil {
+		t.Errorf("two: %q, %v", got, err)
 	}
 }

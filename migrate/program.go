@@ -92,6 +92,9 @@ type program struct {
 	lengths  []token.Pos
 	channels []*node
 
+	// keepers are what may outlive a test: see blockKept.
+	keepers []keeper
+
 	// What is being visited.
 
 	pkg  *Package
@@ -110,12 +113,10 @@ type file struct {
 	cuts  map[int]cut // package names to be replaced, by their offset
 }
 
-// cut is a package's name in front of an identifier, to be replaced by that of
-// package timer.
+// cut is a package's name in front of an identifier, to be replaced by another's.
 type cut struct {
-	path  string // of the package that is named
-	width int    // of its name
-	after string // what follows the new name: ".Default()" or nothing
+	to    string // the path of the package that takes its place
+	width int    // of the name
 }
 
 // Analyze looks at packages together and decides what of them can use package
@@ -158,7 +159,7 @@ func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 	p.blockLengths()
 	p.blockUnclaimed()
 	p.blockUnseen()
-	p.blockBubbles()
+	p.blockKept()
 	p.unifyBoxes()
 	return p.report()
 }

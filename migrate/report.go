@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"go/token"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
 
-// TimerPath is the import path of the package that is migrated to.
-const TimerPath = "github.com/tickless/tickless/timer"
+// The import paths of the packages that are migrated to.
+const (
+	TimerPath    = "github.com/tickless/tickless/timer"
+	DeadlinePath = "github.com/tickless/tickless/deadline"
+)
 
 // A Report is what Analyze has found.
 type Report struct {
@@ -56,8 +60,6 @@ type File struct {
 	Name string `json:"name"`
 	// Edits do not overlap, and are in the order of their offsets.
 	Edits []Edit `json:"edits"`
-	// Alias is the name that package timer is imported by, if not its own.
-	Alias string `json:"alias,omitempty"`
 }
 
 // An Edit replaces the bytes from offset Start up to End.
@@ -129,24 +131,20 @@ func (p *program) settle(c *node) {
 		if s.stays != "" {
 			continue
 		}
-		path, name, _ := strings.Cut(s.call, ".")
-		after := strings.TrimSuffix(constructors[path][name], name)
-		if after != "" {
-			after = "." + strings.TrimSuffix(after, ".")
-		}
-		s.file.cuts[p.position(s.sel.X.Pos()).Offset] = cut{path, int(s.sel.X.End() - s.sel.X.Pos()), after}
+		from, _, _ := strings.Cut(s.call, ".")
+		s.file.cuts[p.position(s.sel.X.Pos()).Offset] = cut{targets[from], int(s.sel.X.End() - s.sel.X.Pos())}
 	}
 	for _, m := range c.marks {
-		m.file.cuts[p.position(m.ident.Pos()).Offset] = cut{"time", len(m.ident.Name), ""}
+		m.file.cuts[p.position(m.ident.Pos()).Offset] = cut{TimerPath, len(m.ident.Name)}
 	}
 }
 
 func (p *program) siteReport(s *site) Site {
 	pos := p.source(s.sel.Pos())
-	path, name, _ := strings.Cut(s.call, ".")
+	from, name, _ := strings.Cut(s.call, ".")
 	out := Site{Pos: pos, From: s.call, Use: s.use, pos: s.sel.Pos()}
-	if to := constructors[path][name]; to != "" {
-		out.To = "timer." + to
+	if to := constructors[from][name]; to != "" {
+		out.To = path.Base(targets[from]) + "." + to
 	}
 	if s.stays != "" {
 		out.Left = append(out.Left, Reason{Text: s.stays, Pos: pos, pos: s.sel.Pos()})

@@ -8,36 +8,53 @@ import (
 	"go/types"
 	"maps"
 	"os"
+	"path"
 	"slices"
 )
 
 // rewrite makes the edits of a file: the replacements, and one for its imports.
 func (p *program) rewrite(f *file) File {
-	name, imported := p.nameIn(f)
 	out := File{Name: f.name}
-	alias := ""
-	if name != "timer" {
-		alias = name
-		out.Alias = name
+	names := make(map[string]string) // of the packages, by path
+	var add []newImport
+	for _, to := range []string{DeadlinePath, TimerPath} {
+		if !f.needs(to) {
+			continue
+		}
+		name, imported := p.nameIn(f, to, names)
+		names[to] = name
+		if !imported {
+			add = append(add, newImport{to, name})
+		}
 	}
 	for _, offset := range slices.Sorted(maps.Keys(f.cuts)) {
 		c := f.cuts[offset]
-		out.Edits = append(out.Edits, Edit{Start: offset, End: offset + c.width, New: name + c.after})
+		out.Edits = append(out.Edits, Edit{Start: offset, End: offset + c.width, New: names[c.to]})
 	}
 	gone := p.unused(f)
-	if imported && len(gone) == 0 {
+	if len(add) == 0 && len(gone) == 0 {
 		return out
 	}
 	src, err := p.readFile(f.name)
 	if err != nil {
 		return File{Name: f.name} // nothing is changed by halves
 	}
-	e, err := editImports(src, gone, !imported, alias)
+	e, err := editImports(src, gone, add)
 	if err != nil {
 		return File{Name: f.name}
 	}
 	out.Edits = slices.Insert(out.Edits, 0, e)
 	return out
+}
+
+// needs reports whether a name in the file becomes that of the package of that path.
+func (f *file) needs(path string) bool {
+	for _, c := range f.cuts {
+		if c.to == path {
+			return true
+		}
+	}
+	return false
 }
 
 // unused returns the indexes of the file's imports that nothing needs any more.
@@ -77,15 +94,16 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// nameIn returns the name by which package timer is known in a file, or is to be,
-// and whether the file imports it already. An import that is shadowed somewhere in the
-// file does not count: it is imported a second time, by another name.
-func (p *program) nameIn(f *file) (name string, imported bool) {
+// nameIn returns the name by which the package of that path is known in a file, or is to
+// be, and whether the file imports it already. An import that is shadowed somewhere in the
+// file does not count: it is imported a second time, by another name. given are the names
+// of others that the file will import.
+func (p *program) nameIn(f *file, to string, given map[string]string) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
-		if spec.Path.Value != `"`+TimerPath+`"` {
+		if importPath(spec) != to {
 			continue
 		}
-		name = "timer"
+		name = path.Base(to)
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
@@ -96,13 +114,13 @@ func (p *program) nameIn(f *file) (name string, imported bool) {
 	for i := 0; ; i++ {
 		switch i {
 		case 0:
-			name = "timer"
+			name = path.Base(to)
 		case 1:
 			name = "tickless"
 		default:
 			name = fmt.Sprint("tickless", i)
 		}
-		if !p.taken(f, name) {
+		if !p.taken(f, name) && !slices.Contains(slices.Collect(maps.Values(given)), name) {
 			return name, false
 		}
 	}

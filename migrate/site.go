@@ -21,8 +21,11 @@ type site struct {
 	mute  bool    // a call site in a test, which nobody asked about
 }
 
-// constructors are the functions that start timers, and what package timer has
-// instead.
+// targets are the packages that take the place of others, by their paths.
+var targets = map[string]string{"time": TimerPath, "context": DeadlinePath}
+
+// constructors are the functions that start timers, and what the package that takes
+// their package's place has instead.
 var constructors = map[string]map[string]string{
 	"time": {
 		"AfterFunc": "AfterFunc",
@@ -33,10 +36,10 @@ var constructors = map[string]map[string]string{
 		"Tick":      "",
 	},
 	"context": {
-		"WithTimeout":       "Default().WithTimeout",
-		"WithDeadline":      "Default().WithDeadline",
-		"WithTimeoutCause":  "Default().WithTimeoutCause",
-		"WithDeadlineCause": "Default().WithDeadlineCause",
+		"WithTimeout":       "WithTimeout",
+		"WithDeadline":      "WithDeadline",
+		"WithTimeoutCause":  "WithTimeoutCause",
+		"WithDeadlineCause": "WithDeadlineCause",
 	},
 }
 
@@ -163,8 +166,6 @@ func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.No
 		s.node.block(n.Pos(), p.file.fixed)
 	case p.file.leak.IsValid():
 		s.node.block(p.file.leak, "the file looks for goroutines that were left behind, and waits for them on package time")
-	case path == "context" && !p.called(n, stack) && enclosingFunc(stack) == nil:
-		s.node.block(n.Pos(), "a package's variable would make the default Scheduler when the program starts")
 	}
 }
 

@@ -33,8 +33,10 @@ func (p *program) visit(f *ast.File) {
 			p.visitAssign(n.Lhs, n.Rhs)
 		case *ast.ReturnStmt:
 			p.visitReturn(n, stack)
+			p.addPoolNew(n, stack)
 		case *ast.CallExpr:
 			p.visitCall(n)
+			p.addPooled(n)
 		case *ast.CompositeLit:
 			p.visitLiteral(n, stack)
 		case *ast.SendStmt:

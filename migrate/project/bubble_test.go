@@ -7,21 +7,16 @@ import (
 )
 
 // TestProject_Bubbles has tests make bubbles by themselves and by helpers that are no
-// tests, here and in another module, and run what other packages have in them.
+// tests, here and in another module, and run what other packages have in them: timers
+// that package variables keep are left.
 func TestProject_Bubbles(t *testing.T) {
 	const do = `
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
-func Do() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	<-ctx.Done()
-	return ctx.Err()
-}
+var t *time.Timer
+
+func Do() { t = time.AfterFunc(time.Second, func() {}) }
 `
 	const use = "\nfunc Run(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }\n"
 	const helper = "\n\nimport (\n\t\"testing\"\n\t\"testing/synctest\"\n)\n" + use
@@ -44,13 +39,13 @@ func Do() error {
 		"own/a_test.go":       "package own\n\nimport _ \"testing/synctest\"\n",
 		"user/a.go":           "package user\n\nimport _ \"example.com/m/own\"" + do[1:],
 	})
-	const inBubble = "a test may run it inside a testing/synctest bubble, where the default Scheduler cannot be used"
+	const kept = "the package's variable t keeps it, and a test may use it inside a testing/synctest bubble and outside (a.go:5)"
 	compare(t, load(t, dir, migrate.Options{}, "./..."), map[string]string{
-		"helped/a.go:9 context.WithTimeout": inBubble + " (a_test.go:7)",
-		"afar/a.go:9 context.WithTimeout":   inBubble + " (a_test.go:6)",
-		"below/a.go:9 context.WithTimeout":  inBubble + " (a_tag_test.go:5)",
-		"apart/a.go:9 context.WithTimeout":  inBubble + " (all_test.go:7)",
-		"own/a.go:9 context.WithTimeout":    inBubble + " (a_test.go:3)",
-		"user/a.go:10 context.WithTimeout":  "",
+		"helped/a.go:7 time.AfterFunc": kept,
+		"afar/a.go:7 time.AfterFunc":   kept,
+		"below/a.go:7 time.AfterFunc":  kept,
+		"apart/a.go:7 time.AfterFunc":  kept,
+		"own/a.go:7 time.AfterFunc":    kept,
+		"user/a.go:8 time.AfterFunc":   "",
 	})
 }

@@ -70,7 +70,6 @@ func TestProject_Fix(t *testing.T) {
 	want := map[string]string{
 		"server.go time.AfterFunc":      "Retry is part of the API of package server",
 		"server.go time.After":          "package timer's After is time's: nobody can stop it",
-		"client.go context.WithTimeout": "a test may run it inside a testing/synctest bubble, where the default Scheduler cannot be used",
 	}
 	got := left(p)
 	for site, reason := range want {
@@ -81,7 +80,7 @@ func TestProject_Fix(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("left are %v", got)
 	}
-	if c := p.Counts(); c.Sites != 12 || c.Rewritten != 9 || c.Worth != 2 || c.Left != 3 || c.Muted != 1 || c.Files != 7 {
+	if c := p.Counts(); c.Sites != 12 || c.Rewritten != 10 || c.Worth != 2 || c.Left != 2 || c.Muted != 1 || c.Files != 7 {
 		t.Errorf("counted %+v", c)
 	}
 	if p.Requires || p.Module != "example.com/fixture" {
@@ -132,7 +131,7 @@ func TestProject_ReportAndDiff(t *testing.T) {
 		"server/server.go:51:51  time.AfterFunc -> timer.AfterFunc  each connection",
 		"time.AfterFunc -> timer.AfterFunc",
 		"Retry is part of the API of package server (server/server.go:15:2)",
-		"9 of 12 call sites can be rewritten",
+		"10 of 12 call sites can be rewritten",
 		"Besides, 1 call site in tests; --tests rewrites these too.",
 		"Where few timers are pending nothing is won",
 	} {
@@ -183,8 +182,8 @@ func TestProject_Options(t *testing.T) {
 		rewritten int
 		muted     int
 	}{
-		{"tests", migrate.Options{Tests: true}, 10, 0},
-		{"exported", migrate.Options{Exported: true}, 10, 1},
+		{"tests", migrate.Options{Tests: true}, 11, 0},
+		{"exported", migrate.Options{Exported: true}, 11, 1},
 		{"worth", migrate.Options{Worth: true}, 2, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestVettool(t *testing.T) {
 	for _, want := range []string{
 		"time.NewTicker can be timer.NewTicker (each call)",
 		"time.AfterFunc is left: Retry is part of the API of package server",
-		"context.WithTimeout is left: a test may run it inside a testing/synctest bubble",
+		"context.WithTimeout can be deadline.WithTimeout",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("go vet does not say %q:\n%s", want, out)

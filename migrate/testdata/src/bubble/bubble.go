@@ -2,12 +2,46 @@ package bubble
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
 func work() {
-	_, cancel := context.WithTimeout(context.Background(), time.Second) // want `context.WithTimeout is left: a test may run it inside a testing/synctest bubble`
+	_, cancel := context.WithTimeout(context.Background(), time.Second) // want `can be deadline.WithTimeout`
 	cancel()
 	t := time.NewTimer(time.Second) // want `can be`
 	t.Stop()
 }
+
+var global = time.NewTimer(time.Second) // want `time.NewTimer is left: the package's variable global keeps it, and a test may use it inside a testing/synctest bubble and outside`
+
+func stopGlobal() { global.Stop() }
+
+var hook = time.AfterFunc // want `can be`
+
+type conn struct{ idle *time.Timer }
+
+type server struct{ conns map[string]*conn }
+
+var theServer = &server{}
+
+func (s *server) add(c *conn) {
+	c.idle = time.AfterFunc(time.Second, func() {}) // want `time.AfterFunc is left: the package's variable theServer keeps it`
+	s.conns["x"] = c
+}
+
+var pool = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour) // want `time.NewTimer is left: a sync.Pool keeps it`
+	t.Stop()
+	return t
+}}
+
+type entry struct{ t *time.Timer }
+
+func (e *entry) start() { e.t = time.AfterFunc(time.Hour, func() {}) } // want `time.AfterFunc is left: a sync.Pool keeps it`
+
+func put(p *sync.Pool, e *entry) { p.Put(e) }
+
+type mine struct{ t *time.Timer }
+
+func (m *mine) start() { m.t = time.AfterFunc(time.Hour, func() {}) } // want `can be`
