@@ -9,14 +9,13 @@ import (
 	upstream "github.com/jonboulle/clockwork"
 
 	"github.com/tickless/tickless/clocks/clockwork"
-	suite "github.com/tickless/tickless/internal/upstream"
 	"github.com/tickless/tickless/timer"
 )
 
 // TestFakeClock_UpstreamTests runs clockwork's tests of its FakeClock on this one.
 func TestFakeClock_UpstreamTests(t *testing.T) {
 	const before123 = "it requires of Stop after expiry what it reported before Go 1.23"
-	suite.Suite{
+	upstreamSuite{
 		Module: "github.com/jonboulle/clockwork",
 		Files:  []string{"clockwork_test.go", "timer_test.go", "ticker_test.go"},
 		Replace: []string{
@@ -26,42 +25,42 @@ func TestFakeClock_UpstreamTests(t *testing.T) {
 			"TestFakeClockTimers":      before123,
 			"TestAfterDeliveryInOrder": "it starts timers while another goroutine advances the clock, which in clockwork makes them wait until it has advanced",
 		},
-	}.Run(t)
+	}.run(t)
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, c upstream.Clock, advance func(time.Duration))) {
-	suite.OnBoth(t, func(s *timer.Scheduler) upstream.Clock { return clockwork.New(s) },
+	onBothClocks(t, func(s *timer.Scheduler) upstream.Clock { return clockwork.New(s) },
 		func() (upstream.Clock, func(time.Duration)) {
 			fc := clockwork.NewFakeClock()
 			return fc, fc.Advance
 		}, test)
 }
 
-// adapt returns a Clock's timers as package upstream has them.
-func adapt(c upstream.Clock) suite.Clock {
-	timer := func(t upstream.Timer) suite.Timer { return suite.Timer{C: t.Chan(), Stop: t.Stop, Reset: t.Reset} }
-	return suite.Clock{
+// adapt returns a Clock's timers as the contract has them.
+func adapt(c upstream.Clock) anyClock {
+	timer := func(t upstream.Timer) anyTimer { return anyTimer{C: t.Chan(), Stop: t.Stop, Reset: t.Reset} }
+	return anyClock{
 		Now:       c.Now,
-		NewTimer:  func(d time.Duration) suite.Timer { return timer(c.NewTimer(d)) },
-		AfterFunc: func(d time.Duration, f func()) suite.Timer { return timer(c.AfterFunc(d, f)) },
-		NewTicker: func(d time.Duration) suite.Ticker {
+		NewTimer:  func(d time.Duration) anyTimer { return timer(c.NewTimer(d)) },
+		AfterFunc: func(d time.Duration, f func()) anyTimer { return timer(c.AfterFunc(d, f)) },
+		NewTicker: func(d time.Duration) anyTicker {
 			t := c.NewTicker(d)
-			return suite.Ticker{C: t.Chan(), Stop: t.Stop, Reset: t.Reset}
+			return anyTicker{C: t.Chan(), Stop: t.Stop, Reset: t.Reset}
 		},
 	}
 }
 
 func TestClock_Timers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c upstream.Clock, advance func(time.Duration)) {
-		suite.CheckTimers(t, adapt(c), advance)
+		checkTimers(t, adapt(c), advance)
 	})
 }
 
 func TestFakeClock_Due(t *testing.T) {
-	suite.CheckDue(t, func(*testing.T) (suite.Clock, func(time.Duration)) {
+	checkDue(t, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := upstream.NewFakeClock()
 		return adapt(fc), fc.Advance
-	}, func(*testing.T) (suite.Clock, func(time.Duration)) {
+	}, func(*testing.T) (anyClock, func(time.Duration)) {
 		fc := clockwork.NewFakeClock()
 		return adapt(fc), fc.Advance
 	})
@@ -70,10 +69,10 @@ func TestFakeClock_Due(t *testing.T) {
 // Whoever has been told of a timer may move the time to its moment, and so may others
 // while it is being started.
 func TestFakeClock_Overtaken(t *testing.T) {
-	suite.CheckOvertaken(t, func() suite.Overtaken {
+	checkOvertaken(t, func() overtaken {
 		fc := clockwork.NewFakeClock()
-		return suite.Overtaken{
-			Clock: adapt(fc), Advance: fc.Advance,
+		return overtaken{
+			anyClock: adapt(fc), Advance: fc.Advance,
 			Pending: fc.Scheduler().Len, Await: func() { fc.BlockUntil(1) },
 		}
 	})
@@ -128,11 +127,11 @@ func TestFakeClock_SetBack(t *testing.T) {
 		}
 	}
 	fc.Advance(58 * time.Second)
-	if suite.Received(tm.Chan()) {
+	if received(tm.Chan()) {
 		t.Error("the timer is early")
 	}
 	fc.Advance(time.Second)
-	if !suite.Received(tm.Chan()) {
+	if !received(tm.Chan()) {
 		t.Error("the timer has not fired")
 	}
 }
@@ -152,7 +151,7 @@ func TestClock_SleepAndAfter(t *testing.T) {
 			t.Errorf("slept for %v", d)
 		}
 		advance(time.Second)
-		if !suite.Received(after) {
+		if !received(after) {
 			t.Error("After has not delivered")
 		}
 		if d := c.Until(start); d >= 0 {
@@ -196,7 +195,7 @@ func TestNew_Nil(t *testing.T) {
 }
 
 func TestFakeClock_Panic(t *testing.T) {
-	suite.CheckPanicEnds(t, "boom", func() {
+	checkPanicEnds(t, "boom", func() {
 		fc := clockwork.NewFakeClock()
 		fc.AfterFunc(time.Second, func() { panic("boom") })
 		fc.Advance(time.Second)

@@ -33,11 +33,21 @@ type FakeClock struct {
 func NewFakeClock(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t)
 	// A tick of a nanosecond has timers fire at their very moment.
-	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
-	f := &FakeClock{Clock: NewOn(s, virtual), virtual: virtual}
+	clk := reading{virtual, t, virtual.Now()}
+	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+	f := &FakeClock{Clock: NewOn(s, clk), virtual: virtual}
 	f.mu.set, f.mu.then = t, virtual.Now()
 	return f
 }
+
+// A reading is a virtual clock whose times have the monotonic reading, if any, of the time
+// that it began at: so what a channel gets is == to what Now returned then.
+type reading struct {
+	*timertest.Clock
+	start, from time.Time // the same moment, with and without the reading
+}
+
+func (r reading) Now() time.Time { return r.start.Add(r.Clock.Now().Sub(r.from)) }
 
 // Now returns the time to which the clock was moved.
 func (f *FakeClock) Now() time.Time {

@@ -46,7 +46,6 @@ var mayImport = map[string][]string{
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "deadline", "internal/conformance/contexts"),
 	"internal/conformance/contexts": append(onTimer[:len(onTimer):len(onTimer)], "deadline"),
 	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "deadline", "httptimeout", "idle", "purgatory"),
-	"internal/upstream":             onTimer,
 	"purgatory":                     onTimer,
 
 	// What reports on all of these.

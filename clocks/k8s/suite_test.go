@@ -1,0 +1,419 @@
+package k8s_test
+
+// What the clocks of other libraries have in common to be tested; clocks/clockwork has the
+// same file.
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// A upstreamSuite is test files of another module, and what is changed about them.
+type upstreamSuite struct {
+	Module string   // its path; the tested package's go.mod requires it
+	Files  []string // below the module's folder
+	// Replace are pairs of a text and what takes its place, for
+	// strings.NewReplacer.
+	Replace []string
+	// Skip are the tests that are left out, each with the reason.
+	Skip map[string]string
+	// Also is the source of a file that the tests need besides.
+	Also string
+}
+
+var declared = regexp.MustCompile(`(?m)^func ((?:Test|Example)[A-Za-z0-9_]*)\(`)
+
+// Run runs the suite as tests of the package in the current folder, whose own tests
+// are put aside. Each test must pass.
+func (s upstreamSuite) run(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it compiles the tests of another module")
+	}
+	source := strings.TrimSpace(string(command(t, "list", "-m", "-f", "{{.Dir}}", s.Module)))
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := make(map[string]string)
+	own, err := filepath.Glob(filepath.Join(here, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range own {
+		overlay[file] = "" // as if it were not there
+	}
+	temp := t.TempDir()
+	add := func(text string) {
+		name := fmt.Sprintf("upstream_%d_test.go", len(overlay))
+		if err := os.WriteFile(filepath.Join(temp, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		overlay[filepath.Join(here, name)] = filepath.Join(temp, name)
+	}
+
+	tests := make(map[string]bool)
+	for _, file := range s.Files {
+		text, err := os.ReadFile(filepath.Join(source, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllSubmatch(text, -1) {
+			if name := string(m[1]); name != "TestMain" && s.Skip[name] == "" {
+				tests[name] = true
+			}
+		}
+		add(strings.NewReplacer(s.Replace...).Replace(string(text)))
+	}
+	if s.Also != "" {
+		add(s.Also)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Skip)) {
+		t.Logf("left out: %s: %s", name, s.Skip[name])
+	}
+	list, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(temp, "overlay.json")
+	if err := os.WriteFile(file, list, 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	names := slices.Sorted(maps.Keys(tests))
+	args := []string{"test", "-overlay", file, "-count=1", "-v", "-vet=off", "-timeout=2m", "-run=^(" + strings.Join(names, "|") + ")$"}
+	if raceEnabled() {
+		args = append(args, "-race")
+	}
+	out := string(command(t, append(args, ".")...))
+	for _, name := range names {
+		if !strings.Contains(out, "--- PASS: "+name+" (") {
+			t.Errorf("%s has not passed", name)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+	t.Logf("%d of %s's tests have passed", len(names), s.Module)
+}
+
+// raceEnabled reports whether this test runs under the race detector.
+func raceEnabled() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// command runs the go command and returns what it printed.
+func command(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s%s", args[0], err, out, stderr.String())
+	}
+	return out
+}
+
+// onBothClocks runs a test of an adapter, of type C, on a Scheduler that follows the
+// system's clock, and on a virtual clock with what advances it. Both run in a bubble.
+// The test is given a function that moves the time and returns when all that is due
+// has happened.
+func onBothClocks[C any](t *testing.T, system func(*timer.Scheduler) C, virtual func() (C, func(time.Duration)), test func(t *testing.T, c C, advance func(time.Duration))) {
+	t.Run("system", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := timer.New()
+			defer s.Close()
+			test(t, system(s), func(d time.Duration) {
+				time.Sleep(d)
+				synctest.Wait()
+			})
+		})
+	})
+	t.Run("virtual", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c, advance := virtual()
+			test(t, c, func(d time.Duration) {
+				advance(d)
+				synctest.Wait()
+			})
+		})
+	})
+}
+
+// An anyClock is what all adapters have, under whatever names.
+type anyClock struct {
+	Now       func() time.Time
+	NewTimer  func(time.Duration) anyTimer
+	AfterFunc func(time.Duration, func()) anyTimer
+	NewTicker func(time.Duration) anyTicker
+}
+
+// An anyTimer is a timer of an anyClock's.
+type anyTimer struct {
+	C     <-chan time.Time
+	Stop  func() bool
+	Reset func(time.Duration) bool
+}
+
+// An anyTicker is a ticker of an anyClock's. Reset is nil if it has none.
+type anyTicker struct {
+	C     <-chan time.Time
+	Stop  func()
+	Reset func(time.Duration)
+}
+
+// received reports whether there was a value to be received.
+func received(c <-chan time.Time) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// checkTimers requires of an anyClock's timers and tickers what package time's do since
+// Go 1.23.
+func checkTimers(t *testing.T, c anyClock, advance func(time.Duration)) {
+	t.Helper()
+	start := c.Now()
+	ran := make(chan struct{}, 10)
+	tm, f := c.NewTimer(time.Second), c.AfterFunc(time.Second, func() { ran <- struct{}{} })
+	tk := c.NewTicker(time.Second)
+	advance(time.Second - time.Millisecond)
+	if received(tm.C) || received(tk.C) || len(ran) != 0 {
+		t.Error("a timer is early")
+	}
+	advance(2 * time.Millisecond)
+	if !received(tm.C) || !received(tk.C) || len(ran) != 1 {
+		t.Error("a timer has not fired")
+	}
+	if tm.Stop() || tm.Reset(time.Second) || f.Reset(time.Second) {
+		t.Error("a timer is active after it has fired")
+	}
+	if !tm.Reset(2*time.Second) || !tm.Stop() || tm.Stop() || !f.Stop() {
+		t.Error("Reset and Stop do not report what was active")
+	}
+	tm.Reset(time.Second)
+	advance(2 * time.Second)
+	if !received(tk.C) {
+		t.Error("no tick after two seconds more")
+	}
+	if !tm.Stop() || received(tm.C) {
+		t.Error("Stop has not withdrawn the value")
+	}
+	f.Reset(time.Second)
+	if tk.Reset != nil {
+		tk.Reset(time.Minute)
+		advance(59 * time.Second)
+		if received(tk.C) {
+			t.Error("a tick before the new period was over")
+		}
+	}
+	advance(time.Minute)
+	if !received(tk.C) || len(ran) != 2 {
+		t.Error("nothing has fired after Reset")
+	}
+	tk.Stop()
+	advance(time.Hour)
+	if received(tm.C) || received(tk.C) || len(ran) != 2 {
+		t.Error("a timer has fired after Stop")
+	}
+	if d := c.Now().Sub(start); d < time.Hour || d > 2*time.Hour {
+		t.Errorf("%v have passed", d)
+	}
+}
+
+// checkDue requires of timers that are due when they are started, with a delay of zero or
+// less, what those of the library's own fake do: they fire at once, or when the time
+// moves by any amount. It also compares what Stop and Reset report, but for the steps of
+// which the library itself is wrong. Each of the functions makes a clock, and returns what
+// moves it.
+func checkDue(t *testing.T, theirs, ours func(t *testing.T) (anyClock, func(time.Duration)), wrong ...string) {
+	t.Helper()
+	run := func(clock func(t *testing.T) (anyClock, func(time.Duration))) (log []string) {
+		synctest.Test(t, func(t *testing.T) {
+			c, advance := clock(t)
+			ran := 0
+			f := func() { ran++ }
+			say := func(what string, tm anyTimer, results ...bool) {
+				synctest.Wait()
+				received := tm.C != nil && received(tm.C)
+				if slices.Contains(wrong, what) {
+					results = nil
+				}
+				log = append(log, fmt.Sprint(what, ": ran ", ran, ", received ", received, ", results ", results))
+				ran = 0
+			}
+			for _, d := range []time.Duration{0, -1, -time.Hour} {
+				a := c.AfterFunc(d, f)
+				ch := a.C
+				a.C = nil // some libraries have one, which is full if nobody receives
+				drain := func() {
+					if ch != nil {
+						received(ch)
+					}
+				}
+				say("AfterFunc", a)
+				advance(0)
+				say("then Advance(0)", a)
+				drain()
+				say("Reset", a, a.Reset(d))
+				advance(time.Second)
+				say("then Advance", a)
+				drain()
+				a.Reset(d)
+				say("Stop after Reset", a, a.Stop())
+				advance(time.Second)
+				say("then Advance", a)
+				say("Reset to later", a, a.Reset(time.Minute))
+				say("Reset to now", a, a.Reset(d))
+				advance(0)
+				say("then Advance(0)", a)
+
+				n := c.NewTimer(d)
+				say("NewTimer", n)
+				advance(0)
+				say("then Advance(0)", n)
+				n.Reset(time.Minute)
+				say("Reset to now", n, n.Reset(d))
+				advance(0)
+				say("then Advance(0)", n)
+				say("Stop", n, n.Stop())
+			}
+		})
+		return log
+	}
+	want, got := run(theirs), run(ours)
+	if !slices.Equal(got, want) {
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("step %d: %s; the library's own: %s", i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// An overtaken is a virtual clock whose time may pass while timers are being started.
+type overtaken struct {
+	anyClock
+	Advance func(time.Duration)
+	Pending func() int // timers and tickers
+	Await   func()     // returns once one is pending
+}
+
+// checkOvertaken starts timers and tickers while another goroutine moves the time to
+// their moment: once they are pending, or regardless of them. Then each either has fired
+// or is pending for a moment that is yet to come. The function makes a clock.
+func checkOvertaken(t *testing.T, clock func() overtaken) {
+	t.Helper()
+	const d = time.Second
+	const rounds = 1_000
+	for _, tt := range []struct {
+		name string
+		// prepare returns what starts the timer and returns its channel, or nil.
+		prepare func(anyClock) func() <-chan time.Time
+	}{
+		{"NewTimer", func(c anyClock) func() <-chan time.Time {
+			return func() <-chan time.Time { return c.NewTimer(d).C }
+		}},
+		{"AfterFunc", func(c anyClock) func() <-chan time.Time {
+			return func() <-chan time.Time {
+				ran := make(chan time.Time, 1)
+				c.AfterFunc(d, func() { ran <- c.Now() })
+				return ran
+			}
+		}},
+		{"NewTicker", func(c anyClock) func() <-chan time.Time {
+			return func() <-chan time.Time { return c.NewTicker(d).C }
+		}},
+		{"Timer.Reset", func(c anyClock) func() <-chan time.Time {
+			tm := c.NewTimer(time.Hour)
+			tm.Stop()
+			return func() <-chan time.Time {
+				tm.Reset(d)
+				return tm.C
+			}
+		}},
+		{"Ticker.Reset", func(c anyClock) func() <-chan time.Time {
+			tk := c.NewTicker(time.Hour)
+			if tk.Stop(); tk.Reset == nil {
+				return nil
+			}
+			return func() <-chan time.Time {
+				tk.Reset(d)
+				return tk.C
+			}
+		}},
+	} {
+		for _, counted := range []bool{true, false} {
+			name := tt.name + "/any"
+			if counted {
+				name = tt.name + "/pending"
+			}
+			t.Run(name, func(t *testing.T) {
+				for i := range rounds {
+					o := clock()
+					start := tt.prepare(o.anyClock)
+					if start == nil {
+						t.Skip("the library has none")
+					}
+					var ready atomic.Bool
+					started := make(chan (<-chan time.Time))
+					go func() {
+						ready.Store(true)
+						started <- start()
+					}()
+					if counted {
+						o.Await()
+					} else {
+						for !ready.Load() {
+							runtime.Gosched()
+						}
+					}
+					o.Advance(d)
+					c := <-started
+					if !o.hasFiredOrWaits(c, counted) {
+						t.Fatalf("round %d: time has moved on, and the timer is due and has not fired", i)
+					}
+				}
+			})
+		}
+	}
+}
+
+// hasFiredOrWaits reports whether a timer has fired, or is pending for a moment that is
+// yet to come unless it must have fired: no time need pass for one that is due to fire.
+func (o overtaken) hasFiredOrWaits(c <-chan time.Time, must bool) bool {
+	pending := o.Pending()
+	if pending == 0 { // and so the function of AfterFunc may be under way
+		select {
+		case <-c:
+			return true
+		case <-time.After(10 * time.Second):
+			return false
+		}
+	}
+	if !received(c) && must {
+		return false
+	}
+	o.Advance(0)
+	return o.Pending() == pending && !received(c)
+}
