@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/atomic"
-
-	"github.com/tickless/tickless/deadline"
 )
 
 // The workloads of this file put timers beside goroutines that compute, which is
@@ -103,36 +100,6 @@ func BusyQueue(b *testing.B, m Maker) {
 		defer impl.Close()
 		return behind(n, probes, func(slot int, d time.Duration, f func()) { impl.Start(slot, d, f) })
 	})
-}
-
-// BusyContext is BusyQueue with contexts in place of the timers that do nothing:
-// how late a goroutine is that waits for Done. impl=time is package context.
-func BusyContext(b *testing.B) {
-	for _, m := range []Maker{Time, Tickless} {
-		b.Run("impl="+m.Name, func(b *testing.B) {
-			onProcs(b, func() map[string]float64 {
-				n, probes := choose(30, 3000, 3000), 20
-				impl := m.New(n)
-				defer impl.Close()
-				with := context.WithTimeout
-				if m.Name == Tickless.Name {
-					with = deadline.WithTimeout
-				}
-				return behind(n, probes, func(slot int, d time.Duration, f func()) {
-					if slot < n {
-						impl.Start(slot, d, f)
-						return
-					}
-					ctx, cancel := with(context.Background(), d)
-					go func() {
-						defer cancel()
-						<-ctx.Done()
-						f()
-					}()
-				})
-			})
-		})
-	}
 }
 
 // behind starts n callbacks of two milliseconds each for one moment, and then

@@ -15,9 +15,8 @@ func BenchmarkHeld(b *testing.B)      { benchmarks.Each(b, makers, benchmarks.He
 func BenchmarkExpiry(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Expiry) }
 func BenchmarkLateness(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.Lateness) }
 
-func BenchmarkBusyBurst(b *testing.B)   { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
-func BenchmarkBusyRate(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.BusyRate) }
-func BenchmarkBusyContext(b *testing.B) { benchmarks.BusyContext(b) }
+func BenchmarkBusyBurst(b *testing.B) { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
+func BenchmarkBusyRate(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.BusyRate) }
 
 // The others run callbacks one after another, or lose some.
 func BenchmarkBusyQueue(b *testing.B) {
@@ -28,13 +27,8 @@ func BenchmarkHeartbeats(b *testing.B) {
 	benchmarks.Each(b, append(makers[:len(makers):len(makers)], benchmarks.Monitor, benchmarks.Noted), benchmarks.Heartbeats)
 }
 
-func BenchmarkContext(b *testing.B)       { benchmarks.Context(b) }
-func BenchmarkContextFive(b *testing.B)   { benchmarks.ContextFive(b) }
-func BenchmarkContextMethod(b *testing.B) { benchmarks.ContextMethod(b) }
-func BenchmarkContextLive(b *testing.B)   { benchmarks.ContextLive(b) }
-func BenchmarkContextStorm(b *testing.B)  { benchmarks.ContextStorm(b) }
-func BenchmarkDeadlineSet(b *testing.B)   { benchmarks.DeadlineSet(b) }
-func BenchmarkTimerField(b *testing.B)    { benchmarks.TimerField(b) }
+func BenchmarkContext(b *testing.B)     { benchmarks.Context(b) }
+func BenchmarkContextLive(b *testing.B) { benchmarks.ContextLive(b) }
 
 // A Handle that was stopped is not reset: tickless is a Timer here.
 func BenchmarkStopReset(b *testing.B) {
