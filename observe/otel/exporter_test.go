@@ -16,7 +16,6 @@ import (
 	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
-	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
@@ -57,14 +56,6 @@ func collect(t *testing.T, e *otel.Exporter) []metricdata.Metrics {
 func kind(t *testing.T, data metricdata.Aggregation) (kind string, attributes []attribute.Set) {
 	t.Helper()
 	switch data := data.(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			attributes = append(attributes, p.Attributes)
-		}
-		if data.IsMonotonic {
-			return "counter", attributes
-		}
-		return "up-down counter", attributes
 	case metricdata.Sum[float64]:
 		for _, p := range data.DataPoints {
 			attributes = append(attributes, p.Attributes)
@@ -74,11 +65,6 @@ func kind(t *testing.T, data metricdata.Aggregation) (kind string, attributes []
 		}
 		return "up-down counter", attributes
 	case metricdata.Gauge[float64]:
-		for _, p := range data.DataPoints {
-			attributes = append(attributes, p.Attributes)
-		}
-		return "gauge", attributes
-	case metricdata.Gauge[int64]:
 		for _, p := range data.DataPoints {
 			attributes = append(attributes, p.Attributes)
 		}
@@ -294,83 +280,6 @@ func TestExporter_Unregister(t *testing.T) {
 	}
 }
 
-// Registered twice with a provider, an Exporter's counts would be twice what they are.
-func TestExporter_RegisterTwice(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	s.AfterFunc(time.Minute, func() {})
-	e := otel.New(observe.Scheduler("jobs", s))
-	reader := sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	defer provider.Shutdown(context.Background())
-	started := func() int64 {
-		t.Helper()
-		var collected metricdata.ResourceMetrics
-		if err := reader.Collect(t.Context(), &collected); err != nil {
-			t.Fatal(err)
-		}
-		for _, scope := range collected.ScopeMetrics {
-			for _, m := range scope.Metrics {
-				if m.Name == "tickless.scheduler.timer.started" {
-					return m.Data.(metricdata.Sum[int64]).DataPoints[0].Value
-				}
-			}
-		}
-		return 0
-	}
-	first, err := e.Register(provider)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Register(provider); err == nil || err.Error() != "otel: Register: the Exporter is registered with this MeterProvider already" {
-		t.Errorf("the second time Register returned %v", err)
-	}
-	other := sdkmetric.NewMeterProvider()
-	defer other.Shutdown(context.Background())
-	if _, err := e.Register(other); err != nil {
-		t.Errorf("with another provider Register returned %v", err)
-	}
-	if n := started(); n != 1 {
-		t.Errorf("%d timers were started, want 1", n)
-	}
-	if err := first.Unregister(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Register(provider); err != nil {
-		t.Fatalf("after Unregister: %v", err)
-	}
-	if err := first.Unregister(); err != nil { // nothing is left of it
-		t.Fatal(err)
-	}
-	if _, err := e.Register(provider); err == nil {
-		t.Error("Unregister of an earlier Registration has ended a later one")
-	}
-	if n := started(); n != 1 {
-		t.Errorf("%d timers were started, want 1", n)
-	}
-	// Two Exporters that have things of the same name are added up: see Register.
-	if _, err := otel.New(observe.Scheduler("jobs", s)).Register(provider); err != nil {
-		t.Fatal(err)
-	}
-	if n := started(); n != 2 {
-		t.Errorf("of two Exporters %d timers were started, want 2", n)
-	}
-}
-
-// A provider of a type that cannot be compared is registered with all the same.
-func TestExporter_RegisterWithAnyProvider(t *testing.T) {
-	provider := struct {
-		noop.MeterProvider
-		_ []int
-	}{}
-	for range 2 {
-		if _, err := otel.New().Register(provider); err != nil {
-			t.Errorf("Register returned %v", err)
-		}
-	}
-}
-
 func Example() {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk))
@@ -389,7 +298,7 @@ func Example() {
 	reader.Collect(context.Background(), &collected)
 	for _, scope := range collected.ScopeMetrics {
 		for _, m := range scope.Metrics {
-			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "tickless.scheduler.timer.pending" {
+			if sum, ok := m.Data.(metricdata.Sum[float64]); ok && m.Name == "tickless.scheduler.timer.pending" {
 				name, _ := sum.DataPoints[0].Attributes.Value("scheduler")
 				fmt.Println(m.Name, m.Unit, name.AsString(), sum.DataPoints[0].Value)
 			}
@@ -416,7 +325,7 @@ func TestExporter_AThingThatPanics(t *testing.T) {
 		for _, m := range collect(t, e) {
 			switch m.Name {
 			case "tickless.scheduler.read_failures", "tickless.purgatory.read_failures":
-				for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+				for _, p := range m.Data.(metricdata.Sum[float64]).DataPoints {
 					failures = append(failures, fmt.Sprint(p.Attributes.Encoded(attribute.DefaultEncoder()), " ", p.Value))
 				}
 			case "tickless.scheduler.timer.pending":
