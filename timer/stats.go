@@ -1,6 +1,9 @@
 package timer
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/tickless/tickless/executor"
 )
 
@@ -54,6 +57,27 @@ type Stats struct {
 	// Executor are the counts of the executor: of one that is given by WithExecutor only
 	// if it is of package executor, and then with what others submit to it.
 	Executor executor.Stats
+}
+
+// String returns the counts that are not zero, and the lateness, in one line.
+func (s Stats) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d pending, %d started", s.Pending, s.Started)
+	for _, c := range []struct {
+		n    uint64
+		what string
+	}{
+		{s.Fired, "fired"}, {s.Stopped, "stopped"}, {s.HandedBack, "handed back"}, {s.FellBack, "fell back"},
+		{s.Rejected, "rejected"}, {s.Dropped, "dropped"}, {s.Panicked, "panicked"},
+	} {
+		if c.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", c.n, c.what)
+		}
+	}
+	if s.Lateness.Count() > 0 {
+		fmt.Fprintf(&b, "; late %v", s.Lateness)
+	}
+	return b.String()
 }
 
 func (s *Stats) add(n *counts) {
