@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
-	"github.com/tickless/tickless/timer"
 )
 
 // Defaults of the options of a [Worker] and of its handlers.
@@ -37,7 +36,7 @@ type workerConfig struct {
 	maxCrashes  int
 	shutdown    time.Duration
 	unsafe      bool
-	schedules   map[string]timer.Schedule
+	schedules   map[string]Schedule
 	handler     handlerConfig
 }
 
@@ -113,6 +112,13 @@ func WithUnsafe() WorkerOption {
 	return workerOption(func(c *workerConfig) { c.unsafe = true })
 }
 
+// A Schedule says when the runs of a task come. The schedules of robfig/cron have this
+// method.
+type Schedule interface {
+	// Next returns the first time after t, or the zero time if there is none.
+	Next(t time.Time) time.Time
+}
+
 // WithSchedule tells the Worker a schedule for tasks that name it in
 // [Task.Schedule], such as one of robfig/cron. Every worker of the queue should
 // know the same. Its Next is called before each attempt, with the time at which the
@@ -121,7 +127,7 @@ func WithUnsafe() WorkerOption {
 // was given, the task becomes a dead letter, and its handler is not called. Until it
 // returns the task keeps its place in the worker, and [LatestMissed] calls it for each
 // run that was missed. It panics if the name is empty or taken, or s is nil.
-func WithSchedule(name string, s timer.Schedule) WorkerOption {
+func WithSchedule(name string, s Schedule) WorkerOption {
 	if name == "" || s == nil {
 		panic("durable: WithSchedule with no name or a nil Schedule")
 	}
@@ -130,7 +136,7 @@ func WithSchedule(name string, s timer.Schedule) WorkerOption {
 			panic(fmt.Sprintf("durable: WithSchedule: there is a schedule %q already", name))
 		}
 		if c.schedules == nil {
-			c.schedules = make(map[string]timer.Schedule)
+			c.schedules = make(map[string]Schedule)
 		}
 		c.schedules[name] = s
 	})

@@ -1,4 +1,4 @@
-// Package observe says whose numbers are exported: of which Schedulers, Keyeds,
+// Package observe says whose numbers are exported: of which Schedulers, keyed Timers,
 // purgatories and monitors.
 //
 // The exporters stand below it. All of them export the same numbers, which

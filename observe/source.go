@@ -5,6 +5,7 @@ import (
 	"weak"
 
 	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
@@ -53,8 +54,8 @@ func schedulerObject(name string, s *timer.Scheduler) metric.Object {
 	return metric.Object{Name: name, ID: weak.Make(s), Read: func() any { return s.Stats() }}
 }
 
-// Keyed is one Keyed.
-func Keyed[K comparable, V any](name string, k *timer.Keyed[K, V]) Source {
+// Keyed is the Timers of package keyed.
+func Keyed[K comparable, V any](name string, k *keyed.Timers[K, V]) Source {
 	notNil("Keyed", k)
 	return metric.One(keyeds, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/expvar"
 	"github.com/tickless/tickless/purgatory"
@@ -17,7 +18,7 @@ import (
 func TestSources_RefuseNil(t *testing.T) {
 	for want, f := range map[string]func(){
 		"observe: Scheduler: nil Scheduler": func() { observe.Scheduler("a", nil) },
-		"observe: Keyed: nil Keyed":         func() { observe.Keyed("a", (*timer.Keyed[int, int])(nil)) },
+		"observe: Keyed: nil Keyed":         func() { observe.Keyed("a", (*keyed.Timers[int, int])(nil)) },
 		"observe: Purgatory: nil Purgatory": func() { observe.Purgatory("a", (*purgatory.Purgatory[int])(nil)) },
 		"observe: Monitor: nil Monitor":     func() { observe.Monitor("a", (*idle.Monitor[int])(nil)) },
 		"observe: Conns: nil Conns":         func() { observe.Conns("a", nil) },

@@ -1,11 +1,25 @@
 package timer
 
-import "time"
+import (
+	"time"
+
+	"github.com/tickless/tickless/clock"
+)
 
 // Now returns the time on the Scheduler's clock.
 func (s *Scheduler) Now() time.Time {
 	s.mustBeMade()
 	return s.clock.Now()
+}
+
+// Wall returns the time of day on the Scheduler's clock. It has no monotonic reading,
+// which would not follow when the clock is set.
+func (s *Scheduler) Wall() time.Time {
+	s.mustBeMade()
+	if c, ok := s.clock.(clock.Wall); ok {
+		return c.Wall()
+	}
+	return s.clock.Now().Round(0)
 }
 
 // Deadline returns the moment for which the timer is set, on the Scheduler's clock and
@@ -51,17 +65,4 @@ func (t *Timer) deadlineLocked() (int64, bool) {
 		return t.sh.wheel.Deadline(t.idLocked())
 	}
 	return 0, false
-}
-
-// Deadline returns the moment for which a pending key is set, on the Scheduler's clock
-// and without the slack, or false if the key is not pending. O(1).
-func (k *Keyed[K, V]) Deadline(key K) (time.Time, bool) {
-	sh, p := k.lock(key)
-	defer sh.unlock()
-	if e, ok := p.entries.Get(key); ok {
-		if at, ok := sh.wheel.Deadline(e.id); ok {
-			return k.s.at(at), true
-		}
-	}
-	return time.Time{}, false
 }

@@ -1,13 +1,9 @@
 package timer_test
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"time"
-
-	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/timer"
 )
@@ -94,34 +90,4 @@ func BenchmarkReset(b *testing.B) {
 			h.Stop()
 		}
 	})
-}
-
-// BenchmarkKeyedSet sets existing keys, in random order.
-func BenchmarkKeyedSet(b *testing.B) {
-	for _, n := range []int{10_000, 1_000_000} {
-		for _, p := range []int{1, 2} {
-			b.Run(fmt.Sprintf("n=%d/p=%d", n, p), func(b *testing.B) {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
-				s := timer.New()
-				defer s.Close()
-				k := timer.NewKeyed(s, func(int, int) {})
-				for i := range n {
-					k.Set(i, i, delay(i))
-				}
-				keys := rand.New(rand.NewPCG(5, 6)).Perm(n)
-				var goroutines atomic.Int32
-				b.ReportAllocs()
-				b.ResetTimer()
-				b.RunParallel(func(pb *testing.PB) {
-					i := n / p * int(goroutines.Inc())
-					for pb.Next() {
-						k.Set(keys[i%n], i, 12*time.Minute+delay(i))
-						i++
-					}
-				})
-				b.StopTimer() // closing is no part of it
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Msets/s")
-			})
-		}
-	}
 }

@@ -21,7 +21,6 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	defer s.Close()
 	tm, tk := s.NewTimer(time.Hour), s.NewTicker(time.Hour)
 	h := start(t, s, time.Hour, func() {})
-	k := timer.NewKeyed(s, func(string, int) {})
 	synctest.Test(t, func(t *testing.T) {
 		for name, use := range map[string]func(){
 			"Start":        func() { s.Start(time.Second, func() {}) },
@@ -34,9 +33,6 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 			"Ticker.Reset": func() { tk.Reset(time.Second) },
 			"Tick":         func() { s.Tick(time.Second) },
 			"Sleep":        func() { s.Sleep(time.Second) },
-			"Every":        func() { s.Every(time.Second, func() {}) },
-			"Repeat":       func() { s.Repeat(everySecond, func() {}) },
-			"Keyed.Set":    func() { k.Set("a", 1, time.Second) },
 		} {
 			require.PanicsWithValue(t, "timer: a Scheduler that was made outside a testing/synctest bubble is used"+
 				" inside one: call timer.New inside the bubble", use, name)

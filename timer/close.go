@@ -20,8 +20,6 @@ type Leftover struct {
 	Func func()
 	// Handle is what [Scheduler.Start] has returned for it, to compare with.
 	Handle Handle
-	// Key is its key in a [Keyed], and nil for other timers.
-	Key any
 }
 
 // Close ends the Scheduler, and returns nil. What was pending will not fire, those
@@ -33,8 +31,8 @@ type Leftover struct {
 // before or after. Closing again does nothing. Close panics on the [Default] Scheduler, and
 // inside a testing/synctest bubble if the Scheduler was made outside.
 //
-// O(shards), and O(n) for the n timers of shards that ever had a Ticker, a Job, a
-// Sleep or a key of a Keyed, or have a Timer that was reset.
+// O(shards), and O(n) for the n timers of shards that ever had a Ticker or a
+// Sleep, or have a Timer that was reset.
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
 	s.mustBeAtHome()
@@ -91,15 +89,9 @@ func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 	case tagNode:
 		o := e.Value.node().owner
 		p.Func = o.pendingFunc()
-		if o, ok := o.(keyed); ok {
-			p.Key = o.anyKey()
-		}
 	}
 	return p
 }
-
-// keyed is implemented by the owners of nodes that have a key.
-type keyed interface{ anyKey() any }
 
 // shardLeftover is what was pending on a shard.
 type shardLeftover struct {

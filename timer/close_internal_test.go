@@ -1,7 +1,6 @@
 package timer
 
 import (
-	"hash/maphash"
 	"iter"
 	"runtime"
 	"slices"
@@ -32,8 +31,6 @@ func TestClose_IsMonotonic(t *testing.T) {
 		sh.stopLocked(id)
 		return err
 	}
-	k := NewKeyed(s, func(int, int) {})
-	require.NoError(t, k.Set(keyOf(k, 2), 1, time.Hour))
 	s.shards.at(1).mu.Lock()
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Close() })
@@ -41,20 +38,10 @@ func TestClose_IsMonotonic(t *testing.T) {
 		runtime.Gosched()
 	}
 	require.ErrorIs(t, start(s.shards.at(2)), ErrClosed)
-	require.ErrorIs(t, k.Set(keyOf(k, 2), 2, time.Hour), ErrClosed)
 	s.shards.at(1).mu.Unlock()
 	wg.Wait()
 	for _, sh := range allShards(s) {
 		require.ErrorIs(t, start(sh), ErrClosed)
-	}
-}
-
-// keyOf returns a key of a shard.
-func keyOf(k *Keyed[int, int], shard int) int {
-	for key := 0; ; key++ {
-		if int(maphash.Comparable(k.seed, key)%uint64(len(k.parts))) == shard {
-			return key
-		}
 	}
 }
 

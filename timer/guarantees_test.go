@@ -198,14 +198,12 @@ func TestGuarantee04_Conservation(t *testing.T) {
 		d := func() time.Duration { return time.Duration(rng.IntN(int(time.Second))) }
 		ran := uint64(0)
 		f := func() { ran++ }
-		keyed := timer.NewKeyed(s, func(int, int) { ran++ })
 		tick := s.NewTicker(50 * time.Millisecond)
-		job := must(s.Every(70*time.Millisecond, f))
 		var hs []timer.Handle
 		var ts []*timer.Timer
 		channels := uint64(0)
 		for range 3000 {
-			switch rng.IntN(8) {
+			switch rng.IntN(7) {
 			case 0, 1:
 				hs = append(hs, start(t, s, d()-time.Millisecond, f))
 			case 2:
@@ -214,23 +212,20 @@ func TestGuarantee04_Conservation(t *testing.T) {
 				s.NewTimer(d())
 				channels++
 			case 4:
-				require.NoError(t, keyed.Set(rng.IntN(50), 1, d()))
-			case 5:
 				if len(hs) > 0 {
 					hs[rng.IntN(len(hs))].Stop()
 				}
-			case 6:
+			case 5:
 				if len(ts) > 0 {
 					ts[rng.IntN(len(ts))].Reset(d())
 				}
-			case 7:
+			case 6:
 				clk.Advance(d() / 20)
 			}
 			st := s.Stats()
 			balanced(t, st)
 			require.LessOrEqual(t, ran, st.Fired)
 		}
-		job.Stop()
 		tick.Stop()
 		pending := s.Len()
 		require.NotZero(t, pending)
@@ -327,7 +322,6 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 			soon(t, func() {
 				s := timer.New(timer.WithExecutor(e()), timer.WithShards(2))
 				var ran atomic.Int64
-				keyed := timer.NewKeyed(s, func(int, int) { ran.Inc() })
 				tm := s.AfterFunc(time.Hour, func() { ran.Inc() })
 				far, _ := s.Start(time.Hour, func() { ran.Inc() })
 				closed := make(chan int)
@@ -339,12 +333,9 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 					next.Reset(time.Millisecond)
 					far.Stop()
 					tm.Reset(2 * time.Millisecond)
-					keyed.Set(1, 1, time.Hour)
-					keyed.Move(1, 0)
 					tick := s.NewTicker(time.Hour)
 					tick.Reset(time.Minute)
 					tick.Stop()
-					must(s.Every(time.Hour, func() {})).Stop()
 					s.Len()
 					s.Stats()
 					s.Start(time.Hour, func() {}) // before what closes s can run
@@ -367,8 +358,8 @@ func TestGuarantee06_EverythingFromInsideCallbacks(t *testing.T) {
 				if err := s.Shutdown(context.Background()); err != nil {
 					t.Error(err)
 				}
-				if n := ran.Load(); n != 4 {
-					t.Errorf("%d callbacks ran, not 4", n)
+				if n := ran.Load(); n != 3 {
+					t.Errorf("%d callbacks ran, not 3", n)
 				}
 			})
 		})
@@ -456,14 +447,8 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 			all[name] = append(all[name], weak.Make(o))
 			return func() { o.n++ }
 		}
-		keyed := timer.NewKeyed(s, func(int, *object) {})
-		value := func(name string) *object {
-			o := new(object)
-			all[name] = append(all[name], weak.Make(o))
-			return o
-		}
 		var hs []timer.Handle // they keep nothing alive
-		for i := range 1500 {
+		for range 1500 {
 			hs = append(hs, start(t, s, time.Millisecond, callback("fired")))
 			start(t, s, -1, callback("fired at once"))
 			h := start(t, s, time.Hour, callback("stopped"))
@@ -476,11 +461,7 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 			require.True(t, h.Reset(0))
 			s.AfterFunc(time.Millisecond, callback("fired Timers"))
 			s.AfterFunc(time.Hour, callback("stopped Timers")).Stop()
-			must(s.Every(time.Hour, callback("stopped Jobs"))).Stop()
 			hs = append(hs, start(t, s, time.Hour, callback("handed back")))
-			require.NoError(t, keyed.Set(i, value("removed values"), time.Hour))
-			keyed.Remove(i)
-			require.NoError(t, keyed.Set(i, value("fired values"), time.Millisecond))
 		}
 		wait(time.Second)
 		handedBack := all["handed back"]
@@ -493,7 +474,6 @@ func TestGuarantee08_NothingStaysReachable(t *testing.T) {
 		require.Len(t, closeAll(s), 1500)
 		gone(t, map[string][]weak.Pointer[object]{"handed back": handedBack})
 		runtime.KeepAlive(hs)
-		runtime.KeepAlive(keyed)
 		runtime.KeepAlive(s)
 	}
 	t.Run("virtual", func(t *testing.T) {
@@ -802,20 +782,17 @@ func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait fun
 	s.AfterFunc(90*time.Minute, mark("AfterFunc"))
 	tm, after := s.NewTimer(10*time.Minute), s.After(20*time.Minute)
 	tick := s.NewTicker(25 * time.Minute)
-	timer.NewKeyed(s, func(k, v string) { mark(k + v)() }).Set("k", "v", 40*time.Minute)
-	job := must(s.Every(50*time.Minute, mark("Every")))
 	up := make(chan struct{})
 	go func() {
 		s.Sleep(70 * time.Minute)
 		mark("Sleep")()
 		close(up)
 	}()
-	for s.Len() < 9 {
+	for s.Len() < 7 {
 		runtime.Gosched() // Sleep is to begin now
 	}
 	wait(2 * time.Hour)
 	<-up
-	job.Stop()
 	tick.Stop()
 	mu.Lock()
 	defer mu.Unlock()
@@ -823,8 +800,8 @@ func everything(t *testing.T, s *timer.Scheduler, now func() time.Time, wait fun
 	// one, the moment is not its to see.
 	bubble := time.Now() == time.Now().Round(0)
 	for name, want := range map[string]time.Duration{
-		"Start": time.Hour, "Reset": time.Minute, "at once": 0, "AfterFunc": 90 * time.Minute, "kv": 40 * time.Minute,
-		"Every": 100 * time.Minute, "Sleep": 70 * time.Minute,
+		"Start": time.Hour, "Reset": time.Minute, "at once": 0, "AfterFunc": 90 * time.Minute,
+		"Sleep": 70 * time.Minute,
 	} {
 		got, ok := ran[name]
 		require.True(t, ok, "%s has not run", name)

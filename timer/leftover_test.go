@@ -26,18 +26,13 @@ func TestLeftover_IsTakenOnce(t *testing.T) {
 	require.EqualValues(t, 3, s.Stats().HandedBack)
 }
 
-// What is left over can be told by its Handle or its key.
-func TestLeftover_HasHandleAndKey(t *testing.T) {
+// What is left over can be told by its Handle.
+func TestLeftover_HasHandle(t *testing.T) {
 	s := timer.New(timer.WithShards(4))
 	want := map[timer.Handle]time.Duration{}
 	for i := range 1000 {
 		d := time.Duration(1+i) * time.Hour
 		want[must(s.Start(d, func() {}))] = d
-	}
-	keyed := timer.NewKeyed(s, func(string, int) {})
-	keys := []any{"a", "b"}
-	for _, key := range keys {
-		require.NoError(t, keyed.Set(key.(string), 1, time.Hour))
 	}
 	for h := range want { // one moves, one is stopped
 		require.True(t, h.Reset(time.Minute))
@@ -46,10 +41,8 @@ func TestLeftover_HasHandleAndKey(t *testing.T) {
 	}
 	s.NewTimer(time.Hour)
 	s.AfterFunc(time.Hour, func() {})
-	must(s.Every(time.Hour, func() {}))
 	now := s.Now()
 	require.NoError(t, s.Shutdown(t.Context()))
-	var got []any
 	others := 0
 	for l := range s.Leftover() {
 		d, known := want[l.Handle]
@@ -59,13 +52,10 @@ func TestLeftover_HasHandleAndKey(t *testing.T) {
 			require.NotNil(t, l.Func)
 			require.False(t, l.Handle.Stop(), "it is over")
 			delete(want, l.Handle)
-		case l.Key != nil:
-			got = append(got, l.Key)
 		default:
 			others++
 		}
 	}
 	require.Empty(t, want)
-	require.ElementsMatch(t, keys, got)
-	require.Equal(t, 3, others)
+	require.Equal(t, 2, others)
 }

@@ -3,7 +3,6 @@ package timer_test
 import (
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -58,33 +57,6 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 		t.Logf("with timers of %v: %d bytes", c.delays, some)
 		require.InDelta(t, 33_500*c.chunks, some-idle, 4_000, c.delays)
 	}
-}
-
-// Of a burst on all shards of 64 procs there is little left soon after it.
-func TestMemory_AfterABurst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := million() / 5
-		before := heap()
-		s := timer.New(timer.WithShards(512))
-		func() {
-			k := timer.NewKeyed(s, func(int, int) {})
-			for i := range n {
-				require.NoError(t, k.Set(i, i, time.Duration(i%1000)*time.Millisecond))
-				start(t, s, time.Minute, func() {}).Stop()
-			}
-			require.Greater(t, heap()-before, int64(512*30_000), "the test means to fill all shards")
-			time.Sleep(5 * time.Second)
-			require.Zero(t, k.Len())
-		}()
-		peak := heap() - before
-		time.Sleep(15 * time.Second)
-		left := heap() - before
-		t.Logf("when the last timer has fired: %d bytes, then %d", peak, left)
-		require.Greater(t, peak, int64(512*30_000))
-		require.Less(t, left, int64(1_000_000))
-		require.Zero(t, s.Len())
-		s.Close()
-	})
 }
 
 // What Leftover takes, for each timer.

@@ -15,9 +15,7 @@ const DefaultTick = 100 * time.Microsecond
 // wheelSize is the number of slots in each level of the wheels. A test makes it less.
 const wheelSize = 256
 
-// shardsPerProc is how many shards there are by default for each proc: for the keys of a
-// Keyed, BenchmarkKeyedSet, n=1000000/p=2, 545 ns with two of them, with four 438, with
-// eight 458; and see homesPerProc.
+// shardsPerProc is how many shards there are by default for each proc: see homesPerProc.
 const shardsPerProc = 8
 
 // An Option configures a Scheduler that [New] makes. The function that returns it
@@ -83,8 +81,8 @@ func WithTick(tick time.Duration) Option {
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
-// It holds for all timers of the Scheduler, those of a Keyed included. Each tick of a ticker and each run of a Job may be late by that much, but
-// the next is no later for it. [Scheduler.StartWithin] and [Handle.ResetWithin] take
+// It holds for all timers of the Scheduler. Each tick of a ticker may be late by that
+// much, but the next is no later for it. [Scheduler.StartWithin] and [Handle.ResetWithin] take
 // a slack of their own. Whatever reports a deadline reports the one that was asked
 // for. Timers of a shard are ordered by the chosen moments, and lateness in Stats
 // counts from them.
@@ -102,8 +100,7 @@ func WithSlack(share float64, least, most time.Duration) Option {
 // of its own. The default is eight times GOMAXPROCS, or one if a clock is given. A
 // shard is made when it is first used. Timers start on the first one, and on one for
 // each proc while many goroutines want it at a time; on a few for each proc while these
-// find it locked. The keys of a [Keyed] are spread over all shards by their
-// hash: there, more shards mean less waiting. WithShards panics unless n is from 1 to
+// find it locked. WithShards panics unless n is from 1 to
 // 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {

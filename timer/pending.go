@@ -17,8 +17,6 @@ const (
 	KindFunc    Kind = "func"    // of Start or AfterFunc: Function says which
 	KindChannel Kind = "channel" // of NewTimer or After
 	KindTicker  Kind = "ticker"  // of NewTicker or Tick
-	KindJob     Kind = "job"     // of Every or Repeat
-	KindKeyed   Kind = "keyed"   // of a Keyed
 	KindSleep   Kind = "sleep"   // of Sleep
 )
 
@@ -128,6 +126,3 @@ func codeOf[F any](f F) uintptr { return payload{*(*unsafe.Pointer)(unsafe.Point
 
 func (t *Ticker) describe() (Kind, uintptr)  { return KindTicker, 0 }
 func (z *sleeper) describe() (Kind, uintptr) { return KindSleep, 0 }
-func (j *Job) describe() (Kind, uintptr)     { return KindJob, codeOf(j.f) }
-
-func (e *keyedEntry[K, V]) describe() (Kind, uintptr) { return KindKeyed, codeOf(e.keyed.f) }

@@ -28,21 +28,16 @@ func TestSchedulerPending_KindsAndFunctions(t *testing.T) {
 	s.AfterFunc(at(2*time.Second), describedCallback)
 	s.NewTimer(at(3 * time.Second))
 	s.NewTicker(at(4 * time.Second))
-	s.Every(at(5*time.Second), describedCallback)
-	k := timer.NewKeyed(s, func(string, int) {})
-	require.NoError(t, k.Set("key", 1, at(6*time.Second)))
 	s.AfterFunc(at(10*time.Second), nil)
 
 	const here = "github.com/tickless/tickless/timer_test."
 	got := slices.SortedFunc(s.Pending(), func(a, b timer.PendingTimer) int { return a.Due.Compare(b.Due) })
 	require.Len(t, got, len(due))
 	kinds := []timer.Kind{
-		timer.KindFunc, timer.KindFunc, timer.KindChannel, timer.KindTicker, timer.KindJob,
-		timer.KindKeyed, timer.KindFunc,
+		timer.KindFunc, timer.KindFunc, timer.KindChannel, timer.KindTicker, timer.KindFunc,
 	}
 	functions := []string{
-		here + "describedCallback", here + "describedCallback", "", "", here + "describedCallback",
-		here + "TestSchedulerPending_KindsAndFunctions.func", "",
+		here + "describedCallback", here + "describedCallback", "", "", "",
 	}
 	for i, p := range got {
 		require.Equal(t, clk.Now().Add(due[i]), p.Due)

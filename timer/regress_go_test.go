@@ -167,26 +167,6 @@ func TestRussellLuo_SmallWheel(t *testing.T) {
 	require.True(t, ran)
 }
 
-// hourBack is a schedule whose times lie in the past at first.
-type hourBack struct{ next time.Time }
-
-func (h *hourBack) Next(time.Time) time.Time {
-	h.next = h.next.Add(time.Second)
-	return h.next
-}
-
-// A Schedule whose first Next lies an hour back ran 3,601 times in 100 ms.
-func TestRussellLuo_ScheduleThatBeginsAnHourBack(t *testing.T) {
-	s, clk := virtual(t)
-	n := 0
-	j := must(s.Repeat(&hourBack{clk.Now().Add(-time.Hour)}, func() { n++ }))
-	clk.Advance(100 * time.Millisecond)
-	require.Equal(t, 1, n)
-	clk.Advance(10 * time.Second)
-	require.LessOrEqual(t, n, 11, "no more than once a second")
-	require.True(t, j.Stop())
-}
-
 // A task that panicked killed the process.
 func TestRussellLuo_PanicIsRecovered(t *testing.T) {
 	told := make(chan any, 1)
@@ -254,16 +234,6 @@ func TestAntlabs_ResetAfterFiring(t *testing.T) {
 	tm.Stop()
 }
 
-// A job of 5 ms ran once.
-func TestAntlabs_ShortPeriodGoesOn(t *testing.T) {
-	s, clk := virtual(t, timer.WithTick(10*time.Millisecond))
-	n := 0
-	s.Every(5*time.Millisecond, func() { n++ })
-	clk.Advance(time.Second)
-	require.GreaterOrEqual(t, n, 100, "once a tick at least")
-	require.LessOrEqual(t, n, 200)
-}
-
 // AfterFunc(-1s) never fired.
 func TestAntlabs_NegativeDelay(t *testing.T) {
 	s, clk := virtual(t)
@@ -302,18 +272,6 @@ func TestRfyiamcool_NoStaleValueAfterReset(t *testing.T) {
 	require.Equal(t, clk.Now(), <-tm.C)
 }
 
-// A job of a second ran each time twice, or only twice in 8 s.
-func TestRfyiamcool_EveryRunsOnceAPeriod(t *testing.T) {
-	s, clk := virtual(t)
-	var at []time.Duration
-	s.Every(time.Second, func() { at = append(at, clk.Now().Sub(epoch)) })
-	clk.Advance(8 * time.Second)
-	require.Len(t, at, 8)
-	for i, d := range at {
-		require.Equal(t, time.Duration(i+1)*time.Second, d)
-	}
-}
-
 // A second Stop blocked.
 func TestRfyiamcool_StopTwice(t *testing.T) {
 	soon(t, func() {
@@ -323,9 +281,6 @@ func TestRfyiamcool_StopTwice(t *testing.T) {
 		tm.Stop()
 		tick.Stop()
 		tick.Stop()
-		j := must(s.Every(time.Hour, func() {}))
-		j.Stop()
-		j.Stop()
 		s.Close()
 		s.Close()
 	})

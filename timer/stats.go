@@ -34,7 +34,7 @@ type Stats struct {
 	Pending int
 
 	// Rejected counts the timers that were not started: because the Scheduler was
-	// closed or, of Start and of a Keyed, because it had too many pending. These are
+	// closed or, of Start, because it had too many pending. These are
 	// RejectedFull.
 	Rejected, RejectedFull uint64
 	// Dropped counts the callbacks of fired timers that the executor refused.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -48,7 +49,7 @@ func ExampleClock_SetWall() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
-	s.Every(10*time.Minute, func() { fmt.Println("ten minutes later it is", clk.Wall().Format(time.TimeOnly)) })
+	jobs.Periodic(s, 10*time.Minute, func() { fmt.Println("ten minutes later it is", clk.Wall().Format(time.TimeOnly)) })
 
 	clk.SetWall(time.Date(2030, 1, 1, 20, 0, 0, 0, time.UTC))
 	clk.Advance(10 * time.Minute)

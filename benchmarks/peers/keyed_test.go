@@ -9,6 +9,7 @@ import (
 	"github.com/zeromicro/go-zero/core/collection"
 
 	"github.com/tickless/tickless/benchmarks"
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -43,7 +44,7 @@ func BenchmarkKeyedSet(b *testing.B) {
 		b.Run(fmt.Sprintf("impl=tickless/n=%s", benchmarks.Size(n)), func(b *testing.B) {
 			s := timer.New()
 			defer s.Close()
-			k := timer.NewKeyed(s, func(int, int) {})
+			k := keyed.New(s, func(int, int) {})
 			run(b, func(key, value int, d time.Duration) { k.Set(key, value, d) }, func() {})
 		})
 		b.Run(fmt.Sprintf("impl=go-zero/n=%s", benchmarks.Size(n)), func(b *testing.B) {

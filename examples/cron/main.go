@@ -16,6 +16,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -35,7 +36,7 @@ func main() {
 			fmt.Fprintf(os.Stderr, "cron: %q: %v\n", spec, err)
 			os.Exit(2)
 		}
-		if _, err := s.Repeat(sched, func() { fmt.Println(time.Now().Format(time.TimeOnly), spec) }); err != nil {
+		if _, err := jobs.Calendar(s, sched, func() { fmt.Println(time.Now().Format(time.TimeOnly), spec) }); err != nil {
 			fmt.Fprintln(os.Stderr, "cron:", err)
 			os.Exit(1)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -19,7 +20,7 @@ func runs(t *testing.T, spec string, start time.Time, days int) []string {
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 	var at []string
-	s.Repeat(sched, func() { at = append(at, clk.Now().Format("2006-01-02 15:04:05 MST")) })
+	jobs.Calendar(s, sched, func() { at = append(at, clk.Now().Format("2006-01-02 15:04:05 MST")) })
 	clk.Advance(time.Duration(days) * 24 * time.Hour)
 	return at
 }

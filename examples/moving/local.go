@@ -3,18 +3,19 @@ package main
 import (
 	"time"
 
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/timer"
 )
 
 // local has the deadlines in this process.
 type local struct {
 	scheduler *timer.Scheduler
-	orders    *timer.Keyed[string, []byte]
+	orders    *keyed.Timers[string, []byte]
 }
 
 func newLocal(f expiry) (deadlines, error) {
 	s := timer.New()
-	return &local{s, timer.NewKeyed(s, f)}, nil
+	return &local{s, keyed.New(s, f)}, nil
 }
 
 func (l *local) Set(order string, amount []byte, d time.Duration) error {

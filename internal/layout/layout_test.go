@@ -43,9 +43,11 @@ var mayImport = map[string][]string{
 	"deadline":                      onTimer,
 	"httptimeout":                   append(onTimer[:len(onTimer):len(onTimer)], "deadline"),
 	"idle":                          onTimer,
+	"jobs":                          onTimer,
+	"keyed":                         onTimer,
 	"internal/conformance":          append(onTimer[:len(onTimer):len(onTimer)], "deadline", "internal/conformance/contexts"),
 	"internal/conformance/contexts": append(onTimer[:len(onTimer):len(onTimer)], "deadline"),
-	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "deadline", "httptimeout", "idle", "purgatory"),
+	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "deadline", "httptimeout", "idle", "jobs", "keyed", "purgatory"),
 	"purgatory":                     onTimer,
 
 	// What reports on all of these.
@@ -60,7 +62,7 @@ var (
 	belowTimer = []string{"clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/closed", "internal/hashmap", "internal/latch", "internal/share", "internal/slab", "internal/wheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 
-	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "observe/metric", "purgatory")
+	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "keyed", "observe/metric", "purgatory")
 	onObserve    = append(belowObserve[:len(belowObserve):len(belowObserve)], "observe")
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/observe/debug"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
@@ -28,7 +29,7 @@ func TestOptions_NilIsRefused(t *testing.T) {
 		"idle: NewListener: option 1 is nil":       func() { idle.NewListener(new(net.TCPListener), time.Second, nil) },
 		"debug: Handler: option 1 is nil":          func() { debug.Handler(nil) },
 		"purgatory: New: option 1 is nil":          func() { purgatory.New[int](s, nil) },
-		"timer: Every: option 1 is nil":            func() { s.Every(time.Second, func() {}, nil) },
+		"jobs: Periodic: option 1 is nil":          func() { jobs.Periodic(s, time.Second, func() {}, nil) },
 		"timer: New: option 2 is nil":              func() { timer.New(timer.WithName("a"), nil) },
 	} {
 		func() {

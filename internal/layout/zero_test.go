@@ -13,6 +13,8 @@ import (
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/jobs"
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -41,14 +43,16 @@ var zeroes = map[string]any{
 	"idle.Monitor":       new(idle.Monitor[int]),
 	"idle.Stats":         new(idle.Stats),
 
+	"jobs.Job":     new(jobs.Job),
+	"keyed.Item":   new(keyed.Item[int, int]),
+	"keyed.Timers": new(keyed.Timers[int, int]),
+
 	"purgatory.Delayed":   new(purgatory.Delayed[int]),
 	"purgatory.Purgatory": new(purgatory.Purgatory[int]),
 	"purgatory.Stats":     new(purgatory.Stats),
 
 	"timer.Handle":       new(timer.Handle),
 	"timer.Histogram":    new(timer.Histogram),
-	"timer.Job":          new(timer.Job),
-	"timer.Keyed":        new(timer.Keyed[int, int]),
 	"timer.Leftover":     new(timer.Leftover),
 	"timer.PendingTimer": new(timer.PendingTimer),
 	"timer.Scheduler":    new(timer.Scheduler),
@@ -99,12 +103,12 @@ func TestZeroValues_Refuse(t *testing.T) {
 		"purgatory: a Purgatory that was not made by New":        func() { new(purgatory.Purgatory[int]).CheckAndComplete(1) },
 		"executor: a Pool that was not made by NewPool":          func() { new(executor.Pool).Submit(func() {}) },
 		"timer: Stop called on uninitialized Timer":              func() { new(timer.Timer).Stop() },
-		"timer: a Job that was not made by Every or Repeat":      func() { new(timer.Job).Stop() },
+		"jobs: a Job that was not made by Periodic or Calendar":  func() { new(jobs.Job).Stop() },
 		"idle: a Conns that was not made by NewConns":            func() { new(idle.Conns).Wrap(nil) },
 		"idle: a Monitor that was not made by New":               func() { new(idle.Monitor[int]).Watch(1, 1) },
-		"timer: a Keyed that was not made by NewKeyed":           func() { new(timer.Keyed[int, int]).Set(1, 1, 1) },
+		"keyed: Timers that were not made by New":                func() { new(keyed.Timers[int, int]).Set(1, 1, 1) },
 		"purgatory: New with a nil Scheduler":                    func() { purgatory.New[int](nil) },
-		"timer: NewKeyed with a nil Scheduler or func":           func() { timer.NewKeyed[int, int](nil, func(int, int) {}) },
+		"keyed: New with a nil Scheduler or func":                func() { keyed.New[int, int](nil, func(int, int) {}) },
 		"executor: an Inline or Goroutines that was not made by": func() { new(executor.Inline).Submit(func() {}) },
 	} {
 		if got := panicOf(f); !strings.HasPrefix(got, name) {

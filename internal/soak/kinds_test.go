@@ -10,6 +10,8 @@ import (
 
 	"github.com/tickless/tickless/deadline"
 	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/jobs"
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 )
@@ -140,9 +142,9 @@ func tickers(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	}
 }
 
-func jobs(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
+func periodic(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	type held struct {
-		j    *timer.Job
+		j    *jobs.Job
 		over atomic.Bool
 		runs atomic.Int64
 	}
@@ -161,7 +163,7 @@ func jobs(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 		period := 2*time.Millisecond + delay(rng, longest/4)
 		x := new(held)
 		at := now()
-		j, err := s.Every(period, func() {
+		j, err := jobs.Periodic(s, period, func() {
 			if x.over.Swap(true) {
 				l.complain("runs overlap")
 			}
@@ -204,8 +206,8 @@ func contexts() func(*ledger, *rand.Rand, time.Duration) {
 	}
 }
 
-func keyed(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
-	k := timer.NewKeyed(s, func(_ int, n *note) { n.fire() })
+func keys(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
+	k := keyed.New(s, func(_ int, n *note) { n.fire() })
 	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
 		key := rng.IntN(300)
 		if n, ok := k.Get(key); ok && rng.IntN(2) == 0 {

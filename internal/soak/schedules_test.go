@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -20,7 +21,7 @@ type series struct {
 	once  bool
 	left  int
 	alive *atomic.Int32 // how many there are
-	j     atomic.Pointer[timer.Job]
+	j     atomic.Pointer[jobs.Job]
 
 	running atomic.Bool
 	// next is what the schedule has given last. due is what it had given before that,
@@ -43,7 +44,7 @@ func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 		x := &series{l: l, once: rng.IntN(4) == 0, left: 1 + rng.IntN(100), alive: alive}
 		x.period = 10*time.Millisecond + delay(rng, longest/4)
 		alive.Inc()
-		j, err := s.Repeat(x, x.run)
+		j, err := jobs.Calendar(s, x, x.run)
 		if err != nil {
 			l.complain("%v", err)
 			return

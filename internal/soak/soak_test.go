@@ -60,8 +60,8 @@ func TestSoak(t *testing.T) {
 		{"within", false, handles(s, func(d time.Duration, f func()) (timer.Handle, error) {
 			return s.StartWithin(d, d/4, f)
 		})},
-		{"timers", false, timers(s)}, {"tickers", true, tickers(s)}, {"every", true, jobs(s)},
-		{"contexts", false, contexts()}, {"keyed", false, keyed(s)},
+		{"timers", false, timers(s)}, {"tickers", true, tickers(s)}, {"every", true, periodic(s)},
+		{"contexts", false, contexts()}, {"keyed", false, keys(s)},
 		{"deadlines", false, deadlines()}, {"repeat", true, schedules(s)},
 		watching, waiting, calling, talking,
 	}

@@ -62,7 +62,7 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 	})
 }
 
-// WithSources has the page show other things too, below the list of Schedulers: a Keyed,
+// WithSources has the page show other things too, below the list of Schedulers: keyed Timers,
 // a purgatory, a Client or Worker of package durable/metrics, whatever package observe
 // has Sources of. A page then takes as long as these take to read, and shows the errors of
 // the latest dead letters. WithSources panics if a Source is the zero Source.

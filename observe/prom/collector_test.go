@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/internal/observetest"
 	"github.com/tickless/tickless/observe/prom"
@@ -274,18 +275,18 @@ func TestCollector_TwoOfAKind(t *testing.T) {
 	s, other := timer.New(), timer.New()
 	defer s.Close()
 	defer other.Close()
-	keyed := observe.Keyed("k", timer.NewKeyed(s, func(string, int) {}))
+	sessions := observe.Keyed("k", keyed.New(s, func(string, int) {}))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(prom.New(observe.Scheduler("one", s)))
 	if err := registry.Register(prom.New(observe.Scheduler("two", other))); err == nil ||
 		err.Error() != "duplicate metrics collector registration attempted" {
 		t.Errorf("Register returned %v", err)
 	}
-	if err := registry.Register(prom.New(observe.Scheduler("two", other), keyed)); err == nil ||
+	if err := registry.Register(prom.New(observe.Scheduler("two", other), sessions)); err == nil ||
 		!strings.Contains(err.Error(), "already exists with the same fully-qualified name and const label values") {
 		t.Errorf("Register returned %v", err)
 	}
-	if err := registry.Register(prom.New(keyed)); err != nil {
+	if err := registry.Register(prom.New(sessions)); err != nil {
 		t.Errorf("of another kind: %v", err)
 	}
 	registry = prometheus.NewPedanticRegistry()

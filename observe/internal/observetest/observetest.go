@@ -13,6 +13,7 @@ import (
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/metric"
 	"github.com/tickless/tickless/purgatory"
@@ -45,7 +46,7 @@ func (a lazyAlarm) Reset(d time.Duration) { a.Alarm.Reset(d + 3*time.Millisecond
 func Sources(t testing.TB) []observe.Source {
 	t.Helper()
 	clk := &lazyClock{timertest.NewClock(time.Unix(1e9, 0))}
-	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(3),
+	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(4),
 		timer.WithExecutor(executor.NewInline()), timer.WithPanicHandler(func(any, []byte) {}))
 	t.Cleanup(func() { s.Close() })
 	start := func(d time.Duration, f func()) timer.Handle {
@@ -65,7 +66,7 @@ func Sources(t testing.TB) []observe.Source {
 	start(time.Second, func() { panic("on purpose") })
 	clk.Advance(2 * time.Second)
 
-	sessions := timer.NewKeyed(s, func(string, int) {})
+	sessions := keyed.New(s, func(string, int) {})
 	if err := sessions.Set("a", 1, 30*time.Second); err != nil {
 		t.Fatal(err)
 	}

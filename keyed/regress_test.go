@@ -1,4 +1,4 @@
-package timer_test
+package keyed_test
 
 import (
 	"testing"
@@ -7,16 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/timer"
 )
 
 // Defects of other libraries' timers by key.
 
 // go-zero: after a Drain, a Set of the same key never fires.
-func TestKeyed_GoZero_SetAfterDrain(t *testing.T) {
+func TestGoZero_SetAfterDrain(t *testing.T) {
 	s, clk := virtual(t)
 	var fired []int
-	k := timer.NewKeyed(s, func(_ string, v int) { fired = append(fired, v) })
+	k := keyed.New(s, func(_ string, v int) { fired = append(fired, v) })
 	require.NoError(t, k.Set("key", 1, time.Second))
 	require.Equal(t, 1, k.Drain(func(string, int) {}))
 	require.NoError(t, k.Set("key", 2, time.Second))
@@ -25,10 +26,10 @@ func TestKeyed_GoZero_SetAfterDrain(t *testing.T) {
 }
 
 // go-zero 5316: a Move to below the interval runs the task twice.
-func TestKeyed_GoZero5316_MoveBelowTheInterval(t *testing.T) {
+func TestGoZero5316_MoveBelowTheInterval(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Second))
 	var at []time.Duration
-	k := timer.NewKeyed(s, func(string, int) { at = append(at, clk.Now().Sub(epoch)) })
+	k := keyed.New(s, func(string, int) { at = append(at, clk.Now().Sub(epoch)) })
 	require.NoError(t, k.Set("a", 1, 5*time.Second))
 	require.True(t, k.Move("a", 10*time.Millisecond))
 	require.NoError(t, k.Set("b", 1, 5*time.Second))
@@ -41,10 +42,10 @@ func TestKeyed_GoZero5316_MoveBelowTheInterval(t *testing.T) {
 }
 
 // go-zero: a Drain whose callback calls Set deadlocks.
-func TestKeyed_GoZero_SetFromDrain(t *testing.T) {
+func TestGoZero_SetFromDrain(t *testing.T) {
 	s, clk := virtual(t)
 	fired := 0
-	k := timer.NewKeyed(s, func(int, int) { fired++ })
+	k := keyed.New(s, func(int, int) { fired++ })
 	for i := range 1000 {
 		require.NoError(t, k.Set(i, 0, time.Second))
 	}
@@ -61,10 +62,10 @@ func TestKeyed_GoZero_SetFromDrain(t *testing.T) {
 }
 
 // go-zero 205: a Move, then a Remove: the task still runs.
-func TestKeyed_GoZero205_MoveThenRemove(t *testing.T) {
+func TestGoZero205_MoveThenRemove(t *testing.T) {
 	for _, d := range []time.Duration{time.Millisecond, time.Second, 90 * time.Minute} {
 		s, clk := virtual(t)
-		k := timer.NewKeyed(s, func(string, int) { t.Errorf("ran after Remove, moved by %v", d) })
+		k := keyed.New(s, func(string, int) { t.Errorf("ran after Remove, moved by %v", d) })
 		require.NoError(t, k.Set("key", 1, 10*time.Second))
 		require.True(t, k.Move("key", d))
 		v, ok := k.Remove("key")
@@ -77,10 +78,10 @@ func TestKeyed_GoZero205_MoveThenRemove(t *testing.T) {
 
 // go-zero: a key that cannot be hashed kills the process, from a goroutine that
 // its caller cannot recover on.
-func TestKeyed_GoZero_UnhashableKey(t *testing.T) {
+func TestGoZero_UnhashableKey(t *testing.T) {
 	s, clk := virtual(t)
 	fired := 0
-	k := timer.NewKeyed(s, func(any, any) { fired++ })
+	k := keyed.New(s, func(any, any) { fired++ })
 	require.Panics(t, func() { k.Set([]byte("key"), 1, time.Second) })
 	require.NoError(t, k.Set("key", []byte("value"), time.Second))
 	clk.Advance(time.Second)
@@ -88,13 +89,13 @@ func TestKeyed_GoZero_UnhashableKey(t *testing.T) {
 }
 
 // go-zero 3789: one slow task delays those of the same tick.
-func TestKeyed_GoZero3789_SlowTask(t *testing.T) {
+func TestGoZero3789_SlowTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
 		begin := time.Now()
 		release := make(chan struct{})
 		at := make(chan time.Duration, 100)
-		k := timer.NewKeyed(s, func(key, _ int) {
+		k := keyed.New(s, func(key, _ int) {
 			if key%10 == 0 {
 				<-release
 				return
@@ -115,10 +116,10 @@ func TestKeyed_GoZero3789_SlowTask(t *testing.T) {
 
 // go-zero 3619: ticks that were missed, as when the process is suspended, leave
 // all later tasks late by as much.
-func TestKeyed_GoZero3619_MissedTicks(t *testing.T) {
+func TestGoZero3619_MissedTicks(t *testing.T) {
 	s, clk := newStoppable(t)
 	var late []time.Duration
-	k := timer.NewKeyed(s, func(due time.Time, _ int) { late = append(late, clk.Now().Sub(due)) })
+	k := keyed.New(s, func(due time.Time, _ int) { late = append(late, clk.Now().Sub(due)) })
 	set := func(d time.Duration) { require.NoError(t, k.Set(clk.Now().Add(d), 1, d)) }
 	set(time.Second)
 	set(time.Hour)
@@ -132,12 +133,12 @@ func TestKeyed_GoZero3619_MissedTicks(t *testing.T) {
 }
 
 // go-zero: with an interval of a second, a timer of 1.9 s fired after 10 ms.
-func TestKeyed_GoZero_NeverEarly(t *testing.T) {
+func TestGoZero_NeverEarly(t *testing.T) {
 	for _, into := range []time.Duration{0, 1, 100 * time.Millisecond, 990 * time.Millisecond, time.Second - 1} {
 		s, clk := virtual(t, timer.WithTick(time.Second))
 		clk.Advance(into)
 		var at []time.Duration
-		k := timer.NewKeyed(s, func(string, int) { at = append(at, clk.Now().Sub(epoch)) })
+		k := keyed.New(s, func(string, int) { at = append(at, clk.Now().Sub(epoch)) })
 		require.NoError(t, k.Set("key", 1, 1900*time.Millisecond))
 		clk.Advance(time.Minute)
 		require.Len(t, at, 1)
@@ -147,9 +148,9 @@ func TestKeyed_GoZero_NeverEarly(t *testing.T) {
 }
 
 // ouqiang, xiaoxuxiansheng: adding to a timer that was stopped blocks for ever.
-func TestKeyed_Ouqiang_SetAfterClose(t *testing.T) {
+func TestOuqiang_SetAfterClose(t *testing.T) {
 	s := timer.New()
-	k := timer.NewKeyed(s, func(string, int) { t.Error("ran") })
+	k := keyed.New(s, func(string, int) { t.Error("ran") })
 	s.Close()
 	require.ErrorIs(t, k.Set("key", 1, time.Second), timer.ErrClosed)
 	require.ErrorIs(t, k.Set("key", 1, 0), timer.ErrClosed)
@@ -161,10 +162,10 @@ func TestKeyed_Ouqiang_SetAfterClose(t *testing.T) {
 
 // ouqiang, xiaoxuxiansheng: a key that was added twice and then removed still
 // runs once.
-func TestKeyed_Ouqiang_AddedTwiceAndRemoved(t *testing.T) {
+func TestOuqiang_AddedTwiceAndRemoved(t *testing.T) {
 	for _, again := range []time.Duration{time.Second, 2 * time.Second, time.Hour, time.Millisecond} {
 		s, clk := virtual(t)
-		k := timer.NewKeyed(s, func(string, int) { t.Errorf("ran: added again for %v", again) })
+		k := keyed.New(s, func(string, int) { t.Errorf("ran: added again for %v", again) })
 		require.NoError(t, k.Set("key", 1, time.Second))
 		require.NoError(t, k.Set("key", 2, again))
 		v, ok := k.Remove("key")
@@ -176,10 +177,10 @@ func TestKeyed_Ouqiang_AddedTwiceAndRemoved(t *testing.T) {
 }
 
 // ouqiang, xiaoxuxiansheng: a time in the past kills the loop, silently.
-func TestKeyed_Xiaoxuxiansheng_TimeInThePast(t *testing.T) {
+func TestXiaoxuxiansheng_TimeInThePast(t *testing.T) {
 	s, clk := virtual(t)
 	var fired []string
-	k := timer.NewKeyed(s, func(key string, _ int) { fired = append(fired, key) })
+	k := keyed.New(s, func(key string, _ int) { fired = append(fired, key) })
 	require.NoError(t, k.Set("past", 1, -time.Hour))
 	require.NoError(t, k.Set("present", 1, 0))
 	require.NoError(t, k.Set("future", 1, time.Second))

@@ -1,4 +1,4 @@
-package timer_test
+package jobs_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -18,10 +19,10 @@ import (
 
 // The wall clock is set forward, past an occurrence: it is noticed within a
 // minute, and one run makes up for all that were passed over.
-func TestSchedule_WallClockSetForward(t *testing.T) {
+func TestCalendar_WallClockSetForward(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
-	j := must(s.Repeat(each(time.Hour), func() { runs = append(runs, clk.Wall()) }))
+	j := must(jobs.Calendar(s, each(time.Hour), func() { runs = append(runs, clk.Wall()) }))
 	clk.Advance(10*time.Minute + 30*time.Second)
 	clk.SetWall(epoch.Add(5*time.Hour + 20*time.Minute))
 	clk.Advance(time.Minute)
@@ -44,10 +45,10 @@ func TestSchedule_WallClockSetForward(t *testing.T) {
 }
 
 // Set forward past millions of occurrences, once and back and forth.
-func TestSchedule_WallClockSetForwardByYears(t *testing.T) {
+func TestCalendar_WallClockSetForwardByYears(t *testing.T) {
 	s, clk := virtual(t)
 	runs := 0
-	j := must(s.Repeat(everySecond, func() { runs++ }))
+	j := must(jobs.Calendar(s, everySecond, func() { runs++ }))
 	clk.Advance(3 * time.Second)
 	clk.SetWall(epoch.AddDate(69, 0, 0))
 	clk.Advance(time.Second)
@@ -66,10 +67,10 @@ func TestSchedule_WallClockSetForwardByYears(t *testing.T) {
 
 // Set back, occurrences come when the wall clock shows their times, not before,
 // and those whose times come again come again.
-func TestSchedule_WallClockSetBack(t *testing.T) {
+func TestCalendar_WallClockSetBack(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
-	j := must(s.Repeat(each(time.Hour), func() { runs = append(runs, clk.Wall()) }))
+	j := must(jobs.Calendar(s, each(time.Hour), func() { runs = append(runs, clk.Wall()) }))
 	clk.Advance(59 * time.Minute)
 	clk.SetWall(epoch.Add(-2 * time.Hour))
 	clk.Advance(time.Minute)
@@ -103,12 +104,12 @@ func TestSchedule_WallClockSetBack(t *testing.T) {
 }
 
 // The clock was in 2099, and is put right.
-func TestSchedule_WallClockSetBackByYears(t *testing.T) {
+func TestCalendar_WallClockSetBackByYears(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
 	runs := 0
-	j := must(s.Repeat(everySecond, func() { runs++ }))
+	j := must(jobs.Calendar(s, everySecond, func() { runs++ }))
 	clk.Advance(3 * time.Second)
 	require.Equal(t, 3, runs)
 	right := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -120,10 +121,10 @@ func TestSchedule_WallClockSetBackByYears(t *testing.T) {
 }
 
 // Set back inside a run, it is noticed when the run ends.
-func TestSchedule_WallClockSetBackDuringARun(t *testing.T) {
+func TestCalendar_WallClockSetBackDuringARun(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
-	j := must(s.Repeat(each(time.Hour), func() {
+	j := must(jobs.Calendar(s, each(time.Hour), func() {
 		if runs = append(runs, clk.Wall()); len(runs) == 1 {
 			clk.SetWall(epoch.Add(-10 * time.Minute))
 		}
@@ -135,7 +136,7 @@ func TestSchedule_WallClockSetBackDuringARun(t *testing.T) {
 }
 
 // Set back by up to a minute, as a time server does, nothing runs twice.
-func TestSchedule_WallClockSetBackALittle(t *testing.T) {
+func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 	for _, by := range []time.Duration{time.Millisecond, time.Second, 30 * time.Second, time.Minute} {
 		s, clk := virtual(t)
 		var runs []time.Time
@@ -143,7 +144,7 @@ func TestSchedule_WallClockSetBackALittle(t *testing.T) {
 		back := func() { clk.SetWall(clk.Wall().Add(-by)) }
 
 		// Right after a run.
-		j := must(s.Repeat(each(time.Hour), f))
+		j := must(jobs.Calendar(s, each(time.Hour), f))
 		clk.Advance(time.Hour)
 		back()
 		clk.Advance(time.Hour)
@@ -151,16 +152,21 @@ func TestSchedule_WallClockSetBackALittle(t *testing.T) {
 		clk.Advance(by)
 		require.Equal(t, []time.Time{epoch.Add(time.Hour), epoch.Add(2 * time.Hour)}, runs, by)
 
-		// Between the occurrence and the run: they come from one bucket, in which this
-		// is first, for the Job's timer is started again a minute before.
+		// At the occurrence, before the job looks.
 		clk.Advance(time.Hour - 61*time.Second)
 		_, err := s.Start(61*time.Second, back)
 		require.NoError(t, err)
 		clk.Advance(61 * time.Second)
+		require.Len(t, runs, 2, by)
+		clk.Advance(by)
 		require.Len(t, runs, 3, by)
-		require.Equal(t, epoch.Add(3*time.Hour-by), runs[2])
+		require.Equal(t, epoch.Add(3*time.Hour), runs[2])
 		require.Equal(t, epoch.Add(4*time.Hour), j.Next(), by)
-		clk.Advance(time.Hour)
+
+		// Twice, each time a little.
+		clk.Advance(time.Minute)
+		back()
+		clk.Advance(time.Hour - time.Minute)
 		require.Len(t, runs, 3, by)
 		clk.Advance(by)
 		require.Len(t, runs, 4, by)
@@ -168,7 +174,7 @@ func TestSchedule_WallClockSetBackALittle(t *testing.T) {
 
 		// A series whose times lie closer than that waits until they have come.
 		runs = nil
-		s.Repeat(everySecond, f)
+		jobs.Calendar(s, everySecond, f)
 		clk.Advance(10 * time.Second)
 		back()
 		clk.Advance(by + 10*time.Second)
@@ -183,7 +189,7 @@ func TestSchedule_WallClockSetBackALittle(t *testing.T) {
 // Whatever is done to the wall clock, and whichever call of Next panics: nothing
 // runs twice unless the clock was set back by more than a minute, and when the
 // clock is left alone all runs are on time again within two minutes.
-func TestSchedule_WallClockModel(t *testing.T) {
+func TestCalendar_WallClockModel(t *testing.T) {
 	rng := newRand(t)
 	// In whole ticks: nothing is rounded.
 	upTo := func(d time.Duration) time.Duration {
@@ -193,20 +199,22 @@ func TestSchedule_WallClockModel(t *testing.T) {
 		s, clk := virtual(t, timer.WithPanicHandler(func(any, []byte) {}))
 		period := time.Duration(1+rng.IntN(100)) * time.Second
 		var runs []time.Time
-		var asked, last time.Time // what the schedule was given; the last occurrence
+		var last time.Time // the last occurrence
+		ahead := func() time.Duration { return clk.Wall().Sub(clk.Now()) }
+		asked := ahead() // when the schedule was last asked
 		set := func() {
 			by := upTo(2*time.Minute) - time.Minute
 			if rng.IntN(2) == 0 {
 				by *= 1000
 			}
 			clk.SetWall(clk.Wall().Add(by))
-			if asked.Sub(clk.Wall()) > time.Minute {
+			if asked-ahead() > time.Minute {
 				last = time.Time{} // it may come again
 			}
 		}
 		broken := 0
-		s.Repeat(scheduleFunc(func(t time.Time) time.Time {
-			asked = t
+		jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
+			asked = ahead()
 			if rng.IntN(100) < broken {
 				panic("oops")
 			}
@@ -263,7 +271,7 @@ func (c *hookClock) Wall() time.Time {
 // A run ends at the very moment of the next occurrence, which comes at one time
 // or another of the run's looking for it. That one may be left out, and the next
 // is kept.
-func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
+func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		during   time.Duration // how long the run takes before it ends
@@ -271,9 +279,9 @@ func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
 		asked    int           // inside the asking of this number
 		want     []time.Duration
 	}{
-		{"after it has read the clock", 0, 1, 0, seconds(1, 3, 4, 5, 6)},
-		{"another one, after it has read the clock", time.Second, 1, 0, seconds(1, 4, 5, 6)},
-		{"another one, before it asks", time.Second, 2, 0, seconds(1, 3, 4, 5, 6)},
+		{"after it has read the clock", 0, 1, 0, seconds(1, 2, 3, 4, 5, 6)},
+		{"another one, after it has read the clock", time.Second, 1, 0, seconds(1, 3, 4, 5, 6)},
+		{"another one, before it sets the timer", time.Second, 2, 0, seconds(1, 4, 5, 6)},
 		{"another one, while it asks", time.Second, 0, 3, seconds(1, 3, 4, 5, 6)},
 		{"while it asks as it begins", 0, 0, 2, seconds(2, 3, 4, 5, 6)},
 	} {
@@ -285,7 +293,7 @@ func TestSchedule_RunEndsAtTheNextOccurrence(t *testing.T) {
 				var runs []time.Duration
 				asked := 0
 				advanced, release := make(chan struct{}), make(chan struct{})
-				j := must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
+				j := must(jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
 					if asked++; asked == c.asked {
 						<-advanced // one at a time
 						clk.hook()

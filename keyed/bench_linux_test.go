@@ -1,4 +1,4 @@
-package timer_test
+package keyed_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/timer"
 	"golang.org/x/sys/unix"
 )
@@ -13,7 +14,7 @@ import (
 // The removals of four million keys one after the other: the slowest of them, and
 // how many took longer than a millisecond; by the thread's time, so that what other
 // processes take does not count.
-func BenchmarkKeyed_SlowestRemove(b *testing.B) {
+func BenchmarkSlowestRemove(b *testing.B) {
 	const n = 4_000_000
 	for _, shards := range []int{1, 16} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
@@ -22,7 +23,7 @@ func BenchmarkKeyed_SlowestRemove(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				s := timer.New(timer.WithShards(shards))
-				k := timer.NewKeyed(s, func(int, int) {})
+				k := keyed.New(s, func(int, int) {})
 				for i := range n {
 					if err := k.Set(i, i, time.Hour); err != nil {
 						b.Fatal(err)

@@ -1,13 +1,11 @@
-package timer_test
+package jobs_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +15,7 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/executor"
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -29,11 +28,11 @@ func seconds(fs ...float64) []time.Duration {
 	return ds
 }
 
-func TestEvery_FixedRate(t *testing.T) {
+func TestPeriodic_FixedRate(t *testing.T) {
 	for _, period := range []time.Duration{time.Second, 333 * time.Millisecond, 90 * time.Minute} {
 		s, clk := virtual(t)
 		n := 0
-		j := must(s.Every(period, func() {
+		j := must(jobs.Periodic(s, period, func() {
 			n++
 			require.Equal(t, epoch.Add(time.Duration(n)*period), clk.Now(), "drift")
 		}))
@@ -56,10 +55,10 @@ func TestEvery_FixedRate(t *testing.T) {
 
 // A period that is no multiple of the tick: each run is less than a tick late,
 // which does not add up.
-func TestEvery_DoesNotDriftByTheTick(t *testing.T) {
+func TestPeriodic_DoesNotDriftByTheTick(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond))
 	n := 0
-	s.Every(1300*time.Microsecond, func() {
+	jobs.Periodic(s, 1300*time.Microsecond, func() {
 		n++
 		late := clk.Now().Sub(epoch) - time.Duration(n)*1300*time.Microsecond
 		require.GreaterOrEqual(t, late, time.Duration(0))
@@ -69,7 +68,7 @@ func TestEvery_DoesNotDriftByTheTick(t *testing.T) {
 	require.Equal(t, 1000, n)
 }
 
-func TestEvery_FirstAfter(t *testing.T) {
+func TestPeriodic_FirstAfter(t *testing.T) {
 	for _, c := range []struct {
 		first time.Duration
 		want  []time.Duration
@@ -85,41 +84,41 @@ func TestEvery_FirstAfter(t *testing.T) {
 		s, clk := virtual(t)
 		var at []time.Duration
 		inside := true
-		s.Every(time.Second, func() {
+		jobs.Periodic(s, time.Second, func() {
 			require.False(t, inside, "inside Every")
 			at = append(at, clk.Now().Sub(epoch))
-		}, timer.FirstAfter(c.first))
+		}, jobs.FirstAfter(c.first))
 		inside = false
 		clk.Advance(3500 * time.Millisecond)
 		require.Equal(t, c.want, at, "FirstAfter(%v)", c.first)
 		balanced(t, s.Stats())
 	}
 	s, clk := virtual(t)
-	s.Every(math.MaxInt64, func() { t.Error("ran") })
+	jobs.Periodic(s, math.MaxInt64, func() { t.Error("ran") })
 	clk.Advance(250 * 365 * 24 * time.Hour)
 	require.Equal(t, 1, s.Len())
 }
 
 // Runs that take longer than the period, as they do on the wall: the first takes
 // 2.5 periods, the others no time.
-func TestEvery_OverlongRun(t *testing.T) {
+func TestPeriodic_OverlongRun(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts []timer.EveryOption
+		opts []jobs.Option
 		want []time.Duration
 	}{
 		"skip is the default": {nil, seconds(1, 4, 5, 6)},
-		"skip":                {[]timer.EveryOption{timer.OnOverrun(timer.Skip)}, seconds(1, 4, 5, 6)},
-		"burst":               {[]timer.EveryOption{timer.OnOverrun(timer.Burst)}, seconds(1, 3.5, 3.5, 4, 5, 6)},
-		"delay":               {[]timer.EveryOption{timer.OnOverrun(timer.Delay)}, seconds(1, 3.5, 4.5, 5.5)},
-		"fixed delay":         {[]timer.EveryOption{timer.FixedDelay()}, seconds(1, 4.5, 5.5)},
-		"fixed delay, burst":  {[]timer.EveryOption{timer.OnOverrun(timer.Burst), timer.FixedDelay()}, seconds(1, 4.5, 5.5)},
+		"skip":                {[]jobs.Option{jobs.OnOverrun(jobs.Skip)}, seconds(1, 4, 5, 6)},
+		"burst":               {[]jobs.Option{jobs.OnOverrun(jobs.Burst)}, seconds(1, 3.5, 3.5, 4, 5, 6)},
+		"delay":               {[]jobs.Option{jobs.OnOverrun(jobs.Delay)}, seconds(1, 3.5, 4.5, 5.5)},
+		"fixed delay":         {[]jobs.Option{jobs.FixedDelay()}, seconds(1, 4.5, 5.5)},
+		"fixed delay, burst":  {[]jobs.Option{jobs.OnOverrun(jobs.Burst), jobs.FixedDelay()}, seconds(1, 4.5, 5.5)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := timer.New()
 				begin := time.Now()
 				var at []time.Duration
-				s.Every(time.Second, func() {
+				jobs.Periodic(s, time.Second, func() {
 					at = append(at, time.Since(begin))
 					if len(at) == 1 {
 						time.Sleep(2500 * time.Millisecond)
@@ -135,19 +134,19 @@ func TestEvery_OverlongRun(t *testing.T) {
 }
 
 // A pause of the whole process: everything is late at once.
-func TestEvery_Pause(t *testing.T) {
+func TestPeriodic_Pause(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts []timer.EveryOption
+		opts []jobs.Option
 		want []time.Duration
 	}{
 		"skip":        {nil, seconds(1, 11.5, 12, 13)},
-		"burst":       {[]timer.EveryOption{timer.OnOverrun(timer.Burst)}, seconds(1, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 12, 13)},
-		"delay":       {[]timer.EveryOption{timer.OnOverrun(timer.Delay)}, seconds(1, 11.5, 12.5, 13.5)},
-		"fixed delay": {[]timer.EveryOption{timer.FixedDelay()}, seconds(1, 11.5, 12.5, 13.5)},
+		"burst":       {[]jobs.Option{jobs.OnOverrun(jobs.Burst)}, seconds(1, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 11.5, 12, 13)},
+		"delay":       {[]jobs.Option{jobs.OnOverrun(jobs.Delay)}, seconds(1, 11.5, 12.5, 13.5)},
+		"fixed delay": {[]jobs.Option{jobs.FixedDelay()}, seconds(1, 11.5, 12.5, 13.5)},
 	} {
 		s, clk := newStoppable(t)
 		var at []time.Duration
-		s.Every(time.Second, func() { at = append(at, clk.Now().Sub(epoch)) }, c.opts...)
+		jobs.Periodic(s, time.Second, func() { at = append(at, clk.Now().Sub(epoch)) }, c.opts...)
 		clk.suspend(time.Second)
 		clk.suspend(10*time.Second + 500*time.Millisecond)
 		for range 20 {
@@ -159,14 +158,14 @@ func TestEvery_Pause(t *testing.T) {
 }
 
 // Runs of random lengths, against what is documented.
-func TestEvery_Model(t *testing.T) {
+func TestPeriodic_Model(t *testing.T) {
 	rng := newRand(t)
 	const period = 100
-	for name, opts := range map[string][]timer.EveryOption{
-		"skip":        {timer.OnOverrun(timer.Skip)},
-		"burst":       {timer.OnOverrun(timer.Burst)},
-		"delay":       {timer.OnOverrun(timer.Delay)},
-		"fixed delay": {timer.FixedDelay()},
+	for name, opts := range map[string][]jobs.Option{
+		"skip":        {jobs.OnOverrun(jobs.Skip)},
+		"burst":       {jobs.OnOverrun(jobs.Burst)},
+		"delay":       {jobs.OnOverrun(jobs.Delay)},
+		"fixed delay": {jobs.FixedDelay()},
 	} {
 		for range 50 {
 			first := time.Duration(rng.IntN(250))
@@ -187,10 +186,10 @@ func TestEvery_Model(t *testing.T) {
 				s := timer.New(timer.WithTick(1))
 				begin := time.Now()
 				var got []time.Duration
-				var j *timer.Job
+				var j *jobs.Job
 				end := make(chan struct{})
 				ready := make(chan struct{})
-				j = must(s.Every(period, func() {
+				j = must(jobs.Periodic(s, period, func() {
 					<-ready
 					i := len(got)
 					got = append(got, time.Since(begin))
@@ -200,7 +199,7 @@ func TestEvery_Model(t *testing.T) {
 						return
 					}
 					time.Sleep(takes[i])
-				}, append(opts, timer.FirstAfter(first))...))
+				}, append(opts, jobs.FirstAfter(first))...))
 				close(ready)
 				<-end
 				require.NoError(t, s.Shutdown(context.Background()))
@@ -243,13 +242,13 @@ func expectedRuns(mode string, first, period time.Duration, takes []time.Duratio
 
 // The JDK's ScheduledThreadPoolExecutor: executions of one task never overlap,
 // whatever they take and wherever they run.
-func TestEvery_RunsNeverOverlap(t *testing.T) {
+func TestPeriodic_RunsNeverOverlap(t *testing.T) {
 	for name, e := range executors() {
-		for mode, opts := range map[string][]timer.EveryOption{
+		for mode, opts := range map[string][]jobs.Option{
 			"skip":        nil,
-			"burst":       {timer.OnOverrun(timer.Burst)},
-			"delay":       {timer.OnOverrun(timer.Delay)},
-			"fixed delay": {timer.FixedDelay()},
+			"burst":       {jobs.OnOverrun(jobs.Burst)},
+			"delay":       {jobs.OnOverrun(jobs.Delay)},
+			"fixed delay": {jobs.FixedDelay()},
 		} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -257,7 +256,7 @@ func TestEvery_RunsNeverOverlap(t *testing.T) {
 					s := timer.New(timer.WithExecutor(e()))
 					var running, runs atomic.Int64
 					last := -1 // the race detector watches it
-					s.Every(time.Millisecond, func() {
+					jobs.Periodic(s, time.Millisecond, func() {
 						if running.Inc() != 1 {
 							t.Error("two runs at once")
 						}
@@ -278,16 +277,16 @@ func TestEvery_RunsNeverOverlap(t *testing.T) {
 }
 
 // Nor on the real clock, with other work that competes.
-func TestEvery_RunsNeverOverlap_Race(t *testing.T) {
+func TestPeriodic_RunsNeverOverlap_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
-	var js []*timer.Job
+	var js []*jobs.Job
 	for i := range 8 {
 		last := 0
-		js = append(js, must(s.Every(time.Duration(1+i*20)*time.Microsecond, func() {
+		js = append(js, must(jobs.Periodic(s, time.Duration(1+i*20)*time.Microsecond, func() {
 			last++
 			for spin := last % 1000; spin > 0; spin-- {
 			}
-		}, timer.OnOverrun(timer.Overrun(i%3)))))
+		}, jobs.OnOverrun(jobs.Overrun(i%3)))))
 	}
 	time.Sleep(50 * time.Millisecond)
 	for _, j := range js {
@@ -306,22 +305,20 @@ func TestJob_PanicAndGoexit(t *testing.T) {
 		"default":    func() executor.Executor { return nil },
 		"inline":     func() executor.Executor { return executor.NewInline(quiet) },
 		"goroutines": func() executor.Executor { return executor.NewGoroutines(quiet) },
-		"pool of one": func() executor.Executor {
-			return executor.NewPool(quiet, executor.WithMaxWorkers(1))
-		},
+		"pool":       func() executor.Executor { return executor.NewPool(quiet) },
 	} {
-		for mode, every := range map[string]func(s *timer.Scheduler, f func()) *timer.Job{
-			"skip": func(s *timer.Scheduler, f func()) *timer.Job { return must(s.Every(time.Second, f)) },
-			"burst": func(s *timer.Scheduler, f func()) *timer.Job {
-				return must(s.Every(time.Second, f, timer.OnOverrun(timer.Burst)))
+		for mode, every := range map[string]func(s *timer.Scheduler, f func()) *jobs.Job{
+			"skip": func(s *timer.Scheduler, f func()) *jobs.Job { return must(jobs.Periodic(s, time.Second, f)) },
+			"burst": func(s *timer.Scheduler, f func()) *jobs.Job {
+				return must(jobs.Periodic(s, time.Second, f, jobs.OnOverrun(jobs.Burst)))
 			},
-			"delay": func(s *timer.Scheduler, f func()) *timer.Job {
-				return must(s.Every(time.Second, f, timer.OnOverrun(timer.Delay)))
+			"delay": func(s *timer.Scheduler, f func()) *jobs.Job {
+				return must(jobs.Periodic(s, time.Second, f, jobs.OnOverrun(jobs.Delay)))
 			},
-			"fixed delay": func(s *timer.Scheduler, f func()) *timer.Job {
-				return must(s.Every(time.Second, f, timer.FixedDelay()))
+			"fixed delay": func(s *timer.Scheduler, f func()) *jobs.Job {
+				return must(jobs.Periodic(s, time.Second, f, jobs.FixedDelay()))
 			},
-			"schedule": func(s *timer.Scheduler, f func()) *timer.Job { return must(s.Repeat(everySecond, f)) },
+			"schedule": func(s *timer.Scheduler, f func()) *jobs.Job { return must(jobs.Calendar(s, everySecond, f)) },
 		} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -351,11 +348,11 @@ func TestJob_PanicAndGoexit(t *testing.T) {
 }
 
 func TestJob_StopFromInside(t *testing.T) {
-	for _, opts := range [][]timer.EveryOption{nil, {timer.OnOverrun(timer.Burst)}, {timer.OnOverrun(timer.Delay)}, {timer.FixedDelay()}} {
+	for _, opts := range [][]jobs.Option{nil, {jobs.OnOverrun(jobs.Burst)}, {jobs.OnOverrun(jobs.Delay)}, {jobs.FixedDelay()}} {
 		s, clk := virtual(t)
 		n := 0
-		var j *timer.Job
-		j = must(s.Every(time.Second, func() {
+		var j *jobs.Job
+		j = must(jobs.Periodic(s, time.Second, func() {
 			if n++; n == 3 {
 				require.True(t, j.Stop())
 				require.False(t, j.Stop())
@@ -373,14 +370,14 @@ func TestJob_StopFromInside(t *testing.T) {
 // A Stop while a run is under way does not wait for it, and there is no other,
 // also if some are owed.
 func TestJob_StopDuringARun(t *testing.T) {
-	for name, opts := range map[string][]timer.EveryOption{
-		"skip": nil, "burst": {timer.OnOverrun(timer.Burst)}, "delay": {timer.OnOverrun(timer.Delay)}, "fixed delay": {timer.FixedDelay()},
+	for name, opts := range map[string][]jobs.Option{
+		"skip": nil, "burst": {jobs.OnOverrun(jobs.Burst)}, "delay": {jobs.OnOverrun(jobs.Delay)}, "fixed delay": {jobs.FixedDelay()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := timer.New()
 				n := 0
-				j := must(s.Every(time.Second, func() { n++; time.Sleep(10 * time.Second) }, opts...))
+				j := must(jobs.Periodic(s, time.Second, func() { n++; time.Sleep(10 * time.Second) }, opts...))
 				time.Sleep(5 * time.Second)
 				before := time.Now()
 				require.True(t, j.Stop())
@@ -399,8 +396,8 @@ func TestJob_StopDuringARun(t *testing.T) {
 func TestJob_StopBeforeTheRunBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1))))
-		start(t, s, time.Second, func() { time.Sleep(time.Minute) })
-		j := must(s.Every(2*time.Second, func() { t.Error("ran after Stop") }))
+		must(s.Start(time.Second, func() { time.Sleep(time.Minute) }))
+		j := must(jobs.Periodic(s, 2*time.Second, func() { t.Error("ran after Stop") }))
 		time.Sleep(10 * time.Second)
 		require.True(t, j.Stop())
 		require.NoError(t, s.Shutdown(context.Background()))
@@ -413,12 +410,12 @@ func TestJob_StopRace(t *testing.T) {
 	for range 100 {
 		var stopped atomic.Bool
 		var late, trues atomic.Int64
-		j := must(s.Every(time.Microsecond, func() {
+		j := must(jobs.Periodic(s, time.Microsecond, func() {
 			if stopped.Load() {
 				late.Inc()
 			}
 			runtime.Gosched()
-		}, timer.OnOverrun(timer.Burst)))
+		}, jobs.OnOverrun(jobs.Burst)))
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -440,16 +437,9 @@ func TestJob_StopRace(t *testing.T) {
 // byHand is an executor whose callbacks the test runs.
 type byHand struct {
 	waiting []func()
-	refuse  bool
-	// oneIn has it refuse one in so many, if it is not 0.
-	oneIn, seen int
 }
 
 func (e *byHand) Submit(f func()) error {
-	e.seen++
-	if e.refuse || e.oneIn > 0 && e.seen%e.oneIn == 0 {
-		return errors.New("full")
-	}
 	e.waiting = append(e.waiting, f)
 	return nil
 }
@@ -476,21 +466,17 @@ func (e *byHand) run(n int) {
 }
 
 // A run that waits in the executor is not submitted again, however many
-// occurrences come and whatever else the executor refuses.
+// occurrences come.
 func TestJob_WaitsInTheExecutor(t *testing.T) {
-	for name, opts := range map[string][]timer.EveryOption{"skip": nil, "delay": {timer.OnOverrun(timer.Delay)}, "fixed delay": {timer.FixedDelay()}} {
+	for name, opts := range map[string][]jobs.Option{"skip": nil, "delay": {jobs.OnOverrun(jobs.Delay)}, "fixed delay": {jobs.FixedDelay()}} {
 		e := new(byHand)
 		s, clk := virtual(t, timer.WithExecutor(e))
 		n := 0
-		s.Every(time.Second, func() { n++ }, opts...)
+		jobs.Periodic(s, time.Second, func() { n++ }, opts...)
 		clk.Advance(10*time.Second + 500*time.Millisecond)
 		require.Len(t, e.waiting, 1, name)
-		e.refuse = true
-		start(t, s, 0, func() {})
-		clk.Advance(0)
-		e.refuse = false
 		clk.Advance(10 * time.Second)
-		require.Len(t, e.waiting, 1, "%s: it was not this one that was refused", name)
+		require.Len(t, e.waiting, 1, name)
 		e.run(1)
 		require.Equal(t, 1, n, name)
 		clk.Advance(time.Second)
@@ -501,72 +487,22 @@ func TestJob_WaitsInTheExecutor(t *testing.T) {
 	}
 }
 
-// An executor that is overloaded is not given more of the same: Jobs whose
-// callbacks wait, or were refused, have one there at most.
-func TestJob_OneCallbackQueued(t *testing.T) {
-	for _, oneIn := range []int{5, 100} {
-		e := &byHand{oneIn: oneIn}
-		s, clk := virtual(t, timer.WithExecutor(e))
-		rng := newRand(t)
-		var jobs []*timer.Job
-		runs := make([]int, 72)
-		for len(jobs) < len(runs) {
-			for _, opts := range [][]timer.EveryOption{
-				nil, {timer.OnOverrun(timer.Burst)}, {timer.OnOverrun(timer.Delay)}, {timer.FixedDelay()}, {timer.FirstAfter(0)},
-			} {
-				i := len(jobs)
-				jobs = append(jobs, must(s.Every(time.Millisecond, func() { runs[i]++ }, opts...)))
-			}
-			i := len(jobs)
-			jobs = append(jobs, must(s.Repeat(each(10*time.Millisecond), func() { runs[i]++ })))
-		}
-		for range 4000 {
-			clk.Advance(time.Millisecond)
-			require.LessOrEqual(t, len(e.waiting), len(jobs))
-			if rng.IntN(10) == 0 {
-				e.run(rng.IntN(1 + len(e.waiting)))
-			}
-			if rng.IntN(100) == 0 {
-				start(t, s, 0, func() {})
-				clk.Advance(0)
-				e.run(len(e.waiting))
-			}
-		}
-		for i, n := range runs {
-			// One with a Schedule tries again after a minute.
-			require.True(t, n > 0 || i%6 == 5, "Job %d", i)
-		}
-		clk.Advance(time.Second)
-		for _, j := range jobs {
-			require.True(t, j.Stop())
-		}
-		before := slices.Clone(runs)
-		clk.Advance(time.Minute)
-		require.LessOrEqual(t, len(e.waiting), len(jobs))
-		e.run(len(e.waiting))
-		require.Equal(t, before, runs, "stopped")
-		require.Empty(t, e.waiting)
-		require.NoError(t, s.Shutdown(t.Context()))
-		balanced(t, s.Stats())
-	}
-}
-
 // Occurrences that the process could not see to while a run was under way are
 // owed too.
-func TestEvery_PauseDuringARun(t *testing.T) {
+func TestPeriodic_PauseDuringARun(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts []timer.EveryOption
+		opts []jobs.Option
 		want int
 	}{
 		"skip":        {nil, 1},
-		"burst":       {[]timer.EveryOption{timer.OnOverrun(timer.Burst)}, 11},
-		"delay":       {[]timer.EveryOption{timer.OnOverrun(timer.Delay)}, 1},
-		"fixed delay": {[]timer.EveryOption{timer.FixedDelay()}, 1},
+		"burst":       {[]jobs.Option{jobs.OnOverrun(jobs.Burst)}, 11},
+		"delay":       {[]jobs.Option{jobs.OnOverrun(jobs.Delay)}, 1},
+		"fixed delay": {[]jobs.Option{jobs.FixedDelay()}, 1},
 	} {
 		e := new(byHand)
 		s, clk := newStoppable(t, timer.WithExecutor(e))
 		n := 0
-		s.Every(time.Second, func() { n++ }, c.opts...)
+		jobs.Periodic(s, time.Second, func() { n++ }, c.opts...)
 		clk.suspend(time.Second)
 		clk.suspend(10*time.Second + 500*time.Millisecond)
 		for len(e.waiting) > 0 {
@@ -582,46 +518,76 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
 		begin, runs := time.Now(), 0
-		j := must(s.Every(time.Second, func() { runs++; time.Sleep(10 * time.Second) }, timer.OnOverrun(timer.Burst)))
-		c := must(s.Repeat(everySecond, func() {}))
-		other := must(s.Every(time.Hour, func() { runs += 100 }))
+		j := must(jobs.Periodic(s, time.Second, func() { runs++; time.Sleep(10 * time.Second) }, jobs.OnOverrun(jobs.Burst)))
+		c := must(jobs.Calendar(s, everySecond, func() { runs += 100 }))
+		must(jobs.Periodic(s, time.Hour, func() { runs += 1000 }))
 		time.Sleep(5*time.Second + 500*time.Millisecond)
 		handed := closeAll(s)
-		require.Len(t, handed, 3)
-		require.False(t, j.Stop(), "it was handed back")
-		require.False(t, c.Stop())
-		require.Zero(t, j.Next())
-		require.Zero(t, c.Next())
-		require.Zero(t, other.Next())
+		require.Len(t, handed, 2)
 		require.NoError(t, s.Shutdown(context.Background()))
 		require.Equal(t, 11*time.Second, time.Since(begin), "it waits for the run that is under way")
 		time.Sleep(time.Hour)
-		require.Equal(t, 1, runs)
-		handed[2].Func()
-		require.Equal(t, 101, runs, "what is handed back is the function")
+		require.Equal(t, 501, runs)
+		require.Zero(t, j.Next(), "the run under way was the last")
+		require.False(t, j.Stop())
+		require.True(t, c.Stop())
 		balanced(t, s.Stats())
 
-		_, err := s.Every(time.Second, func() { t.Error("ran") }, timer.FirstAfter(0))
+		_, err := jobs.Periodic(s, time.Second, func() { t.Error("ran") }, jobs.FirstAfter(0))
 		require.ErrorIs(t, err, timer.ErrClosed)
-		_, err = s.Repeat(everySecond, func() { t.Error("ran") })
+		_, err = jobs.Calendar(s, everySecond, func() { t.Error("ran") })
 		require.ErrorIs(t, err, timer.ErrClosed)
-		require.EqualValues(t, 2, s.Stats().Rejected)
 	})
 }
 
-func TestEvery_Misuse(t *testing.T) {
+// A job has one place among the pending timers while it waits. If another has taken it
+// during a run, the series goes on all the same.
+func TestJob_MaxPending(t *testing.T) {
+	s, clk := virtual(t, timer.WithMaxPending(2))
+	n := 0
+	var filler timer.Handle
+	fill := func() {
+		if h, err := s.Start(10*time.Second, func() {}); err == nil {
+			filler = h
+		}
+		n++
+	}
+	js := []*jobs.Job{
+		must(jobs.Periodic(s, time.Second, fill)),
+		must(jobs.Calendar(s, everySecond, func() { n++ })),
+	}
+	_, err := jobs.Periodic(s, time.Second, func() { t.Error("ran") })
+	require.ErrorIs(t, err, timer.ErrTooManyPending)
+	_, err = jobs.Calendar(s, everySecond, func() { t.Error("ran") })
+	require.ErrorIs(t, err, timer.ErrTooManyPending)
+	clk.Advance(5 * time.Second)
+	require.Equal(t, 10, n)
+	require.True(t, filler.Stop(), "it has taken a place")
+	clk.Advance(5 * time.Second)
+	require.Equal(t, 20, n)
+	for _, j := range js {
+		require.True(t, j.Stop())
+	}
+	filler.Stop()
+	clk.Advance(time.Minute)
+	require.Equal(t, 20, n)
+	require.Zero(t, s.Len())
+	balanced(t, s.Stats())
+}
+
+func TestPeriodic_Misuse(t *testing.T) {
 	s, _ := virtual(t)
 	for _, d := range []time.Duration{0, -1} {
-		require.PanicsWithValue(t, "timer: non-positive interval for Every", func() { s.Every(d, func() {}) })
+		require.PanicsWithValue(t, fmt.Sprintf("jobs: Periodic: the period must be positive, got %v", d), func() { jobs.Periodic(s, d, func() {}) })
 	}
-	require.PanicsWithValue(t, "timer: Every with a nil func", func() { s.Every(1, nil) })
-	for _, m := range []timer.Overrun{timer.Delay + 1, 99, 255} {
-		require.PanicsWithValue(t, fmt.Sprintf("timer: OnOverrun: must be Skip, Burst or Delay, got %d", m), func() {
-			s.Every(1, func() {}, timer.OnOverrun(m))
+	require.PanicsWithValue(t, "jobs: Periodic with a nil Scheduler or func", func() { jobs.Periodic(s, 1, nil) })
+	for _, m := range []jobs.Overrun{jobs.Delay + 1, 99, 255} {
+		require.PanicsWithValue(t, fmt.Sprintf("jobs: OnOverrun: must be Skip, Burst or Delay, got %d", m), func() {
+			jobs.Periodic(s, 1, func() {}, jobs.OnOverrun(m))
 		})
 	}
-	require.PanicsWithValue(t, "timer: Repeat with a nil Schedule or func", func() { s.Repeat(nil, func() {}) })
-	require.PanicsWithValue(t, "timer: Repeat with a nil Schedule or func", func() { s.Repeat(everySecond, nil) })
+	require.PanicsWithValue(t, "jobs: Calendar with a nil Scheduler, Schedule or func", func() { jobs.Calendar(s, nil, func() {}) })
+	require.PanicsWithValue(t, "jobs: Calendar with a nil Scheduler, Schedule or func", func() { jobs.Calendar(s, everySecond, nil) })
 	require.Zero(t, s.Stats().Started)
 }
 
@@ -630,10 +596,10 @@ func TestJob_Next(t *testing.T) {
 		s := timer.New()
 		defer s.Close()
 		begin := time.Now()
-		next := func(j *timer.Job) string { return fmt.Sprint(j.Next().Sub(begin)) }
-		rate := must(s.Every(time.Second, func() { time.Sleep(300 * time.Millisecond) }))
+		next := func(j *jobs.Job) string { return fmt.Sprint(j.Next().Sub(begin)) }
+		rate := must(jobs.Periodic(s, time.Second, func() { time.Sleep(300 * time.Millisecond) }))
 		time.Sleep(100 * time.Millisecond)
-		delay := must(s.Every(time.Second, func() { time.Sleep(300 * time.Millisecond) }, timer.FixedDelay()))
+		delay := must(jobs.Periodic(s, time.Second, func() { time.Sleep(300 * time.Millisecond) }, jobs.FixedDelay()))
 		require.Equal(t, "1s 1.1s", next(rate)+" "+next(delay))
 		time.Sleep(1400 * time.Millisecond)
 		require.Equal(t, "2s 2.4s", next(rate)+" "+next(delay))

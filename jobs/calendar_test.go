@@ -1,4 +1,4 @@
-package timer_test
+package jobs_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -18,14 +19,14 @@ type scheduleFunc func(time.Time) time.Time
 func (f scheduleFunc) Next(t time.Time) time.Time { return f(t) }
 
 // each is a schedule of all multiples of d.
-func each(d time.Duration) timer.Schedule {
+func each(d time.Duration) jobs.Schedule {
 	return scheduleFunc(func(t time.Time) time.Time { return t.Truncate(d).Add(d) })
 }
 
 var everySecond = each(time.Second)
 
 // at is a schedule of the given times.
-func at(times ...time.Time) timer.Schedule {
+func at(times ...time.Time) jobs.Schedule {
 	return scheduleFunc(func(t time.Time) time.Time {
 		for _, n := range times {
 			if n.After(t) {
@@ -36,11 +37,11 @@ func at(times ...time.Time) timer.Schedule {
 	})
 }
 
-func TestSchedule(t *testing.T) {
+func TestCalendar(t *testing.T) {
 	s, clk := virtual(t)
 	clk.Advance(17 * time.Second)
 	var runs []time.Time
-	j := must(s.Repeat(each(time.Minute), func() { runs = append(runs, clk.Now()) }))
+	j := must(jobs.Calendar(s, each(time.Minute), func() { runs = append(runs, clk.Now()) }))
 	require.Equal(t, epoch.Add(time.Minute), j.Next())
 	clk.AdvanceTo(epoch.Add(1000*time.Minute - 1))
 	require.Len(t, runs, 999)
@@ -57,11 +58,11 @@ func TestSchedule(t *testing.T) {
 }
 
 // Occurrences far apart: the watch in between runs nothing.
-func TestSchedule_FarApart(t *testing.T) {
+func TestCalendar_FarApart(t *testing.T) {
 	s, clk := virtual(t)
 	a, b := epoch.Add(36*time.Hour+time.Second/3), epoch.Add(100*time.Hour)
 	var runs []time.Time
-	j := must(s.Repeat(at(a, b), func() { runs = append(runs, clk.Now()) }))
+	j := must(jobs.Calendar(s, at(a, b), func() { runs = append(runs, clk.Now()) }))
 	clk.AdvanceTo(a.Add(-1))
 	require.Empty(t, runs)
 	require.Equal(t, a, j.Next())
@@ -77,16 +78,16 @@ func TestSchedule_FarApart(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-func TestSchedule_EndsWhenNextIsZero(t *testing.T) {
+func TestCalendar_EndsWhenNextIsZero(t *testing.T) {
 	s, clk := virtual(t)
-	over := must(s.Repeat(at(), func() { t.Error("ran") }))
+	over := must(jobs.Calendar(s, at(), func() { t.Error("ran") }))
 	require.False(t, over.Stop())
 	require.Zero(t, over.Next())
 	require.Zero(t, s.Stats().Started)
 
 	n := 0
-	var j *timer.Job
-	j = must(s.Repeat(at(epoch.Add(time.Second), epoch.Add(2*time.Second)), func() {
+	var j *jobs.Job
+	j = must(jobs.Calendar(s, at(epoch.Add(time.Second), epoch.Add(2*time.Second)), func() {
 		if n++; n == 2 {
 			require.Zero(t, j.Next(), "in the last run it is over")
 			require.False(t, j.Stop())
@@ -103,12 +104,12 @@ func TestSchedule_EndsWhenNextIsZero(t *testing.T) {
 
 // RussellLuo: a schedule whose first Next lay an hour back ran 3,601 times in
 // 100 ms, to catch up.
-func TestSchedule_RussellLuo_NextAnHourBack(t *testing.T) {
+func TestCalendar_RussellLuo_NextAnHourBack(t *testing.T) {
 	s, clk := virtual(t)
 	last := clk.Now().Add(-time.Hour)
 	runs := 0
 	// Each is a second after the one before, as theirs are asked.
-	s.Repeat(scheduleFunc(func(time.Time) time.Time {
+	jobs.Calendar(s, scheduleFunc(func(time.Time) time.Time {
 		last = last.Add(time.Second)
 		return last
 	}), func() { runs++ })
@@ -120,7 +121,7 @@ func TestSchedule_RussellLuo_NextAnHourBack(t *testing.T) {
 	runs = 0
 	first := true
 	s, clk = virtual(t)
-	s.Repeat(scheduleFunc(func(t time.Time) time.Time {
+	jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
 		if first {
 			first = false
 			return t.Add(-time.Hour)
@@ -134,11 +135,11 @@ func TestSchedule_RussellLuo_NextAnHourBack(t *testing.T) {
 // A schedule that is always in the past, or never moves on.
 // The first time is asked for by whoever calls Repeat, and no two at once, although each
 // answer takes longer than it is to the next occurrence.
-func TestSchedule_IsAskedByOneAtATime(t *testing.T) {
+func TestCalendar_IsAskedByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
 		var asking, asked, runs atomic.Int32
-		j := must(s.Repeat(scheduleFunc(func(now time.Time) time.Time {
+		j := must(jobs.Calendar(s, scheduleFunc(func(now time.Time) time.Time {
 			require.EqualValues(t, 1, asking.Add(1))
 			defer asking.Add(-1)
 			asked.Add(1)
@@ -156,8 +157,8 @@ func TestSchedule_IsAskedByOneAtATime(t *testing.T) {
 	})
 }
 
-func TestSchedule_NextThatIsNotAfter(t *testing.T) {
-	for name, sched := range map[string]timer.Schedule{
+func TestCalendar_NextThatIsNotAfter(t *testing.T) {
+	for name, sched := range map[string]jobs.Schedule{
 		"the same":        scheduleFunc(func(t time.Time) time.Time { return t }),
 		"long ago":        scheduleFunc(func(t time.Time) time.Time { return time.Unix(0, 0) }),
 		"year -1,000,000": scheduleFunc(func(t time.Time) time.Time { return t.AddDate(-1_000_000, 0, 0) }),
@@ -165,7 +166,7 @@ func TestSchedule_NextThatIsNotAfter(t *testing.T) {
 		s, clk := virtual(t)
 		runs := 0
 		inside := true
-		s.Repeat(sched, func() { require.False(t, inside); runs++ })
+		jobs.Calendar(s, sched, func() { require.False(t, inside); runs++ })
 		inside = false
 		clk.Advance(0)
 		require.Equal(t, 1, runs, name)
@@ -174,14 +175,14 @@ func TestSchedule_NextThatIsNotAfter(t *testing.T) {
 	}
 }
 
-func TestSchedule_FarNext(t *testing.T) {
+func TestCalendar_FarNext(t *testing.T) {
 	for name, next := range map[string]time.Time{
 		"a million years":   epoch.AddDate(1_000_000, 0, 0),
 		"the last duration": epoch.Add(1<<63 - 1),
 		"the end":           time.Unix(1<<60, 0),
 	} {
 		s, clk := virtual(t)
-		j := must(s.Repeat(at(next), func() { t.Errorf("%s: ran", name) }))
+		j := must(jobs.Calendar(s, at(next), func() { t.Errorf("%s: ran", name) }))
 		require.True(t, next.Equal(j.Next()))
 		clk.Advance(24 * time.Hour)
 		require.True(t, next.Equal(j.Next()))
@@ -189,16 +190,16 @@ func TestSchedule_FarNext(t *testing.T) {
 	}
 }
 
-func TestSchedule_NextPanics(t *testing.T) {
+func TestCalendar_NextPanics(t *testing.T) {
 	s, _ := virtual(t)
 	require.PanicsWithValue(t, "oops", func() {
-		s.Repeat(scheduleFunc(func(time.Time) time.Time { panic("oops") }), func() {})
+		jobs.Calendar(s, scheduleFunc(func(time.Time) time.Time { panic("oops") }), func() {})
 	})
 	require.Zero(t, s.Len())
 
 	panics, runs, broken := 0, 0, false
 	s, clk := virtual(t, timer.WithPanicHandler(func(any, []byte) { panics++ }))
-	j := must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
+	j := must(jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
 		if broken {
 			panic("oops")
 		}
@@ -230,7 +231,7 @@ func TestSchedule_NextPanics(t *testing.T) {
 
 // Next panics, and what it is that is told of it: the value and where it was. The
 // run that is made all the same may panic too, or end its goroutine.
-func TestSchedule_NextPanicsAndTheRunToo(t *testing.T) {
+func TestCalendar_NextPanicsAndTheRunToo(t *testing.T) {
 	for name, f := range map[string]func(){
 		"returns": func() {},
 		"recovers": func() {
@@ -251,7 +252,7 @@ func TestSchedule_NextPanicsAndTheRunToo(t *testing.T) {
 				begin := time.Now()
 				asked := 0
 				var runs []time.Duration
-				s.Repeat(scheduleFunc(func(t time.Time) time.Time {
+				jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
 					if asked++; asked == 2 {
 						brokenNext()
 					}
@@ -281,14 +282,14 @@ func TestSchedule_NextPanicsAndTheRunToo(t *testing.T) {
 func brokenNext() { panic("next") }
 
 // It panics when it is asked at the end of a run.
-func TestSchedule_NextPanicsAtTheEndOfARun(t *testing.T) {
+func TestCalendar_NextPanicsAtTheEndOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := 0
 		s := timer.New(timer.WithPanicHandler(func(any, []byte) { panics++ }))
 		begin := time.Now()
 		var runs []time.Duration
 		asked := 0
-		s.Repeat(scheduleFunc(func(t time.Time) time.Time {
+		jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
 			if asked++; asked == 3 {
 				panic("oops")
 			}
@@ -308,10 +309,10 @@ func TestSchedule_NextPanicsAtTheEndOfARun(t *testing.T) {
 }
 
 // Durations do not follow the wall clock.
-func TestEvery_WallClockIsSet(t *testing.T) {
+func TestPeriodic_WallClockIsSet(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0
-	s.Every(time.Second, func() { n++ })
+	jobs.Periodic(s, time.Second, func() { n++ })
 	clk.SetWall(epoch.Add(24 * time.Hour))
 	clk.Advance(10 * time.Second)
 	clk.SetWall(epoch.Add(-24 * time.Hour))
@@ -321,14 +322,14 @@ func TestEvery_WallClockIsSet(t *testing.T) {
 
 // While a schedule's job is pending the timer fires once a minute to look; when
 // none is, nothing does.
-func TestSchedule_WatchesOnlyWhilePending(t *testing.T) {
+func TestCalendar_WatchesOnlyWhilePending(t *testing.T) {
 	s, clk := virtual(t)
-	s.Every(1000*time.Hour, func() {})
+	jobs.Periodic(s, 1000*time.Hour, func() {})
 	clk.Advance(24 * time.Hour)
 	// As buckets of higher levels come down.
 	require.Less(t, s.Stats().Wakeups, uint64(10), "without a schedule")
 	before := s.Stats()
-	j := must(s.Repeat(at(epoch.Add(10_000*time.Hour)), func() { t.Error("ran") }))
+	j := must(jobs.Calendar(s, at(epoch.Add(10_000*time.Hour)), func() { t.Error("ran") }))
 	clk.Advance(time.Hour)
 	st := s.Stats()
 	require.EqualValues(t, 60, st.Fired-before.Fired)
@@ -342,12 +343,12 @@ func TestSchedule_WatchesOnlyWhilePending(t *testing.T) {
 }
 
 // Occurrences during a run are left out.
-func TestSchedule_OverlongRun(t *testing.T) {
+func TestCalendar_OverlongRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
 		begin := time.Now()
 		var runs []time.Duration
-		j := must(s.Repeat(everySecond, func() {
+		j := must(jobs.Calendar(s, everySecond, func() {
 			runs = append(runs, time.Since(begin))
 			switch len(runs) {
 			case 1:
@@ -365,10 +366,10 @@ func TestSchedule_OverlongRun(t *testing.T) {
 }
 
 // The process sleeps for an hour: one run, and then on as planned.
-func TestSchedule_Pause(t *testing.T) {
+func TestCalendar_Pause(t *testing.T) {
 	s, clk := newStoppable(t)
 	var runs []time.Duration
-	s.Repeat(each(time.Minute), func() { runs = append(runs, clk.Now().Sub(epoch)) })
+	jobs.Calendar(s, each(time.Minute), func() { runs = append(runs, clk.Now().Sub(epoch)) })
 	clk.suspend(time.Minute)
 	clk.suspend(time.Hour + time.Second)
 	clk.suspend(59 * time.Second)
@@ -378,12 +379,12 @@ func TestSchedule_Pause(t *testing.T) {
 
 // The schedule is asked by one goroutine at a time, with a time of the wall
 // clock: the race detector watches n.
-func TestSchedule_OnTheSystemClock(t *testing.T) {
+func TestCalendar_OnTheSystemClock(t *testing.T) {
 	s := timer.New()
 	n := 0
 	done := make(chan struct{})
 	var last time.Time
-	s.Repeat(scheduleFunc(func(now time.Time) time.Time {
+	jobs.Calendar(s, scheduleFunc(func(now time.Time) time.Time {
 		n++
 		if now != now.Round(0) {
 			t.Error("a time with a monotonic reading")
@@ -405,11 +406,11 @@ func TestSchedule_OnTheSystemClock(t *testing.T) {
 	require.Zero(t, s.Stats().Pending)
 }
 
-func TestSchedule_StopFromInsideAndFromNext(t *testing.T) {
+func TestCalendar_StopFromInsideAndFromNext(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0
-	var j *timer.Job
-	j = must(s.Repeat(everySecond, func() {
+	var j *jobs.Job
+	j = must(jobs.Calendar(s, everySecond, func() {
 		if n++; n == 3 {
 			require.True(t, j.Stop())
 		}
@@ -419,7 +420,7 @@ func TestSchedule_StopFromInsideAndFromNext(t *testing.T) {
 
 	n = 0
 	asked := 0
-	j = must(s.Repeat(scheduleFunc(func(t time.Time) time.Time {
+	j = must(jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
 		if asked++; asked == 4 {
 			j.Stop()
 		}
@@ -430,17 +431,4 @@ func TestSchedule_StopFromInsideAndFromNext(t *testing.T) {
 	require.Equal(t, 4, asked)
 	require.Zero(t, s.Len())
 	balanced(t, s.Stats())
-}
-
-// Also one that has nothing to run.
-func TestRepeat_NothingToRunAfterClose(t *testing.T) {
-	s := timer.New()
-	none := scheduleFunc(func(time.Time) time.Time { return time.Time{} })
-	j, err := s.Repeat(none, func() {})
-	require.NoError(t, err)
-	require.True(t, j.Next().IsZero())
-	s.Close()
-	j, err = s.Repeat(none, func() {})
-	require.ErrorIs(t, err, timer.ErrClosed)
-	require.Nil(t, j)
 }

@@ -1,0 +1,31 @@
+// Package jobs runs functions again and again: with a period, or by the calendar.
+//
+// # Usage
+//
+//	poll, err := jobs.Periodic(scheduler, 10*time.Second, fetch)
+//	backup, err := jobs.Calendar(scheduler, schedule, save)   // a Schedule of robfig/cron, for example
+//	once, err := jobs.Calendar(scheduler, jobs.At(date), remind)
+//	...
+//	poll.Stop()
+//
+// # Two clocks
+//
+// [Periodic] follows the monotonic clock: every ten seconds stays every ten seconds,
+// whatever is done to the time of day. [Calendar] follows the wall clock: nine o'clock
+// is when the clock shows nine, also after it was set.
+//
+// # Guarantees
+//
+//   - No run is early, by the clock that the job follows.
+//   - Runs of one job never overlap. After Stop no run begins.
+//   - A run that panics does not end the series.
+//
+// # Concurrency
+//
+// Any goroutine may call any method, also from inside the job's function.
+//
+// # When not to use it
+//
+// A series is lost with the process, and each process has its own: one that several
+// processes share, or that must survive them, belongs in package durable.
+package jobs

@@ -1,0 +1,161 @@
+package jobs_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/jobs"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func ExamplePeriodic() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	n := 0
+	var j *jobs.Job
+	j, _ = jobs.Periodic(s, 10*time.Second, func() {
+		fmt.Println(clk.Now().Format(time.TimeOnly))
+		if n++; n == 3 {
+			j.Stop()
+		}
+	})
+	clk.Advance(time.Hour)
+	// Output:
+	// 12:00:10
+	// 12:00:20
+	// 12:00:30
+}
+
+// Between the end of one run and the start of the next, and the first at once.
+func ExampleFixedDelay() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	j, _ := jobs.Periodic(s, time.Minute, func() { fmt.Println("backup at", clk.Now().Format(time.TimeOnly)) },
+		jobs.FixedDelay(), jobs.FirstAfter(0))
+	clk.Advance(2 * time.Minute)
+	fmt.Println("next at", j.Next().Format(time.TimeOnly))
+	// Output:
+	// backup at 12:00:00
+	// backup at 12:01:00
+	// backup at 12:02:00
+	// next at 12:03:00
+}
+
+func ExampleFirstAfter() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	jobs.Periodic(s, time.Hour, func() { fmt.Println(clk.Now().Format(time.TimeOnly)) }, jobs.FirstAfter(time.Second))
+	clk.Advance(2 * time.Hour)
+	// Output:
+	// 12:00:01
+	// 13:00:01
+}
+
+// What becomes of the occurrences that a long run passes over.
+func ExampleOnOverrun() {
+	s := timer.New()
+	defer s.Close()
+
+	// Each owed run follows as soon as the one before has ended.
+	jobs.Periodic(s, time.Second, func() { /* count the seconds */ }, jobs.OnOverrun(jobs.Burst))
+	// One makes up for all, and the next comes a period after it.
+	jobs.Periodic(s, time.Second, func() { /* poll a server */ }, jobs.OnOverrun(jobs.Delay))
+	// They are left out. This is the default.
+	jobs.Periodic(s, time.Second, func() { /* redraw */ }, jobs.OnOverrun(jobs.Skip))
+}
+
+// nineOClock is a Schedule. Those of github.com/robfig/cron are too.
+type nineOClock struct{}
+
+func (nineOClock) Next(t time.Time) time.Time {
+	next := time.Date(t.Year(), t.Month(), t.Day(), 9, 0, 0, 0, t.Location())
+	if !next.After(t) {
+		next = next.AddDate(0, 0, 1)
+	}
+	return next
+}
+
+func ExampleCalendar() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	j, _ := jobs.Calendar(s, nineOClock{}, func() { fmt.Println(clk.Now().Format(time.DateTime)) })
+	clk.Advance(48 * time.Hour)
+	j.Stop()
+	// Output:
+	// 2030-01-02 09:00:00
+	// 2030-01-03 09:00:00
+}
+
+func ExampleJob_Next() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	j, _ := jobs.Periodic(s, time.Hour, func() {})
+	fmt.Println(j.Next().Format(time.TimeOnly))
+	j.Stop()
+	fmt.Println(j.Next().IsZero())
+	// Output:
+	// 13:00:00
+	// true
+}
+
+func ExampleJob_Stop() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	runs := 0
+	var j *jobs.Job
+	j, _ = jobs.Periodic(s, time.Second, func() {
+		if runs++; runs == 3 {
+			j.Stop()
+		}
+	})
+	clk.Advance(time.Hour)
+	fmt.Println(runs)
+	// Output:
+	// 3
+}
+
+// A single run at a date.
+func ExampleAt() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	j, _ := jobs.Calendar(s, jobs.At(noon.AddDate(0, 0, 1)), func() { fmt.Println(clk.Now().Format(time.DateTime)) })
+	clk.Advance(72 * time.Hour)
+	fmt.Println(j.Next().IsZero())
+	// Output:
+	// 2030-01-02 12:00:00
+	// true
+}
+
+func ExampleJob_Pause() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	j, _ := jobs.Periodic(s, time.Hour, func() { fmt.Println(clk.Now().Format(time.TimeOnly)) })
+	j.Pause()
+	clk.Advance(90 * time.Minute)
+	j.RunNow() // also while it is paused
+	clk.Advance(time.Hour)
+	j.Resume()
+	clk.Advance(time.Hour)
+	// Output:
+	// 13:30:00
+	// 15:00:00
+}

@@ -1,0 +1,127 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickless/tickless/timer"
+)
+
+// An Option changes how [Periodic] repeats.
+type Option interface{ apply(*periodic) }
+
+type option func(*periodic)
+
+func (f option) apply(p *periodic) { f(p) }
+
+// FixedDelay counts the period from the end of one run to the start of the next, as
+// the JDK's scheduleWithFixedDelay does. Without it the period counts from one start
+// to the next, however long a run takes.
+func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true }) }
+
+// FirstAfter makes the first run come after d, at once if d is zero or less. The
+// default is one period.
+func FirstAfter(d time.Duration) Option { return option(func(p *periodic) { p.first = max(d, 0) }) }
+
+// OnOverrun says what becomes of occurrences that come while a run is under way. The
+// default is [Skip]. With [FixedDelay] there are none. OnOverrun panics if o is none of
+// [Skip], [Burst] and [Delay].
+func OnOverrun(o Overrun) Option {
+	if o > Delay {
+		panic(fmt.Sprintf("jobs: OnOverrun: must be Skip, Burst or Delay, got %d", o))
+	}
+	return option(func(p *periodic) { p.overrun = o })
+}
+
+// Overrun says what becomes of occurrences that come while a run is under way, or that
+// the process was too late for. The names are those of tokio's MissedTickBehavior.
+type Overrun uint8
+
+const (
+	// Skip leaves them out. The next run is at the next occurrence: the phase is
+	// kept.
+	Skip Overrun = iota
+	// Burst makes up for them: they run one right after the other until none is
+	// owed. The phase is kept.
+	Burst
+	// Delay runs once as soon as the run under way has ended, and counts the
+	// periods from there: the phase is lost.
+	Delay
+)
+
+// periodic is the plan of a Job with a period.
+type periodic struct {
+	period     time.Duration
+	first      time.Duration
+	fixedDelay bool
+	overrun    Overrun
+
+	now time.Time // of the last look
+}
+
+// Periodic runs f again and again on the Scheduler's executor, with the given period:
+// the first time after one period, and then at a fixed rate from there. See [Option] for
+// other ways. The error is [timer.ErrClosed] or [timer.ErrTooManyPending], and then f
+// never runs. It panics if s or f is nil, or if period is not positive.
+func Periodic(s *timer.Scheduler, period time.Duration, f func(), opts ...Option) (*Job, error) {
+	if s == nil || f == nil {
+		panic("jobs: Periodic with a nil Scheduler or func")
+	}
+	if period <= 0 {
+		panic(fmt.Sprintf("jobs: Periodic: the period must be positive, got %v", period))
+	}
+	p := &periodic{period: period, first: period}
+	for i, o := range opts {
+		if o == nil {
+			panic(fmt.Sprintf("jobs: Periodic: option %d is nil", i+1))
+		}
+		o.apply(p)
+	}
+	return start(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.first)})
+}
+
+func (p *periodic) look(j *Job) bool {
+	p.now = j.s.Now()
+	return !p.now.Before(j.next)
+}
+
+func (p *periodic) advance(j *Job) {
+	switch late := p.now.Sub(j.next); {
+	case p.fixedDelay, p.overrun == Delay && late >= p.period:
+		j.setNext(p.now.Add(p.period))
+	case p.overrun == Skip:
+		p.skip(j, p.now)
+	default:
+		j.setNext(j.next.Add(p.period))
+	}
+}
+
+func (p *periodic) ended(j *Job) {
+	now := j.s.Now()
+	switch {
+	case p.fixedDelay:
+		j.setNext(now.Add(p.period))
+	case p.overrun == Burst, now.Before(j.next):
+	case p.overrun == Delay:
+		j.setNext(now)
+	default:
+		p.skip(j, now)
+	}
+}
+
+func (p *periodic) resume(j *Job) {
+	now := j.s.Now()
+	if p.fixedDelay {
+		j.setNext(now.Add(p.period))
+	} else if !now.Before(j.next) {
+		p.skip(j, now)
+	}
+}
+
+// skip makes the next occurrence the first after now. The one that was next has come.
+func (p *periodic) skip(j *Job, now time.Time) {
+	passed := now.Sub(j.next) / p.period
+	j.setNext(j.next.Add(passed * p.period).Add(p.period))
+}
+
+func (p *periodic) wait(j *Job) time.Duration { return j.next.Sub(j.s.Now()) }

@@ -1,0 +1,131 @@
+package keyed_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/timer"
+	"github.com/tickless/tickless/timertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// virtual returns a Scheduler on a virtual clock.
+func virtual(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *timertest.Clock) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(append([]timer.Option{timer.WithClock(clk)}, opts...)...)
+	t.Cleanup(func() { s.Close() })
+	return s, clk
+}
+
+// closeAll closes s and returns what was pending.
+func closeAll(s *timer.Scheduler) []timer.Leftover {
+	s.Close()
+	return slices.Collect(s.Leftover())
+}
+
+// balanced requires that nothing was lost or doubled.
+func balanced(t testing.TB, st timer.Stats) {
+	t.Helper()
+	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending), "%+v", st)
+}
+
+func newRand(t testing.TB) *rand.Rand {
+	seed := rand.Uint64()
+	if v := os.Getenv("TICKLESS_SEED"); v != "" {
+		var err error
+		seed, err = strconv.ParseUint(v, 10, 64)
+		require.NoError(t, err, "TICKLESS_SEED")
+	}
+	t.Logf("TICKLESS_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// stoppable is a clock under which a process can be suspended for a while: the
+// time goes on, and what should have happened meanwhile happens late, when it is
+// awake again.
+type stoppable struct {
+	mu     sync.Mutex
+	now    time.Time
+	alarms []*lateAlarm
+}
+
+type lateAlarm struct {
+	c    *stoppable
+	f    func()
+	when time.Time
+	set  bool
+}
+
+func newStoppable(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *stoppable) {
+	c := &stoppable{now: epoch}
+	s := timer.New(append([]timer.Option{timer.WithClock(c)}, opts...)...)
+	t.Cleanup(func() { s.Close() })
+	return s, c
+}
+
+func (c *stoppable) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *stoppable) NewAlarm(f func()) clock.Alarm {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &lateAlarm{c: c, f: f}
+	c.alarms = append(c.alarms, a)
+	return a
+}
+
+func (a *lateAlarm) Reset(d time.Duration) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.when, a.set = a.c.now.Add(d), true
+}
+
+func (a *lateAlarm) Stop() {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.set = false
+}
+
+// suspend moves the clock by d at once, and only then runs what is due.
+func (c *stoppable) suspend(d time.Duration) {
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	c.mu.Unlock()
+	for due := true; due; {
+		due = false
+		c.mu.Lock()
+		for _, a := range c.alarms {
+			if a.set && !a.when.After(c.now) {
+				a.set, due = false, true
+				c.mu.Unlock()
+				a.f()
+				c.mu.Lock()
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one finalized
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

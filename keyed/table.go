@@ -1,0 +1,133 @@
+package keyed
+
+import (
+	"hash/maphash"
+	"iter"
+	"math/bits"
+)
+
+// A table finds entries by key. It is linear hashing (Litwin, 1980): as entries come
+// and go, one chain at a time is split or merged. So no operation takes long, and memory
+// falls when entries leave; a Go map promises neither.
+//
+//	with 6 chains:  an entry is in chain hash & 7, or if that does not exist in hash & 3
+//	a split of 2 makes 6:   the entries of 2 whose hash & 7 is 6 move there
+//	a merge of 6 undoes it: all entries of 6 move to 2
+type table[K comparable, V any] struct {
+	seed   maphash.Seed
+	blocks []*[blockSize]*entry[K, V]
+	chains uint64
+	len    uint64
+}
+
+const blockSize = 16
+
+func (t *table[K, V]) chain(i uint64) **entry[K, V] { return &t.blocks[i/blockSize][i%blockSize] }
+
+// chainOf returns the chain of a hash. There must be one.
+func (t *table[K, V]) chainOf(hash uint64) **entry[K, V] {
+	i := hash & (1<<bits.Len64(t.chains-1) - 1)
+	if i >= t.chains {
+		i = buddy(i)
+	}
+	return t.chain(i)
+}
+
+// buddy returns the chain whose split makes chain i: i without its highest bit.
+func buddy(i uint64) uint64 { return i &^ (1 << (bits.Len64(i) - 1)) }
+
+// find returns the entry of a key, or nil.
+func (t *table[K, V]) find(hash uint64, key K) *entry[K, V] {
+	if t.len == 0 {
+		return nil
+	}
+	e := *t.chainOf(hash)
+	for e != nil && e.key != key {
+		e = e.next
+	}
+	return e
+}
+
+// add puts in an entry whose key is not there.
+func (t *table[K, V]) add(hash uint64, e *entry[K, V]) {
+	if t.len++; 2*t.len > 3*t.chains {
+		t.split()
+	}
+	at := t.chainOf(hash)
+	e.next, *at = *at, e
+}
+
+// split makes another chain.
+func (t *table[K, V]) split() {
+	i := t.chains
+	if i%blockSize == 0 {
+		t.blocks = append(t.blocks, new([blockSize]*entry[K, V]))
+	}
+	t.chains++
+	if i == 0 {
+		return
+	}
+	bit := i &^ buddy(i)
+	to, at := t.chain(i), t.chain(buddy(i))
+	for *at != nil {
+		e := *at
+		if maphash.Comparable(t.seed, e.key)&bit == 0 {
+			at = &e.next
+			continue
+		}
+		*at = e.next
+		e.next, *to = *to, e
+	}
+}
+
+// remove takes an entry out, if it is there.
+func (t *table[K, V]) remove(hash uint64, e *entry[K, V]) {
+	if t.len == 0 {
+		return
+	}
+	at := t.chainOf(hash)
+	for *at != e {
+		if *at == nil {
+			return
+		}
+		at = &(*at).next
+	}
+	*at, e.next = e.next, nil
+	for t.len--; 2*t.len < t.chains; {
+		t.merge()
+	}
+}
+
+// merge undoes the last split.
+func (t *table[K, V]) merge() {
+	t.chains--
+	i := t.chains
+	if i > 0 {
+		at := t.chain(buddy(i))
+		for *at != nil {
+			at = &(*at).next
+		}
+		*at, *t.chain(i) = *t.chain(i), nil
+	}
+	switch {
+	case i == 0:
+		t.blocks = nil
+	case i%blockSize == 0:
+		last := len(t.blocks) - 1
+		t.blocks[last] = nil
+		t.blocks = t.blocks[:last]
+	}
+}
+
+// all returns the entries, in no order. The loop's body must not change the table.
+func (t *table[K, V]) all() iter.Seq[*entry[K, V]] {
+	return func(yield func(*entry[K, V]) bool) {
+		for i := range t.chains {
+			for e := *t.chain(i); e != nil; e = e.next {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
