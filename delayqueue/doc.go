@@ -11,7 +11,8 @@
 //
 // An event loop, or a timer's poller, drives the queue itself: it takes what is due
 // with [Queue.Poll] and sleeps until the deadline that [Queue.Peek] returns. The
-// second result of [Queue.Offer] reports when it has to wake earlier.
+// second result of [Queue.Offer] reports when it has to wake earlier. One that counts time
+// in nanoseconds uses [Queue.OfferAt] and [Queue.PollAt], which read no clock.
 //
 // [Queue.Offer] returns a [Ticket], with which [Queue.Remove] takes the
 // element back.
@@ -26,48 +27,31 @@
 //     and Drain. One that falls due while a taker's context ends goes to that
 //     taker or stays for the next; it is never lost.
 //   - A ticket takes back its own element or nothing: one that has been taken
-//     is refused, however often its place has been used since. (A ticket means
-//     nothing to any queue but the one that gave it.)
+//     is refused, however often its place has been used since.
 //   - The queue keeps no reference to what has been taken or removed, and its memory
 //     falls after a peak.
 //   - Setting the wall clock does not move deadlines that came from
 //     [time.Now]. A deadline without a monotonic reading becomes a delay when
-//     it is offered, as in [time.Until], and is kept to a millisecond; two equal
-//     ones keep their order unless the wall clock was set, or has drifted by a
-//     millisecond, in between.
+//     it is offered, as in [time.Until]: two equal ones may come in either order.
 //   - Deadlines that have passed are due at once, however long ago. The queue
-//     counts nanoseconds since it was made, in 64 bits: a deadline more than
+//     counts nanoseconds since its epoch, in 64 bits: a deadline more than
 //     292 years after that never comes, rather than early.
 //
 // # Concurrency
 //
 // Any goroutine may call any method. The queue has no goroutine of its own. What a
 // goroutine did before it offered an element happens before what the goroutine that
-// gets it does with it.
-//
-// Any number of goroutines may block in Take at once. There is one alarm for
-// all of them, and each element that falls due wakes one of them, so that a
-// thousand takers cost no more wake-ups than one. Which of several takers gets
-// an element is not promised.
-//
-// The queue holds its one lock while it calls its clock's methods, which must not
-// call the queue back, and takes no other lock. Callers of the queue may hold locks
-// of their own.
-//
-// A queue that is used inside a testing/synctest bubble has to be made there.
+// gets it does with it. Which of several takers gets an element is not promised.
+// Callers of the queue may hold locks of their own. A queue that is used inside a testing/synctest bubble has to be made there.
 //
 // # Complexity
 //
 // Offer and the taking of an element are O(log n) in the number of elements, and
 // allocate nothing while that number is steady. Peek and Len are O(1). Remove is O(1)
-// by itself, but leaves a dead entry in the heap; when these outnumber the others, or
-// many of them come to its head, the heap is rebuilt in O(n), under the lock. Drain is
-// O(n log n), of which only O(1) happens under the lock. An element costs its own size
-// and about 40 to 60 bytes.
-//
-// The heap is the generic one of github.com/emirpasic/gods/v2, which keeps its
-// entries by value. That of v1 keeps them as interfaces, which costs an allocation for
-// each.
+// by itself, but leaves a dead entry in the heap; when these outnumber the others,
+// the heap is rebuilt in O(n), under the lock. Drain is
+// O(n log n). An element costs its own size and 40 to 70 bytes. The heap is the generic
+// one of github.com/emirpasic/gods/v2.
 //
 // # When not to use it
 //

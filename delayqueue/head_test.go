@@ -1,6 +1,7 @@
 package delayqueue_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -11,12 +12,12 @@ import (
 
 func TestQueueHead_NamesTheFirstElement(t *testing.T) {
 	q := delayqueue.New[string]()
-	_, zero, ok := q.Head()
+	_, zero, _, ok := q.Head()
 	require.False(t, ok)
 	require.Equal(t, delayqueue.Ticket{}, zero)
 	q.OfferAfter("second", 2*time.Hour)
 	first, _ := q.OfferAfter("first", time.Hour)
-	v, ticket, ok := q.Head()
+	v, ticket, _, ok := q.Head()
 	require.True(t, ok)
 	require.Equal(t, "first", v)
 	require.Equal(t, first, ticket)
@@ -24,6 +25,27 @@ func TestQueueHead_NamesTheFirstElement(t *testing.T) {
 	v, ok = q.Remove(ticket)
 	require.True(t, ok)
 	require.Equal(t, "first", v)
-	v, _, _ = q.Head()
+	v, _, _, _ = q.Head()
 	require.Equal(t, "second", v)
+}
+
+// A caller that counts time itself reads no clock.
+func TestQueuePollAt_InNanosecondsSinceTheEpoch(t *testing.T) {
+	epoch := time.Now()
+	q := delayqueue.New[string](delayqueue.WithEpoch(epoch))
+	_, next, ok := q.PollAt(math.MaxInt64)
+	require.False(t, ok)
+	require.EqualValues(t, math.MaxInt64, next)
+	q.Offer("second", epoch.Add(20))
+	_, head := q.OfferAt("first", 10)
+	require.True(t, head)
+	_, next, ok = q.PollAt(9)
+	require.False(t, ok)
+	require.EqualValues(t, 10, next)
+	v, next, ok := q.PollAt(10)
+	require.True(t, ok)
+	require.Equal(t, "first", v)
+	require.EqualValues(t, 20, next)
+	_, _, at, _ := q.Head()
+	require.EqualValues(t, 20, at)
 }

@@ -10,13 +10,11 @@ import (
 // keeps what was popped until it is overwritten, retains nothing by it and is
 // nothing to the garbage collector.
 //
-// A key is dead when its slot no longer holds the element numbered seq. The
-// heap cannot take a key out of its middle, so Remove empties the slot and
-// leaves the key behind as a tombstone.
+// A key is dead when there is no element numbered seq. The heap cannot take a key out of
+// its middle, so Remove leaves the key behind as a tombstone.
 type key struct {
-	due  int64  // moment, see moment.go
-	seq  uint64 // number of the Offer, from 1
-	slot int    // where the element is in the slab
+	due int64  // moment, see moment.go
+	seq uint64 // number of the Offer, from 1
 }
 
 // compare orders keys by deadline, then by age. Spelt out it saves 15% of a

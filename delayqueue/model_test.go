@@ -164,48 +164,17 @@ func runModel(t *testing.T, choose func(n int) (int, bool)) {
 func (q *Queue[T]) check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if dead := q.order.size() - q.slab.live; dead < 0 || dead > max(q.slab.live, fewDead) {
-		return fmt.Errorf("%d keys for %d elements", q.order.size(), q.slab.live)
+	live := len(q.elements)
+	if dead := q.order.size() - live; dead < 0 || dead > max(live, few) {
+		return fmt.Errorf("%d keys for %d elements", q.order.size(), live)
 	}
-	if k, ok := q.order.head(); ok && q.slab.get(k.slot, k.seq) == nil {
+	if k, ok := q.order.head(); ok != (live > 0) {
+		return fmt.Errorf("a key at the head: %v, with %d elements", ok, live)
+	} else if _, alive := q.elements[k.seq]; ok && !alive {
 		return fmt.Errorf("a dead key at the head")
-	} else if !ok && q.slab.live != 0 {
-		return fmt.Errorf("no key for %d elements", q.slab.live)
 	}
-	return q.slab.check()
-}
-
-func (s *slab[T]) check() error {
-	inRoom := map[int]bool{}
-	for n := s.room; n != none; n = s.chunks[n].next {
-		if inRoom[n] {
-			return fmt.Errorf("chunk %d is twice in the list of those with room", n)
-		}
-		inRoom[n] = true
-	}
-	all := 0
-	for n, c := range s.chunks {
-		live, free := 0, 0
-		for _, e := range c.slots {
-			if e.seq != 0 {
-				live++
-			}
-		}
-		for i := c.free; i != none; i = int(c.slots[i].due) {
-			free++
-		}
-		switch {
-		case live != c.live || live+free != len(c.slots):
-			return fmt.Errorf("chunk %d: %d live (%d counted), %d free of %d", n, c.live, live, free, len(c.slots))
-		case inRoom[n] != (live < chunkLen):
-			return fmt.Errorf("chunk %d: %d live, in the list of those with room: %v", n, live, inRoom[n])
-		case live == 0 && c.slots != nil:
-			return fmt.Errorf("chunk %d is empty and has %d slots", n, len(c.slots))
-		}
-		all += live
-	}
-	if all != s.live {
-		return fmt.Errorf("%d live, %d counted", s.live, all)
+	if q.most < live || q.most > max(4*live+4, few) {
+		return fmt.Errorf("room for %d with %d elements", q.most, live)
 	}
 	return nil
 }

@@ -1,12 +1,17 @@
 package delayqueue
 
-import "github.com/tickless/tickless/clock"
+import (
+	"time"
+
+	"github.com/tickless/tickless/clock"
+)
 
 // An Option changes how [New] makes a queue.
 type Option interface{ apply(*config) }
 
 type config struct {
 	clock clock.Clock
+	epoch time.Time // zero: when the queue is made
 }
 
 type option func(*config)
@@ -17,5 +22,15 @@ func (o option) apply(c *config) { o(c) }
 // [clock.System]. Inside Now, NewAlarm, Reset and Stop, which are called with
 // the queue's lock held, c must not call the queue back.
 func WithClock(c clock.Clock) Option {
-	return option(func(cfg *config) { cfg.clock = c })
+	return option(func(cfg *config) {
+		if c != nil {
+			cfg.clock = c
+		}
+	})
+}
+
+// WithEpoch sets the moment from which OfferAt, PollAt and Head count nanoseconds. It must be
+// a reading of the queue's clock. The default is when the queue is made.
+func WithEpoch(t time.Time) Option {
+	return option(func(cfg *config) { cfg.epoch = t })
 }

@@ -1,15 +1,14 @@
 package delayqueue
 
 import (
+	"container/list"
 	"fmt"
 	"iter"
-	"math/bits"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/tickless/tickless/clock"
-	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A Queue is a delay queue: an element comes out when its deadline has passed,
@@ -19,9 +18,8 @@ import (
 // There is no Close: a context ends a Take that waits, and a queue that nobody refers
 // to is garbage.
 type Queue[T any] struct {
-	clock     clock.Clock
-	epoch     time.Time // moment 0
-	monotonic bool      // epoch has a monotonic reading
+	clock clock.Clock
+	epoch time.Time // moment 0
 
 	// Lock order: the callers' locks (a wheel's shard), then mu, then what
 	// the clock locks. No user code but the clock runs under mu.
@@ -29,48 +27,50 @@ type Queue[T any] struct {
 
 	// Guarded by mu from here.
 	//
-	// order has a key for each element in slab and for some that have been
-	// removed. Its head, between any two holds of mu, is alive.
-	order keyHeap
-	slab  slab[T]
-	seq   uint64 // number of the last Offer
-	skew  int64  // ns, see momentLocked
+	// order has a key for each element and for some that have been removed. Its head,
+	// between any two holds of mu, is alive.
+	order    keyHeap
+	elements map[uint64]element[T] // by the number of their Offer
+	most     int                   // elements that the map has had room for since it was made
+	seq      uint64                // number of the last Offer
 
 	// See taker.go.
-	waiting line        // takers that sleep
+	waiting list.List   // the takers that sleep
 	awake   bool        // a taker has been woken and has not yet had mu
 	alarm   clock.Alarm // nil until first needed
 	armed   int64       // moment at which alarm will ring, or never
 }
 
+// An element is in the queue.
+type element[T any] struct {
+	due int64 // moment
+	v   T
+}
+
 // A Ticket stands for one element of one queue. It is a small comparable
 // value, and keeps nothing alive. The zero Ticket stands for nothing.
-type Ticket struct {
-	seq  uint64 // never used again, so it needs no generation beside it
-	slot int
-}
+type Ticket struct{ seq uint64 }
 
 // New returns an empty queue.
 func New[T any](opts ...Option) *Queue[T] {
-	var cfg config
+	cfg := config{clock: clock.System()}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("delayqueue: New: option %d is nil", i+1))
 		}
 		o.apply(&cfg)
 	}
-	if cfg.clock == nil {
-		cfg.clock = clock.System()
-	}
 	q := new(Queue[T])
-	q.init(cfg.clock)
+	q.init(cfg)
 	return q
 }
 
-func (q *Queue[T]) init(c clock.Clock) {
-	q.clock, q.epoch = c, c.Now()
-	q.monotonic = bubble.Monotonic(q.epoch)
-	q.order, q.slab = newKeyHeap(), newSlab[T]()
+func (q *Queue[T]) init(c config) {
+	q.clock, q.epoch = c.clock, c.epoch
+	if q.epoch.IsZero() {
+		q.epoch = c.clock.Now()
+	}
+	q.order, q.elements = newKeyHeap(), make(map[uint64]element[T])
 	q.armed = never
 }
 
@@ -78,7 +78,7 @@ func (q *Queue[T]) init(c clock.Clock) {
 func (q *Queue[T]) lock() {
 	q.mu.Lock()
 	if q.clock == nil {
-		q.init(clock.System())
+		q.init(config{clock: clock.System()})
 	}
 }
 
@@ -93,7 +93,7 @@ func (q *Queue[T]) lock() {
 func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 	q.lock()
 	defer q.mu.Unlock()
-	return q.offerLocked(v, q.momentLocked(deadline))
+	return q.offerLocked(v, q.momentOf(deadline))
 }
 
 // OfferAfter is Offer with a deadline d from now, by the queue's clock. A d of
@@ -104,17 +104,26 @@ func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
 	return q.offerLocked(v, add(q.now(), int64(d)))
 }
 
+// OfferAt is Offer with a deadline in nanoseconds since the queue's epoch: see
+// [WithEpoch].
+func (q *Queue[T]) OfferAt(v T, at int64) (ticket Ticket, head bool) {
+	q.lock()
+	defer q.mu.Unlock()
+	return q.offerLocked(v, at)
+}
+
 func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 	q.seq++
-	k := key{due: due, seq: q.seq}
-	k.slot = q.slab.put(k.seq, due, v)
+	k := key{due, q.seq}
+	q.elements[q.seq] = element[T]{due, v}
+	q.most = max(q.most, len(q.elements))
 	q.order.push(k)
 	first, _ := q.order.head()
 	head := first == k
 	if head {
 		q.settleLocked() // takers may be asleep until a later moment
 	}
-	return Ticket{seq: k.seq, slot: k.slot}, head
+	return Ticket{k.seq}, head
 }
 
 // Poll takes the first element if it is due, and never blocks. Not ok: nothing
@@ -122,67 +131,71 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 func (q *Queue[T]) Poll() (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
-	return q.pollLocked()
+	return q.pollLocked(q.now())
+}
+
+// PollAt is Poll for a caller that has read the clock: now is in nanoseconds since the
+// queue's epoch. next is when the element that is then the first falls due, due already or
+// not, and [math.MaxInt64] if there is none.
+func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
+	q.lock()
+	defer q.mu.Unlock()
+	v, ok = q.pollLocked(now)
+	head, _ := q.order.head()
+	return v, head.due, ok
 }
 
 // pollLocked is Poll with mu held. Whatever takes elements away need not tell
 // the sleeping takers: the head then only moves later, and an alarm that rings
 // too early for it costs one look.
-func (q *Queue[T]) pollLocked() (v T, ok bool) {
+func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	k, ok := q.order.head()
-	if !ok || !isDue(k.due, q.now()) {
+	if !ok || !isDue(k.due, now) {
 		return v, false
 	}
-	return q.takeLocked(k.slot, k.seq)
+	return q.takeLocked(k.seq)
 }
 
 // Peek returns the first element, whether due or not, and its deadline. Not
 // ok: the queue is empty.
 //
 // The deadline is as the queue keeps it: one that was out of range, or came
-// without a monotonic reading and before the wall clock was set, need not
-// equal the one that was offered.
+// without a monotonic reading, need not equal the one that was offered.
 func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
+	v, _, at, ok := q.Head()
+	if ok {
+		deadline = q.timeOf(at)
+	}
+	return v, deadline, ok
+}
+
+// Head returns the first element, whether due or not, its ticket, for callers that may
+// want to remove it, and its deadline in nanoseconds since the queue's epoch. Not ok: the
+// queue is empty.
+func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	k, ok := q.order.head()
 	if !ok {
-		return v, deadline, false
+		return v, ticket, k.due, false
 	}
-	return q.slab.get(k.slot, k.seq).v, q.timeOf(k.due), true
+	return q.elements[k.seq].v, Ticket{k.seq}, k.due, true
 }
 
-// Head returns the first element, whether due or not, and its ticket, for callers
-// that may want to remove it. Not ok: the queue is empty.
-func (q *Queue[T]) Head() (v T, ticket Ticket, ok bool) {
-	q.lock()
-	defer q.mu.Unlock()
-	k, ok := q.order.head()
-	if !ok {
-		return v, ticket, false
-	}
-	return q.slab.get(k.slot, k.seq).v, Ticket{seq: k.seq, slot: k.slot}, true
-}
-
-// All ranges over the elements and their tickets, due or not, in no order, for callers
-// that may want to remove some: also while they range, and while others use the queue.
-// What is in the queue from the beginning to the end comes once. What others offer or
-// take meanwhile may come, and may be gone by then.
+// All ranges over the elements that are in the queue when it begins and their tickets, due
+// or not, in no order, for callers that may want to remove some. It copies them first.
 func (q *Queue[T]) All() iter.Seq2[Ticket, T] {
 	return func(yield func(Ticket, T) bool) {
-		var some []slot[T]
-		for n := 0; ; n++ {
-			q.lock()
-			if n >= len(q.slab.chunks) {
-				q.mu.Unlock()
+		q.lock()
+		keys := q.keysLocked()
+		values := make([]T, len(keys))
+		for i, k := range keys {
+			values[i] = q.elements[k.seq].v
+		}
+		q.mu.Unlock()
+		for i, k := range keys {
+			if !yield(Ticket{k.seq}, values[i]) {
 				return
-			}
-			some = append(some[:0], q.slab.chunks[n].slots...)
-			q.mu.Unlock()
-			for i := range some {
-				if e := &some[i]; e.seq != 0 && !yield(Ticket{seq: e.seq, slot: n*chunkLen + i}, e.v) {
-					return
-				}
 			}
 		}
 	}
@@ -192,7 +205,7 @@ func (q *Queue[T]) All() iter.Seq2[Ticket, T] {
 func (q *Queue[T]) Len() int {
 	q.lock()
 	defer q.mu.Unlock()
-	return q.slab.live
+	return len(q.elements)
 }
 
 // Remove takes back the element of that ticket, due or not. Not ok: it has
@@ -203,60 +216,68 @@ func (q *Queue[T]) Len() int {
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
-	return q.takeLocked(ticket.slot, ticket.seq)
+	return q.takeLocked(ticket.seq)
 }
 
-// fewDead is how many dead keys are always borne, so that a small queue is not
-// rebuilt with every other Remove.
-const fewDead = 64
+// few is how many dead keys, and how much unused room, are always borne, so that a small
+// queue is not rebuilt with every other Remove.
+const few = 64
 
-// takeLocked takes the element numbered seq out of its slot, which leaves a
-// dead key, and keeps dead keys from the head and below half of all.
-func (q *Queue[T]) takeLocked(slot int, seq uint64) (v T, ok bool) {
-	v, ok = q.slab.take(slot, seq)
+// takeLocked takes out the element numbered seq, which leaves a dead key. It keeps dead
+// keys from the head and below half of all, and three quarters of the map from being
+// unused.
+func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
+	e, ok := q.elements[seq]
 	if !ok {
 		return v, false
 	}
-	for popped := 0; ; popped++ {
-		k, ok := q.order.head()
-		if !ok || q.slab.get(k.slot, k.seq) != nil {
-			break
-		}
-		if popped*bits.Len(uint(q.order.size())) > max(q.order.size(), fewDead) {
-			q.rebuildLocked() // with many dead in a row that is less than to pop them all
+	delete(q.elements, seq)
+	for k, ok := q.order.head(); ok; k, ok = q.order.head() {
+		if _, alive := q.elements[k.seq]; alive {
 			break
 		}
 		q.order.pop()
 	}
-	if dead := q.order.size() - q.slab.live; dead > max(q.slab.live, fewDead) {
-		q.rebuildLocked()
+	if dead := q.order.size() - len(q.elements); dead > max(len(q.elements), few) {
+		q.order = newKeyHeap(q.keysLocked()...)
 	}
-	return v, true
+	if q.most > few && len(q.elements) < q.most/4 {
+		smaller := make(map[uint64]element[T], 2*len(q.elements))
+		for seq, e := range q.elements {
+			smaller[seq] = e
+		}
+		q.elements, q.most = smaller, 2*len(smaller)
+	}
+	return e.v, true
 }
 
-// rebuildLocked drops the dead keys.
-func (q *Queue[T]) rebuildLocked() { q.order = newKeyHeap(q.slab.keys()...) }
+// keysLocked returns the keys of all elements, in no particular order.
+func (q *Queue[T]) keysLocked() []key {
+	keys := make([]key, 0, len(q.elements))
+	for seq, e := range q.elements {
+		keys = append(keys, key{e.due, seq})
+	}
+	return keys
+}
 
 // Drain takes all elements, due or not, and returns them in the order of their
 // deadlines; nil if there are none. The queue stays usable, and goroutines
 // that are blocked in Take stay so.
 func (q *Queue[T]) Drain() []T {
 	q.lock()
-	if q.slab.live == 0 {
+	if len(q.elements) == 0 {
 		q.mu.Unlock()
 		return nil
 	}
-	s := q.slab
-	q.slab = newSlab[T]()
-	q.order = newKeyHeap()
+	keys, elements := q.keysLocked(), q.elements
+	q.order, q.elements, q.most = newKeyHeap(), make(map[uint64]element[T]), 0
 	q.mu.Unlock()
 
 	// What follows may take long, and holds up nobody.
-	keys := s.keys()
 	slices.SortFunc(keys, compare)
 	all := make([]T, len(keys))
 	for i, k := range keys {
-		all[i] = s.get(k.slot, k.seq).v
+		all[i] = elements[k.seq].v
 	}
 	return all
 }

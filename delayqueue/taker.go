@@ -1,6 +1,7 @@
 package delayqueue
 
 import (
+	"container/list"
 	"context"
 
 	"github.com/tickless/tickless/clock"
@@ -25,56 +26,15 @@ import (
 // line, who was awake and is no longer, and the alarm when it is spent. Those
 // who take elements away cannot break it.
 //
-// A wake-up leaves the element in the queue. It is taken under mu, by a taker
-// that has just seen that its context is not done, so there is no moment at
-// which an element has left the queue and has no owner.
+// A wake-up leaves the element in the queue: the taker takes it under mu, if its context
+// is not done.
 
 // A taker is one call of Take that waits.
 type taker struct {
 	// wake gets one token from whoever makes the taker awake. It has room for
 	// it: see the race in Take.
-	wake chan struct{}
-
-	// Guarded by the queue's mu.
-	inLine     bool
-	prev, next *taker
-}
-
-// A line is the list of takers that sleep.
-type line struct{ first, last *taker }
-
-func (l *line) pushBack(w *taker) {
-	w.inLine, w.prev, w.next = true, l.last, nil
-	if l.last == nil {
-		l.first = w
-	} else {
-		l.last.next = w
-	}
-	l.last = w
-}
-
-func (l *line) pushFront(w *taker) {
-	w.inLine, w.prev, w.next = true, nil, l.first
-	if l.first == nil {
-		l.last = w
-	} else {
-		l.first.prev = w
-	}
-	l.first = w
-}
-
-func (l *line) remove(w *taker) {
-	if w.prev == nil {
-		l.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		l.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.inLine, w.prev, w.next = false, nil, nil
+	wake  chan struct{}
+	place *list.Element // in the line; nil while awake. Guarded by the queue's mu.
 }
 
 // Take takes the first element, and blocks until there is one that is due or
@@ -91,13 +51,13 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		return v, ctx.Err()
 	}
 	q.lock()
-	v, ok := q.pollLocked()
+	v, ok := q.pollLocked(q.now())
 	if ok {
 		q.mu.Unlock()
 		return v, nil
 	}
 	w := &taker{wake: make(chan struct{}, 1)}
-	q.waiting.pushBack(w)
+	w.place = q.waiting.PushBack(w)
 	for {
 		q.settleLocked()
 		q.mu.Unlock()
@@ -114,27 +74,27 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		// If w was woken and its context is done as well, whichever of the two
 		// got it here, then others rely on it to settle, and nobody else will:
 		// the wake-up is passed on like one that was made use of.
-		woken := !w.inLine
+		woken := w.place == nil
 		if woken {
 			q.awake = false
 		}
 		// The channel is asked rather than ctx.Err, which is not our code.
 		if isDone(done) {
 			if !woken {
-				q.waiting.remove(w)
+				q.waiting.Remove(w.place)
 			}
 			q.settleLocked()
 			q.mu.Unlock()
 			return v, ctx.Err()
 		}
-		if v, ok := q.pollLocked(); ok {
+		if v, ok := q.pollLocked(q.now()); ok {
 			q.settleLocked() // the next leader
 			q.mu.Unlock()
 			return v, nil
 		}
 		// If somebody else took the element while w was on its way, then w
 		// has lost nothing but its sleep: it keeps its place.
-		q.waiting.pushFront(w)
+		w.place = q.waiting.PushFront(w)
 	}
 }
 
@@ -154,7 +114,7 @@ func (q *Queue[T]) settleLocked() {
 	if q.awake {
 		return // that taker settles when it gets mu
 	}
-	if q.waiting.first == nil {
+	if q.waiting.Len() == 0 {
 		if q.armed != never {
 			// Nothing shall ring for nobody, nor keep the queue alive.
 			q.alarm.Stop()
@@ -168,8 +128,8 @@ func (q *Queue[T]) settleLocked() {
 	}
 	now := q.now()
 	if isDue(head.due, now) {
-		w := q.waiting.first
-		q.waiting.remove(w)
+		w := q.waiting.Remove(q.waiting.Front()).(*taker)
+		w.place = nil
 		q.awake = true
 		w.wake <- struct{}{}
 		return
@@ -191,10 +151,7 @@ func (q *Queue[T]) settleLocked() {
 //
 // If the alarm is set to another moment, or stopped, while a ring of its is
 // waiting for mu, then that ring takes the alarm for spent although it is not.
-// No harm: settleLocked sets it again, to the moment it is set for, or at worst
-// it rings once for nobody. To doubt a ring instead, because it comes before
-// armed, would be to trust that no clock is ever coarse; and a spent alarm
-// taken for set is a taker that sleeps for ever.
+// No harm: settleLocked sets it again, or at worst it rings once for nobody.
 func (q *Queue[T]) ring() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

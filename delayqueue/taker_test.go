@@ -128,10 +128,7 @@ func TestQueueTake_OneTakerAtATimeIsAwake(t *testing.T) {
 			q.offerLocked(i, int64(-i)) // each is due, and the new head
 			q.settleLocked()
 		}
-		n := 0
-		for w := q.waiting.first; w != nil; w = w.next {
-			n++
-		}
+		n := q.waiting.Len()
 		q.mu.Unlock()
 		assert.Equal(t, 9, n)
 		synctest.Wait()
@@ -151,7 +148,7 @@ func TestQueueTake_WhoIsTooLateKeepsItsPlace(t *testing.T) {
 		synctest.Wait()
 		q.mu.Lock()
 		q.offerLocked(0, 0)
-		_, ok := q.pollLocked() // before the first taker gets the lock
+		_, ok := q.pollLocked(q.now()) // before the first taker gets the lock
 		q.mu.Unlock()
 		require.True(t, ok)
 		synctest.Wait()

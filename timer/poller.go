@@ -294,7 +294,7 @@ func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
 			return sh, b, false
 		}
 	}
-	if b, ok = p.s.queue.Poll(); ok {
+	if b, _, ok = p.s.queue.PollAt(p.s.now()); ok {
 		return b.sh, b, true
 	}
 	return p.due.pop(), b, false
@@ -317,11 +317,11 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bo
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next := int64(never)
-	due, _, queued := p.s.queue.Peek()
+	_, _, due, queued := p.s.queue.Head()
 	if p.s.dispatch.onPoller && p.s.dispatch.hasReady() {
 		next = 0
 	} else if queued {
-		next = due.expiration
+		next = due
 	}
 	now := p.s.now()
 	switch {
@@ -359,7 +359,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bo
 // alarm is not set for them.
 func (p *poller) discardEmpty() {
 	for {
-		due, ticket, ok := p.s.queue.Head()
+		due, ticket, _, ok := p.s.queue.Head()
 		if !ok {
 			return
 		}

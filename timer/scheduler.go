@@ -116,7 +116,7 @@ func newScheduler(opts []Option) *Scheduler {
 			s.epoch = processEpoch
 		}
 	}
-	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock))
+	s.queue = delayqueue.New[dueBucket](delayqueue.WithClock(s.clock), delayqueue.WithEpoch(s.epoch))
 	s.shards.init(s)
 	s.trim.s = s
 	if c.maxPending > 0 {

@@ -100,7 +100,7 @@ func (sh *shard) offer(b slab.Bucket, place uint32, expiration int64) {
 		ticket = sh.ticket(place)
 		q.Remove(*ticket)
 	}
-	t, head := q.Offer(dueBucket{sh, b, expiration}, sh.s.at(expiration))
+	t, head := q.OfferAt(dueBucket{sh, b, expiration}, expiration)
 	if ticket != nil {
 		*ticket = t
 	}
