@@ -17,8 +17,14 @@ func WithTimeout(parent context.Context, d time.Duration) (context.Context, cont
 
 // WithTimeoutCause is [context.WithTimeoutCause] without a timer until somebody waits.
 func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	now := time.Now()
-	return withDeadline(parent, now, now.Add(d), cause)
+	elapsed := time.Since(start)
+	if elapsed < 0 || d <= 0 || !isStandard(parent) {
+		return context.WithTimeoutCause(parent, d, cause)
+	}
+	// The wall clock is read when Deadline is first called: few call it.
+	c := &lazyContext{parent: parent, due: start.Add(elapsed).Add(d), cause: cause}
+	c.inherit()
+	return c, c.cancel
 }
 
 // WithDeadline is [context.WithDeadline] without a timer until somebody waits.
@@ -28,15 +34,24 @@ func WithDeadline(parent context.Context, d time.Time) (context.Context, context
 
 // WithDeadlineCause is [context.WithDeadlineCause] without a timer until somebody waits.
 func WithDeadlineCause(parent context.Context, d time.Time, cause error) (context.Context, context.CancelFunc) {
-	return withDeadline(parent, time.Now(), d, cause)
-}
-
-func withDeadline(parent context.Context, now, d time.Time, cause error) (context.Context, context.CancelFunc) {
-	if !bubble.Monotonic(now) {
+	now := time.Now()
+	if !bubble.Monotonic(now) || !now.Before(d) || !isStandard(parent) {
 		return context.WithDeadlineCause(parent, d, cause)
 	}
-	return newContext(parent, now, d, cause)
+	c := &lazyContext{parent: parent, due: d, cause: cause}
+	if bubble.Monotonic(d) {
+		c.deadline.Store(&c.due)
+	} else {
+		at := d                     // escapes only here
+		c.due = now.Add(d.Sub(now)) // stays when the wall clock is set
+		c.deadline.Store(&at)
+	}
+	c.inherit()
+	return c, c.cancel
 }
+
+// start is a moment before all others, except those of bubbles, which begin in 2000.
+var start = time.Now()
 
 // lazyContext is a context with a deadline. It goes through two states, and one arrow
 // leads from the first to the second:
@@ -49,12 +64,12 @@ func withDeadline(parent context.Context, now, d time.Time, cause error) (contex
 // other cancels its own.
 type lazyContext struct {
 	parent   context.Context
-	due      time.Time  // has a monotonic reading, if it is not the parent's
-	deadline *time.Time // what Deadline returns, if that is not due
+	due      time.Time                 // its monotonic reading counts
+	deadline atomic.Pointer[time.Time] // what Deadline returns; nil: not known yet
 	cause    error
 	armed    atomic.Pointer[armedContext]
 	looks    atomic.Uint32 // calls of Err while idle
-	inherits bool          // the parent's deadline is earlier, and due is that
+	inherits bool          // the parent's deadline is earlier
 }
 
 // armedContext is one of package context's.
@@ -67,23 +82,21 @@ type armedContext struct {
 var canceled = func() *armedContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return &armedContext{ctx, cancel}
+	return &armedContext{ctx, func() {}}
 }()
 
-func newContext(parent context.Context, now, deadline time.Time, cause error) (context.Context, context.CancelFunc) {
-	// An idle context calls its parent's Err at any time. That of a foreign context may
-	// take a lock which the caller of ours holds.
-	if !isStandard(parent) || !now.Before(deadline) {
-		return context.WithDeadlineCause(parent, deadline, cause)
+// inherit has a new context end with its parent if the parent's deadline is earlier.
+func (c *lazyContext) inherit() {
+	var at time.Time
+	ok := true
+	if p, ours := c.parent.(*lazyContext); ours {
+		at = p.due // without a look at the wall clock
+	} else {
+		at, ok = c.parent.Deadline()
 	}
-	c := &lazyContext{parent: parent, due: deadline, cause: cause}
-	if earlier, ok := parent.Deadline(); ok && earlier.Before(deadline) {
-		c.inherits, c.due, c.cause = true, earlier, nil
-	} else if !bubble.Monotonic(deadline) {
-		at := deadline // escapes only here
-		c.due, c.deadline = now.Add(at.Sub(now)), &at
+	if ok && at.Before(c.due) {
+		c.inherits, c.due, c.cause = true, at, nil
 	}
-	return c, c.cancel
 }
 
 // The types of package context's contexts.
@@ -101,7 +114,8 @@ var (
 )
 
 // isStandard reports whether ctx is one of package context's or of ours, below any number
-// of values.
+// of values. An idle context calls its parent's Err at any time, and a foreign one's may
+// take a lock that the caller holds: contexts below one are package context's own.
 func isStandard(ctx context.Context) bool {
 	for {
 		if _, ok := ctx.(*lazyContext); ok {
@@ -121,7 +135,7 @@ func isStandard(ctx context.Context) bool {
 
 // passed reports whether the deadline has passed. In a bubble, whose clock shows another
 // year, that of a context from outside never has.
-func (c *lazyContext) passed() bool { return !c.inherits && !time.Now().Before(c.due) }
+func (c *lazyContext) passed() bool { return !c.inherits && time.Until(c.due) <= 0 }
 
 // arm returns what has taken the context's place.
 func (c *lazyContext) arm() *armedContext {
@@ -147,8 +161,8 @@ func (c *lazyContext) arm() *armedContext {
 
 func (c *lazyContext) cancel() {
 	// If the context ended before, it keeps its error and cause.
-	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() {
-		c.armed.CompareAndSwap(nil, canceled)
+	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && c.armed.CompareAndSwap(nil, canceled) {
+		return
 	}
 	c.arm().cancel()
 }
@@ -195,10 +209,15 @@ func (c *lazyContext) Value(key any) any {
 
 // Deadline implements [context.Context].
 func (c *lazyContext) Deadline() (time.Time, bool) {
-	if c.deadline != nil {
-		return *c.deadline, true
+	if c.inherits {
+		return c.parent.Deadline()
 	}
-	return c.due, true
+	if c.deadline.Load() == nil {
+		now := time.Now()
+		at := now.Add(c.due.Sub(now)) // by the wall clock as it is now
+		c.deadline.CompareAndSwap(nil, &at)
+	}
+	return *c.deadline.Load(), true
 }
 
 // String returns what a context of package context's would.

@@ -5,11 +5,15 @@ import (
 	"time"
 )
 
-// Lazy is WithTimeoutCause without a look at whether it is called inside a bubble: there
-// the tests see what happens outside, on a clock that they move.
+// Lazy is WithTimeoutCause as it works outside bubbles: in one, tests see what happens to
+// an idle context on a clock that they move.
 func Lazy(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	now := time.Now()
-	return newContext(parent, now, now.Add(d), cause)
+	if d <= 0 || !isStandard(parent) {
+		return context.WithTimeoutCause(parent, d, cause)
+	}
+	c := &lazyContext{parent: parent, due: time.Now().Add(d), cause: cause}
+	c.inherit()
+	return c, c.cancel
 }
 
 // Armed reports whether one of package context's has taken the place of ctx, or was
