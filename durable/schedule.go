@@ -13,8 +13,9 @@ type Item struct {
 	When When
 }
 
-// item returns the Item as stores take it.
-func (x *Item) item() (store.Item, error) {
+// Stored returns the Item as stores take it, for those that schedule in a transaction of
+// the application.
+func (x *Item) Stored() (store.Item, error) {
 	t := &x.Task
 	if err := t.check(); err != nil {
 		return store.Item{}, err
@@ -47,7 +48,7 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	if err != nil {
 		return Unknown, err
 	}
-	item, err := (&Item{t, w}).item()
+	item, err := (&Item{t, w}).Stored()
 	if err != nil {
 		return Unknown, err
 	}
@@ -74,7 +75,7 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 	}
 	x := c.newCommand(ctx, command, len(items))
 	for i := range items {
-		item, err := items[i].item()
+		item, err := items[i].Stored()
 		if err != nil {
 			return nil, err
 		}

@@ -98,6 +98,16 @@ func Change(ix Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outc
 	return out, nil
 }
 
+// Schedule carries out a command to schedule in a transaction that has no other: it needs
+// no stamp. It keeps the items.
+func Schedule(ix Index, at Moment, c *store.Command) (out []store.Outcome) {
+	m := begin(ix, at)
+	for i := range c.Items {
+		out = append(out, m.change(c, &c.Items[i]))
+	}
+	return out
+}
+
 func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
 	t := m.ix.Find(x.ID)
 	at := x.When.From(m.now)

@@ -1,0 +1,84 @@
+package sqlitestore
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
+)
+
+// more is what few tasks have.
+type more struct {
+	Stopping  bool            `json:"stopping,omitempty"`
+	Following bool            `json:"following,omitempty"`
+	Next      store.Time      `json:"next,omitempty"`
+	NextTask  *store.Task     `json:"next_task,omitempty"`
+	Failures  []store.Failure `json:"failures,omitempty"`
+}
+
+// encodeMore returns the column, nil if there is nothing.
+func encodeMore(t *machine.Task) []byte {
+	if !t.Stopping && !t.Following && len(t.Failures) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(more{t.Stopping, t.Following, t.Next, t.NextTask, t.Failures})
+	must(err)
+	return b
+}
+
+// args are the columns of a task.
+func args(t *machine.Task) []any {
+	m := encodeMore(t)
+	return []any{t.ID, int64(t.State), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
+		int64(t.Crashes), int64(t.Runs), t.Token, int64(t.Lease), text(m), sum(t, m)}
+}
+
+// text is a column that may be NULL.
+func text(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return string(b)
+}
+
+var table = crc32.MakeTable(crc32.Castagnoli)
+
+// sum is the checksum of a row, without state and at, which the indexes have too.
+func sum(t *machine.Task, more []byte) int64 {
+	var b []byte
+	for _, s := range []string{t.ID, t.Handler, t.Schedule} {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	for _, n := range []int64{int64(t.Due), int64(t.Attempts), int64(t.Crashes), int64(t.Runs), t.Token, int64(t.Lease), int64(len(more))} {
+		b = binary.AppendVarint(b, n)
+	}
+	c := crc32.Update(0, table, b)
+	c = crc32.Update(c, table, more)
+	return int64(crc32.Update(c, table, t.Record))
+}
+
+// scan reads a row. The error wraps ErrDamaged if it is not as it was written; the task
+// has its id then.
+func scan(rows interface{ Scan(...any) error }, t *machine.Task) error {
+	var rest []byte
+	var n int64
+	err := rows.Scan(&t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Crashes, &t.Runs, &t.Token, &t.Lease, &rest, &n)
+	if err != nil {
+		return err
+	}
+	if len(t.Record) == 0 {
+		t.Record = nil
+	}
+	var x more
+	if rest != nil {
+		err = json.Unmarshal(rest, &x)
+	}
+	if err != nil || n != sum(t, rest) {
+		return fmt.Errorf("%w: task %.80q has a wrong checksum", ErrDamaged, t.ID)
+	}
+	t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Next, x.NextTask, x.Failures
+	return nil
+}

@@ -1,0 +1,83 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+)
+
+// A session is a connection, or a transaction of the application, with the statements
+// that it has prepared. Its methods panic with a failure: see recoverInto.
+type session struct {
+	ctx     context.Context // of readers; others have one that does not end
+	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
+	stmts   map[string]*sql.Stmt
+}
+
+func newSession(on interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}) *session {
+	return &session{ctx: context.Background(), prepare: on.PrepareContext, stmts: make(map[string]*sql.Stmt)}
+}
+
+type failure struct{ err error }
+
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// recoverInto makes an error of a failure.
+func recoverInto(err *error) {
+	switch v := recover().(type) {
+	case nil:
+	case failure:
+		*err = v.err
+	default:
+		panic(v)
+	}
+}
+
+func (x *session) stmt(query string) *sql.Stmt {
+	s := x.stmts[query]
+	if s == nil {
+		var err error
+		s, err = x.prepare(x.ctx, query)
+		must(err)
+		x.stmts[query] = s
+	}
+	return s
+}
+
+func (x *session) exec(query string, args ...any) {
+	_, err := x.stmt(query).ExecContext(x.ctx, args...)
+	must(err)
+}
+
+// row reads one row, and reports whether there is one.
+func (x *session) row(query string, args []any, to ...any) bool {
+	err := x.stmt(query).QueryRowContext(x.ctx, args...).Scan(to...)
+	if err == sql.ErrNoRows {
+		return false
+	}
+	must(err)
+	return true
+}
+
+// rows calls f for each row.
+func (x *session) rows(query string, args []any, f func(rows *sql.Rows)) {
+	rows, err := x.stmt(query).QueryContext(x.ctx, args...)
+	must(err)
+	defer rows.Close()
+	for rows.Next() {
+		f(rows)
+	}
+	must(rows.Err())
+}
+
+// close closes the statements.
+func (x *session) close() {
+	for _, s := range x.stmts {
+		_ = s.Close()
+	}
+}

@@ -1,0 +1,142 @@
+package sqlitestore_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/tickless/tickless/durable/sqlitestore"
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/storetest"
+	"github.com/tickless/tickless/timertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// subject is a Store in a new file, under a clock of its own. Whenever it is closed all
+// that is in the file is looked at.
+func subject(t *testing.T) storetest.Subject {
+	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	path := filepath.Join(t.TempDir(), "tasks.db")
+	var s *sqlitestore.Store
+	closeIt := func() {
+		if s != nil {
+			_, err := s.Verify(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+		}
+	}
+	reopen := func(t *testing.T) store.Store {
+		closeIt()
+		var err error
+		s, err = sqlitestore.Open(path, sqlitestore.WithClock(clk), sqlitestore.WithSyncInterval(time.Minute))
+		require.NoError(t, err)
+		return s
+	}
+	first := reopen(t)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return storetest.Subject{
+		Store: first, Advance: clk.Advance, Reopen: reopen, Steps: steps(),
+		SetWall: func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) },
+	}
+}
+
+func steps() int {
+	if testing.Short() {
+		return 500
+	}
+	return 0
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, subject)
+}
+
+// TestStore_TwoStores has every call go through the other one of two Stores on a file:
+// neither may know anything that is not in the file.
+func TestStore_TwoStores(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		path := filepath.Join(t.TempDir(), "tasks.db")
+		reopen := func() *both {
+			b := new(both)
+			for i := range b.stores {
+				var err error
+				b.stores[i], err = sqlitestore.Open(path, sqlitestore.WithClock(clk), sqlitestore.WithSyncInterval(time.Minute))
+				require.NoError(t, err)
+			}
+			return b
+		}
+		now := reopen()
+		t.Cleanup(func() { now.close(t) })
+		return storetest.Subject{
+			Store: now, Advance: clk.Advance, Steps: steps(),
+			SetWall: func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) },
+			Reopen: func(t *testing.T) store.Store {
+				now.close(t)
+				now = reopen()
+				return now
+			},
+		}
+	})
+}
+
+// both are two Stores, of which each call gets the next.
+type both struct {
+	stores [2]*sqlitestore.Store
+	n      atomic.Int64
+}
+
+func (b *both) next() *sqlitestore.Store { return b.stores[b.n.Add(1)%2] }
+
+func (b *both) close(t *testing.T) {
+	_, err := b.next().Verify(context.Background())
+	require.NoError(t, err)
+	for _, s := range b.stores {
+		require.NoError(t, s.Close())
+	}
+}
+
+func (b *both) Shards() int { return 1 }
+func (b *both) Now(ctx context.Context, shard int) (store.Time, error) {
+	return b.next().Now(ctx, shard)
+}
+
+func (b *both) Change(ctx context.Context, shard int, s store.Stamp, c store.Command) ([]store.Outcome, error) {
+	return b.next().Change(ctx, shard, s, c)
+}
+
+func (b *both) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
+	return b.next().Do(ctx, shard, s, r)
+}
+
+func (b *both) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
+	return b.next().Wait(ctx, shards, wake)
+}
+
+func (b *both) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
+	return b.next().Get(ctx, shard, id)
+}
+
+func (b *both) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
+	return b.next().List(ctx, shard, f, c, limit)
+}
+
+func (b *both) Stats(ctx context.Context, shard int) (store.Stats, error) {
+	return b.next().Stats(ctx, shard)
+}
+
+func (b *both) Forecast(ctx context.Context, shard int, moments []store.Time) ([]int64, error) {
+	return b.next().Forecast(ctx, shard, moments)
+}
+
+func (b *both) Check(ctx context.Context) (store.Health, error) { return b.next().Check(ctx) }
+
+func (b *both) Repair(ctx context.Context, shard int) (store.Repair, error) {
+	return b.next().Repair(ctx, shard)
+}

@@ -1,0 +1,250 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/durable/internal/waiters"
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Store keeps tasks in a file. Make one with [Open].
+type Store struct {
+	config
+	path string
+	file os.FileInfo // of the file as it was opened
+	wal  os.FileInfo // of its log; nil if there was none yet
+	steady
+	// longest is how long a worker sleeps at most: less than for ever while nobody would
+	// notice that the wall clock is set.
+	longest atomic.Int64
+
+	write   *sql.DB // of the writer's connection
+	read    *sql.DB // of readers
+	tend    *sql.DB // of who checkpoints, and of who looks for others' commits
+	readers chan *reader
+	writer  writer
+
+	waiters waiters.Waiters
+	seen    atomic.Int64 // the Wakes for which the waiters were woken
+	watch   sync.Once
+	dirty   chan struct{} // has an element if the log is to be checkpointed
+	tail    atomic.Bool   // and if the writer is to finish that
+	over    chan struct{}
+	all     sync.WaitGroup
+}
+
+var _ store.Store = (*Store)(nil)
+
+// maxReaders is how many read at a time.
+const maxReaders = 3
+
+// Kilobytes of the caches: of the writer, of each reader, and of each of the others.
+const (
+	writeCache = 16 << 10
+	readCache  = 4 << 10
+	tendCache  = 512
+)
+
+// openTimeout is how long Open waits for others that have the file's lock.
+const openTimeout = 10 * time.Second
+
+// Open opens the file, and makes it if there is none, in a folder that must be there. It
+// writes beside it, in files that end in -wal and -shm. An error wraps [store.ErrSchema]
+// if a later version of this package has made the file, or other tables in it have the
+// names of the Store's, and [ErrDamaged] if it is not one of SQLite.
+func Open(path string, opts ...Option) (*Store, error) {
+	s := &Store{config: newConfig(opts), over: make(chan struct{}), dirty: make(chan struct{}, 1)}
+	var err error
+	if s.path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if err := refuseNetwork(filepath.Dir(s.path)); err != nil {
+		return nil, err
+	}
+	s.steady = newSteady(s.clock)
+	s.longest.Store(int64(s.untilLook()))
+	sync := "FULL"
+	if s.interval > 0 {
+		sync = "NORMAL"
+	}
+	s.write = s.open(writeCache, 1, "synchronous("+sync+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
+	s.read = s.open(readCache, maxReaders, "query_only(1)")
+	s.tend = s.open(tendCache, 2, "synchronous(NORMAL)")
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	if err := retry(ctx, func() error { return s.begin(ctx) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("sqlitestore: %s: %w", s.path, err), s.closeAll())
+	}
+	s.all.Go(s.writer.run)
+	s.all.Go(s.tendLog)
+	return s, nil
+}
+
+// OpenDB opens the file that a database has open, for its own tables beside those of the
+// application. It panics if the driver of db is another one than modernc.org/sqlite: with
+// two libraries in a process each drops the other's locks. It uses connections of its own,
+// and does not close db.
+func OpenDB(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
+	if _, ok := db.Driver().(*sqlite.Driver); !ok {
+		panic(fmt.Sprintf("sqlitestore: OpenDB: the driver must be that of modernc.org/sqlite, got %T", db.Driver()))
+	}
+	path, err := pathOf(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return Open(path, opts...)
+}
+
+// pathOf returns the file of the main database.
+func pathOf(ctx context.Context, on interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (path string, err error) {
+	if err := on.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
+		return "", explain(err, false)
+	}
+	if path == "" {
+		return "", fmt.Errorf("sqlitestore: the database is in no file: %w", store.ErrUnfit)
+	}
+	return path, nil
+}
+
+// open returns a pool of connections. It opens none.
+func (s *Store) open(cache, most int, pragmas ...string) *sql.DB {
+	q := url.Values{"_pragma": append([]string{"busy_timeout(0)", fmt.Sprintf("cache_size(%d)", -cache)}, pragmas...)}
+	if s.readOnly {
+		q.Set("mode", "ro")
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		panic(err) // the driver is there
+	}
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
+	return db
+}
+
+// begin opens the connections, and makes the tables if there are none. It may be called
+// again after an error.
+func (s *Store) begin(ctx context.Context) error {
+	conn, err := s.write.Conn(ctx)
+	if err != nil {
+		return explain(err, false)
+	}
+	if err := s.make(ctx, conn); err != nil {
+		_ = conn.Close()
+		return explain(err, false)
+	}
+	if s.file, err = os.Stat(s.path); err != nil {
+		_ = conn.Close()
+		return err
+	}
+	s.wal, _ = os.Stat(s.path + "-wal")
+	s.readers = make(chan *reader, maxReaders)
+	for range maxReaders {
+		s.readers <- nil // made when it is needed
+	}
+	s.writer = newWriter(s, conn)
+	return nil
+}
+
+func (s *Store) make(ctx context.Context, conn *sql.Conn) error {
+	there, err := lookAtSchema(ctx, conn)
+	switch {
+	case err != nil:
+		return err
+	case s.readOnly && !there:
+		return fmt.Errorf("%w: it has no tables of a store", store.ErrSchema)
+	case s.readOnly:
+		return nil
+	}
+	var mode string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+		return err
+	}
+	if !strings.EqualFold(mode, "wal") {
+		return fmt.Errorf("%w: SQLite keeps no write-ahead log there, but the journal mode %q", store.ErrUnfit, mode)
+	}
+	if there {
+		return nil
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if there, err = lookAtSchema(ctx, conn); err == nil && !there { // another process may have made them
+		_, err = conn.ExecContext(ctx, schema)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, _ = conn.ExecContext(ctx, "ROLLBACK")
+	}
+	return err
+}
+
+// Close ends the Store: every call returns [store.ErrClosed] from now on, those that wait
+// too, and Wait returns. It waits for the transaction under way.
+func (s *Store) Close() error {
+	if !s.waiters.Close() {
+		return nil
+	}
+	close(s.over)
+	s.all.Wait()
+	for range maxReaders {
+		(<-s.readers).close()
+	}
+	return s.closeAll()
+}
+
+func (s *Store) closeAll() error {
+	s.writer.close()
+	return errors.Join(s.tend.Close(), s.read.Close(), s.write.Close())
+}
+
+// Clock returns the Store's clock, which its workers follow.
+func (s *Store) Clock() clock.Clock { return s.clock }
+
+// Shards returns 1: a file has one writer.
+func (s *Store) Shards() int { return 1 }
+
+// Now returns the time of day.
+func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
+	return s.moment().Wall, s.mayBegin(ctx)
+}
+
+// mayBegin returns an error if a call may not begin.
+func (s *Store) mayBegin(ctx context.Context) error {
+	if s.waiters.Closed() {
+		return store.ErrClosed
+	}
+	return store.Ended(ctx)
+}
+
+// isThere returns ErrGone if the file or its log is not the one that was opened: what is
+// written would be lost.
+func (s *Store) isThere() error {
+	now, err := os.Stat(s.path)
+	if err != nil || !os.SameFile(now, s.file) {
+		return ErrGone
+	}
+	if s.wal != nil {
+		if now, err = os.Stat(s.path + "-wal"); err != nil || !os.SameFile(now, s.wal) {
+			return ErrGone
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
+)
+
+// A writer carries out what changes the file, on one goroutine and one connection. It
+// puts all calls that wait into one transaction.
+type writer struct {
+	s       *Store
+	conn    *sql.Conn
+	session *session
+	calls   chan *call
+	written int // tasks since the latest checkpoint began
+}
+
+const (
+	// maxCalls is how many calls wait at most, and maxGroup how many share a transaction.
+	maxCalls = 8192
+	maxGroup = 512
+	// pause is how long the writer waits at least before it asks for the lock again, and at
+	// most three times that.
+	pause = 200 * time.Microsecond
+)
+
+// A call is one that waits for the writer. It is carried out on the writer's goroutine.
+type call struct {
+	ctx   context.Context
+	do    func(ix *index, at machine.Moment) error
+	state atomic.Int32
+	err   error
+	done  chan struct{}
+}
+
+// The states of a call. Its context ends one that waits, and not one that was begun.
+const (
+	waits int32 = iota
+	begun
+	dropped
+)
+
+func newWriter(s *Store, conn *sql.Conn) writer {
+	return writer{s: s, conn: conn, session: newSession(conn), calls: make(chan *call, maxCalls)}
+}
+
+func (w *writer) close() {
+	if w.conn != nil {
+		w.session.close()
+		_ = w.conn.Close()
+	}
+}
+
+// call has do carried out. It returns when that was committed, or when the context ends.
+func (s *Store) call(ctx context.Context, do func(ix *index, at machine.Moment) error) error {
+	if err := s.mayBegin(ctx); err != nil {
+		return err
+	}
+	if s.readOnly {
+		return ErrReadOnly
+	}
+	c := &call{ctx: ctx, do: do, done: make(chan struct{})}
+	select {
+	case s.writer.calls <- c:
+	default:
+		return store.ErrBusy
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-s.over:
+	case <-ctx.Done():
+		if c.state.CompareAndSwap(waits, dropped) {
+			return store.Ended(ctx)
+		}
+		return fmt.Errorf("sqlitestore: %w", ctx.Err())
+	}
+	if c.state.CompareAndSwap(waits, dropped) {
+		return store.ErrClosed
+	}
+	<-c.done
+	return c.err
+}
+
+func (w *writer) run() {
+	for {
+		select {
+		case <-w.s.over:
+			return
+		case c := <-w.calls:
+			group := []*call{c}
+			for n := len(w.calls); n > 0 && len(group) < maxGroup; n-- {
+				group = append(group, <-w.calls)
+			}
+			w.carryOut(group)
+		}
+	}
+}
+
+// carryOut carries calls out in one transaction, or each in one of its own if that fails:
+// one that cannot succeed fails alone.
+func (w *writer) carryOut(group []*call) {
+	group, err := w.begin(group)
+	if len(group) == 0 {
+		return
+	}
+	done := false
+	if err == nil {
+		done, err = w.transaction(group)
+	}
+	if err != nil && !done && len(group) > 1 && codeOf(err) != 0 {
+		for _, c := range group {
+			c.state.Store(waits)
+			w.carryOut([]*call{c})
+		}
+		return
+	}
+	for _, c := range group {
+		if err != nil {
+			c.err = explain(err, done)
+		}
+		close(c.done)
+	}
+	w.checkpoint()
+}
+
+// begin begins a transaction, and returns the calls that have not ended meanwhile. It asks
+// for the lock until it has it: SQLite's own way of waiting is unfair to the one of two
+// processes that comes later, and does not end with a context.
+func (w *writer) begin(group []*call) ([]*call, error) {
+	for {
+		if err := w.s.isThere(); err != nil {
+			return take(group), err
+		}
+		_, err := w.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+		if !isBusy(err) {
+			if group = take(group); err == nil && len(group) == 0 {
+				_, err = w.conn.ExecContext(context.Background(), "ROLLBACK")
+			}
+			return group, err
+		}
+		left := group[:0]
+		for _, c := range group {
+			if c.state.Load() == waits {
+				left = append(left, c)
+			}
+		}
+		if group = left; len(group) == 0 {
+			return nil, nil
+		}
+		select {
+		case <-w.s.over:
+			return take(group), store.ErrClosed
+		case <-time.After(pause + rand.N(2*pause)):
+		}
+	}
+}
+
+// take begins the calls that still wait.
+func take(group []*call) (some []*call) {
+	for _, c := range group {
+		if c.state.CompareAndSwap(waits, begun) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// transaction carries calls out, and commits. done: it may have been committed although
+// there is an error.
+func (w *writer) transaction(group []*call) (done bool, err error) {
+	ctx := context.Background()
+	ix, err := w.attempt(group)
+	if err == nil {
+		done = true
+		_, err = w.conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, _ = w.conn.ExecContext(ctx, "ROLLBACK")
+		return done, err
+	}
+	w.written += len(ix.tasks)
+	w.s.saw(ix.numbers.Wakes)
+	return true, nil
+}
+
+func (w *writer) attempt(group []*call) (ix *index, err error) {
+	defer recoverInto(&err)
+	at := w.s.moment()
+	if at.Wall < 0 || at.Wall > lastTime {
+		return nil, fmt.Errorf("%w: the clock shows %v: %w", store.ErrUnfit, at.Wall.Std().UTC(), store.ErrNotDone)
+	}
+	ix = newIndex(w.session)
+	for _, c := range group {
+		c.err = c.do(ix, at)
+	}
+	ix.finish()
+	return ix, nil
+}
+
+// Change carries out a command.
+func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+	if err := c.Check(&st); err != nil {
+		return nil, err
+	}
+	c.Items = machine.CopyItems(c.Items)
+	var out []store.Outcome
+	err := s.call(ctx, func(ix *index, at machine.Moment) (err error) {
+		out, err = machine.Change(ix, at, &st, &c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Do carries out a round.
+func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (store.Answer, error) {
+	if err := r.Check(&st); err != nil {
+		return store.Answer{}, err
+	}
+	r.Reports, r.Extend = slices.Clone(r.Reports), slices.Clone(r.Extend)
+	r.Claim.Handlers, r.Claim.Schedules = slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)
+	var a store.Answer
+	err := s.call(ctx, func(ix *index, at machine.Moment) (err error) {
+		a, err = machine.Do(ix, at, &st, &r)
+		return err
+	})
+	if err != nil {
+		return store.Answer{}, err
+	}
+	a.Next = min(a.Next, time.Duration(s.longest.Load()))
+	return a, nil
+}
