@@ -71,6 +71,7 @@ require (
 	github.com/tickless/tickless/durable v0.1.0
 	github.com/tickless/tickless/durable/diskstore v0.1.0
 	github.com/tickless/tickless/durable/redisstore v0.1.0
+	github.com/tickless/tickless/durable/sqlitestore v0.1.0
 	github.com/zeromicro/go-zero v1.10.3
 	go.opentelemetry.io/otel v1.40.0 // indirect
 	go.opentelemetry.io/otel/trace v1.40.0 // indirect
@@ -87,3 +88,5 @@ replace github.com/tickless/tickless/durable => ../durable
 replace github.com/tickless/tickless/durable/diskstore => ../durable/diskstore
 
 replace github.com/tickless/tickless/durable/redisstore => ../durable/redisstore
+
+replace github.com/tickless/tickless/durable/sqlitestore => ../durable/sqlitestore

@@ -34,6 +34,7 @@ var sides = []struct {
 }{
 	{"memory", func(string) (side, error) { return newTickless(memstore.New(), nil), nil }, true},
 	{"disk", openDisk, true},
+	{"file", openFile, true},
 	{"redis", openRedis, true},
 	{"pebble", openPebble, false},
 	{"sqlite", openTable, true},

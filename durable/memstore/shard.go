@@ -146,7 +146,7 @@ func (sh *shard) Changed(t *machine.Task) {
 }
 
 // Due takes tasks out of their queues, and puts them back.
-func (sh *shard) Due(c *store.Claim, now store.Time, n int) (out []*machine.Task) {
+func (sh *shard) Due(c *store.Claim, now store.Time, n int) (out []*machine.Task, next store.Time) {
 	knows := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
 	var queues []*queue
 	for k, q := range sh.due {
@@ -173,7 +173,10 @@ func (sh *shard) Due(c *store.Claim, now store.Time, n int) (out []*machine.Task
 	for _, x := range taken {
 		x.queue.push(x)
 	}
-	return out
+	if at, ok := sh.waiting.Next(); ok {
+		return out, store.Time(at)
+	}
+	return out, machine.Never
 }
 
 func (sh *shard) Running(until store.Time) (out []*machine.Task) {
@@ -188,15 +191,11 @@ func (sh *shard) Running(until store.Time) (out []*machine.Task) {
 	return out
 }
 
-func (sh *shard) Next(store.Time) (due, end store.Time) {
-	due, end = machine.Never, machine.Never
-	if at, ok := sh.waiting.Next(); ok {
-		due = store.Time(at)
+func (sh *shard) End() store.Time {
+	if sh.leases.len() == 0 {
+		return machine.Never
 	}
-	if sh.leases.len() > 0 {
-		end = sh.leases.first().At
-	}
-	return due, end
+	return sh.leases.first().At
 }
 
 func (sh *shard) Overdue(store.Time) (out []machine.Kind) {

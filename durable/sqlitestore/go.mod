@@ -9,8 +9,8 @@ replace (
 
 require (
 	github.com/stretchr/testify v1.12.1
-	github.com/tickless/tickless v0.0.0
-	github.com/tickless/tickless/durable v0.0.0
+	github.com/tickless/tickless v0.1.0
+	github.com/tickless/tickless/durable v0.1.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.47.0
 	modernc.org/sqlite v1.50.0

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
@@ -18,6 +19,8 @@ type index struct {
 	tasks   map[string]*task
 	dirty   []*task
 	senders map[string]*sender
+	sent    []string // the names of senders that are remembered anew, some twice
+	version int64    // that SQLite gives to what other connections have committed
 	numbers machine.Numbers
 	stored  machine.Numbers // as they are in the table
 }
@@ -30,6 +33,7 @@ type task struct {
 	was    store.Task // as it is in the table
 	stored bool       // it has a row
 	dirty  bool
+	err    error // it is damaged
 }
 
 type sender struct {
@@ -40,27 +44,79 @@ type sender struct {
 // newIndex reads the numbers.
 func newIndex(x *session) *index {
 	ix := &index{session: x, tasks: make(map[string]*task), senders: make(map[string]*sender)}
+	ix.readNumbers()
+	return ix
+}
+
+// maxSenders is how many senders a connection remembers.
+const maxSenders = 2000
+
+// after returns the index of the next transaction of a connection that has committed ix. Senders
+// send one command after the other: they need not be read again unless another
+// connection has written.
+func (ix *index) after() *index {
+	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders}
+	next.row(getVersion, nil, &next.version)
+	if ix.senders == nil || next.version != ix.version || len(ix.senders) > maxSenders {
+		next.senders = make(map[string]*sender)
+	}
+	next.readNumbers()
+	return next
+}
+
+func (ix *index) readNumbers() {
 	n := &ix.numbers
 	ix.row(getNumbers, nil, &n.Pending, &n.Running, &n.Dead, &n.Claimed, &n.Done, &n.Retried, &n.Died, &n.Crashed, &n.Released,
 		&n.Refused, &n.Cancelled, &n.Paused, &n.Fence, &n.Told, &n.Wakes, &n.Wall, &n.Steady, &n.Boot)
 	ix.stored = *n
-	return ix
 }
 
 func (ix *index) Numbers() *machine.Numbers { return &ix.numbers }
 
-func (ix *index) find(id string) *task {
-	x := ix.tasks[id]
-	if x == nil {
-		x = new(task)
-		err := scan(ix.stmt(findTask).QueryRowContext(ix.ctx, id), &x.Task)
-		if x.stored = err == nil; errors.Is(err, sql.ErrNoRows) {
-			err = nil
+// load reads what the transaction does not know yet of tasks and senders, at once.
+func (ix *index) load(ids, senders []string) {
+	var args []any
+	for _, id := range ids {
+		if ix.tasks[id] == nil {
+			ix.tasks[id] = new(task)
+			args = append(args, id)
 		}
-		must(err)
-		x.was = x.Task.Task
-		ix.tasks[id] = x
 	}
+	ix.some(findSome, 1, args, func(rows *sql.Rows) {
+		x := &task{stored: true}
+		if x.err = scan(rows, &x.Task); !errors.Is(x.err, ErrDamaged) {
+			must(x.err)
+		}
+		x.was = x.Task.Task
+		ix.tasks[x.ID] = x
+	})
+	args = args[:0]
+	for _, name := range senders {
+		if ix.senders[name] == nil {
+			ix.senders[name] = new(sender)
+			args = append(args, name)
+		}
+	}
+	ix.some(findSender, 1, args, func(rows *sql.Rows) {
+		x := new(machine.Sender)
+		var name string
+		var outcomes, receipts, leases, claim []byte
+		must(rows.Scan(&name, &x.Number, &x.Seen, &outcomes, &receipts, &leases, &x.After, &x.Last, &claim))
+		x.Outcomes, x.Receipts, x.Leases = answers[store.Outcome](outcomes), answers[store.Receipt](receipts), answers[store.Lease](leases)
+		if claim != nil {
+			must(json.Unmarshal(claim, &x.Claim))
+		}
+		ix.senders[name].Sender = x
+	})
+}
+
+// find fails if the row of the task is damaged.
+func (ix *index) find(id string) *task {
+	if ix.tasks[id] == nil {
+		ix.load([]string{id}, nil)
+	}
+	x := ix.tasks[id]
+	must(x.err)
 	return x
 }
 
@@ -87,17 +143,21 @@ func (ix *index) Changed(t *machine.Task) {
 
 // flush writes the tasks that have changed.
 func (ix *index) flush() {
+	if len(ix.dirty) == 0 {
+		return
+	}
+	var ended, inserted []any
 	for _, x := range ix.dirty {
 		x.dirty = false
 		t := &x.Task
 		switch {
-		case t.State == 0 && x.stored:
-			ix.exec(deleteTask, t.ID)
-		case t.State == 0:
-		case !x.stored:
-			ix.exec(insertTask, args(t)...)
-		case t.Handler != x.was.Handler || t.Schedule != x.was.Schedule || !same(t.Record, x.was.Record):
-			ix.exec(replaceTask, args(t)...)
+		case t.State == 0, !x.stored, t.Handler != x.was.Handler, t.Schedule != x.was.Schedule, !same(t.Record, x.was.Record):
+			if x.stored {
+				ended = append(ended, x.was.ID)
+			}
+			if t.State != 0 {
+				inserted = append(inserted, args(t)...)
+			}
 		default:
 			m := encodeMore(t)
 			ix.exec(moveTask, int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), int64(t.Crashes), int64(t.Runs),
@@ -105,6 +165,8 @@ func (ix *index) flush() {
 		}
 		x.was, x.stored = t.Task, t.State != 0
 	}
+	ix.some(deleteSome, 1, ended, nil)
+	ix.some(insertSome, 14, inserted, nil)
 	ix.dirty = ix.dirty[:0]
 }
 
@@ -116,11 +178,15 @@ func same(a, b []byte) bool {
 // finish writes all that has changed.
 func (ix *index) finish() {
 	ix.flush()
-	for name, s := range ix.senders {
+	var dropped, put []any
+	for _, name := range ix.sent {
+		s := ix.senders[name]
+		dirty := s.dirty
+		s.dirty = false
 		switch {
-		case !s.dirty:
+		case !dirty:
 		case s.Sender == nil:
-			ix.exec(dropSender, name)
+			dropped = append(dropped, name)
 		default:
 			var claim []byte
 			if s.Claim != nil {
@@ -128,9 +194,11 @@ func (ix *index) finish() {
 				claim, err = json.Marshal(s.Claim)
 				must(err)
 			}
-			ix.exec(putSender, name, s.Number, int64(s.Seen), bytesOf(s.Outcomes), bytesOf(s.Receipts), bytesOf(s.Leases), s.After, s.Last, text(claim))
+			put = append(put, name, s.Number, int64(s.Seen), bytesOf(s.Outcomes), bytesOf(s.Receipts), bytesOf(s.Leases), s.After, s.Last, text(claim))
 		}
 	}
+	ix.some(dropSenders, 1, dropped, nil)
+	ix.some(putSenders, 9, put, nil)
 	if n := &ix.numbers; *n != ix.stored {
 		ix.exec(putNumbers, n.Pending, n.Running, n.Dead, n.Claimed, n.Done, n.Retried, n.Died, n.Crashed, n.Released,
 			n.Refused, n.Cancelled, n.Paused, n.Fence, int64(n.Told), n.Wakes, int64(n.Wall), int64(n.Steady), n.Boot)
@@ -155,58 +223,49 @@ func answers[T ~uint8](b []byte) (a []T) {
 
 // Due merges the tasks of each kind that the claim knows. One whose row is damaged is left
 // out, so that it does not keep others from running.
-func (ix *index) Due(c *store.Claim, now store.Time, n int) (out []*machine.Task) {
+func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flush()
 	type place struct {
 		at store.Time
 		id string
 	}
 	var all []place
-	kinds := 0
+	next = machine.Never
 	for _, h := range c.Handlers {
 		for _, s := range append([]string{""}, c.Schedules...) {
-			before := len(all)
-			ix.rows(dueTasks, []any{h, s, int64(now), n}, func(rows *sql.Rows) {
+			ix.rows(dueTasks, []any{h, s, n}, func(rows *sql.Rows) {
 				var p place
 				must(rows.Scan(&p.at, &p.id))
+				if p.at > now {
+					next = min(next, p.at)
+					return
+				}
 				all = append(all, p)
 			})
-			if len(all) > before {
-				kinds++
-			}
 		}
 	}
-	if kinds > 1 {
-		slices.SortFunc(all, func(a, b place) int { return cmp.Compare(a.at, b.at) })
-	}
+	slices.SortFunc(all, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.id, b.id)) })
+	var ids []string
 	for _, p := range all[:min(n, len(all))] {
-		if t := ix.sound(p.id); t != nil {
-			out = append(out, t)
+		ids = append(ids, p.id)
+	}
+	return ix.sound(ids), next
+}
+
+// sound returns tasks without those whose rows are damaged.
+func (ix *index) sound(ids []string) (out []*machine.Task) {
+	ix.load(ids, nil)
+	for _, id := range ids {
+		if x := ix.tasks[id]; x.err == nil {
+			out = append(out, &x.Task)
 		}
 	}
 	return out
 }
 
-// sound returns a task, or nil if its row is damaged.
-func (ix *index) sound(id string) (t *machine.Task) {
-	defer func() {
-		if v := recover(); v != nil {
-			if f, ok := v.(failure); !ok || !errors.Is(f.err, ErrDamaged) {
-				panic(v)
-			}
-		}
-	}()
-	return ix.Find(id)
-}
-
-func (ix *index) Running(until store.Time) (out []*machine.Task) {
+func (ix *index) Running(until store.Time) []*machine.Task {
 	ix.flush()
-	for _, id := range ix.ids(runTasks, int64(until)) {
-		if t := ix.sound(id); t != nil {
-			out = append(out, t)
-		}
-	}
-	return out
+	return ix.sound(ix.ids(runTasks, int64(until)))
 }
 
 // ids returns the strings that a query selects.
@@ -219,23 +278,18 @@ func (ix *index) ids(query string, args ...any) (out []string) {
 	return out
 }
 
-func (ix *index) Next(now store.Time) (due, end store.Time) {
+func (ix *index) End() store.Time {
 	ix.flush()
-	first := func(query string, args ...any) store.Time {
-		var at sql.NullInt64
-		ix.row(query, args, &at)
-		if !at.Valid {
-			return machine.Never
-		}
-		return store.Time(at.Int64)
+	var at sql.NullInt64
+	if ix.row(firstEnd, nil, &at); !at.Valid {
+		return machine.Never
 	}
-	return first(nextDue, int64(now)), first(nextEnd)
+	return store.Time(at.Int64)
 }
 
 func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
-	ix.flush()
-	for k := (machine.Kind{}); ix.row(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
-		ix.row(countKind, []any{k.Handler, k.Schedule, int64(now)}, &k.Tasks, &k.First)
+	for _, k := range ix.kinds() {
+		ix.row(countKind, []any{k.Handler, k.Schedule, 0, int64(now) + 1}, &k.Tasks, &k.First)
 		if k.Tasks > 0 {
 			out = append(out, k)
 		}
@@ -243,26 +297,23 @@ func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 	return out
 }
 
-func (ix *index) Sender(name string) *machine.Sender {
-	s := ix.senders[name]
-	if s == nil {
-		s = new(sender)
-		var x machine.Sender
-		var outcomes, receipts, leases, claim []byte
-		if ix.row(findSender, []any{name}, &x.Number, &x.Seen, &outcomes, &receipts, &leases, &x.After, &x.Last, &claim) {
-			x.Outcomes, x.Receipts, x.Leases = answers[store.Outcome](outcomes), answers[store.Receipt](receipts), answers[store.Lease](leases)
-			if claim != nil {
-				must(json.Unmarshal(claim, &x.Claim))
-			}
-			s.Sender = &x
-		}
-		ix.senders[name] = s
+// kinds returns what the tasks need that are Pending, and counts none.
+func (ix *index) kinds() (out []machine.Kind) {
+	ix.flush()
+	for k := (machine.Kind{}); ix.row(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
+		out = append(out, k)
 	}
-	return s.Sender
+	return out
+}
+
+func (ix *index) Sender(name string) *machine.Sender {
+	ix.load(nil, []string{name})
+	return ix.senders[name].Sender
 }
 
 func (ix *index) Remember(name string, x *machine.Sender) {
 	ix.senders[name] = &sender{Sender: x, dirty: true}
+	ix.sent = append(ix.sent, name)
 }
 
 // Gone looks at those whose names come after that of the newest sender.
@@ -271,7 +322,11 @@ func (ix *index) Gone(before store.Time, n int) []string {
 	for name := range ix.senders {
 		from = name
 	}
-	return slices.DeleteFunc(ix.ids(goneSender, from, int64(before), n), func(name string) bool { return ix.senders[name] != nil })
+	out := ix.ids(goneSender, from, int64(before), n)
+	return slices.DeleteFunc(out, func(name string) bool { // what is in the table may be older
+		s := ix.senders[name]
+		return s != nil && (s.Sender == nil || s.Seen >= before)
+	})
 }
 
 func (ix *index) Workers() (out []*machine.Claim) {

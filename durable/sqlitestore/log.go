@@ -9,9 +9,10 @@ import (
 const (
 	// walLimit is the size that the log keeps when it begins again.
 	walLimit = 64 << 20
-	// checkEvery is after how many tasks that were written the log is checkpointed: some
-	// 10 MB.
-	checkEvery = 2000
+	// checkEvery is after how many tasks that were written the writer looks how long the log
+	// is, and moveFrames from how many pages on it is checkpointed: 40 MB.
+	checkEvery = 500
+	moveFrames = 10_000
 	// largeWAL is the size of a log that Check warns of.
 	largeWAL = 256 << 20
 )
@@ -46,8 +47,14 @@ func (s *Store) tendLog() {
 
 // checkpoint asks for a checkpoint if much was written, and finishes one.
 func (w *writer) checkpoint() {
-	if w.written > checkEvery || w.written > 0 && w.s.interval > 0 {
+	ask := w.written > 0 && w.s.interval > 0
+	if w.written > checkEvery {
 		w.written = 0
+		var busy, frames, moved int64
+		err := w.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(NOOP)`).Scan(&busy, &frames, &moved)
+		ask = ask || err == nil && frames > moveFrames
+	}
+	if ask {
 		select {
 		case w.s.dirty <- struct{}{}:
 		default:

@@ -1,10 +1,12 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,73 +101,91 @@ func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) 
 const few = 5000
 
 // List returns a page. Its transaction ends with it, so that a long list does not keep the
-// log from beginning again. A page costs what it holds, and what it leaves out of the
-// order that does not meet the filter; with a prefix that few tasks have, these. Tasks whose
-// rows are damaged are left out.
+// log from beginning again. A page costs what it holds, for each kind of tasks, and what it
+// leaves out of the order that does not meet the filter; with a prefix that few tasks have,
+// these. Tasks whose rows are damaged are left out.
 func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
 	}
-	where, args := []string{"(state, at, id) > (?, ?, ?)"}, []any{0, 0, ""}
-	if c != "" {
-		var state store.State
-		var at store.Time
-		part := strings.SplitN(string(c), " ", 3)
-		if len(part) < 3 {
-			return p, fmt.Errorf("%w: %q is no cursor of this store", store.ErrInvalid, c)
-		}
-		if _, err := fmt.Sscan(part[0]+" "+part[1], &state, &at); err != nil {
-			return p, fmt.Errorf("%w: %q is no cursor of this store", store.ErrInvalid, c)
-		}
-		args = []any{int64(state), int64(at), part[2]}
+	from, err := parseCursor(c)
+	if err != nil {
+		return p, err
 	}
-	and := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
-	if f.State != 0 {
-		and("state = ?", int64(f.State))
-	}
-	if f.Handler != "" {
-		and("handler = ?", f.Handler)
-	}
-	if f.From != 0 {
-		and("at >= ?", int64(f.From))
-	}
-	if f.To != 0 {
-		and("at < ?", int64(f.To))
-	}
-	order := "state, at, id"
 	err = s.view(ctx, func(x *session) {
-		p = store.Page{}
-		if f.Prefix != "" {
-			end := after(f.Prefix)
-			var n int
-			x.row(`SELECT count(*) FROM (SELECT 1 FROM tickless_tasks WHERE id >= ? AND (? = '' OR id < ?) LIMIT ?)`, []any{f.Prefix, end, end, few}, &n)
-			if n < few {
-				order = "+state, +at, +id"
-			}
-			and("id >= ?", f.Prefix)
-			if end != "" {
-				and("id < ?", end)
-			}
+		found := x.list(&f, from, limit+1)
+		if p = (store.Page{}); len(found) > limit {
+			found = found[:limit]
+			last := found[limit-1]
+			p.Next = store.Cursor(fmt.Sprintf("%d %d %s", last.State, last.At, last.ID))
 		}
-		query := `SELECT ` + columns + ` FROM tickless_tasks WHERE ` + strings.Join(where, " AND ") + ` ORDER BY ` + order + ` LIMIT ?`
-		n := 0
-		x.rows(query, append(args, limit+1), func(rows *sql.Rows) {
-			var t machine.Task
-			if err := scan(rows, &t); !errors.Is(err, ErrDamaged) {
-				must(err)
-				if n < limit {
-					p.Entries = append(p.Entries, t.Entry)
-				}
-			}
-			if n++; n == limit {
-				p.Next = store.Cursor(fmt.Sprintf("%d %d %s", t.State, t.At, t.ID))
-			}
-		})
-		if n <= limit {
-			p.Next = ""
-		}
+		p.Entries = found
 	})
 	return p, err
+}
+
+// parseCursor returns the place of an entry in the order of lists.
+func parseCursor(c store.Cursor) (e store.Entry, err error) {
+	if c == "" {
+		return e, nil
+	}
+	part := strings.SplitN(string(c), " ", 3)
+	if len(part) == 3 {
+		if _, err = fmt.Sscan(part[0]+" "+part[1], &e.State, &e.At); err == nil {
+			e.ID = part[2]
+			return e, nil
+		}
+	}
+	return e, fmt.Errorf("%w: %q is no cursor of this store", store.ErrInvalid, c)
+}
+
+func compare(a, b store.Entry) int {
+	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.At, b.At), strings.Compare(a.ID, b.ID))
+}
+
+// list returns the first n entries behind one that meet the filter.
+func (x *session) list(f *store.Filter, from store.Entry, n int) (found []store.Entry) {
+	where, args := "at >= ? AND at < ?", []any{int64(f.From), int64(cmp.Or(f.To, machine.Never))}
+	if f.Prefix != "" {
+		where, args = where+" AND id >= ?", append(args, f.Prefix)
+		if end := after(f.Prefix); end != "" {
+			where, args = where+" AND id < ?", append(args, end)
+		}
+		var some int
+		x.row(`SELECT count(*) FROM (SELECT 1 FROM tickless_tasks WHERE `+where+` LIMIT ?)`, append(slices.Clone(args), few), &some)
+		if some < few {
+			return x.entries(where+" AND (state, at, id) > (?, ?, ?) AND (? = 0 OR state = ?) AND (? = '' OR handler = ?) ORDER BY +state, +at, +id", append(args,
+				int64(from.State), int64(from.At), from.ID, int64(f.State), int64(f.State), f.Handler, f.Handler), n)
+		}
+	}
+	if (f.State == 0 || f.State == store.Pending) && from.State <= store.Pending {
+		for _, k := range (&index{session: x}).kinds() {
+			if f.Handler == "" || f.Handler == k.Handler {
+				found = append(found, x.entries(where+" AND state = 1 AND handler = ? AND schedule = ? AND (at, id) > (?, ?) ORDER BY at, id", append(slices.Clone(args), k.Handler, k.Schedule, int64(from.At), from.ID), n)...)
+			}
+		}
+		slices.SortFunc(found, compare)
+		found = found[:min(n, len(found))]
+	}
+	for state := max(store.Running, from.State); state <= store.Dead && len(found) < n; state++ {
+		if f.State == 0 || f.State == state {
+			found = append(found, x.entries(where+" AND state > 1 AND state = ? AND (state, at, id) > (?, ?, ?) AND (? = '' OR handler = ?) ORDER BY at, id", append(slices.Clone(args),
+				int64(state), int64(from.State), int64(from.At), from.ID, f.Handler, f.Handler), n-len(found))...)
+		}
+	}
+	return found
+}
+
+// entries returns the first n that a condition selects.
+func (x *session) entries(where string, args []any, n int) (out []store.Entry) {
+	x.rows(`SELECT `+columns+` FROM tickless_tasks WHERE `+where+` LIMIT ?`, append(args, n), func(rows *sql.Rows) {
+		var t machine.Task
+		if err := scan(rows, &t); !errors.Is(err, ErrDamaged) {
+			must(err)
+			out = append(out, t.Entry)
+		}
+	})
+	return out
 }
 
 // after returns the first string behind all that have the prefix; empty if there is none.
@@ -191,12 +211,15 @@ func (s *Store) Forecast(ctx context.Context, _ int, moments []store.Time) ([]in
 	}
 	out := make([]int64, len(moments))
 	err := s.view(ctx, func(x *session) {
-		before, sum := store.Time(0), int64(0)
-		for i, at := range moments {
-			var n int64
-			x.row(countBefore, []any{int64(before), int64(at)}, &n)
-			sum += n
-			out[i], before = sum, at
+		clear(out)
+		for _, k := range (&index{session: x}).kinds() {
+			before, sum := store.Time(0), int64(0)
+			for i, at := range moments {
+				var n, first int64
+				x.row(countKind, []any{k.Handler, k.Schedule, int64(before), int64(at)}, &n, &first)
+				sum += n
+				out[i], before = out[i]+sum, at
+			}
 		}
 	})
 	return out, err
@@ -221,10 +244,15 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 
 // count returns the numbers, and how many tasks there are in each state.
 func count(x *session) (n machine.Numbers, there [store.Dead + 1]int64) {
-	for state := store.Pending; state <= store.Dead; state++ {
-		x.row(countStates, []any{int64(state)}, &there[state])
+	ix := newIndex(x)
+	for _, k := range ix.kinds() {
+		x.row(countKind, []any{k.Handler, k.Schedule, 0, int64(machine.Never)}, &k.Tasks, &k.First)
+		there[store.Pending] += k.Tasks
 	}
-	return newIndex(x).numbers, there
+	for state := store.Running; state <= store.Dead; state++ {
+		x.row(countRest, []any{int64(state)}, &there[state])
+	}
+	return ix.numbers, there
 }
 
 // Repair counts the tasks, and puts the numbers right if something else has changed them. O(n).
@@ -237,7 +265,7 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	if err != nil || pending == 0 && running == 0 && dead == 0 {
 		return r, err
 	}
-	return r, s.call(ctx, func(ix *index, _ machine.Moment) error {
+	return r, s.call(ctx, reads{}, func(ix *index, _ machine.Moment) error {
 		ix.numbers.Pending += pending
 		ix.numbers.Running += running
 		ix.numbers.Dead += dead

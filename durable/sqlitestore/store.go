@@ -123,7 +123,7 @@ func pathOf(ctx context.Context, on interface {
 
 // open returns a pool of connections. It opens none.
 func (s *Store) open(cache, most int, pragmas ...string) *sql.DB {
-	q := url.Values{"_pragma": append([]string{"busy_timeout(0)", fmt.Sprintf("cache_size(%d)", -cache)}, pragmas...)}
+	q := url.Values{"_pragma": append([]string{"busy_timeout(0)", "temp_store(MEMORY)", fmt.Sprintf("cache_size(%d)", -cache)}, pragmas...)}
 	if s.readOnly {
 		q.Set("mode", "ro")
 	}

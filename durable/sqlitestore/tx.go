@@ -42,7 +42,7 @@ func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Ite
 	}
 	// One that is queued behind the transaction gets through when it has ended, and sees
 	// what it has committed.
-	go func() { _ = s.call(context.Background(), func(*index, machine.Moment) error { return nil }) }()
+	go func() { _ = s.call(context.Background(), reads{}, func(*index, machine.Moment) error { return nil }) }()
 	return out, nil
 }
 
@@ -51,6 +51,11 @@ func (s *Store) scheduleTx(tx *sql.Tx, c *store.Command, out *[]store.Outcome) (
 	x := newSession(tx)
 	defer x.close()
 	ix := newIndex(x)
+	var ids []string
+	for i := range c.Items {
+		ids = append(ids, c.Items[i].ID)
+	}
+	ix.load(ids, nil)
 	*out = machine.Schedule(ix, s.moment(), c)
 	ix.finish()
 	return nil

@@ -93,7 +93,7 @@ func (s *Store) look(x *session, last int64) (version int64) {
 		}
 	}()
 	defer recoverInto(&err)
-	x.row(`PRAGMA data_version`, nil, &version)
+	x.row(getVersion, nil, &version)
 	if version != last {
 		var wakes int64
 		x.row(getWakes, nil, &wakes)

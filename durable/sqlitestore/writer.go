@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,8 +19,10 @@ import (
 type writer struct {
 	s       *Store
 	conn    *sql.Conn
+	last    *index // of the latest transaction that was committed, or one that knows nothing
 	session *session
 	calls   chan *call
+	count   int // calls in the transaction before
 	written int // tasks since the latest checkpoint began
 }
 
@@ -30,15 +33,24 @@ const (
 	// pause is how long the writer waits at least before it asks for the lock again, and at
 	// most three times that.
 	pause = 200 * time.Microsecond
+	// patience is how long a call waits for others.
+	patience = 200 * time.Microsecond
 )
 
 // A call is one that waits for the writer. It is carried out on the writer's goroutine.
 type call struct {
 	ctx   context.Context
+	reads reads
 	do    func(ix *index, at machine.Moment) error
 	state atomic.Int32
 	err   error
 	done  chan struct{}
+}
+
+// What a call is going to read, to be read at once with that of others.
+type reads struct {
+	sender string
+	ids    []string
 }
 
 // The states of a call. Its context ends one that waits, and not one that was begun.
@@ -49,7 +61,8 @@ const (
 )
 
 func newWriter(s *Store, conn *sql.Conn) writer {
-	return writer{s: s, conn: conn, session: newSession(conn), calls: make(chan *call, maxCalls)}
+	x := newSession(conn)
+	return writer{s: s, conn: conn, session: x, last: &index{session: x}, calls: make(chan *call, maxCalls)}
 }
 
 func (w *writer) close() {
@@ -60,14 +73,14 @@ func (w *writer) close() {
 }
 
 // call has do carried out. It returns when that was committed, or when the context ends.
-func (s *Store) call(ctx context.Context, do func(ix *index, at machine.Moment) error) error {
+func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine.Moment) error) error {
 	if err := s.mayBegin(ctx); err != nil {
 		return err
 	}
 	if s.readOnly {
 		return ErrReadOnly
 	}
-	c := &call{ctx: ctx, do: do, done: make(chan struct{})}
+	c := &call{ctx: ctx, reads: r, do: do, done: make(chan struct{})}
 	select {
 	case s.writer.calls <- c:
 	default:
@@ -96,13 +109,23 @@ func (w *writer) run() {
 		case <-w.s.over:
 			return
 		case c := <-w.calls:
-			group := []*call{c}
-			for n := len(w.calls); n > 0 && len(group) < maxGroup; n-- {
-				group = append(group, <-w.calls)
-			}
-			w.carryOut(group)
+			w.carryOut(w.gather(c))
 		}
 	}
+}
+
+// gather returns the calls that wait. Those that the transaction before has answered send their next
+// ones now: to wait for them a little is cheaper than another sync.
+func (w *writer) gather(first *call) []*call {
+	for begin := time.Now(); len(w.calls)+1 < w.count && time.Since(begin) < patience; {
+		runtime.Gosched()
+	}
+	group := []*call{first}
+	for n := len(w.calls); n > 0 && len(group) < maxGroup; n-- {
+		group = append(group, <-w.calls)
+	}
+	w.count = len(group)
+	return group
 }
 
 // carryOut carries calls out in one transaction, or each in one of its own if that fails:
@@ -185,8 +208,10 @@ func (w *writer) transaction(group []*call) (done bool, err error) {
 	}
 	if err != nil {
 		_, _ = w.conn.ExecContext(ctx, "ROLLBACK")
+		w.last = &index{session: w.session}
 		return done, err
 	}
+	w.last = ix
 	w.written += len(ix.tasks)
 	w.s.saw(ix.numbers.Wakes)
 	return true, nil
@@ -198,7 +223,15 @@ func (w *writer) attempt(group []*call) (ix *index, err error) {
 	if at.Wall < 0 || at.Wall > lastTime {
 		return nil, fmt.Errorf("%w: the clock shows %v: %w", store.ErrUnfit, at.Wall.Std().UTC(), store.ErrNotDone)
 	}
-	ix = newIndex(w.session)
+	ix = w.last.after()
+	var ids, senders []string
+	for _, c := range group {
+		ids = append(ids, c.reads.ids...)
+		if c.reads.sender != "" {
+			senders = append(senders, c.reads.sender)
+		}
+	}
+	ix.load(ids, senders)
 	for _, c := range group {
 		c.err = c.do(ix, at)
 	}
@@ -212,8 +245,12 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 		return nil, err
 	}
 	c.Items = machine.CopyItems(c.Items)
+	read := reads{sender: st.Sender}
+	for i := range c.Items {
+		read.ids = append(read.ids, c.Items[i].ID)
+	}
 	var out []store.Outcome
-	err := s.call(ctx, func(ix *index, at machine.Moment) (err error) {
+	err := s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
 		out, err = machine.Change(ix, at, &st, &c)
 		return err
 	})
@@ -230,8 +267,15 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (s
 	}
 	r.Reports, r.Extend = slices.Clone(r.Reports), slices.Clone(r.Extend)
 	r.Claim.Handlers, r.Claim.Schedules = slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)
+	read := reads{sender: st.Sender}
+	for i := range r.Reports {
+		read.ids = append(read.ids, r.Reports[i].ID)
+	}
+	for i := range r.Extend {
+		read.ids = append(read.ids, r.Extend[i].ID)
+	}
 	var a store.Answer
-	err := s.call(ctx, func(ix *index, at machine.Moment) (err error) {
+	err := s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
 		a, err = machine.Do(ix, at, &st, &r)
 		return err
 	})

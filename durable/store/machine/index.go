@@ -31,14 +31,14 @@ type Index interface {
 	Add(id string) *Task
 	// Changed tells the Index that a task has changed. Without a State it is gone.
 	Changed(*Task)
-	// Due returns the n oldest tasks that are Pending, due, and meet the claim, and all
-	// of them if there are fewer.
-	Due(c *store.Claim, now store.Time, n int) []*Task
+	// Due returns the n oldest tasks that are Pending, due, and meet the claim. If there
+	// are fewer it returns all of them, and when the next one is due that is not due yet;
+	// Never if there is none. It may count tasks that do not meet the claim as next.
+	Due(c *store.Claim, now store.Time, n int) (due []*Task, next store.Time)
 	// Running returns the Running tasks whose lease ends until a time.
 	Running(until store.Time) []*Task
-	// Next returns when the first task is due that is not due yet, and when the first
-	// lease ends; Never for none.
-	Next(now store.Time) (due, end store.Time)
+	// End returns when the first lease ends; Never if there is none.
+	End() store.Time
 	// Overdue returns the tasks that are due by kind.
 	Overdue(now store.Time) []Kind
 

@@ -27,18 +27,17 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 	for _, h := range r.Extend {
 		a.Leases = append(a.Leases, m.extend(h, r))
 	}
-	left := false
+	a.Next = -1
 	if r.Claim.Asked {
 		x.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
 		m.expire(r.MaxCrashes)
 		x.After = m.n.Fence
-		a.Tasks, left = m.claim(r)
+		m.claim(&a, r)
 		x.Last = m.n.Fence
 	}
 	if r.Leave {
 		x.Claim = nil
 	}
-	m.next(&a, r, left)
 	x.Receipts, x.Leases = slices.Clone(a.Receipts), slices.Clone(a.Leases)
 	m.remember(s, last, x)
 	return a, nil
@@ -56,8 +55,10 @@ func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
 		}
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
-	left := r.Claim.Asked && !m.n.Paused && len(m.ix.Due(&r.Claim, m.now, 1)) > 0
-	m.next(&a, r, left)
+	if a.Next = -1; r.Claim.Asked {
+		due, next := m.ix.Due(&r.Claim, m.now, 1)
+		m.next(&a, r, len(due) > 0, next)
+	}
 	return a
 }
 
@@ -87,50 +88,44 @@ func (m *machine) lease(t *Task, r *store.Round) {
 	m.put(t, store.Running, m.now.Add(r.Lease))
 }
 
-// claim gives the worker what is due, and reports whether there is more of that.
-func (m *machine) claim(r *store.Round) (out []store.Claimed, left bool) {
-	if m.n.Paused {
-		return nil, false
-	}
+// claim gives the worker what is due.
+func (m *machine) claim(a *store.Answer, r *store.Round) {
 	// Tokens do not go back, whatever the clock does.
 	m.n.Fence = max(m.n.Fence, int64(m.now))
-	for _, t := range m.ix.Due(&r.Claim, m.now, r.Claim.Max+1) {
-		if len(out) == r.Claim.Max {
-			left = true
-			break
-		}
+	due, next := m.ix.Due(&r.Claim, m.now, r.Claim.Max+1)
+	left := len(due) > r.Claim.Max
+	if m.n.Paused {
+		due = nil
+	}
+	for _, t := range due[:min(len(due), r.Claim.Max)] {
 		m.n.Fence++
 		t.Token = m.n.Fence
 		t.Attempts++
 		m.lease(t, r)
-		out = append(out, t.claimed())
+		a.Tasks = append(a.Tasks, t.claimed())
 	}
-	m.n.Claimed += int64(len(out))
-	return out, left
+	m.n.Claimed += int64(len(a.Tasks))
+	m.next(a, r, left, next)
 }
 
 func (t *Task) claimed() store.Claimed {
 	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
 }
 
-// next says when the worker must come again. left: there is more for it now.
-func (m *machine) next(a *store.Answer, r *store.Round, left bool) {
-	at, end := m.ix.Next(m.now)
-	if m.n.Paused {
+// next says when the worker must come again: at once if there is more for it that is due,
+// when the next task is, or when a lease ends.
+func (m *machine) next(a *store.Answer, r *store.Round, left bool, at store.Time) {
+	switch {
+	case m.n.Paused:
 		at = Never
-	}
-	if r.Claim.Asked {
-		// What is left for this worker says nothing of the others, who sleep longer.
-		m.n.Told = max(m.n.Told, at)
-	}
-	if left {
+	case left:
+		at = m.now
 		if r.Claim.Full {
 			m.n.Wakes++
 		}
-		at = m.now
 	}
-	a.Next = -1
-	if at = min(at, end); at != Never {
+	m.n.Told = max(m.n.Told, at)
+	if at = min(at, m.ix.End()); at != Never {
 		a.Next = max(0, at.Sub(a.Now))
 	}
 }

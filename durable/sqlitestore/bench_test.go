@@ -1,0 +1,80 @@
+package sqlitestore_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/sqlitestore"
+)
+
+// BenchmarkScheduleBatch schedules tasks of 256 bytes in batches.
+func BenchmarkScheduleBatch(b *testing.B) {
+	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Close()
+	c := durable.New(st)
+	body := make([]byte, 256)
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		items := make([]durable.Item, 250)
+		for i := range items {
+			n++
+			key := fmt.Sprintf("order-%016x", uint64(n)*0x9e3779b97f4a7c15)
+			items[i] = durable.Item{Task: durable.Task{Key: key, Handler: "h", Body: body}, When: durable.After(time.Hour + time.Duration(n*7919%100000)*time.Second)}
+		}
+		if _, err := c.ScheduleBatch(b.Context(), items); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tasks/s")
+}
+
+// BenchmarkSchedule schedules one task at a time, of a caller.
+func BenchmarkSchedule(b *testing.B) {
+	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Close()
+	c := durable.New(st)
+	body := make([]byte, 256)
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		n++
+		key := fmt.Sprintf("order-%016x", uint64(n)*0x9e3779b97f4a7c15)
+		if _, err := c.Schedule(b.Context(), durable.Task{Key: key, Handler: "h", Body: body}, durable.After(time.Hour+time.Duration(n*7919%100000)*time.Second)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkScheduleMany is the same of 256 callers.
+func BenchmarkScheduleMany(b *testing.B) {
+	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Close()
+	c := durable.New(st)
+	body := make([]byte, 256)
+	var next atomic.Int64
+	b.ReportAllocs()
+	b.SetParallelism(128)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			n := next.Add(1)
+			key := fmt.Sprintf("order-%016x", uint64(n)*0x9e3779b97f4a7c15)
+			if _, err := c.Schedule(b.Context(), durable.Task{Key: key, Handler: "h", Body: body}, durable.After(time.Hour+time.Duration(n*7919%100000)*time.Second)); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
