@@ -22,8 +22,8 @@ import (
 // peer sends count when they are read.
 //
 // Deadlines are those of the underlying connection. A Conn has the methods of
-// [*net.TCPConn] that code looks for with type assertions. Where the underlying
-// connection lacks one, it returns [errors.ErrUnsupported]. [io.Copy] to or from a
+// [*net.TCPConn] and [*net.UnixConn] that code looks for with type assertions. Where the
+// underlying connection lacks one, it returns [errors.ErrUnsupported]. [io.Copy] to or from a
 // Conn uses sendfile and splice where it would without the Conn.
 type Conn struct {
 	under net.Conn

@@ -16,11 +16,14 @@
 // An event loop that knows the time passes it to [Entry.TouchAt]. A touch then costs
 // a few nanoseconds.
 //
-// A [Listener] closes those of its connections that neither read nor write. It works
-// for any server, such as that of net/http, and over TLS:
+// A [Listener] closes those of its connections that neither read nor write, also over TLS:
 //
 //	l, err := net.Listen("tcp", addr)
-//	err = http.Serve(idle.NewListener(l, 30*time.Second), handler)
+//	server.Serve(idle.NewListener(l, 30*time.Second))
+//
+// Whoever computes an answer for longer than the timeout neither reads nor writes: with a
+// server of net/http, keep connections whose handlers run, as in the example "http" of
+// Listener.
 //
 // [Conns] does the same for dialed connections, and for several listeners together.
 // [WithOnIdle] sets a function that may refuse an eviction.
@@ -46,7 +49,9 @@
 //   - Never early: nothing is evicted before its timeout has passed since the
 //     last touch that reported true.
 //   - Late by at most a tick, a hundredth of the timeout ([WithSlack]), and the time
-//     to wake up and to start the callback.
+//     to wake up and to start the callback. A Conns gives connections a quarter of their
+//     timeout more if it wakes up later than that much: when the process was stopped, bytes
+//     may wait in their sockets.
 //   - Each entry is evicted at most once, and never after a Stop that returned true.
 //   - An eviction, once decided, is final: from then on Touch reports false. An older
 //     touch never replaces a later one.
@@ -69,10 +74,11 @@
 //
 // # Complexity
 //
-// Everything is O(1). A touch allocates nothing. A watched thing takes 90 bytes
-// besides the caller's pointer, if many have the same timeout: 48 for the Entry, with
-// the pointer, 16 for a closure, and 34 for the timer. (A time.AfterFunc with a
-// closure takes 130 to 160.)
+// Everything is O(1). A touch allocates nothing. A watched thing takes 104 bytes with the
+// caller's pointer. That is no less than an entry of a heap under a lock (99 bytes), and
+// with 100,000 connections that send heartbeats a Monitor takes about a tenth less CPU
+// than such a heap. Use it because touches take no lock and for what a Conns does, not to
+// save memory. (A time.AfterFunc with a closure takes 144 bytes.)
 //
 // # When not to use it
 //

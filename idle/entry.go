@@ -213,7 +213,16 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 
 // expire is what the entry's timer runs, and what Close does to an entry whose
 // timer was pending.
-func (e *entry) expire() {
+func (e *entry) expire() { e.look(e.current().stripe.core.patient) }
+
+// lookAgain is expire after a pause: it evicts whatever has happened.
+func (e *entry) lookAgain() { e.look(false) }
+
+// look evicts the entry if it is idle, hands it back if the Monitor is closed, and else
+// starts its timer again. If it is patient and its timer rang late by far, the whole
+// process may have stopped, with bytes waiting in its sockets that nobody has had time to
+// read: then it looks a second time, a little later.
+func (e *entry) look(patient bool) {
 	st := e.current().stripe
 	st.mu.Lock()
 	if st.core.closed.Load() {
@@ -230,7 +239,11 @@ func (e *entry) expire() {
 		}
 		p, now := e.period.Load(), st.core.now()
 		if d := p.remaining(moment(w), now); d > 0 {
-			st.rearmLocked(e, p.recheckIn(now, d))
+			st.rearmLocked(e, p.recheckIn(now, d), e.expire)
+			break
+		}
+		if late := time.Duration(now-moment(w)) - p.timeout; patient && late > p.timeout/4+st.core.tick+st.core.slackOf(p) {
+			st.rearmLocked(e, p.timeout/4, e.lookAgain)
 			break
 		}
 		if e.word.CompareAndSwap(w, w|evicted) {

@@ -38,6 +38,8 @@ type core struct {
 	tick time.Duration
 	// slack is the share of its timeout by which an eviction may come later.
 	slack float64
+	// patient: an entry whose timer rings late by far is looked at once more.
+	patient bool
 	timeline
 	s *timer.Scheduler
 	// pool is where callbacks run; nil: where expire does.
@@ -81,7 +83,7 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 }
 
 func (c *core) init(cfg *config) {
-	c.max, c.tick, c.slack = int64(cfg.maxWatched), cfg.tick, cfg.slack
+	c.max, c.tick, c.slack, c.patient = int64(cfg.maxWatched), cfg.tick, cfg.slack, cfg.patient
 	c.timeline = newTimeline(cfg.clock)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()
@@ -135,7 +137,7 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	e.period.Store(st.periodLocked(timeout))
-	if st.armLocked(e, timeout) != nil {
+	if st.armLocked(e, timeout, e.expire) != nil {
 		st.n.Rejected++
 		c.release()
 		return ErrClosed

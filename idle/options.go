@@ -37,6 +37,7 @@ type config struct {
 	onPanic    func(v any, stack []byte)
 	maxWatched int // 0: no limit
 	name       string
+	patient    bool // see entry.look
 }
 
 type connsConfig struct {

@@ -36,17 +36,17 @@ func (st *stripe) periodLocked(timeout time.Duration) *period {
 	return *p
 }
 
-// armLocked starts the entry's timer.
-func (st *stripe) armLocked(e *entry, d time.Duration) (err error) {
-	e.timer, err = st.core.s.StartWithin(d, st.core.slackOf(e.period.Load()), e.expire)
+// armLocked starts the entry's timer, which runs f.
+func (st *stripe) armLocked(e *entry, d time.Duration, f func()) (err error) {
+	e.timer, err = st.core.s.StartWithin(d, st.core.slackOf(e.period.Load()), f)
 	return err
 }
 
 // slackOf returns how late an eviction may be for its slack.
 func (c *core) slackOf(p *period) time.Duration { return time.Duration(c.slack * float64(p.timeout)) }
 
-func (st *stripe) rearmLocked(e *entry, d time.Duration) {
-	if st.armLocked(e, d) != nil {
+func (st *stripe) rearmLocked(e *entry, d time.Duration, f func()) {
+	if st.armLocked(e, d, f) != nil {
 		st.handBackLocked(e) // Close came in between
 		return
 	}

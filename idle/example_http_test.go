@@ -1,0 +1,55 @@
+package idle_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/idle"
+)
+
+// A server of net/http whose handlers may take longer than the timeout. A connection with
+// a request under way stays open though no byte moves: net/http says which those are.
+// ReadHeaderTimeout is for clients that begin a request and never end it.
+func ExampleListener_http() {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	const timeout = 20 * time.Millisecond // 30 seconds, say
+	var active sync.Map
+	l := idle.NewListener(tcp, timeout, idle.WithOnIdle(func(c *idle.Conn, _ time.Time) (evict bool) {
+		_, busy := active.Load(c)
+		return !busy
+	}))
+	srv := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(5 * timeout)
+			io.WriteString(w, "slow but sure")
+		}),
+		ConnState: func(c net.Conn, s http.ConnState) {
+			if s == http.StateActive {
+				active.Store(c, true)
+			} else {
+				active.Delete(c)
+			}
+		},
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	go srv.Serve(l)
+	defer srv.Close()
+
+	resp, err := http.Get("http://" + tcp.Addr().String())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	fmt.Println(string(text), err)
+	// Output: slow but sure <nil>
+}

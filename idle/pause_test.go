@@ -1,0 +1,125 @@
+package idle_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/idle"
+)
+
+// stoppedClock is the clock of a process that is stopped for a while: it leaps, and what
+// was due meanwhile rings afterwards.
+type stoppedClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	alarms []*stoppedAlarm
+}
+
+type stoppedAlarm struct {
+	c    *stoppedClock
+	f    func()
+	when time.Time // zero: not set
+}
+
+func (c *stoppedClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *stoppedClock) NewAlarm(f func()) clock.Alarm {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := &stoppedAlarm{c: c, f: f}
+	c.alarms = append(c.alarms, a)
+	return a
+}
+
+func (a *stoppedAlarm) Reset(d time.Duration) {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.when = a.c.now.Add(d)
+}
+
+func (a *stoppedAlarm) Stop() {
+	a.c.mu.Lock()
+	defer a.c.mu.Unlock()
+	a.when = time.Time{}
+}
+
+// leap lets d pass, and then rings until nothing is due.
+func (c *stoppedClock) leap(d time.Duration) {
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	for i := 0; i < len(c.alarms); i++ {
+		if a := c.alarms[i]; !a.when.IsZero() && !a.when.After(c.now) {
+			a.when = time.Time{}
+			c.mu.Unlock()
+			a.f()
+			c.mu.Lock()
+			i = -1
+		}
+	}
+	c.mu.Unlock()
+}
+
+// A server that was stopped for longer than its connections' timeout finds their bytes
+// in the sockets, and reads them before it evicts anybody.
+func TestConns_AfterAPause(t *testing.T) {
+	const timeout = 30 * time.Second
+	clk := &stoppedClock{now: epoch}
+	cs := idle.NewConns(timeout, idle.WithClock(clk))
+	defer end(t, cs)
+	busy, peer := pipe(t, cs)
+	silent, _ := pipe(t, cs)
+	clk.leap(timeout + timeout/2)
+	require.Zero(t, cs.Stats().Evicted, "one more look")
+	go peer.Write([]byte("x"))
+	_, err := busy.Read(make([]byte, 1))
+	require.NoError(t, err)
+	clk.leap(timeout/4 + timeout/50)
+	require.EqualValues(t, 1, cs.Stats().Evicted)
+	_, err = silent.Write([]byte("x"))
+	require.ErrorIs(t, err, idle.ErrIdle)
+	clk.leap(timeout - timeout/4)
+	require.EqualValues(t, 2, cs.Stats().Evicted, "punctually from then on")
+}
+
+// Two pauses in a row do not keep a connection for ever, and a ring that is late by less
+// than a quarter of the timeout is no pause. Leases expire whatever the reason.
+func TestConns_OneMoreLookOnly(t *testing.T) {
+	const timeout = 30 * time.Second
+	clk := &stoppedClock{now: epoch}
+	cs := idle.NewConns(timeout, idle.WithClock(clk))
+	defer end(t, cs)
+	pipe(t, cs)
+	clk.leap(2 * timeout)
+	require.Zero(t, cs.Stats().Evicted)
+	clk.leap(2 * timeout)
+	require.EqualValues(t, 1, cs.Stats().Evicted)
+	pipe(t, cs)
+	clk.leap(timeout + timeout/5)
+	require.EqualValues(t, 2, cs.Stats().Evicted)
+
+	expired := 0
+	m := idle.New(func(string, time.Time) { expired++ }, idle.WithClock(clk))
+	defer m.Close()
+	_, err := m.Watch("lease", timeout)
+	require.NoError(t, err)
+	clk.leap(2 * timeout)
+	require.Equal(t, 1, expired)
+}
+
+// A Conns that is closed between the looks hands its connections back.
+func TestConns_ClosedBetweenTheLooks(t *testing.T) {
+	clk := &stoppedClock{now: epoch}
+	cs := idle.NewConns(time.Minute, idle.WithClock(clk))
+	c, _ := pipe(t, cs)
+	clk.leap(time.Hour)
+	require.Equal(t, []*idle.Conn{c}, openAfterClose(cs))
+	require.Zero(t, cs.Stats().Evicted)
+}

@@ -1,0 +1,147 @@
+package idle_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/idle"
+	"github.com/tickless/tickless/timertest"
+)
+
+// A Conn has the methods of package net's connections, so that who looks for one finds
+// it. A new version of Go may add some.
+func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
+	ours := reflect.TypeFor[*idle.Conn]()
+	// *net.UnixConn has a ReadFrom and a WriteTo of net.PacketConn's, and a Conn those
+	// that io.Copy looks for. The others are for sockets without a connection.
+	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true}
+	for _, theirs := range []reflect.Type{reflect.TypeFor[*net.TCPConn](), reflect.TypeFor[*net.UnixConn]()} {
+		for i := range theirs.NumMethod() {
+			want := theirs.Method(i)
+			got, ok := ours.MethodByName(want.Name)
+			switch {
+			case theirs == reflect.TypeFor[*net.UnixConn]() && others[want.Name]:
+			case !ok:
+				t.Errorf("no %s, which %v has", want.Name, theirs)
+			case without1st(got.Type) != without1st(want.Type):
+				t.Errorf("%s is %v, of %v %v", want.Name, got.Type, theirs, want.Type)
+			}
+		}
+	}
+}
+
+// without1st returns a method's type without its receiver.
+func without1st(m reflect.Type) reflect.Type {
+	var in, out []reflect.Type
+	for i := 1; i < m.NumIn(); i++ {
+		in = append(in, m.In(i))
+	}
+	for i := range m.NumOut() {
+		out = append(out, m.Out(i))
+	}
+	return reflect.FuncOf(in, out, m.IsVariadic())
+}
+
+// sockoptCalls are calls of all of them.
+func sockoptCalls(c *idle.Conn) map[string]func() error {
+	return map[string]func() error{
+		"SetKeepAlive":       func() error { return c.SetKeepAlive(true) },
+		"SetKeepAlivePeriod": func() error { return c.SetKeepAlivePeriod(time.Minute) },
+		"SetKeepAliveConfig": func() error { return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}) },
+		"SetNoDelay":         func() error { return c.SetNoDelay(false) },
+		"SetLinger":          func() error { return c.SetLinger(1) },
+		"SetReadBuffer":      func() error { return c.SetReadBuffer(1 << 16) },
+		"SetWriteBuffer":     func() error { return c.SetWriteBuffer(1 << 16) },
+		"MultipathTCP":       func() error { _, err := c.MultipathTCP(); return err },
+		"File": func() error {
+			f, err := c.File()
+			if err == nil {
+				f.Close()
+			}
+			return err
+		},
+		"ReadMsgUnix":  func() error { _, _, _, _, err := c.ReadMsgUnix(nil, nil); return err },
+		"WriteMsgUnix": func() error { _, _, err := c.WriteMsgUnix([]byte("x"), nil, nil); return err },
+	}
+}
+
+func TestConn_SocketOptions(t *testing.T) {
+	cs := idle.NewConns(time.Minute)
+	defer cs.Close()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c, err := cs.Wrap(ours)
+	require.NoError(t, err)
+	defer c.Close()
+	for name, call := range sockoptCalls(c) {
+		err := call()
+		require.ErrorIs(t, err, errors.ErrUnsupported, name)
+		require.ErrorContains(t, err, "idle: "+name+" on a *net.pipe", name)
+	}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	tcp, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	c, err = cs.Wrap(tcp)
+	require.NoError(t, err)
+	for name, call := range sockoptCalls(c) {
+		err := call()
+		switch {
+		case name[len(name)-4:] == "Unix":
+			require.ErrorIs(t, err, errors.ErrUnsupported, name)
+		case name == "File" && runtime.GOOS == "windows":
+		default:
+			require.NoError(t, err, name)
+		}
+	}
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, c.SetNoDelay(true), net.ErrClosed)
+}
+
+// A descriptor is handed over through Conns, and counts as activity.
+func TestConn_MessagesOfUnixSockets(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no unix sockets with messages")
+	}
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	defer l.Close()
+	dialed, err := net.Dial("unix", l.Addr().String())
+	require.NoError(t, err)
+	accepted, err := l.Accept()
+	require.NoError(t, err)
+	clk := timertest.NewClock(epoch)
+	cs := idle.NewConns(time.Minute, idle.WithClock(clk))
+	defer cs.Close()
+	from, err := cs.Wrap(dialed)
+	require.NoError(t, err)
+	defer from.Close()
+	to, err := cs.Wrap(accepted)
+	require.NoError(t, err)
+	defer to.Close()
+	begin := from.Since()
+	clk.Advance(time.Second)
+	n, _, err := from.WriteMsgUnix([]byte("hello"), nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, 5, n)
+	b := make([]byte, 10)
+	n, _, _, _, err = to.ReadMsgUnix(b, make([]byte, 10))
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(b[:n]))
+	require.Equal(t, time.Second, from.Since().Sub(begin))
+	require.Equal(t, time.Second, to.Since().Sub(begin))
+	f, err := to.File()
+	require.NoError(t, err)
+	require.IsType(t, (*os.File)(nil), f)
+	require.NoError(t, f.Close())
+}
