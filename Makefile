@@ -212,6 +212,12 @@ $(STATICCHECK):
 tidy: ## report what `go mod tidy` would change
 	$(call each,tidy,$(GO) mod tidy -diff)
 
+VERSION ?= v0.1.0
+
+.PHONY: release-check
+release-check: ## get and build each module as its users will, from a folder in place of the proxy, and install the command
+	cd migrate && GOWORK=off $(GO) run ../scripts/modules/main.go check $(VERSION)
+
 .PHONY: cross
 cross: ## vet the core for 32 bits, and the modules that differ for other systems
 	GOWORK=off $(NOCGO) GOARCH=386 $(GO) vet ./...

@@ -1,0 +1,300 @@
+//go:build ignore
+
+// Modules prepares the repository's modules for a release. It needs golang.org/x/mod, which
+// module migrate requires, so it is run from there:
+//
+//	cd migrate && go run ../scripts/modules/main.go check v0.1.0
+//
+// The command check serves all modules of the tree as a pre-release of that version from a
+// folder that stands for the module proxy. It gets each into an empty module, builds what
+// it exports, and installs the command as users do. The command strip drops the replace
+// directives that make the modules use one another's folders, with which `go install`
+// refuses a module, and has them require one another at the version.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+const (
+	root    = "github.com/tickless/tickless"
+	command = root + "/cmd/tickless"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("modules: ")
+	if len(os.Args) != 3 || module.Check(root, os.Args[2]) != nil {
+		log.Fatal("usage: modules check|strip VERSION, as v0.1.0")
+	}
+	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err == nil {
+		err = os.Chdir(strings.TrimSpace(string(top)))
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	mods, err := modules()
+	if err == nil {
+		switch version := os.Args[2]; os.Args[1] {
+		case "check":
+			err = check(mods, fmt.Sprintf("%s-check.%d", version, time.Now().Unix()))
+		case "strip":
+			for _, m := range mods {
+				err = os.WriteFile(m.dir+"/go.mod", m.released(version), 0o644)
+				if err != nil {
+					break
+				}
+			}
+		default:
+			err = fmt.Errorf("there is no command %q", os.Args[1])
+		}
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A mod is a module of the repository.
+type mod struct {
+	path, dir string
+	goMod     []byte
+	files     []string // from the repository's root, those of nested modules left out
+}
+
+// modules returns the repository's modules, the core first.
+func modules() ([]mod, error) {
+	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		return nil, err
+	}
+	files := strings.Fields(string(out))
+	var mods []mod
+	for _, f := range files {
+		if path.Base(f) != "go.mod" || strings.Contains(f, "testdata/") {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		if os.IsNotExist(err) {
+			continue // removed, and not committed yet
+		}
+		m := mod{path: modfile.ModulePath(text), dir: path.Dir(f), goMod: text}
+		if err != nil {
+			return nil, err
+		}
+		if m.path == root {
+			mods = append([]mod{m}, mods...)
+		} else {
+			mods = append(mods, m)
+		}
+	}
+	for _, f := range files {
+		if i := owner(mods, f); i >= 0 {
+			mods[i].files = append(mods[i].files, f)
+		}
+	}
+	return mods, nil
+}
+
+// owner returns the module whose folder is the nearest above a file.
+func owner(mods []mod, file string) int {
+	best := -1
+	for i, m := range mods {
+		if (m.dir == "." || strings.HasPrefix(file, m.dir+"/")) && (best < 0 || len(m.dir) > len(mods[best].dir)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// released returns the module's go.mod as it is in a release.
+func (m mod) released(version string) []byte {
+	f, err := modfile.Parse(m.dir+"/go.mod", m.goMod, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range f.Replace {
+		if err := f.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, r := range f.Require {
+		if r.Mod.Path == root || strings.HasPrefix(r.Mod.Path, root+"/") {
+			if err := f.AddRequire(r.Mod.Path, version); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+	f.Cleanup()
+	text, err := f.Format()
+	if err != nil {
+		log.Fatal(err)
+	}
+	return text
+}
+
+// A file is one of a module's zip.
+type file struct{ name, from string }
+
+func (f file) Path() string                 { return f.name }
+func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.from) }
+func (f file) Open() (io.ReadCloser, error) { return os.Open(f.from) }
+
+// serve writes the module into a folder that can be a GOPROXY.
+func (m mod) serve(proxy, version string) error {
+	escaped, err := module.EscapePath(m.path)
+	if err != nil {
+		return err
+	}
+	base := filepath.Join(proxy, escaped, "@v")
+	if err := os.MkdirAll(base, 0o755); err != nil {
+		return err
+	}
+	goMod := m.released(version)
+	var files []zip.File
+	hasLicense := false
+	for _, f := range m.files {
+		if _, err := os.Lstat(f); err != nil {
+			continue
+		}
+		name := strings.TrimPrefix(f, m.dir+"/")
+		one := file{name: name, from: f}
+		if name == "go.mod" {
+			one.from = filepath.Join(base, version+".mod")
+		}
+		hasLicense = hasLicense || name == "LICENSE"
+		files = append(files, one)
+	}
+	if !hasLicense { // as the go command does for a module below the repository's root
+		files = append(files, file{name: "LICENSE", from: "LICENSE"})
+	}
+	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
+	for name, text := range map[string]string{version + ".info": info, version + ".mod": string(goMod), "list": version + "\n"} {
+		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	out, err := os.Create(filepath.Join(base, version+".zip"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := zip.Create(out, module.Version{Path: m.path, Version: version}, files); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// check gets and builds each module, and installs the command, at a version that was never
+// used before, so that it may stand in the user's module cache for a while.
+func check(mods []mod, version string) error {
+	temp, err := os.MkdirTemp("", "release-check")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	proxy := filepath.Join(temp, "proxy")
+	for _, m := range mods {
+		if err := m.serve(proxy, version); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+	}
+	env := goEnv("GOPROXY", "GOMODCACHE")
+	defer forget(env["GOMODCACHE"], mods, version)
+	vars := append(os.Environ(), "GOPROXY=file://"+proxy+","+env["GOPROXY"], "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw",
+		"GOPRIVATE=", "GONOPROXY=", "GONOSUMDB="+root+","+root+"/*", "CGO_ENABLED=0", "GOBIN="+filepath.Join(temp, "bin"))
+	run := func(dir string, args ...string) error {
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = dir, vars
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+		return nil
+	}
+	for i, m := range mods {
+		dir := filepath.Join(temp, fmt.Sprint(i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		program := "package main\n\nimport (\n"
+		for _, p := range m.packages() {
+			program += fmt.Sprintf("\t_ %q\n", p)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program+")\n\nfunc main() {}\n"), 0o644); err != nil {
+			return err
+		}
+		for _, args := range [][]string{{"mod", "init", "example.com/user"}, {"get", m.path + "@" + version}, {"build", "-o", os.DevNull, "."}} {
+			if err := run(dir, args...); err != nil {
+				return fmt.Errorf("%s: %w", m.path, err)
+			}
+		}
+		fmt.Printf("%s: %d packages\n", m.path, len(m.packages()))
+	}
+	if err := run(temp, "install", command+"@"+version); err != nil {
+		return err
+	}
+	if out, err := exec.Command(filepath.Join(temp, "bin", "tickless"), "--help").CombinedOutput(); err != nil {
+		return fmt.Errorf("tickless --help: %w\n%s", err, out)
+	}
+	fmt.Printf("%s: installed\n", command)
+	return nil
+}
+
+// packages returns what programs may import of the module.
+func (m mod) packages() (paths []string) {
+	seen := map[string]bool{}
+	for _, f := range m.files {
+		dir := path.Dir(strings.TrimPrefix(f, m.dir+"/"))
+		if !strings.HasSuffix(f, ".go") || strings.HasSuffix(f, "_test.go") || seen[dir] ||
+			strings.Contains("/"+dir+"/", "/internal/") || strings.Contains("/"+dir+"/", "/testdata/") {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		if err != nil || strings.HasPrefix(string(text), "//go:build") || strings.Contains(string(text), "\npackage main\n") || strings.HasPrefix(string(text), "package main\n") {
+			continue
+		}
+		seen[dir] = true
+		paths = append(paths, path.Join(m.path, dir))
+	}
+	return paths
+}
+
+func goEnv(names ...string) map[string]string {
+	out, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		log.Fatal(err)
+	}
+	values := strings.Split(string(out), "\n")
+	env := map[string]string{}
+	for i, name := range names {
+		env[name] = values[i]
+	}
+	return env
+}
+
+// forget removes the version from the module cache.
+func forget(cache string, mods []mod, version string) {
+	for _, m := range mods {
+		escaped, err := module.EscapePath(m.path)
+		if err != nil {
+			continue
+		}
+		os.RemoveAll(filepath.Join(cache, escaped+"@"+version))
+		left, _ := filepath.Glob(filepath.Join(cache, "cache", "download", escaped, "@v", version+".*"))
+		for _, f := range left {
+			os.Remove(f)
+		}
+	}
+}
