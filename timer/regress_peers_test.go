@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 	"weak"
 
@@ -96,60 +95,6 @@ func TestNetty2541And5647_StoppedTimersLeaveAtOnce(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// A wheel that ticks every millisecond burnt a processor while nothing was due.
-func TestNetty9710AndPulsar6414_IdleUsesNothing(t *testing.T) {
-	s := timer.New(timer.WithTick(time.Millisecond))
-	defer s.Close()
-	start(t, s, time.Hour, func() {})
-	before := s.Stats().Wakeups
-	time.Sleep(50 * time.Millisecond)
-	require.Equal(t, before, s.Stats().Wakeups)
-}
-
-// A negative delay fired 10 s late.
-func TestNetty1953_NegativeDelay(t *testing.T) {
-	s, clk := virtual(t, timer.WithTick(10*time.Second))
-	clk.Advance(5 * time.Second)
-	for _, d := range []time.Duration{-1, -time.Hour, math.MinInt64} {
-		ran := false
-		start(t, s, d, func() { ran = true })
-		clk.Advance(0)
-		require.True(t, ran)
-	}
-}
-
-// The sum of a moment and a long delay overflowed and fired early.
-func TestNetty7765_DelayOverflow(t *testing.T) {
-	s, clk := virtual(t)
-	for range 20 {
-		clk.Advance(10 * 365 * 24 * time.Hour)
-		for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 20*365*24*time.Hour, math.MaxInt64 / 2} {
-			begin := clk.Now()
-			start(t, s, d, func() {
-				if passed := clk.Now().Sub(begin); passed < d {
-					t.Errorf("a delay of %v: %v early", d, d-passed)
-				}
-			})
-		}
-	}
-}
-
-// stop() left timers that still fired.
-func TestNetty14081_CloseCancels(t *testing.T) {
-	s, clk := virtual(t)
-	for i := range 100 {
-		start(t, s, time.Duration(i+1)*time.Minute, func() { t.Error("ran after Close") })
-	}
-	ps := closeAll(s)
-	require.Len(t, ps, 100)
-	for i, p := range ps {
-		require.Equal(t, epoch.Add(time.Duration(i+1)*time.Minute), p.Deadline)
-	}
-	clk.Advance(24 * time.Hour)
-	_, set := clk.Next()
-	require.False(t, set)
-}
-
 // The count of pending timeouts was decremented twice, for one cancelled and then
 // removed; and then more than the limit were let in.
 func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
@@ -191,38 +136,6 @@ func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Very many timers, half of them cancelled while the others fire.
-func TestAkka_ManyTimersWithCancel(t *testing.T) {
-	s := timer.New()
-	const n = 100_000
-	var ran, stopped atomic.Int64
-	var wg sync.WaitGroup
-	for g := range 4 {
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(g)))
-			var hs []timer.Handle
-			for range n / 4 {
-				h, err := s.Start(time.Duration(rng.IntN(int(100*time.Millisecond))), func() { ran.Inc() })
-				if err != nil {
-					t.Error(err)
-				}
-				hs = append(hs, h)
-				if k := rng.IntN(2 * len(hs)); k < len(hs) && hs[k].Stop() {
-					stopped.Inc()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for s.Len() > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	require.NoError(t, s.Shutdown(context.Background()))
-	require.EqualValues(t, n, ran.Load()+stopped.Load())
-	require.NotZero(t, ran.Load())
-	require.NotZero(t, stopped.Load())
-}
-
 // Many goroutines that enqueue timers which are due at once, or nearly, each of
 // which enqueues the next.
 func TestAkka_ViciousEnqueueing(t *testing.T) {
@@ -253,28 +166,6 @@ func TestAkka_ViciousEnqueueing(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 	require.EqualValues(t, chains*length, ran.Load())
 	balanced(t, s.Stats())
-}
-
-// What a shutdown returns and what has run are all there were, and no one is in
-// both.
-func TestAkka_ConservationAtShutdown(t *testing.T) {
-	for range 20 {
-		s := timer.New()
-		const n = 2000
-		ran := make([]atomic.Int32, n)
-		for i := range n {
-			start(t, s, time.Duration(i)*5*time.Microsecond, func() { ran[i].Inc() })
-		}
-		time.Sleep(2 * time.Millisecond)
-		ps := closeAll(s)
-		require.NoError(t, s.Shutdown(context.Background()))
-		for _, p := range ps {
-			p.Func() // as if it had run
-		}
-		for i := range n {
-			require.EqualValues(t, 1, ran[i].Load(), "timer %d", i)
-		}
-	}
 }
 
 // The poller sleeps for far too long, and its clock leaps over many buckets.
@@ -320,35 +211,6 @@ func TestAkka_ClockNearTheEnd(t *testing.T) {
 	}
 }
 
-// A long task affected others.
-func TestAkka_LongTaskAffectsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := timer.New()
-		start(t, s, time.Millisecond, func() { time.Sleep(time.Hour) })
-		for range 100 {
-			begin := time.Now()
-			ran := make(chan time.Time, 1)
-			start(t, s, 10*time.Millisecond, func() { ran <- time.Now() })
-			require.Less(t, (<-ran).Sub(begin), 15*time.Millisecond)
-		}
-		require.NoError(t, s.Shutdown(context.Background()))
-	})
-}
-
-// After a pause a fixed-rate task ran for every period that was missed, in a
-// burst.
-func TestAkka26910_NoBurstAfterAPause(t *testing.T) {
-	clk := &oversleepingClock{now: epoch}
-	s := timer.New(timer.WithClock(clk))
-	defer s.Close()
-	tick := s.NewTicker(time.Second)
-	clk.oversleep(1000*time.Second + 300*time.Millisecond)
-	require.Len(t, tick.C, 1)
-	<-tick.C
-	clk.oversleep(700 * time.Millisecond)
-	require.Len(t, tick.C, 1, "the phase is kept")
-}
-
 // A reset to later that races with the expiry fired at the old time. Callbacks
 // run between the batches of the timers of one moment: of those that are left
 // each Reset finds some taken out, and others not.
@@ -377,31 +239,6 @@ func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 	require.Equal(t, moved, s.Len())
 	clk.Advance(time.Hour)
 	require.NotContains(t, ran, false)
-}
-
-// A timer that was dropped or reset by its own callback.
-func TestTokio_StopAndResetInsideItsOwnCallback(t *testing.T) {
-	s, clk := virtual(t)
-	var h timer.Handle
-	var tm *timer.Timer
-	n := 0
-	h = start(t, s, time.Second, func() {
-		require.False(t, h.Stop())
-		require.False(t, h.Reset(time.Second))
-	})
-	tm = s.AfterFunc(time.Second, func() {
-		n++
-		switch n {
-		case 1:
-			require.False(t, tm.Reset(time.Second))
-		case 2:
-			require.False(t, tm.Stop())
-		}
-	})
-	clk.Advance(time.Hour)
-	require.Equal(t, 2, n)
-	require.Zero(t, s.Len())
-	balanced(t, s.Stats())
 }
 
 // A deadline exactly on the border of a level was put into the wrong one, and
@@ -567,21 +404,6 @@ func TestFolly_CancelAnotherOfTheSameBatch(t *testing.T) {
 			require.NotEqual(t, ran[i], stopped[i], "timer %d of %d", i, n)
 		}
 		require.Equal(t, n > 512, stopped[n-1], "those of the first batch were taken out together")
-	}
-}
-
-// A stale id cancelled the timer that had been given its slot.
-func TestAgrona_StaleID(t *testing.T) {
-	s, clk := virtual(t)
-	old := start(t, s, time.Second, func() {})
-	clk.Advance(time.Second)
-	for range 1000 {
-		ran := false
-		h := start(t, s, time.Second, func() { ran = true })
-		require.False(t, old.Stop())
-		clk.Advance(time.Second)
-		require.True(t, ran)
-		old = h
 	}
 }
 

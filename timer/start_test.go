@@ -337,23 +337,6 @@ func TestScheduler_MaxPendingUnderContention(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrTooManyPending)
 }
 
-func TestScheduler_CallbackPanicHarmsNoOther(t *testing.T) {
-	var panics []any
-	s, clk := virtual(t, timer.WithPanicHandler(func(v any, _ []byte) { panics = append(panics, v) }))
-	n := 0
-	for i := range 10 {
-		start(t, s, time.Second, func() {
-			if i%2 == 0 {
-				panic(i)
-			}
-			n++
-		})
-	}
-	clk.Advance(time.Second)
-	require.Equal(t, 5, n)
-	require.Equal(t, []any{0, 2, 4, 6, 8}, panics)
-}
-
 // A test's FailNow in a callback ends the poller's goroutine in mid-batch.
 func TestScheduler_GoexitInAnInlineCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -374,17 +357,6 @@ func TestScheduler_GoexitInAnInlineCallback(t *testing.T) {
 		require.EqualValues(t, 1001, n.Load(), "the poller lives on")
 		require.NoError(t, s.Shutdown(context.Background()))
 	})
-}
-
-func TestScheduler_BucketsEmptiedByStopsWakeOnceAtMost(t *testing.T) {
-	s, clk := virtual(t)
-	for i := range 1000 {
-		start(t, s, time.Duration(1+i)*time.Minute, func() {}).Stop()
-	}
-	start(t, s, 5000*time.Minute, func() {})
-	clk.Advance(4000 * time.Minute)
-	st := s.Stats()
-	require.LessOrEqual(t, st.EmptyWakeups, uint64(1), "%+v", st)
 }
 
 func TestStats_Lateness(t *testing.T) {
