@@ -209,11 +209,7 @@ func (d *dispatch) takeReady(into []func()) []func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	into = append(into[:0], d.ready...)
-	clear(d.ready)
-	d.ready = d.ready[:0]
-	if cap(d.ready) > 2*batchSize {
-		d.ready = nil // grown by a burst
-	}
+	d.ready = afterBurst(d.ready)
 	return into
 }
 
@@ -248,10 +244,7 @@ func (b *batch) each(submit func(func())) {
 		b.done++
 		submit(f)
 	}
-	b.fs, b.done = b.fs[:0], 0
-	if cap(b.fs) > 2*batchSize {
-		b.fs = nil // grown by a burst
-	}
+	b.fs, b.done = afterBurst(b.fs), 0
 }
 
 // shutdown waits until everything handed over has run.

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/internal/share"
+	"github.com/tickless/tickless/internal/wheel"
 )
 
 const (
@@ -47,11 +50,11 @@ const (
 type poller struct {
 	s     *Scheduler
 	alarm alarm.Alarm
-	// running is held while the poller is awake.
-	running latch.Latch
 
 	mu    sync.Mutex
 	awake bool
+	// asleep is closed when it falls asleep; nil if nobody waits for that.
+	asleep chan struct{}
 	// armed is what the alarm is set for, never if it is not. While the poller
 	// sleeps it only moves earlier.
 	armed int64
@@ -65,19 +68,33 @@ type poller struct {
 	unfinished bool
 
 	wakeups, emptyWakeups uint64
-
-	late lateness
+	// lateness is how late it has fired timers; nil: none.
+	lateness *Histogram
 
 	// All below belongs to whoever is awake.
 
 	// due are the shards with expired timers that are to be fired, moves others with timers
 	// that are only to be moved down: see work.
 	due, moves shardList
-	drainer
+	// expired has room for a batch, or is nil. It is kept only while work is done.
+	expired *expiredBatch
+	// batch are callbacks on their way to the executor.
+	batch batch
+	// late is the lateness of timers that lateness does not have yet.
+	late []time.Duration
+	// head is when the next bucket is due, of those that were in the queue at the last poll.
+	head int64
+	// idle: a shard may have lost its last timer.
+	idle bool
 }
 
+// expiredBatch is room for the timers of a batch.
+type expiredBatch [batchSize]wheel.Expired[payload]
+
+var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
+
 func (p *poller) init(s *Scheduler) {
-	p.s, p.p = s, p
+	p.s = s
 	p.armed = never
 	if s.system {
 		p.alarm = alarm.New(p.poll)
@@ -141,7 +158,6 @@ func (p *poller) poll() {
 	p.awake, p.unfinished = true, false
 	p.armed = never
 	p.wakeups++
-	p.running.Add(1)
 	p.mu.Unlock()
 	p.run(false)
 }
@@ -177,13 +193,40 @@ func (p *poller) run(worked bool) {
 // interrupted puts the poller to sleep in the middle of its work, until the clock
 // is advanced again.
 func (p *poller) interrupted() {
-	p.letGo()
 	p.mu.Lock()
-	p.awake, p.unfinished = false, true
-	p.armed = p.s.now()
+	defer p.mu.Unlock()
+	p.unfinished = true
 	p.alarm.Reset(0)
+	p.fallAsleepLocked(p.s.now())
+}
+
+// fallAsleepLocked is the end of being awake. next is what the alarm is set for.
+func (p *poller) fallAsleepLocked(next int64) {
+	p.recordLocked()
+	if p.expired != nil {
+		expiredBatches.Put(p.expired)
+		p.expired = nil
+	}
+	p.awake, p.armed = false, next
+	if p.asleep != nil {
+		close(p.asleep)
+		p.asleep = nil
+	}
+}
+
+// wait waits until the poller is asleep, or returns ctx's error if that ends first.
+func (p *poller) wait(ctx context.Context) error {
+	p.mu.Lock()
+	if !p.awake {
+		p.mu.Unlock()
+		return nil
+	}
+	if p.asleep == nil {
+		p.asleep = make(chan struct{})
+	}
+	asleep := p.asleep
 	p.mu.Unlock()
-	p.running.Add(-1)
+	return latch.Await(ctx, asleep)
 }
 
 // finish does what is left for a closed poller, on goroutines of its own: it need not wait
@@ -192,7 +235,7 @@ func (p *poller) interrupted() {
 func (p *poller) finish(ctx context.Context) error {
 	for {
 		// Who is awake may yet be interrupted, and leave something.
-		if err := p.running.Wait(ctx); err != nil {
+		if err := p.wait(ctx); err != nil {
 			return err
 		}
 		if !p.s.dispatch.hasReady() && !p.wasInterrupted() {
@@ -261,13 +304,18 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 	if serial {
 		p.flush() // what a run that ended in the middle has left
 	}
-	for begin := p.s.now(); ; {
+	p.head = 0
+	begin := p.s.now()
+	for now := begin; ; now = p.s.now() {
+		if !serial && time.Duration(now-begin) > turn {
+			return worked, rest
+		}
 		if serial {
 			p.batch.fs = p.s.dispatch.takeReady(p.batch.fs)
 			worked = worked || len(p.batch.fs) > 0
 			p.flush()
 		}
-		sh, b, queued := p.next(serial)
+		sh, b, queued := p.next(now, serial)
 		if sh == nil {
 			if len(p.batch.fs) > 0 && len(p.moves) > 0 {
 				return worked, 0
@@ -277,15 +325,12 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 			}
 		}
 		worked = p.drain(sh, b, queued) || worked
-		if !serial && time.Duration(p.s.now()-begin) > turn {
-			return worked, rest
-		}
 	}
 }
 
 // next returns the next shard that has something due, nil if there is none; and its
 // bucket, if one is yet to be expired.
-func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
+func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) {
 	if serial { // one bucket after another
 		if sh = p.due.pop(); sh == nil {
 			sh = p.moves.pop()
@@ -294,10 +339,117 @@ func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
 			return sh, b, false
 		}
 	}
-	if b, _, ok = p.s.queue.PollAt(p.s.now()); ok {
-		return b.sh, b, true
+	if now >= p.head { // what is offered meanwhile, sleep sees
+		if b, p.head, ok = p.s.queue.PollAt(now); ok {
+			return b.sh, b, true
+		}
 	}
 	return p.due.pop(), b, false
+}
+
+// drain works through a batch of a shard's expired timers, after those of bucket b,
+// if it is queued, have joined them. It reports whether there were any.
+func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
+	if p.expired == nil {
+		p.expired = expiredBatches.Get().(*expiredBatch)
+	}
+	sh.mu.Lock()
+	if queued {
+		sh.wheel.Expire(b.b, b.expiration)
+	}
+	before := sh.wheel.Cascaded() + sh.n.cascaded
+	n, _ := sh.wheel.Drain(p.expired[:])
+	collected := len(p.batch.fs)
+	worked = p.fireLocked(sh, p.expired[:n]) || sh.wheel.Cascaded()+sh.n.cascaded != before
+	level, more := sh.wheel.Draining()
+	p.idle = p.idle || sh.wheel.Len() == 0
+	sh.wake = never // the poller is awake and will see for itself
+	sh.mu.Unlock()
+	switch {
+	case more && level == 0:
+		p.due.push(sh)
+	case more:
+		p.moves.push(sh)
+	}
+	touch(p.batch.fs[collected:])
+	if len(p.batch.fs) >= shareSize || p.s.dispatch.onPoller {
+		p.flush()
+	}
+	return worked
+}
+
+// fireLocked does for timers that left the wheel what is done under the shard's
+// lock, and collects their callbacks in batch. It reports false if there are none.
+func (p *poller) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
+	if sh.entries.n > 0 {
+		expired = sh.expireEntriesLocked(expired)
+	}
+	if len(expired) == 0 {
+		return false
+	}
+	at := p.s.moment()
+	sh.n.fired += uint64(len(expired))
+	for i := range expired {
+		e := &expired[i]
+		p.late = append(p.late, time.Duration(at.now-e.Due))
+		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
+			p.batch.fs = append(p.batch.fs, f)
+		}
+	}
+	clear(expired)
+	return true
+}
+
+// flush hands the batch over, or runs it.
+func (p *poller) flush() {
+	if len(p.late) >= shareSize {
+		p.mu.Lock()
+		p.recordLocked()
+		p.mu.Unlock()
+	}
+	if len(p.batch.fs) == 0 {
+		return
+	}
+	if h := &p.s.dispatch; h.onPoller {
+		p.batch.each(h.submit)
+	} else {
+		h.batch(&p.batch)
+	}
+}
+
+// recordLocked adds late to lateness.
+func (p *poller) recordLocked() {
+	if len(p.late) > 0 && p.lateness == nil {
+		p.lateness = new(Histogram)
+	}
+	for _, d := range p.late {
+		p.lateness.Record(d)
+	}
+	p.late = afterBurst(p.late)
+}
+
+// afterBurst returns a slice without elements, in the memory of s unless a burst has made
+// that large.
+func afterBurst[T any](s []T) []T {
+	if cap(s) > 2*batchSize {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+// touch brings callbacks, which are cold as a rule, near to the processor: many at a
+// time, where to call one after the other would wait for each. What it returns is of no
+// meaning, but keeps the compiler from leaving the loads out.
+//
+//go:noinline
+func touch(fs []func()) (sum uintptr) {
+	for _, f := range fs {
+		if f != nil {
+			sum += **(**uintptr)(unsafe.Pointer(&f))
+		}
+	}
+	return sum
 }
 
 // sleep sets the alarm for what comes next, or for after pause if there is more to
@@ -305,39 +457,19 @@ func (p *poller) next(serial bool) (sh *shard, b dueBucket, ok bool) {
 // the batch, for the caller to run once it is asleep.
 func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bool) {
 	if pause < 0 {
-		p.mu.Lock()
 		p.idle = p.recheck.Swap(false) || p.idle
-		p.mu.Unlock()
-		p.discardEmpty()
-		if p.idle {
-			p.idle = false
-			p.s.trim.soon()
-		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next := int64(never)
-	_, _, due, queued := p.s.queue.Head()
-	if p.s.dispatch.onPoller && p.s.dispatch.hasReady() {
-		next = 0
-	} else if queued {
-		next = due
-	}
-	now := p.s.now()
+	now, next := p.nextLocked(pause)
 	switch {
-	case pause >= 0:
-		next = now + int64(pause)
-	case next <= now:
+	case next <= now && pause < 0:
 		return left, false
-	}
-	if queued && p.recheck.Load() {
-		next = min(next, deadlineAfter(now, lookAfter))
-	}
-	if next != never {
+	case next != never:
 		p.s.setAlarm(p.alarm, now, next)
-	} else if p.closed {
+	case p.closed:
 		p.alarm.Close()
-	} else {
+	default:
 		p.alarm.Stop()
 	}
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
@@ -345,36 +477,54 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bo
 	if len(p.batch.fs) > 0 {
 		left = p.s.dispatch.share(&p.batch)
 	}
-	p.letGo()
-	p.awake = false
-	p.armed = next
 	if !worked {
 		p.emptyWakeups++
 	}
-	p.running.Add(-1)
+	if p.idle && pause < 0 {
+		p.idle = false
+		p.s.trim.soon()
+	}
+	p.fallAsleepLocked(next)
 	return left, true
 }
 
-// discardEmpty takes buckets without timers off the queue's head, so that the
-// alarm is not set for them.
-func (p *poller) discardEmpty() {
-	for {
-		due, ticket, _, ok := p.s.queue.Head()
+// nextLocked reads the clock, and returns the moment for which to set the alarm. It takes
+// buckets without timers off the queue's head, so that the alarm is not set for them.
+func (p *poller) nextLocked(pause time.Duration) (now, next int64) {
+	next = never
+	for pause < 0 {
+		due, ticket, at, ok := p.s.queue.Head()
 		if !ok {
-			return
+			break
 		}
-		due.sh.mu.Lock()
-		discarded := due.sh.wheel.Discard(due.b)
-		if discarded {
-			// Under the lock: once it is free, the bucket may be offered again.
-			p.s.queue.Remove(ticket)
-			p.idle = p.idle || due.sh.wheel.Len() == 0
+		if next = at; !p.discard(due, ticket) {
+			break
 		}
-		due.sh.mu.Unlock()
-		if !discarded {
-			return
-		}
+		next = never
 	}
+	now = p.s.now()
+	switch {
+	case pause >= 0:
+		next = now + int64(pause)
+	case p.s.dispatch.onPoller && p.s.dispatch.hasReady():
+		next = 0
+	case next != never && p.recheck.Load():
+		next = min(next, deadlineAfter(now, lookAfter))
+	}
+	return now, next
+}
+
+// discard takes a bucket off the queue if it has no timers.
+func (p *poller) discard(due dueBucket, ticket delayqueue.Ticket) bool {
+	due.sh.mu.Lock()
+	defer due.sh.mu.Unlock()
+	if !due.sh.wheel.Discard(due.b) {
+		return false
+	}
+	// Under the lock: once it is free, the bucket may be offered again.
+	p.s.queue.Remove(ticket)
+	p.idle = p.idle || due.sh.wheel.Len() == 0
+	return true
 }
 
 // close ends the alarm, now that the queue is empty for good; or lets the poller
@@ -392,15 +542,17 @@ func (p *poller) close() {
 // shutdown waits until a closed poller has done its work. Its goroutine may go on with
 // callbacks of others: nobody waits for that.
 func (p *poller) shutdown(ctx context.Context) error {
-	err := p.running.Wait(ctx)
+	err := p.wait(ctx)
 	p.alarm.Close()
 	return err
 }
 
 func (p *poller) stats(st *Stats) {
-	p.late.stats(st)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.lateness != nil {
+		st.Lateness.Merge(*p.lateness)
+	}
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups
 }
 

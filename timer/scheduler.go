@@ -56,19 +56,15 @@ type Scheduler struct {
 
 // # Locks, and the order in which they are taken
 //
-//	shard.mu   everything about the timers of a shard: its wheel, and the fields
-//	           of the Timers and Tickers whose home it is
-//	  > Timer.mu       of one that was reset: see timerEntry
-//	  > delayqueue's   inside package delayqueue
-//	  > limit.mu, dispatch.mu, the executor's own, the clock's
-//	trimmer.mu   held while shards are looked at, one by one
-//	  > shard.mu, ctxStripe.mu
-//	poller.mu  when the alarm is set for, whether the poller is awake
-//	  > delayqueue's, dispatch.mu
+//	poller.mu      when the alarm is set for, whether the poller is awake
+//	  trimmer.mu   held while shards are looked at, one by one
+//	    shard.mu   everything about the timers of a shard: its wheel, and the fields
+//	               of the Timers and Tickers whose home it is
+//	      Timer.mu   of one that was reset: see timerEntry
+//	      those of the delay queue, dispatch, the executor and the clock
 //
-// A lock may be taken while those further left are held, never the other way
-// round; poller.mu is not taken with a shard's lock held. No user code runs
-// under any of them. Two shards are never locked at once.
+// A lock may be taken while those above it are held, never the other way round. Two
+// shards are never locked at once. No user code runs under any of them.
 //
 // # A timer's life
 //
