@@ -267,3 +267,45 @@ func ExampleNew_synctest() {
 		})
 	}
 }
+
+// A coarser tick makes fewer wake-ups, and timers later by at most that.
+func ExampleWithTick() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Second))
+	defer s.Close()
+
+	for _, d := range []time.Duration{100 * time.Millisecond, 900 * time.Millisecond} {
+		s.Start(d, func() { fmt.Println(clk.Now().Format(time.TimeOnly)) })
+	}
+	clk.Advance(time.Minute)
+	fmt.Println("wake-ups:", s.Stats().Wakeups)
+	// Output:
+	// 12:00:01
+	// 12:00:01
+	// wake-ups: 1
+}
+
+// A value that was sent and not received is withdrawn: what comes after Stop is
+// never from before it.
+func ExampleTimer_Stop() {
+	clk := timertest.NewClock(noon)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+
+	t := s.NewTimer(time.Second)
+	clk.Advance(time.Minute)
+	fmt.Println(t.Stop(), len(t.C))
+	// Output:
+	// true 0
+}
+
+func ExampleScheduler_SleepContext() {
+	s := timer.New()
+	defer s.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	fmt.Println(s.SleepContext(ctx, time.Hour))
+	// Output:
+	// context deadline exceeded
+}

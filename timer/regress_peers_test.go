@@ -18,7 +18,7 @@ import (
 )
 
 // What went wrong in the timers of other languages: Netty, Akka, tokio, Caffeine,
-// Folly, Agrona, wahern/timeout, glommio and Linux.
+// Folly and wahern/timeout.
 
 // A oversleepingClock rings its alarms only when it is told to, and so much too late.
 type oversleepingClock struct {
@@ -241,31 +241,6 @@ func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 	require.NotContains(t, ran, false)
 }
 
-// A deadline exactly on the border of a level was put into the wrong one, and
-// could then not be removed.
-func TestTokio5183_DeadlineOnTheBorderOfALevel(t *testing.T) {
-	for _, size := range []int{2, 4, 64} {
-		for _, begin := range []time.Duration{0, 1, 63, 64, 4095, 4096, 1<<20 + 1} {
-			s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(size))
-			clk.Advance(begin)
-			for span := int64(size); span < 1<<40; span *= int64(size) {
-				for off := int64(-1); off <= 1; off++ {
-					for _, d := range []int64{span + off, span + off - int64(begin)%span} {
-						if d <= 0 {
-							continue
-						}
-						due := clk.Now().Add(time.Duration(d))
-						start(t, s, time.Duration(d), func() { require.Equal(t, due, clk.Now()) })
-						require.True(t, start(t, s, time.Duration(d), func() { t.Error("stopped") }).Stop())
-					}
-				}
-			}
-			clk.Advance(1 << 41)
-			require.Zero(t, s.Len())
-		}
-	}
-}
-
 // The last timer was removed while the driver slept on it, and what came then
 // was missed.
 func TestTokio_RemoveTheLastWhileThePollerSleeps(t *testing.T) {
@@ -350,21 +325,6 @@ func TestWahern_TheHintIsNeverLate(t *testing.T) {
 	}
 }
 
-// A bucket of a coarse wheel that was looked at first hid an earlier timer of
-// another.
-func TestGlommio_CoarseBucketHidesNothing(t *testing.T) {
-	for near := range time.Duration(600) {
-		s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
-		clk.Advance(1)
-		var got []time.Duration
-		for _, d := range []time.Duration{255, 256, 300, 600, near + 1} {
-			start(t, s, d, func() { got = append(got, clk.Now().Sub(epoch)-1-d) })
-		}
-		clk.Advance(1000)
-		require.Equal(t, make([]time.Duration, 5), got)
-	}
-}
-
 // An exception in the middle of a flush lost the rest of the bucket.
 func TestCaffeine_PanicInTheMiddleOfAFlush(t *testing.T) {
 	for _, d := range []time.Duration{1, 100} { // on the lowest level, and from above
@@ -404,24 +364,5 @@ func TestFolly_CancelAnotherOfTheSameBatch(t *testing.T) {
 			require.NotEqual(t, ran[i], stopped[i], "timer %d of %d", i, n)
 		}
 		require.Equal(t, n > 512, stopped[n-1], "those of the first batch were taken out together")
-	}
-}
-
-// Linux's wheel has a range, beyond which it clamps and so fires early. Ours
-// makes levels as they are needed.
-func TestLinux_NoRangeToClampTo(t *testing.T) {
-	for _, size := range []int{2, 64} {
-		s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(size))
-		n := 0
-		for bit := range 63 {
-			d := time.Duration(1)<<bit + time.Duration(bit)
-			if d <= 0 {
-				continue
-			}
-			n++
-			start(t, s, d, func() { n--; require.Equal(t, d, clk.Now().Sub(epoch)) })
-		}
-		clk.Advance(math.MaxInt64 - 1)
-		require.Zero(t, n)
 	}
 }
