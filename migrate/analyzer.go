@@ -80,6 +80,9 @@ func runPass(pass *analysis.Pass, opts Options, left bool) (any, error) {
 			pass.Report(d)
 		}
 	}
+	for _, w := range report.Warnings {
+		pass.Report(analysis.Diagnostic{Pos: w.pos, Category: "goroutines", Message: w.Text})
+	}
 	return report, nil
 }
 

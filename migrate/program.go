@@ -231,9 +231,11 @@ func qualified(info *types.Info, sel *ast.SelectorExpr, path string) string {
 	return ""
 }
 
+const goleak = "go.uber.org/goleak"
+
 // leakCheck returns where a file counts or lists goroutines, or no position.
 func leakCheck(pkg *Package, f *ast.File) token.Pos {
-	if importsPath(f, "go.uber.org/goleak") {
+	if importsPath(f, goleak) {
 		return f.Package
 	}
 	found := token.NoPos

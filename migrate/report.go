@@ -24,6 +24,8 @@ type Report struct {
 	Files []File `json:"files"`
 	// Muted is the number of call sites in tests that are left alone.
 	Muted int `json:"muted"`
+	// Warnings are places that may do something else once the files are rewritten.
+	Warnings []Reason `json:"warnings,omitempty"`
 }
 
 // A Site is a call that starts a timer, or a function that does, used as a value.
@@ -94,8 +96,16 @@ func (p *program) report() *Report {
 			r.Files = append(r.Files, p.rewrite(f))
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		if f := p.files[name]; len(r.Files) > 0 && f.leak.IsValid() && !importsPath(f.ast, goleak) {
+			r.Warnings = append(r.Warnings, Reason{goroutinesCounted, p.source(f.leak), f.leak})
+		}
+	}
 	return r
 }
+
+const goroutinesCounted = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
+	" wait until it is gone, see \"Leak checkers\" in docs/migrating.md"
 
 const neverStopped = "never stopped: in package time it is garbage when nobody refers to it any more, here it stays until it fires"
 

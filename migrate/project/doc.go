@@ -17,7 +17,8 @@
 //     writes all of them or none.
 //   - A file that gofmt would not have changed it does not change afterwards. Its lines
 //     end as they did.
-//   - Packages that do not compile are refused.
+//   - Packages that do not compile are refused, if they were named. Others are left out,
+//     and what they may use by its name.
 //
 // # Limits
 //

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tickless/tickless/migrate"
 	"github.com/tickless/tickless/migrate/project"
 )
 
@@ -98,5 +99,62 @@ func TestProject_GoVersionIsRaised(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !strings.Contains(string(got), "\ngo 1.25") {
 		t.Errorf("go.mod is %s, %v", got, err)
+	}
+}
+
+// A package beside those that are named need not compile: it is left out, and so is what
+// it may use by its name.
+func TestProject_OthersThatDoNotCompile(t *testing.T) {
+	dir := write(t, map[string]string{
+		"go.mod":           "module example.com/m\n\ngo 1.25\n",
+		"m.go":             "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, f) }\n",
+		"internal/a/a.go":  "package a\n\nimport \"time\"\n\nvar Free *time.Timer\n\nvar Used *time.Timer\n\nfunc f() { Free = time.AfterFunc(1, f) }\n\nfunc g() { Used = time.AfterFunc(1, g) }\n",
+		"broken/b.go":      "package broken\n\nimport \"example.com/m/internal/a\"\n\nvar x int = a.Used\n",
+		"broken/b_test.go": "package broken\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { f() }\n",
+		"above/c.go":       "package above\n\nimport \"example.com/m/broken\"\n\nvar _ = broken.X\n",
+	})
+	p := load(t, dir, migrate.Options{}, ".", "./internal/a")
+	compare(t, p, map[string]string{
+		"m.go:5 time.AfterFunc":             "",
+		"internal/a/a.go:9 time.AfterFunc":  "",
+		"internal/a/a.go:11 time.AfterFunc": "Used may be used there, in a file that was not looked at (b.go:5)",
+	})
+	if len(p.Warnings) != 2 || !strings.HasPrefix(p.Warnings[0], "package example.com/m/broken is left out, which does not compile: broken/b.go:5:13: ") {
+		t.Errorf("warned of %q", p.Warnings)
+	}
+	if err := loadError(t, dir, "./above"); !strings.Contains(err.Error(), "broken/b.go:5:13") {
+		t.Errorf("a package that imports it: %v", err)
+	}
+}
+
+// GOFLAGS may name another go.mod, from the folder that the go command runs in.
+func TestProject_ModFile(t *testing.T) {
+	dir := write(t, map[string]string{
+		"go.mod":   "module example.com/m\n\ngo 1.25\n",
+		"alt.mod":  "module example.com/m\n\ngo 1.24\n",
+		"sub/m.go": "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, f) }\n",
+	})
+	for _, file := range []string{"../alt.mod", filepath.Join(dir, "alt.mod")} {
+		cfg := project.Config{Dir: filepath.Join(dir, "sub"), Env: append(env(), "GOFLAGS=-mod=mod -modfile="+file)}
+		p, err := project.Load(t.Context(), cfg)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if len(p.Changes()) != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "raises go.mod's go 1.24 to 1.25") {
+			t.Errorf("%s: warned of %q", file, p.Warnings)
+		}
+	}
+}
+
+func TestProject_CountedGoroutines(t *testing.T) {
+	dir := write(t, map[string]string{
+		"go.mod":    "module example.com/m\n\ngo 1.25\n",
+		"m.go":      "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, f) }\n",
+		"m_test.go": "package m\n\nimport (\n\t\"os\"\n\t\"runtime\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) {\n\tm.Run()\n\tif runtime.NumGoroutine() != 1 {\n\t\tos.Exit(1)\n\t}\n}\n",
+	})
+	p := load(t, dir, migrate.Options{}, "./...")
+	if len(p.Warnings) != 1 || !strings.HasPrefix(p.Warnings[0], "m_test.go:11:5: goroutines are counted here") {
+		t.Errorf("warned of %q", p.Warnings)
 	}
 }

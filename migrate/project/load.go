@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type Config struct {
 	Env []string
 
 	migrate.Options
+
+	modFile string // of GOFLAGS, as an absolute path
 }
 
 // A Project is the packages of a module, and what can be rewritten of them.
@@ -43,6 +46,9 @@ type Project struct {
 	// Requires says that the module requires Tickless already.
 	Requires bool
 	Report   *migrate.Report
+	// Warnings are what to know besides, about packages that were left out, and of what
+	// the rewritten module does.
+	Warnings []string
 
 	changes []Change
 
@@ -73,6 +79,10 @@ func (p *Project) source(name string) ([]byte, error) {
 // Load loads the packages of the module that the patterns are in, and analyzes
 // them. It runs the go command, which compiles what the module depends on.
 func Load(ctx context.Context, cfg Config) (*Project, error) {
+	cfg, err := cfg.takeModFile(ctx)
+	if err != nil {
+		return nil, err
+	}
 	named, module, err := matched(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -88,6 +98,7 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
+	loaded, broken := p.leaveOut(loaded, named)
 	if err := compileErrors(loaded, module.Dir); err != nil {
 		return nil, err
 	}
@@ -98,24 +109,102 @@ func Load(ctx context.Context, cfg Config) (*Project, error) {
 	if opts.Bubbles, err = bubbles(ctx, cfg, module.Dir); err != nil {
 		return nil, err
 	}
-	other, err := otherFiles(module.Dir, loaded)
+	other, err := otherFiles(module.Dir, slices.Concat(loaded, broken))
 	if err != nil {
 		return nil, err
 	}
-	opts.Unseen = slices.Concat(opts.Unseen, other)
+	opts.Unseen = slices.Concat(opts.Unseen, other, goFiles(broken))
 	p.Report = migrate.Analyze(pc.Fset, convert(loaded, named), opts)
 	if p.Requires, err = requires(module.GoMod); err != nil {
 		return nil, err
 	}
-	return p, p.prepare()
+	if err := p.prepare(); err != nil || len(p.changes) == 0 {
+		return p, err
+	}
+	for _, w := range p.Report.Warnings {
+		p.Warnings = append(p.Warnings, p.place(w.Pos)+": "+w.Text)
+	}
+	if text := raises(module.GoVersion); text != "" && !p.Requires {
+		p.Warnings = append(p.Warnings, text)
+	}
+	return p, nil
 }
 
 func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *packages.Config {
 	pc := &packages.Config{Context: ctx, Mode: mode, Dir: cfg.Dir, Env: cfg.Env, Tests: true}
 	if cfg.Tags != "" {
-		pc.BuildFlags = []string{"-tags=" + cfg.Tags}
+		pc.BuildFlags = append(pc.BuildFlags, "-tags="+cfg.Tags)
+	}
+	if cfg.modFile != "" {
+		pc.BuildFlags = append(pc.BuildFlags, "-modfile="+cfg.modFile)
 	}
 	return pc
+}
+
+// takeModFile takes -modfile out of GOFLAGS. Package packages also runs the go command
+// without modules, which refuses the flag there, and in other folders, for which a
+// relative path would be wrong.
+func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
+	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), "-modfile=") {
+		return cfg, nil // what is wrong with the go command, matched will tell
+	}
+	var rest []string
+	for _, flag := range strings.Fields(string(out)) {
+		file, ok := strings.CutPrefix(strings.TrimLeft(flag, "-"), "modfile=")
+		if !ok {
+			rest = append(rest, flag)
+			continue
+		}
+		if cfg.modFile = file; !filepath.IsAbs(file) {
+			if cfg.modFile, err = filepath.Abs(filepath.Join(cfg.Dir, file)); err != nil {
+				return cfg, err
+			}
+		}
+	}
+	if cfg.Env == nil {
+		cfg.Env = os.Environ()
+	}
+	cfg.Env = append(slices.Clip(cfg.Env), "GOFLAGS="+strings.Join(rest, " "))
+	return cfg, nil
+}
+
+// leaveOut splits off the packages that do not compile and were not named, with those
+// that import them, and warns of them. What they may use by its name is not changed.
+func (p *Project) leaveOut(loaded []*packages.Package, named map[string]bool) (good, broken []*packages.Package) {
+	warned := make(map[string]bool)
+	for _, pkg := range loaded {
+		if isTestMain(pkg) {
+			continue // what it imports is there too
+		}
+		if !pkg.IllTyped && len(pkg.Errors) == 0 || named[plainPath(pkg.PkgPath)] {
+			good = append(good, pkg)
+			continue
+		}
+		broken = append(broken, pkg)
+		path := plainPath(pkg.PkgPath)
+		for _, e := range pkg.Errors {
+			if !warned[path] && !strings.HasPrefix(e.Msg, "# ") { // the compiler says the same again
+				warned[path] = true
+				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is left out, which does not compile: %s", path, message(e, p.Dir)))
+			}
+		}
+	}
+	return good, broken
+}
+
+// goFiles returns the Go files of packages, also those that the build leaves out.
+func goFiles(pkgs []*packages.Package) (files []string) {
+	for _, pkg := range pkgs {
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
+			if filepath.Ext(file) == ".go" && !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
 }
 
 // bubbles returns the packages of other modules that get at testing/synctest: test

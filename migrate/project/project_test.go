@@ -68,8 +68,8 @@ func TestProject_Fix(t *testing.T) {
 	dir := fixture(t)
 	p := load(t, dir, migrate.Options{}, "./...")
 	want := map[string]string{
-		"server.go time.AfterFunc":      "Retry is part of the API of package server",
-		"server.go time.After":          "package timer's After is time's: nobody can stop it",
+		"server.go time.AfterFunc": "Retry is part of the API of package server",
+		"server.go time.After":     "package timer's After is time's: nobody can stop it",
 	}
 	got := left(p)
 	for site, reason := range want {

@@ -66,6 +66,9 @@ func (p *Project) WriteReport(w io.Writer) error {
 	if c.Muted > 0 {
 		out.printf("Besides, %s in tests; --tests rewrites these too.\n", number(c.Muted, "call site"))
 	}
+	for _, w := range p.Warnings {
+		out.printf("Note: %s\n", w)
+	}
 	if c.Rewritten > 0 {
 		out.printf("Where few timers are pending nothing is won: with a few thousand package time is as fast.\nMeasure before and after.\n")
 	}

@@ -92,6 +92,11 @@ func run(cmd *cobra.Command, f flags, patterns []string) error {
 	if err != nil {
 		return err
 	}
+	if f.diff || f.json {
+		for _, w := range p.Warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "tickless: "+w)
+		}
+	}
 	if f.fix {
 		if err := p.Fix(); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 
 func check(n int) bool {
 	for range 10 {
-		if runtime.NumGoroutine() <= n {
+		if runtime.NumGoroutine() <= n { // want `goroutines are counted here`
 			return true
 		}
 		time.Sleep(time.Millisecond) // want `time.Sleep is left: the file looks for goroutines that were left behind`

@@ -1,0 +1,39 @@
+package project
+
+import (
+	"fmt"
+	"go/version"
+	"strconv"
+	"strings"
+)
+
+// libraryGo is the minor version of Go that this library's go.mod asks for, and that
+// requiring it raises a lower one to.
+const libraryGo = 25
+
+// godebugs are the GODEBUG settings whose defaults a version changed, by its minor number.
+var godebugs = map[int]string{
+	21: "panicnil",
+	22: "httplaxcontentlength, httpmuxgo121, tls10server, tlsrsakex, tlsunsafeekm",
+	23: "asynctimerchan, gotypesalias, httpservecontentkeepheaders, tls3des, winreadlinkvolume, winsymlink, x509keypairleaf, x509negativeserial",
+	24: "gotestjsonbuildtext, httpcookiemaxnum, multipathtcp, randseednop, rsa1024min, tlsmlkem, urlmaxqueryparams, x509rsacrt, x509usepolicies",
+	25: "containermaxprocs, decoratemappings, tlssha1, updatemaxprocs, x509sha256skid",
+}
+
+// raises says what changes when go.mod's go line, which has that version, is raised to the
+// library's. It returns nothing if that is no higher.
+func raises(goVersion string) string {
+	_, after, _ := strings.Cut(version.Lang("go"+goVersion), ".")
+	minor, err := strconv.Atoi(after)
+	if err != nil || minor >= libraryGo || !strings.HasPrefix(goVersion, "1.") {
+		return ""
+	}
+	var changed []string
+	for v := minor + 1; v <= libraryGo; v++ {
+		if godebugs[v] != "" {
+			changed = append(changed, godebugs[v])
+		}
+	}
+	return fmt.Sprintf("requiring the library raises go.mod's go %s to 1.%d, and with it the defaults of these GODEBUG settings:\n  %s\n"+
+		"a line \"godebug default=go1.%d\" in go.mod keeps the old ones", goVersion, libraryGo, strings.Join(changed, ", "), max(minor, 20))
+}

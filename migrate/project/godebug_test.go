@@ -1,0 +1,50 @@
+package project
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGodebugs_AreTheToolchains compares the table with the toolchain's.
+func TestGodebugs_AreTheToolchains(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src/internal/godebugs/table.go"))
+	if err != nil {
+		t.Skip(err)
+	}
+	for v := 21; v <= libraryGo; v++ {
+		var want []string
+		for _, m := range regexp.MustCompile(fmt.Sprintf(`\{Name: "(\w+)",.*Changed: %d\b`, v)).FindAllStringSubmatch(string(src), -1) {
+			want = append(want, m[1])
+		}
+		if got := strings.Split(godebugs[v], ", "); !slices.Equal(got, want) {
+			t.Errorf("Go 1.%d: %q, the toolchain has %q", v, got, want)
+		}
+	}
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(mod), fmt.Sprintf("\ngo 1.%d", libraryGo)) {
+		t.Errorf("the library's go.mod asks for another version than 1.%d", libraryGo)
+	}
+}
+
+func TestRaises(t *testing.T) {
+	for version, want := range map[string]string{
+		"1.25.0": "", "1.26": "", "1.25rc1": "", "2.0": "", "": "",
+		"1.24.3": "containermaxprocs", "1.22": "asynctimerchan", "1.21.0": "httpmuxgo121", "1.17": "panicnil",
+	} {
+		if got := raises(version); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("go %s: %q, want %q", version, got, want)
+		}
+	}
+	if got := raises("1.24"); strings.Contains(got, "asynctimerchan") {
+		t.Error("1.24 has these already: ", got)
+	}
+}
