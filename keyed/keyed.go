@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/tickless/tickless/timer"
 )
@@ -21,10 +22,11 @@ import (
 // back. Drain first to keep it. After that Set fails, and Move, Remove and Drain find no
 // key; Get, All and Len still tell what was pending until its deadline.
 type Timers[K comparable, V any] struct {
-	s     *timer.Scheduler
-	f     func(K, V)
-	epoch time.Time // deadlines are nanoseconds from here, on the Scheduler's clock
-	seed  maphash.Seed
+	s      *timer.Scheduler
+	f      func(K, V)
+	onFire func(*node) // fired, as one value
+	epoch  time.Time   // deadlines are nanoseconds from here, on the Scheduler's clock
+	seed   maphash.Seed
 	// A key belongs to a part, by its hash.
 	parts []part[K, V]
 	shift int // of a hash, to get the part
@@ -43,8 +45,8 @@ type part[K comparable, V any] struct {
 // was set last. An expired entry stays there until its callback runs, or until something
 // else finds it expired.
 type entry[K comparable, V any] struct {
-	timers *Timers[K, V]
-	key    K
+	node // first: see Timers.fired
+	key  K
 
 	// Guarded by the part's lock.
 
@@ -53,6 +55,12 @@ type entry[K comparable, V any] struct {
 	handle   timer.Handle
 	next     *entry[K, V] // in its chain
 }
+
+// A node is the part of an entry that its timer knows. The timer's function is a method
+// value of the node, 16 bytes, since one of an entry also keeps the type arguments.
+type node struct{ fired func(*node) }
+
+func (n *node) fire() { n.fired(n) }
 
 // New returns Timers without keys. Their timers are on s and run f. It panics if s or f
 // is nil.
@@ -69,6 +77,7 @@ func New[K comparable, V any](s *timer.Scheduler, f func(key K, value V)) *Timer
 		parts: make([]part[K, V], 1<<partBits),
 		shift: 64 - partBits,
 	}
+	k.onFire = k.fired
 	for i := range k.parts {
 		k.parts[i].table.seed = k.seed
 		k.parts[i].earliest = math.MaxInt64
@@ -134,7 +143,7 @@ func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, e
 
 // startLocked puts in an entry, in place of the expired one, if there is one.
 func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
-	e := &entry[K, V]{timers: k, key: key, value: value, deadline: after(now, d)}
+	e := &entry[K, V]{node: node{k.onFire}, key: key, value: value, deadline: after(now, d)}
 	h, err := k.s.Start(d, e.fire)
 	if err != nil {
 		return err
@@ -199,7 +208,7 @@ func (k *Timers[K, V]) removeIf(key K, ok func(*entry[K, V]) bool) (value V, rem
 
 // Get returns the value of a key that is pending, or false.
 func (k *Timers[K, V]) Get(key K) (V, bool) {
-	item, ok := k.item(key)
+	item, ok := k.find(key)
 	return item.Value, ok
 }
 
@@ -207,17 +216,17 @@ func (k *Timers[K, V]) Get(key K) (V, bool) {
 // false. The callback runs then at the earliest: see package timer for how late it may
 // run.
 func (k *Timers[K, V]) Deadline(key K) (time.Time, bool) {
-	item, ok := k.item(key)
+	item, ok := k.find(key)
 	return item.Deadline, ok
 }
 
-func (k *Timers[K, V]) item(key K) (Item[K, V], bool) {
+func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
 	now := k.now()
 	hash, p := k.part(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.table.find(hash, key); e.pending(now) {
-		return e.item(), true
+		return k.item(e), true
 	}
 	return Item[K, V]{}, false
 }
@@ -290,7 +299,7 @@ func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 			p.mu.Lock()
 			for e := range p.table.all() {
 				if e.pending(now) {
-					items = append(items, e.item())
+					items = append(items, k.item(e))
 				}
 			}
 			p.mu.Unlock()
@@ -311,7 +320,7 @@ func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	items := slices.SortedFunc(k.Items(), func(a, b Item[K, V]) int { return a.Deadline.Compare(b.Deadline) })
 	n := 0
 	for _, item := range items {
-		unmoved := func(e *entry[K, V]) bool { return e.item().Deadline.Equal(item.Deadline) }
+		unmoved := func(e *entry[K, V]) bool { return k.item(e).Deadline.Equal(item.Deadline) }
 		if value, ok := k.removeIf(item.Key, unmoved); ok {
 			n++
 			f(item.Key, value)
@@ -323,16 +332,17 @@ func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 // pending reports whether the deadline is still to come.
 func (e *entry[K, V]) pending(now int64) bool { return e != nil && now < e.deadline }
 
-func (e *entry[K, V]) item() Item[K, V] {
-	return Item[K, V]{e.key, e.value, e.timers.epoch.Add(time.Duration(e.deadline))}
+func (k *Timers[K, V]) item(e *entry[K, V]) Item[K, V] {
+	return Item[K, V]{e.key, e.value, k.epoch.Add(time.Duration(e.deadline))}
 }
 
-// fire is the timer's function.
-func (e *entry[K, V]) fire() {
-	hash, p := e.timers.part(e.key)
+// fired is called when the timer of an entry, whose first field n is, has fired.
+func (k *Timers[K, V]) fired(n *node) {
+	e := (*entry[K, V])(unsafe.Pointer(n))
+	hash, p := k.part(e.key)
 	p.mu.Lock()
 	p.table.remove(hash, e)
 	value := e.value
 	p.mu.Unlock()
-	e.timers.f(e.key, value)
+	k.f(e.key, value)
 }

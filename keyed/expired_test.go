@@ -1,0 +1,152 @@
+package keyed_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/keyed"
+	"github.com/tickless/tickless/timer"
+)
+
+// A cache served what had expired, before the timer had fired (pipe-cd/pipecd#7406).
+func TestExpired_IsGoneForEveryReader(t *testing.T) {
+	for name, gone := range map[string]func(*testing.T, *keyed.Timers[string, int]){
+		"Get": func(t *testing.T, k *keyed.Timers[string, int]) {
+			v, ok := k.Get("token")
+			require.False(t, ok)
+			require.Zero(t, v)
+		},
+		"Deadline": func(t *testing.T, k *keyed.Timers[string, int]) {
+			_, ok := k.Deadline("token")
+			require.False(t, ok)
+		},
+		"All":   func(t *testing.T, k *keyed.Timers[string, int]) { require.Empty(t, maps.Collect(k.All())) },
+		"Items": func(t *testing.T, k *keyed.Timers[string, int]) { require.Empty(t, slices.Collect(k.Items())) },
+		"Len":   func(t *testing.T, k *keyed.Timers[string, int]) { require.Zero(t, k.Len()) },
+		"Move":  func(t *testing.T, k *keyed.Timers[string, int]) { require.False(t, k.Move("token", time.Hour)) },
+		"Remove": func(t *testing.T, k *keyed.Timers[string, int]) {
+			_, ok := k.Remove("token")
+			require.False(t, ok)
+		},
+		"Drain": func(t *testing.T, k *keyed.Timers[string, int]) {
+			require.Zero(t, k.Drain(func(string, int) { t.Error("drained") }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clk := virtual(t, timer.WithTick(time.Second))
+			var fired []int
+			k := keyed.New(s, func(_ string, v int) { fired = append(fired, v) })
+			require.NoError(t, k.Set("token", 1, 20*time.Millisecond))
+			clk.Advance(20 * time.Millisecond)
+			require.Empty(t, fired, "it fires at the next tick")
+			gone(t, k)
+			clk.Advance(time.Second)
+			require.Equal(t, []int{1}, fired)
+			require.Zero(t, s.Len())
+		})
+	}
+}
+
+// What is set in place of what has expired begins anew, and both reach the callback.
+func TestExpired_SetBeginsAnew(t *testing.T) {
+	for name, set := range map[string]func(k *keyed.Timers[string, int]) bool{
+		"Set": func(k *keyed.Timers[string, int]) bool { return k.Set("token", 2, 3*time.Second) == nil },
+		"SetIfAbsent": func(k *keyed.Timers[string, int]) bool {
+			ok, err := k.SetIfAbsent("token", 2, 3*time.Second)
+			return ok && err == nil
+		},
+		"Set, after another has noticed": func(k *keyed.Timers[string, int]) bool {
+			return k.Len() == 0 && k.Set("token", 2, 3*time.Second) == nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clk := virtual(t, timer.WithTick(time.Second))
+			var fired []int
+			k := keyed.New(s, func(_ string, v int) { fired = append(fired, v) })
+			require.NoError(t, k.Set("token", 1, 20*time.Millisecond))
+			clk.Advance(20 * time.Millisecond)
+			require.True(t, set(k))
+			clk.Advance(980 * time.Millisecond)
+			require.Equal(t, []int{1}, fired)
+			v, ok := k.Get("token")
+			require.True(t, ok, "the firing has left the new one alone")
+			require.Equal(t, 2, v)
+			require.Equal(t, 1, k.Len())
+			clk.Advance(time.Hour)
+			require.Equal(t, []int{1, 2}, fired)
+			require.Zero(t, k.Len())
+			balanced(t, s.Stats())
+		})
+	}
+}
+
+func TestSetIfAbsent(t *testing.T) {
+	s, clk := virtual(t, timer.WithMaxPending(1))
+	var fired []int
+	k := keyed.New(s, func(_ string, v int) { fired = append(fired, v) })
+	for v := range 3 {
+		set, err := k.SetIfAbsent("a", v, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, v == 0, set)
+	}
+	set, err := k.SetIfAbsent("b", 1, time.Minute)
+	require.ErrorIs(t, err, timer.ErrTooManyPending)
+	require.False(t, set)
+	clk.Advance(time.Minute)
+	require.Equal(t, []int{0}, fired)
+	set, err = k.SetIfAbsent("a", 3, time.Minute)
+	require.NoError(t, err)
+	require.True(t, set)
+	s.Close()
+	_, err = k.SetIfAbsent("b", 1, time.Minute)
+	require.ErrorIs(t, err, timer.ErrClosed)
+}
+
+// Len follows what expires, key by key, and what is moved to before it.
+func TestLen_WhileKeysExpire(t *testing.T) {
+	s, clk := virtual(t, timer.WithTick(time.Hour))
+	k := keyed.New(s, func(int, int) {})
+	const n = 500
+	for i := range n {
+		require.NoError(t, k.Set(i, i, time.Duration(i+1)*time.Second))
+	}
+	for i := range n {
+		require.Equal(t, n-i, k.Len())
+		clk.Advance(time.Second)
+	}
+	require.NoError(t, k.Set(0, 0, time.Hour))
+	require.Equal(t, 1, k.Len())
+	require.True(t, k.Move(0, time.Second))
+	clk.Advance(time.Second)
+	require.Zero(t, k.Len())
+}
+
+// A key that expires while others are busy is not seen between its deadline and its
+// firing, and fires once.
+func TestExpired_UnderABusyExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := timer.New()
+		release := make(chan struct{})
+		fired := 0
+		k := keyed.New(s, func(_ string, v int) {
+			<-release
+			fired += v
+		})
+		require.NoError(t, k.Set("a", 1, time.Second))
+		time.Sleep(2 * time.Second)
+		_, ok := k.Get("a")
+		require.False(t, ok)
+		require.NoError(t, k.Set("a", 10, time.Second))
+		v, ok := k.Get("a")
+		require.True(t, ok)
+		require.Equal(t, 10, v)
+		close(release)
+		require.NoError(t, s.Shutdown(t.Context()))
+		require.Equal(t, 1, fired)
+	})
+}
