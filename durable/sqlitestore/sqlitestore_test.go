@@ -8,15 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/tickless/tickless/durable/sqlitestore"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/storetest"
 	"github.com/tickless/tickless/timertest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // subject is a Store in a new file, under a clock of its own. Whenever it is closed all
 // that is in the file is looked at.

@@ -1,0 +1,372 @@
+package sqlitestore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/sqlitestore"
+	"github.com/tickless/tickless/durable/store"
+)
+
+func open(t *testing.T, path string, opts ...sqlitestore.Option) *sqlitestore.Store {
+	st, err := sqlitestore.Open(path, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	return st
+}
+
+func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "tasks.db") }
+
+// fill schedules n tasks for later, and returns their keys.
+func fill(t *testing.T, st *sqlitestore.Store, n int) (keys []string) {
+	var items []durable.Item
+	for i := range n {
+		keys = append(keys, fmt.Sprint("key", i))
+		items = append(items, durable.Item{Task: durable.Task{Key: keys[i], Handler: "h", Body: []byte(strings.Repeat("body ", 40))}, When: durable.After(time.Hour)})
+	}
+	_, err := durable.New(st).ScheduleBatch(t.Context(), items)
+	require.NoError(t, err)
+	return keys
+}
+
+func schedule(ctx context.Context, st *sqlitestore.Store, key string) error {
+	_, err := durable.New(st).Schedule(ctx, durable.Task{Key: key, Handler: "h"}, durable.After(time.Hour))
+	return err
+}
+
+// application opens the file as an application does.
+func application(t *testing.T, path string, more string) *sql.DB {
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)"+more)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func TestScheduleTx(t *testing.T) {
+	db := application(t, newPath(t), "&_pragma=synchronous(FULL)")
+	_, err := db.Exec(`CREATE TABLE orders (id TEXT)`)
+	require.NoError(t, err)
+	st, err := sqlitestore.OpenDB(t.Context(), db, sqlitestore.WithOneProcess())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	came := make(chan string, 10)
+	w := worker(st, func(d durable.Delivery) { came <- d.Key })
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(context.Background()) }()
+	item := func(key string) durable.Item {
+		return durable.Item{Task: durable.Task{Key: key, Handler: "h", Body: []byte(time.Now().Format(time.RFC3339Nano))}, When: durable.After(0)}
+	}
+	for _, key := range []string{"rolled back", "committed"} {
+		tx, err := db.Begin()
+		require.NoError(t, err)
+		_, err = tx.Exec(`INSERT INTO orders VALUES (?)`, key)
+		require.NoError(t, err)
+		out, err := st.ScheduleTx(t.Context(), tx, item(key))
+		require.NoError(t, err)
+		require.Equal(t, []store.Outcome{store.Created}, out)
+		_, err = st.Get(t.Context(), 0, key)
+		require.ErrorIs(t, err, store.ErrNotFound)
+		time.Sleep(10 * time.Millisecond)
+		if key == "committed" {
+			require.NoError(t, tx.Commit())
+		} else {
+			require.NoError(t, tx.Rollback())
+		}
+	}
+	select {
+	case key := <-came:
+		require.Equal(t, "committed", key)
+	case <-time.After(10 * time.Second):
+		t.Fatal("the worker was not woken")
+	}
+	require.NoError(t, w.Shutdown(t.Context()))
+	require.NoError(t, <-ended)
+	var orders int
+	require.NoError(t, db.QueryRow(`SELECT count(*) FROM orders`).Scan(&orders))
+	require.Equal(t, 1, orders)
+	_, err = st.Verify(t.Context())
+	require.NoError(t, err)
+}
+
+// What a transaction commits must be on the disk, and in the file.
+func TestScheduleTx_Refused(t *testing.T) {
+	path := newPath(t)
+	st := open(t, path)
+	for name, db := range map[string]*sql.DB{
+		"not synced":   application(t, path, "&_pragma=synchronous(NORMAL)"),
+		"another file": application(t, newPath(t), ""),
+	} {
+		tx, err := db.Begin()
+		require.NoError(t, err)
+		_, err = st.ScheduleTx(t.Context(), tx, durable.Item{Task: durable.Task{Key: "k", Handler: "h"}, When: durable.After(0)})
+		require.ErrorIs(t, err, store.ErrUnfit, name)
+		require.NoError(t, tx.Rollback())
+	}
+}
+
+// An application may hold the file's lock for long: a call waits, as long as its context.
+func TestBusy(t *testing.T) {
+	hold := 500 * time.Millisecond
+	if long() {
+		hold = 5 * time.Second
+	}
+	path := newPath(t)
+	st := open(t, path)
+	db := application(t, path, "")
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err = schedule(ctx, st, "short")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, store.ErrNotDone)
+	require.Less(t, time.Since(begin), hold)
+	waited := make(chan error, 1)
+	go func() { waited <- schedule(context.Background(), st, "long") }()
+	time.Sleep(time.Until(begin.Add(hold)))
+	_, err = st.Stats(t.Context(), 0) // reading goes on
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, <-waited)
+	_, err = st.Get(t.Context(), 0, "short")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestReadOnly(t *testing.T) {
+	path := newPath(t)
+	st := open(t, path)
+	fill(t, st, 10)
+	tool := open(t, path, sqlitestore.WithReadOnly())
+	n, err := tool.Stats(t.Context(), 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, n.Pending)
+	require.ErrorIs(t, schedule(t.Context(), tool, "k"), sqlitestore.ErrReadOnly)
+	looked, err := tool.Verify(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 10, looked)
+	_, err = sqlitestore.Open(newPath(t), sqlitestore.WithReadOnly())
+	require.Error(t, err)
+}
+
+func TestGone(t *testing.T) {
+	for _, name := range []string{"tasks.db", "tasks.db-wal", ""} {
+		dir := filepath.Join(t.TempDir(), "folder")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		st := open(t, filepath.Join(dir, "tasks.db"))
+		fill(t, st, 10)
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, name)), name)
+		require.ErrorIs(t, schedule(t.Context(), st, "k"), sqlitestore.ErrGone, name)
+		_, err := st.Check(t.Context())
+		require.Error(t, err, name)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	for name, query := range map[string]string{
+		"foreign": `CREATE TABLE tickless_tasks (x)`,
+		"newer":   `UPDATE tickless_numbers SET version = version + 1`,
+	} {
+		path := newPath(t)
+		if name == "newer" {
+			require.NoError(t, open(t, path).Close())
+		}
+		_, err := application(t, path, "").Exec(query)
+		require.NoError(t, err)
+		_, err = sqlitestore.Open(path)
+		require.ErrorIs(t, err, store.ErrSchema, name)
+	}
+	path := newPath(t)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("this is no database ", 100)), 0o600))
+	_, err := sqlitestore.Open(path)
+	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
+}
+
+func TestBackup(t *testing.T) {
+	st := open(t, newPath(t))
+	keys := fill(t, st, 1000)
+	to := newPath(t)
+	require.NoError(t, st.Backup(t.Context(), to))
+	require.ErrorIs(t, st.Backup(t.Context(), to), os.ErrExist)
+	copied := open(t, to)
+	n, err := copied.Verify(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, len(keys), n)
+}
+
+// A task whose row is damaged does not keep others from running, and Verify finds it.
+func TestDamagedRow(t *testing.T) {
+	path := newPath(t)
+	st := open(t, path)
+	c := durable.New(st)
+	for _, key := range []string{"damaged", "sound"} {
+		_, err := c.Schedule(t.Context(), durable.Task{Key: key, Handler: "h"}, durable.After(0))
+		require.NoError(t, err)
+	}
+	_, err := application(t, path, "").Exec(`UPDATE tickless_tasks SET record = x'00' WHERE id = 'damaged'`)
+	require.NoError(t, err)
+	a, err := st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 10, Handlers: []string{"h"}}})
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 1)
+	require.Equal(t, "sound", a.Tasks[0].ID)
+	_, err = st.Verify(t.Context())
+	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
+	require.ErrorContains(t, err, "damaged")
+}
+
+// A flipped bit or a cut anywhere in the file is found by Verify, or is harmless: all tasks
+// are there as they were.
+func TestFlips(t *testing.T) {
+	places := 40
+	if long() {
+		places = 400
+	}
+	from := newPath(t)
+	st := open(t, from)
+	keys := fill(t, st, 200)
+	whole := newPath(t)
+	require.NoError(t, st.Backup(t.Context(), whole))
+	content, err := os.ReadFile(whole)
+	require.NoError(t, err)
+	sound := func(b []byte) (harmless bool) {
+		path := newPath(t)
+		require.NoError(t, os.WriteFile(path, b, 0o600))
+		x, err := sqlitestore.Open(path)
+		if err != nil {
+			return false
+		}
+		defer x.Close()
+		if _, err = x.Verify(t.Context()); err != nil {
+			return false
+		}
+		for _, key := range keys {
+			want, err := st.Get(t.Context(), 0, key)
+			require.NoError(t, err)
+			got, err := x.Get(t.Context(), 0, key)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+		return true
+	}
+	require.True(t, sound(content))
+	harmless := 0
+	for range places {
+		b := append([]byte(nil), content...)
+		b[rand.N(len(b))] ^= 1 << rand.N(8)
+		if sound(b) {
+			harmless++
+		}
+	}
+	require.False(t, sound(content[:rand.N(len(content)-4096)]), "it was cut")
+	t.Logf("%d of %d flips were harmless, and the others were found", harmless, places)
+}
+
+// A full file system refuses, in the middle of everything, and the Store goes on when there
+// is room.
+func TestFull(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it mounts a small file system")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("it cannot mount a small file system: %s", out)
+	}
+	defer func() { require.NoError(t, exec.Command("umount", dir).Run()) }()
+	st, err := sqlitestore.Open(filepath.Join(dir, "tasks.db"))
+	require.NoError(t, err)
+	acknowledged := 0
+	for ; err == nil; acknowledged++ {
+		err = schedule(t.Context(), st, fmt.Sprint("key", acknowledged))
+	}
+	acknowledged--
+	require.ErrorIs(t, err, store.ErrFull)
+	n, err := st.Verify(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, acknowledged, n)
+	require.NoError(t, exec.Command("mount", "-o", "remount,size=8m", dir).Run())
+	require.NoError(t, schedule(t.Context(), st, "when there is room"))
+	require.NoError(t, st.Close())
+	st, err = sqlitestore.Open(filepath.Join(dir, "tasks.db"))
+	require.NoError(t, err)
+	n, err = st.Verify(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, acknowledged+1, n)
+	require.NoError(t, st.Close())
+}
+
+// faultyChild schedules, and says what was acknowledged, while every tenth sync fails.
+func faultyChild(path string) error {
+	st, err := sqlitestore.Open(path)
+	if err != nil {
+		return err
+	}
+	for i := range 300 {
+		key := fmt.Sprint("key", i)
+		if err := schedule(context.Background(), st, key); err == nil {
+			fmt.Println("acknowledged", key)
+		} else if errors.Is(err, store.ErrUnfit) {
+			return err
+		} else {
+			fmt.Println("refused", key)
+		}
+	}
+	return st.Close()
+}
+
+// TestSyncFails has strace fail syncs of the disk with EIO.
+func TestSyncFails(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("there is no strace")
+	}
+	path := newPath(t)
+	require.NoError(t, open(t, path).Close())
+	var acknowledged []string
+	refused := 0
+	over := make(chan bool)
+	cmd := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", "inject=fdatasync,fsync:error=EIO:when=7+10", os.Args[0])
+	cmd.Env = append(os.Environ(), "TICKLESS_CHILD=faulty", "TICKLESS_FILE="+path)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	go func() {
+		defer close(over)
+		b, _ := io.ReadAll(out)
+		for line := range strings.Lines(string(b)) {
+			switch what, key, _ := strings.Cut(strings.TrimSpace(line), " "); what {
+			case "acknowledged":
+				acknowledged = append(acknowledged, key)
+			case "refused":
+				refused++
+			}
+		}
+	}()
+	<-over
+	_ = cmd.Wait()
+	if len(acknowledged)+refused == 0 {
+		t.Skip("strace cannot trace here")
+	}
+	require.Positive(t, refused)
+	require.NotEmpty(t, acknowledged)
+	st := open(t, path)
+	_, err = st.Verify(t.Context())
+	require.NoError(t, err)
+	for _, key := range acknowledged {
+		_, err := st.Get(t.Context(), 0, key)
+		require.NoError(t, err, "lost: %s", key)
+	}
+	t.Logf("%d acknowledged, %d refused", len(acknowledged), refused)
+}
