@@ -43,7 +43,8 @@
 // # Where it connects to
 //
 // Loopback, private, link-local and all other addresses that are not of the
-// public internet are refused unless [WithAllowed] has them, and the task becomes
+// public internet are refused unless [WithAllowed] has them (for a receiver on your own
+// machine: netip.MustParsePrefix("127.0.0.0/8")), and the task becomes
 // a dead letter if its host has no other address. What is looked at is the address
 // of the connection itself, after the name was resolved, so that it does not help
 // to let a name point elsewhere between a check and a call. Proxies of the
