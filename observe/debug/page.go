@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ var pageHTML string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"duration": duration,
 	"number":   number,
-	"rate":     rate,
+	"figure":   figure,
 	"clock":    func(t time.Time) string { return t.Format("15:04:05.000") },
 	"short":    short,
 	"link":     func(name string) string { return "?" + url.Values{"scheduler": {name}}.Encode() },
@@ -123,10 +124,11 @@ func number(n any) string {
 	return s
 }
 
-// rate writes how many there are a second: fractions of few, such as 0.25.
-func rate(f float64) string {
-	if f >= 99.5 || f == 0 {
-		return number(uint64(f + 0.5))
+// figure writes a number that need not be whole, with two digits of a fraction of few:
+// 0.25, 7.5, 1 000.
+func figure(f float64) string {
+	if whole := math.Round(f); whole == f || math.Abs(f) >= 99.5 {
+		return number(int64(whole))
 	}
 	return strconv.FormatFloat(f, 'g', 2, 64)
 }

@@ -102,7 +102,7 @@ func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
 		case m.Seconds():
 			put(part, duration(value))
 		default:
-			put(part, number(int64(value)))
+			put(part, figure(value))
 		}
 	})
 }

@@ -23,7 +23,7 @@ func TestWithSources(t *testing.T) {
 	for _, want := range []string{
 		"Mail worker mailer", "Purgatory produce", "Keyed sessions",
 		`<th scope="row">bill</th><td class="n">3</td><td class="n">1 s / 1 s</td>`, "Latest errors", "no such address", "attempt 3",
-		`<dt title="How long the oldest has waited">queue late</dt><dd>5 s</dd>`, ">duration, p50 / p99</th>",
+		`<dt title="How long the oldest has waited">queue late</dt><dd>5 s</dd>`, ">load</dt><dd>0.25</dd>", ">duration, p50 / p99</th>",
 	} {
 		require.Contains(t, body, want)
 	}

@@ -43,7 +43,7 @@ type Metric struct {
 	// Name begins with "tickless." and the Thing's name.
 	Name string
 	Kind Kind
-	// Unit is in the notation of UCUM: "s", or what is counted, in braces.
+	// Unit is in the notation of UCUM: "s", "1" for a share, or what is counted, in braces.
 	Unit string
 	// Help is one sentence, without a full stop.
 	Help string
@@ -60,16 +60,18 @@ type Metric struct {
 	failures bool
 }
 
-// Seconds reports whether the metric is measured in seconds. Other metrics are whole
-// numbers.
+// Seconds reports whether the metric is measured in seconds.
 func (m *Metric) Seconds() bool { return m.Unit == "s" }
 
 // Prometheus returns the metric's name in Prometheus, which is what OpenTelemetry's
 // mapping makes of Name.
 func (m *Metric) Prometheus() string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
-	if m.Seconds() {
+	switch {
+	case m.Seconds():
 		name += "_seconds"
+	case m.Unit == "1" && m.Kind == Gauge:
+		name += "_ratio"
 	}
 	if m.Kind == Counter {
 		name += "_total"

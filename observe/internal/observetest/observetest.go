@@ -106,6 +106,7 @@ func Foreign() observe.Source {
 	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
 	handlers := map[string]time.Duration{"bill": time.Second, "remind\xff": 2 * time.Millisecond}
 	t.AddParts(metric.Gauge, "queue", "{mail}", "", "Mails that wait", func(n int, yield func(string, float64)) { yield("", float64(n)) })
+	t.Add(metric.Gauge, "load", "1", "Share of the places that are taken", func(int) float64 { return 0.25 })
 	t.Add(metric.Gauge, "queue.late", "s", "How long the oldest has waited", func(int) float64 { return 5 })
 	t.AddParts(metric.Counter, "attempt.claimed", "{attempt}", "handler", "Attempts started", func(n int, yield func(string, float64)) {
 		for h := range handlers {
