@@ -29,7 +29,7 @@ func (t *tickless) Start(slot int, d time.Duration, f func()) {
 
 func (t *tickless) Stop(slot int) bool { return t.handles[slot].Stop() }
 
-func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot].Reset(d) }
+func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot].Move(d) }
 
 func (t *tickless) Close() { shutDown(t.s) }
 

@@ -256,7 +256,7 @@ func (l *loop) arm(at time.Time) {
 			l.wake()
 			return
 		}
-		if !l.timer.Reset(d) {
+		if !l.timer.Move(d) {
 			l.timer, _ = l.w.timers.Start(d, l.ring)
 		}
 		// A virtual clock that has moved meanwhile, by a year maybe, has made it late.

@@ -229,7 +229,7 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 			a.cancel(ErrCancelled)
 		}
 		if left := l.untilCut(r.first); left > 0 {
-			a.cut.Reset(left)
+			a.cut.Move(left)
 		}
 		l.held.add(a, r.first)
 	}

@@ -277,7 +277,7 @@ func TestConn_KeptWhileTheWatchingEnds(t *testing.T) {
 		require.NoError(t, cs.Close())
 		close(answer)
 		require.NoError(t, cs.Shutdown(t.Context()))
-		require.Equal(t, []*idle.Conn{c}, slices.Collect(cs.Leftover()))
+		require.Equal(t, []*idle.Conn{c}, slices.Collect(cs.TakeLeftover()))
 		require.Equal(t, idle.ConnsStats{Wrapped: 1, Open: 1, Refused: 1}, cs.Stats())
 		require.NoError(t, c.Close())
 		far.Close()

@@ -87,7 +87,7 @@ func (cs *Conns) Stats() ConnsStats {
 }
 
 // Close ends the watching, and returns nil. Open connections stay open and usable, and
-// will not be closed for being idle: [Conns.Leftover] has them. From now on Wrap returns
+// will not be closed for being idle: [Conns.TakeLeftover] has them. From now on Wrap returns
 // [ErrClosed]. Close waits for nothing: see [Monitor.Close]. There is no need to call it
 // if all connections are closed: then nothing is left behind.
 func (cs *Conns) Close() error { return cs.made().monitor.Close() }
@@ -96,11 +96,11 @@ func (cs *Conns) Close() error { return cs.made().monitor.Close() }
 // ends first it returns the error of ctx.
 func (cs *Conns) Shutdown(ctx context.Context) error { return cs.made().monitor.Shutdown(ctx) }
 
-// Leftover takes the connections that were open when the watching ended, and returns
+// TakeLeftover takes the connections that were open when the watching ended, and returns
 // them in no particular order. A connection is in the result of one call only: see
-// [Monitor.Leftover].
-func (cs *Conns) Leftover() iter.Seq[*Conn] {
-	left := cs.made().monitor.Leftover()
+// [Monitor.TakeLeftover].
+func (cs *Conns) TakeLeftover() iter.Seq[*Conn] {
+	left := cs.made().monitor.TakeLeftover()
 	return func(yield func(*Conn) bool) {
 		for e := range left {
 			if !yield(e.Value()) {

@@ -125,7 +125,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 		require.GreaterOrEqual(t, x.at.Load(), x.since.Load()+timeout, "early")
 	}
 	m.Close()
-	for range m.Leftover() {
+	for range m.TakeLeftover() {
 		t.Error("all were evicted or stopped")
 	}
 	return st
@@ -141,12 +141,12 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	clk.ns.Add(int64(time.Second))
 	require.True(t, e.Touch())
 	m.s.Close() // the first half of Close, as expire sees it
-	for p := range m.s.Leftover() {
+	for p := range m.s.TakeLeftover() {
 		p.Func()
 	}
 	require.False(t, e.Touch())
 	m.Close()
-	left := slices.Collect(m.Leftover())
+	left := slices.Collect(m.TakeLeftover())
 	require.Equal(t, []*Entry[int]{e}, left)
 	require.EqualValues(t, 1, m.Stats().HandedBack)
 }
@@ -167,7 +167,7 @@ func TestMonitorShutdown_WhileAnotherCloses(t *testing.T) {
 	left := make(chan []*Entry[int])
 	go func() {
 		m.Shutdown(context.Background())
-		left <- slices.Collect(m.Leftover())
+		left <- slices.Collect(m.TakeLeftover())
 	}()
 	select {
 	case early := <-left:

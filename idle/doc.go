@@ -41,7 +41,7 @@
 // A Monitor has a [timer.Scheduler] of its own rather than one that is shared.
 // Timeouts of seconds need no tick of a tenth of a millisecond. With a tick of ten
 // milliseconds ([DefaultTick]) timers fire in batches, and wake-ups, which cost far
-// more than timers, are few. [Monitor.Leftover] can return exactly what was watched
+// more than timers, are few. [Monitor.TakeLeftover] can return exactly what was watched
 // without keeping a list of it.
 //
 // # Guarantees

@@ -205,7 +205,7 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 		// The timer may be set too late. If it has fired, expire waits for the
 		// lock and will see to it. Were it not shorter, expire would come early
 		// enough by itself.
-		e.timer.ResetWithin(next.remaining(moment(w), st.core.now()), st.core.slackOf(next))
+		e.timer.MoveWithin(next.remaining(moment(w), st.core.now()), st.core.slackOf(next))
 	}
 	e.period.Store(next)
 	return true

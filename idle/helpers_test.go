@@ -6,7 +6,7 @@ import "github.com/tickless/tickless/idle"
 func leftover[T any](m *idle.Monitor[T]) []T {
 	m.Close()
 	var vs []T
-	for e := range m.Leftover() {
+	for e := range m.TakeLeftover() {
 		vs = append(vs, e.Value())
 	}
 	return vs
@@ -16,7 +16,7 @@ func leftover[T any](m *idle.Monitor[T]) []T {
 func openAfterClose(cs *idle.Conns) []*idle.Conn {
 	cs.Close()
 	var conns []*idle.Conn
-	for c := range cs.Leftover() {
+	for c := range cs.TakeLeftover() {
 		conns = append(conns, c)
 	}
 	return conns

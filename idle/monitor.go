@@ -55,7 +55,7 @@ type core struct {
 	// at the same time finds all of it there. It is taken before a stripe's lock.
 	closing sync.Mutex
 
-	// leftover is what was watched at Close, until Leftover takes it. A stripe's lock may be held when
+	// leftover is what was watched at Close, until TakeLeftover takes it. A stripe's lock may be held when
 	// this one is taken.
 	leftover struct {
 		sync.Mutex
@@ -204,7 +204,7 @@ func (m *Monitor[T]) Stats() Stats {
 }
 
 // Close ends the Monitor, and returns nil. What it watched will not be evicted:
-// [Monitor.Leftover] has it. From now on Watch returns [ErrClosed]. Close does not wait
+// [Monitor.TakeLeftover] has it. From now on Watch returns [ErrClosed]. Close does not wait
 // for callbacks, so these may call it. Evictions that were decided before still run their
 // callbacks. Closing again does nothing.
 func (m *Monitor[T]) Close() error {
@@ -227,12 +227,12 @@ func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	return m.pool.Shutdown(ctx)
 }
 
-// Leftover takes what was watched when the Monitor was closed, and returns it in no
+// TakeLeftover takes what was watched when the Monitor was closed, and returns it in no
 // particular order. An entry is in the result of one call only, and before Close or
 // Shutdown there is none. One whose timer has just fired, and which the Monitor is
 // checking for touches, is in the result of a later call: at the latest of one after
 // Shutdown has returned nil.
-func (m *Monitor[T]) Leftover() iter.Seq[*Entry[T]] {
+func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	m.mustBeMade()
 	m.leftover.Lock()
 	left := m.leftover.entries
@@ -247,7 +247,7 @@ func (m *Monitor[T]) Leftover() iter.Seq[*Entry[T]] {
 	}
 }
 
-// leave has Leftover return an entry that was evicted, and whose owner keeps what it
+// leave has TakeLeftover return an entry that was evicted, and whose owner keeps what it
 // stands for although it is not watched again.
 func (c *core) leave(e *entry) {
 	c.leftover.Lock()
@@ -262,7 +262,7 @@ func (c *core) shut() {
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	c.s.Close()
-	for p := range c.s.Leftover() {
+	for p := range c.s.TakeLeftover() {
 		p.Func() // expire, which hands the entry back now
 	}
 }

@@ -370,9 +370,9 @@ func TestMonitorClose_HandsBack(t *testing.T) {
 	es[1].Stop()
 	w.clk.Advance(time.Second / 2)
 	es[2].Touch()
-	require.Empty(t, slices.Collect(w.Leftover()), "it is not closed")
+	require.Empty(t, slices.Collect(w.TakeLeftover()), "it is not closed")
 	require.NoError(t, w.Close())
-	left := slices.Collect(w.Leftover())
+	left := slices.Collect(w.TakeLeftover())
 	require.ElementsMatch(t, []*idle.Entry[string]{es[0], es[2], es[3]}, left)
 	require.Empty(t, leftover(w.Monitor), "again")
 	for _, e := range es {

@@ -13,7 +13,7 @@ type Stats struct {
 	Evicted uint64
 	// Stopped counts those that Stop ended.
 	Stopped uint64
-	// HandedBack counts those that Close or Shutdown ended, for Leftover.
+	// HandedBack counts those that Close or Shutdown ended, for TakeLeftover.
 	HandedBack uint64
 	// Watching is how many are watched now.
 	Watching int

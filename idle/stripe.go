@@ -53,7 +53,7 @@ func (st *stripe) rearmLocked(e *entry, d time.Duration, f func()) {
 	st.n.Rearmed++
 }
 
-// handBackLocked leaves an entry for Leftover, if it is live.
+// handBackLocked leaves an entry for TakeLeftover, if it is live.
 func (st *stripe) handBackLocked(e *entry) {
 	if e.leaveLocked(handedBack) {
 		st.n.HandedBack++

@@ -33,7 +33,7 @@ func virtual(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *timertest.C
 // closeAll closes s and returns what was pending.
 func closeAll(s *timer.Scheduler) []timer.Leftover {
 	s.Close()
-	return slices.Collect(s.Leftover())
+	return slices.Collect(s.TakeLeftover())
 }
 
 // balanced requires that nothing was lost or doubled.

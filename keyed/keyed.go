@@ -178,7 +178,7 @@ func (k *Timers[K, V]) Move(key K, d time.Duration) bool {
 
 // moveLocked sets another deadline, or reports false if the entry is not pending.
 func (p *part[K, V]) moveLocked(e *entry[K, V], now int64, d time.Duration) bool {
-	if !e.pending(now) || !e.handle.Reset(d) {
+	if !e.pending(now) || !e.handle.Move(d) {
 		return false
 	}
 	e.deadline = after(now, d)

@@ -66,7 +66,7 @@ func callbacksOf(t metric.Table[timer.Stats]) {
 		add(metric.UpDownCounter, name, unit, help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
 	callbacks("callback.dropped", "Callbacks of timers that fired which the executor refused",
-		func(s timer.Stats) uint64 { return s.Dropped })
+		func(s timer.Stats) uint64 { return s.Refused })
 	callbacks("callback.panicked", "Callbacks that panicked",
 		func(s timer.Stats) uint64 { return s.Panicked })
 	now("callback.queued", "{callback}", "Callbacks that wait to be handed to an executor that blocks",

@@ -41,7 +41,7 @@
 //   - No operation waits without a timeout. If the Scheduler refuses the timer,
 //     TryCompleteElseWatch returns its error.
 //   - A panic in one operation harms no other. [Operation] says where it goes.
-//   - Close and Shutdown complete nothing. Leftover has the operations that were waiting.
+//   - Close and Shutdown complete nothing. TakeLeftover has the operations that were waiting.
 //
 // # Concurrency
 //

@@ -34,7 +34,7 @@ type Purgatory[K comparable] struct {
 	closing sync.Mutex
 	// expiring is held by timeouts whose callbacks run.
 	expiring latch.Latch
-	// leftover is what waited at Close, until Leftover takes it.
+	// leftover is what waited at Close, until TakeLeftover takes it.
 	leftover struct {
 		sync.Mutex
 		ops []Operation[K]
@@ -147,7 +147,7 @@ func (p *Purgatory[K]) Stats() Stats {
 }
 
 // Close ends the Purgatory, and returns nil. It accepts no more operations, and those
-// that wait wait no longer: [Purgatory.Leftover] has them. None is completed. Close
+// that wait wait no longer: [Purgatory.TakeLeftover] has them. None is completed. Close
 // does not wait for callbacks of expired operations, so these may call it. Closing
 // again does nothing; if another goroutine is closing the Purgatory, it waits for that.
 func (p *Purgatory[K]) Close() error {
@@ -187,11 +187,11 @@ func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
 	return p.expiring.Wait(ctx)
 }
 
-// Leftover takes the operations that were waiting when the Purgatory was closed, and
+// TakeLeftover takes the operations that were waiting when the Purgatory was closed, and
 // returns them, in no particular order. An operation is in the result of one call only,
 // and before Close or Shutdown there is none. They are not completed: the caller may do
 // so with ForceComplete, or add them to another purgatory, as after CancelForKey.
-func (p *Purgatory[K]) Leftover() iter.Seq[Operation[K]] {
+func (p *Purgatory[K]) TakeLeftover() iter.Seq[Operation[K]] {
 	p.leftover.Lock()
 	defer p.leftover.Unlock()
 	ops := p.leftover.ops

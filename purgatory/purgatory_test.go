@@ -77,13 +77,13 @@ func virtual(t testing.TB, opts ...purgatory.Option) (*purgatory.Purgatory[strin
 // shutDown shuts p down and returns what it leaves over.
 func shutDown[K comparable](ctx context.Context, p *purgatory.Purgatory[K]) ([]purgatory.Operation[K], error) {
 	err := p.Shutdown(ctx)
-	return slices.Collect(p.Leftover()), err
+	return slices.Collect(p.TakeLeftover()), err
 }
 
 // leftover closes s and returns what it leaves over.
 func leftover(s *timer.Scheduler) iter.Seq[timer.Leftover] {
 	s.Close()
-	return s.Leftover()
+	return s.TakeLeftover()
 }
 
 // realTime returns a Purgatory on the system's clock.

@@ -239,7 +239,7 @@ func TestTryCompleteElseWatch_AnExecutorThatRefuses(t *testing.T) {
 	p := purgatory.New[string](s)
 	o := watch(t, p, new(op), time.Second, "a")
 	clk.Advance(time.Hour)
-	require.EqualValues(t, 1, s.Stats().Dropped)
+	require.EqualValues(t, 1, s.Stats().Refused)
 	require.False(t, o.IsCompleted())
 	require.Equal(t, 1, p.Len())
 	require.True(t, o.ForceComplete())

@@ -21,7 +21,7 @@ func TestDeadline_ReadBack(t *testing.T) {
 	is(time.Minute, at, ok) // what was asked for, without the slack
 
 	clk.Advance(time.Second)
-	require.True(t, h.Reset(time.Minute))
+	require.True(t, h.Move(time.Minute))
 	at, ok = h.Deadline()
 	is(61*time.Second, at, ok)
 

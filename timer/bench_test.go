@@ -85,7 +85,7 @@ func BenchmarkReset(b *testing.B) {
 		for i := range hs {
 			hs[i], _ = s.Start(delay(i), func() {})
 		}
-		run(b, func(i int, d time.Duration) { hs[i].Reset(d) })
+		run(b, func(i int, d time.Duration) { hs[i].Move(d) })
 		for _, h := range hs {
 			h.Stop()
 		}

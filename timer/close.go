@@ -11,7 +11,7 @@ import (
 )
 
 // A Leftover is a timer that was pending when its Scheduler was closed: see
-// [Scheduler.Leftover].
+// [Scheduler.TakeLeftover].
 type Leftover struct {
 	// Deadline is when it would have fired, at the earliest.
 	Deadline time.Time
@@ -23,7 +23,7 @@ type Leftover struct {
 }
 
 // Close ends the Scheduler, and returns nil. What was pending will not fire, those
-// that had fallen back for want of room included: [Scheduler.Leftover] has it. No timer
+// that had fallen back for want of room included: [Scheduler.TakeLeftover] has it. No timer
 // can be started any more: once one start has been refused, on any goroutine, all later
 // ones are. Stop and Reset of a timer that was pending do nothing and report false.
 // Close does not wait, so callbacks may call it: callbacks
@@ -40,13 +40,13 @@ func (s *Scheduler) Close() error {
 	return nil
 }
 
-// Leftover takes what was pending when the Scheduler was closed, and returns it by
+// TakeLeftover takes what was pending when the Scheduler was closed, and returns it by
 // deadline. A timer is in the result of one call only, and before Close or Shutdown
 // there is none. The result can be ranged over any number of times; each time takes 72
-// bytes for each timer and O(n log n) time. Until Leftover is called, the Scheduler
+// bytes for each timer and O(n log n) time. Until TakeLeftover is called, the Scheduler
 // keeps what was pending, and what its callbacks refer to, reachable; the result may be
 // dropped.
-func (s *Scheduler) Leftover() iter.Seq[Leftover] {
+func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
 	left := s.leftover.left
 	s.leftover.left = nil

@@ -14,7 +14,7 @@ import (
 // leftoverOf closes s and returns what it leaves over.
 func leftoverOf(s *Scheduler) iter.Seq[Leftover] {
 	s.Close()
-	return s.Leftover()
+	return s.TakeLeftover()
 }
 
 // closeAll closes s and returns what was pending.

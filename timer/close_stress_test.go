@@ -151,7 +151,7 @@ func TestStress_CloseWhileAMillionArePending(t *testing.T) {
 		require.EqualValues(t, stopped.Load(), st.Stopped)
 		require.EqualValues(t, handedBack, st.HandedBack)
 		require.Zero(t, st.Pending)
-		require.Zero(t, st.Dropped)
+		require.Zero(t, st.Refused)
 	})
 	backTo(t, before)
 }
@@ -243,7 +243,7 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 			}
 		case 1:
 			_, h := pick(rng)
-			h.Reset(time.Duration(rng.IntN(2000)-100) * time.Microsecond)
+			h.Move(time.Duration(rng.IntN(2000)-100) * time.Microsecond)
 		case 2:
 			s.Stats()
 		default:
@@ -275,5 +275,5 @@ func frenzy(t *testing.T, s *Scheduler, seed uint64) {
 	require.EqualValues(t, limit, st.Started+st.Rejected)
 	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack)
 	require.EqualValues(t, len(ps), st.HandedBack)
-	require.Zero(t, st.Dropped)
+	require.Zero(t, st.Refused)
 }

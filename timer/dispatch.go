@@ -258,7 +258,7 @@ func (d *dispatch) shutdown(ctx context.Context) error {
 }
 
 func (d *dispatch) stats(st *Stats) {
-	st.Dropped, st.Panicked = d.dropped.Load(), d.panicked.Load()
+	st.Refused, st.Panicked = d.dropped.Load(), d.panicked.Load()
 	if e, ok := d.exec.(interface{ Stats() executor.Stats }); ok {
 		st.Executor = e.Stats()
 	}

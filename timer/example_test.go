@@ -50,7 +50,7 @@ func ExampleScheduler_Start() {
 }
 
 // A connection's idle timeout is pushed back with each request.
-func ExampleHandle_Reset() {
+func ExampleHandle_Move() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk))
 	defer s.Close()
@@ -59,10 +59,10 @@ func ExampleHandle_Reset() {
 	h, _ := s.Start(idle, func() { fmt.Println("closed at", clk.Now().Format(time.TimeOnly)) })
 	for range 10 { // requests
 		clk.Advance(30 * time.Second)
-		h.Reset(idle)
+		h.Move(idle)
 	}
 	clk.Advance(time.Hour)
-	fmt.Println("reset when it has fired:", h.Reset(idle))
+	fmt.Println("reset when it has fired:", h.Move(idle))
 	// Output:
 	// closed at 12:06:00
 	// reset when it has fired: false
@@ -152,7 +152,7 @@ func ExampleScheduler_Close() {
 	s.AfterFunc(time.Hour, func() { fmt.Println("flushed") })
 
 	s.Close()
-	for p := range s.Leftover() {
+	for p := range s.TakeLeftover() {
 		fmt.Println("due at", p.Deadline.Format(time.TimeOnly))
 		p.Func()
 	}

@@ -54,7 +54,7 @@ func TestWithExecutor_RefusalsOfSubmitAlone(t *testing.T) {
 		require.NoError(t, err)
 	}
 	clk.Advance(2 * time.Second)
-	require.EqualValues(t, 10, s.Stats().Dropped)
+	require.EqualValues(t, 10, s.Stats().Refused)
 	require.NoError(t, s.Shutdown(t.Context()))
 	require.EqualValues(t, 10, ran.Load())
 }

@@ -40,12 +40,12 @@ func TestHandle_MoreThanTwoMillionOnOneShard(t *testing.T) {
 	}
 	require.Len(t, known, n)
 	for i, h := range handles {
-		if ok := h.Reset(time.Minute); !ok {
+		if ok := h.Move(time.Minute); !ok {
 			t.Fatalf("timer %d was not reset", i)
 		}
 	}
 	for i, h := range handles {
-		if !h.Stop() || h.Stop() || h.Reset(time.Minute) {
+		if !h.Stop() || h.Stop() || h.Move(time.Minute) {
 			t.Fatalf("timer %d was not stopped once and for all", i)
 		}
 	}
@@ -67,7 +67,7 @@ func TestHandle_Homes(t *testing.T) {
 		require.Equal(t, h, sh.handle(id))
 		require.Same(t, sh, h.home.sh)
 		require.False(t, h.Stop())
-		require.False(t, h.Reset(time.Second))
+		require.False(t, h.Move(time.Second))
 	}
 	require.Len(t, sh.moreHomes, 63)
 }

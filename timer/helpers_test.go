@@ -25,7 +25,7 @@ func must[T any](v T, err error) T {
 // leftover closes s and returns what it leaves over.
 func leftover(s *timer.Scheduler) iter.Seq[timer.Leftover] {
 	s.Close()
-	return s.Leftover()
+	return s.TakeLeftover()
 }
 
 // closeAll closes s and returns what was pending.

@@ -15,11 +15,11 @@ func TestLeftover_IsTakenOnce(t *testing.T) {
 		_, err := s.Start(time.Hour, func() {})
 		require.NoError(t, err)
 	}
-	require.Empty(t, slices.Collect(s.Leftover()), "it is not closed")
+	require.Empty(t, slices.Collect(s.TakeLeftover()), "it is not closed")
 	require.NoError(t, s.Shutdown(t.Context()))
 	require.NoError(t, s.Close())
-	left := s.Leftover()
-	require.Empty(t, slices.Collect(s.Leftover()))
+	left := s.TakeLeftover()
+	require.Empty(t, slices.Collect(s.TakeLeftover()))
 	for range 2 { // what was taken can be looked at again
 		require.Len(t, slices.Collect(left), 3)
 	}
@@ -35,7 +35,7 @@ func TestLeftover_HasHandle(t *testing.T) {
 		want[must(s.Start(d, func() {}))] = d
 	}
 	for h := range want { // one moves, one is stopped
-		require.True(t, h.Reset(time.Minute))
+		require.True(t, h.Move(time.Minute))
 		want[h] = time.Minute
 		break
 	}
@@ -44,7 +44,7 @@ func TestLeftover_HasHandle(t *testing.T) {
 	now := s.Now()
 	require.NoError(t, s.Shutdown(t.Context()))
 	others := 0
-	for l := range s.Leftover() {
+	for l := range s.TakeLeftover() {
 		d, known := want[l.Handle]
 		switch {
 		case known:

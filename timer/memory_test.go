@@ -70,7 +70,7 @@ func TestMemory_OfLeftovers(t *testing.T) {
 		start(t, s, time.Hour, func() {})
 	}
 	s.Close()
-	left := s.Leftover()
+	left := s.TakeLeftover()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range left {

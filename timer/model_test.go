@@ -523,13 +523,13 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 			r.failf("Timer.Reset: %v, deadline %d", got, m.deadline)
 		}
 	default:
-		reset := m.h.Reset
+		reset := m.h.Move
 		if r.rng.IntN(2) == 0 {
 			slack = r.delay()
-			reset = func(d time.Duration) bool { return m.h.ResetWithin(d, slack) }
+			reset = func(d time.Duration) bool { return m.h.MoveWithin(d, slack) }
 		}
 		if got := reset(d); got != was {
-			r.failf("Handle.Reset: %v, deadline %d", got, m.deadline)
+			r.failf("Handle.Move: %v, deadline %d", got, m.deadline)
 		}
 		if !was {
 			r.cover.Stale++
@@ -646,7 +646,7 @@ func (r *modelRun) checkStats() {
 	switch {
 	case st.Started != r.n.started, st.Stopped != r.n.stopped, st.Fired != r.n.fired+uint64(r.queued),
 		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending, st.FellBack != 0,
-		st.Queued != r.queued, st.Dropped != 0:
+		st.Queued != r.queued, st.Refused != 0:
 		r.failf("%+v, pending %d, queued %d, but %+v", r.n, r.pending, r.queued, st)
 	case st.Started != st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending):
 		r.failf("conservation: %+v", st)

@@ -82,7 +82,7 @@ func WithTick(tick time.Duration) Option {
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
 // It holds for all timers of the Scheduler. Each tick of a ticker may be late by that
-// much, but the next is no later for it. [Scheduler.StartWithin] and [Handle.ResetWithin] take
+// much, but the next is no later for it. [Scheduler.StartWithin] and [Handle.MoveWithin] take
 // a slack of their own. Whatever reports a deadline reports the one that was asked
 // for. Timers of a shard are ordered by the chosen moments, and lateness in Stats
 // counts from them.
@@ -118,7 +118,7 @@ func WithShards(n int) Option {
 // poller submits to it: while Submit blocks nothing fires. An [executor.Inline] runs
 // callbacks on the poller, one after the other: one that blocks stops the Scheduler. A
 // callback that the executor refuses runs on a goroutine of its own, and is counted in
-// Stats as Dropped.
+// Stats as Refused.
 func WithExecutor(e executor.Executor) Option {
 	return option(func(c *config) { c.executor = e })
 }

@@ -340,7 +340,7 @@ func TestPoller_FaultsInABurst(t *testing.T) {
 	require.EqualValues(t, want, ran.Load())
 	require.EqualValues(t, (n+9)/10, panics.Load())
 	require.EqualValues(t, want, st.Fired)
-	require.Zero(t, st.Dropped+uint64(st.Pending))
+	require.Zero(t, st.Refused+uint64(st.Pending))
 }
 
 // Close and Shutdown in the middle of a cascade: what has not fired is handed back.

@@ -237,7 +237,7 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 func (r *windowRace) reset(c *contender, st *windowStats, rng *rand.Rand) {
 	d := rng.Int64N(2*windowTicks*r.tick) - r.tick
 	due := r.s.now() + max(d, 0)
-	ok := c.h.Reset(time.Duration(d))
+	ok := c.h.Move(time.Duration(d))
 	if ok {
 		c.due = due
 	}
@@ -262,7 +262,7 @@ func (r *windowRace) finish() {
 	require.Equal(r.t, r.rounds*uint64(len(r.all)), s.Started)
 	require.Equal(r.t, s.Started, s.Fired+s.Stopped)
 	require.Zero(r.t, s.Pending)
-	require.Zero(r.t, s.Dropped)
+	require.Zero(r.t, s.Refused)
 }
 
 func attempts(st [2]windowStats) (n uint64) {

@@ -114,7 +114,7 @@ func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 	for _, h := range hs[:5] { // cancel makes room, once
 		require.True(t, h.Stop())
 		require.False(t, h.Stop())
-		require.False(t, h.Reset(0))
+		require.False(t, h.Move(0))
 	}
 	require.Equal(t, limit-5, s.Len())
 	fill()
@@ -124,7 +124,7 @@ func TestNetty14959_PendingIsCountedOnce(t *testing.T) {
 		require.False(t, h.Stop())
 	}
 	fill()
-	require.True(t, hs[len(hs)-1].Reset(0)) // and a reset to now
+	require.True(t, hs[len(hs)-1].Move(0)) // and a reset to now
 	clk.Advance(0)
 	require.Equal(t, limit-1, s.Len())
 	fill()
@@ -227,7 +227,7 @@ func TestTokio_ResetLaterRacesExpiry(t *testing.T) {
 			require.False(t, ran[i])
 			require.Equal(t, due[i], clk.Now())
 			ran[i] = true
-			if j := (i*7 + 300) % n; hs[j].Reset(time.Minute) {
+			if j := (i*7 + 300) % n; hs[j].Move(time.Minute) {
 				require.False(t, ran[j])
 				due[j] = clk.Now().Add(time.Minute)
 				moved++

@@ -47,7 +47,7 @@ type Scheduler struct {
 	poller   poller
 	dispatch dispatch
 
-	// leftover is what was pending at Close, until Leftover takes it.
+	// leftover is what was pending at Close, until TakeLeftover takes it.
 	leftover struct {
 		sync.Mutex
 		left []shardLeftover

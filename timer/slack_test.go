@@ -45,7 +45,7 @@ func TestSlack_FiresInItsWindow(t *testing.T) {
 		require.NoError(t, err)
 		if rng.IntN(2) == 0 && d > 0 {
 			d = time.Duration(1 + rng.Int64N(int64(500*time.Millisecond)))
-			require.True(t, h.ResetWithin(d, slack))
+			require.True(t, h.MoveWithin(d, slack))
 		}
 	}
 	advanceTo(clk, begin.Add(600*time.Millisecond))
@@ -150,12 +150,12 @@ func TestSlack_OfTheTimersOwn(t *testing.T) {
 		{func() (timer.Handle, error) { return s.Start(300*time.Microsecond, fired) }, false},
 		{func() (timer.Handle, error) {
 			h, err := s.Start(time.Minute, fired)
-			require.True(t, h.ResetWithin(300*time.Microsecond, 0))
+			require.True(t, h.MoveWithin(300*time.Microsecond, 0))
 			return h, err
 		}, true},
 		{func() (timer.Handle, error) {
 			h, err := s.StartWithin(time.Minute, 0, fired)
-			require.True(t, h.Reset(300*time.Microsecond))
+			require.True(t, h.Move(300*time.Microsecond))
 			return h, err
 		}, false},
 	} {
@@ -167,7 +167,7 @@ func TestSlack_OfTheTimersOwn(t *testing.T) {
 		require.Equal(t, c.exact, at == 300*time.Microsecond, "%v", at)
 		require.LessOrEqual(t, at, time.Second+300*time.Microsecond)
 	}
-	require.False(t, timer.Handle{}.ResetWithin(0, 0))
+	require.False(t, timer.Handle{}.MoveWithin(0, 0))
 }
 
 // Each tick of a ticker may be late, but its phase stays.

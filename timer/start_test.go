@@ -45,7 +45,7 @@ func TestSchedulerStart_DueAtOnceNeverRunsInside(t *testing.T) {
 		h := start(t, s, d, func() { ran = true })
 		require.False(t, ran, "inside Start")
 		require.False(t, h.Stop(), "it has fired already")
-		require.False(t, h.Reset(time.Hour))
+		require.False(t, h.Move(time.Hour))
 		clk.Advance(0)
 		require.True(t, ran, d)
 	}
@@ -99,7 +99,7 @@ func TestNew_RefusesBadOptions(t *testing.T) {
 
 func TestHandle_ZeroAndStale(t *testing.T) {
 	require.False(t, timer.Handle{}.Stop())
-	require.False(t, timer.Handle{}.Reset(time.Second))
+	require.False(t, timer.Handle{}.Move(time.Second))
 	s, clk := virtual(t)
 	h := start(t, s, time.Second, func() {})
 	require.True(t, h.Stop())
@@ -108,7 +108,7 @@ func TestHandle_ZeroAndStale(t *testing.T) {
 	ran := false
 	h2 := start(t, s, time.Second, func() { ran = true })
 	require.False(t, h.Stop())
-	require.False(t, h.Reset(0))
+	require.False(t, h.Move(0))
 	require.NotEqual(t, h, h2)
 	clk.Advance(time.Second)
 	require.True(t, ran)
@@ -120,10 +120,10 @@ func TestHandleReset(t *testing.T) {
 	var at []time.Duration
 	f := func() { at = append(at, clk.Now().Sub(epoch)) }
 	later, earlier, atOnce := start(t, s, 2*time.Second, f), start(t, s, time.Hour, f), start(t, s, time.Hour, f)
-	require.True(t, later.Reset(3*time.Second))
-	require.True(t, earlier.Reset(time.Second))
-	require.True(t, atOnce.Reset(-1))
-	require.False(t, atOnce.Reset(time.Second), "it has fired")
+	require.True(t, later.Move(3*time.Second))
+	require.True(t, earlier.Move(time.Second))
+	require.True(t, atOnce.Move(-1))
+	require.False(t, atOnce.Move(time.Second), "it has fired")
 	clk.Advance(time.Minute)
 	require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second}, at)
 	balanced(t, s.Stats())
@@ -169,7 +169,7 @@ func TestScheduler_UseAfterClose(t *testing.T) {
 	require.NotNil(t, ps[1].Func)
 	require.Nil(t, closeAll(s), "Close is idempotent")
 	require.False(t, h.Stop(), "handed back")
-	require.False(t, h.Reset(1))
+	require.False(t, h.Move(1))
 	require.False(t, tm.Stop())
 	require.False(t, tm.Reset(1))
 	_, err := s.Start(time.Second, func() {})
@@ -233,7 +233,7 @@ func TestScheduler_Executors(t *testing.T) {
 				st := s.Stats()
 				require.Equal(t, 1000, n)
 				require.EqualValues(t, 1000, st.Fired)
-				require.Zero(t, st.Dropped)
+				require.Zero(t, st.Refused)
 				balanced(t, st)
 			})
 		})
@@ -256,7 +256,7 @@ func TestScheduler_RefusedByTheExecutorRuns(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		require.EqualValues(t, 10, ran.Load(), "what has fired runs, on a goroutine of its own if need be")
-		require.EqualValues(t, 5, s.Stats().Dropped)
+		require.EqualValues(t, 5, s.Stats().Refused)
 		hang := make(chan struct{})
 		start(t, s, 0, func() { <-hang })
 		synctest.Wait()

@@ -12,7 +12,7 @@ import (
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
 //
 // and the callback of every timer that fired has run, is running, waits in the
-// executor or in Queued, or is counted in Dropped.
+// executor or in Queued, or is counted in Refused.
 type Stats struct {
 	// Started counts the times that a timer was started: by Start, AfterFunc
 	// and the like, by each tick of a ticker, and by a Reset of a Timer that
@@ -37,8 +37,8 @@ type Stats struct {
 	// closed or, of Start, because it had too many pending. These are
 	// RejectedFull.
 	Rejected, RejectedFull uint64
-	// Dropped counts the callbacks of fired timers that the executor refused.
-	Dropped uint64
+	// Refused counts the callbacks of fired timers that the executor refused.
+	Refused uint64
 	// Queued is the number of callbacks that wait to be handed to an executor that
 	// may block its submitter.
 	Queued int
@@ -68,7 +68,7 @@ func (s Stats) String() string {
 		what string
 	}{
 		{s.Fired, "fired"}, {s.Stopped, "stopped"}, {s.HandedBack, "handed back"}, {s.FellBack, "fell back"},
-		{s.Rejected, "rejected"}, {s.Dropped, "dropped"}, {s.Panicked, "panicked"},
+		{s.Rejected, "rejected"}, {s.Refused, "dropped"}, {s.Panicked, "panicked"},
 	} {
 		if c.n > 0 {
 			fmt.Fprintf(&b, ", %d %s", c.n, c.what)

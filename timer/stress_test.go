@@ -93,7 +93,7 @@ func stressRound(t *testing.T, round int) {
 						// Later only: an earlier one would have to be seen by run
 						// before it is known whether it took.
 						x := mine[rng.IntN(len(mine))]
-						x.h.Reset(time.Until(x.due) + time.Duration(rng.IntN(1_000_000)))
+						x.h.Move(time.Until(x.due) + time.Duration(rng.IntN(1_000_000)))
 					}
 				}
 				if len(mine) > 2000 {
@@ -128,5 +128,5 @@ func stressRound(t *testing.T, round int) {
 	require.EqualValues(t, stopped, st.Stopped)
 	require.EqualValues(t, handedBack, st.HandedBack)
 	require.Equal(t, started, runs+stopped+handedBack, "lost")
-	require.Zero(t, st.Dropped)
+	require.Zero(t, st.Refused)
 }

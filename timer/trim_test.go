@@ -50,7 +50,7 @@ func TestTrim_GivesBackWhatIsNotUsed(t *testing.T) {
 			}
 			for _, h := range stale {
 				require.False(t, h.Stop(), "round %d", round)
-				require.False(t, h.Reset(time.Hour), "round %d", round)
+				require.False(t, h.Move(time.Hour), "round %d", round)
 			}
 			require.Equal(t, 100, chunks(s))
 			time.Sleep(10 * time.Second)
@@ -247,7 +247,7 @@ func TestTrim_Stress(t *testing.T) {
 					hs[i] = startHandle(t, sh, time.Duration(rng.IntN(200))*time.Microsecond, func() { fired.Inc(); ran.Done() })
 				}
 				for _, h := range stale {
-					if h.Stop() || h.Reset(time.Hour) {
+					if h.Stop() || h.Move(time.Hour) {
 						t.Error("a stale Handle has touched a timer")
 					}
 				}

@@ -64,7 +64,7 @@ func handles(s *timer.Scheduler, start func(d time.Duration, f func()) (timer.Ha
 		case !ok:
 		case rng.IntN(3) == 0:
 			d := delay(rng, longest)
-			x.n.move(d, func() bool { return x.h.Reset(d) })
+			x.n.move(d, func() bool { return x.h.Move(d) })
 		default:
 			if x.n.stop(x.h.Stop) && x.h.Stop() {
 				l.complain("stopped twice")

@@ -110,7 +110,7 @@ func TestSoak(t *testing.T) {
 		require.NoError(t, s.Shutdown(t.Context()))
 		st := s.Stats()
 		require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack)
-		require.Zero(t, st.Panicked+st.Dropped+st.Rejected)
+		require.Zero(t, st.Panicked+st.Refused+st.Rejected)
 	}
 	left(t, before)
 }

@@ -63,7 +63,7 @@ func (h *handler) view(r *metric.Reading) schedulerView {
 	v.numbersView = &numbersView{
 		Counts: countsView{
 			Pending: st.Pending, Started: st.Started, Fired: st.Fired, Stopped: st.Stopped,
-			Rejected: st.Rejected, FellBack: st.FellBack, Dropped: st.Dropped, Panicked: st.Panicked,
+			Rejected: st.Rejected, FellBack: st.FellBack, Dropped: st.Refused, Panicked: st.Panicked,
 			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
 		},
 		Rates:    h.rates.of(r.ID, &st),

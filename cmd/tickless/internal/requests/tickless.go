@@ -39,7 +39,7 @@ func (*tickless) Fired(int) {}
 func (b *tickless) Close() (int, error) {
 	pending := 0
 	b.scheduler.Close()
-	for range b.scheduler.Leftover() {
+	for range b.scheduler.TakeLeftover() {
 		pending++
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
