@@ -13,7 +13,7 @@ import (
 
 // What was closed in a bubble may be closed again, and waited for, when that is over.
 func TestMonitor_ClosedInABubbleAndAgainOutside(t *testing.T) {
-	for name, opts := range map[string][]idle.MonitorOption{"": nil, "panics": {idle.WithPanicHandler(func(any, []byte) {})}} {
+	for name, opts := range map[string][]idle.Option{"": nil, "panics": {idle.WithPanicHandler(func(any, []byte) {})}} {
 		t.Run(name, func(t *testing.T) {
 			var m *idle.Monitor[int]
 			var e *idle.Entry[int]

@@ -50,7 +50,7 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 		o.applyConns(&c)
 	}
 	cs := &Conns{timeout: timeout, onIdle: c.onIdle}
-	cs.monitor = New((*Conn).idled, monitorOption(func(m *config) { *m = c.config }))
+	cs.monitor = New((*Conn).idled, option(func(m *config) { *m = c.config }))
 	return cs
 }
 

@@ -187,7 +187,6 @@ func (e *entry) stop() bool {
 	// entry stopped.
 	e.timer.Stop()
 	st.n.Stopped++
-	st.core.release()
 	return true
 }
 
@@ -248,7 +247,6 @@ func (e *entry) look(patient bool) {
 		}
 		if e.word.CompareAndSwap(w, w|evicted) {
 			st.n.Evicted++
-			st.core.release()
 			st.mu.Unlock()
 			st.core.evict(e, moment(w))
 			return

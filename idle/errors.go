@@ -1,7 +1,6 @@
 package idle
 
 import (
-	"errors"
 	"net"
 
 	"github.com/tickless/tickless/internal/closed"
@@ -11,9 +10,6 @@ var (
 	// ErrClosed is returned by Watch and Wrap after Close or Shutdown. errors.Is
 	// reports that it is [timer.ErrClosed] too.
 	ErrClosed = closed.New("idle: closed")
-	// ErrTooMany is returned by Watch when as many are watched as [WithMaxWatched]
-	// allows.
-	ErrTooMany = errors.New("idle: too many watched")
 	// ErrIdle is the error of reads and writes on a connection that was closed
 	// for being idle. It wraps [net.ErrClosed]. It comes inside a [net.OpError],
 	// so compare with [errors.Is].

@@ -3,31 +3,13 @@ package idle
 import (
 	"net"
 	"time"
-
-	"go.uber.org/atomic"
 )
 
 // A Listener closes the connections that it has accepted and that have gone
 // silent. Make one with [NewListener] or [Conns.Listener].
 type Listener struct {
-	// First, for their alignment on 32-bit machines.
-
-	accepted, failed atomic.Uint64
-
-	// Fixed.
-
 	under net.Listener
 	conns *Conns
-}
-
-// ListenerStats are the counts of a Listener. The embedded counts are of all
-// connections of its Conns.
-type ListenerStats struct {
-	// Accepted counts the connections that Accept has returned.
-	Accepted uint64
-	// Failed counts the calls of Accept that returned an error.
-	Failed uint64
-	ConnsStats
 }
 
 // NewListener returns a Listener over l which closes every connection that it
@@ -57,17 +39,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	l.mustBeMade()
 	under, err := l.under.Accept()
 	if err != nil {
-		l.failed.Inc()
 		return nil, err
 	}
 	c, err := l.conns.Wrap(under)
 	if err != nil {
 		// Somebody has closed its Conns.
 		under.Close()
-		l.failed.Inc()
 		return nil, &net.OpError{Op: "accept", Net: l.Addr().Network(), Addr: l.Addr(), Err: net.ErrClosed}
 	}
-	l.accepted.Inc()
 	return c, nil
 }
 
@@ -86,8 +65,8 @@ func (l *Listener) Addr() net.Addr {
 // Conns returns what watches the connections.
 func (l *Listener) Conns() *Conns { return l.conns }
 
-// Stats returns the counts.
-func (l *Listener) Stats() ListenerStats {
+// Stats returns the counts of all connections of its Conns.
+func (l *Listener) Stats() ConnsStats {
 	l.mustBeMade()
-	return ListenerStats{Accepted: l.accepted.Load(), Failed: l.failed.Load(), ConnsStats: l.conns.Stats()}
+	return l.conns.Stats()
 }

@@ -28,13 +28,8 @@ type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
 type core struct {
-	// watched counts what is watched, if that is limited. First, for its
-	// alignment on 32-bit machines.
-	watched atomic.Int64
-
 	// Fixed by New.
 
-	max  int64 // 0: no limit
 	tick time.Duration
 	// slack is the share of its timeout by which an eviction may come later.
 	slack float64
@@ -67,14 +62,14 @@ type core struct {
 // stops watching it and calls evict once, on a goroutine of its own choosing, with
 // the thing and the time of its last activity. evict may block. It may call any
 // method, for example Watch with the same thing. New panics if evict is nil.
-func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monitor[T] {
+func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	if evict == nil {
 		panic("idle: New with a nil func")
 	}
 	c := config{tick: DefaultTick, slack: DefaultSlack}
 	for i, o := range opts {
 		notNil("New", i, o)
-		o.applyMonitor(&c)
+		o.apply(&c)
 	}
 	m := &Monitor[T]{}
 	m.init(&c)
@@ -83,7 +78,7 @@ func New[T any](evict func(v T, since time.Time), opts ...MonitorOption) *Monito
 }
 
 func (c *core) init(cfg *config) {
-	c.max, c.tick, c.slack, c.patient = int64(cfg.maxWatched), cfg.tick, cfg.slack, cfg.patient
+	c.tick, c.slack, c.patient = cfg.tick, cfg.slack, cfg.patient
 	c.timeline = newTimeline(cfg.clock)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()
@@ -110,7 +105,7 @@ func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) 
 // Watch begins to watch v, and counts this moment as its first activity. If v is not
 // touched for timeout, it is evicted: never earlier, and late by at most a tick, the
 // slack (see [WithSlack]) and the time to wake up. If v is watched twice, the two
-// entries are independent. The error is [ErrClosed] or [ErrTooMany]. Watch panics if
+// entries are independent. The error is [ErrClosed]. Watch panics if
 // timeout is not positive. It is O(1).
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 	m.mustBeMade()
@@ -126,12 +121,6 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 	// rand's state is each thread's own, as no counter of ours could be.
 	st := &c.stripes[rand.Uint32()%stripes]
 	e.word.Store(word(c.now())) // before anything is counted: it may panic
-	if !c.acquire() {
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		st.n.Rejected++
-		return ErrTooMany
-	}
 	// The lock is held over the start: if the timer fires before its handle is
 	// stored, expire waits.
 	st.mu.Lock()
@@ -139,34 +128,10 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 	e.period.Store(st.periodLocked(timeout))
 	if st.armLocked(e, timeout, e.expire) != nil {
 		st.n.Rejected++
-		c.release()
 		return ErrClosed
 	}
 	st.n.Watched++
 	return nil
-}
-
-// acquire makes sure that one more may be watched.
-func (c *core) acquire() bool {
-	if c.max == 0 {
-		return true
-	}
-	for {
-		n := c.watched.Load()
-		if n >= c.max {
-			return false
-		}
-		if c.watched.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
-// release undoes an acquire.
-func (c *core) release() {
-	if c.max != 0 {
-		c.watched.Dec()
-	}
 }
 
 func (m *Monitor[T]) mustBeMade() {

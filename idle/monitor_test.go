@@ -36,14 +36,14 @@ type watched struct {
 	then func(v string)
 }
 
-func virtual(t testing.TB, opts ...idle.MonitorOption) *watched {
+func virtual(t testing.TB, opts ...idle.Option) *watched {
 	w := &watched{clk: timertest.NewClock(epoch)}
 	w.Monitor = idle.New(func(v string, since time.Time) {
 		w.evicted = append(w.evicted, eviction{v, since.Sub(epoch), w.clk.Now().Sub(epoch)})
 		if w.then != nil {
 			w.then(v)
 		}
-	}, append([]idle.MonitorOption{idle.WithClock(w.clk), idle.WithSlack(0)}, opts...)...)
+	}, append([]idle.Option{idle.WithClock(w.clk), idle.WithSlack(0)}, opts...)...)
 	t.Cleanup(func() {
 		balanced(t, w.Stats())
 		require.NoError(t, w.Shutdown(context.Background()))
@@ -276,52 +276,19 @@ func TestMonitor_RefusesBadArguments(t *testing.T) {
 	w := virtual(t)
 	e := w.watch(t, "x", time.Second)
 	for want, f := range map[string]func(){
-		"idle: Watch: the timeout must be positive, got 0s":       func() { w.Watch("x", 0) },
-		"idle: Watch: the timeout must be positive, got -1ns":     func() { w.Watch("x", -1) },
-		"idle: SetTimeout: the timeout must be positive, got 0s":  func() { e.SetTimeout(0) },
-		"idle: New with a nil func":                               func() { idle.New[int](nil) },
-		"idle: WithTick: the tick must be positive, got 0s":       func() { idle.WithTick(0) },
-		"idle: WithMaxWatched: the limit must be positive, got 0": func() { idle.WithMaxWatched(0) },
-		"idle: NewConns: the timeout must be positive, got -1s":   func() { idle.NewConns(-time.Second) },
-		"idle: NewListener with a nil listener":                   func() { idle.NewListener(nil, time.Second) },
-		"idle: WithOnIdle: the func must not be nil":              func() { idle.WithOnIdle(nil) },
-		"idle: WithPanicHandler: the func must not be nil":        func() { idle.WithPanicHandler(nil) },
+		"idle: Watch: the timeout must be positive, got 0s":      func() { w.Watch("x", 0) },
+		"idle: Watch: the timeout must be positive, got -1ns":    func() { w.Watch("x", -1) },
+		"idle: SetTimeout: the timeout must be positive, got 0s": func() { e.SetTimeout(0) },
+		"idle: New with a nil func":                              func() { idle.New[int](nil) },
+		"idle: WithTick: the tick must be positive, got 0s":      func() { idle.WithTick(0) },
+		"idle: NewConns: the timeout must be positive, got -1s":  func() { idle.NewConns(-time.Second) },
+		"idle: NewListener with a nil listener":                  func() { idle.NewListener(nil, time.Second) },
+		"idle: WithOnIdle: the func must not be nil":             func() { idle.WithOnIdle(nil) },
+		"idle: WithPanicHandler: the func must not be nil":       func() { idle.WithPanicHandler(nil) },
 	} {
 		require.PanicsWithValue(t, want, f)
 	}
 	require.EqualValues(t, 1, w.Stats().Watched)
-}
-
-func TestMonitor_MaxWatched(t *testing.T) {
-	w := virtual(t, idle.WithMaxWatched(2))
-	a := w.watch(t, "a", time.Second)
-	b := w.watch(t, "b", time.Second)
-	_, err := w.Watch("c", time.Second)
-	require.ErrorIs(t, err, idle.ErrTooMany)
-	require.True(t, a.Stop()) // makes room at once
-	require.False(t, a.Stop())
-	w.watch(t, "c", time.Second)
-	// One that was touched keeps its room when its timer ends.
-	w.clk.Advance(time.Second - 1)
-	b.Touch()
-	w.then = func(v string) {
-		if v == "c" {
-			w.then = nil
-			w.watch(t, "d", time.Minute) // c's room is free in its callback
-			_, err := w.Watch("e", time.Second)
-			require.ErrorIs(t, err, idle.ErrTooMany)
-		}
-	}
-	w.clk.Advance(1)
-	require.Len(t, w.take(), 1)
-	w.clk.Advance(time.Second)
-	require.Equal(t, "b", w.take()[0].v)
-	require.EqualValues(t, 2, w.Stats().Rejected)
-	require.Equal(t, []string{"d"}, leftover(w.Monitor))
-	for range 3 { // what fails takes no room
-		_, err := w.Watch("f", time.Second)
-		require.ErrorIs(t, err, idle.ErrClosed)
-	}
 }
 
 func TestMonitor_CallbackMayUseIt(t *testing.T) {
@@ -478,7 +445,7 @@ const elsewhere = "idle: a Monitor or Conns that was made outside a testing/sync
 
 // Its clock does not go on in the bubble, so a touch there would count for nothing.
 func TestMonitor_MadeOutsideABubbleAndUsedInside(t *testing.T) {
-	m := idle.New(func(string, time.Time) {}, idle.WithMaxWatched(2))
+	m := idle.New(func(string, time.Time) {})
 	e, err := m.Watch("a", time.Hour)
 	require.NoError(t, err)
 	last := e.Last()
@@ -497,7 +464,7 @@ func TestMonitor_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	require.Equal(t, last, e.Last())
 	require.Equal(t, time.Hour, e.Timeout())
 	_, err = m.Watch("b", time.Hour)
-	require.NoError(t, err, "there is room, and nothing is closed or locked")
+	require.NoError(t, err, "nothing is closed or locked")
 	require.NoError(t, m.Shutdown(context.Background()))
 	require.Equal(t, uint64(2), m.Stats().HandedBack)
 }
@@ -554,13 +521,13 @@ func TestWithClock_SystemIsTheDefault(t *testing.T) {
 // with few wake-ups, and still none comes early.
 func TestWithSlack(t *testing.T) {
 	for _, c := range []struct {
-		opts  []idle.MonitorOption
+		opts  []idle.Option
 		slack time.Duration
 		most  int // moments at which any is evicted
 	}{
 		{nil, 300 * time.Millisecond, 11},
-		{[]idle.MonitorOption{idle.WithSlack(0.1)}, 3 * time.Second, 2},
-		{[]idle.MonitorOption{idle.WithSlack(0)}, 0, 100},
+		{[]idle.Option{idle.WithSlack(0.1)}, 3 * time.Second, 2},
+		{[]idle.Option{idle.WithSlack(0)}, 0, 100},
 	} {
 		clk := timertest.NewClock(epoch)
 		moments := map[time.Time]bool{}

@@ -17,27 +17,23 @@ const (
 	DefaultSlack = 0.01
 )
 
-// A MonitorOption changes how [New] makes a Monitor. Every [Option] is one too.
-type MonitorOption interface{ applyMonitor(*config) }
-
 // A ConnsOption changes how [NewConns] and [NewListener] make their Conns. Every
 // [Option] is one too.
 type ConnsOption interface{ applyConns(*connsConfig) }
 
-// An Option works for Monitors and Conns alike.
+// An Option changes how [New] makes a Monitor, and works for Conns too.
 type Option interface {
-	MonitorOption
 	ConnsOption
+	apply(*config)
 }
 
 type config struct {
-	tick       time.Duration
-	slack      float64
-	clock      clock.Clock // nil: the system's
-	onPanic    func(v any, stack []byte)
-	maxWatched int // 0: no limit
-	name       string
-	patient    bool // see entry.look
+	tick    time.Duration
+	slack   float64
+	clock   clock.Clock // nil: the system's
+	onPanic func(v any, stack []byte)
+	name    string
+	patient bool // see entry.look
 }
 
 type connsConfig struct {
@@ -47,12 +43,8 @@ type connsConfig struct {
 
 type option func(*config)
 
-func (o option) applyMonitor(c *config)    { o(c) }
+func (o option) apply(c *config)           { o(c) }
 func (o option) applyConns(c *connsConfig) { o(&c.config) }
-
-type monitorOption func(*config)
-
-func (o monitorOption) applyMonitor(c *config) { o(c) }
 
 type connsOption func(*connsConfig)
 
@@ -108,16 +100,6 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 // name.
 func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
-}
-
-// WithMaxWatched limits how many things may be watched at a time. An evicted or
-// stopped thing makes room at once. The default is no limit. WithMaxWatched panics if
-// n is not positive.
-func WithMaxWatched(n int) MonitorOption {
-	if n <= 0 {
-		panic(fmt.Sprintf("idle: WithMaxWatched: the limit must be positive, got %d", n))
-	}
-	return monitorOption(func(c *config) { c.maxWatched = n })
 }
 
 // WithOnIdle sets a function that is called before an idle connection is closed, with

@@ -7,7 +7,8 @@ import (
 )
 
 // What follows is what *net.TCPConn and *net.UnixConn have besides the methods of
-// net.Conn. Code looks for these methods with type assertions, or for one of them.
+// net.Conn, and what code looks for with type assertions. Messages of unix sockets are not
+// among them: see Conn.NetConn.
 
 // ask passes a call of a method on to the connection underneath, which has it if it is a U.
 func ask[U any](c *Conn, method string, call func(U) error) error {
@@ -78,34 +79,4 @@ func (c *Conn) File() (f *os.File, err error) {
 		return err
 	})
 	return f, err
-}
-
-// ReadMsgUnix is the underlying connection's. A message counts as activity.
-func (c *Conn) ReadMsgUnix(b, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error) {
-	err = ask(c, "ReadMsgUnix", func(u interface {
-		ReadMsgUnix(b, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error)
-	}) (err error) {
-		n, oobn, flags, addr, err = u.ReadMsgUnix(b, oob)
-		return err
-	})
-	c.touchIf(n + oobn)
-	return n, oobn, flags, addr, err
-}
-
-// WriteMsgUnix is the underlying connection's. A message counts as activity.
-func (c *Conn) WriteMsgUnix(b, oob []byte, addr *net.UnixAddr) (n, oobn int, err error) {
-	err = ask(c, "WriteMsgUnix", func(u interface {
-		WriteMsgUnix(b, oob []byte, addr *net.UnixAddr) (n, oobn int, err error)
-	}) (err error) {
-		n, oobn, err = u.WriteMsgUnix(b, oob, addr)
-		return err
-	})
-	c.touchIf(n + oobn)
-	return n, oobn, err
-}
-
-func (c *Conn) touchIf(bytes int) {
-	if bytes > 0 {
-		c.touch()
-	}
 }

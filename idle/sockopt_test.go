@@ -3,8 +3,6 @@ package idle_test
 import (
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/idle"
-	"github.com/tickless/tickless/timertest"
 )
 
 // A Conn has the methods of package net's connections, so that who looks for one finds
@@ -21,8 +18,9 @@ import (
 func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 	ours := reflect.TypeFor[*idle.Conn]()
 	// *net.UnixConn has a ReadFrom and a WriteTo of net.PacketConn's, and a Conn those
-	// that io.Copy looks for. The others are for sockets without a connection.
-	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true}
+	// that io.Copy looks for. Messages with descriptors, and those of sockets without a
+	// connection, are for who has a *net.UnixConn.
+	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true, "ReadMsgUnix": true, "WriteMsgUnix": true}
 	for _, theirs := range []reflect.Type{reflect.TypeFor[*net.TCPConn](), reflect.TypeFor[*net.UnixConn]()} {
 		for i := range theirs.NumMethod() {
 			want := theirs.Method(i)
@@ -68,8 +66,6 @@ func sockoptCalls(c *idle.Conn) map[string]func() error {
 			}
 			return err
 		},
-		"ReadMsgUnix":  func() error { _, _, _, _, err := c.ReadMsgUnix(nil, nil); return err },
-		"WriteMsgUnix": func() error { _, _, err := c.WriteMsgUnix([]byte("x"), nil, nil); return err },
 	}
 }
 
@@ -97,8 +93,6 @@ func TestConn_SocketOptions(t *testing.T) {
 	for name, call := range sockoptCalls(c) {
 		err := call()
 		switch {
-		case name[len(name)-4:] == "Unix":
-			require.ErrorIs(t, err, errors.ErrUnsupported, name)
 		case name == "File" && runtime.GOOS == "windows":
 		default:
 			require.NoError(t, err, name)
@@ -106,42 +100,4 @@ func TestConn_SocketOptions(t *testing.T) {
 	}
 	require.NoError(t, c.Close())
 	require.ErrorIs(t, c.SetNoDelay(true), net.ErrClosed)
-}
-
-// A descriptor is handed over through Conns, and counts as activity.
-func TestConn_MessagesOfUnixSockets(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("it has no unix sockets with messages")
-	}
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	require.NoError(t, err)
-	defer l.Close()
-	dialed, err := net.Dial("unix", l.Addr().String())
-	require.NoError(t, err)
-	accepted, err := l.Accept()
-	require.NoError(t, err)
-	clk := timertest.NewClock(epoch)
-	cs := idle.NewConns(time.Minute, idle.WithClock(clk))
-	defer cs.Close()
-	from, err := cs.Wrap(dialed)
-	require.NoError(t, err)
-	defer from.Close()
-	to, err := cs.Wrap(accepted)
-	require.NoError(t, err)
-	defer to.Close()
-	begin := from.Since()
-	clk.Advance(time.Second)
-	n, _, err := from.WriteMsgUnix([]byte("hello"), nil, nil)
-	require.NoError(t, err)
-	require.Equal(t, 5, n)
-	b := make([]byte, 10)
-	n, _, _, _, err = to.ReadMsgUnix(b, make([]byte, 10))
-	require.NoError(t, err)
-	require.Equal(t, "hello", string(b[:n]))
-	require.Equal(t, time.Second, from.Since().Sub(begin))
-	require.Equal(t, time.Second, to.Since().Sub(begin))
-	f, err := to.File()
-	require.NoError(t, err)
-	require.IsType(t, (*os.File)(nil), f)
-	require.NoError(t, f.Close())
 }

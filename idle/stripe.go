@@ -57,7 +57,6 @@ func (st *stripe) rearmLocked(e *entry, d time.Duration, f func()) {
 func (st *stripe) handBackLocked(e *entry) {
 	if e.leaveLocked(handedBack) {
 		st.n.HandedBack++
-		st.core.release()
 		st.core.leave(e)
 	}
 }

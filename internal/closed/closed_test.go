@@ -41,7 +41,7 @@ func TestErrClosed_HasOneRoot(t *testing.T) {
 			require.Equal(t, i == j, errors.Is(err, other), "%v, %v", err, other)
 		}
 	}
-	for _, err := range []error{idle.ErrIdle, idle.ErrTooMany, timer.ErrTooManyPending} {
+	for _, err := range []error{idle.ErrIdle, timer.ErrTooManyPending} {
 		require.NotErrorIs(t, err, timer.ErrClosed)
 	}
 }
