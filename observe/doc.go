@@ -27,6 +27,6 @@
 //
 // # Complexity
 //
-// Reading a thing is O(shards), whatever is pending. Nothing is read, and nothing costs
-// anything, until an exporter asks.
+// Reading a Scheduler is O(shards), however many timers are pending. Nothing is read until
+// an exporter asks.
 package observe

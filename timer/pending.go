@@ -4,7 +4,6 @@ import (
 	"iter"
 	"runtime"
 	"time"
-	"unsafe"
 
 	"github.com/tickless/tickless/internal/wheel"
 )
@@ -31,26 +30,16 @@ type PendingTimer struct {
 
 // Function returns the name of the callback's function, as package runtime gives it,
 // or "" for a timer without a callback.
-func (p PendingTimer) Function() string { return functionName(p.pc) }
-
-func functionName(pc uintptr) string {
-	if pc == 0 {
-		return ""
-	}
-	if f := runtime.FuncForPC(pc); f != nil {
-		return f.Name()
-	}
-	return "unknown"
-}
+func (p PendingTimer) Function() string { return runtime.FuncForPC(p.pc).Name() }
 
 // pendingPlaces is how many places of a shard's wheel are looked at in one hold of
 // its lock.
 const pendingPlaces = 512
 
 // Pending returns the timers that are pending, in no order, without those that have
-// fallen back to package time. A timer that is started, stopped or moved
-// meanwhile may be missing, and a ticker may come twice. No lock is held while the
-// loop's body runs, and none for longer than it takes to look at 512 timers. O(n).
+// fallen back to package time. A timer that is started, stopped or moved meanwhile may be
+// missing, and a ticker may come twice. The loop's body runs without a lock, and no lock is
+// held for longer than it takes to look at 512 timers. O(n).
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
 		batch := make([]PendingTimer, 0, pendingPlaces)
@@ -120,9 +109,6 @@ func (p payload) code() uintptr {
 	}
 	return *(*uintptr)(p.p)
 }
-
-// codeOf is code for any func value.
-func codeOf[F any](f F) uintptr { return payload{*(*unsafe.Pointer)(unsafe.Pointer(&f))}.code() }
 
 func (t *Ticker) describe() (Kind, uintptr)  { return KindTicker, 0 }
 func (z *sleeper) describe() (Kind, uintptr) { return KindSleep, 0 }

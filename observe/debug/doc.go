@@ -26,9 +26,8 @@
 // your machine. The page loads nothing from other hosts and runs no script but its own,
 // which the Content-Security-Policy enforces; it works without one.
 //
-// Anyone who may open the page sees the names of functions, and with WithSources the
-// keys and errors of dead letters. Mount it where you
-// would mount net/http/pprof.
+// Anyone who may open the page sees the names of functions, and with WithSources the keys
+// and errors of dead letters. Mount it where you would mount net/http/pprof.
 //
 // # Complexity
 //

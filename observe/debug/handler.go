@@ -85,10 +85,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := h.read(query)
+	missing := query.Has("scheduler") && d.Shown == nil
 	switch format := query.Get("format"); format {
 	case "json":
-		if d.Missing != "" {
-			http.Error(w, "there is no Scheduler named "+strconv.Quote(d.Missing)+", or it was closed", http.StatusNotFound)
+		if missing {
+			http.Error(w, "there is no Scheduler named "+strconv.Quote(query.Get("scheduler"))+", or it was closed", http.StatusNotFound)
 			return
 		}
 		if query.Has("scheduler") {
@@ -102,13 +103,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.write(w, http.StatusOK, "application/json", append(body, '\n'))
 	case "", "html":
 		d.addLinks(query)
+		d.Missing = missing
 		var body bytes.Buffer
 		if err := page.Execute(&body, d); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		code := http.StatusOK
-		if d.Missing != "" {
+		if missing {
 			code = http.StatusNotFound
 		}
 		h.write(w, code, "text/html; charset=utf-8", clean(body.Bytes()))

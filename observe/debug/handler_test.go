@@ -162,6 +162,7 @@ func TestHandler_Page(t *testing.T) {
 		wellFormed(t, body)
 		require.Contains(t, body, "Rates appear from the second load on")
 		time.Sleep(10 * time.Second)
+		synctest.Wait() // the tick of this moment
 		_, body = get(t, h, "http://localhost/")
 		wellFormed(t, body)
 		require.NotContains(t, body, "Rates appear from the second load on")
@@ -236,6 +237,10 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	wellFormed(t, body)
 	require.Contains(t, body, "There is no Scheduler named")
 	require.Contains(t, body, `http-equiv="refresh" content="2"`)
+	for _, query := range []string{"?scheduler=", "?format=json&scheduler="} {
+		resp, _ = get(t, h, "http://localhost/"+query)
+		require.Equal(t, http.StatusNotFound, resp.StatusCode)
+	}
 	w, body := get(t, h, "http://localhost/?format=json&scheduler=nope")
 	require.Equal(t, http.StatusNotFound, w.StatusCode)
 	require.Contains(t, body, `no Scheduler named "nope"`)
@@ -355,7 +360,7 @@ func TestHandler_NoSchedulers(t *testing.T) {
 	require.True(t, json.Valid([]byte(body)))
 }
 
-// However much is pending, the page reads 100,000 timers at the most, and says so.
+// The page reads at most 100,000 pending timers, and says so.
 func TestHandler_OfVeryMany(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(4))
 	defer s.Close()

@@ -41,7 +41,8 @@ type pageData struct {
 	Program string         `json:"-"`
 	Process string         `json:"-"`
 	Shown   *schedulerView `json:"-"` // the Scheduler that was asked for, or the only one
-	Missing string         `json:"-"` // the name that was asked for, if there is none of it
+	Asked   string         `json:"-"` // the name that was asked for
+	Missing bool           `json:"-"` // there is none of that name
 	Refresh int            `json:"-"` // seconds after which the page is loaded again; 0: never
 	// Again and Once lead to the same page with Refresh and without.
 	Again, Once, JSON string `json:"-"`
@@ -49,8 +50,8 @@ type pageData struct {
 
 // read reads what a query asks for.
 func (h *handler) read(query url.Values) *pageData {
-	d := &pageData{Time: time.Now(), Schedulers: []schedulerView{}}
 	name, asked := query.Get("scheduler"), query.Has("scheduler")
+	d := &pageData{Time: time.Now(), Schedulers: []schedulerView{}, Asked: name}
 	var schedulers, others []metric.Reading
 	for _, r := range h.set.Read() {
 		if _, ok := r.ID.(weak.Pointer[timer.Scheduler]); ok {
@@ -70,8 +71,6 @@ func (h *handler) read(query url.Values) *pageData {
 	if shown >= 0 {
 		d.Shown = &d.Schedulers[shown]
 		d.Shown.addPending(schedulers[shown].ID)
-	} else if asked {
-		d.Missing = name
 	}
 	for i := range others {
 		d.Sources = append(d.Sources, newSourceView(i, &others[i]))

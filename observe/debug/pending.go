@@ -12,8 +12,8 @@ import (
 type pendingView struct {
 	Due []windowView `json:"due"`
 	Top []topView    `json:"top"` // the most frequent ones
-	// Read is of how many timers these are made, mostRead at the most. More says that
-	// there are others.
+	// Read is the number of timers that were read, at most mostRead. More says that
+	// others are pending too.
 	Read int  `json:"read"`
 	More bool `json:"more,omitempty"`
 }

@@ -30,5 +30,5 @@
 //
 // # Complexity
 //
-// Collecting is O(shards) for each Scheduler, whatever is pending.
+// Collecting is O(shards) for each Scheduler, however many timers are pending.
 package otel

@@ -22,5 +22,5 @@
 //
 // # Complexity
 //
-// A scrape is O(shards) for each Scheduler, whatever is pending.
+// A scrape is O(shards) for each Scheduler, however many timers are pending.
 package prom
