@@ -1,115 +1,154 @@
 package bucket
 
-import (
-	"fmt"
-
-	"github.com/tickless/tickless/internal/slab"
-)
-
-// ChunkSize is the number of slots in a chunk, the unit in which memory is taken and
-// given back.
-const ChunkSize = slab.ChunkSize
-
-// An Index names a slot of an arena. Zero names none.
-type Index uint32
-
-// A Bucket names a first-in, first-out list of entries in an arena.
+// An Arena holds entries, each with a deadline, a payload of type T, a small
+// tag, a grain and a place, and the buckets that are threaded through them.
+// Deadline, tag, grain and place are the caller's to use: the arena only keeps them.
 //
-// It is a ring through a sentinel slot, so that an entry can be unlinked without knowing
-// which bucket it is in, and so that a whole bucket moves in O(1).
-type Bucket uint32
+// The zero Arena is empty and ready to use. An Arena must not be copied after
+// its first use.
+type Arena[T any] struct {
+	// dir maps a chunk's number to its memory, nil while the chunk is given back,
+	// and for chunk 0. chunks runs in parallel.
+	dir    []*memory[T]
+	chunks []chunk
+	// vacant lists the numbers of given-back chunks, for reuse.
+	vacant []uint32
+	// current is the chunk that entries are taken from; 0 if none has room.
+	current uint32
+	// spare is the one empty chunk that is kept; 0 if there is none.
+	spare uint32
+	// live is the number of entries.
+	live int
+	// base is the generation that a chunk with a new number starts with, if it is not
+	// zero. high is the highest of the chunks that were given back, and of retired
+	// slots.
+	base, high uint64
+}
 
-// A Ref names one life of one slot: what a caller keeps to come back to an entry. It is
-// comparable and 16 bytes. The zero Ref names nothing.
-type Ref struct{ r slab.Ref }
-
-// An Arena holds entries, each with a deadline and a payload of type T, and the buckets
-// that are threaded through them. The deadline is the caller's to use: the arena only
-// keeps it.
-//
-// The zero Arena is empty and ready to use. An Arena must not be copied after its first
-// use. An Index or a Bucket that the arena has not made, or whose entry was freed, must
-// not be passed to it.
-type Arena[T any] struct{ a slab.Arena[T] }
-
-// New makes an entry that is in no bucket.
+// New makes an entry that is in no bucket, with tag, grain and place zero.
 func (a *Arena[T]) New(deadline int64, v T) Index {
-	i := a.a.New(deadline, v, 0)
-	a.a.Isolate(i)
-	return Index(i)
+	i, m := a.take()
+	m.values[i&chunkMask] = v
+	m.bodies[i&chunkMask].deadline = deadline
+	m.links[i&chunkMask] = link{i, i}
+	return i
 }
 
-// Free ends the life of entry i, which must be live and in no bucket, and returns its
-// payload. The arena keeps no reference to the payload.
-func (a *Arena[T]) Free(i Index) T { return a.a.Free(slab.Index(i)) }
-
-// Value returns the payload of the live entry i.
-func (a *Arena[T]) Value(i Index) T { return a.a.Value(slab.Index(i)) }
-
-// Deadline returns entry i's deadline.
-func (a *Arena[T]) Deadline(i Index) int64 { return a.a.Deadline(slab.Index(i)) }
-
-// SetDeadline sets entry i's deadline.
-func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.a.SetDeadline(slab.Index(i), deadline) }
-
-// Ref returns the name of live entry i's present life.
-func (a *Arena[T]) Ref(i Index) Ref { return Ref{a.a.Ref(slab.Index(i))} }
-
-// Find returns the entry that r names. It reports false if that entry was freed, or if r
-// is zero.
-func (a *Arena[T]) Find(r Ref) (Index, bool) {
-	i, ok := a.a.Find(r.r)
-	return Index(i), ok
+// NewIn makes an entry at the end of bucket b. tag is at most [MaxTag], grain at most
+// [MaxGrain], place at most [MaxPlace]. It does what New, SetGrain, SetPlace and
+// PushBack do, but looks the slot up only once: BenchmarkStartStop.
+func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, place uint32) Ref {
+	i, m := a.take()
+	m.values[i&chunkMask] = v
+	s := &m.bodies[i&chunkMask]
+	gen := s.gen()
+	s.word |= uint64(grain&freeGrain)<<grainShift | uint64(tag&MaxTag)<<tagShift | uint64(place)&placeMask
+	s.deadline = deadline
+	a.pushBack(b, i, &m.links[i&chunkMask])
+	return Ref{gen: gen, index: i}
 }
+
+// Free ends the life of entry i, which must be live and in no bucket, and
+// returns its payload. The arena keeps no reference to the payload.
+func (a *Arena[T]) Free(i Index) T { return a.free(i, a.dir[i>>chunkShift]) }
 
 // Remove takes the entry that r names out of the bucket that it is in, if it is in one,
 // and frees it. It reports false if that entry was freed before, or if r is zero. It does
-// what Find, Unlink and Free do, but looks the slot up only once.
-func (a *Arena[T]) Remove(r Ref) (v T, ok bool) { return a.a.Remove(r.r) }
+// what Find, Unlink and Free do, but looks the slot up only once:
+// BenchmarkStartStop.
+func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
+	n := int(r.index >> chunkShift)
+	if n >= len(a.dir) || a.dir[n] == nil || r.gen == 0 {
+		return v, false
+	}
+	m := a.dir[n]
+	if m.bodies[r.index&chunkMask].gen() != r.gen {
+		return v, false
+	}
+	a.unlink(&m.links[r.index&chunkMask])
+	return a.free(r.index, m), true
+}
+
+func (a *Arena[T]) free(i Index, m *memory[T]) T {
+	p := &m.values[i&chunkMask]
+	v := *p
+	var zero T
+	*p = zero
+	a.give(i, m)
+	return v
+}
+
+// Value returns the payload of the live entry i.
+func (a *Arena[T]) Value(i Index) T { return a.dir[i>>chunkShift].values[i&chunkMask] }
+
+// Ref returns the name of live entry i's present life.
+func (a *Arena[T]) Ref(i Index) Ref { return Ref{gen: a.body(i).gen(), index: i} }
+
+// Find returns the entry that r names. It reports false if that entry was
+// freed, or if r is zero.
+func (a *Arena[T]) Find(r Ref) (Index, bool) {
+	n := int(r.index >> chunkShift)
+	if n >= len(a.dir) || a.dir[n] == nil || r.gen == 0 {
+		return 0, false
+	}
+	// A Ref of this arena that names a free slot has an older generation than
+	// the slot, and a sentinel's generation is zero.
+	return r.index, a.dir[n].bodies[r.index&chunkMask].gen() == r.gen
+}
+
+// Deadline returns entry i's deadline.
+func (a *Arena[T]) Deadline(i Index) int64 { return a.body(i).deadline }
+
+// SetDeadline sets entry i's deadline.
+func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.body(i).deadline = deadline }
+
+// Tag returns the tag that entry i was made with, zero if that was by New.
+func (a *Arena[T]) Tag(i Index) uint8 { return a.body(i).tag() }
+
+// Grain returns entry i's grain, zero until it is set.
+func (a *Arena[T]) Grain(i Index) uint { return a.body(i).grain() }
+
+// SetGrain sets entry i's grain, at most [MaxGrain].
+func (a *Arena[T]) SetGrain(i Index, grain uint) { a.body(i).setGrain(grain) }
+
+// Place returns entry i's place, zero until it is set.
+func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }
+
+// SetPlace sets entry i's place, at most [MaxPlace].
+func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 
 // Len returns the number of live entries.
-func (a *Arena[T]) Len() int { return a.a.Len() }
+func (a *Arena[T]) Len() int { return a.live }
 
-// Release gives back all memory. All Refs stay stale, and all buckets are gone: nobody
-// may use them any more. It reports false, and does nothing, if there are entries, or if
-// a slot has used up half of its generations: the next ones would begin with what is
-// left. O(chunks held).
-func (a *Arena[T]) Release() bool { return a.a.Release() }
-
-// NewBuckets makes k empty buckets with consecutive numbers, and returns the first.
-// Buckets live as long as the arena, or until Release. NewBuckets panics if k is not
-// positive.
-func (a *Arena[T]) NewBuckets(k int) Bucket {
-	if k <= 0 {
-		panic(fmt.Sprintf("bucket: NewBuckets makes one bucket at least, got %d", k))
+// Release gives back all memory. All Refs stay stale, and all buckets are gone:
+// nobody may use them any more. It reports false, and does nothing, if there are
+// entries, or if a slot has used up half of its generations: the next ones would
+// begin with what is left. O(chunks held).
+func (a *Arena[T]) Release() bool {
+	if a.live > 0 {
+		return false
 	}
-	return Bucket(a.a.NewBuckets(k))
+	high := max(a.base, a.high)
+	for n := range a.dir {
+		if a.dir[n] != nil && a.chunks[n].gen != 0 {
+			high = max(high, a.highest(uint32(n)))
+		}
+	}
+	if high > maxGen/2 {
+		return false
+	}
+	*a = Arena[T]{base: high}
+	return true
 }
 
-// PushBack links entry i, which must be in no bucket, at the end of b.
-func (a *Arena[T]) PushBack(b Bucket, i Index) { a.a.PushBack(slab.Bucket(b), slab.Index(i)) }
-
-// Unlink takes entry i out of the bucket it is in, if it is in one. The entry stays live.
-func (a *Arena[T]) Unlink(i Index) {
-	a.a.Unlink(slab.Index(i))
-	a.a.Isolate(slab.Index(i))
-}
-
-// MoveAll moves all entries of src, in their order, to the end of dst, which is another
-// bucket.
-func (a *Arena[T]) MoveAll(dst, src Bucket) { a.a.MoveAll(slab.Bucket(dst), slab.Bucket(src)) }
-
-// Empty reports whether b has no entries.
-func (a *Arena[T]) Empty(b Bucket) bool { return a.a.Empty(slab.Bucket(b)) }
-
-// Front returns the first entry of b, or false if b is empty.
-func (a *Arena[T]) Front(b Bucket) (Index, bool) {
-	i, ok := a.a.Front(slab.Bucket(b))
-	return Index(i), ok
-}
-
-// Next returns the entry behind i in b, or false if i is the last.
-func (a *Arena[T]) Next(b Bucket, i Index) (Index, bool) {
-	n, ok := a.a.Next(slab.Bucket(b), slab.Index(i))
-	return Index(n), ok
+// Chunks returns the number of chunks that memory is held for, without those that
+// have room for nothing but buckets.
+func (a *Arena[T]) Chunks() int {
+	n := 0
+	for i := range a.dir {
+		if a.dir[i] != nil && a.chunks[i].gen != 0 {
+			n++
+		}
+	}
+	return n
 }

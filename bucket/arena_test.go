@@ -1,131 +1,465 @@
-package bucket_test
+package bucket
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tickless/tickless/bucket"
 )
 
-// The package's methods against slices and a map. (What is below has a model test of its
-// own, in internal/slab.)
-func TestArena_AgainstAModel(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	type entry struct {
-		i        bucket.Index
-		ref      bucket.Ref
-		deadline int64
+// fill makes n entries in no bucket.
+func fill(a *Arena[int], n int) []Index {
+	all := make([]Index, n)
+	for k := range all {
+		all[k] = a.New(int64(k), k)
 	}
-	var a bucket.Arena[int]
-	first := a.NewBuckets(2)
-	buckets := []bucket.Bucket{first, first + 1}
-	lists := make([][]int, 2)
-	entries := map[int]*entry{}
-	var stale []bucket.Ref
-	where := func(v int) (b, at int) {
-		for b, l := range lists {
-			for at, w := range l {
-				if v == w {
-					return b, at
-				}
-			}
-		}
-		return -1, -1
-	}
-	drop := func(v int) {
-		b, at := where(v)
-		lists[b] = append(lists[b][:at:at], lists[b][at+1:]...)
-		stale = append(stale, entries[v].ref)
-		delete(entries, v)
-	}
-	for step := range 20_000 {
-		v := -1
-		for v = range entries {
-			break
-		}
-		b := rng.IntN(2)
-		switch op := rng.IntN(8); {
-		case op < 3 || v < 0:
-			i := a.New(int64(step), step)
-			a.PushBack(buckets[b], i)
-			lists[b] = append(lists[b], step)
-			entries[step] = &entry{i, a.Ref(i), int64(step)}
-		case op == 3:
-			i, ok := a.Find(entries[v].ref)
-			require.True(t, ok)
-			require.Equal(t, entries[v].i, i)
-			a.Unlink(i)
-			require.Equal(t, v, a.Free(i))
-			drop(v)
-		case op == 4:
-			got, ok := a.Remove(entries[v].ref)
-			require.True(t, ok)
-			require.Equal(t, v, got)
-			drop(v)
-		case op == 5:
-			entries[v].deadline = rng.Int64()
-			a.SetDeadline(entries[v].i, entries[v].deadline)
-		case op == 6:
-			a.MoveAll(buckets[b], buckets[1-b])
-			lists[b], lists[1-b] = append(lists[b], lists[1-b]...), nil
-		case op == 7 && len(stale) > 0:
-			_, ok := a.Find(stale[rng.IntN(len(stale))])
-			require.False(t, ok)
-			_, ok = a.Remove(stale[rng.IntN(len(stale))])
-			require.False(t, ok)
-		}
-		require.Equal(t, len(entries), a.Len())
-		if step%100 == 0 {
-			for b, l := range lists {
-				require.Equal(t, len(l) == 0, a.Empty(buckets[b]))
-				var got []int
-				for i, ok := a.Front(buckets[b]); ok; i, ok = a.Next(buckets[b], i) {
-					got = append(got, a.Value(i))
-					require.Equal(t, entries[a.Value(i)].deadline, a.Deadline(i))
-				}
-				require.Equal(t, len(l), len(got))
-				for n := range l {
-					require.Equal(t, l[n], got[n])
-				}
-			}
-		}
-	}
-	require.False(t, a.Release(), "it has entries")
-	for _, e := range entries {
-		a.Remove(e.ref)
-	}
-	require.True(t, a.Release())
-	require.Zero(t, a.Len())
+	return all
 }
 
-// An entry in no bucket can be removed as one in a bucket can.
-func TestArenaRemove_InNoBucket(t *testing.T) {
-	var a bucket.Arena[string]
-	x := a.Ref(a.New(1, "x"))
-	v, ok := a.Remove(x)
-	require.True(t, ok)
-	require.Equal(t, "x", v)
+func refs(a *Arena[int], all []Index) []Ref {
+	r := make([]Ref, len(all))
+	for k, i := range all {
+		r[k] = a.Ref(i)
+	}
+	return r
+}
 
+func freeAll(a *Arena[int], all []Index) {
+	for _, i := range all {
+		a.Free(i)
+	}
+}
+
+// requireStale fails if one of the refs still finds something.
+func requireStale(t *testing.T, a *Arena[int], stale []Ref) {
+	t.Helper()
+	for _, r := range stale {
+		if i, ok := a.Find(r); ok {
+			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen, a.body(i).gen())
+		}
+		if _, ok := a.Remove(r); ok {
+			t.Fatalf("a stale ref of generation %d removes an entry", r.gen)
+		}
+	}
+}
+
+func requireFound(t *testing.T, a *Arena[int], all []Index, live []Ref) {
+	t.Helper()
+	for k, r := range live {
+		if i, ok := a.Find(r); !ok || i != all[k] {
+			t.Fatalf("the ref of entry %d finds %d, %v", all[k], i, ok)
+		}
+	}
+}
+
+func TestArenaFind_NothingThere(t *testing.T) {
+	var a Arena[int]
+	lookups := func() {
+		t.Helper()
+		for _, r := range []Ref{
+			{},                                      // zero
+			{gen: 1},                                // the index that names none
+			{gen: 0, index: 1 << chunkShift},        // no generation
+			{gen: 9, index: 1 << chunkShift},        // never that old
+			{gen: 1, index: 9 << chunkShift},        // beyond the arena
+			{gen: 1, index: 1<<32 - 1},              // as far beyond as can be
+			{gen: maxGen, index: 1<<31 + chunkMask}, // likewise
+		} {
+			_, ok := a.Find(r)
+			require.False(t, ok, "%+v", r)
+			_, ok = a.Remove(r)
+			require.False(t, ok, "%+v", r)
+		}
+	}
+	lookups() // in the zero Arena
+	i := a.New(0, 0)
+	require.EqualValues(t, 1<<chunkShift, i)
+	lookups()
+	_, ok := a.Find(Ref{gen: 1, index: i + 1})
+	require.False(t, ok, "a slot that was never used")
 	b := a.NewBuckets(1)
-	i, j := a.New(1, "i"), a.New(2, "j")
-	a.PushBack(b, i)
-	a.PushBack(b, j)
-	ri, rj := a.Ref(i), a.Ref(j)
-	a.Unlink(i) // its owner holds it
-	_, ok = a.Remove(rj)
-	require.True(t, ok)
-	v, ok = a.Remove(ri)
-	require.True(t, ok)
-	require.Equal(t, "i", v)
-	require.True(t, a.Empty(b))
-	require.Zero(t, a.Len())
+	_, ok = a.Find(Ref{gen: 1, index: Index(b)})
+	require.False(t, ok, "a bucket is no entry")
+	_, ok = a.Find(Ref{gen: 0, index: Index(b)})
+	require.False(t, ok, "a bucket is no entry, whatever the generation")
+	_, ok = a.Remove(Ref{gen: 0, index: Index(b)})
+	require.False(t, ok)
 }
 
-func TestArenaNewBuckets_None(t *testing.T) {
-	var a bucket.Arena[string]
-	require.PanicsWithValue(t, "bucket: NewBuckets makes one bucket at least, got 0", func() { a.NewBuckets(0) })
-	require.PanicsWithValue(t, "bucket: NewBuckets makes one bucket at least, got -1", func() { a.NewBuckets(-1) })
+func TestArenaFind_FreedAndSlotReused(t *testing.T) {
+	var a Arena[int]
+	other := a.New(0, -1) // holds the chunk
+	var stale []Ref
+	var slot Index
+	for k := range 1000 {
+		i := a.New(0, k)
+		if k == 0 {
+			slot = i
+		}
+		require.Equal(t, slot, i, "the test expects the slot to be used again")
+		r := a.Ref(i)
+		require.NotContains(t, stale[max(0, len(stale)-3):], r)
+		got, ok := a.Find(r)
+		require.True(t, ok)
+		require.Equal(t, i, got)
+		requireStale(t, &a, stale)
+		require.Equal(t, k, a.Free(i))
+		stale = append(stale, r)
+		requireStale(t, &a, stale)
+	}
+	require.Equal(t, -1, a.Value(other))
+}
+
+// Guarantee 5: a stale handle never touches another timer, not even when the
+// memory it pointed into was given back and remade.
+func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
+	var a Arena[int]
+	var stale []Ref
+	rng := rand.New(rand.NewPCG(1, 1))
+	for round := range 6 {
+		// Not a whole number of chunks, and another one each time, so that
+		// chunks are given back full and in part.
+		n := 3*ChunkSize + 1 + rng.IntN(ChunkSize)
+		all := fill(&a, n)
+		// A few slots live more lives than the others of their chunk: the
+		// generation that the chunk carries over has to be the highest.
+		for range 50 {
+			k := rng.IntN(n)
+			stale = append(stale, a.Ref(all[k]))
+			a.Free(all[k])
+			all[k] = a.New(0, 0)
+		}
+		live := refs(&a, all)
+		requireStale(t, &a, stale)
+		requireFound(t, &a, all, live)
+		checkArena(t, &a)
+
+		var held []*memory[int]
+		held = append(held, a.dir...)
+		freeAll(&a, all)
+		require.Equal(t, 1, a.Chunks(), "round %d: the chunks must really be given back", round)
+		gone := 0
+		for n := range held {
+			if held[n] != nil && a.dir[n] == nil {
+				gone++
+			}
+		}
+		require.GreaterOrEqual(t, gone, 3)
+		stale = append(stale, live...)
+		requireStale(t, &a, stale)
+		checkArena(t, &a)
+	}
+}
+
+// nearlyUsedUp returns an arena whose chunk 1 holds one entry and gives its
+// fresh slots a generation of maxGen-left from now on.
+func nearlyUsedUp(left uint64) *Arena[int] {
+	a := new(Arena[int])
+	a.New(0, -1)
+	a.chunks[1].gen = maxGen - left
+	return a
+}
+
+func TestArenaFind_SlotRetired(t *testing.T) {
+	a := nearlyUsedUp(2)
+	var stale []Ref
+	i := a.New(0, 0)
+	for life := range 3 {
+		r := a.Ref(i)
+		require.Equal(t, maxGen-2+uint64(life), r.gen)
+		_, ok := a.Find(r)
+		require.True(t, ok)
+		b := a.NewBuckets(1)
+		a.PushBack(b, i)
+		a.Unlink(i)
+		require.Equal(t, life, a.Free(i))
+		stale = append(stale, r)
+		requireStale(t, a, stale)
+		if life < 2 {
+			require.Equal(t, i, a.New(0, life+1), "life %d", life)
+		}
+	}
+	require.Equal(t, 1, a.Len())
+	for range 3 * ChunkSize {
+		require.NotEqual(t, i, a.New(0, 0), "a retired slot is never used again")
+	}
+	requireStale(t, a, stale)
+	checkArena(t, a)
+}
+
+func TestArenaFind_WholeChunkRetired(t *testing.T) {
+	a := nearlyUsedUp(0)
+	all := fill(a, ChunkSize-1) // fills chunk 1
+	stale := refs(a, all)
+	for _, r := range stale {
+		require.Equal(t, uint64(maxGen), r.gen)
+	}
+	freeAll(a, all)
+	require.Equal(t, 1, a.Len())
+	requireStale(t, a, stale)
+	checkArena(t, a)
+	for range 2 {
+		all = fill(a, 2*ChunkSize)
+		requireStale(t, a, stale)
+		requireFound(t, a, all, refs(a, all))
+		for _, i := range all {
+			require.NotEqualValues(t, 1, i>>chunkShift, "chunk 1 has no slot left")
+		}
+		checkArena(t, a)
+		stale = append(stale, refs(a, all)...)
+		freeAll(a, all)
+		requireStale(t, a, stale)
+		checkArena(t, a)
+	}
+}
+
+// A chunk that is given back with its generations just not used up comes back
+// with one life left for each slot.
+func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
+	a := new(Arena[int])
+	all := fill(a, 2*ChunkSize)
+	k := 0
+	for i := range a.dir[2].bodies { // as after 2^44 lives
+		a.dir[2].bodies[i].live(maxGen - 1)
+		k++
+	}
+	require.Equal(t, ChunkSize, k)
+	stale := refs(a, all)
+	freeAll(a, all) // chunk 1 becomes the spare, chunk 2 is given back
+	require.Nil(t, a.dir[2])
+	requireStale(t, a, stale)
+
+	all = fill(a, 2*ChunkSize)
+	require.NotNil(t, a.dir[2])
+	requireStale(t, a, stale)
+	live := refs(a, all)
+	requireFound(t, a, all, live)
+	freeAll(a, all)
+	requireStale(t, a, append(stale, live...))
+	require.NotNil(t, a.dir[2], "a chunk of retired slots stays, for nothing else remembers their generations")
+	checkArena(t, a)
+
+	all = fill(a, 2*ChunkSize)
+	requireStale(t, a, append(stale, live...))
+	for _, i := range all {
+		require.NotEqualValues(t, 2, i>>chunkShift)
+	}
+	checkArena(t, a)
+}
+
+type payload struct {
+	_ [64]byte
+	_ *int
+}
+
+//go:noinline
+func newWeak(a *Arena[*payload]) (Index, weak.Pointer[payload]) {
+	p := new(payload)
+	return a.New(0, p), weak.Make(p)
+}
+
+// Guarantee 8: nothing that was freed stays reachable through the arena.
+func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
+	a := new(Arena[*payload])
+	b := a.NewBuckets(1)
+	const n = ChunkSize + 10
+	all := make([]Index, n)
+	ptrs := make([]weak.Pointer[payload], n)
+	for k := range n {
+		all[k], ptrs[k] = newWeak(a)
+		a.PushBack(b, all[k])
+	}
+	a.dir[1].bodies[7].live(maxGen) // to be retired, and cleared no less
+	runtime.GC()
+	for k := range n {
+		require.NotNil(t, ptrs[k].Value(), "entry %d is live", k)
+	}
+	for k := 0; k < n; k += 2 {
+		a.Unlink(all[k])
+		a.Free(all[k])
+	}
+	a.Unlink(all[7])
+	a.Free(all[7])
+	runtime.GC()
+	for k := range n {
+		if freed := k%2 == 0 || k == 7; freed != (ptrs[k].Value() == nil) {
+			t.Fatalf("entry %d: freed %v, reachable %v", k, freed, ptrs[k].Value() != nil)
+		}
+	}
+	runtime.KeepAlive(a)
+}
+
+func TestArena_KeepsOneSpareChunk(t *testing.T) {
+	var a Arena[int]
+	require.Zero(t, a.Chunks())
+	all := fill(&a, 5*ChunkSize)
+	require.Equal(t, 5, a.Chunks())
+	for k, want := range []int{5, 4, 3, 2, 1} { // chunk k is empty after its turn
+		freeAll(&a, all[k*ChunkSize:(k+1)*ChunkSize])
+		require.Equal(t, want, a.Chunks(), "%d chunks emptied", k+1)
+		checkArena(t, &a)
+	}
+	require.Zero(t, a.Len())
+
+	// The spare is used before another chunk is made, and then there is none.
+	all = fill(&a, ChunkSize)
+	require.Equal(t, 1, a.Chunks())
+	require.Zero(t, a.spare)
+	freeAll(&a, all)
+	require.Equal(t, 1, a.Chunks())
+	require.NotZero(t, a.spare)
+}
+
+// The spare is used only when no other chunk has room, so that it stays one.
+func TestArena_UsesTheSpareLast(t *testing.T) {
+	var a Arena[int]
+	all := fill(&a, 3*ChunkSize)
+	freeAll(&a, all[ChunkSize:ChunkSize+10]) // room for 10 in the second
+	freeAll(&a, all[1:ChunkSize])
+	freeAll(&a, all[2*ChunkSize:3*ChunkSize-1]) // one is left in the third
+	freeAll(&a, all[:1])                        // and none in the first
+	spare := a.spare
+	require.EqualValues(t, all[0]>>chunkShift, spare)
+	for range 10 + ChunkSize - 1 {
+		require.NotEqual(t, spare, uint32(a.New(0, 0)>>chunkShift))
+	}
+	require.Equal(t, spare, a.spare)
+	require.Equal(t, spare, uint32(a.New(0, 0)>>chunkShift))
+	require.Zero(t, a.spare)
+	checkArena(t, &a)
+}
+
+// Going to and fro over a chunk's border makes and gives back nothing.
+func TestArena_BorderOfAChunkCostsNoMemory(t *testing.T) {
+	var a Arena[int]
+	fill(&a, ChunkSize)
+	a.Free(a.New(0, 0))
+	require.Zero(t, testing.AllocsPerRun(5, func() {
+		for range 1000 {
+			a.Free(a.New(0, 0))
+		}
+	}))
+}
+
+func TestArena_AllocatesNothingInSteadyState(t *testing.T) {
+	var a Arena[int]
+	b := a.NewBuckets(64)
+	rng := rand.New(rand.NewPCG(2, 2))
+	const n = 20 * ChunkSize
+	all := make([]Index, n)
+	for k := range all {
+		all[k] = a.New(0, k)
+		a.PushBack(b+Bucket(k%64), all[k])
+	}
+	// Few long runs: an allocation by the runtime itself is rounded away, one in
+	// 10,000 operations is not.
+	require.Zero(t, testing.AllocsPerRun(5, func() {
+		for range 10_000 {
+			k := rng.IntN(n)
+			if k%2 == 0 {
+				a.Remove(a.Ref(all[k]))
+				r := a.NewIn(b, 0, k, 1, 0, 1)
+				all[k], _ = a.Find(r)
+				continue
+			}
+			i, ok := a.Find(a.Ref(all[k]))
+			if !ok {
+				panic("lost")
+			}
+			a.Unlink(i)
+			a.Free(i)
+			all[k] = a.New(0, k)
+			a.PushBack(b+Bucket(rng.IntN(64)), all[k])
+			a.MoveAll(b+Bucket(rng.IntN(32)), b+32+Bucket(rng.IntN(32)))
+		}
+	}))
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Guarantee 8: memory falls after a peak.
+func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
+	const n = 1_000_000
+	all := make([]Index, n)
+	before := heapInUse()
+	a := new(Arena[int64])
+	for k := range all {
+		all[k] = a.New(0, int64(k))
+	}
+	peak := heapInUse() - before
+	require.Equal(t, (n+ChunkSize-1)/ChunkSize, a.Chunks())
+	require.LessOrEqual(t, peak, uint64(n*(24+8)*105/100), "24 bytes and the payload's 8 an entry, and a little")
+	rand.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, i := range all {
+		a.Free(i)
+	}
+	require.Equal(t, 1, a.Chunks())
+	// What stays is the spare and the directory: 36 bytes a chunk, and what
+	// append took in advance.
+	left := int64(heapInUse()) - int64(before)
+	require.Less(t, left, int64(512<<10))
+	t.Logf("peak %d bytes an entry, %d KiB left", peak/n, left>>10)
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(all)
+}
+
+// A few entries left over from a peak pin a chunk each. As they come and go the
+// chunks must go: a chunk that is less than half full is refilled only when
+// there is no other, so that it empties within a few turnovers. What remains
+// then are chunks at least half full, so at most twice the minimum, and some
+// that are on their way out.
+func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
+	const peak, steady = 1_000_000, 10_000
+	const least = (steady + ChunkSize - 1) / ChunkSize
+	rng := rand.New(rand.NewPCG(3, 3))
+	var a Arena[int]
+	all := fill(&a, peak)
+	rng.Shuffle(peak, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	freeAll(&a, all[steady:])
+	all = all[:steady]
+	start := a.Chunks()
+	require.Greater(t, start, 50*least, "the test means to begin with chunks that are nearly empty")
+	for turnover := range 12 {
+		for range steady {
+			k := rng.IntN(steady)
+			a.Free(all[k])
+			all[k] = a.New(0, 0)
+		}
+		t.Logf("turnover %2d: %d chunks, %d at least", turnover+1, a.Chunks(), least)
+	}
+	require.LessOrEqual(t, a.Chunks(), 2*least)
+	checkArena(t, &a)
+}
+
+// The same with growing and shrinking instead of a steady number.
+func TestArena_TidesDoNotPileUpChunks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	var a Arena[int]
+	var all []Index
+	for range 30 {
+		for range 40 * ChunkSize {
+			all = append(all, a.New(0, 0))
+		}
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		freeAll(&a, all[ChunkSize:])
+		all = all[:ChunkSize]
+		require.LessOrEqual(t, a.Chunks(), 82) // a peak is 41 chunks' worth
+	}
+	checkArena(t, &a)
+	freeAll(&a, all)
+	require.Equal(t, 1, a.Chunks())
+}
+
+func TestArena_PanicsWhenItIsFull(t *testing.T) {
+	var a Arena[int]
+	a.New(0, 0)
+	require.PanicsWithValue(t, "bucket: the arena is full: 1 entries", func() { a.appendChunks(maxChunks - 1) })
 }

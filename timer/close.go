@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A Leftover is a timer that was pending when its Scheduler was closed: see
@@ -68,7 +68,7 @@ func byDeadline(left []shardLeftover) []leftoverEntry {
 	}
 	es := make([]leftoverEntry, 0, n)
 	for _, l := range left {
-		l.each(func(e wheel.Entry[payload]) {
+		l.each(func(e timingwheel.Entry[payload]) {
 			es = append(es, leftoverEntry{e, l.sh})
 		})
 	}
@@ -83,7 +83,7 @@ func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 	switch e.Tag {
 	case tagFunc, tagLimited:
 		p.Func = e.Value.fn()
-		if e.ID != (wheel.ID{}) {
+		if e.ID != (timingwheel.ID{}) {
 			p.Handle = e.sh.handle(e.ID)
 		}
 	case tagNode:
@@ -96,25 +96,25 @@ func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 // shardLeftover is what was pending on a shard.
 type shardLeftover struct {
 	sh        *shard
-	wheel     *wheel.Wheel[payload]
+	wheel     *timingwheel.Wheel[payload]
 	fallbacks []*fallback
 }
 
 // leftoverEntry is one of them. It has no ID if it had fallen back.
 type leftoverEntry struct {
-	wheel.Entry[payload]
+	timingwheel.Entry[payload]
 	sh *shard
 }
 
 // each calls f with every timer, in no order.
-func (l *shardLeftover) each(f func(wheel.Entry[payload])) {
-	l.wheel.Scan(0, int(l.wheel.Places()), func(e wheel.Entry[payload]) {
+func (l *shardLeftover) each(f func(timingwheel.Entry[payload])) {
+	l.wheel.Each(func(e timingwheel.Entry[payload]) {
 		if e.Tag != tagEntry || e.Value.entry().handedBack(&e.Expired) {
 			f(e)
 		}
 	})
 	for _, b := range l.fallbacks {
-		f(wheel.Entry[payload]{Expired: wheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag}})
+		f(timingwheel.Entry[payload]{Expired: timingwheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag}})
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Scheduler) shut() {
 	s.closed.Store(true)
 	for sh := range s.shards.made() {
 		if left, hasNodes := sh.shut(); hasNodes {
-			left.each(func(e wheel.Entry[payload]) {
+			left.each(func(e timingwheel.Entry[payload]) {
 				if e.Tag == tagNode {
 					e.Value.node().owner.abandon()
 				}

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tickless/tickless/internal/slab"
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A timerEntry is what the wheel keeps for a Timer that has been reset. From the first
@@ -77,7 +77,7 @@ type timerEntries struct {
 }
 
 // id returns what the shard knows the entry of t by.
-func (e *timerEntry) id(t *Timer) wheel.ID { return slab.Unpack(e.word, uint32(t.rest)) }
+func (e *timerEntry) id(t *Timer) timingwheel.ID { return bucket.Unpack(e.word, uint32(t.rest)) }
 
 // slackOf returns the Scheduler's slack for a delay.
 func (sh *shard) slackOf(d time.Duration) int64 { return int64(sh.s.config.slack.of(d)) }
@@ -275,7 +275,7 @@ func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
 	e.t.Store(t)
 	deadline, slack := deadlineAfter(now, d), sh.slackOf(d)
 	sh.wheel.Observe(now)
-	id, ok := sh.wheel.AddWithin(deadline, slack, entryPayload(e), tagEntry)
+	id, ok := sh.wheel.AddTagged(deadline, slack, entryPayload(e), tagEntry)
 	_, active = sh.removeLocked(old)
 	if !active {
 		active = t.withdrawLocked()
@@ -301,7 +301,7 @@ func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
 
 // expireEntriesLocked replaces the entries of Timers, among what has left the wheel, by
 // what is to be fired of them.
-func (sh *shard) expireEntriesLocked(expired []wheel.Expired[payload]) []wheel.Expired[payload] {
+func (sh *shard) expireEntriesLocked(expired []timingwheel.Expired[payload]) []timingwheel.Expired[payload] {
 	n := 0
 	for i := range expired {
 		if x := &expired[i]; x.Tag != tagEntry || sh.expireEntryLocked(x.Value.entry(), x) {
@@ -316,7 +316,7 @@ func (sh *shard) expireEntriesLocked(expired []wheel.Expired[payload]) []wheel.E
 
 // expireEntryLocked makes of an entry that was due what is to be fired, or reports false:
 // the Timer was stopped, or is due later, where its entry is now.
-func (sh *shard) expireEntryLocked(e *timerEntry, x *wheel.Expired[payload]) bool {
+func (sh *shard) expireEntryLocked(e *timerEntry, x *timingwheel.Expired[payload]) bool {
 	t := sh.ownerLocked(e)
 	if t == nil {
 		return false
@@ -328,7 +328,7 @@ func (sh *shard) expireEntryLocked(e *timerEntry, x *wheel.Expired[payload]) boo
 		return false
 	}
 	if t.deadline != int64(t.word) || e.slack != e.room {
-		if id, ok := sh.wheel.AddWithin(t.deadline, e.slack, x.Value, tagEntry); ok {
+		if id, ok := sh.wheel.AddTagged(t.deadline, e.slack, x.Value, tagEntry); ok {
 			word, rest := id.Pack()
 			t.rest, e.word = uint8(rest), word
 			t.placedAt(e, t.deadline, e.slack)
@@ -344,7 +344,7 @@ func (sh *shard) expireEntryLocked(e *timerEntry, x *wheel.Expired[payload]) boo
 
 // pending makes of an entry in the wheel the timer that is pending, or reports false if
 // that is dead. The shard is locked.
-func (e *timerEntry) pending(x *wheel.Expired[payload]) bool {
+func (e *timerEntry) pending(x *timingwheel.Expired[payload]) bool {
 	t := e.t.Load()
 	if t == nil {
 		return false

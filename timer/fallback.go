@@ -1,9 +1,9 @@
 package timer
 
 import (
+	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/clock"
-	"github.com/tickless/tickless/internal/slab"
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A fallback is a Ticker whose period is too short for the wheel. It waits for a ticker of
@@ -16,7 +16,7 @@ type fallback struct {
 
 	// All below is guarded by sh.mu.
 
-	id       wheel.ID
+	id       timingwheel.ID
 	deadline int64
 	p        payload
 	tag      uint8
@@ -24,28 +24,28 @@ type fallback struct {
 
 // fallbacks are those of a shard.
 type fallbacks struct {
-	byID map[wheel.ID]*fallback
+	byID map[timingwheel.ID]*fallback
 	last uint64 // the number of the last one's id
 }
 
 // keepFallbackLocked makes f one of the shard's.
-func (sh *shard) keepFallbackLocked(f *fallback) wheel.ID {
+func (sh *shard) keepFallbackLocked(f *fallback) timingwheel.ID {
 	fs := sh.fallbacks
 	if fs == nil {
 		fs = new(fallbacks)
 		sh.fallbacks = fs
 	}
 	if fs.byID == nil {
-		fs.byID = make(map[wheel.ID]*fallback)
+		fs.byID = make(map[timingwheel.ID]*fallback)
 	}
 	fs.last++
-	f.sh, f.id = sh, slab.Foreign(fs.last)
+	f.sh, f.id = sh, bucket.Foreign(fs.last)
 	fs.byID[f.id] = f
 	return f.id
 }
 
 // fallbackLocked returns the fallback of an id, or nil.
-func (sh *shard) fallbackLocked(id wheel.ID) *fallback {
+func (sh *shard) fallbackLocked(id timingwheel.ID) *fallback {
 	if sh.fallbacks == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (f *fallback) leaveLocked() {
 
 // stopFallbackLocked takes a fallback out. It reports false if there is none of
 // that id.
-func (sh *shard) stopFallbackLocked(id wheel.ID) bool {
+func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
 	f := sh.fallbackLocked(id)
 	if f == nil {
 		return false

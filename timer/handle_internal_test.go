@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 func TestHandle_IsTwoWords(t *testing.T) {
@@ -61,7 +61,7 @@ func TestHandle_Homes(t *testing.T) {
 	defer s.Close()
 	sh := s.shards.at(0)
 	for _, rest := range []uint32{0, 63, 1, 62} {
-		id := slab.Unpack(5<<26|7, rest)
+		id := bucket.Unpack(5<<26|7, rest)
 		h := sh.handle(id)
 		require.Equal(t, id, h.id())
 		require.Equal(t, h, sh.handle(id))

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A Kind says what a pending timer is for.
@@ -47,7 +47,7 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 			more := true
 			for place := uint64(0); more; {
 				batch = batch[:0]
-				place, more = sh.scan(place, func(e wheel.Entry[payload]) {
+				place, more = sh.scan(place, func(e timingwheel.Entry[payload]) {
 					batch = append(batch, s.describe(e))
 				})
 				for _, p := range batch {
@@ -62,16 +62,16 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 
 // isLive reports whether an entry stands for a pending timer. In that of a Timer that was
 // reset it fills in the Timer's own deadline and callback. The shard is locked.
-func isLive(e *wheel.Entry[payload]) bool {
+func isLive(e *timingwheel.Entry[payload]) bool {
 	return e.Tag != tagEntry || e.Value.entry().pending(&e.Expired)
 }
 
 // scan calls f with the timers in the next places of the shard's wheel, in one hold of
 // its lock, and returns what the wheel's Scan does.
-func (sh *shard) scan(place uint64, f func(wheel.Entry[payload])) (next uint64, more bool) {
+func (sh *shard) scan(place uint64, f func(timingwheel.Entry[payload])) (next uint64, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.wheel.Scan(place, pendingPlaces, func(e wheel.Entry[payload]) {
+	return sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
 		if isLive(&e) {
 			f(e)
 		}
@@ -79,7 +79,7 @@ func (sh *shard) scan(place uint64, f func(wheel.Entry[payload])) (next uint64, 
 }
 
 // describe is called with the shard's lock held.
-func (s *Scheduler) describe(e wheel.Entry[payload]) PendingTimer {
+func (s *Scheduler) describe(e timingwheel.Entry[payload]) PendingTimer {
 	kind, pc := e.Value.describe(e.Tag)
 	return PendingTimer{Due: s.at(e.Due), Kind: kind, pc: pc}
 }

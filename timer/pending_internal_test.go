@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // Pending looks at no more than 512 timers in one hold of a shard's lock.
@@ -25,7 +25,7 @@ func TestShard_LooksAtFewInOneHoldOfItsLock(t *testing.T) {
 	seen, more := 0, true
 	for place := uint64(0); more; {
 		now := 0
-		place, more = sh.scan(place, func(wheel.Entry[payload]) {
+		place, more = sh.scan(place, func(timingwheel.Entry[payload]) {
 			require.False(t, isFree())
 			now++
 		})

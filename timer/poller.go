@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/internal/share"
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 const (
@@ -89,7 +89,7 @@ type poller struct {
 }
 
 // expiredBatch is room for the timers of a batch.
-type expiredBatch [batchSize]wheel.Expired[payload]
+type expiredBatch [batchSize]timingwheel.Expired[payload]
 
 var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
 
@@ -380,7 +380,7 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 
 // fireLocked does for timers that left the wheel what is done under the shard's
 // lock, and collects their callbacks in batch. It reports false if there are none.
-func (p *poller) fireLocked(sh *shard, expired []wheel.Expired[payload]) bool {
+func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) bool {
 	if sh.entries.n > 0 {
 		expired = sh.expireEntriesLocked(expired)
 	}

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/clock"
-	"github.com/tickless/tickless/internal/wheel"
 	"github.com/tickless/tickless/timertest"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // startOn starts a timer on a shard of the caller's choice.
@@ -41,7 +41,7 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithShards(shards))
 	for _, sh := range allShards(s) {
-		sh.wheel = newWheel(&s.config, wheel.WithQueue(sh.offer)) // in phase
+		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // in phase
 	}
 	s.dispatch.onPoller = false
 	s.poller.awake = true

@@ -4,11 +4,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/bubble"
-	"github.com/tickless/tickless/internal/slab"
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 	"go.uber.org/atomic"
 )
 
@@ -88,7 +88,7 @@ var processEpoch = time.Now()
 // dueBucket is what waits in the delay queue.
 type dueBucket struct {
 	sh         *shard
-	b          slab.Bucket
+	b          bucket.Bucket
 	expiration int64
 }
 
@@ -162,7 +162,7 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 
 // place starts a timer on a shard of its choice, which becomes its home. The error is
 // ErrClosed.
-func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id wheel.ID, err error) {
+func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id timingwheel.ID, err error) {
 	sh = s.lockShard()
 	id, err = sh.startLocked(now, d, p, tag)
 	sh.unlock()

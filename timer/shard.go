@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/delayqueue"
-	"github.com/tickless/tickless/internal/slab"
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A shard is one timing wheel and the lock that guards it and every timer in
@@ -22,7 +22,7 @@ type shard struct {
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	wheel *wheel.Wheel[payload]
+	wheel *timingwheel.Wheel[payload]
 	// closed: Close has taken out what was pending.
 	closed bool
 	// hadNodes: the tag of some timer was tagNode.
@@ -68,7 +68,7 @@ const (
 func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never, closed: s.closed.Load()}
 	sh.firstHome = home{sh, 0}
-	sh.wheel = newWheel(&s.config, wheel.WithQueue(sh.offer), wheel.WithPhase(shardPhase(&s.config, index)))
+	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer), timingwheel.WithPhase(shardPhase(&s.config, index)))
 	return sh
 }
 
@@ -80,8 +80,8 @@ func shardPhase(c *config, index int) int64 {
 	return size * int64(index) / int64(c.shards) * size
 }
 
-func newWheel(c *config, opts ...wheel.Option) *wheel.Wheel[payload] {
-	w, err := wheel.New[payload](int64(c.tick), c.wheelSize, 0, opts...)
+func newWheel(c *config, opts ...timingwheel.Option) *timingwheel.Wheel[payload] {
+	w, err := timingwheel.New[payload](int64(c.tick), c.wheelSize, 0, opts...)
 	if err != nil {
 		panic("timer: " + err.Error()) // newConfig has looked at all of it
 	}
@@ -93,7 +93,7 @@ const ticketPage = 32
 
 // offer queues a bucket, in place of what is queued for it, if anything. The wheel
 // calls it with the shard's lock held.
-func (sh *shard) offer(b slab.Bucket, place uint32, expiration int64) {
+func (sh *shard) offer(b bucket.Bucket, place uint32, expiration int64) {
 	q := sh.s.queue
 	var ticket *delayqueue.Ticket
 	if place >= uint32(sh.s.config.wheelSize) { // others are offered once
@@ -140,12 +140,12 @@ func (sh *shard) unlockAndWake() {
 // startLocked starts a timer. If it is due already it fires at once. The zero id
 // names no timer: that is what a timer that fired at once gets, unless it has started
 // itself again. The error is ErrClosed or, of one with tagLimited, ErrTooManyPending.
-func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
+func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	return sh.startWithinLocked(now, d, sh.s.config.slack.of(d), p, tag)
 }
 
 // startWithinLocked is startLocked with a slack of the timer's own.
-func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id wheel.ID, err error) {
+func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
 		sh.n.rejected++
 		return id, ErrClosed
@@ -164,7 +164,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 		// It is due all the same if another goroutine has read a later time and
 		// moved the wheel past this deadline, while this one was on its way to
 		// the lock.
-		if id, ok := sh.wheel.AddWithin(deadlineAfter(now, d), int64(slack), p, tag); ok {
+		if id, ok := sh.wheel.AddTagged(deadlineAfter(now, d), int64(slack), p, tag); ok {
 			return id, nil
 		}
 	}
@@ -174,21 +174,21 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 
 // rearmLocked starts a node's timer again while it expires, to fire at a moment after
 // the one that expireLocked was given.
-func (sh *shard) rearmLocked(now, deadline int64, n *node) wheel.ID {
+func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
 	slack := sh.s.config.slack.of(time.Duration(deadline - now))
-	id, ok := sh.wheel.AddWithin(deadline, int64(slack), nodePayload(n), tagNode)
+	id, ok := sh.wheel.AddTagged(deadline, int64(slack), nodePayload(n), tagNode)
 	if !ok {
 		// Not with a clock that never goes back: the moment that expireLocked was
 		// given was read under this lock, and so is not before what the wheel was
 		// last told. With another, a panic here would leave the shard locked.
-		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, nodePayload(n), tagNode)
+		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, nodePayload(n), tagNode)
 	}
 	sh.n.started++
 	return id
 }
 
 // removeLocked takes a timer out of the wheel before its time.
-func (sh *shard) removeLocked(id wheel.ID) (p payload, ok bool) {
+func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 	if sh.s.limit != nil {
 		if tag, ok := sh.wheel.Tag(id); ok && tag == tagLimited {
 			sh.s.limit.give(1)
@@ -212,7 +212,7 @@ func (sh *shard) noteEmptiedLocked(ok bool) {
 }
 
 // stopLocked takes a timer out. It reports false if there is none of that id.
-func (sh *shard) stopLocked(id wheel.ID) bool {
+func (sh *shard) stopLocked(id timingwheel.ID) bool {
 	if _, ok := sh.removeLocked(id); !ok {
 		return sh.stopFallbackLocked(id)
 	}
@@ -222,12 +222,12 @@ func (sh *shard) stopLocked(id wheel.ID) bool {
 
 // resetLocked gives a timer another deadline. It reports false if there is none
 // of that id in the wheel.
-func (sh *shard) resetLocked(now int64, id wheel.ID, d time.Duration) bool {
+func (sh *shard) resetLocked(now int64, id timingwheel.ID, d time.Duration) bool {
 	return sh.resetWithinLocked(now, id, d, sh.s.config.slack.of(d))
 }
 
 // resetWithinLocked is resetLocked with a slack of the timer's own.
-func (sh *shard) resetWithinLocked(now int64, id wheel.ID, d, slack time.Duration) bool {
+func (sh *shard) resetWithinLocked(now int64, id timingwheel.ID, d, slack time.Duration) bool {
 	if d > 0 {
 		sh.wheel.Observe(now)
 		if sh.wheel.MoveWithin(id, deadlineAfter(now, d), int64(slack)) {
@@ -245,9 +245,9 @@ func (sh *shard) resetWithinLocked(now int64, id wheel.ID, d, slack time.Duratio
 
 // placeLocked starts a timer whose home this is. It keeps the timer's id in *id unless it
 // fired at once, and perhaps started itself again. The error is ErrClosed.
-func (sh *shard) placeLocked(now int64, id *wheel.ID, d time.Duration, p payload, tag uint8) error {
+func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
 	i, err := sh.startLocked(now, d, p, tag)
-	if i != (wheel.ID{}) {
+	if i != (timingwheel.ID{}) {
 		*id = i
 	}
 	return err

@@ -3,7 +3,7 @@ package timer
 import (
 	"math"
 
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // # When dead entries go
@@ -102,12 +102,12 @@ func (sh *shard) leftDeadLocked(t *Timer) bool {
 
 // handBackEntriesLocked settles all Timers with entries in a wheel that is handed back,
 // and returns how many of these are dead.
-func (sh *shard) handBackEntriesLocked(w *wheel.Wheel[payload]) (deads int) {
+func (sh *shard) handBackEntriesLocked(w *timingwheel.Wheel[payload]) (deads int) {
 	if sh.entries.n == 0 {
 		return 0
 	}
 	before := sh.entries.gone
-	w.Each(func(x wheel.Expired[payload]) {
+	w.Each(func(x timingwheel.Entry[payload]) {
 		if x.Tag != tagEntry {
 			return
 		}
@@ -129,7 +129,7 @@ func (sh *shard) handBackEntriesLocked(w *wheel.Wheel[payload]) (deads int) {
 
 // handedBack makes of an entry of a closed Scheduler the timer that was handed back, or
 // reports false if that was dead.
-func (e *timerEntry) handedBack(x *wheel.Expired[payload]) bool {
+func (e *timerEntry) handedBack(x *timingwheel.Expired[payload]) bool {
 	t := e.t.Load()
 	if t == nil || t.phase.Load() != back {
 		return false

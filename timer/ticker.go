@@ -3,7 +3,7 @@ package timer
 import (
 	"time"
 
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A Ticker sends the time on C at intervals, as [time.Ticker] does: it drops
@@ -26,7 +26,7 @@ type Ticker struct {
 
 	// All below is guarded by sh.mu.
 
-	id     wheel.ID
+	id     timingwheel.ID
 	period time.Duration
 	next   int64
 }

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tickless/tickless/internal/slab"
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A Timer is one event, as [time.Timer] is, on a Scheduler. When it expires, the
@@ -164,9 +164,9 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 
 // idLocked returns what the shard knows the Timer by, if it has no timerEntry in the
 // wheel.
-func (t *Timer) idLocked() wheel.ID { return slab.Unpack(t.word, uint32(t.rest)) }
+func (t *Timer) idLocked() timingwheel.ID { return bucket.Unpack(t.word, uint32(t.rest)) }
 
-func (t *Timer) setIDLocked(id wheel.ID) {
+func (t *Timer) setIDLocked(id timingwheel.ID) {
 	word, rest := id.Pack()
 	t.word, t.rest = word, uint8(rest)
 }

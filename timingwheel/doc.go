@@ -19,6 +19,11 @@
 //		handle(due[:n])
 //	}
 //
+// An owner of several wheels keeps one queue for the buckets of all of them, as package
+// timer's Scheduler does: [WithQueue] offers buckets to it, [Wheel.Expire] takes one whose
+// time has come, [Wheel.Drain] works through what it holds in pieces, and [Wheel.Discard]
+// takes back one that has become empty.
+//
 // # How it works
 //
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as the whole of

@@ -20,7 +20,7 @@ const module = "github.com/tickless/tickless"
 // that a new one takes its place in the order knowingly.
 var mayImport = map[string][]string{
 	// The leaves.
-	"bucket":           {"internal/slab"},
+	"bucket":           {},
 	"clock":            {},
 	"delayqueue":       {"clock", "internal/bubble"},
 	"executor":         {"internal/closed", "internal/share"},
@@ -30,14 +30,12 @@ var mayImport = map[string][]string{
 	"internal/closed":  {},
 	"internal/hashmap": {},
 	"internal/latch":   {},
-	"internal/slab":    {},
 	"internal/layout":  {},
 	"internal/mutants": {},
 	"timertest":        {"clock"},
 
-	"internal/wheel": {"internal/slab"},
-	"timingwheel":    {"internal/slab", "internal/wheel"},
-	"timer":          belowTimer,
+	"timingwheel": {"bucket"},
+	"timer":       belowTimer,
 
 	// What stands on the timer.
 	"deadline":                      onTimer,
@@ -59,7 +57,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/closed", "internal/hashmap", "internal/latch", "internal/share", "internal/slab", "internal/wheel"}
+	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/closed", "internal/hashmap", "internal/latch", "internal/share", "timingwheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 
 	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "keyed", "observe/metric", "purgatory")

@@ -1,10 +1,10 @@
-package wheel
+package timingwheel
 
 import (
 	"math"
 	"math/bits"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 // ticks converts times into whole ticks by a multiplication instead of a
@@ -80,12 +80,12 @@ var steps = func() (s [32]uint64) {
 	for exp := range maxThreeExp + 1 {
 		s[grainOfThree(exp)] = 3 << exp
 	}
-	s[slab.MaxGrain+1] = 1 // no grain
+	s[bucket.MaxGrain+1] = 1 // no grain
 	return s
 }()
 
 const (
-	maxExp      = slab.MaxGrain - 1 - maxThreeExp
+	maxExp      = bucket.MaxGrain - 1 - maxThreeExp
 	maxThreeExp = 9
 )
 

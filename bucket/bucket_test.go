@@ -1,4 +1,4 @@
-package slab
+package bucket
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func contents[T any](tb testing.TB, a *Arena[T], b Bucket) []T {
 func push(a *Arena[int], b Bucket, first, last int) []Index {
 	var all []Index
 	for v := first; v <= last; v++ {
-		i := a.New(0, v, 0)
+		i := a.New(0, v)
 		a.PushBack(b, i)
 		all = append(all, i)
 	}
@@ -161,7 +161,7 @@ func TestNewBuckets_BetweenEntries(t *testing.T) {
 			entries := func(n int) {
 				for range n {
 					v++
-					i := a.New(0, v, 0)
+					i := a.New(0, v)
 					claim(i)
 					if len(buckets) > 0 {
 						a.PushBack(buckets[v%len(buckets)], i)

@@ -1,4 +1,4 @@
-package slab
+package bucket
 
 import (
 	"math/rand/v2"
@@ -30,7 +30,7 @@ func TestArenaRelease_RefsStayStale(t *testing.T) {
 			i := rng.IntN(n)
 			stale = append(stale, a.Ref(all[i]))
 			a.Free(all[i])
-			all[i] = a.New(0, 0, 0)
+			all[i] = a.New(0, 0)
 		}
 		for i := range all {
 			a.PushBack(b+Bucket(i%k), all[i])
@@ -52,7 +52,7 @@ func TestArenaRelease_RefsStayStale(t *testing.T) {
 		requireStale(t, &a, stale)
 		require.True(t, a.Release(), "again")
 	}
-	require.Greater(t, a.New(0, 0, 0), Index(0))
+	require.Greater(t, a.New(0, 0), Index(0))
 	requireStale(t, &a, stale)
 }
 
@@ -97,12 +97,12 @@ func TestArenaRelease_NotWhenGenerationsRunOut(t *testing.T) {
 func TestArenaRelease_LetsGoOfTheMemory(t *testing.T) {
 	a := new(Arena[int])
 	a.NewBuckets(257)
-	a.Free(a.New(0, 1, 0))
+	a.Free(a.New(0, 1))
 	m := weak.Make(a.dir[1])
 	before := heapInUse()
 	require.NotNil(t, m.Value())
 	require.True(t, a.Release())
 	require.Less(t, heapInUse(), before-20<<10)
 	require.Nil(t, m.Value())
-	require.EqualValues(t, 1<<chunkShift, a.New(0, 1, 0))
+	require.EqualValues(t, 1<<chunkShift, a.New(0, 1))
 }

@@ -1,6 +1,6 @@
-package wheel
+package timingwheel
 
-import "github.com/tickless/tickless/internal/slab"
+import "github.com/tickless/tickless/bucket"
 
 // Expire takes a queued bucket's entries out to be drained, and frees the bucket to
 // be queued again: the next entry that is added to it has it offered. It moves the
@@ -21,7 +21,7 @@ import "github.com/tickless/tickless/internal/slab"
 // The whole list moves at once, in O(1), to a list that the level has for it, to
 // which nothing but Expire ever adds: an entry that is placed again cannot land in
 // the list that is being drained.
-func (w *Wheel[T]) Expire(b slab.Bucket, by int64) {
+func (w *Wheel[T]) Expire(b bucket.Bucket, by int64) {
 	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= by {
 		w.expire(n, slot)
 	}
@@ -31,7 +31,7 @@ func (w *Wheel[T]) Expire(b slab.Bucket, by int64) {
 // without waiting for its expiration. It is for the owner of the queue: the bucket
 // must still be in the queue, and the owner then takes it out. It reports false, and
 // does nothing, if the bucket has entries or is not queued.
-func (w *Wheel[T]) Discard(b slab.Bucket) bool {
+func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
 		return false
@@ -42,7 +42,7 @@ func (w *Wheel[T]) Discard(b slab.Bucket) bool {
 }
 
 // slotOf returns a bucket's level and slot.
-func (w *Wheel[T]) slotOf(b slab.Bucket) (n int, slot uint32, ok bool) {
+func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
 		// Below first the difference wraps to a large number.
 		first := w.levels[n].first
@@ -59,7 +59,7 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 		return
 	}
 	l.clearQueued(slot)
-	b := l.first + slab.Bucket(slot)
+	b := l.first + bucket.Bucket(slot)
 	w.clock = max(w.clock, w.arena.Expiration(b))
 	w.arena.MoveAll(l.due, b)
 	w.findNext()
@@ -88,7 +88,6 @@ func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 			w.arena.Unlink(i)
 			if t := w.tickOf(i); t > w.clock {
 				w.cascaded++
-				w.cascadedOn[level]++
 				w.place(i, t)
 				continue
 			}
@@ -102,7 +101,7 @@ func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 }
 
 // expired returns entry i as it is handed out, but for its value.
-func (w *Wheel[T]) expired(i slab.Index) Expired[T] {
+func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
 	e := Expired[T]{Deadline: w.arena.Deadline(i), Tag: w.arena.Tag(i)}
 	e.Due = e.Deadline
 	if w.arena.Grain(i) > 0 {
@@ -146,7 +145,7 @@ func (w *Wheel[T]) expireNext(t int64) bool {
 	for n := range w.levels {
 		l := &w.levels[n]
 		slot := uint32(w.next>>(uint(n)*w.slotBits)) & w.slotMask
-		if l.isQueued(slot) && w.arena.Expiration(l.first+slab.Bucket(slot)) == w.next {
+		if l.isQueued(slot) && w.arena.Expiration(l.first+bucket.Bucket(slot)) == w.next {
 			w.expire(n, slot)
 			return true
 		}

@@ -1,10 +1,10 @@
-package wheel
+package timingwheel
 
 import (
 	"math"
 	"math/bits"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 // find returns the bucket and the place for tick t, which is after the clock. An
@@ -15,7 +15,7 @@ import (
 // levels. A distance of at least size^n cannot fit below level n, and one of
 // less than size^(n+1) needs level n+1 only if the level's clock, rounded down
 // to its slots, lags too far behind: so at most two levels need a look.
-func (w *Wheel[T]) find(t int64) (b slab.Bucket, place uint32) {
+func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.lowest[bits.Len64(uint64(t-w.clock))&63])
 	s := n * w.slotBits & 63
 	if t>>s-w.clock>>s > int64(w.slotMask) {
@@ -27,12 +27,12 @@ func (w *Wheel[T]) find(t int64) (b slab.Bucket, place uint32) {
 	}
 	l := &w.levels[n]
 	slot := uint32(t>>s) & w.slotMask
-	b = l.first + slab.Bucket(slot)
+	b = l.first + bucket.Bucket(slot)
 	place = uint32(n)<<w.slotBits | slot
 	if !l.isQueued(slot) {
 		if l.first == 0 {
 			l.first = w.arena.NewBuckets(int(w.slotMask) + 1)
-			b = l.first + slab.Bucket(slot)
+			b = l.first + bucket.Bucket(slot)
 		}
 		l.setQueued(slot)
 		w.arena.SetLoad(b, 1)
@@ -52,7 +52,7 @@ const many = 256
 // entry that is about to be placed in it is due; and when its slot begins, at tick
 // begin, if there are many. So buckets with few entries, which are nearly all, expire
 // when something is due and not before, and cost no wake-up of their own.
-func (w *Wheel[T]) reach(b slab.Bucket, place uint32, t, begin int64) {
+func (w *Wheel[T]) reach(b bucket.Bucket, place uint32, t, begin int64) {
 	expiration := w.arena.Expiration(b)
 	if expiration == begin {
 		return
@@ -68,7 +68,7 @@ func (w *Wheel[T]) reach(b slab.Bucket, place uint32, t, begin int64) {
 }
 
 // setExpiration sets when a queued bucket expires, and offers it.
-func (w *Wheel[T]) setExpiration(b slab.Bucket, place uint32, expiration int64) {
+func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64) {
 	w.arena.SetExpiration(b, expiration)
 	w.next = min(w.next, expiration)
 	if w.offer != nil {
@@ -77,7 +77,7 @@ func (w *Wheel[T]) setExpiration(b slab.Bucket, place uint32, expiration int64) 
 }
 
 // place puts entry i, which is in no bucket, where tick t belongs.
-func (w *Wheel[T]) place(i slab.Index, t int64) {
+func (w *Wheel[T]) place(i bucket.Index, t int64) {
 	b, place := w.find(t)
 	w.arena.SetPlace(i, place)
 	w.arena.PushBack(b, i)
@@ -92,15 +92,12 @@ func (w *Wheel[T]) addLevels(n uint) {
 			queued: make([]uint64, (w.slotMask+64)/64),
 		})
 	}
-	for len(w.cascadedOn) < len(w.levels) {
-		w.cascadedOn = append(w.cascadedOn, 0)
-	}
 }
 
 // bucketOf returns the bucket that entry i was last placed in.
-func (w *Wheel[T]) bucketOf(i slab.Index) slab.Bucket {
+func (w *Wheel[T]) bucketOf(i bucket.Index) bucket.Bucket {
 	p := w.arena.Place(i)
-	return w.levels[p>>w.slotBits].first + slab.Bucket(p&w.slotMask)
+	return w.levels[p>>w.slotBits].first + bucket.Bucket(p&w.slotMask)
 }
 
 // findNext recomputes next after a bucket has expired. O(levels * size / 64).
@@ -110,7 +107,7 @@ func (w *Wheel[T]) findNext() {
 		l := &w.levels[n]
 		from := uint32(w.clock>>(uint(n)*w.slotBits)) & w.slotMask
 		if slot, ok := l.nextQueued(from); ok {
-			w.next = min(w.next, w.arena.Expiration(l.first+slab.Bucket(slot)))
+			w.next = min(w.next, w.arena.Expiration(l.first+bucket.Bucket(slot)))
 		}
 	}
 }

@@ -1,21 +1,21 @@
-package wheel_test
+package timingwheel_test
 
 import (
 	"fmt"
 
-	"github.com/tickless/tickless/internal/slab"
-	"github.com/tickless/tickless/internal/wheel"
+	"github.com/tickless/tickless/bucket"
+	"github.com/tickless/tickless/timingwheel"
 )
 
 // A queue outside sorts the buckets of many wheels.
 func ExampleWithQueue() {
 	type queued struct {
-		b          slab.Bucket
+		b          bucket.Bucket
 		expiration int64
 	}
 	var queue []queued // in place of one that sorts, and replaces what is offered again
-	w, _ := wheel.New[string](1, 256, 0, wheel.WithQueue(
-		func(b slab.Bucket, _ uint32, expiration int64) {
+	w, _ := timingwheel.New[string](1, 256, 0, timingwheel.WithQueue(
+		func(b bucket.Bucket, _ uint32, expiration int64) {
 			fmt.Println("queued until", expiration)
 			queue = append(queue, queued{b, expiration})
 		}))
@@ -23,7 +23,7 @@ func ExampleWithQueue() {
 	w.Add(5, "b") // the bucket is queued already
 	w.Add(8, "c")
 
-	var due [64]wheel.Expired[string]
+	var due [64]timingwheel.Expired[string]
 	for _, q := range queue {
 		w.Expire(q.b, q.expiration)
 		for more := true; more; {

@@ -1,4 +1,4 @@
-package wheel
+package timingwheel
 
 import (
 	"container/heap"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 // queueModel is the queue outside of a wheel made with WithQueue: a heap of the
@@ -18,7 +18,7 @@ import (
 type queueModel struct {
 	now    int64
 	heap   bucketHeap
-	set    map[slab.Bucket]int64 // what is in the heap
+	set    map[bucket.Bucket]int64 // what is in the heap
 	offers int
 	// again counts the buckets that were offered although they were queued already.
 	// wrong: one was that may not be, as those of the lowest level, or not with an
@@ -29,7 +29,7 @@ type queueModel struct {
 }
 
 type queued struct {
-	b          slab.Bucket
+	b          bucket.Bucket
 	expiration int64
 }
 
@@ -46,7 +46,7 @@ func (h *bucketHeap) Pop() any {
 	return x
 }
 
-func (q *queueModel) offer(b slab.Bucket, place uint32, expiration int64) {
+func (q *queueModel) offer(b bucket.Bucket, place uint32, expiration int64) {
 	q.offers++
 	if before, ok := q.set[b]; ok {
 		q.again++
@@ -54,7 +54,7 @@ func (q *queueModel) offer(b slab.Bucket, place uint32, expiration int64) {
 		heap.Remove(&q.heap, slices.IndexFunc(q.heap, func(x queued) bool { return x.b == b }))
 	}
 	if q.set == nil {
-		q.set = map[slab.Bucket]int64{}
+		q.set = map[bucket.Bucket]int64{}
 	}
 	q.set[b] = expiration
 	heap.Push(&q.heap, queued{b, expiration})
@@ -88,7 +88,7 @@ func (q *queueModel) poll(w *Wheel[int], batch int) []Expired[int] {
 	}
 }
 
-func mustFind(tb testing.TB, w *Wheel[int], id ID) slab.Index {
+func mustFind(tb testing.TB, w *Wheel[int], id ID) bucket.Index {
 	tb.Helper()
 	i, ok := w.arena.Find(id)
 	require.True(tb, ok)
@@ -524,7 +524,7 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
 	id := add(t, w, 2, 1)
 	b := w.bucketOf(mustFind(t, w, id))
-	for _, other := range []slab.Bucket{0, w.levels[0].due, b - 1, b + 1, b + 100, math.MaxUint32} {
+	for _, other := range []bucket.Bucket{0, w.levels[0].due, b - 1, b + 1, b + 100, math.MaxUint32} {
 		w.Expire(other, math.MaxInt64)
 		require.EqualValues(t, 0, w.Clock())
 		checkWheel(t, w)
@@ -599,7 +599,7 @@ func TestWheelDiscard(t *testing.T) {
 	second := add(t, w, 20, 2)
 	add(t, w, 70, 3) // level 1
 	b := w.bucketOf(mustFind(t, w, first))
-	for _, other := range []slab.Bucket{0, w.levels[0].due, b + 1, math.MaxUint32} {
+	for _, other := range []bucket.Bucket{0, w.levels[0].due, b + 1, math.MaxUint32} {
 		require.False(t, w.Discard(other), "it is not queued")
 	}
 	require.False(t, w.Discard(b), "two entries")
@@ -652,7 +652,7 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 			add(t, w, 4, 41) // level 0
 			require.Len(t, q.heap, 2)
 			fine, coarse := w.levels[0].first, w.levels[1].first+1
-			require.Equal(t, map[slab.Bucket]int64{fine: 4, coarse: 4}, q.set)
+			require.Equal(t, map[bucket.Bucket]int64{fine: 4, coarse: 4}, q.set)
 			q.heap, q.set = nil, nil // both are popped
 			first, second := fine, coarse
 			if coarseFirst {

@@ -1,4 +1,4 @@
-package wheel
+package timingwheel
 
 import (
 	"container/heap"
@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 // checkWheel fails if the wheel contradicts itself: each entry is in exactly
@@ -20,7 +20,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	tb.Helper()
 	var seen []uint64 // a bit for each slot of the arena
 	entries := 0
-	list := func(b slab.Bucket, f func(i slab.Index)) {
+	list := func(b bucket.Bucket, f func(i bucket.Index)) {
 		for i, ok := w.arena.Front(b); ok; i, ok = w.arena.Next(b, i) {
 			for int(i>>6) >= len(seen) {
 				seen = append(seen, make([]uint64, 1+len(seen))...)
@@ -34,7 +34,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 		}
 	}
 	for n := range w.levels {
-		list(w.levels[n].due, func(i slab.Index) {
+		list(w.levels[n].due, func(i bucket.Index) {
 			if level := int(w.arena.Place(i) >> w.slotBits); level != n {
 				tb.Fatalf("an entry of level %d waits to be drained at level %d", level, n)
 			}
@@ -53,13 +53,13 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 				if slot > w.slotMask {
 					tb.Fatalf("level %d has no slot %d", n, slot)
 				}
-				b := l.first + slab.Bucket(slot)
+				b := l.first + bucket.Bucket(slot)
 				e := w.arena.Expiration(b)
 				if e < w.clock || uint32(e>>s)&w.slotMask != slot || e>>s-w.clock>>s > int64(w.slotMask) {
 					tb.Fatalf("level %d, slot %d: the expiration is %d, the clock %d", n, slot, e, w.clock)
 				}
 				next, any = min(next, e), true
-				list(b, func(i slab.Index) {
+				list(b, func(i bucket.Index) {
 					if t := w.tickOf(i); t < e {
 						tb.Fatalf("level %d, slot %d: an entry of tick %d, but the bucket expires at %d", n, slot, t, e)
 					}
@@ -307,7 +307,7 @@ func (m *wheelModel) deadline() int64 {
 
 // again returns the next tick for which entry i's bucket stands, once the clock is past
 // its slot; and a turn later, while it is not.
-func (m *wheelModel) again(i slab.Index) int64 {
+func (m *wheelModel) again(i bucket.Index) int64 {
 	p := m.w.arena.Place(i)
 	bits := uint(p>>m.w.slotBits) * m.w.slotBits
 	at, mask := m.w.clock>>bits, int64(m.w.slotMask)
@@ -318,7 +318,7 @@ func (m *wheelModel) again(i slab.Index) int64 {
 	return satMul(next<<bits, m.tick)
 }
 
-func (m *wheelModel) placed(i slab.Index) {
+func (m *wheelModel) placed(i bucket.Index) {
 	// Without Advance the clock may lag behind, and takes what is due.
 	if t := m.w.tickOf(i); m.queue != nil && m.due(t, m.settled) {
 		m.settled = satMul(t, m.tick) - 1
@@ -334,14 +334,14 @@ func (m *wheelModel) placed(i slab.Index) {
 }
 
 func (m *wheelModel) add(deadline int64) {
-	tag := uint8(m.src.intn(slab.MaxTag + 1))
+	tag := uint8(m.src.intn(bucket.MaxTag + 1))
 	slack := m.slack()
 	var id ID
 	var ok bool
 	if slack == 0 {
-		id, ok = m.w.AddTagged(deadline, len(m.entries), tag)
+		id, ok = m.w.AddTagged(deadline, 0, len(m.entries), tag)
 	} else {
-		id, ok = m.w.AddWithin(deadline, slack, len(m.entries), tag)
+		id, ok = m.w.AddTagged(deadline, slack, len(m.entries), tag)
 	}
 	tick := m.tickOf(deadline, slack)
 	if slack > m.tick && deadline > 0 && m.ceil(deadline) < tick {
@@ -401,7 +401,7 @@ func (m *wheelModel) someLive() (int, bool) {
 }
 
 // firstDue returns the entry that is drained next, if any.
-func (m *wheelModel) firstDue() (slab.Index, bool) {
+func (m *wheelModel) firstDue() (bucket.Index, bool) {
 	level, ok := m.w.Draining()
 	if !ok {
 		return 0, false
@@ -410,7 +410,7 @@ func (m *wheelModel) firstDue() (slab.Index, bool) {
 }
 
 // inDrain reports whether entry i is in a list being drained.
-func (m *wheelModel) inDrain(i slab.Index) bool {
+func (m *wheelModel) inDrain(i bucket.Index) bool {
 	for n := range m.w.levels {
 		due := m.w.levels[n].due
 		for j, ok := m.w.arena.Front(due); ok; j, ok = m.w.arena.Next(due, j) {
@@ -656,7 +656,7 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 		}
 	}
 	n, more = m.w.Drain(out)
-	if now, ok := m.w.Draining(); ok && above >= 0 && now == level && !m.inDrain(slab.Index(above)) {
+	if now, ok := m.w.Draining(); ok && above >= 0 && now == level && !m.inDrain(bucket.Index(above)) {
 		m.tb.Fatalf("an entry of a higher level went before those of level %d", level)
 	}
 	return n, more || len(q.heap) > 0 && q.heap[0].expiration <= q.now
@@ -664,12 +664,12 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 
 // burst adds many entries with deadlines at even distances.
 func (m *wheelModel) burst() {
-	if len(m.live) > 3*slab.ChunkSize {
+	if len(m.live) > 3*bucket.ChunkSize {
 		return
 	}
 	stride := m.bits(40) + 1
 	first := m.bits(30)
-	for k := range int64(slab.ChunkSize + m.src.intn(2*slab.ChunkSize)) {
+	for k := range int64(bucket.ChunkSize + m.src.intn(2*bucket.ChunkSize)) {
 		m.add(satAdd(m.now, satAdd(first, satMul(k, stride))))
 	}
 }
@@ -738,7 +738,7 @@ func (m *wheelModel) step() {
 	case op < 240:
 		m.discard()
 	case op < 245:
-		if len(m.live) > 2*slab.ChunkSize {
+		if len(m.live) > 2*bucket.ChunkSize {
 			m.purge()
 		}
 	default:
@@ -750,7 +750,7 @@ func (m *wheelModel) step() {
 func (m *wheelModel) each() {
 	n := 0
 	seen := make([]bool, len(m.entries))
-	m.w.Each(func(x Expired[int]) {
+	m.w.Each(func(x Entry[int]) {
 		e := m.entries[x.Value]
 		if seen[x.Value] || e.pos < 0 || x.Deadline != e.deadline || x.Tag != e.tag {
 			m.tb.Fatalf("Each shows %+v, want %+v; seen before: %v", x, e, seen[x.Value])
@@ -805,7 +805,7 @@ func (m *wheelModel) check() {
 						continue
 					}
 					n++
-					b := l.first + slab.Bucket(slot)
+					b := l.first + bucket.Bucket(slot)
 					if e, ok := q.set[b]; !ok || e != w.ticks.time(w.arena.Expiration(b)) {
 						m.tb.Fatalf("bucket %d expires at %d, the queue has %d, %v", b, w.arena.Expiration(b), e, ok)
 					}

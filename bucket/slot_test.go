@@ -1,4 +1,4 @@
-package slab
+package bucket
 
 import (
 	"math"
@@ -46,7 +46,7 @@ func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
 				require.Zero(t, s.place())
 				require.Zero(t, s.grain())
 				grain := min(uint(place), MaxGrain)
-				s.setTag(tag)
+				s.word |= uint64(tag) << tagShift
 				s.setPlace(MaxPlace) // what was there before must not show through
 				s.setGrain(MaxGrain)
 				s.setPlace(place)
@@ -62,8 +62,8 @@ func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
 
 func TestArena_TagAndPlaceBelongToOneLife(t *testing.T) {
 	var a Arena[int]
-	i := a.New(17, 1, MaxTag)
-	a.SetPlace(i, MaxPlace)
+	b := a.NewBuckets(1)
+	i, _ := a.Find(a.NewIn(b, 17, 1, MaxTag, 0, MaxPlace))
 	require.EqualValues(t, MaxTag, a.Tag(i))
 	require.EqualValues(t, MaxPlace, a.Place(i))
 	require.EqualValues(t, 17, a.Deadline(i))
@@ -71,9 +71,10 @@ func TestArena_TagAndPlaceBelongToOneLife(t *testing.T) {
 	a.SetDeadline(i, -3)
 	require.EqualValues(t, -3, a.Deadline(i))
 	require.Equal(t, r, a.Ref(i), "neither deadline, tag nor place is part of the name")
+	a.Unlink(i)
 	a.Free(i)
 
-	j := a.New(0, 2, 0)
+	j := a.New(0, 2)
 	require.Equal(t, i, j, "the test expects the slot to be used again")
 	require.Zero(t, a.Tag(j))
 	require.Zero(t, a.Place(j))

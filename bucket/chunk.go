@@ -1,4 +1,4 @@
-package slab
+package bucket
 
 import "fmt"
 

@@ -1,9 +1,9 @@
-package wheel
+package timingwheel
 
 import (
 	"math/bits"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 // level is one wheel of the hierarchy: a ring of size buckets.
@@ -21,10 +21,10 @@ import (
 type level struct {
 	// first is the bucket of slot 0, before those of the others; zero until the level
 	// gets its first entry. Few timers live on as many levels as lie below the highest.
-	first slab.Bucket
+	first bucket.Bucket
 	// due is the list of entries taken out of expired buckets of the level and not
 	// yet handed out or placed again. Nothing else is ever added to it.
-	due slab.Bucket
+	due bucket.Bucket
 	// queued has a bit for each bucket.
 	queued []uint64
 }

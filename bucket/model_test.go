@@ -1,4 +1,4 @@
-package slab
+package bucket
 
 import (
 	"math/rand/v2"
@@ -166,7 +166,8 @@ func (m *model) add() {
 		m.lists[b] = append(m.lists[b], m.next)
 		m.check(b)
 	} else {
-		e.index = m.a.New(e.deadline, m.next, e.tag)
+		e.tag = 0
+		e.index = m.a.New(e.deadline, m.next)
 		e.ref = m.a.Ref(e.index)
 		m.loose = append(m.loose, m.next)
 	}

@@ -1,4 +1,4 @@
-package wheel
+package timingwheel
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 func TestWheelMove(t *testing.T) {
@@ -35,7 +35,7 @@ func TestWheelMove(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			offers := 0
 			w := newWheel[int](t, 1, 4, 16)
-			w.offer = func(slab.Bucket, uint32, int64) { offers++ }
+			w.offer = func(bucket.Bucket, uint32, int64) { offers++ }
 			id := add(t, w, 42, 1)
 			level, expiration := where(t, w, id)
 			require.Equal(t, 2, level)
@@ -84,7 +84,7 @@ func TestWheelMove_Stale(t *testing.T) {
 // its entry, and its bucket wakes the poller once, not once for each.
 func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 	offers := 0
-	w := newWheel[int](t, 1, 256, 0, WithQueue(func(slab.Bucket, uint32, int64) { offers++ }))
+	w := newWheel[int](t, 1, 256, 0, WithQueue(func(bucket.Bucket, uint32, int64) { offers++ }))
 	id := add(t, w, 100, 1)
 	for d := int64(101); d < 100_000; d++ {
 		require.True(t, w.Move(id, d))

@@ -1,4 +1,4 @@
-package wheel
+package timingwheel
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 // A few entries take one chunk with the buckets of three levels.
@@ -22,7 +22,7 @@ func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 	}
 	require.Equal(t, 3, w.Levels())
 	require.Equal(t, 1, w.Chunks())
-	require.Less(t, n, slab.ChunkSize-3*(256+1))
+	require.Less(t, n, bucket.ChunkSize-3*(256+1))
 
 	// One that is far away takes the buckets of its own level.
 	w = newWheel[int](t, 1, 256, 0)
@@ -34,7 +34,7 @@ func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 		require.Equal(t, n == 7, l.first != 0)
 	}
 	checkWheel(t, w)
-	w.Each(func(e Expired[int]) { require.Equal(t, 1, e.Value) })
+	w.Each(func(e Entry[int]) { require.Equal(t, 1, e.Value) })
 	require.True(t, w.Move(id, 3))
 	require.EqualValues(t, []int{1}, advance(w, 3))
 	require.Equal(t, 1, w.Chunks())

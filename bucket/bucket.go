@@ -1,4 +1,6 @@
-package slab
+package bucket
+
+import "fmt"
 
 // A Bucket names a first-in, first-out list of entries in an arena, and keeps
 // two numbers for its owner: the expiration and the load.
@@ -8,9 +10,13 @@ package slab
 // O(1).
 type Bucket Index
 
-// NewBuckets makes k empty buckets, k > 0, with consecutive numbers, and
-// returns the first. Buckets live as long as the arena.
+// NewBuckets makes k empty buckets with consecutive numbers, and returns the first.
+// Buckets live as long as the arena, or until Release. NewBuckets panics if k is not
+// positive.
 func (a *Arena[T]) NewBuckets(k int) Bucket {
+	if k <= 0 {
+		panic(fmt.Sprintf("bucket: NewBuckets makes one bucket at least, got %d", k))
+	}
 	first := a.takeFresh(k)
 	for i := first; i < first+Index(k); i++ {
 		*a.link(i) = link{i, i}
@@ -32,14 +38,12 @@ func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
 	head.prev = i
 }
 
-// Unlink takes entry i out of the bucket it is in. The entry stays live.
+// Unlink takes entry i out of the bucket it is in, if it is in one. The entry stays live.
 func (a *Arena[T]) Unlink(i Index) {
-	a.unlink(a.link(i))
+	l := a.link(i)
+	a.unlink(l)
+	*l = link{i, i}
 }
-
-// Isolate makes entry i, which is in no bucket, a ring of its own. Then Unlink and Remove
-// may be called for it, as for one in a bucket.
-func (a *Arena[T]) Isolate(i Index) { *a.link(i) = link{i, i} }
 
 func (a *Arena[T]) unlink(l *link) {
 	a.link(l.prev).next = l.next

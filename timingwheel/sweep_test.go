@@ -1,21 +1,21 @@
-package wheel
+package timingwheel
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/internal/slab"
+	"github.com/tickless/tickless/bucket"
 )
 
 // Sweep comes to every entry with the tag, few slots at a time, and removes those that
 // are dead and no others.
 func TestWheel_Sweep(t *testing.T) {
-	for _, n := range []int{0, 1, 3, 5 * slab.ChunkSize} {
+	for _, n := range []int{0, 1, 3, 5 * bucket.ChunkSize} {
 		w := newWheel[int](t, 1, 4, 0)
 		ids := make([]ID, n)
 		for i := range ids {
-			ids[i], _ = w.AddTagged(int64(1+i*7), i, uint8(i%3))
+			ids[i], _ = w.AddTagged(int64(1+i*7), 0, i, uint8(i%3))
 		}
 		for i := range ids {
 			if i%5 == 0 {
@@ -30,7 +30,7 @@ func TestWheel_Sweep(t *testing.T) {
 				return v%2 == 0
 			})
 		}
-		require.LessOrEqual(t, rounds, n/100+slab.ChunkSize/100+2) // and the sentinels
+		require.LessOrEqual(t, rounds, n/100+bucket.ChunkSize/100+2) // and the sentinels
 		for i, id := range ids {
 			gone := i%5 == 0
 			require.Equal(t, !gone && i%3 == 2, looked[i])
@@ -42,18 +42,18 @@ func TestWheel_Sweep(t *testing.T) {
 
 // Memory that was given back takes none of the places that a call looks at.
 func TestWheel_SweepAndScanPassOverWhatWasGivenBack(t *testing.T) {
-	const n = 100 * slab.ChunkSize
+	const n = 100 * bucket.ChunkSize
 	w := newWheel[int](t, 1, 4, 0)
 	ids := make([]ID, n)
 	for i := range ids {
-		ids[i], _ = w.AddTagged(int64(1+i), i, 2)
+		ids[i], _ = w.AddTagged(int64(1+i), 0, i, 2)
 	}
 	for i, id := range ids {
 		if i > 0 && i < n-1 {
 			w.Remove(id)
 		}
 	}
-	const places = 10 * slab.ChunkSize // more than those of the two, a spare one, the slots'
+	const places = 10 * bucket.ChunkSize // more than those of the two, a spare one, the slots'
 	var seen []int
 	_, more := w.Scan(0, places, func(e Entry[int]) { seen = append(seen, e.Value) })
 	require.False(t, more)
@@ -71,7 +71,7 @@ func TestWheel_Due(t *testing.T) {
 	} {
 		require.Equal(t, c.due, w.Due(c.deadline, c.slack), c)
 		if c.slack > 0 {
-			_, ok := w.AddWithin(c.deadline, c.slack, 1, 0)
+			_, ok := w.AddWithin(c.deadline, c.slack, 1)
 			require.True(t, ok)
 			out := make([]Expired[int], 1)
 			n, _ := w.Advance(200, out)

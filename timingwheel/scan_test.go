@@ -1,7 +1,6 @@
-package wheel
+package timingwheel
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,38 +78,4 @@ func TestWheelScan_MemoryGivenBack(t *testing.T) {
 	}
 	require.Equal(t, []int{19_999}, met)
 	require.Less(t, calls, 8, "what was given back is not looked at")
-	_, ok := w.At(math.MaxUint64)
-	require.False(t, ok)
-}
-
-func TestWheelLevel(t *testing.T) {
-	w, err := New[string](10, 4, 0)
-	require.NoError(t, err)
-	_, ok := w.Level(0, w.Clock())
-	require.False(t, ok, "not made yet")
-	w.Add(30, "next")
-	w.Add(70, "later")
-	w.Add(230, "last")
-	w.Add(240, "last too")
-	level := func(n int) LevelStats {
-		s, ok := w.Level(n, w.Clock())
-		require.True(t, ok)
-		return s
-	}
-	require.Equal(t, LevelStats{Slot: 10, Queued: []bool{3: true}}, level(0))
-	require.Equal(t, LevelStats{Slot: 40, Queued: []bool{1: true, 3: false}}, level(1))
-	require.Equal(t, LevelStats{Slot: 160, Queued: []bool{1: true, 3: false}}, level(2))
-	_, ok = w.Level(3, w.Clock())
-	require.False(t, ok)
-	_, ok = w.Level(-1, w.Clock())
-	require.False(t, ok)
-
-	out := make([]Expired[string], 8)
-	n, _ := w.Advance(235, out)
-	require.Equal(t, 3, n)
-	require.Equal(t, LevelStats{Slot: 160, Queued: make([]bool, 4), Cascaded: 1}, level(2))
-	require.Equal(t, []bool{false, true, false, false}, level(0).Queued, "the clock is at 23, the entry at 24")
-	w.Advance(240, out)
-	require.True(t, w.Release())
-	require.Equal(t, LevelStats{Slot: 160, Queued: make([]bool, 4), Cascaded: 1}, level(2), "counts outlive the memory")
 }
