@@ -69,7 +69,7 @@ func (c *calendar) ended(j *Job) {
 	failed := c.unknown
 	now := c.read(j)
 	switch {
-	case failed || j.next.IsZero(): // it is asked later, or never
+	case failed: // it is asked later
 	case c.unknown:
 		c.ask(j, now)
 	case !j.next.After(now):

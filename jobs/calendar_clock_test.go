@@ -327,3 +327,32 @@ func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 		})
 	}
 }
+
+// That the clock was set back by more than a minute is noticed wherever the job is
+// between two looks; that it was set back by less never makes it ask.
+func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
+	for _, by := range []time.Duration{59 * time.Second, time.Minute, 61 * time.Second, 90 * time.Second, 119 * time.Second, 121 * time.Second, time.Hour} {
+		for since := time.Duration(0); since <= 3*time.Minute; since += 7 * time.Second {
+			s, clk := virtual(t)
+			asked := 0
+			var runs []time.Time
+			must(jobs.Calendar(s, scheduleFunc(func(t time.Time) time.Time {
+				asked++
+				return each(time.Hour).Next(t)
+			}), func() { runs = append(runs, clk.Wall()) }))
+			clk.Advance(time.Hour + since)
+			require.Equal(t, 2, asked)
+			clk.SetWall(clk.Wall().Add(-by))
+			clk.Advance(time.Minute)
+			noticed := by > time.Minute
+			require.Equal(t, noticed, asked > 2, "%v back, %v after a run", by, since)
+
+			// The occurrence comes again if the clock had not come to it when the job looked.
+			look := since.Truncate(time.Minute) + time.Minute
+			again := noticed && look-by < 0
+			clk.AdvanceTo(clk.Now().Add(epoch.Add(time.Hour + 30*time.Minute).Sub(clk.Wall())))
+			require.Equal(t, again, len(runs) == 2, "%v back, %v after a run: %v", by, since, runs)
+			s.Close()
+		}
+	}
+}

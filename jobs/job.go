@@ -102,9 +102,18 @@ func (j *Job) fire() {
 
 // run makes one run.
 func (j *Job) run() {
-	// Deferred, for a run that panics or ends its goroutine.
-	defer j.plan.ended(j)
+	defer func() { // for a run that panics or ends its goroutine
+		if !j.isOver() {
+			j.plan.ended(j)
+		}
+	}()
 	j.f()
+}
+
+func (j *Job) isOver() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.over
 }
 
 // enter makes the job busy. It reports false if there is nothing to do.
@@ -158,7 +167,7 @@ func (j *Job) stopTimerLocked() {
 
 // endLocked ends the series.
 func (j *Job) endLocked() {
-	j.over, j.next = true, time.Time{}
+	j.over = true
 	j.stopTimerLocked()
 	if !j.busy {
 		close(j.done)
@@ -274,7 +283,7 @@ func (j *Job) Resume() bool {
 func (j *Job) Next() time.Time {
 	j.lock()
 	defer j.mu.Unlock()
-	if j.paused {
+	if j.over || j.paused {
 		return time.Time{}
 	}
 	return j.next

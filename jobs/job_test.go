@@ -517,17 +517,17 @@ func TestPeriodic_PauseDuringARun(t *testing.T) {
 func TestJob_CloseAndShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
-		begin, runs := time.Now(), 0
-		j := must(jobs.Periodic(s, time.Second, func() { runs++; time.Sleep(10 * time.Second) }, jobs.OnOverrun(jobs.Burst)))
-		c := must(jobs.Calendar(s, everySecond, func() { runs += 100 }))
-		must(jobs.Periodic(s, time.Hour, func() { runs += 1000 }))
+		begin, runs := time.Now(), atomic.NewInt64(0)
+		j := must(jobs.Periodic(s, time.Second, func() { runs.Inc(); time.Sleep(10 * time.Second) }, jobs.OnOverrun(jobs.Burst)))
+		c := must(jobs.Calendar(s, everySecond, func() { runs.Add(100) }))
+		must(jobs.Periodic(s, time.Hour, func() { runs.Add(1000) }))
 		time.Sleep(5*time.Second + 500*time.Millisecond)
 		handed := closeAll(s)
 		require.Len(t, handed, 2)
 		require.NoError(t, s.Shutdown(context.Background()))
 		require.Equal(t, 11*time.Second, time.Since(begin), "it waits for the run that is under way")
 		time.Sleep(time.Hour)
-		require.Equal(t, 501, runs)
+		require.EqualValues(t, 501, runs.Load())
 		require.Zero(t, j.Next(), "the run under way was the last")
 		require.False(t, j.Stop())
 		require.True(t, c.Stop())
