@@ -94,8 +94,6 @@ type Delayed[K comparable] struct {
 
 func (d *Delayed[K]) delayed() *Delayed[K] { return d }
 
-var _ interface{ delayed() *Delayed[int] } = (*Delayed[int])(nil)
-
 // IsCompleted reports whether the operation has been completed. Its OnComplete
 // may still be running. It takes no lock.
 func (d *Delayed[K]) IsCompleted() bool { return d.completed.Load() }
