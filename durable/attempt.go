@@ -8,7 +8,6 @@ import (
 	"runtime/pprof"
 	"time"
 
-	"github.com/tickless/tickless/deadline"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/timer"
 )
@@ -206,7 +205,7 @@ func (a *attempt) handle() (r *report) {
 	if cause := context.Cause(a.ctx); errors.Is(cause, ErrClosed) || errors.Is(cause, ErrLeaseLost) {
 		return a.handBack() // the schedule took long
 	}
-	ctx, cancel := deadline.WithTimeoutCause(a.ctx, a.timeout(), ErrTimeout)
+	ctx, cancel := a.loop.w.withTimeout(a.ctx, a.timeout())
 	defer cancel()
 	err := a.call(ctx)
 	if err == nil {
@@ -219,6 +218,17 @@ func (a *attempt) handle() (r *report) {
 		err = fmt.Errorf("%w (%w)", err, cause) // what "context canceled" means
 	}
 	return a.failed(err)
+}
+
+// withTimeout returns a context that ends with ErrTimeout as its cause after d. Handlers
+// wait for it as a rule, so it is package context's. A virtual clock ends it by a timer.
+func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if !w.virtual {
+		return context.WithTimeoutCause(parent, d, ErrTimeout)
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	t := w.timers.AfterFunc(d, func() { cancel(ErrTimeout) })
+	return ctx, func() { t.Stop(); cancel(nil) }
 }
 
 // call calls the handler.

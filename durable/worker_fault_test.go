@@ -582,6 +582,26 @@ func TestWorker_UnderAVirtualClock(t *testing.T) {
 	require.Empty(t, ds)
 }
 
+// A handler's time is up by the virtual clock.
+func TestWorker_TimeoutUnderAVirtualClock(t *testing.T) {
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	c := durable.New(memstore.New(memstore.WithClock(clk)), quiet)
+	w := durable.NewWorker(c)
+	begun, causes := make(chan struct{}), make(chan error, 1)
+	w.Handle("h", func(ctx context.Context, _ durable.Delivery) error {
+		close(begun)
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return durable.NoRetry(ctx.Err())
+	}, durable.WithTimeout(time.Hour))
+	start(t, w)
+	schedule(t, c, durable.Task{Key: "k"}, durable.After(time.Minute))
+	clk.Advance(2 * time.Minute)
+	<-begun
+	clk.Advance(time.Hour)
+	require.ErrorIs(t, receive(t, causes), durable.ErrTimeout)
+}
+
 // The worker that takes over a run of LatestMissed runs the one that was begun, as of the
 // same time, and the next is the one after it. It used to begin with the oldest that was
 // missed, and then ran what was begun once more, or again after its last attempt.
