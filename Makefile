@@ -30,11 +30,6 @@ STATICCHECK         := $(CURDIR)/.bin/staticcheck-$(STATICCHECK_VERSION)
 MODULES := $(shell GOWORK='$(CURDIR)/go.work' $(GO) list -m -f '{{.Dir}}')
 $(if $(MODULES),,$(error `$(GO) list -m` names no modules))
 
-# What a build tag selects is left out of what is built and tested, and is vetted by
-# itself: it may take a minute to compile.
-TAGGED_DIR := benchmarks
-TAGGED_TAG := sqlite
-
 # $(call each,TITLE,COMMAND) runs COMMAND in every module and stops at the
 # first that fails.
 define each
@@ -50,7 +45,7 @@ endef
 
 # The modules that have files for one system only, the core first. The others' code is the
 # same everywhere, and to vet it takes a minute of compiling what it needs.
-CROSS := $(addprefix $(CURDIR)/,. benchmarks cmd/tickless durable durable/diskstore durable/redisstore)
+CROSS := $(addprefix $(CURDIR)/,. benchmarks cmd/tickless durable durable/sqlitestore durable/redisstore)
 
 .DEFAULT_GOAL := help
 
@@ -162,12 +157,12 @@ mutants: ## make each change that internal/mutants/list.txt names, or those that
 conformance: ## run the toolchain's own timer tests against package timer, all of them, five times
 	GOWORK=off TICKLESS_CONFORMANCE=long $(GO) test -count=1 -timeout 0 -v ./internal/conformance
 
-# The cases are in durable/redisstore/internal/chaos; what is short runs in make test
-# too. CASES are those whose names match it.
+# The cases are in durable/redisstore/internal/chaos, and beside the code of sqlitestore; what is
+# short runs in make test too. CASES are those whose names match it.
 .PHONY: chaos
-chaos: need-redis ## run the fault cases of redisstore and diskstore, those that take minutes too; CASES are those that match it
+chaos: need-redis ## run the fault cases of redisstore and sqlitestore, those that take minutes too; CASES are those that match it
 	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run '$(CASES)' -v ./internal/chaos
-	cd durable/diskstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run 'Crash|Failure|Kill|Damage|Full|Gate|Lock|Log|Process|Room|TheDirectory' -v .
+	cd durable/sqlitestore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -skip '^TestStore' -v .
 
 .PHONY: page-picture
 page-picture: ## take the picture of the debug page that README shows, of a load that runs; needs Chromium
@@ -196,12 +191,10 @@ fmt: ## report files that gofmt would change
 .PHONY: vet
 vet: ## run go vet over every module
 	$(call each,vet,$(NOCGO) $(GO) vet ./...)
-	cd $(TAGGED_DIR) && GOWORK=off $(NOCGO) $(GO) vet -tags $(TAGGED_TAG) ./...
 
 .PHONY: staticcheck
 staticcheck: $(STATICCHECK) ## run staticcheck over every module
 	$(call each,staticcheck,$(NOCGO) $(STATICCHECK) ./...)
-	cd $(TAGGED_DIR) && GOWORK=off $(NOCGO) $(STATICCHECK) -tags $(TAGGED_TAG) ./...
 
 $(STATICCHECK):
 	mkdir -p $(@D)
@@ -238,7 +231,7 @@ bench: ## run the main workloads in short, for results/quick.md; MODE=full, busy
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else ifeq ($(MODE),stores)
-	cd benchmarks/stores && GOWORK=off $(GO) build -tags sqlite -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw ../results/stores.txt --out results.md
+	cd benchmarks/stores && GOWORK=off $(GO) build -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw ../results/stores.txt --out results.md
 else
 	GO='$(GO)' ./scripts/bench $(MODE)
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE)

@@ -18,7 +18,7 @@ type attempt struct {
 	loop    *loop
 	task    Task
 	d       Delivery
-	hold    store.Hold
+	hold    store.Lease
 	handler *handler   // nil: unknown
 	given   store.Time // the Due that the store has
 	broken  error      // the record cannot be read
@@ -70,7 +70,7 @@ type handler struct {
 }
 
 func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
-	a := &attempt{loop: l, given: x.Due, due: x.Due, hold: store.Hold{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
+	a := &attempt{loop: l, given: x.Due, due: x.Due, hold: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
 	var generation string
 	a.task, generation, a.broken = decode(&x.Task)
 	a.d = Delivery{

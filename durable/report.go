@@ -20,7 +20,7 @@ type report struct {
 }
 
 func (r *report) stored() store.Report {
-	return store.Report{Hold: r.a.hold, End: r.end, Next: r.next, Due: r.due, Text: r.text}
+	return store.Report{Lease: r.a.hold, End: r.end, Next: r.next, Due: r.due, Text: r.text}
 }
 
 // done is the report of a run that went well.

@@ -220,7 +220,7 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 			continue // it has ended while there was no answer
 		}
 		l.held.remove(a)
-		switch answer.Leases[i] {
+		switch answer.Extensions[i] {
 		case store.Lost:
 			l.settled(a)
 			a.cancel(ErrLeaseLost)

@@ -353,11 +353,12 @@ func (w *Worker) enter(p phase) {
 // handlers under way are cancelled, and their tasks are handed back, which other workers
 // may run at once. Attempts that are handed back do not count. Handlers may call Close.
 // To wait, call [Worker.Shutdown], before or after. It is for good: Run returns
-// [ErrClosed] afterwards.
-func (w *Worker) Close() {
+// [ErrClosed] afterwards. Close returns nil.
+func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.dontWait()
 	}
+	return nil
 }
 
 // Shutdown ends Run: no more tasks are started, and those that were claimed but

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// report returns a table: medians, and the ratio of the disk store to what it stands on
-// and to what one might write instead.
+// report returns a table: medians, and the ratio of the store in a file to what one might
+// write instead.
 func report(s *settings, all results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured at %s. Medians of %d runs of %v, each in a process of its own, the sides in turn; the tasks have 256 bytes; %s tasks in a burst. Behind a ratio of medians is that of the means.\n\n",
 		place(), s.runs, s.time, thousands(float64(s.tasks), 0))
-	b.WriteString("| | " + strings.Join(s.sides, " | ") + " | disk / pebble | disk / sqlite | target |\n|---|" +
-		strings.Repeat("---:|", len(s.sides)+2) + "---|\n")
+	b.WriteString("| | " + strings.Join(s.sides, " | ") + " | file / table | target |\n|---|" +
+		strings.Repeat("---:|", len(s.sides)+1) + "---|\n")
 	for _, w := range works {
 		if !slices.Contains(s.works, w.name) {
 			continue
@@ -30,10 +30,7 @@ func report(s *settings, all results) string {
 			for _, side := range s.sides {
 				b.WriteString(" " + cell(all[key(side, w.name, r.figure)], r.digits) + " |")
 			}
-			for _, other := range []string{"pebble", "sqlite"} {
-				b.WriteString(" " + ratio(all[key("disk", w.name, r.figure)], all[key(other, w.name, r.figure)]) + " |")
-			}
-			fmt.Fprintf(&b, " %s |\n", r.target)
+			fmt.Fprintf(&b, " %s | %s |\n", ratio(all[key("file", w.name, r.figure)], all[key("table", w.name, r.figure)]), r.target)
 		}
 	}
 	return b.String()

@@ -33,11 +33,9 @@ var sides = []struct {
 	worker bool // it can work
 }{
 	{"memory", func(string) (side, error) { return newTickless(memstore.New(), nil), nil }, true},
-	{"disk", openDisk, true},
 	{"file", openFile, true},
 	{"redis", openRedis, true},
-	{"pebble", openPebble, false},
-	{"sqlite", openTable, true},
+	{"table", openTable, true},
 }
 
 func sideNames() (names []string) {

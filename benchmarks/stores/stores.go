@@ -15,20 +15,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
-
-func openDisk(dir string) (side, error) {
-	st, err := diskstore.Open(dir, diskstore.WithLogger(quiet()))
-	if err != nil {
-		return nil, err
-	}
-	return newTickless(st, st.Close), nil
-}
 
 func openFile(dir string) (side, error) {
 	st, err := sqlitestore.Open(filepath.Join(dir, "tasks.db"), sqlitestore.WithLogger(quiet()))

@@ -63,8 +63,11 @@ func New(opts ...Option) *Caller {
 	return c
 }
 
-// Close closes the connections that are kept for reuse.
-func (c *Caller) Close() { c.transport.CloseIdleConnections() }
+// Close closes the connections that are kept for reuse. It returns nil.
+func (c *Caller) Close() error {
+	c.transport.CloseIdleConnections()
+	return nil
+}
 
 // errRoom is why a task is handed back.
 var errRoom = errors.New("callback: the host has no room")

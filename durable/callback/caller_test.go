@@ -28,7 +28,7 @@ var loopback = WithAllowed(netip.MustParsePrefix("127.0.0.0/8"), netip.MustParse
 
 func newCaller(t *testing.T, opts ...Option) *Caller {
 	c := New(append([]Option{loopback}, opts...)...)
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
 }
 

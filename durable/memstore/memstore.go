@@ -28,12 +28,16 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // An Option changes how [New] makes a Store.
-type Option func(*config)
+type Option interface{ apply(*config) }
 
 type config struct {
 	clock  clock.Clock
 	shards int
 }
+
+type option func(*config)
+
+func (f option) apply(c *config) { f(c) }
 
 // WithClock has the Store, and the workers on it, follow a clock. The default is
 // [clock.System]. It panics if c is nil.
@@ -41,7 +45,7 @@ func WithClock(c clock.Clock) Option {
 	if c == nil {
 		panic("memstore: WithClock with a nil Clock")
 	}
-	return func(x *config) { x.clock = c }
+	return option(func(x *config) { x.clock = c })
 }
 
 // WithShards sets the number of shards. The default is [DefaultShards]. It panics unless
@@ -50,7 +54,7 @@ func WithShards(n int) Option {
 	if n <= 0 || n > 1024 || n&(n-1) != 0 {
 		panic(fmt.Sprintf("memstore: WithShards: the number of shards must be a power of two up to 1024, it is %d", n))
 	}
-	return func(x *config) { x.shards = n }
+	return option(func(x *config) { x.shards = n })
 }
 
 // New returns an empty Store.
@@ -60,7 +64,7 @@ func New(opts ...Option) *Store {
 		if o == nil {
 			panic(fmt.Sprintf("memstore: New: option %d is nil", i+1))
 		}
-		o(&c)
+		o.apply(&c)
 	}
 	s := &Store{clock: c.clock, epoch: c.clock.Now(), shards: make([]*shard, c.shards)}
 	s.wall, _ = c.clock.(clock.Wall)

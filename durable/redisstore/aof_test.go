@@ -197,7 +197,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 		{"extend", func(t *testing.T, c *client) func() {
 			token := held(t, c, time.Hour)
 			return func() {
-				(&crasher{t: t, c: c, lease: 2 * time.Hour}).do(store.Round{Extend: []store.Hold{{ID: "d0", Token: token}}})
+				(&crasher{t: t, c: c, lease: 2 * time.Hour}).do(store.Round{Extend: []store.Lease{{ID: "d0", Token: token}}})
 			}
 		}, []string{"d0"}, true, false},
 		{"looked over", func(t *testing.T, c *client) func() {
@@ -257,7 +257,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 				var r store.Round
 				for i, end := range []store.End{store.Done, store.Retry, store.Failed, store.Done} {
 					id := fmt.Sprint("d", i)
-					r.Reports = append(r.Reports, store.Report{Hold: store.Hold{ID: id, Token: tokens[id]}, End: end,
+					r.Reports = append(r.Reports, store.Report{Lease: store.Lease{ID: id, Token: tokens[id]}, End: end,
 						Next: []store.When{none0, due, none0, due}[i], Due: 1, Text: "text"})
 				}
 				w.do(r)
@@ -296,8 +296,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			tokens := w.claim()
 			return func() {
 				r := w.claims()
-				r.Reports = []store.Report{{Hold: store.Hold{ID: "d0", Token: tokens["d0"]}, End: store.Done}}
-				r.Extend = []store.Hold{{ID: "d1", Token: tokens["d1"]}}
+				r.Reports = []store.Report{{Lease: store.Lease{ID: "d0", Token: tokens["d0"]}, End: store.Done}}
+				r.Extend = []store.Lease{{ID: "d1", Token: tokens["d1"]}}
 				w.do(r)
 			}
 		}, []string{"d0", "d1", "d2", "d3", "d4", "d5"}, false, false},

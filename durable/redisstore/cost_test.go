@@ -155,7 +155,7 @@ func TestMemory_OfATask(t *testing.T) {
 	var r store.Round
 	text := strings.Repeat("x", 100)
 	for id, token := range held {
-		r.Reports = append(r.Reports, store.Report{Hold: store.Hold{ID: id, Token: token}, End: store.Failed, Due: 1, Text: text})
+		r.Reports = append(r.Reports, store.Report{Lease: store.Lease{ID: id, Token: token}, End: store.Failed, Due: 1, Text: text})
 		if len(r.Reports) == 100 {
 			w.do(r)
 			r.Reports = nil

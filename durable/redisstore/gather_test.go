@@ -59,7 +59,7 @@ func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	called := 0
 	a, err = do(ctx, store.Round{Claim: claim, More: func(r *store.Round) {
 		called++
-		r.Reports = append(r.Reports, store.Report{Hold: store.Hold{ID: "k", Token: a.Tasks[0].Token}, End: store.Done})
+		r.Reports = append(r.Reports, store.Report{Lease: store.Lease{ID: "k", Token: a.Tasks[0].Token}, End: store.Done})
 	}})
 	require.NoError(t, err)
 	require.Equal(t, 1, called)

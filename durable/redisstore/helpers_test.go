@@ -135,7 +135,7 @@ func (w *crasher) claim() map[string]int64 {
 }
 
 func (w *crasher) report(end store.End, id string, token int64, next store.When) {
-	w.do(store.Round{Reports: []store.Report{{Hold: store.Hold{ID: id, Token: token}, End: end, Next: next, Due: 1, Text: "text"}}})
+	w.do(store.Round{Reports: []store.Report{{Lease: store.Lease{ID: id, Token: token}, End: end, Next: next, Due: 1, Text: "text"}}})
 }
 
 // finish reports on all that it claims.

@@ -22,7 +22,11 @@ const (
 const maxShards = 1024
 
 // An Option changes how [New] makes a Store.
-type Option func(*config)
+type Option interface{ apply(*config) }
+
+type option func(*config)
+
+func (f option) apply(c *config) { f(c) }
 
 type config struct {
 	name     string
@@ -46,7 +50,7 @@ func WithName(name string) Option {
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, bad) {
 		panic(fmt.Sprintf("redisstore: WithName: %q is no name of a store", name))
 	}
-	return func(c *config) { c.name = name }
+	return option(func(c *config) { c.name = name })
 }
 
 // WithShards sets the number of shards that the tasks are spread over. It is fixed when
@@ -57,7 +61,7 @@ func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
 		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, it is %d", maxShards, n))
 	}
-	return func(c *config) { c.shards = n }
+	return option(func(c *config) { c.shards = n })
 }
 
 // WithLogger sets where the Store reports what nobody else is told: that a server has
@@ -67,7 +71,7 @@ func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		panic("redisstore: WithLogger with a nil Logger")
 	}
-	return func(c *config) { c.log = l }
+	return option(func(c *config) { c.log = l })
 }
 
 // WithLossHandler has the Store call f when it notices that a server has lost tasks,
@@ -80,7 +84,7 @@ func WithLossHandler(f func(err error)) Option {
 	if f == nil {
 		panic("redisstore: WithLossHandler with a nil function")
 	}
-	return func(c *config) { c.onLoss = f }
+	return option(func(c *config) { c.onLoss = f })
 }
 
 // WithRecheck sets the longest time after which a worker claims by itself, in case a
@@ -90,7 +94,7 @@ func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
 		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, it is %v", d))
 	}
-	return func(c *config) { c.recheck = d }
+	return option(func(c *config) { c.recheck = d })
 }
 
 // WithSlack sets for how long rounds of workers may wait for one another, so that one
@@ -102,7 +106,7 @@ func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
 		panic(fmt.Sprintf("redisstore: WithSlack: the time must be from 0 to 100ms, it is %v", d))
 	}
-	return func(c *config) { c.slack = d }
+	return option(func(c *config) { c.slack = d })
 }
 
 // WithReplicas has every command of a client followed by WAIT, with which the server waits,
@@ -113,7 +117,7 @@ func WithReplicas(n int, d time.Duration) Option {
 	if n <= 0 || d <= 0 {
 		panic("redisstore: WithReplicas: the number of replicas and the time must be positive")
 	}
-	return func(c *config) { c.replicas, c.wait = n, d }
+	return option(func(c *config) { c.replicas, c.wait = n, d })
 }
 
 func newConfig(client redis.UniversalClient, opts []Option) config {
@@ -122,7 +126,7 @@ func newConfig(client redis.UniversalClient, opts []Option) config {
 		if o == nil {
 			panic(fmt.Sprintf("redisstore: New: option %d is nil", i+1))
 		}
-		o(&c)
+		o.apply(&c)
 	}
 	if c.shards == 0 {
 		c.shards = DefaultShards

@@ -138,10 +138,10 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 		a.Receipts[i] = store.Receipt(accepted[1+i] - '0')
 	}
 	if len(r.Extend) > 0 {
-		a.Leases = make([]store.Lease, len(r.Extend))
+		a.Extensions = make([]store.Extension, len(r.Extend))
 	}
-	for i := range a.Leases {
-		a.Leases[i] = store.Lease(leases[1+i] - '0')
+	for i := range a.Extensions {
+		a.Extensions[i] = store.Extension(leases[1+i] - '0')
 	}
 	if len(ids) > 0 {
 		a.Tasks = make([]store.Claimed, 0, len(ids))

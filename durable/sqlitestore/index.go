@@ -100,9 +100,9 @@ func (ix *index) load(ids, senders []string) {
 	ix.some(findSender, 1, args, func(rows *sql.Rows) {
 		x := new(machine.Sender)
 		var name string
-		var outcomes, receipts, leases, claim []byte
-		must(rows.Scan(&name, &x.Number, &x.Seen, &outcomes, &receipts, &leases, &x.After, &x.Last, &claim))
-		x.Outcomes, x.Receipts, x.Leases = answers[store.Outcome](outcomes), answers[store.Receipt](receipts), answers[store.Lease](leases)
+		var outcomes, receipts, extensions, claim []byte
+		must(rows.Scan(&name, &x.Number, &x.Seen, &outcomes, &receipts, &extensions, &x.After, &x.Last, &claim))
+		x.Outcomes, x.Receipts, x.Extensions = answers[store.Outcome](outcomes), answers[store.Receipt](receipts), answers[store.Extension](extensions)
 		if claim != nil {
 			must(json.Unmarshal(claim, &x.Claim))
 		}
@@ -194,7 +194,7 @@ func (ix *index) finish() {
 				claim, err = json.Marshal(s.Claim)
 				must(err)
 			}
-			put = append(put, name, s.Number, int64(s.Seen), bytesOf(s.Outcomes), bytesOf(s.Receipts), bytesOf(s.Leases), s.After, s.Last, text(claim))
+			put = append(put, name, s.Number, int64(s.Seen), bytesOf(s.Outcomes), bytesOf(s.Receipts), bytesOf(s.Extensions), s.After, s.Last, text(claim))
 		}
 	}
 	ix.some(dropSenders, 1, dropped, nil)

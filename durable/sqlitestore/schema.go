@@ -24,7 +24,7 @@ const schema = `
 	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at, id) WHERE state = 1;
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at, id) WHERE state > 1;
 	CREATE TABLE tickless_senders (
-		name TEXT PRIMARY KEY, number INTEGER, seen INTEGER, outcomes BLOB, receipts BLOB, leases BLOB,
+		name TEXT PRIMARY KEY, number INTEGER, seen INTEGER, outcomes BLOB, receipts BLOB, extensions BLOB,
 		after INTEGER, last INTEGER, claim TEXT) WITHOUT ROWID;
 	CREATE TABLE tickless_numbers (
 		version INTEGER NOT NULL, pending INTEGER NOT NULL, running INTEGER NOT NULL, dead INTEGER NOT NULL,
@@ -49,7 +49,7 @@ const (
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
 	countRest  = `SELECT count(*) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = ?`
 
-	findSender  = `SELECT name, number, seen, outcomes, receipts, leases, after, last, claim FROM tickless_senders WHERE name IN`
+	findSender  = `SELECT name, number, seen, outcomes, receipts, extensions, after, last, claim FROM tickless_senders WHERE name IN`
 	putSenders  = `INSERT OR REPLACE INTO tickless_senders VALUES`
 	dropSenders = `DELETE FROM tickless_senders WHERE name IN`
 	goneSender  = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT ?`

@@ -6,7 +6,7 @@ import "time"
 // part may be empty.
 type Round struct {
 	Reports []Report
-	Extend  []Hold
+	Extend  []Lease
 	Claim   Claim
 	// Lease is how long leases last that the round extends or gives, and MaxCrashes
 	// how many attempts at a run may end with their lease before the run dies: the store
@@ -24,8 +24,8 @@ type Round struct {
 	More func(*Round)
 }
 
-// A Hold is a lease that a worker believes to have.
-type Hold struct {
+// A Lease is one that a worker believes to have.
+type Lease struct {
 	ID    string
 	Token int64
 }
@@ -34,7 +34,7 @@ type Hold struct {
 // it, the report is refused, and nothing is done. A round has one report on a task at
 // most.
 type Report struct {
-	Hold
+	Lease
 	End End
 	// Next is when the task is due next; zero if the End needs none.
 	Next When
@@ -89,8 +89,8 @@ type Answer struct {
 	Now Time
 	// Receipts says for each report what has become of it.
 	Receipts []Receipt
-	// Leases says for each extension what has become of the lease.
-	Leases []Lease
+	// Extensions says for each extension what has become of the lease.
+	Extensions []Extension
 	// Tasks are those that were claimed.
 	Tasks []Claimed
 	// Next is after what time this worker should claim again, although nobody wakes
@@ -115,12 +115,12 @@ const (
 	Overtaken
 )
 
-// A Lease is what has become of a lease that was to be extended.
-type Lease uint8
+// An Extension is what has become of a lease that was to be extended.
+type Extension uint8
 
 const (
 	// Lost: it is no more. Another worker may have the task, or will.
-	Lost Lease = iota
+	Lost Extension = iota
 	// Held: it lasts from now on again.
 	Held
 	// HeldStopping: likewise, and the task was cancelled meanwhile.

@@ -3,7 +3,7 @@
 //
 //	go run ./moving                         timers of this process
 //	go run ./moving -memory                 tasks of a store in memory
-//	go run ./moving -dir shop-data          in a directory: the orders outlive the program
+//	go run ./moving -file shop.db           in a file: the orders outlive the program
 //	go run ./moving -redis localhost:6379   on a server: many processes share the orders
 //	go run ./moving -redis in-process       on a small server inside this process
 //
@@ -35,7 +35,7 @@ type expiry func(order string, amount []byte)
 func main() {
 	var w where
 	flag.StringVar(&w.redis, "redis", "", "HOST:PORT of a Redis server, or in-process")
-	flag.StringVar(&w.dir, "dir", "", "a directory for the orders")
+	flag.StringVar(&w.file, "file", "", "a file for the orders")
 	flag.BoolVar(&w.memory, "memory", false, "as tasks of a store in memory")
 	flag.Parse()
 	if err := shop(os.Stdout, w.open); err != nil {
@@ -47,7 +47,7 @@ func main() {
 // where is where the deadlines are. The zero value is this process.
 type where struct {
 	memory bool
-	dir    string
+	file   string
 	redis  string
 }
 
@@ -55,8 +55,8 @@ func (w where) open(f expiry) (deadlines, error) {
 	switch {
 	case w.memory:
 		return newInMemory(f)
-	case w.dir != "":
-		return newOnDisk(w.dir, f)
+	case w.file != "":
+		return newInFile(w.file, f)
 	case w.redis == "in-process":
 		return newOnRedisInProcess(f)
 	case w.redis != "":

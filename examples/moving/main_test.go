@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,7 +10,7 @@ import (
 
 // Wherever the deadlines are, the program does the same.
 func TestShop(t *testing.T) {
-	for name, w := range map[string]where{"local": {}, "memory": {memory: true}, "disk": {dir: t.TempDir()}, "redis": {redis: "in-process"}} {
+	for name, w := range map[string]where{"local": {}, "memory": {memory: true}, "file": {file: filepath.Join(t.TempDir(), "shop.db")}, "redis": {redis: "in-process"}} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, shop(&out, w.open))
@@ -20,15 +21,6 @@ func TestShop(t *testing.T) {
 
 func TestShop_ServerThatIsNotThere(t *testing.T) {
 	require.Error(t, shop(new(bytes.Buffer), where{redis: "127.0.0.1:1"}.open))
-}
-
-// A directory that another process has is an error that says so.
-func TestShop_DirectoryInUse(t *testing.T) {
-	dir := t.TempDir()
-	d, err := newOnDisk(dir, nil)
-	require.NoError(t, err)
-	require.ErrorContains(t, shop(new(bytes.Buffer), where{dir: dir}.open), "in use")
-	require.NoError(t, d.Close())
 }
 
 // openOthers opens a place in which another process has an order that expires here, and one of

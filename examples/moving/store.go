@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/redisstore"
+	"github.com/tickless/tickless/durable/sqlitestore"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -22,8 +22,8 @@ func newInMemory(f expiry) (deadlines, error) {
 	return newOnStore(st, st.Close, f)
 }
 
-func newOnDisk(dir string, f expiry) (deadlines, error) {
-	st, err := diskstore.Open(dir)
+func newInFile(path string, f expiry) (deadlines, error) {
+	st, err := sqlitestore.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// Command reminders prints reminders when they are due. They are tasks on disk: what was
+// Command reminders prints reminders when they are due. They are tasks in a file: what was
 // scheduled before a crash is printed after it.
 //
 //	go run ./reminders -in 20s 'tea is ready'    # then kill -9 it
@@ -16,23 +16,23 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/diskstore"
+	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
 func main() {
-	dir := flag.String("dir", "reminders-data", "where the reminders are kept")
+	file := flag.String("file", "reminders.db", "where the reminders are kept")
 	in := flag.Duration("in", 10*time.Second, "when to remind")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *dir, *in, flag.Arg(0)); err != nil {
+	if err := run(ctx, *file, *in, flag.Arg(0)); err != nil {
 		log.Fatal("reminders: ", err)
 	}
 }
 
 // run schedules a reminder, if there is a text, and prints what is due until ctx ends.
-func run(ctx context.Context, dir string, in time.Duration, text string) (err error) {
-	st, err := diskstore.Open(dir)
+func run(ctx context.Context, file string, in time.Duration, text string) (err error) {
+	st, err := sqlitestore.Open(file)
 	if err != nil {
 		return err
 	}

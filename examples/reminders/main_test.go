@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,13 +35,13 @@ func start(t *testing.T, args ...string) (*exec.Cmd, string) {
 }
 
 func TestReminder_SurvivesKill(t *testing.T) {
-	dir := t.TempDir()
-	cmd, line := start(t, "-dir", dir, "-in", "2s", "tea is ready")
+	file := filepath.Join(t.TempDir(), "reminders.db")
+	cmd, line := start(t, "-file", file, "-in", "2s", "tea is ready")
 	require.Equal(t, "scheduled: tea is ready\n", line)
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait(), "it was killed")
 
-	cmd, line = start(t, "-dir", dir)
+	cmd, line = start(t, "-file", file)
 	require.Equal(t, "reminder: tea is ready\n", line)
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()

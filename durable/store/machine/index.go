@@ -84,11 +84,11 @@ type Moment struct {
 
 // A Sender is the latest command of a sender, and its answer.
 type Sender struct {
-	Number   int64
-	Seen     store.Time
-	Outcomes []store.Outcome
-	Receipts []store.Receipt
-	Leases   []store.Lease
+	Number     int64
+	Seen       store.Time
+	Outcomes   []store.Outcome
+	Receipts   []store.Receipt
+	Extensions []store.Extension
 	// The tasks that it claimed have the tokens above After, up to Last.
 	After, Last int64
 	// Claim is what a worker can run; nil if the sender is none, or has left.

@@ -25,7 +25,7 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 		a.Receipts = append(a.Receipts, m.finish(&r.Reports[i]))
 	}
 	for _, h := range r.Extend {
-		a.Leases = append(a.Leases, m.extend(h, r))
+		a.Extensions = append(a.Extensions, m.extend(h, r))
 	}
 	a.Next = -1
 	if r.Claim.Asked {
@@ -38,14 +38,14 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 	if r.Leave {
 		x.Claim = nil
 	}
-	x.Receipts, x.Leases = slices.Clone(a.Receipts), slices.Clone(a.Leases)
+	x.Receipts, x.Extensions = slices.Clone(a.Receipts), slices.Clone(a.Extensions)
 	m.remember(s, last, x)
 	return a, nil
 }
 
 // repeat answers a round that was carried out before.
 func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
-	a := store.Answer{Now: m.now, Receipts: slices.Clone(x.Receipts), Leases: slices.Clone(x.Leases)}
+	a := store.Answer{Now: m.now, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
 	if x.Last > x.After {
 		for _, t := range m.ix.Running(Never) {
 			if t.Token > x.After && t.Token <= x.Last && t.At > m.now {
@@ -63,14 +63,14 @@ func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
 }
 
 // held returns the task that has the lease, or nil.
-func (m *machine) held(h store.Hold) *Task {
+func (m *machine) held(h store.Lease) *Task {
 	if t := m.ix.Find(h.ID); t != nil && t.State == store.Running && t.Token == h.Token {
 		return t
 	}
 	return nil
 }
 
-func (m *machine) extend(h store.Hold, r *store.Round) store.Lease {
+func (m *machine) extend(h store.Lease, r *store.Round) store.Extension {
 	t := m.held(h)
 	if t == nil {
 		return store.Lost
@@ -166,7 +166,7 @@ func (m *machine) follow(t *Task) bool {
 
 // finish takes a report, and returns what has become of it.
 func (m *machine) finish(r *store.Report) store.Receipt {
-	t := m.held(r.Hold)
+	t := m.held(r.Lease)
 	if t == nil {
 		m.n.Refused++
 		return store.Refused

@@ -33,7 +33,7 @@ func testBatches(b *bench) {
 	r := b.round()
 	for len(r.Reports) < store.MaxBatch-50 {
 		for _, x := range b.claim(store.MaxClaim) {
-			r.Reports = append(r.Reports, store.Report{Hold: hold(x), End: store.Failed, Due: x.Due})
+			r.Reports = append(r.Reports, store.Report{Lease: hold(x), End: store.Failed, Due: x.Due})
 		}
 	}
 	for _, receipt := range b.do(r).Receipts {
@@ -139,13 +139,13 @@ func testBadInput(b *bench) {
 		"long lease": func(r *store.Round) { r.Lease = store.MaxDelay + time.Second },
 		"crashes":    func(r *store.Round) { r.MaxCrashes = 0 },
 		"reports":    func(r *store.Round) { r.Reports = make([]store.Report, store.MaxBatch+1) },
-		"extensions": func(r *store.Round) { r.Extend = make([]store.Hold, store.MaxBatch+1) },
+		"extensions": func(r *store.Round) { r.Extend = make([]store.Lease, store.MaxBatch+1) },
 		"end":        func(r *store.Round) { r.Reports = []store.Report{{End: store.Dropped + 1}} },
 		"no end":     func(r *store.Round) { r.Reports = []store.Report{{}} },
 		"retry when": func(r *store.Round) { r.Reports = []store.Report{{End: store.Retry}} },
 		"next":       func(r *store.Round) { r.Reports = []store.Report{{End: store.Done, Next: store.At(-1)}} },
 		"a single run again": func(r *store.Round) {
-			r.Reports = []store.Report{{Hold: store.Hold{ID: "k\x001"}, End: store.Done, Next: store.At(1)}}
+			r.Reports = []store.Report{{Lease: store.Lease{ID: "k\x001"}, End: store.Done, Next: store.At(1)}}
 		},
 		"due too far": func(r *store.Round) { r.Reports = []store.Report{{End: store.Done, Due: store.Farthest + 1}} },
 	} {

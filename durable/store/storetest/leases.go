@@ -205,7 +205,7 @@ func testFailures(b *bench) {
 	for i := range store.MaxFailures + 3 {
 		x := b.claimOne("k")
 		r := b.round()
-		r.Reports = []store.Report{{Hold: hold(x), End: store.Retry, Next: b.after(0), Due: x.Due, Text: fmt.Sprint(i, " ", long)}}
+		r.Reports = []store.Report{{Lease: hold(x), End: store.Retry, Next: b.after(0), Due: x.Due, Text: fmt.Sprint(i, " ", long)}}
 		equal(b, "receipt", b.do(r).Receipts[0], store.Accepted)
 	}
 	f := b.get("k").Failures

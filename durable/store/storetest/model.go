@@ -32,7 +32,7 @@ type sent struct {
 
 // A belief is what a worker believes to hold.
 type belief struct {
-	store.Hold
+	store.Lease
 	due store.Time
 }
 
@@ -209,7 +209,7 @@ func (m *model) repeat(x sent) {
 	a, err := m.Store.Do(ctx, 0, x.stamp, *x.round)
 	m.noError(err)
 	equal(m.bench, "reports once more", a.Receipts, x.answer.Receipts)
-	equal(m.bench, "leases once more", a.Leases, x.answer.Leases)
+	equal(m.bench, "leases once more", a.Extensions, x.answer.Extensions)
 	var want []store.Claimed
 	for _, c := range x.answer.Tasks {
 		if t := m.held(hold(c)); t != nil && t.At > m.now {

@@ -18,7 +18,11 @@ func (m *model) round() {
 	}
 	for range m.rng.IntN(2) {
 		if len(m.beliefs) > 0 {
-			r.Extend = append(r.Extend, m.beliefs[m.rng.IntN(len(m.beliefs))].Hold)
+			x := m.beliefs[m.rng.IntN(len(m.beliefs))]
+			if i := slices.IndexFunc(m.beliefs, m.isStopping); i >= 0 && m.rng.IntN(2) == 0 {
+				x = m.beliefs[i] // which would be rare
+			}
+			r.Extend = append(r.Extend, x.Lease)
 		}
 	}
 	if m.rng.IntN(3) > 0 {
@@ -45,11 +49,11 @@ func (m *model) round() {
 		receipts = append(receipts, m.finish(x))
 	}
 	equal(m.bench, "receipts", a.Receipts, receipts)
-	var leases []store.Lease
+	var leases []store.Extension
 	for _, h := range r.Extend {
 		leases = append(leases, m.prolong(h))
 	}
-	equal(m.bench, "leases", a.Leases, leases)
+	equal(m.bench, "leases", a.Extensions, leases)
 	if r.Claim.Asked {
 		m.expire(r.MaxCrashes)
 	}
@@ -57,7 +61,7 @@ func (m *model) round() {
 	m.keep(sent{stamp: s, round: &r, answer: a})
 }
 
-func (m *model) held(h store.Hold) *modelTask {
+func (m *model) held(h store.Lease) *modelTask {
 	t := m.tasks[h.ID]
 	if t == nil || t.State != store.Running || t.Token != h.Token {
 		return nil
@@ -65,7 +69,12 @@ func (m *model) held(h store.Hold) *modelTask {
 	return t
 }
 
-func (m *model) prolong(h store.Hold) store.Lease {
+func (m *model) isStopping(x belief) bool {
+	t := m.held(x.Lease)
+	return t != nil && t.Stopping
+}
+
+func (m *model) prolong(h store.Lease) store.Extension {
 	t := m.held(h)
 	if t == nil {
 		m.counts["lost"]++
@@ -93,7 +102,7 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	if m.rng.IntN(4) > 0 { // else it is reported again, or late
 		m.beliefs = slices.Delete(m.beliefs, i, i+1)
 	}
-	x := store.Report{Hold: h.Hold, Due: h.due, Text: "text of " + h.ID}
+	x := store.Report{Lease: h.Lease, Due: h.due, Text: "text of " + h.ID}
 	if m.rng.IntN(4) == 0 {
 		x.Due += store.Time(m.rng.IntN(100)) // runs that were missed were left out
 	}
@@ -114,7 +123,7 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 
 // finish is what a report should do.
 func (m *model) finish(x store.Report) store.Receipt {
-	t := m.held(x.Hold)
+	t := m.held(x.Lease)
 	if t == nil {
 		m.n.Refused++
 		m.counts["refused"]++

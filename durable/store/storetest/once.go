@@ -119,20 +119,20 @@ func testOnceRounds(b *bench) {
 	equal(b, "claimed", len(got), 2)
 	s := b.stamp()
 	r := b.claimOf(2)
-	r.Reports = []store.Report{{Hold: hold(got[0]), End: store.Retry, Next: b.after(100), Due: got[0].Due, Text: "text"},
-		{Hold: store.Hold{ID: "none", Token: 1}, End: store.Done}}
-	r.Extend = []store.Hold{hold(got[1])}
+	r.Reports = []store.Report{{Lease: hold(got[0]), End: store.Retry, Next: b.after(100), Due: got[0].Due, Text: "text"},
+		{Lease: store.Lease{ID: "none", Token: 1}, End: store.Done}}
+	r.Extend = []store.Lease{hold(got[1])}
 	first, err := b.Store.Do(ctx, 0, s, r)
 	b.noError(err)
 	equal(b, "claimed", len(first.Tasks), 2)
 	equal(b, "receipts", first.Receipts, []store.Receipt{store.Accepted, store.Refused})
-	equal(b, "leases", first.Leases, []store.Lease{store.Held})
+	equal(b, "leases", first.Extensions, []store.Extension{store.Held})
 	b.sleep(lease * 3 / 4)
 	again, err := b.Store.Do(ctx, 0, s, r)
 	b.noError(err)
 	equal(b, "the tasks once more", again.Tasks, first.Tasks)
 	equal(b, "receipts once more", again.Receipts, first.Receipts)
-	equal(b, "leases once more", again.Leases, first.Leases)
+	equal(b, "leases once more", again.Extensions, first.Extensions)
 	equal(b, "claimed in all", b.stats().Claimed, 4)
 	equal(b, "retried in all", b.stats().Retried, 1)
 	// Their leases have begun again, but not the one that was extended.

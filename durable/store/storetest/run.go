@@ -224,7 +224,7 @@ func (b *bench) claimNone() {
 	}
 }
 
-func hold(x store.Claimed) store.Hold { return store.Hold{ID: x.ID, Token: x.Token} }
+func hold(x store.Claimed) store.Lease { return store.Lease{ID: x.ID, Token: x.Token} }
 
 // report reports the end of an attempt, and returns false if that was refused.
 func (b *bench) report(x store.Claimed, end store.End, next store.When) bool {
@@ -236,19 +236,19 @@ func (b *bench) report(x store.Claimed, end store.End, next store.When) bool {
 func (b *bench) receipt(x store.Claimed, end store.End, next store.When) store.Receipt {
 	b.Helper()
 	r := b.round()
-	r.Reports = []store.Report{{Hold: hold(x), End: end, Next: next, Due: x.Due, Text: "text"}}
+	r.Reports = []store.Report{{Lease: hold(x), End: end, Next: next, Due: x.Due, Text: "text"}}
 	a := b.do(r)
 	b.require(len(a.Receipts) == 1, "%d receipts for one report", len(a.Receipts))
 	return a.Receipts[0]
 }
 
-func (b *bench) extend(x store.Claimed) store.Lease {
+func (b *bench) extend(x store.Claimed) store.Extension {
 	b.Helper()
 	r := b.round()
-	r.Extend = []store.Hold{hold(x)}
+	r.Extend = []store.Lease{hold(x)}
 	a := b.do(r)
-	b.require(len(a.Leases) == 1, "%d answers to one extension", len(a.Leases))
-	return a.Leases[0]
+	b.require(len(a.Extensions) == 1, "%d answers to one extension", len(a.Extensions))
+	return a.Extensions[0]
 }
 
 func (b *bench) get(id string) store.Entry {

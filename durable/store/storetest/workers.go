@@ -109,7 +109,7 @@ func (x *crowd) work(w, shards, tasks int) {
 			if c.Due > a.Now {
 				x.Errorf("%s is early by %v", c.ID, c.Due.Sub(a.Now))
 			}
-			end := store.Report{Hold: hold(c), End: store.Done, Due: c.Due}
+			end := store.Report{Lease: hold(c), End: store.Done, Due: c.Due}
 			switch rand.IntN(10) {
 			case 0: // a crash
 				x.lost.Add(1)

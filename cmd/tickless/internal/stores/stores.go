@@ -8,29 +8,25 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/redisstore"
+	"github.com/tickless/tickless/durable/sqlitestore"
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Place is where tasks are kept: in a directory, or on Redis.
+// A Place is where tasks are kept: in a file, or on Redis.
 type Place struct {
-	Dir     string
+	File    string
 	URL     string
 	Cluster bool
 	Name    string // of the queue on Redis; empty: the default
-	Shards  int    // 0: the default
+	Shards  int    // on Redis; 0: the default
 }
 
 // Open returns the store at the place. Its logger writes to log what it cannot return.
 func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
-	if p.Dir != "" {
-		opts := []diskstore.Option{diskstore.WithLogger(logger)}
-		if p.Shards > 0 {
-			opts = append(opts, diskstore.WithShards(p.Shards))
-		}
-		st, err := diskstore.Open(p.Dir, opts...)
+	if p.File != "" {
+		st, err := sqlitestore.Open(p.File, sqlitestore.WithLogger(logger))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/diskstore"
 	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/store"
 )
@@ -36,7 +35,7 @@ func NewExport() *cobra.Command {
 ones, with what has been tried of them, and dead letters. The store stays as it is. Stop
 its workers and clients first; docs/durable.md says how a queue moves, and has the
 format of the file.`,
-		Example: `  tickless export --dir tickless-data tasks.jsonl
+		Example: `  tickless export --file tasks.db tasks.jsonl
   tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd, p, args[0]) },
@@ -56,7 +55,7 @@ func NewImport() *cobra.Command {
 and with any number of shards. What the store has already it keeps. It is paused, so
 that nothing runs before all is there, and stays paused without --resume. After an
 error the import can be repeated.`,
-		Example: `  tickless import --dir new-data --shards 16 tasks.jsonl
+		Example: `  tickless import --file new.db tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, p, args[0], resume) },
@@ -69,11 +68,11 @@ error the import can be repeated.`,
 func placeFlags(cmd *cobra.Command, p *stores.Place) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&p.Dir, "dir", "", "directory of the store")
+	flags.StringVar(&p.File, "file", "", "file of the store, of SQLite")
 	flags.StringVar(&p.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
 	flags.BoolVar(&p.Cluster, "cluster", false, "the server is one of a Redis Cluster")
 	flags.StringVar(&p.Name, "name", "", "name of the store on Redis (default: that of package redisstore)")
-	flags.IntVar(&p.Shards, "shards", 0, "number of shards (default: those of the directory, or the store's default)")
+	flags.IntVar(&p.Shards, "shards", 0, "number of shards of a new store on Redis (default: that of package redisstore)")
 }
 
 func oneFile(_ *cobra.Command, args []string) error {
@@ -92,16 +91,14 @@ func open(cmd *cobra.Command, p stores.Place, read bool) (store.Store, func() er
 	if n := p.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
 		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, not %d", n)}
 	}
-	if (p.Dir == "") == (p.URL == "") {
-		return nil, nil, cli.UsageError{Err: errors.New("the store must be named, by --dir or by --redis")}
+	if (p.File == "") == (p.URL == "") {
+		return nil, nil, cli.UsageError{Err: errors.New("the store must be named, by --file or by --redis")}
 	}
 	if err := named(p.Name); err != nil {
 		return nil, nil, cli.UsageError{Err: err}
 	}
-	if p.Dir != "" && read {
-		if there, err := diskstore.Exists(p.Dir); err != nil || !there {
-			return nil, nil, errors.Join(fmt.Errorf("there is no store in the directory %s", p.Dir), err)
-		}
+	if p.File != "" && read && absent(p.File) {
+		return nil, nil, fmt.Errorf("there is no file %s", p.File)
 	}
 	st, closeStore, err := p.Open(cmd.ErrOrStderr())
 	if err != nil {
@@ -201,7 +198,7 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 		defer f.Close()
 		in = f
 	}
-	begun := absent(p.Dir)
+	begun := absent(p.File)
 	st, closeStore, err := open(cmd, p, false)
 	if err != nil {
 		return err
@@ -210,7 +207,7 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 	defer func() {
 		err = errors.Join(err, closeStore())
 		if err != nil && begun && copied.New == 0 {
-			err = errors.Join(err, os.RemoveAll(p.Dir)) // the store that was made for nothing
+			err = errors.Join(err, os.Remove(p.File)) // the store that was made for nothing
 		}
 	}()
 	copied, err = durable.Import(cmd.Context(), st, in)

@@ -30,15 +30,15 @@ func TestMain(m *testing.M) {
 func TestTransfer_CalledWrongly(t *testing.T) {
 	clitest.CheckCalledWrongly(t, "export", []clitest.WrongCall{
 		{Args: []string{}, Want: "one file"},
-		{Args: []string{"file"}, Want: "--dir"},
-		{Args: []string{"file", "--dir", "a", "--redis", "b"}, Want: "--dir"},
-		{Args: []string{"file", "--dir", "a", "--shards", "3"}, Want: "power of two"},
+		{Args: []string{"file"}, Want: "--file"},
+		{Args: []string{"file", "--file", "a", "--redis", "b"}, Want: "--file"},
+		{Args: []string{"file", "--file", "a", "--shards", "3"}, Want: "power of two"},
 		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, Want: "is no name of a store"},
-		{Args: []string{"", "--dir", "a"}, Want: "name of the file is empty"},
+		{Args: []string{"", "--file", "a"}, Want: "name of the file is empty"},
 	})
 	clitest.CheckCalledWrongly(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one file"}})
-	clitest.CheckHelp(t, "export", "--dir", "--redis", "--shards")
-	clitest.CheckHelp(t, "import", "--dir", "--redis", "--resume")
+	clitest.CheckHelp(t, "export", "--file", "--redis", "--shards")
+	clitest.CheckHelp(t, "import", "--file", "--redis", "--resume")
 }
 
 // with opens the store at a place for f.
@@ -61,8 +61,7 @@ func must(t *testing.T, want string, args ...string) {
 	}
 }
 
-// A queue goes from a directory to Redis, and from there to a directory of another
-// number of shards.
+// A queue goes from a file to Redis, and from there to another file.
 func TestTransfer(t *testing.T) {
 	dir := t.TempDir()
 	m := miniredis.RunT(t)
@@ -70,7 +69,7 @@ func TestTransfer(t *testing.T) {
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 	ctx := context.Background()
-	with(t, stores.Place{Dir: first}, func(c *durable.Client) {
+	with(t, stores.Place{File: first}, func(c *durable.Client) {
 		for i := range 1000 {
 			task := durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: []byte("body")}
 			if _, err := c.Schedule(ctx, task, durable.After(time.Hour)); err != nil {
@@ -78,18 +77,18 @@ func TestTransfer(t *testing.T) {
 			}
 		}
 	})
-	must(t, "exported 1,000 tasks", "export", "--dir", first, one)
+	must(t, "exported 1,000 tasks", "export", "--file", first, one)
 	must(t, "imported 1,000 tasks, kept 0", "import", "--redis", url, "--name", "queue", one)
 	must(t, "exported 1,000 tasks", "export", "--redis", url, "--name", "queue", two)
-	must(t, "The store is paused", "import", "--dir", second, "--shards", "16", two)
-	with(t, stores.Place{Dir: second}, func(c *durable.Client) {
+	must(t, "The store is paused", "import", "--file", second, two)
+	with(t, stores.Place{File: second}, func(c *durable.Client) {
 		st, err := c.Stats(ctx)
-		if err != nil || st.Pending != 1000 || st.Paused != 16 || c.Store().Shards() != 16 {
+		if err != nil || st.Pending != 1000 || st.Paused != 1 {
 			t.Errorf("%+v, %v", st, err)
 		}
 	})
-	must(t, "imported 0 tasks, kept 1,000", "import", "--dir", second, "--resume", one)
-	with(t, stores.Place{Dir: second}, func(c *durable.Client) {
+	must(t, "imported 0 tasks, kept 1,000", "import", "--file", second, "--resume", one)
+	with(t, stores.Place{File: second}, func(c *durable.Client) {
 		if st, err := c.Stats(ctx); err != nil || st.Paused != 0 {
 			t.Errorf("%+v, %v", st, err)
 		}
@@ -99,18 +98,18 @@ func TestTransfer(t *testing.T) {
 func TestTransfer_Failures(t *testing.T) {
 	dir := t.TempDir()
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "file")
-	with(t, stores.Place{Dir: data}, func(*durable.Client) {})
+	with(t, stores.Place{File: data}, func(*durable.Client) {})
 	if err := os.WriteFile(file, []byte("hello\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m := miniredis.RunT(t)
 	url := "redis://" + m.Addr()
 	for want, args := range map[string][]string{
-		"there is no store in the directory " + dir + "/none":        {"export", "--dir", dir + "/none", file + "2"},
-		file + " is there already":                                   {"export", "--dir", data, file},
-		"line 1: this is no file of tasks":                           {"import", "--dir", data, file},
-		"line 1: the file ends too early":                            {"import", "--dir", dir + "/new", os.DevNull},
-		"no such file":                                               {"import", "--dir", data, file + "3"},
+		"there is no file " + dir + "/none":                          {"export", "--file", dir + "/none", file + "2"},
+		file + " is there already":                                   {"export", "--file", data, file},
+		"line 1: this is no file of tasks":                           {"import", "--file", data, file},
+		"line 1: the file ends too early":                            {"import", "--file", dir + "/new", os.DevNull},
+		"no such file":                                               {"import", "--file", data, file + "3"},
 		"connection refused":                                         {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
 		`there is no store named "none" on the server at ` + url:     {"export", "--redis", url, "--name", "none", file + "5"},
 		`there is no store named "tickless" on the server at ` + url: {"export", "--redis", url, "-"},

@@ -1,5 +1,3 @@
-//go:build sqlite
-
 package main
 
 import (
@@ -75,7 +73,7 @@ func insertion(n int) string {
 
 func openTable(dir string) (side, error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "tasks.db")+
-		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-262144)&_pragma=wal_autocheckpoint(10000)")
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(10000)")
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +232,7 @@ func (x *table) schedule(ctx context.Context, tasks []task) error {
 // work claims as soon as the tasks before are handled, and reports these in the same
 // transaction.
 func (x *table) work(handle func(body []byte)) (func() error, error) {
-	const claim = 1000
+	const claim = 100
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {

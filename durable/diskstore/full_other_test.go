@@ -1,5 +1,0 @@
-//go:build !linux
-
-package diskstore_test
-
-func fillUp(string, string) {}
