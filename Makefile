@@ -55,29 +55,31 @@ help: ## list the targets
 
 .PHONY: deps
 deps: ## download what the modules and their tests need, and no more
-	$(call each,download,$(GO) list -deps -test ./... >/dev/null)
+	@set -e; for dir in $(MODULES); do (cd "$$dir" && GOWORK=off $(GO) list -deps -test ./... >/dev/null); done
 
 .PHONY: build
 build: ## build every module, alone and in the workspace
 	$(call each,build,$(NOCGO) $(GO) build -o /dev/null ./...)
 	GOWORK='$(CURDIR)/go.work' $(NOCGO) $(GO) build -o /dev/null ./cmd/tickless
 
-# Go's own timer tests, in internal/conformance, judge how late timers are by the
-# real clock: they run alone, not beside the other packages' tests.
+# The store on Redis comes first: its tests mostly wait, and the other modules run beside
+# them. Go's own timer tests, in internal/conformance, judge how late timers are by the real
+# clock, so they run alone at the end.
+FIRST := $(addprefix $(CURDIR)/,durable/redisstore)
+QUIET_ENV := TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off
+
 .PHONY: test
 test: deps need-redis need-browser need-prometheus ## run the tests of every module, shuffled; needs Go and redis-server
-	$(call each,test,$(NOCGO) TICKLESS_CONFORMANCE=off $(GO) test -shuffle=on $(TESTFLAGS) ./...)
-	GOWORK=off $(NOCGO) $(GO) test $(TESTFLAGS) ./internal/conformance
+	@$(NOCGO) $(QUIET_ENV) ALONE=./internal/conformance GO='$(GO)' ./scripts/test test 2 $(FIRST) $(filter-out $(FIRST),$(MODULES)) -- -shuffle=on $(TESTFLAGS)
 
-# -short leaves out what takes minutes and runs the same code as another test. The
-# fault cases of redisstore are left out: their workers are processes, and the
-# package's own tests run the same code. A program under the detector sleeps a second before
-# it exits, so that goroutines that still run may show a race: there are some hundred, and
-# a twentieth of it has to do. The tests of package timer take the longest, and begin first.
+# -short leaves out what takes minutes and runs the same code as another test. A program
+# under the detector sleeps a second before it exits, so that goroutines that still run may
+# show a race: there are some hundred, and a twentieth of it has to do.
+CONCURRENT := $(filter-out $(addprefix $(CURDIR)/,benchmarks cmd/tickless examples migrate),$(MODULES))
+
 .PHONY: race
-race: need-cgo need-redis ## run the tests of every module under the race detector
-	$(call each,race,$(DETECTOR) TICKLESS_CONFORMANCE=off TICKLESS_CHAOS=off $(GO) test -race -short -shuffle=on $(TESTFLAGS) $$(test ! -d timertest || echo ./timer) ./...)
-	GOWORK=off $(DETECTOR) $(GO) test -race $(TESTFLAGS) ./internal/conformance
+race: need-cgo need-redis ## run the tests of the modules that start goroutines under the race detector
+	@$(DETECTOR) $(QUIET_ENV) GO='$(GO)' ./scripts/test race 2 $(FIRST) $(filter-out $(FIRST),$(CONCURRENT)) -- -race -short -shuffle=on $(TESTFLAGS)
 
 # The race detector links against the C library (except on macOS).
 .PHONY: need-cgo
@@ -131,11 +133,6 @@ compat: ## run the core's tests and Go's own timer tests, and build for other sy
 		for target in linux/386 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 js/wasm; do \
 			GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...; done; done
 
-.PHONY: compat-oldest
-compat-oldest: ## build and vet the core with the oldest Go in COMPAT, and run short tests of what Go's version matters to
-	GOTOOLCHAIN=$(firstword $(COMPAT)) GOWORK=off CGO_ENABLED=0 $(GO) vet ./...
-	GOTOOLCHAIN=$(firstword $(COMPAT)) GOWORK=off CGO_ENABLED=0 $(GO) test -short $(TESTFLAGS) ./timer ./internal/alarm ./internal/bubble ./timertest
-
 .PHONY: stress
 stress: need-cgo ## run the long stress tests of the core under the race detector
 	GOWORK=off TICKLESS_STRESS=$(STRESS) $(GO) test -race -count=1 -timeout 0 -run Stress -v ./...
@@ -177,7 +174,7 @@ fuzz-smoke: ## run every fuzz target for FUZZTIME: a number of inputs, or a dura
 	@GO='$(GO)' ./scripts/fuzz-smoke $(FUZZTIME) $(MODULES)
 
 .PHONY: lint
-lint: fmt vet staticcheck tidy cross ## run every check that is no test
+lint: fmt vet staticcheck tidy vet32 ## run every check that is no test
 
 .PHONY: fmt
 fmt: ## report files that gofmt would change
@@ -211,11 +208,20 @@ VERSION ?= v0.1.0
 release-check: ## get and build each module as its users will, from a folder in place of the proxy, and install the command
 	cd migrate && GOWORK=off $(GO) run ../scripts/modules/main.go check $(VERSION)
 
-.PHONY: cross
-cross: ## vet the core for 32 bits, and the modules that differ for other systems
+.PHONY: vet32
+vet32: ## vet the core for 32 bits
 	GOWORK=off $(NOCGO) GOARCH=386 $(GO) vet ./...
+
+.PHONY: cross
+cross: ## vet the modules that differ for other systems
 	$(call each_of,$(CROSS),vet for windows,$(NOCGO) GOOS=windows $(GO) vet ./...)
 	$(call each_of,$(CROSS),vet for macOS,$(NOCGO) GOOS=darwin $(GO) vet ./...)
+
+.PHONY: nightly
+nightly: ## what takes hours: fuzz, other versions and systems, stress, models, faults, soak, mutants, and each benchmark once
+	@set -e; for target in fuzz-smoke compat cross test32 stress model conformance chaos soak mutants bench-once; do \
+		printf '\n==== make %s\n' $$target; $(MAKE) --no-print-directory $$target; done
+	@echo 'make nightly: all passed'
 
 # -short has the workloads of package benchmarks do next to nothing.
 .PHONY: bench-once
