@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/clock"
-	"github.com/tickless/tickless/durable/internal/waiters"
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
+	"github.com/tickless/tickless/durable/store/waiters"
 )
 
 // DefaultShards is the number of shards without [WithShards].

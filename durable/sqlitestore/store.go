@@ -16,8 +16,8 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/tickless/tickless/clock"
-	"github.com/tickless/tickless/durable/internal/waiters"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/waiters"
 )
 
 // A Store keeps tasks in a file. Make one with [Open].

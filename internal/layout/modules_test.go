@@ -23,7 +23,7 @@ func TestLayout_InternalStaysInItsModule(t *testing.T) {
 		t.Fatal("there are no modules")
 	}
 	for _, dir := range dirs {
-		for _, p := range packages(t, dir, "-find", "-json=ImportPath,Imports") {
+		for _, p := range packages(t, dir, "-e", "-json=ImportPath,Imports") {
 			for _, path := range p.Imports {
 				ours := strings.HasPrefix(path, module+"/") && strings.Contains(path, "/internal/")
 				if ours && !strings.HasPrefix(path, module+"/"+dir+"/") {
