@@ -65,7 +65,7 @@ func callbacksOf(t metric.Table[timer.Stats]) {
 	now := func(name, unit, help string, read func(timer.Stats) int) {
 		add(metric.UpDownCounter, name, unit, help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
-	callbacks("callback.dropped", "Callbacks of timers that fired which the executor refused",
+	callbacks("callback.refused", "Callbacks that the executor refused and that ran on goroutines of their own",
 		func(s timer.Stats) uint64 { return s.Refused })
 	callbacks("callback.panicked", "Callbacks that panicked",
 		func(s timer.Stats) uint64 { return s.Panicked })

@@ -68,7 +68,7 @@ func (s Stats) String() string {
 		what string
 	}{
 		{s.Fired, "fired"}, {s.Stopped, "stopped"}, {s.HandedBack, "handed back"}, {s.FellBack, "fell back"},
-		{s.Rejected, "rejected"}, {s.Refused, "dropped"}, {s.Panicked, "panicked"},
+		{s.Rejected, "rejected"}, {s.Refused, "refused by the executor"}, {s.Panicked, "panicked"},
 	} {
 		if c.n > 0 {
 			fmt.Fprintf(&b, ", %d %s", c.n, c.what)

@@ -36,7 +36,7 @@ type countsView struct {
 	Stopped      uint64 `json:"stopped"`
 	Rejected     uint64 `json:"rejected"`
 	FellBack     uint64 `json:"fell_back"`
-	Dropped      uint64 `json:"dropped"`
+	Refused      uint64 `json:"refused"`
 	Panicked     uint64 `json:"panicked"`
 	Wakeups      uint64 `json:"wakeups"`
 	EmptyWakeups uint64 `json:"empty_wakeups"`
@@ -63,7 +63,7 @@ func (h *handler) view(r *metric.Reading) schedulerView {
 	v.numbersView = &numbersView{
 		Counts: countsView{
 			Pending: st.Pending, Started: st.Started, Fired: st.Fired, Stopped: st.Stopped,
-			Rejected: st.Rejected, FellBack: st.FellBack, Dropped: st.Refused, Panicked: st.Panicked,
+			Rejected: st.Rejected, FellBack: st.FellBack, Refused: st.Refused, Panicked: st.Panicked,
 			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
 		},
 		Rates:    h.rates.of(r.ID, &st),
