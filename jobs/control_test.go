@@ -92,6 +92,34 @@ func TestJob_RunNow(t *testing.T) {
 	}
 }
 
+// The timer has fired, and RunNow comes before the executor has run the callback: there
+// are two of them, of which the second may come while the first runs.
+func TestJob_TwoCallbacksOnTheirWay(t *testing.T) {
+	e := new(byHand)
+	s, clk := virtual(t, timer.WithExecutor(e))
+	running, runs := 0, 0
+	j := must(jobs.Periodic(s, time.Second, func() {
+		running++
+		require.Equal(t, 1, running, "two runs at once")
+		if runs++; runs == 1 {
+			e.run(len(e.waiting))
+			clk.Advance(2 * time.Second) // it is not in time for the occurrences that come
+			e.run(len(e.waiting))
+		}
+		running--
+	}))
+	clk.Advance(time.Second)
+	require.True(t, j.RunNow())
+	clk.Advance(0)
+	require.Len(t, e.waiting, 2)
+	e.run(1)
+	require.Equal(t, 1, runs, "it was due, and asked for")
+	clk.Advance(time.Second)
+	e.run(1)
+	require.Equal(t, 2, runs, "the series goes on")
+	require.Equal(t, 1, s.Len())
+}
+
 // A run that is asked for during another follows it.
 func TestJob_RunNowDuringARun(t *testing.T) {
 	for name, opts := range map[string][]jobs.Option{"fixed rate": nil, "fixed delay": {jobs.FixedDelay()}} {
