@@ -35,7 +35,7 @@ func TestQueuePollAt_InNanosecondsSinceTheEpoch(t *testing.T) {
 	q := delayqueue.New[string](delayqueue.WithEpoch(epoch))
 	_, next, ok := q.PollAt(math.MaxInt64)
 	require.False(t, ok)
-	require.EqualValues(t, math.MaxInt64, next)
+	require.EqualValues(t, int64(math.MaxInt64), next)
 	q.Offer("second", epoch.Add(20))
 	_, head := q.OfferAt("first", 10)
 	require.True(t, head)

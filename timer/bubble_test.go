@@ -24,7 +24,7 @@ func TestScheduler_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, use := range map[string]func(){
 			"Start":        func() { s.Start(time.Second, func() {}) },
-			"Handle.Move": func() { h.Move(time.Second) },
+			"Handle.Move":  func() { h.Move(time.Second) },
 			"AfterFunc":    func() { s.AfterFunc(time.Second, func() {}) },
 			"NewTimer":     func() { s.NewTimer(time.Second) },
 			"Timer.Reset":  func() { tm.Reset(time.Second) },
