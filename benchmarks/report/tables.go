@@ -34,7 +34,7 @@ var titles = map[string]string{
 var mishaps = []string{"early", "lost", "wrong"}
 
 // more are units of which more is better, and neutral those of which neither is.
-var more, neutral = []string{"tasks/s"}, []string{"ticks", "allocs/op", "MB/s"}
+var more, neutral = []string{"tasks/s"}, []string{"ticks", "MB/s"}
 
 // markdown returns a table for each workload.
 func (r *results) markdown() string {
@@ -99,9 +99,13 @@ func (r *results) table(b *strings.Builder, workload string) {
 	}
 }
 
-// dull reports whether a row says nothing: a time that the benchmark has hidden, or a
-// mishap that never happened.
+// dull reports whether a row says nothing new: a time that the benchmark has hidden, a
+// mishap that never happened, or what was allocated, if another row says it in bytes on one
+// proc.
 func (r *results) dull(k key) bool {
+	if k.unit == "allocs/op" || k.unit == "B/op" && strings.Contains(k.params, "p=") && !strings.Contains(k.params, "p=1") {
+		return true
+	}
 	for impl := range r.samples[k] {
 		if r.most(k, impl) > 0 {
 			return false
