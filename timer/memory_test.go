@@ -34,7 +34,7 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	}
 	idle := bytesEach(func() *timer.Scheduler { return timer.New(timer.WithShards(512)) })
 	t.Logf("idle: %d bytes", idle)
-	require.InDelta(t, 3_600, idle, 500)
+	require.InDelta(t, 3_000, idle, 500)
 	for _, c := range []struct {
 		delays []time.Duration
 		chunks int64

@@ -14,9 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gone closes an alarm and waits until nothing of it is left, for tests that count
-// descriptors.
-func gone(a Alarm) { <-a.Close() }
+// gone closes an alarm.
+func gone(a Alarm) { a.Close() }
 
 func TestAlarm_NeverEarlyAndOnceASetting(t *testing.T) {
 	rang := make(chan time.Time, 100)
@@ -103,7 +102,7 @@ func TestAlarm_ClosedWhileItsGoroutineBegins(t *testing.T) {
 		a := New(func() {})
 		a.Reset(time.Second)
 		runtime.Gosched()
-		<-a.Close()
+		a.Close()
 	}
 }
 
@@ -111,7 +110,7 @@ func TestAlarm_GoexitInItsFunction(t *testing.T) {
 	rang := make(chan bool)
 	a := New(func() { rang <- true; runtime.Goexit() })
 	defer gone(a)
-	for i := range 3 * burst { // by the descriptor, and by the timer
+	for i := range 300 { // by the descriptor, and by the timer
 		a.Reset(time.Duration(i%3) * 100 * time.Microsecond)
 		<-rang
 	}
@@ -177,7 +176,7 @@ func descriptors(t *testing.T) int {
 func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	warm := New(func() {}) // the runtime's network poller has descriptors too
 	warm.Reset(time.Second)
-	<-warm.Close()
+	warm.Close()
 	before, goroutines := descriptors(t), runtime.NumGoroutine()
 	const n = 1000
 	var as []Alarm
@@ -189,10 +188,10 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	require.Equal(t, before+1, descriptors(t), "all share one")
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+1)
 	for _, a := range as[1:] {
-		<-a.Close()
+		a.Close()
 	}
 	require.Equal(t, before+1, descriptors(t), "the last one needs it")
-	<-as[0].Close()
+	as[0].Close()
 	require.Equal(t, before, descriptors(t))
 	// The goroutines have said that they end; the last steps are theirs.
 	for runtime.NumGoroutine() > goroutines {
@@ -221,32 +220,6 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// If the timer's goroutine does not get to run, that of a backup does.
-func TestAlarm_Backups(t *testing.T) {
-	rang := make(chan bool)
-	h := newHub()
-	a := h.add(func() { rang <- true })
-	defer gone(a)
-	for i := range h.backups {
-		h.mu.Lock()
-		h.pace.busyUntil = h.now() + int64(time.Hour) // no descriptor
-		h.mu.Unlock()
-		a.Reset(time.Millisecond)
-		h.mu.Lock()
-		require.False(t, h.exact)
-		h.timer.stop()
-		for _, b := range h.backups[:i] {
-			b.stop()
-		}
-		h.mu.Unlock()
-		<-rang
-	}
-	a.Reset(time.Hour)
-	for _, b := range h.backups {
-		require.False(t, b.t.Stop(), "a moment that is far away has none")
-	}
-}
-
 // A function that does not return keeps nobody from being called.
 func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 	const calls = 20
@@ -257,79 +230,6 @@ func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 		a.Reset(100 * time.Microsecond)
 		<-called
 	}
-	done := a.Close()
-	select {
-	case <-done:
-		t.Fatal("closed while its function runs")
-	default:
-	}
+	a.Close()
 	close(release)
-	<-done
-}
-
-// What is called after a function's call is waited for by nobody.
-func TestNewThen(t *testing.T) {
-	t.Run("system", testThen)
-	t.Run("bubble", func(t *testing.T) { synctest.Test(t, testThen) })
-}
-
-func testThen(t *testing.T) {
-	const calls = 20 // by the descriptor and by the timer
-	called, after, release := make(chan bool), make(chan bool), make(chan struct{})
-	n := 0
-	a := NewThen(func() bool { n++; even := n%2 == 0; called <- even; return even }, func() { after <- true; <-release })
-	for range calls {
-		a.Reset(100 * time.Microsecond)
-		if <-called {
-			<-after
-		}
-	}
-	<-a.Close()
-	require.Equal(t, calls, n)
-	close(release)
-}
-
-// Who learns that the procs are busy says so, and what is set has backups from there on.
-func TestHub_Crowded(t *testing.T) {
-	h := newHub()
-	a := h.add(func() {})
-	a.Reset(500 * time.Millisecond)
-	backed := func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.backed
-	}
-	require.False(t, backed())
-	h.crowded()
-	require.True(t, backed())
-	a.Reset(time.Hour)
-	require.False(t, backed(), "nobody waits for that")
-	h.mu.Lock()
-	h.pace.busyUntil = never
-	h.mu.Unlock()
-	a.Reset(500 * time.Millisecond)
-	require.True(t, backed(), "as all that is set while the procs count as busy")
-	<-a.Close()
-}
-
-// What is called then is called because others wait for a proc: from there on the timer
-// has backups, also for the ring that is set already.
-func TestNewThen_BacksTheTimer(t *testing.T) {
-	h := newHub()
-	backed := make(chan bool)
-	var a *member
-	var called int64
-	a = h.addThen(func() bool {
-		called = h.now()
-		a.Reset(time.Hour)
-		a.Reset(500 * time.Millisecond)
-		return true
-	}, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		backed <- h.backed && h.pace.busyUntil >= called+busyFor
-	})
-	a.Reset(100 * time.Microsecond)
-	require.True(t, <-backed)
-	<-a.Close()
 }

@@ -1,146 +1,89 @@
 package alarm
 
 import (
-	"container/heap"
-	"io"
 	"math"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// A hub is what alarms share: a timer of package time with backups and, on Linux, a
-// timerfd. Both are set for the first of the alarms' moments, and whichever comes
-// first rings.
+// A hub rings for all alarms of a process, the first of which says when. It is in one of
+// these states, which armLocked chooses whenever the first moment has changed:
 //
-// # Who rings
+//	state     first moment     descriptor           timer
+//	idle      none             closed after linger  set for the end of the linger, or not
+//	far       beyond near      closed after linger  a little before the moment
+//	exact     near             set for the moment   guards: up to guardAfter behind it
+//	busy      near             not used             set for the moment
 //
-// Whoever finds that the first moment has passed, with the lock held, takes out all
-// members that are due, sets timer and descriptor for the next, and releases the
-// lock. Only then it calls the functions. So a function that never returns holds up
-// nobody: neither other members, whose functions have goroutines of their own, nor
-// the next ring.
+// The descriptor is late where procs are busy, or while its goroutine is inside a function
+// that takes long. The guard rings then, and has another goroutine wait. After a ring that
+// was late for such a function, or two in a row that were late, the state is busy for a
+// while: at first for minHold, and up to maxHold while each trial of the descriptor fails.
 //
-// What goes to the goroutine that waits for the descriptor is one function at a time.
-// While that runs, nobody waits; so the timer rings in its place, and if it has to,
-// another goroutine waits from then on.
+// While rings are frequent the descriptor rings no earlier than apart after the last ring.
+//
+// The goroutine that finds the first moment passed, be it the timer's or the one that waits
+// for the descriptor, takes out all members that are due, arms the hub for the next, and
+// calls the functions without the lock, the first one itself. So a function that never
+// returns holds up nobody.
 type hub struct {
-	// start is where moments count from.
-	start time.Time
+	start time.Time // where moments count from
 
 	mu sync.Mutex
-	// All below is guarded by mu.
+	// Guarded by mu.
+	set   members
+	armed int64 // the moment that the hub is armed for; never if it is not
 
-	set members
-	// armed is the moment that the hub is armed for: that of the first member, or
-	// never if there is none, or for as long as the one that is calling its function
-	// may be about to set it again.
-	armed int64
-	// exact: the descriptor is set for armed, too.
-	exact bool
-	fd    descriptor
-	// idle is since when the descriptor has not been needed, never if it is.
-	idle int64
+	fd   descriptor
+	fdAt int64 // what the descriptor is set for; never in all states but exact
 
-	// timer calls tick at timerAt: at armed, or soonEnough before, or at the end of
-	// the linger. backups do so a while after armed.
-	timer   *bell
-	timerAt int64
-	backups [len(backupAfter)]*bell
-	// backed: the backups are set.
-	backed bool
-	// guards are what there is while the backups are not set. The one that is set, or was
-	// last, is guards[guard], for guardAt: guardAfter behind a moment. Where no more than
-	// few goroutines are, none is needed.
-	guards     [2]*bell
-	guard      int
-	guardAt    int64
-	guardAfter time.Duration
-	few        int
+	// Two timers call tick, by turns: only timer is set, for timerAt or never. A timer is
+	// set before the one for an earlier moment is stopped, so that nobody wakes up to sleep
+	// longer.
+	timer, other *time.Timer
+	timerAt      int64
 
-	pace pace
+	lastRing int64
+	// full is until when the rings that there were take at one in spacing.
+	full int64
 
-	rings Rings
-
-	// running counts the goroutines of the bells, and others, that call no function of a
-	// member's, and ended those that there have been; closers are the members whose closing
-	// waits for them.
-	running int
-	ended   uint64
-	closers []closer
+	strikes   int // late rings in a row
+	busyUntil int64
+	hold      int64 // for how long it is busy the next time
 }
 
 const (
 	never = int64(math.MaxInt64)
 
-	// near is how close a moment has to be for the descriptor to be held for it;
-	// until then package time's timer waits alone, to wake up soonEnough before.
+	// near is how close a moment has to be for the descriptor to be held for it: while a
+	// goroutine waits for one, the runtime asks the system for more whenever it looks for
+	// work.
 	near       = int64(time.Second)
 	soonEnough = int64(5 * time.Millisecond)
-	// linger is how long the descriptor is kept when it is not needed. While a
-	// goroutine waits for one, the runtime asks the system for more whenever it looks
-	// for work: so it is not kept just in case.
-	linger = int64(20 * time.Millisecond)
-)
+	linger     = int64(20 * time.Millisecond)
 
-const (
-	// guardAfter is how long after the timer the guard rings.
-	guardAfter = 20 * time.Millisecond
-	// few goroutines take no longer for a round of a run queue than these times the 10 ms
-	// for which Go's scheduler lets each compute.
-	few = 16
-)
+	guardAfter = int64(20 * time.Millisecond)
+	lateAfter  = int64(1500 * time.Microsecond)
+	minHold    = int64(100 * time.Millisecond)
+	maxHold    = 64 * minHold
 
-// backupAfter is how long after the timer its backups ring.
-//
-// The timer's function runs on a new goroutine that the runtime puts in front of a
-// proc's run queue. A goroutine that waits for a descriptor goes to the end: on a
-// process whose procs are busy that is late by as long as the queue is. So the timer
-// is always set. The timerfd is set besides, to be exact while procs are idle, when
-// the moment is near and rings are rare.
-//
-// Even the timer's goroutine may be late: if another timer of the process, or
-// anything else, makes a goroutine ready before it gets to run, that one takes its
-// place and it goes to the end of the queue. All that depends on this hub would
-// wait there with it. So the timer has backups, as long as the procs are found busy:
-// setting three timers for each ring, and the wake-ups at moments that they have been
-// moved away from, cost more than the ring on idle procs.
-//
-// Until they are found busy there is a guard, which rings guardAfter behind the moment,
-// unless there are few goroutines: then a queue is short. It is left where it is while it
-// is behind the moment, and no more than guardAfter. When that has come to lie behind it,
-// it is stopped, and another is set: package time wakes a proc up for a timer that has been
-// moved further away, but not for one that is stopped, if the timer is the proc's own and
-// has few beside it. Otherwise a ring costs a second wake-up, if no other rings come soon.
-var backupAfter = [...]int64{int64(2 * time.Millisecond), int64(10 * time.Millisecond)}
+	// Rings are frequent if there are more than one in spacing, beyond a burst.
+	apart   = int64(time.Millisecond)
+	spacing = 2 * apart
+	burst   = 32 * spacing
+)
 
 // process returns the process's hub.
-var process = sync.OnceValue(func() *hub {
-	h := newHub()
-	made.Store(h)
-	return h
-})
+var process = sync.OnceValue(newHub)
 
 func newHub() *hub {
-	h := &hub{start: time.Now(), armed: never, idle: never, timerAt: never, guardAfter: guardAfter, few: few}
-	h.timer = newBell(h, h.tick)
-	for i := range h.backups {
-		h.backups[i] = newBell(h, func() { h.backup(h.backups[i]) })
-	}
-	for i := range h.guards {
-		h.guards[i] = newBell(h, func() { h.backup(h.guards[i]) })
-	}
+	h := &hub{start: time.Now(), armed: never, fdAt: never, timerAt: never, hold: minHold}
+	h.timer, h.other = time.AfterFunc(math.MaxInt64, h.tick), time.AfterFunc(math.MaxInt64, h.tick)
+	h.timer.Stop()
+	h.other.Stop()
 	return h
-}
-
-func (h *hub) add(f func()) *member {
-	return h.addThen(func() bool { f(); return false }, nil)
-}
-
-func (h *hub) addThen(f func() bool, then func()) *member {
-	return &member{h: h, f: f, then: then, index: unset, made: make(chan struct{})}
 }
 
 // at returns the moment that t is, a reading of the system's clock.
@@ -153,124 +96,40 @@ func after(now int64, d time.Duration) int64 {
 	return now + min(max(int64(d), 0), never-1-now)
 }
 
-// moveLocked sets a member for a moment.
-func (h *hub) moveLocked(m *member, when int64) {
-	m.when = when
-	if m.index == unset {
-		heap.Push(&h.set, m)
-	} else {
-		heap.Fix(&h.set, m.index)
-	}
-}
-
-// removeLocked unsets a member.
-func (h *hub) removeLocked(m *member) {
-	if m.index != unset {
-		heap.Remove(&h.set, m.index)
-	}
-}
-
-// settleLocked arms the hub unless it is armed for the first moment. Who is in a bubble
-// has not the time: timers would be set by the bubble's, and goroutines be the bubble's.
-// But that one can only have unset a member, so the hub is armed for an earlier moment,
-// and arms itself again then.
+// settleLocked arms the hub unless it is armed for the first moment. A caller in a bubble
+// can only have unset a member, and cannot set timers: the hub stays armed for an earlier
+// moment, and arms itself again then.
 func (h *hub) settleLocked(now time.Time) {
-	armed := h.armed != never && h.armed == h.set.first()
-	if !armed && bubble.Monotonic(now) {
+	if (h.armed == never || h.armed != h.set.first()) && bubble.Monotonic(now) {
 		h.armLocked(h.at(now))
 	}
 }
 
-// armLocked arms the hub for the first moment, or for what comes before that.
+// armLocked arms the hub for the first moment.
 func (h *hub) armLocked(now int64) {
-	h.armed = h.set.first()
-	h.exact = false
+	h.armed, h.fdAt = h.set.first(), never
 	switch {
-	case h.armed == never:
-		h.restLocked(now, never)
-	case h.armed-now > near:
-		h.restLocked(now, h.armed-soonEnough)
-	default:
-		if d := h.armed - now; d > 0 && h.pace.rare(h.armed) && h.openLocked() {
-			h.exact, h.idle = true, never
-			h.fd.set(time.Duration(d))
-		} else if h.fd.isOpen() {
-			h.idle = min(h.idle, now)
+	case h.armed == never || h.armed-now > near:
+		until := h.armed
+		if until != never {
+			until -= soonEnough
 		}
+		if h.fd.isOpen() {
+			until = min(until, now+linger)
+		}
+		h.timerLocked(now, until)
+	case now < h.busyUntil || !h.openLocked():
 		h.timerLocked(now, h.armed)
-		h.backLocked(now, h.pace.busy(h.armed))
-	}
-	h.guardLocked(now)
-}
-
-// guardLocked sets the guard for the moment that the hub is armed for, if it needs one.
-func (h *hub) guardLocked(now int64) {
-	if h.backed || h.armed == never || runtime.NumGoroutine() <= h.few {
-		h.unguardLocked()
-		return
-	}
-	moment := max(h.armed, now)
-	at := after(moment, h.guardAfter)
-	g := h.guards[h.guard]
-	switch {
-	case g.set && moment < h.guardAt && h.guardAt <= at:
-		return
-	case g.set && h.guardAt <= moment: // it would ring in vain, or its goroutine has to wait
-		g.stop()
-		fallthrough
-	case !g.set:
-		h.guard = (h.guard + 1) % len(h.guards)
-		g = h.guards[h.guard]
-	}
-	h.guardAt = at
-	g.reset(time.Duration(at - now))
-}
-
-// unguardLocked stops the guard.
-func (h *hub) unguardLocked() {
-	if g := h.guards[h.guard]; g.set {
-		g.stop()
-	}
-}
-
-// backLocked sets the backups or stops them.
-func (h *hub) backLocked(now int64, set bool) {
-	for i, after := range backupAfter {
-		switch {
-		case set:
-			h.backups[i].reset(time.Duration(h.armed - now + after))
-		case h.backed:
-			h.backups[i].stop()
+	default:
+		h.fdAt = h.armed
+		if h.full-now > burst {
+			h.fdAt = max(h.fdAt, h.lastRing+apart)
+		}
+		h.fd.set(time.Duration(h.fdAt - now))
+		if h.timerAt < h.fdAt+guardAfter/4 || h.timerAt > h.fdAt+guardAfter {
+			h.timerLocked(now, h.fdAt+guardAfter)
 		}
 	}
-	h.backed = set
-}
-
-func (h *hub) crowded() {
-	now := h.now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.crowdedLocked(now)
-}
-
-// crowdedLocked is told that goroutines wait for a proc: the procs are busy, before a ring
-// that is late would show it.
-func (h *hub) crowdedLocked(now int64) {
-	h.pace.busyUntil = now + busyFor
-	if h.armed != never && h.timerAt == h.armed && !h.backed {
-		h.backLocked(now, true)
-	}
-}
-
-// restLocked sets the timer for a moment, or for the end of the linger if there is
-// still a descriptor.
-func (h *hub) restLocked(now, until int64) {
-	h.backLocked(now, false)
-	if h.fd.isOpen() {
-		h.idle = min(h.idle, now)
-		until = min(until, h.idle+linger)
-	}
-	h.timerLocked(now, until)
 }
 
 // timerLocked sets the timer for a moment, or stops it.
@@ -278,115 +137,96 @@ func (h *hub) timerLocked(now, at int64) {
 	if h.timerAt == at {
 		return
 	}
-	h.timerAt = at
-	if at == never {
-		h.timer.stop()
-	} else {
-		h.timer.reset(time.Duration(max(at-now, 0)))
+	if at != never {
+		h.other.Reset(time.Duration(max(at-now, 0)))
 	}
+	h.timer.Stop()
+	h.timer, h.other = h.other, h.timer
+	h.timerAt = at
 }
 
-// tick is the timer's function.
+// tick is the timers' function.
 func (h *hub) tick() {
 	now := h.now()
 	h.mu.Lock()
-	h.timer.beginLocked()
 	if now < h.timerAt {
-		h.endLocked()
 		h.mu.Unlock() // it has been set for another moment meanwhile
 		return
 	}
 	h.timerAt = never
 	if h.set.first() <= now {
-		h.rings.ByTimer++
-		h.ringLateLocked(now).callDeep()
+		if h.fdAt != never {
+			h.rangLocked(now, h.fd.isHeld())
+			h.waitLocked()
+		}
+		h.call(h.ringLocked(now))
 		return
 	}
-	file := h.lingeredLocked(now)
+	var file closer
+	if h.set.first()-now > near {
+		file = h.takeLocked()
+	}
 	h.armLocked(now)
-	if file == nil {
-		h.endLocked()
-	}
 	h.mu.Unlock()
-	if file != nil {
-		h.closeFile(file)
-	}
+	file.close()
 }
 
-// backup is the function of the backups and the guards.
-func (h *hub) backup(b *bell) {
-	now := h.now()
-	h.mu.Lock()
-	b.beginLocked()
-	if h.set.first() <= now {
-		h.rings.ByBackup++
-		h.ringLateLocked(now).callDeep()
+// rangLocked judges a ring in the state exact: held says that the goroutine which waits for
+// the descriptor is inside a function.
+func (h *hub) rangLocked(now int64, held bool) {
+	if now-h.fdAt <= lateAfter {
+		h.strikes, h.hold = 0, max(h.hold/2, minHold)
 		return
 	}
-	h.guardLocked(now)
-	h.endLocked()
-	h.mu.Unlock()
-}
-
-// ringLateLocked is ringLocked for a bell, whose goroutine is one of the first member's
-// from here on. If the descriptor ought to have rung, the goroutine that waits for it is
-// held up in a function, or does not get to run.
-func (h *hub) ringLateLocked(now int64) (first *member) {
-	if !h.exact || !h.replaceLocked() {
-		h.pace.late(now, now-h.set.first(), h.exact)
+	if h.strikes++; h.strikes >= 2 || held {
+		h.busyUntil = now + h.hold
+		h.hold = min(4*h.hold, maxHold)
+		h.strikes = 1 // the first trial counts
 	}
-	h.endLocked()
-	return h.ringLocked(now)
 }
 
-// ringLocked takes out the members that are due, of which there is one at the least,
-// unlocks the hub, and has the functions of all but the first called. That is the
-// caller's to call: on a stack that is as shallow as it can be, see callDeep.
-func (h *hub) ringLocked(now int64) *member {
-	first := h.popLocked()
-	var rest []*member
+// ringLocked takes out the members that are due, of which there is one at least, unlocks
+// the hub, and has the functions of all but the first called. It returns the first, for
+// the caller to call.
+func (h *hub) ringLocked(now int64) (first func()) {
+	first = h.popLocked()
+	var rest []func()
 	for h.set.first() <= now {
 		rest = append(rest, h.popLocked())
 	}
-	h.pace.ring(now)
-	file := h.lingeredLocked(now)
-	h.armed, h.exact = never, false
+	h.lastRing = now
+	h.full = min(max(h.full, now)+spacing, now+2*burst)
+	h.armed, h.fdAt = never, never
 	if len(h.set) > 0 {
 		h.armLocked(now)
-	}
-	if file != nil {
-		h.running++
-	}
+	} // else the function may be about to set its alarm again
 	h.mu.Unlock()
-	if file != nil {
-		// It waits for the goroutine that waits for the descriptor, which on busy procs
-		// is at the end of a run queue. The functions must not.
-		go h.closeFile(file)
-	}
-	if len(rest) > 0 {
-		go callAll(rest)
+	for _, f := range rest {
+		go h.call(f)
 	}
 	return first
 }
 
-// popLocked takes out the first member, for its function to be called.
-func (h *hub) popLocked() *member {
-	m := heap.Pop(&h.set).(*member)
-	m.left++
-	return m
+func (h *hub) popLocked() (f func()) {
+	m := h.set[0]
+	h.set.remove(m)
+	return m.f
 }
 
-// lingeredLocked takes the descriptor if it has not been needed for long.
-func (h *hub) lingeredLocked(now int64) io.Closer {
-	if h.idle == never || now-h.idle < linger {
-		return nil
-	}
-	return h.takeLocked()
+// call calls a member's function.
+func (h *hub) call(f func()) {
+	defer func() { // also if f ends this goroutine
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.armed == never {
+			h.settleLocked(time.Now())
+		}
+	}()
+	f()
 }
 
-// takeLocked takes the descriptor, if there is one, for the caller to close without
-// the lock.
-func (h *hub) takeLocked() io.Closer {
-	h.exact, h.idle = false, never
-	return h.fd.takeLocked()
+// takeLocked takes the descriptor for the caller to close without the lock.
+func (h *hub) takeLocked() closer {
+	h.fdAt = never
+	return h.fd.take()
 }

@@ -27,8 +27,9 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 		h.mu.Lock()
 		at := after(h.now(), d)
 		for i := range hanging {
-			h.moveLocked(hanging[i], at) // those that hang come first
-			h.moveLocked(others[i], at+1)
+			hanging[i].when, others[i].when = at, at+1 // those that hang come first
+			h.set.add(hanging[i])
+			h.set.add(others[i])
 		}
 		h.armLocked(h.now())
 		h.mu.Unlock()
@@ -39,76 +40,11 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 		}
 		require.Len(t, seen, len(others))
 	}
-	var ends []<-chan struct{}
 	for i := range hanging {
-		<-others[i].Close()
-		ends = append(ends, hanging[i].Close())
+		others[i].Close()
+		hanging[i].Close()
 	}
 	close(release)
-	for _, end := range ends {
-		<-end
-	}
-}
-
-// When functions are called, the hub is armed for those that are not due.
-func TestHub_ArmedBeforeFunctionsRun(t *testing.T) {
-	h := newHub()
-	var next *member
-	armed := make(chan bool, 2)
-	check := func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		armed <- h.armed == next.when && h.timerAt == next.when-soonEnough
-	}
-	next = h.add(func() {})
-	due := []*member{h.add(check), h.add(check)}
-	next.Reset(time.Hour) // long after the test
-	h.mu.Lock()
-	for _, m := range due {
-		h.moveLocked(m, h.now())
-	}
-	h.ringLocked(h.now()).call()
-	require.True(t, <-armed)
-	require.True(t, <-armed)
-	<-next.Close()
-}
-
-// Who is not the first costs the runtime nothing.
-func TestHub_OnlyTheFirstMovesTheTimer(t *testing.T) {
-	h := newHub()
-	first, other := h.add(func() {}), h.add(func() {})
-	first.Reset(time.Minute)
-	untouched := func(what string, change func()) {
-		t.Helper()
-		h.mu.Lock()
-		at := h.timerAt
-		require.True(t, h.timer.t.Stop())
-		h.mu.Unlock()
-		change()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		require.False(t, h.timer.t.Stop(), what)
-		require.Equal(t, at, h.timerAt)
-		h.timer.t.Reset(time.Minute)
-	}
-	untouched("later than the first", func() { other.Reset(2 * time.Minute) })
-	untouched("moved", func() { other.Reset(3 * time.Minute) })
-	untouched("stopped", other.Stop)
-	untouched("closed", func() { other.Reset(time.Hour); other.Close() })
-	untouched("not set", other.Stop)
-	armed := func() int64 { // the descriptor has its linger, at the end of which this is written
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.armed
-	}
-	require.Equal(t, first.when, armed())
-	first.Reset(time.Second)
-	require.Equal(t, first.when, armed(), "earlier")
-	first.Reset(time.Hour)
-	require.Equal(t, first.when, armed(), "later")
-	<-first.Close()
-	require.Equal(t, never, h.armed)
-	require.False(t, h.timer.t.Stop())
 }
 
 // Alarms that are made, set, moved, stopped and closed by many goroutines: each rings
@@ -138,7 +74,7 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 				default:
 					<-rang
 				}
-				<-a.Close()
+				a.Close()
 				a.Reset(0)
 			}
 		})
@@ -153,8 +89,8 @@ func TestHub_ManyComeAndGo(t *testing.T) {
 		require.Len(t, h.set, 1)
 	}
 	h.mu.Unlock()
-	<-keeps.Close()
-	<-stays.Close()
+	keeps.Close()
+	stays.Close()
 	require.Empty(t, h.set)
 	require.False(t, h.fd.isOpen())
 	for runtime.NumGoroutine() > goroutines {
@@ -179,7 +115,7 @@ func TestAlarm_BubblesBesideOthers(t *testing.T) {
 					time.Sleep(time.Hour)
 					synctest.Wait()
 					require.Equal(t, time.Hour, at)
-					<-a.Close()
+					a.Close()
 				})
 			}
 		})
@@ -211,28 +147,15 @@ func TestAlarm_SetFromInsideABubble(t *testing.T) {
 	require.Equal(t, at, a.when)
 	synctest.Test(t, func(*testing.T) { a.Stop() })
 	synctest.Test(t, func(*testing.T) { a.Reset(0) })
-	require.Equal(t, unset, a.index)
+	require.NotContains(t, h.set, a)
 	b.Reset(time.Millisecond)
 	<-late
 	b.Reset(time.Hour)
-	h.quiet()
 	synctest.Test(t, func(*testing.T) { a.Close() })
 	b.Reset(time.Millisecond)
 	<-late
-	<-b.Close()
+	b.Close()
 	require.Empty(t, h.set)
-}
-
-// quiet waits until the hub has no goroutine and will have none before its first moment,
-// which is far away. A closing then waits for nothing: inside a bubble it would do so by a
-// channel of the bubble's.
-func (h *hub) quiet() {
-	for open := true; open; time.Sleep(time.Millisecond) {
-		h.mu.Lock()
-		open = h.fd.isOpen()
-		h.mu.Unlock()
-	}
-	<-h.add(func() {}).Close()
 }
 
 // The hub's timer cannot be set from inside a bubble: it would be by the bubble's time,
@@ -255,91 +178,68 @@ func TestHub_TheFirstIsStoppedInsideABubble(t *testing.T) {
 			h.tick()
 			require.Equal(t, other.when, h.armed)
 			require.Equal(t, other.when-soonEnough, h.timerAt)
-			<-other.Close()
+			other.Close()
 		})
 	}
 }
 
-// Closing the last alarm waits for what the hub's timers have started, be it that they
-// were stopped or set again meanwhile.
-func TestHub_CloseWaitsForTheTimers(t *testing.T) {
+// A function that takes long keeps the goroutine that waits for the descriptor. The timer
+// rings in its place, and leads when that has happened twice.
+func TestHub_FunctionsThatTakeLong(t *testing.T) {
 	h := newHub()
-	gate, came := make(chan bool), make(chan bool)
-	h.timer = newBell(h, func() {
-		came <- true
-		<-gate
-		h.tick()
+	rang, release := make(chan time.Duration), make(chan bool)
+	var a *member
+	var set time.Time
+	a = h.add(func() {
+		late := time.Since(set)
+		set = time.Now()
+		a.Reset(time.Millisecond)
+		rang <- late
+		<-release
 	})
-	m := h.add(func() {})
-	for range 3 { // three times it starts a goroutine, which has yet to begin
-		h.mu.Lock()
-		h.timer.reset(0)
-		h.mu.Unlock()
-		<-came
+	set = time.Now()
+	a.Reset(time.Millisecond)
+	for range 5 {
+		require.Less(t, <-rang, time.Second)
 	}
-	m.Reset(time.Hour) // for that the timer is set again
-	done := m.Close()
-	for left := range 3 {
-		select {
-		case <-done:
-			t.Fatal("the alarm is closed while a goroutine of its hub's is under way")
-		default:
-		}
-		gate <- true
-		for running := 3; running > 2-left; runtime.Gosched() {
-			h.mu.Lock()
-			running = h.running
-			h.mu.Unlock()
-		}
-	}
-	<-done
-	require.Zero(t, h.running)
-	require.Empty(t, h.closers)
-}
-
-// Where others' rings are many there may be no moment without a goroutine of the hub's:
-// closing waits for as many as were under way, not for that moment.
-func TestHub_CloseWaitsForNoMoreThanWereUnderWay(t *testing.T) {
-	h := newHub()
-	m := h.add(func() {})
 	h.mu.Lock()
-	h.running = 2
+	if h.fd.isOpen() {
+		require.Greater(t, h.busyUntil, int64(0))
+	}
 	h.mu.Unlock()
-	done := m.Close()
-	for range 2 {
-		select {
-		case <-done:
-			t.Fatal("the alarm is closed while a goroutine of its hub's is under way")
-		default:
-		}
-		h.mu.Lock()
-		h.running++ // another comes, and one ends
-		h.endLocked()
-		h.mu.Unlock()
+	a.Close()
+	for len(rang) > 0 {
+		<-rang
 	}
-	select {
-	case <-done:
-	default:
-		t.Fatal("the alarm waits for those that came later")
-	}
-	require.Equal(t, 2, h.running)
-	require.Empty(t, h.closers)
+	close(release)
 }
 
-// An alarm made outside may be closed in a bubble while its function is called: who closes
-// the channel then is not of the bubble.
-func TestClose_InsideABubbleWhileItsFunctionIsCalled(t *testing.T) {
-	begun, end := make(chan struct{}), make(chan struct{})
-	a := newHub().add(func() { close(begun); <-end })
-	a.Reset(0)
-	<-begun
-	var done <-chan struct{}
-	synctest.Test(t, func(t *testing.T) { done = a.Close() })
-	select {
-	case <-done:
-		require.Fail(t, "the function is still called")
-	default:
+// Twice late, the descriptor is left alone for a while, which grows with each trial that
+// fails, and falls with rings that are punctual.
+func TestHub_LateDescriptor(t *testing.T) {
+	h := newHub()
+	ring := func(at, late int64) {
+		h.fdAt = at
+		h.rangLocked(at+late, false)
 	}
-	close(end)
-	<-done
+	const late = lateAfter + 1
+	ring(0, late)
+	require.Zero(t, h.busyUntil, "once may be the machine's fault")
+	ring(10, 0)
+	ring(20, late)
+	require.Zero(t, h.busyUntil)
+	ring(30, late)
+	require.Equal(t, 30+late+minHold, h.busyUntil)
+	at := h.busyUntil
+	ring(at, late)
+	require.Equal(t, at+late+4*minHold, h.busyUntil, "the first trial")
+	for range 10 {
+		at = h.busyUntil
+		ring(at, late)
+	}
+	require.Equal(t, at+late+maxHold, h.busyUntil)
+	for range 10 {
+		ring(at, 0)
+	}
+	require.Equal(t, minHold, h.hold)
 }

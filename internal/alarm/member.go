@@ -1,184 +1,79 @@
 package alarm
 
 import (
-	"container/heap"
-	"io"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// A member is an alarm of a hub's. The hub's lock guards all of it but h, f and then.
+// A member is an alarm of a hub's, whose lock guards when and closed.
 type member struct {
-	h    *hub
-	f    func() bool
-	then func() // see NewThen
+	h *hub
+	f func()
 
-	// when is the moment that the alarm is set for, and index its place among those
-	// that are set; unset if it is none of them.
-	when  int64
-	index int
-
+	when   int64 // the moment that the alarm is set for, while it is among the hub's
 	closed bool
-	// left counts what Close's channel waits for: the calls of f that are under way,
-	// and waiters that are about to end. done is that channel, once it is needed: made, or
-	// closed. (One that Close made would belong to the testing/synctest bubble in which
-	// Close is called, and who is left and closes it need not be there.)
-	left       int
-	done, made chan struct{}
 }
-
-const unset = -1
 
 func (m *member) Reset(d time.Duration) {
-	h := m.h
 	now := time.Now()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m.closed || !bubble.Monotonic(now) {
+	if !bubble.Monotonic(now) {
 		return // in a bubble nobody knows the time, and no timer can be set
 	}
-	h.moveLocked(m, after(h.at(now), d))
-	h.settleLocked(now)
-}
-
-func (m *member) Stop() {
 	h := m.h
-	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m.closed {
 		return
 	}
-	h.removeLocked(m)
+	h.set.remove(m)
+	m.when = after(h.at(now), d)
+	h.set.add(m)
 	h.settleLocked(now)
 }
 
-func (m *member) Close() <-chan struct{} {
-	h := m.h
-	now := time.Now()
-	h.mu.Lock()
-	if m.closed {
-		defer h.mu.Unlock()
-		return m.doneLocked()
-	}
+func (m *member) Stop() {
+	m.h.mu.Lock()
+	defer m.h.mu.Unlock()
+	m.stopLocked()
+}
+
+func (m *member) Close() {
+	m.h.mu.Lock()
 	m.closed = true
-	h.removeLocked(m)
-	var file io.Closer
-	if bubble.Monotonic(now) && h.set.first() > after(h.at(now), time.Duration(near)) {
-		file = h.takeLocked() // nobody needs it
+	m.stopLocked()
+	var file closer
+	if len(m.h.set) == 0 && !bubble.Inside() {
+		file = m.h.takeLocked()
+		m.h.armLocked(m.h.now())
 	}
-	h.fd.awaitLocked(m)
-	h.settleLocked(now)
-	h.awaitLocked(m)
-	done := m.doneLocked()
-	h.mu.Unlock()
-	if file != nil {
-		// This ends the goroutine that waits for the descriptor. It waits until nobody
-		// reads, so it is done without the lock: that goroutine may be about to take
-		// it, inside its Read.
-		file.Close()
-	}
-	return done
+	m.h.mu.Unlock()
+	file.close()
 }
 
-// doneLocked returns the channel of a closed member.
-func (m *member) doneLocked() <-chan struct{} {
-	switch {
-	case m.done != nil:
-	case m.left == 0:
-		m.done = closed
-	default:
-		m.done = m.made
-	}
-	return m.done
-}
-
-// leaveLocked is called when one of what Close's channel waits for is over.
-func (m *member) leaveLocked() {
-	if m.left--; m.left == 0 && m.done != nil {
-		close(m.done)
+func (m *member) stopLocked() {
+	if m.h.set.remove(m) {
+		m.h.settleLocked(time.Now())
 	}
 }
 
-// call calls f, and then what is to be called after it.
-func (m *member) call() {
-	if m.callFirst() {
-		m.then()
-	}
-}
-
-// callFirst calls f, and returns what it does. The hub, which has counted the call, is
-// not locked.
-func (m *member) callFirst() (more bool) {
-	defer func() { // also if f ends this goroutine
-		now := time.Now()
-		m.h.mu.Lock()
-		defer m.h.mu.Unlock()
-		m.leaveLocked()
-		if more {
-			m.h.crowdedLocked(m.h.at(now))
-		}
-		if m.h.armed == never {
-			m.h.settleLocked(now)
-		}
-	}()
-	return m.f()
-}
-
-// callDeep is call on a goroutine that has just begun. What alarms are for needs more
-// than the 2 kB of stack that such a goroutine has. The runtime then copies the stack to
-// a larger one, frame by frame: it is to do so while there are few.
-func (m *member) callDeep() {
-	growStack(0)
-	m.call()
-}
-
-// growStack makes the stack as large as its frame.
-//
-//go:noinline
-func growStack(i int) byte {
-	var frame [1536]byte
-	return frame[i]
-}
-
-// callAll calls each member's function on a goroutine of its own, the first on this.
-//
-// A goroutine that starts another puts that into its proc's next slot: so they
-// follow each other there, however busy the procs are, where several that one
-// goroutine starts would push each other to the end of the queue.
-func callAll(ms []*member) {
-	if len(ms) > 1 {
-		go callAll(ms[1:])
-	}
-	ms[0].call()
-}
-
-// members are those that are set, as a heap.
+// A members is those that are set, the first to ring first.
 type members []*member
 
-var _ heap.Interface = (*members)(nil)
-
-func (s members) Len() int           { return len(s) }
-func (s members) Less(i, j int) bool { return s[i].when < s[j].when }
-
-func (s members) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].index, s[j].index = i, j
+func (s *members) add(m *member) {
+	at, _ := slices.BinarySearchFunc(*s, m.when, func(m *member, when int64) int { return cmp.Compare(m.when, when) })
+	*s = slices.Insert(*s, at, m)
 }
 
-func (s *members) Push(m any) {
-	m.(*member).index = len(*s)
-	*s = append(*s, m.(*member))
-}
-
-func (s *members) Pop() any {
-	last := len(*s) - 1
-	m := (*s)[last]
-	(*s)[last] = nil
-	*s = (*s)[:last]
-	m.index = unset
-	return m
+// remove reports whether m was set.
+func (s *members) remove(m *member) bool {
+	at := slices.Index(*s, m)
+	if at >= 0 {
+		*s = slices.Delete(*s, at, at+1)
+	}
+	return at >= 0
 }
 
 // first returns the moment of the member that rings first, never if none is set.
