@@ -2,6 +2,8 @@ package timer
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"time"
 )
 
@@ -13,6 +15,7 @@ func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
 	}
+	s.mustNotStopAdvance()
 	z := newSleeper()
 	if _, _, err := s.place(s.now(), d, nodePayload(&z.node), tagNode); err != nil {
 		// There is no error to return. Were it not to sleep, a loop that waits
@@ -30,6 +33,7 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
+	s.mustNotStopAdvance()
 	z := newSleeper()
 	sh, id, err := s.place(s.now(), d, nodePayload(&z.node), tagNode)
 	if err != nil {
@@ -50,6 +54,23 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 		return ErrClosed
 	}
 	return nil
+}
+
+// mustNotStopAdvance panics in a callback that Advance of timertest's clock runs. Advance
+// waits for the callback, which would wait for Advance.
+func (s *Scheduler) mustNotStopAdvance() {
+	if s.system {
+		return
+	}
+	pcs := make([]uintptr, 100)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, "/timertest.(*Clock).advanceLocked") {
+			panic("timer: a callback that a virtual clock's Advance runs sleeps on that clock, which stands still meanwhile:" +
+				" sleep on another goroutine, or test in a testing/synctest bubble with the system's clock")
+		}
+	}
 }
 
 // SleepContext is [Scheduler.SleepContext] on the default Scheduler.

@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,4 +163,28 @@ func TestSleepContext_AtTheSameMoment(t *testing.T) {
 		cancel()
 	}
 	balanced(t, s.Stats())
+}
+
+// A callback that sleeps on its own Scheduler, under a virtual clock, hung Advance.
+func TestSleep_InACallbackUnderAVirtualClock(t *testing.T) {
+	for name, sleep := range map[string]func(*timer.Scheduler) error{
+		"Sleep":        func(s *timer.Scheduler) error { s.Sleep(time.Second); return nil },
+		"SleepContext": func(s *timer.Scheduler) error { return s.SleepContext(context.Background(), time.Second) },
+	} {
+		var told []any
+		s, clk := virtual(t, timer.WithPanicHandler(func(v any, _ []byte) { told = append(told, v) }))
+		woken := make(chan error)
+		start(t, s, time.Second, func() {
+			go func() { woken <- sleep(s) }() // that is the cure
+			sleep(s)
+		})
+		clk.Advance(time.Second)
+		require.Len(t, told, 1, name)
+		require.Contains(t, told[0], "sleep on another goroutine")
+		for s.Len() == 0 {
+			runtime.Gosched() // until it sleeps
+		}
+		clk.Advance(time.Second)
+		require.NoError(t, <-woken)
+	}
 }
