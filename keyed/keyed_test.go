@@ -1,6 +1,7 @@
 package keyed_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/timer"
 )
@@ -687,4 +689,27 @@ func TestAll_HasEveryKey(t *testing.T) {
 		n--
 	}
 	require.Zero(t, n)
+}
+
+// An executor that runs callbacks on its submitter, for keys that are due at once: the
+// callback never runs inside Set or Move, whose locks it takes.
+func TestDueAtOnce_OnASubmitterThatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, e := range []executor.Executor{
+			executor.NewInline(),
+			executor.Func(func(f func()) error { f(); return nil }),
+			executor.Func(func(func()) error { return errors.New("refused") }),
+		} {
+			s := timer.New(timer.WithExecutor(e))
+			ran := make(chan int, 3)
+			k := keyed.New(s, func(_ string, v int) { ran <- v })
+			require.NoError(t, k.Set("a", 1, 0))
+			require.NoError(t, k.Set("b", 2, time.Hour))
+			require.NoError(t, k.Set("b", 3, -1))
+			require.NoError(t, k.Set("c", 4, time.Hour))
+			require.True(t, k.Move("c", 0))
+			require.Equal(t, 8, <-ran+<-ran+<-ran)
+			require.NoError(t, s.Shutdown(t.Context()))
+		}
+	})
 }
