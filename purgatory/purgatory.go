@@ -140,7 +140,7 @@ func (p *Purgatory[K]) Stats() Stats {
 		sh.mu.Lock()
 		st.add(&sh.n)
 		st.Watched += sh.watched
-		st.Keys += sh.lists.Len()
+		st.Keys += len(sh.lists)
 		sh.mu.Unlock()
 	}
 	return st
@@ -166,7 +166,7 @@ func (p *Purgatory[K]) Close() error {
 		sh.mu.Lock()
 		sh.closed = true
 		ns = sh.keyless.appendLocked(ns[:0])
-		for _, l := range sh.lists.All() {
+		for _, l := range sh.lists {
 			ns = l.appendLocked(ns)
 		}
 		sh.mu.Unlock()
@@ -216,7 +216,7 @@ func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	l, ok := sh.lists.Get(key)
+	l, ok := sh.lists[key]
 	if !ok {
 		return nil
 	}

@@ -1,9 +1,8 @@
 package purgatory
 
 import (
+	"maps"
 	"sync"
-
-	"github.com/tickless/tickless/internal/hashmap"
 )
 
 // A shard holds the lists of the keys that fall to it.
@@ -13,8 +12,10 @@ type shard[K comparable] struct {
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	// lists has a list for each key that is watched, and for no other.
-	lists hashmap.Map[K, *list[K]]
+	// lists has a list for each key that is watched, and for no other. most is how many
+	// it has had since it was made.
+	lists map[K]*list[K]
+	most  int
 	// spare is a list that is not in use, nil if there is none: keys come and
 	// go, and most often with one operation.
 	spare *list[K]
@@ -52,6 +53,7 @@ type node[K comparable] struct {
 
 func (sh *shard[K]) init(p *Purgatory[K]) {
 	sh.p = p
+	sh.lists = make(map[K]*list[K])
 	sh.keyless.init(sh)
 }
 
@@ -62,7 +64,7 @@ func (l *list[K]) init(sh *shard[K]) {
 
 // listLocked returns the key's list, which it makes if there is none.
 func (sh *shard[K]) listLocked(key K) *list[K] {
-	l, ok := sh.lists.Get(key)
+	l, ok := sh.lists[key]
 	if !ok {
 		if l = sh.spare; l != nil {
 			sh.spare = nil
@@ -71,7 +73,8 @@ func (sh *shard[K]) listLocked(key K) *list[K] {
 			l.init(sh)
 		}
 		l.key = key
-		sh.lists.Put(key, l)
+		sh.lists[key] = l
+		sh.most = max(sh.most, len(sh.lists))
 	}
 	return l
 }
@@ -100,11 +103,24 @@ func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	}
 	sh.watched--
 	if l.n == 0 {
-		sh.lists.Delete(l.key)
+		delete(sh.lists, l.key)
+		sh.shrinkLocked()
 		var none K
 		l.key = none
 		sh.spare = l
 	}
+}
+
+// shrinkLocked gives memory back when few keys are left of many, which a map does not do
+// by itself. The copy takes O(1) for each key that has left.
+func (sh *shard[K]) shrinkLocked() {
+	const small = 64
+	if sh.most <= small || len(sh.lists) > sh.most/8 {
+		return
+	}
+	lists := make(map[K]*list[K], len(sh.lists))
+	maps.Copy(lists, sh.lists)
+	sh.lists, sh.most = lists, len(lists)
 }
 
 // appendLocked appends l's nodes.

@@ -28,7 +28,6 @@ var mayImport = map[string][]string{
 	"internal/bubble":  {},
 	"internal/share":   {},
 	"internal/closed":  {},
-	"internal/hashmap": {},
 	"internal/latch":   {},
 	"internal/layout":  {},
 	"internal/mutants": {},
@@ -57,7 +56,7 @@ var mayImport = map[string][]string{
 }
 
 var (
-	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/closed", "internal/hashmap", "internal/latch", "internal/share", "timingwheel"}
+	belowTimer = []string{"bucket", "clock", "delayqueue", "executor", "internal/alarm", "internal/bubble", "internal/closed", "internal/latch", "internal/share", "timingwheel"}
 	onTimer    = append(belowTimer[:len(belowTimer):len(belowTimer)], "timer")
 
 	belowObserve = append(onTimer[:len(onTimer):len(onTimer)], "idle", "keyed", "observe/metric", "purgatory")
