@@ -69,7 +69,7 @@ func callbacksOf(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) uint64 { return s.Refused })
 	callbacks("callback.panicked", "Callbacks that panicked",
 		func(s timer.Stats) uint64 { return s.Panicked })
-	now("callback.queued", "{callback}", "Callbacks that wait to be handed to an executor that blocks",
+	now("callback.queued", "{callback}", "Callbacks that wait for the poller, which hands them to the executor",
 		func(s timer.Stats) int { return s.Queued })
 	callbacks("executor.submitted", "Callbacks that the executor accepted",
 		func(s timer.Stats) uint64 { return s.Executor.Submitted })

@@ -11,8 +11,8 @@ import (
 //
 //	Started = Fired + Stopped + HandedBack + FellBack + Pending
 //
-// and the callback of every timer that fired has run, is running, waits in the
-// executor or in Queued, or is counted in Refused.
+// and the callback of every timer that fired has run, is running, or waits in the executor
+// or in Queued.
 type Stats struct {
 	// Started counts the times that a timer was started: by Start, AfterFunc
 	// and the like, by each tick of a ticker, and by a Reset of a Timer that
@@ -37,10 +37,11 @@ type Stats struct {
 	// closed or, of Start, because it had too many pending. These are
 	// RejectedFull.
 	Rejected, RejectedFull uint64
-	// Refused counts the callbacks of fired timers that the executor refused.
+	// Refused counts the callbacks that the executor refused. Each ran on a goroutine of its
+	// own.
 	Refused uint64
-	// Queued is the number of callbacks that wait to be handed to an executor that
-	// may block its submitter.
+	// Queued is the number of callbacks that wait for the poller, which hands them to the
+	// executor.
 	Queued int
 
 	// Wakeups counts how often the poller woke up, EmptyWakeups how often it
