@@ -37,9 +37,9 @@ type Deadline struct {
 }
 
 // Set makes t the deadline, in place of the one before. The zero time means none. If t
-// has passed, Err reports it, and Done's channel is closed at once, or, if the deadline
-// before has passed too, when its timer fires, which is a tick later at the most. If an
-// earlier deadline has passed, Done makes a new channel, and Err returns nil until t.
+// has passed, Err reports it, and Done's channel is closed within a tick of the default
+// Scheduler. If an earlier deadline has passed, Done makes a new channel, and Err returns
+// nil until t.
 func (d *Deadline) Set(t time.Time) {
 	if !t.IsZero() && !bubble.Monotonic(t) {
 		now := time.Now()
@@ -68,7 +68,7 @@ func (d *Deadline) Done() <-chan struct{} {
 
 // Err returns [os.ErrDeadlineExceeded] if the deadline that is set now has passed, and
 // else nil. So it may return nil after Done's channel was closed: the deadline may have
-// been set to another moment since. Who has seen the channel closed need not ask.
+// been set to another moment since. After Done's channel is closed there is no need to ask.
 func (d *Deadline) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +86,8 @@ func (d *Deadline) passLocked() {
 	}
 }
 
-// armLocked has whoever waits be told at due, unless the timer fires before.
+// armLocked sets the timer for due if somebody waits, unless it fires before: then fired
+// sets it.
 func (d *Deadline) armLocked() {
 	if d.done == nil || d.over || d.due.IsZero() || !d.fires.IsZero() && !d.due.Before(d.fires) {
 		return

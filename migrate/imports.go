@@ -83,8 +83,8 @@ func (im *imports) decls() []*ast.GenDecl {
 	return decls
 }
 
-// remove takes out imports. If another is to be added, spec, and there is no better
-// place for it than that of the only import of a declaration, it replaces this one.
+// remove takes out imports. The one to add is spec, or "" for none. It replaces the only
+// import of a declaration if there is no better place for it.
 func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool) {
 	isGone := func(s ast.Spec) bool {
 		return slices.ContainsFunc(gone, func(i int) bool { return im.file.Imports[i] == s })
