@@ -97,9 +97,9 @@ func (k *Timers[K, V]) now() int64 {
 	return int64(k.s.Now().Sub(k.epoch))
 }
 
-// part returns a key's hash and part. A key that cannot be hashed, such as an interface
-// that holds a slice, panics here, and so does one that is not equal to itself, a NaN,
-// which could never be found.
+// part returns a key's hash and part. It panics for a key that cannot be hashed, such as
+// an interface that holds a slice, and for one that is not equal to itself, a NaN: the
+// table could never find it.
 func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
 	if key != key {
 		panic("keyed: a key must be equal to itself")
