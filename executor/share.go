@@ -15,7 +15,7 @@ type sharer Pool
 // Share counts the calling goroutine in as a worker, with a batch of its own. That batch
 // waits in the queue, too: other workers take from it when its turn comes, and the watchdog
 // starts them if its first callbacks take long.
-func (s *sharer) Share(fs []func()) (w share.Work, err error) {
+func (s *sharer) Share(fs []func(), watched bool) (w share.Work, err error) {
 	p := (*Pool)(s)
 	if len(fs) == 0 {
 		return w, nil
@@ -42,9 +42,18 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 		b.holds++
 		w.Rest = b
 		p.queue.push(fs[b.n:])
-		p.watchLocked()
+		if !watched {
+			p.watchLocked()
+		}
 	}
 	return w, nil
+}
+
+func (s *sharer) Watch() {
+	p := (*Pool)(s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watchLocked()
 }
 
 func (s *sharer) Run(w share.Work) {

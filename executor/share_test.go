@@ -19,7 +19,7 @@ import (
 // shared has the pool accept fs for the caller to run.
 func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	t.Helper()
-	w, err := share.Of(p).Share(fs)
+	w, err := share.Of(p).Share(fs, false)
 	require.NoError(t, err)
 	return w
 }
@@ -75,6 +75,25 @@ func TestShare_OneThatBlocks(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, p.Stats().Workers)
 		conserve(t, p.Stats(), 502)
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// What a caller will look after by itself has no timer until then.
+func TestShare_Watched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := executor.NewPool(executor.WithWorkers(2))
+		release := make(chan struct{})
+		var ran atomic.Int32
+		w, err := share.Of(p).Share([]func(){func() { <-release }, func() { ran.Inc() }}, true)
+		require.NoError(t, err)
+		go w.Run()
+		time.Sleep(time.Minute)
+		require.Zero(t, ran.Load())
+		share.Of(p).Watch()
+		time.Sleep(2 * time.Millisecond)
+		require.EqualValues(t, 1, ran.Load())
+		close(release)
 		require.NoError(t, p.Shutdown(t.Context()))
 	})
 }
@@ -170,7 +189,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "a share is still to be run")
-	_, err := share.Of(p).Share([]func(){func() {}, func() {}})
+	_, err := share.Of(p).Share([]func(){func() {}, func() {}}, false)
 	require.ErrorIs(t, err, executor.ErrClosed)
 	require.EqualValues(t, 2, p.Stats().Rejected)
 	s.Run()

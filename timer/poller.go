@@ -30,7 +30,9 @@ const (
 	// others for rest: on one that computes, until that is sent to the end of the
 	// queue.
 	turn = 8 * time.Millisecond
-	rest = 100 * time.Microsecond
+	// watchSoon is how soon the next ring has to come to look after callbacks that last.
+	watchSoon = 2 * time.Millisecond
+	rest      = 100 * time.Microsecond
 )
 
 // poller expires buckets when they are due, and sleeps in between, until the
@@ -64,6 +66,8 @@ type poller struct {
 	recheck atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
+	// watches: the pool relies on the next ring to look after callbacks that last.
+	watches bool
 	// unfinished: it was interrupted, and sleeps with work at hand.
 	unfinished bool
 
@@ -158,7 +162,12 @@ func (p *poller) poll() {
 	p.awake, p.unfinished = true, false
 	p.armed = never
 	p.wakeups++
+	watches := p.watches
+	p.watches = false
 	p.mu.Unlock()
+	if watches {
+		p.s.dispatch.pool.Watch()
+	}
 	p.run(false)
 }
 
@@ -473,9 +482,11 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bo
 		p.alarm.Stop()
 	}
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
-	// the pool's watchdog is to be the later one.
+	// the pool's watchdog is to be the later one. It is not needed if the next ring comes
+	// soon, which then looks after callbacks that last.
 	if len(p.batch.fs) > 0 {
-		left = p.s.dispatch.share(&p.batch)
+		p.watches = p.s.dispatch.pool != nil && next != never && next-now <= int64(watchSoon)
+		left = p.s.dispatch.share(&p.batch, p.watches)
 	}
 	if !worked {
 		p.emptyWakeups++
@@ -533,6 +544,9 @@ func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
+	if p.watches {
+		p.s.dispatch.pool.Watch() // there may be no next ring
+	}
 	if !p.awake && !p.unfinished && !p.s.dispatch.hasReady() {
 		p.armed = never
 		p.alarm.Close()

@@ -10,8 +10,14 @@ type Pool interface {
 	// takes long, workers run those behind it, after a few milliseconds. The caller may
 	// reuse the slice after the return.
 	//
+	// watched says that the caller will call Watch within a few milliseconds: then the pool
+	// sets no timer, which costs more than short callbacks.
+	//
 	// A pool with WithMaxWorkers does what SubmitBatch does, and the Work is empty.
-	Share(fs []func()) (Work, error)
+	Share(fs []func(), watched bool) (Work, error)
+
+	// Watch has the pool look after callbacks that still wait.
+	Watch()
 
 	// Run runs w, for w.Run.
 	Run(w Work)
