@@ -27,7 +27,8 @@ type calendar struct {
 
 // Calendar runs f on the Scheduler's executor at the times that sched gives. It leaves
 // out occurrences that come while a run is under way, or that have passed when sched is
-// asked: when the clock is set forward, past any number of them, f runs once. A time that is not after the one that sched was given is due at once, but at most once a
+// asked: when the clock is set forward, past any number of them, f runs once. A time
+// that is not after the one that sched was given is due at once, but at most once a
 // second. The series is over when sched returns the zero time.
 //
 // If the wall clock has been set back by more than a minute since sched was last asked,

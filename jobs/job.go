@@ -52,8 +52,8 @@ type Job struct {
 // over, or it finds no occurrence due, and starts the timer again in place of the one
 // that is pending.
 
-// A plan says when a job's occurrences are. Its methods are called without the job's
-// lock, while the job is busy, because all but wait may run the user's code, which may panic.
+// A plan says when a job's occurrences are. All its methods except wait are called while
+// the job is busy, without its lock: they may run the user's code, which may panic.
 type plan interface {
 	// look looks at the clock, and reports whether an occurrence is due.
 	look(*Job) bool
@@ -63,7 +63,7 @@ type plan interface {
 	ended(*Job)
 	// resume sets the next occurrence, after a pause.
 	resume(*Job)
-	// wait returns how long it is to the next look. The job is locked.
+	// wait returns how long it is to the next look. The job is locked then.
 	wait(*Job) time.Duration
 }
 
