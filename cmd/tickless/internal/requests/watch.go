@@ -24,18 +24,18 @@ func watch(cmd *cobra.Command, f flags) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...)), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	defer server.Close()
-	fmt.Fprintf(stdout, "%s shows the load while it runs, again and again; interrupt it to end\n", pageURL(l.Addr()))
-
 	b := &watched{ctx: ctx, tickless: newTickless(f.config.Count, append(f.options(), timer.WithName("requests"))...)}
 	plan, err := NewPlan(f.config)
 	if err != nil {
 		return err
 	}
 	b.tickless.Open()
+	server := &http.Server{Handler: debug.Handler(debug.WithHosts(hosts...)), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer server.Close()
+	fmt.Fprintf(stdout, "%s shows the load while it runs, again and again; interrupt it to end\n", pageURL(l.Addr()))
+
 	sum, err := repeat(ctx, stderr, plan, b, served)
 	if err != nil {
 		return err
