@@ -115,7 +115,7 @@ func fill(ctx context.Context, x side, ts []task) error {
 // burst has tasks due at one moment, and measures from then until the last of them has
 // been handled and reported.
 func burst(ctx context.Context, s *settings, x side) (map[string]float64, error) {
-	due := time.Now().Add(time.Second + time.Duration(s.tasks)*50*time.Microsecond)
+	due := time.Now().Add(time.Second + time.Duration(s.tasks)*150*time.Microsecond)
 	if err := fill(ctx, x, tasks(s.tasks, func() time.Time { return due })); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func burst(ctx context.Context, s *settings, x side) (map[string]float64, error)
 // handlers begin.
 func late(ctx context.Context, s *settings, x side) (map[string]float64, error) {
 	n := int(1000 * (10 * s.time).Seconds())
-	begin := time.Now().Add(time.Second + time.Duration(n)*50*time.Microsecond)
+	begin := time.Now().Add(time.Second + time.Duration(n)*150*time.Microsecond)
 	var mu sync.Mutex
 	var lates []time.Duration
 	all := make(chan struct{})

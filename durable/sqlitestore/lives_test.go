@@ -39,6 +39,7 @@ var children = map[string]func(path string) error{
 	"writer": writerChild,
 	"one":    oneChild,
 	"faulty": faultyChild,
+	"serve":  serveChild,
 }
 
 // long reports whether the tests of faults take as long as they should.
