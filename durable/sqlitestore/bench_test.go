@@ -1,6 +1,7 @@
 package sqlitestore_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -77,4 +78,39 @@ func BenchmarkScheduleMany(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkDrain has a worker handle and report tasks that are all due.
+func BenchmarkDrain(b *testing.B) {
+	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer st.Close()
+	c := durable.New(st)
+	body := make([]byte, 256)
+	items := make([]durable.Item, b.N)
+	for i := range items {
+		items[i] = durable.Item{Task: durable.Task{Key: fmt.Sprintf("order-%016x", uint64(i)*0x9e3779b97f4a7c15), Handler: "h", Body: body}, When: durable.After(0)}
+	}
+	if _, err := c.ScheduleBatch(b.Context(), items); err != nil {
+		b.Fatal(err)
+	}
+	var n atomic.Int64
+	all := make(chan struct{})
+	w := durable.NewWorker(c)
+	w.Handle("h", func(context.Context, durable.Delivery) error {
+		if n.Add(1) == int64(b.N) {
+			close(all)
+		}
+		return nil
+	})
+	b.ResetTimer()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(context.Background()) }()
+	<-all
+	if err := w.Shutdown(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	<-ended
 }

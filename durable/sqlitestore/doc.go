@@ -34,7 +34,7 @@
 //     the Store goes on when there is room.
 //   - Any other error of the disk fails the calls of one transaction. The Store goes on.
 //   - Each row has a checksum. A task whose row is damaged is not handed out, and all others
-//     are: [Store.Verify] finds it. A file that SQLite cannot read is an error that wraps
+//     are; [Store.Verify] finds it, and who schedules it again replaces it. A file that SQLite cannot read is an error that wraps
 //     [ErrDamaged].
 //   - If the file, or its log, is removed or replaced while the Store is open, every later
 //     call has an error that wraps [ErrGone].

@@ -225,6 +225,12 @@ func TestDamagedRow(t *testing.T) {
 	_, err = st.Verify(t.Context())
 	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
 	require.ErrorContains(t, err, "damaged")
+	_, err = c.Schedule(t.Context(), durable.Task{Key: "damaged", Handler: "h"}, durable.After(0))
+	require.NoError(t, err)
+	_, err = st.Repair(t.Context(), 0)
+	require.NoError(t, err)
+	_, err = st.Verify(t.Context())
+	require.NoError(t, err)
 }
 
 // A flipped bit or a cut anywhere in the file is found by Verify, or is harmless: all tasks
@@ -369,4 +375,56 @@ func TestSyncFails(t *testing.T) {
 		require.NoError(t, err, "lost: %s", key)
 	}
 	t.Logf("%d acknowledged, %d refused", len(acknowledged), refused)
+}
+
+// A reader that is open for long has the log grow, which Check says, and nothing fails.
+func TestLongReader(t *testing.T) {
+	wait := time.Second
+	if long() {
+		wait = time.Minute
+	}
+	path := newPath(t)
+	st := open(t, path)
+	fill(t, st, 1000)
+	tx, err := application(t, path, "&_txlock=deferred").Begin()
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, tx.QueryRow(`SELECT count(*) FROM tickless_tasks`).Scan(&n))
+	begin := time.Now()
+	for time.Since(begin) < wait {
+		fill(t, st, 1000)
+	}
+	t.Logf("the log has %d MB", st.WAL()>>20)
+	require.NoError(t, tx.QueryRow(`SELECT count(*) FROM tickless_tasks`).Scan(&n))
+	require.Equal(t, 1000, n)
+	require.NoError(t, tx.Rollback())
+	_, err = st.Verify(t.Context())
+	require.NoError(t, err)
+}
+
+// The files copied while they are in use, which the docs forbid, are an older state, or
+// Verify finds what is wrong. (The copy is made by another process: closing a file drops the
+// locks of this one.)
+func TestCopyInUse(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tasks.db")
+	st := open(t, path)
+	sound := 0
+	for i := range 10 {
+		fill(t, st, 500)
+		done := make(chan error, 1)
+		go func() { done <- schedule(context.Background(), st, fmt.Sprint("meanwhile", i)) }()
+		to := t.TempDir()
+		require.NoError(t, exec.Command("cp", path, path+"-wal", to).Run())
+		require.NoError(t, <-done)
+		x, err := sqlitestore.Open(filepath.Join(to, "tasks.db"))
+		if err != nil {
+			continue
+		}
+		if _, err := x.Verify(t.Context()); err == nil {
+			sound++
+		}
+		require.NoError(t, x.Close())
+	}
+	t.Logf("%d of 10 copies were sound, and the others were found", sound)
 }

@@ -110,27 +110,26 @@ func (ix *index) load(ids, senders []string) {
 	})
 }
 
-// find fails if the row of the task is damaged.
 func (ix *index) find(id string) *task {
 	if ix.tasks[id] == nil {
 		ix.load([]string{id}, nil)
 	}
-	x := ix.tasks[id]
-	must(x.err)
-	return x
+	return ix.tasks[id]
 }
 
+// Find takes a task whose row is damaged for none.
 func (ix *index) Find(id string) *machine.Task {
-	if x := ix.find(id); x.State != 0 {
+	if x := ix.find(id); x.State != 0 && x.err == nil {
 		return &x.Task
 	}
 	return nil
 }
 
-// Add may be for an id whose task has ended in this transaction.
+// Add may be for an id whose task has ended in this transaction, or whose row is damaged:
+// that is replaced.
 func (ix *index) Add(id string) *machine.Task {
 	x := ix.find(id)
-	x.Task = machine.Task{}
+	x.Task, x.err = machine.Task{}, nil
 	return &x.Task
 }
 

@@ -12,12 +12,13 @@ type session struct {
 	ctx     context.Context // of readers; others have one that does not end
 	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
 	stmts   map[string]*sql.Stmt
+	lists   map[[2]int]string // of parameters, by columns and rows
 }
 
 func newSession(on interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }) *session {
-	return &session{ctx: context.Background(), prepare: on.PrepareContext, stmts: make(map[string]*sql.Stmt)}
+	return &session{ctx: context.Background(), prepare: on.PrepareContext, stmts: make(map[string]*sql.Stmt), lists: make(map[[2]int]string)}
 }
 
 type failure struct{ err error }
@@ -76,24 +77,22 @@ func (x *session) rows(query string, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// atOnce is how many rows one statement is for. The driver's time to bind parameters grows
-// with the square of their number.
-const atOnce = 8
-
-// some carries out a statement that ends in a list of rows, each of so many columns, by eight at
-// a time: one statement for many rows takes half the time. It calls f, if there is one, for
-// each row of an answer.
+// some carries out a statement that ends in a list of rows, each of so many columns, for
+// several rows at a time: that takes half the time of one for each. It calls f, if there is
+// one, for each row of an answer.
 func (x *session) some(query string, columns int, args []any, f func(rows *sql.Rows)) {
+	// The driver's time to bind parameters grows with the square of their number.
+	most := 8
+	if columns == 1 {
+		most = 32
+	}
 	for len(args) > 0 {
-		n := min(atOnce, len(args)/columns)
-		if n < atOnce {
-			n = 1
+		n := most
+		for n > len(args)/columns {
+			n /= 4
 		}
-		row := strings.TrimSuffix(strings.Repeat("?,", columns), ",")
-		list := "(" + row + ")" + strings.Repeat(",("+row+")", n-1)
-		if columns == 1 {
-			list = "(?" + strings.Repeat(",?", n-1) + ")"
-		}
+		n = max(n, 1)
+		list := x.params(columns, n)
 		if f == nil {
 			x.exec(query+list, args[:n*columns]...)
 		} else {
@@ -101,6 +100,20 @@ func (x *session) some(query string, columns int, args []any, f func(rows *sql.R
 		}
 		args = args[n*columns:]
 	}
+}
+
+// params returns a list of parameters, for n rows.
+func (x *session) params(columns, n int) string {
+	text, ok := x.lists[[2]int{columns, n}]
+	if !ok {
+		row := "(?" + strings.Repeat(",?", columns-1) + ")"
+		text = row + strings.Repeat(","+row, n-1)
+		if columns == 1 {
+			text = "(?" + strings.Repeat(",?", n-1) + ")"
+		}
+		x.lists[[2]int{columns, n}] = text
+	}
+	return text
 }
 
 // close closes the statements.
