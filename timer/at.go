@@ -61,7 +61,10 @@ func (t *Timer) deadlineLocked() (int64, bool) {
 	switch t.phase.Load() {
 	case pending:
 		return t.deadline, true
-	case out:
+	case out, back:
+		if f := t.sh.fallbacks.byID[t.idLocked()]; f != nil {
+			return int64(f.at.Sub(t.sh.s.epoch)), true
+		}
 		return t.sh.wheel.Deadline(t.idLocked())
 	}
 	return 0, false

@@ -168,3 +168,57 @@ func TestScheduler_OfABubbleStoppedOutside(t *testing.T) {
 	require.True(t, h.Stop())
 	require.True(t, tm.Stop(), "it was the last")
 }
+
+// Timers and Tickers of the default Scheduler that were made outside a bubble, as in a
+// sync.Pool or a global, can be used inside, where they follow the bubble's clock, and
+// outside again.
+func TestDefault_TimersCrossTheBordersOfBubbles(t *testing.T) {
+	ran := make(chan time.Time, 10)
+	pending := timer.AfterFunc(time.Hour, func() { ran <- time.Now() })
+	stopped := timer.AfterFunc(time.Hour, func() { ran <- time.Now() })
+	reset := timer.AfterFunc(time.Hour, func() { ran <- time.Now() })
+	c, tk := timer.NewTimer(time.Hour), timer.NewTicker(time.Hour)
+	stopped.Stop()
+	for range 3 { // with an entry
+		reset.Stop()
+		reset.Reset(time.Hour)
+	}
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			require.True(t, pending.Reset(time.Second))
+			require.False(t, stopped.Reset(2*time.Second))
+			require.True(t, reset.Reset(3*time.Second))
+			require.True(t, reset.Reset(4*time.Second))
+			for _, d := range []time.Duration{1, 2, 4} {
+				time.Sleep(d*time.Second - time.Since(begin) + time.Nanosecond)
+				synctest.Wait()
+				require.Len(t, ran, 1)
+				require.Equal(t, d*time.Second, (<-ran).Sub(begin))
+			}
+			c.Reset(time.Second)
+			tk.Reset(time.Second)
+			time.Sleep(1500 * time.Millisecond)
+			require.Len(t, c.C, 1)
+			require.Len(t, tk.C, 1)
+			require.False(t, pending.Reset(time.Hour))
+			require.False(t, stopped.Reset(time.Hour))
+			require.True(t, stopped.Stop())
+			require.False(t, reset.Reset(time.Hour))
+		})
+		require.True(t, pending.Reset(time.Hour))
+		require.False(t, stopped.Reset(time.Hour))
+		require.True(t, stopped.Stop())
+		require.True(t, reset.Stop())
+		reset.Reset(time.Hour)
+		c.Reset(time.Hour)
+		tk.Reset(time.Hour)
+		require.Empty(t, c.C)
+		require.Empty(t, tk.C)
+	}
+	require.Empty(t, ran)
+	for _, x := range []*timer.Timer{pending, reset, c} {
+		require.True(t, x.Stop())
+	}
+	tk.Stop()
+}

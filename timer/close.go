@@ -22,14 +22,17 @@ type Leftover struct {
 	Handle Handle
 }
 
-// Close ends the Scheduler, and returns nil. What was pending will not fire, those
-// that had fallen back for want of room included: [Scheduler.TakeLeftover] has it. No timer
-// can be started any more: once one start has been refused, on any goroutine, all later
-// ones are. Stop and Reset of a timer that was pending do nothing and report false.
-// Close does not wait, so callbacks may call it: callbacks
-// of timers that have fired still run. To wait for them call [Scheduler.Shutdown],
-// before or after. Closing again does nothing. Close panics on the [Default] Scheduler, and
-// inside a testing/synctest bubble if the Scheduler was made outside.
+// Close ends the Scheduler, and returns nil. What was pending will not fire:
+// [Scheduler.TakeLeftover] has it. Start returns [ErrClosed] from then on. Close does not
+// wait, so callbacks may call it: callbacks of timers that have fired still run. To wait for
+// them call [Scheduler.Shutdown], before or after. Closing again does nothing. Close panics
+// on the [Default] Scheduler, and inside a testing/synctest bubble if the Scheduler was made
+// outside.
+//
+// AfterFunc, NewTimer, NewTicker and the like have no error to return, nor has Reset. What
+// they start on a closed Scheduler falls back to an alarm of the clock's own, which is a timer
+// of package time, so that whoever waits for it does not wait for ever. Its callback runs on
+// the alarm's goroutine, and Shutdown does not wait for it.
 //
 // O(shards), and O(n) for the n timers of shards that ever had a Ticker or a
 // Sleep, or have a Timer that was reset.
@@ -114,7 +117,7 @@ func (l *shardLeftover) each(f func(timingwheel.Entry[payload])) {
 		}
 	})
 	for _, b := range l.fallbacks {
-		f(timingwheel.Entry[payload]{Expired: timingwheel.Expired[payload]{Value: b.p, Deadline: b.deadline, Tag: b.tag}})
+		f(timingwheel.Entry[payload]{Expired: timingwheel.Expired[payload]{Value: b.p, Deadline: int64(b.at.Sub(l.sh.s.epoch)), Tag: b.tag}})
 	}
 }
 

@@ -198,10 +198,15 @@ func (d *dispatch) refused(fs ...func()) {
 		go func() {
 			pprof.SetGoroutineLabels(context.Background()) // not those of who has started a timer
 			defer d.outstanding.Add(-1)
-			defer d.catch()
-			f()
+			d.runAlone(f)
 		}()
 	}
+}
+
+// runAlone runs a callback without the executor.
+func (d *dispatch) runAlone(f func()) {
+	defer d.catch()
+	f()
 }
 
 // takeReady returns what waits in ready, in into's memory if it is large enough.

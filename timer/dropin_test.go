@@ -355,22 +355,38 @@ func TestTimer_OnAClosedScheduler(t *testing.T) {
 	require.True(t, fired.Reset(time.Second), "the value had not been received")
 	requireEmpty(t, fired.C, "after Reset")
 	require.False(t, pending.Stop(), "it was handed back")
-	require.False(t, pending.Reset(0))
-	require.False(t, s.NewTimer(0).Stop())
-	require.False(t, s.AfterFunc(0, func() { t.Error("ran") }).Stop())
-	tick.Stop()
+	clk.Advance(2 * time.Hour)
+	requireEmpty(t, pending.C, "it was handed back")
+	requireEmpty(t, tick.C, "it was handed back")
+	require.Len(t, fired.C, 1, "what is started afterwards falls back to the clock's alarm")
+	require.False(t, pending.Reset(time.Second))
+	require.True(t, pending.Reset(2*time.Second))
+	ran := 0
+	s.AfterFunc(time.Second, func() { ran++ })
+	stopped := s.AfterFunc(time.Second, func() { t.Error("ran") })
+	panics := s.AfterFunc(time.Second, nil)
+	require.True(t, stopped.Stop())
 	tick.Reset(time.Second)
-	c := s.NewTicker(time.Second).C
-	after, ticks := s.After(time.Second), s.Tick(time.Second)
-	clk.Advance(time.Hour)
-	requireEmpty(t, fired.C, "NewTimer")
-	requireEmpty(t, pending.C, "NewTimer")
-	requireEmpty(t, c, "NewTicker")
-	requireEmpty(t, tick.C, "Ticker.Reset")
-	requireEmpty(t, after, "After")
-	requireEmpty(t, ticks, "Tick")
+	c, after := s.NewTicker(time.Second).C, s.After(time.Second)
+	now := clk.Now()
+	clk.Advance(time.Second)
+	for name, c := range map[string]<-chan time.Time{"NewTicker": c, "Ticker.Reset": tick.C, "After": after} {
+		at, ok := receive(c)
+		require.True(t, ok, name)
+		require.Equal(t, now.Add(time.Second), at, name)
+	}
+	requireEmpty(t, pending.C, "later")
+	require.Equal(t, 1, ran)
+	require.False(t, panics.Stop())
+	clk.Advance(time.Second)
+	require.Len(t, pending.C, 1)
+	require.Len(t, c, 1)
+	tick.Stop()
+	require.Empty(t, tick.C)
 	st := s.Stats()
-	require.EqualValues(t, 8, st.Rejected, "%+v", st)
+	require.EqualValues(t, 9, st.FellBack, "%+v", st)
+	require.Zero(t, st.Rejected)
+	require.EqualValues(t, 1, st.Panicked)
 	balanced(t, st)
 }
 
@@ -384,7 +400,11 @@ func TestTimer_CloseRace(t *testing.T) {
 			wg.Go(func() {
 				for i := range 100 {
 					s.AfterFunc(time.Duration(i)*time.Microsecond, func() { fired.Inc() })
-					s.NewTicker(time.Duration(1+i) * time.Microsecond)
+					if tk := s.NewTicker(time.Duration(1+i) * time.Microsecond); i%2 == 1 {
+						defer tk.Stop() // on a closed Scheduler it goes on until then
+					} else {
+						tk.Reset(time.Hour)
+					}
 				}
 			})
 		}

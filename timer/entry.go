@@ -209,30 +209,12 @@ func (t *Timer) resetEntryLocked(now int64, d time.Duration) (active, done bool)
 	}
 	sh := t.sh
 	t.mu.Lock()
-	was := t.phase.Load()
-	if was == cut {
-		if t.entry.Load().t.CompareAndSwap(nil, t) {
-			t.phase.Store(dead)
-		} else {
-			t.setOut()
-		}
-		was = t.phase.Load()
-	}
-	if was != pending && was != dead {
-		t.mu.Unlock()
-		return false, false
-	}
-	if was == dead && sh.s.closed.Load() {
-		sh.n.rejected++
-		t.mu.Unlock()
-		return false, true
-	}
-	e := t.entry.Load()
-	id := e.id(t)
-	if d > 0 {
+	was := t.rejoinLocked()
+	if d > 0 && (was == pending || was == dead && !sh.s.closed.Load()) {
 		deadline, slack := deadlineAfter(now, d), sh.slackOf(d)
 		sh.wheel.Observe(now)
-		if sh.wheel.MoveWithin(id, deadline, slack) {
+		e := t.entry.Load()
+		if sh.wheel.MoveWithin(e.id(t), deadline, slack) {
 			t.placedAt(e, deadline, slack)
 			if was == dead {
 				t.revive(was)
@@ -241,14 +223,41 @@ func (t *Timer) resetEntryLocked(now int64, d time.Duration) (active, done bool)
 			return was == pending, true
 		}
 	}
-	sh.leaveLocked(t)
 	t.mu.Unlock()
-	sh.removeLocked(id)
-	if was == dead {
+	if !t.takeOutLocked() {
 		return false, false
 	}
 	sh.fireLocked(t.p, t.tag)
 	return true, true
+}
+
+// rejoinLocked makes a cut Timer dead again, or out if its entry has gone, and returns the
+// phase. The Timer is locked.
+func (t *Timer) rejoinLocked() uint32 {
+	if t.phase.Load() == cut {
+		if t.entry.Load().t.CompareAndSwap(nil, t) {
+			t.phase.Store(dead)
+		} else {
+			t.setOut()
+		}
+	}
+	return t.phase.Load()
+}
+
+// takeOutLocked takes a Timer's entry out of the wheel, if it is there, and reports whether
+// the Timer was pending.
+func (t *Timer) takeOutLocked() (active bool) {
+	t.mu.Lock()
+	was := t.rejoinLocked()
+	if was != pending && was != dead {
+		t.mu.Unlock()
+		return false
+	}
+	id := t.entry.Load().id(t)
+	t.sh.leaveLocked(t)
+	t.mu.Unlock()
+	t.sh.removeLocked(id)
+	return was == pending
 }
 
 // leaveLocked notes that a Timer's entry leaves the wheel. The Timer is locked.
@@ -278,7 +287,7 @@ func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
 	id, ok := sh.wheel.AddTagged(deadline, slack, entryPayload(e), tagEntry)
 	_, active = sh.removeLocked(old)
 	if !active {
-		active = t.withdrawLocked()
+		active = sh.stopFallbackLocked(old) || t.withdrawLocked()
 		sh.n.started++
 	}
 	if !ok {

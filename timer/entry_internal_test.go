@@ -18,8 +18,8 @@ import (
 func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
-	other := s.AfterFunc(time.Hour, func() {})
-	x := s.AfterFunc(time.Hour, func() {})
+	other := resettable(s, time.Hour, func() {})
+	x := resettable(s, time.Hour, func() {})
 	require.True(t, x.Reset(time.Hour))
 	sh := s.shards.first
 	sh.mu.Lock()
@@ -44,10 +44,10 @@ func TestTimer_DeadEntriesWakeUpOnce(t *testing.T) {
 		clk := timertest.NewClock(time.Unix(0, 0))
 		s := New(WithClock(clk))
 		runs := 0
-		x := s.AfterFunc(time.Second, func() { runs++ })
+		x := resettable(s, time.Second, func() { runs++ })
 		x.Reset(time.Second)
 		if !alone {
-			s.AfterFunc(time.Hour, func() {})
+			resettable(s, time.Hour, func() {})
 		}
 		require.True(t, x.Stop())
 		clk.Advance(lookAfter)
@@ -77,9 +77,9 @@ func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk))
 	defer s.Close()
-	s.AfterFunc(24*time.Hour, func() {})
+	resettable(s, 24*time.Hour, func() {})
 	var at []time.Time
-	x := s.AfterFunc(time.Second, func() { at = append(at, clk.Now()) })
+	x := resettable(s, time.Second, func() { at = append(at, clk.Now()) })
 	x.Reset(time.Second)
 	for range 10_000 {
 		clk.Advance(time.Millisecond)
@@ -103,12 +103,12 @@ func TestTimer_DeadEntryKeepsNothingAlive(t *testing.T) {
 			clk := timertest.NewClock(time.Unix(0, 0))
 			s := New(WithClock(clk))
 			defer s.Close()
-			other := s.AfterFunc(time.Hour, func() {})
+			other := resettable(s, time.Hour, func() {})
 			other.Reset(time.Hour)
-			s.AfterFunc(time.Second, func() {})
+			resettable(s, time.Second, func() {})
 			held := func() weak.Pointer[[1 << 10]byte] {
 				big := new([1 << 10]byte)
-				x := s.AfterFunc(time.Minute, func() { big[0]++ })
+				x := resettable(s, time.Minute, func() { big[0]++ })
 				x.Reset(time.Minute)
 				require.True(t, x.Stop())
 				return weak.Make(big)
@@ -137,7 +137,7 @@ func TestTimer_ManyDeadAreSwept(t *testing.T) {
 	sh := s.shards.first
 	timers := make([]*Timer, n)
 	for i := range timers {
-		timers[i] = s.AfterFunc(time.Hour, func() {})
+		timers[i] = resettable(s, time.Hour, func() {})
 		timers[i].Reset(time.Hour)
 	}
 	full := sh.wheel.Chunks()
@@ -173,7 +173,8 @@ func TestTimer_DeadEntriesGoWithTheLastOther(t *testing.T) {
 	defer s.Close()
 	h, err := s.Start(time.Hour, func() {})
 	require.NoError(t, err)
-	x, y := s.AfterFunc(time.Hour, func() {}), s.NewTimer(time.Hour)
+	x, y := resettable(s, time.Hour, func() {}), s.NewTimer(time.Hour)
+	y.moved = true
 	x.Reset(time.Hour)
 	y.Reset(time.Hour)
 	require.True(t, x.Stop())
@@ -193,11 +194,11 @@ func TestTimer_EntriesAtClose(t *testing.T) {
 	s := New(WithClock(clk))
 	ran := 0
 	start := func(d time.Duration) *Timer {
-		x := s.AfterFunc(time.Hour, func() { ran++ })
+		x := resettable(s, time.Hour, func() { ran++ })
 		x.Reset(d)
 		return x
 	}
-	moved, stopped, revived, null := start(time.Second), start(time.Second), start(time.Second), s.AfterFunc(1, nil)
+	moved, stopped, revived, null := start(time.Second), start(time.Second), start(time.Second), resettable(s, 1, nil)
 	null.Reset(4 * time.Second)
 	moved.Reset(3 * time.Second)
 	stopped.Stop()
@@ -220,27 +221,28 @@ func TestTimer_EntriesAtClose(t *testing.T) {
 	for _, x := range []*Timer{moved, stopped, revived, null} {
 		require.False(t, x.Stop())
 		require.False(t, x.Reset(time.Second))
+		require.True(t, x.Stop(), "it fell back")
 	}
-	require.EqualValues(t, 4, s.Stats().Rejected)
+	require.EqualValues(t, 4, s.Stats().FellBack)
 	require.Zero(t, s.Len())
 }
 
-// From the moment at which Close refuses one start it refuses all: also of a Timer whose
+// From the moment at which Close begins all that is started falls back: also a Timer whose
 // entry is in a shard to which it has yet to come.
 func TestTimer_DeadEntryWhileClosing(t *testing.T) {
 	s := New()
-	s.AfterFunc(time.Hour, func() {})
+	resettable(s, time.Hour, func() {})
 	for range 2 {
-		x := s.AfterFunc(time.Hour, func() {})
+		x := resettable(s, time.Hour, func() {})
 		x.Reset(time.Hour)
 		require.True(t, x.Stop())
 		s.closed.Store(true)
 		require.False(t, x.Reset(2*time.Hour))
-		require.False(t, x.Reset(time.Minute))
-		require.False(t, x.Stop())
+		require.True(t, x.Reset(time.Minute))
+		require.True(t, x.Stop())
 		s.closed.Store(false)
 	}
-	require.EqualValues(t, 4, s.Stats().Rejected)
+	require.EqualValues(t, 4, s.Stats().FellBack)
 	require.Equal(t, 1, s.Len())
 	require.Len(t, closeAll(s), 1)
 }
@@ -250,7 +252,7 @@ func TestTimer_EntryLateness(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk), WithTick(time.Second))
 	defer s.Close()
-	x := s.AfterFunc(time.Hour, func() {})
+	x := resettable(s, time.Hour, func() {})
 	x.Reset(200 * time.Millisecond)
 	x.Reset(700 * time.Millisecond)
 	clk.Advance(time.Minute)
@@ -262,7 +264,7 @@ func TestTimer_EntriesAmongThePending(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk))
 	defer s.Close()
-	moved, dead, cut := s.NewTimer(time.Hour), s.AfterFunc(time.Hour, func() {}), s.AfterFunc(time.Hour, func() {})
+	moved, dead, cut := s.NewTimer(time.Hour), resettable(s, time.Hour, func() {}), resettable(s, time.Hour, func() {})
 	for _, x := range []*Timer{moved, dead, cut} {
 		x.Reset(time.Second)
 	}
@@ -317,7 +319,7 @@ func TestTimer_BytesOfADeadEntry(t *testing.T) {
 	}
 	before := used()
 	for range dead {
-		x := s.AfterFunc(time.Hour, f)
+		x := resettable(s, time.Hour, f)
 		x.Reset(time.Hour)
 		require.True(t, x.Stop())
 	}
@@ -325,4 +327,11 @@ func TestTimer_BytesOfADeadEntry(t *testing.T) {
 	t.Logf("%.1f bytes", each)
 	require.InDelta(t, 65, each, 10)
 	runtime.KeepAlive(s)
+}
+
+// resettable is AfterFunc for a Timer that the next Reset gives an entry.
+func resettable(s *Scheduler, d time.Duration, f func()) *Timer {
+	t := s.AfterFunc(d, f)
+	t.moved = true
+	return t
 }

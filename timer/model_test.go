@@ -75,6 +75,7 @@ type modelTimer struct {
 	deadline int64 // exact, in nanoseconds since the epoch
 	due      int64 // the moment at which the deadline's tick comes
 	atOnce   bool  // was due when it was last started: fired, if not yet run
+	fell     bool  // was started on a closed Scheduler: due at its deadline, not at a tick
 	period   int64 // of a ticker
 	unread   int64 // the moment that is to be found in c, or none
 	reset    bool  // it is a Timer that was reset while it could be started again
@@ -88,8 +89,8 @@ type coverage struct {
 	Fired, Stopped, Stale, ResetLater, ResetEarlier, ResetFired int
 	Saturated, AtOnce, Idle, Nested, NestedClose, Closed        int
 	Withdrawn, Received, Ticks, TicksDropped, Rejected          int
-	RejectedReset, AfterClose, HandedBack                       int
-	Waiting                                                     int
+	AfterClose, HandedBack                                      int
+	Waiting, FellBack, FellBackFired, FellBackStopped           int
 	ResetStopped, RevivedLater, RevivedEarlier, RevivedAtOnce   int
 	Cascaded                                                    uint64
 }
@@ -114,7 +115,7 @@ type modelRun struct {
 	identified *modelTimer
 
 	pending, queued int // armed and not, or to run because it was due at once
-	n               struct{ started, fired, stopped, rejected, handedBack uint64 }
+	n               struct{ started, fired, stopped, rejected, handedBack, fellBack uint64 }
 	cover           *coverage
 }
 
@@ -194,7 +195,16 @@ func (r *modelRun) dueAt(deadline int64, slack time.Duration) int64 {
 	return k * tick
 }
 
+// delay chooses a delay. On a closed Scheduler it is positive: what falls back is never due
+// at once.
 func (r *modelRun) delay() time.Duration {
+	if r.closed {
+		return max(r.anyDelay(), 1)
+	}
+	return r.anyDelay()
+}
+
+func (r *modelRun) anyDelay() time.Duration {
 	switch r.rng.IntN(12) {
 	case 0:
 		r.cover.AtOnce++
@@ -222,13 +232,15 @@ func (r *modelRun) delay() time.Duration {
 
 // set gives a timer its deadline, now that it was started or reset.
 func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration) {
-	m.deadline, m.atOnce = after(now, d), d <= 0
+	m.deadline, m.atOnce, m.fell = after(now, d), d <= 0, r.closed
 	m.due = r.dueAt(m.deadline, slack)
 	if !m.atOnce && m.due > r.dueAt(m.deadline, 0) {
 		r.cover.Waiting++
 	}
 	m.armed = true
 	switch {
+	case m.fell:
+		m.due = m.deadline
 	case !m.atOnce:
 		r.pending++
 	case m.c != nil:
@@ -245,6 +257,7 @@ func (r *modelRun) set(m *modelTimer, now int64, d, slack time.Duration) {
 func (r *modelRun) unset(m *modelTimer) {
 	m.armed = false
 	switch {
+	case m.fell:
 	case m.atOnce:
 		r.queued--
 	default:
@@ -277,12 +290,20 @@ func (r *modelRun) fireChan(m *modelTimer) {
 	r.cover.Ticks++
 	m.deadline += (m.due - m.deadline) / m.period * m.period
 	m.deadline = after(m.deadline, time.Duration(m.period))
+	if m.fell {
+		m.due = m.deadline
+		return
+	}
 	r.n.started++
 	m.due = r.dueAt(m.deadline, r.slackOf(time.Duration(m.deadline-m.due)))
 }
 
 // fired counts a timer as fired.
 func (r *modelRun) fired(m *modelTimer) {
+	if m.fell {
+		r.cover.FellBackFired++
+		return
+	}
 	r.n.fired++
 	r.cover.Fired++
 }
@@ -409,9 +430,14 @@ func (r *modelRun) accepted(m *modelTimer, d time.Duration, now int64, err error
 		if isHandle && !errors.Is(err, timer.ErrClosed) {
 			r.failf("Start on a closed Scheduler: %v", err)
 		}
-		r.n.rejected++
 		r.cover.AfterClose++
-		return false
+		if isHandle {
+			r.n.rejected++
+			return false
+		}
+		r.n.fellBack++
+		r.cover.FellBack++
+		return true
 	}
 	full := false
 	if r.c.limit > 0 && d > 0 && isHandle {
@@ -501,6 +527,10 @@ func (r *modelRun) stop(m *modelTimer, reached bool) {
 
 func (r *modelRun) stopped(m *modelTimer) {
 	r.unset(m)
+	if m.fell {
+		r.cover.FellBackStopped++
+		return
+	}
 	r.n.stopped++
 	r.cover.Stopped++
 }
@@ -540,11 +570,8 @@ func (r *modelRun) reset(m *modelTimer, now int64) {
 	if was {
 		r.unset(m)
 	}
-	if !was {
-		if !r.accepted(m, d, now, nil) {
-			r.cover.RejectedReset++
-			return
-		}
+	if !was || m.fell || r.closed {
+		r.accepted(m, d, now, nil)
 		r.n.started++
 		r.cover.ResetFired++
 	}
@@ -645,7 +672,7 @@ func (r *modelRun) checkStats() {
 	st := r.s.Stats()
 	switch {
 	case st.Started != r.n.started, st.Stopped != r.n.stopped, st.Fired != r.n.fired+uint64(r.queued),
-		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending, st.FellBack != 0,
+		st.Rejected != r.n.rejected, st.HandedBack != r.n.handedBack, st.Pending != r.pending, st.FellBack != r.n.fellBack,
 		st.Queued != r.queued, st.Refused != 0:
 		r.failf("%+v, pending %d, queued %d, but %+v", r.n, r.pending, r.queued, st)
 	case st.Started != st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending):
@@ -689,7 +716,7 @@ func (r *modelRun) close() {
 	for _, m := range r.timers {
 		r.settle(m, now)
 		switch {
-		case !m.armed:
+		case !m.armed || m.fell:
 		case r.reached(m, now):
 			// It has been taken out before, or Close would have returned it.
 			if len(m.c) == 1 {
@@ -733,6 +760,9 @@ func (r *modelRun) finish() {
 		r.failf("%d pending, %d queued", r.pending, r.queued)
 	}
 	r.cover.Cascaded += r.s.Stats().Cascaded
+	if slices.ContainsFunc(r.timers, func(m *modelTimer) bool { return m.armed && m.fell }) {
+		return
+	}
 	if next, set := r.clk.Next(); set {
 		r.failf("an alarm is left after Close, for %v", next)
 	}

@@ -155,6 +155,7 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 	defer sh.unlock()
 	id, err := sh.startWithinLocked(now, d, slack, p, tag)
 	if err != nil {
+		sh.n.rejected++
 		return Handle{}, err
 	}
 	return sh.handleLocked(id), nil
@@ -164,7 +165,9 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 // ErrClosed.
 func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id timingwheel.ID, err error) {
 	sh = s.lockShard()
-	id, err = sh.startLocked(now, d, p, tag)
+	if id, err = sh.startLocked(now, d, p, tag); err != nil {
+		sh.n.rejected++
+	}
 	sh.unlock()
 	return sh, id, err
 }
@@ -212,6 +215,18 @@ func (s *Scheduler) now() int64 {
 		s.mustBeAtHome()
 	}
 	return now
+}
+
+// nowOrAway is now, but reports away where now would panic and the Scheduler is the
+// default one, whose Timers and Tickers may be anywhere.
+func (s *Scheduler) nowOrAway() (now int64, away bool) {
+	if s.shared {
+		if now = int64(time.Since(s.epoch)); now < 0 {
+			return 0, s.isElsewhere()
+		}
+		return now, false
+	}
+	return s.now(), false
 }
 
 // mustBeAtHome panics inside a testing/synctest bubble if the Scheduler was made

@@ -34,10 +34,8 @@ type shard struct {
 	wake int64
 	n    counts
 	// trimmed is what n.started was when trimLocked was last called.
-	trimmed uint64
-	// fallbacks are the timers for which there was no room; nil if there never were
-	// any.
-	fallbacks *fallbacks
+	trimmed   uint64
+	fallbacks fallbacks
 	// moreHomes[rest-1] is the home of those with another rest.
 	moreHomes []*home
 	// tickets are those of queued buckets of upper levels, by place/ticketPage and
@@ -49,7 +47,7 @@ type shard struct {
 	// It keeps two shards' locks, and what is written without them, out of one pair of
 	// cache lines, and makes a shard six lines long, so that it begins where a line
 	// does.
-	_      [32]byte
+	_      [24]byte
 	shared sharedEntries
 	_      [72]byte
 }
@@ -147,11 +145,9 @@ func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (
 // startWithinLocked is startLocked with a slack of the timer's own.
 func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
-		sh.n.rejected++
 		return id, ErrClosed
 	}
 	if tag == tagLimited && !sh.s.limit.take() {
-		sh.n.rejected++
 		sh.n.rejectedFull++
 		return id, ErrTooManyPending
 	}
@@ -241,16 +237,6 @@ func (sh *shard) resetWithinLocked(now int64, id timingwheel.ID, d, slack time.D
 	p, _ := sh.removeLocked(id)
 	sh.fireLocked(p, untag(tag))
 	return true
-}
-
-// placeLocked starts a timer whose home this is. It keeps the timer's id in *id unless it
-// fired at once, and perhaps started itself again. The error is ErrClosed.
-func (sh *shard) placeLocked(now int64, id *timingwheel.ID, d time.Duration, p payload, tag uint8) error {
-	i, err := sh.startLocked(now, d, p, tag)
-	if i != (timingwheel.ID{}) {
-		*id = i
-	}
-	return err
 }
 
 // fireLocked fires a timer that was found due by who started or reset it.

@@ -26,7 +26,7 @@ type Stats struct {
 	// those that Close hands back although they had fallen back.
 	HandedBack uint64
 	// FellBack counts the timers that use a timer of package time, or an alarm of the
-	// clock that was given, because too many were pending when they were started, or
+	// clock that was given, because the Scheduler was closed when they were started, or
 	// because they are Tickers with too short a period. What becomes of them is
 	// counted nowhere.
 	FellBack uint64

@@ -125,7 +125,7 @@ func striped(t *testing.T, n int) (*Scheduler, []*Timer) {
 	t.Cleanup(func() { s.Close() })
 	timers := make([]*Timer, n)
 	for i := range timers {
-		timers[i] = s.AfterFunc(time.Hour, func() {})
+		timers[i] = resettable(s, time.Hour, func() {})
 		timers[i].Reset(time.Hour)
 	}
 	require.NotEmpty(t, s.shards.first.shared.others())

@@ -17,12 +17,11 @@ type Ticker struct {
 
 	node
 	// sh is the home shard, fixed when the Ticker is made. It is nil for one that was
-	// made in a bubble, and for the zero Ticker.
-	sh *shard
-	c  chan time.Time
-	// inner is the ticker of package time that this is, if any: in a bubble, or since
-	// the wheel is too coarse for it. See newFineTicker.
+	// made in a bubble by the package-level NewTicker, which is inner, and for the zero
+	// Ticker.
+	sh    *shard
 	inner *time.Ticker
+	c     chan time.Time
 
 	// All below is guarded by sh.mu.
 
@@ -32,22 +31,18 @@ type Ticker struct {
 }
 
 // NewTicker makes a Ticker that sends the current time on its channel every d,
-// the first time after d. It panics if d is not positive. On a closed Scheduler
-// the Ticker is already stopped, and counted in Stats as rejected.
+// the first time after d. It panics if d is not positive. On a closed Scheduler it falls
+// back: see [Scheduler.Close].
 //
-// If d is less than a millisecond and less than the Scheduler's tick, and the
-// Scheduler uses the system's clock and has no slack, the Ticker is one of package
-// time: it ticks as often, counts in Stats as fallen back, and stays so whatever it
-// is reset to. Its channel then reports no buffer.
+// If d is less than a millisecond and less than the Scheduler's tick, and the Scheduler
+// uses the system's clock and has no slack, the Ticker waits for a timer of package time,
+// and counts in Stats as fallen back.
 func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 	mustBePositive("NewTicker", d)
 	return s.newTicker(s.now(), d)
 }
 
 func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
-	if s.tooFine(d) {
-		return s.newFineTicker(now, d)
-	}
 	c := make(chan time.Time, 1)
 	t := &Ticker{C: c, c: c}
 	t.owner = t
@@ -77,9 +72,7 @@ func (t *Ticker) Stop() {
 	}
 	t.sh.mu.Lock()
 	t.sh.stopLocked(t.id)
-	if t.inner == nil {
-		withdraw(t.c)
-	}
+	withdraw(t.c)
 	t.sh.unlock()
 }
 
@@ -95,25 +88,48 @@ func (t *Ticker) Reset(d time.Duration) {
 		t.inner.Reset(d)
 		return
 	}
-	sh := t.sh
-	now := sh.s.now()
-	sh.mu.Lock()
-	if t.inner != nil {
-		t.startFineLocked(now, d)
+	now, away := t.sh.s.nowOrAway()
+	t.sh.mu.Lock()
+	if away {
+		t.sh.stopLocked(t.id)
+		t.fallBackLocked(d, true)
 	} else {
 		t.startLocked(now, d)
 	}
-	sh.unlock()
+	t.sh.unlock()
 }
 
 // startLocked starts the ticks, or gives them another period. Of two Resets that race
 // the one that comes last here decides on period and phase both.
 func (t *Ticker) startLocked(now int64, d time.Duration) {
+	sh := t.sh
+	if sh.s.tooFine(d) || sh.s.closed.Load() {
+		sh.stopLocked(t.id)
+		t.fallBackLocked(d, false)
+		return
+	}
 	withdraw(t.c)
 	t.period, t.next = d, deadlineAfter(now, d)
-	if !t.sh.resetLocked(now, t.id, d) {
-		t.sh.placeLocked(now, &t.id, d, nodePayload(&t.node), tagNode)
+	if sh.resetLocked(now, t.id, d) {
+		return
 	}
+	sh.stopFallbackLocked(t.id)
+	if id, _ := sh.startLocked(now, d, nodePayload(&t.node), tagNode); id != (timingwheel.ID{}) {
+		t.id = id // else it has fired at once, and started itself again
+	}
+}
+
+func (t *Ticker) fallBackLocked(d time.Duration, visits bool) {
+	withdraw(t.c)
+	t.period = d
+	t.id = t.sh.fallBackLocked(d, nodePayload(&t.node), tagNode, visits)
+}
+
+// tooFine reports whether a Ticker's period is too short for the wheel, on which it
+// would tick once a tick. From a millisecond on the Scheduler's tick decides, which is
+// the user's choice.
+func (s *Scheduler) tooFine(period time.Duration) bool {
+	return s.system && period < min(s.config.tick, time.Millisecond) && s.config.slack.of(period) == 0
 }
 
 func (t *Ticker) expireLocked(sh *shard, at moment) func() {

@@ -45,31 +45,41 @@ type Timer struct {
 	// tag says what p is, fixed when the Timer is made. C, which is the user's to
 	// change, does not.
 	tag uint8
+	// moved: it was reset before. The first Reset moves it in the wheel, without an entry;
+	// guarded by sh.mu.
+	moved bool
 }
 
 // AfterFunc waits for d and then runs f on the Scheduler's executor. The Timer
 // that it returns can be used to cancel the call with Stop; its C is nil.
 //
-// On a closed Scheduler the Timer is already stopped, and counted in Stats as
-// rejected. A nil f is accepted; the panic of calling it goes to the panic
+// On a closed Scheduler it falls back: see [Scheduler.Close]. A nil f is accepted; the panic of calling it goes to the panic
 // handler.
 func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
 	return s.newTimer(s.now(), d, nil, funcPayload(f), tagFunc)
 }
 
 // NewTimer makes a Timer that will send the current time on its channel after d.
-// On a closed Scheduler the Timer is already stopped, and counted in Stats as
-// rejected.
+// On a closed Scheduler it falls back: see [Scheduler.Close].
 func (s *Scheduler) NewTimer(d time.Duration) *Timer {
 	c := make(chan time.Time, 1)
 	return s.newTimer(s.now(), d, c, chanPayload(c), tagChan)
 }
 
 func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p payload, tag uint8) *Timer {
-	sh, id, _ := s.place(now, d, p, tag)
-	t := &Timer{C: c, sh: sh, p: p, tag: tag}
-	t.setIDLocked(id) // nobody else knows t
+	t := &Timer{C: c, sh: s.lockShard(), p: p, tag: tag}
+	t.startLocked(now, d)
+	t.sh.unlock()
 	return t
+}
+
+// startLocked starts the Timer, on the wheel if that can be.
+func (t *Timer) startLocked(now int64, d time.Duration) {
+	id, err := t.sh.startLocked(now, d, t.p, t.tag)
+	if err != nil {
+		id = t.sh.fallBackLocked(d, t.p, t.tag, false)
+	}
+	t.setIDLocked(id)
 }
 
 // After starts a timer that the Scheduler keeps until it fires, whether anybody
@@ -77,7 +87,7 @@ func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p pay
 // After returns. It is NewTimer(d).C. In a loop that mostly receives from another
 // channel use [Scheduler.NewTimer] and stop it, or the package's [After], whose
 // timers are garbage when their channels are. If the Scheduler is closed
-// meanwhile, or was before, nothing is ever sent.
+// meanwhile, nothing is ever sent.
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
 // Stop keeps the Timer from firing. It reports true if this call did so, and
@@ -125,14 +135,17 @@ func (t *Timer) stopLocked() bool {
 // then it does not wait for the earlier run. It panics on a Timer that was not
 // made by NewTimer or AfterFunc.
 //
-// A Timer that was not active is started again. On a closed Scheduler it stays
-// stopped, and is counted in Stats as rejected.
+// A Timer that was not active is started again, also on a closed Scheduler: see
+// [Scheduler.Close].
 func (t *Timer) Reset(d time.Duration) bool {
 	if t.sh == nil {
 		return t.stdTimer("Reset").Reset(d)
 	}
 	sh := t.sh
-	now := sh.s.now()
+	now, away := sh.s.nowOrAway()
+	if away {
+		return t.resetAway(d)
+	}
 	if t.phase.Load() != out {
 		if active, done := t.resetEntry(now, d); done {
 			return active
@@ -149,16 +162,29 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 	if active, done := t.resetEntryLocked(now, d); done {
 		return active
 	}
-	if t.takesEntryLocked(d) {
+	id := t.idLocked()
+	first := !t.moved
+	t.moved = true
+	if first || !t.takesEntryLocked(d) {
+		if t.sh.resetLocked(now, id, d) {
+			return true
+		}
+	} else {
 		return t.startEntryLocked(now, d)
 	}
-	id := t.idLocked()
-	if t.sh.resetLocked(now, id, d) {
-		return true
-	}
-	active = t.withdrawLocked()
-	t.sh.placeLocked(now, &id, d, t.p, t.tag)
-	t.setIDLocked(id)
+	active = t.sh.stopFallbackLocked(id) || t.withdrawLocked()
+	t.startLocked(now, d)
+	return active
+}
+
+// resetAway is Reset inside a testing/synctest bubble, of a Timer of the default Scheduler.
+func (t *Timer) resetAway(d time.Duration) (active bool) {
+	sh := t.sh
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	active = t.stopLocked()
+	t.takeOutLocked()
+	t.setIDLocked(sh.fallBackLocked(d, t.p, t.tag, true))
 	return active
 }
 
