@@ -386,7 +386,7 @@ func TestLongReader(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
 	fill(t, st, 1000)
-	tx, err := application(t, path, "&_txlock=deferred").Begin()
+	tx, err := application(t, path, "").BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, tx.QueryRow(`SELECT count(*) FROM tickless_tasks`).Scan(&n))
