@@ -1,19 +1,30 @@
 package timer
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A timerEntry is what the wheel keeps for a Timer that has been reset. From the first
-// Reset on the Timer is stopped, and reset to a later time, in the Timer itself: without
-// the shard's lock, and without a move in the wheel. The entry stays where it is until it
-// falls due there, and then follows.
+// # A Timer that is stopped and reset without the shard's lock
 //
-// # The phases of such a Timer
+// From the second Reset on, what the wheel holds for a Timer is a timerEntry. Stop, and Reset
+// to a later time, then change the Timer alone: they take its own lock, and do not touch the
+// wheel. The entry stays where it is until it falls due there, and then moves to the Timer's
+// deadline, or leaves.
+//
+// The ground rules:
+//
+//   - Timer.mu guards the phase. It decides between Stop, Reset, the poller and Close.
+//   - Whoever takes an entry out of the wheel, or moves it there, also holds the shard's lock,
+//     which comes first.
+//   - An entry never lies later in the wheel than the Timer's deadline.
+//
+// The phases, and who makes each transition:
 //
 //	       Reset, with the shard's lock
 //	out ─────────────────────────────────▶ pending ──────┐ Reset: later, here;
@@ -27,16 +38,26 @@ import (
 //	 │                       another's Stop ▼ │ Reset
 //	 └────────────────────────────────────── cut
 //
-// Timer.mu decides between Stop, Reset, the poller and Close. Whoever takes the entry out
-// of the wheel, or moves it there, holds the shard's lock too, which comes first.
+// Close makes a pending Timer back.
+const (
+	// out: the Timer has no entry. It has fired or was stopped, or is pending without one.
+	out = iota
+	// pending: it will fire.
+	pending
+	// dead: it was stopped. The entry is still in the wheel.
+	dead
+	// cut: it was stopped, and the entry does not point to it any more.
+	cut
+	// back: Close handed it back, and took the entry.
+	back
+)
+
+// A timerEntry is what the wheel keeps for a Timer that is reset again and again.
 //
-// # What a dead entry keeps alive
-//
-// The entry points to the Timer, and so keeps the callback alive. Once the Timer is dead
-// that is cut: then the entry, which is in the wheel still, keeps nothing alive. A Stop
-// cuts the one that was stopped before it on the stripe, unless that is pending again, and
-// so does the shard's expiry. For what is stopped and reset right after, which is what
-// the entry is for, another line of memory so need not be touched: BenchmarkStopReset.
+// It points to the Timer, and so keeps the callback alive. A dead Timer's pointer is cut, so
+// that the entry keeps nothing alive: a Stop cuts the Timer that was stopped before it on the
+// stripe, unless that is pending again, and so does the shard's expiry. So a Timer that is
+// stopped and reset right after touches no other line of memory: BenchmarkStopReset.
 type timerEntry struct {
 	// t is the Timer; nil while that is cut, and goneTimer once the entry of a cut one
 	// has left the wheel. The Timer makes it nil, and itself again, with its mu held; from
@@ -48,20 +69,6 @@ type timerEntry struct {
 	// Timer.mu guards them.
 	slack, room int64
 }
-
-const (
-	// out: the Timer has no entry. It has fired, or is pending without one. It becomes
-	// out, and stays so no longer, with the shard's lock held.
-	out = iota
-	// pending: it will fire.
-	pending
-	// dead: it was stopped. The entry is still there.
-	dead
-	// cut: it was stopped, and the entry points to it no more.
-	cut
-	// back: it was handed back by Close. The entry has gone with it.
-	back
-)
 
 // goneTimer is none.
 var goneTimer Timer
@@ -150,7 +157,7 @@ func (sh *shard) cutBefore(t *Timer) {
 	}
 }
 
-// cut has the entry of a dead Timer point to it no more.
+// cut clears the pointer from a dead Timer's entry to the Timer.
 func (t *Timer) cut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -308,8 +315,8 @@ func (t *Timer) startEntryLocked(now int64, d time.Duration) (active bool) {
 	return active
 }
 
-// expireEntriesLocked replaces the entries of Timers, among what has left the wheel, by
-// what is to be fired of them.
+// expireEntriesLocked replaces entries, among what has left the wheel, by the Timers that
+// fire.
 func (sh *shard) expireEntriesLocked(expired []timingwheel.Expired[payload]) []timingwheel.Expired[payload] {
 	n := 0
 	for i := range expired {
@@ -351,8 +358,8 @@ func (sh *shard) expireEntryLocked(e *timerEntry, x *timingwheel.Expired[payload
 	return true
 }
 
-// pending makes of an entry in the wheel the timer that is pending, or reports false if
-// that is dead. The shard is locked.
+// pending replaces an entry in x by the Timer that it stands for, or reports false if that
+// is not pending. The shard is locked.
 func (e *timerEntry) pending(x *timingwheel.Expired[payload]) bool {
 	t := e.t.Load()
 	if t == nil {
@@ -380,5 +387,312 @@ func (sh *shard) ownerLocked(e *timerEntry) *Timer {
 			sh.entries.n--
 			return nil
 		}
+	}
+}
+
+// # When dead entries go
+//
+// A dead entry goes when it falls due. Before that, all go when no live ones are left, so
+// that an empty Scheduler sleeps. And they are swept when they are sweepLeast and a
+// quarter of the shard's entries at the least, as the runtime does with its own: a batch
+// by each Stop that comes then, until they are fewer. A pass over the shard takes away as
+// many as it has come for; so this is some entries' worth for each Stop, in holds of the
+// lock no longer than for a batch that expires.
+
+// sweepLeast is how many dead entries there are before they are swept.
+const sweepLeast = 256
+
+// buryLocked looks after the dead once a Stop has found them many, or nothing else: it
+// was t that it has stopped.
+func (sh *shard) buryLocked(t *Timer) {
+	t.mu.Lock()
+	if t.phase.Load() == dead && sh.deadLocked() == sh.wheel.Len() {
+		// A Timer that is alone leaves at once.
+		id := t.entry.Load().id(t)
+		sh.leaveLocked(t)
+		sh.wheel.Remove(id)
+	}
+	t.mu.Unlock()
+	sh.tidyLocked()
+	sh.noteEmptiedLocked(true)
+}
+
+// tidyLocked is called when entries have left, or become dead.
+func (sh *shard) tidyLocked() {
+	sh.shared.cutLocked()
+	sh.markLocked() // first: who is not counted below looks at this
+	switch n, entries := sh.deadLocked(), sh.wheel.Len(); {
+	case n == 0:
+	case n >= entries:
+		sh.entries.place = 0
+		sh.sweepLocked(math.MaxInt)
+	case n >= sh.manyDeadLocked():
+		sh.sweepLocked(batchSize)
+	}
+	sh.markLocked()
+}
+
+// manyDeadLocked returns how many dead entries are to be swept: fewer than a quarter where
+// it may take some more to notice.
+func (sh *shard) manyDeadLocked() int {
+	many := max(sh.s.config.sweepLeast, sh.wheel.Len()/4)
+	if sh.shared.others() != nil {
+		many -= many / overshoot
+	}
+	return many
+}
+
+// markLocked sets the number of dead entries at which the next Stop sweeps: when they are
+// many, or all that is left.
+func (sh *shard) markLocked() {
+	many, length := sh.manyDeadLocked(), sh.wheel.Len()
+	n := many
+	if sh.entries.n == length {
+		n = min(n, length)
+	}
+	sh.shared.markLocked(int64(sh.entries.gone)+int64(n), many, length)
+}
+
+// sweepLocked removes the dead entries in so many places of the wheel.
+func (sh *shard) sweepLocked(places int) {
+	place, more := sh.wheel.Sweep(sh.entries.place, places, tagEntry, func(p payload) bool {
+		t := sh.ownerLocked(p.entry())
+		if t == nil {
+			return true
+		}
+		if t.phase.Load() == pending {
+			return false
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return sh.leftDeadLocked(t)
+	})
+	if !more {
+		place = 0
+	}
+	sh.entries.place = place
+}
+
+// leftDeadLocked notes that a Timer's entry leaves the wheel, if it is dead. The Timer is
+// locked.
+func (sh *shard) leftDeadLocked(t *Timer) bool {
+	switch t.phase.Load() {
+	case dead, cut:
+		sh.leaveLocked(t)
+		return true
+	}
+	return false
+}
+
+// handBackEntriesLocked settles all Timers with entries in a wheel that is handed back,
+// and returns how many of these are dead.
+func (sh *shard) handBackEntriesLocked(w *timingwheel.Wheel[payload]) (deads int) {
+	if sh.entries.n == 0 {
+		return 0
+	}
+	before := sh.entries.gone
+	w.Each(func(x timingwheel.Entry[payload]) {
+		if x.Tag != tagEntry {
+			return
+		}
+		t := sh.ownerLocked(x.Value.entry())
+		if t == nil {
+			return
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !sh.leftDeadLocked(t) {
+			sh.entries.n--
+			t.phase.Store(back)
+			t.word = 0 // no id
+		}
+	})
+	sh.shared.forgetLocked()
+	return int(sh.entries.gone - before)
+}
+
+// handedBack replaces an entry of a closed Scheduler in x by the Timer that was handed back,
+// or reports false if that was dead.
+func (e *timerEntry) handedBack(x *timingwheel.Expired[payload]) bool {
+	t := e.t.Load()
+	if t == nil || t.phase.Load() != back {
+		return false
+	}
+	x.Value, x.Tag, x.Deadline = t.p, t.tag, t.deadline
+	return true
+}
+
+// lenLocked returns the number of pending timers.
+func (sh *shard) lenLocked() int { return max(0, sh.wheel.Len()-sh.deadLocked()) }
+
+// deadLocked returns the number of dead entries: never too few, and exactly, unless
+// others stop and reset meanwhile. It is no more than all entries.
+func (sh *shard) deadLocked() int {
+	return min(int(sh.shared.dead())-int(sh.entries.gone), sh.entries.n)
+}
+
+func (sh *shard) addEntriesLocked(st *Stats) {
+	st.Started += sh.shared.revived()
+	st.Stopped += sh.shared.stopped()
+}
+
+// A stripe is what Stops and Resets of a shard's Timers write without its lock. A shard
+// has one. Once it has stripedFrom Timers with entries it has several, each in a cache
+// line of its own, of which a goroutine uses one: Timers stay on the shard that made
+// them, but are stopped and reset on all procs. (Counters in stripes are known from
+// java.util.concurrent's LongAdder.)
+type stripe struct {
+	// stopped and revived count the Timers that became dead, and pending again. They
+	// change with the Timer's mu held. A Timer may be counted by one stripe, and by another
+	// when it is pending again.
+	stopped, revived atomic.Uint64
+	// last is the Timer that was stopped last, and is yet to be cut.
+	last atomic.Pointer[Timer]
+	// look is how large stopped less revived may become before whoever stops another
+	// counts the dead of all stripes.
+	look atomic.Int64
+}
+
+type paddedStripe struct {
+	stripe
+	_ [64 - unsafe.Sizeof(stripe{})]byte
+}
+
+const (
+	// stripedFrom is from how many entries on a shard has manyStripes, so that two
+	// goroutines share one seldom.
+	stripedFrom = 1024
+	manyStripes = 16
+)
+
+// sharedEntries are read and written without the shard's lock.
+type sharedEntries struct {
+	// mark is how many Timers may be dead, with those whose entries have gone, before
+	// whoever stops another has to look after them: see tidyLocked.
+	mark atomic.Int64
+	// more are the stripes that are used in place of the first, once there are any. They
+	// are made with the shard's lock held.
+	more atomic.Pointer[[manyStripes]paddedStripe]
+	// step is by how much the count of a stripe may grow before all are counted; 0 if each
+	// Stop has to count them.
+	step atomic.Int64
+
+	first stripe
+}
+
+// own returns the stripe of the goroutine that calls it: by the address of its stack,
+// which tells it from others without a visit to memory.
+func (e *sharedEntries) own() *stripe {
+	more := e.more.Load()
+	if more == nil {
+		return &e.first
+	}
+	var here byte
+	hash := uint64(uintptr(unsafe.Pointer(&here))>>11) * 0x9e3779b97f4a7c15 // Knuth's multiplicative hash
+	return &more[hash/(math.MaxUint64/manyStripes+1)].stripe
+}
+
+// others returns the stripes but for the first.
+func (e *sharedEntries) others() []paddedStripe {
+	if more := e.more.Load(); more != nil {
+		return more[:]
+	}
+	return nil
+}
+
+// revived returns how many Timers became pending again.
+func (e *sharedEntries) revived() uint64 {
+	n := e.first.revived.Load()
+	others := e.others()
+	for i := range others {
+		n += others[i].revived.Load()
+	}
+	return n
+}
+
+// stopped returns how many Timers became dead.
+func (e *sharedEntries) stopped() uint64 {
+	n := e.first.stopped.Load()
+	others := e.others()
+	for i := range others {
+		n += others[i].stopped.Load()
+	}
+	return n
+}
+
+// dead returns how many Timers became dead, less those that became pending again: never
+// too few, and exactly unless others stop and reset meanwhile.
+func (e *sharedEntries) dead() int64 {
+	revived := e.revived() // first, so that the difference is not negative
+	return int64(e.stopped() - revived)
+}
+
+// stop counts a Timer that became dead, and reports whether there are as many as mark.
+func (e *sharedEntries) stop() (crowded bool) {
+	s := e.own()
+	n := int64(s.stopped.Add(1) - s.revived.Load())
+	if e.more.Load() == nil {
+		return n >= e.mark.Load()
+	}
+	step := e.step.Load()
+	if look := s.look.Load(); step > 0 && look-2*step <= n && n < look {
+		return false
+	}
+	if e.dead() >= e.mark.Load() {
+		return true // and so does the next, until they are fewer
+	}
+	s.look.Store(n + step)
+	return false
+}
+
+// markLocked sets the number of dead Timers at which the next Stop sweeps. many
+// is what manyDeadLocked returns, length how many are in the wheel: if they are few, each
+// Stop counts all, since all may be dead.
+func (e *sharedEntries) markLocked(mark int64, many, length int) {
+	var step int
+	if others := e.others(); others != nil && 2*many <= length {
+		step = many / (2 * overshoot * len(others))
+	}
+	if mark != e.mark.Load() {
+		e.mark.Store(mark)
+	}
+	if int64(step) != e.step.Load() {
+		e.step.Store(int64(step))
+	}
+}
+
+// overshoot is what share of the mark, at the most, more are dead before that is noticed:
+// on each stripe two steps.
+const overshoot = 8
+
+// stripeLocked makes the stripes, if there is more than one proc.
+func (e *sharedEntries) stripeLocked(procs int) {
+	if procs > 1 && e.more.Load() == nil {
+		e.more.Store(new([manyStripes]paddedStripe))
+	}
+}
+
+// cutLocked cuts the Timers that were stopped last.
+func (e *sharedEntries) cutLocked() {
+	e.first.cut()
+	others := e.others()
+	for i := range others {
+		others[i].cut()
+	}
+}
+
+// forgetLocked is cutLocked for entries that are no more.
+func (e *sharedEntries) forgetLocked() {
+	e.first.last.Store(nil)
+	others := e.others()
+	for i := range others {
+		others[i].last.Store(nil)
+	}
+}
+
+// cut cuts the Timer that was stopped last.
+func (s *stripe) cut() {
+	if last := s.last.Load(); last != nil && s.last.CompareAndSwap(last, nil) {
+		last.cut()
 	}
 }

@@ -26,7 +26,7 @@ type Timer struct {
 	// p is what the Timer is started with, fixed when it is made: of one of package
 	// time's that.
 	p payload
-	// entry is nil at first. The first Reset sets it, with sh.mu held.
+	// entry is nil at first. The second Reset sets it, with sh.mu held.
 	entry atomic.Pointer[timerEntry]
 
 	// A Timer is one cache line: 64 bytes. What follows is explained at timerEntry.
@@ -96,10 +96,9 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // Timer of AfterFunc's, Stop does not wait for f to finish. It panics on a Timer
 // that was not made by NewTimer or AfterFunc.
 //
-// From the first Reset on Stop takes no lock that other Timers share, and neither does
-// a Reset to a later time: the Timer keeps its place among the pending ones. But a Stop
-// that leaves too many stopped ones there, or nothing else, clears them away, with the
-// lock.
+// From the second Reset on, Stop and a Reset to a later time take no lock that other Timers
+// share: the Timer keeps its place among the pending ones. Now and then a Stop sweeps the
+// places of stopped Timers, with the lock.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
