@@ -47,8 +47,7 @@ func (e *Goroutines) run(f func()) {
 	e.gate.run(f)
 }
 
-// Stats returns the counts. Nothing is ever queued. Each running callback counts as a
-// worker.
+// Stats returns the counts. Each running callback counts as a worker.
 func (e *Goroutines) Stats() Stats {
 	s := e.stats()
 	s.Workers = s.Running

@@ -30,8 +30,7 @@ func (e *Inline) Submit(f func()) error {
 	return nil
 }
 
-// SubmitBatch runs fs in order. It stops with [ErrClosed] when one of them,
-// or another goroutine, shuts e down in the middle.
+// SubmitBatch runs fs in order. It stops with [ErrClosed] when e is closed in the middle.
 func (e *Inline) SubmitBatch(fs []func()) (accepted int, err error) {
 	for i, f := range fs {
 		if !e.enter() {

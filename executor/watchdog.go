@@ -60,10 +60,9 @@ func (p *Pool) endedLocked() uint64 {
 // soon done with them.
 //
 // Where callbacks take long, workers let others run between two of them, as goroutines do
-// that end. Else each worker computes for as long as Go's scheduler lets it, 10 to 20 ms,
-// and only then it looks for timers that are due. Where there may not be a worker for each
-// callback they do not: beside goroutines that compute, each callback would wait for a
-// round of all of them.
+// that end: else each worker computes for 10 to 20 ms until Go's scheduler looks for timers
+// that are due. Where there may not be a worker for each callback they do not: beside
+// goroutines that compute, each callback would wait for a round of all of them.
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch
