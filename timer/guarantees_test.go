@@ -681,11 +681,18 @@ func settled(t testing.TB) (goroutines, descriptors int) {
 // No subtests: each is two goroutines.
 func TestGuarantee11_NothingLeft(t *testing.T) {
 	goroutines, descriptors := settled(t)
-	isSet := func() {
+	// set starts a timer for which the alarm is set. While late rings have shown that procs
+	// are busy, the alarm has no descriptor and no goroutine: it is tried again after that.
+	set := func(s *timer.Scheduler) timer.Handle {
 		t.Helper()
-		if runtime.GOOS == "linux" {
+		for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			h := start(t, s, 900*time.Millisecond, func() {})
 			g, d := resources(t)
-			require.Equal(t, []int{goroutines + 1, descriptors + 1}, []int{g, d}, "while the alarm is set")
+			if runtime.GOOS != "linux" || g == goroutines+1 && d == descriptors+1 {
+				return h
+			}
+			require.True(t, time.Now().Before(until), "%d goroutines and %d descriptors while the alarm is set, beside %d and %d without", g, d, goroutines, descriptors)
+			require.True(t, h.Stop())
 		}
 	}
 	nothingLeft := func(when string) {
@@ -696,8 +703,7 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 		s := timer.New(timer.WithExecutor(e()))
 		start(t, s, time.Hour, func() {})
 		nothingLeft(name + ": what is due is far away")
-		start(t, s, 900*time.Millisecond, func() {})
-		isSet()
+		set(s)
 		require.Len(t, closeAll(s), 2)
 		nothingLeft(name + ": closed while the alarm is set")
 
@@ -726,11 +732,10 @@ func TestGuarantee11_NothingLeft(t *testing.T) {
 		s.Close()
 
 		s = timer.New(timer.WithExecutor(e()))
-		var hs []timer.Handle
-		for i := range 100 {
-			hs = append(hs, start(t, s, 900*time.Millisecond+time.Duration(i)*time.Minute, func() {}))
+		hs := []timer.Handle{set(s)}
+		for i := range 99 {
+			hs = append(hs, start(t, s, time.Duration(i+1)*time.Minute, func() {}))
 		}
-		isSet()
 		for i, h := range hs {
 			if i%2 == 0 {
 				require.True(t, h.Stop())
