@@ -24,14 +24,3 @@ func TestMonotonic(t *testing.T) {
 	require.False(t, Monotonic(time.Time{}))
 	require.False(t, Monotonic(now.Add(math.MaxInt64)), "Add drops a reading that overflows")
 }
-
-func TestHome(t *testing.T) {
-	require.False(t, Here().Any())
-	Here().Enter()
-	synctest.Test(t, func(t *testing.T) {
-		h := Here()
-		require.True(t, h.Any())
-		h.Enter()
-		Home{}.Enter()
-	})
-}
