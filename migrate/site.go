@@ -206,16 +206,6 @@ func (p *program) read(stack []ast.Node) bool {
 	return stmt
 }
 
-func enclosingFunc(stack []ast.Node) ast.Node {
-	for i := len(stack) - 1; i >= 0; i-- {
-		switch stack[i].(type) {
-		case *ast.FuncDecl, *ast.FuncLit:
-			return stack[i]
-		}
-	}
-	return nil
-}
-
 // isInternal reports whether only packages of the same module can import path.
 func isInternal(path string) bool {
 	return path == "internal" || strings.HasPrefix(path, "internal/") ||

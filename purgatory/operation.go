@@ -92,6 +92,7 @@ type Delayed[K comparable] struct {
 // Two operations are never locked at once, nor two shards. OnComplete and
 // OnExpiration run under no lock.
 
+//lint:ignore U1000 it is called by way of the interface Operation
 func (d *Delayed[K]) delayed() *Delayed[K] { return d }
 
 // IsCompleted reports whether the operation has been completed. Its OnComplete

@@ -2,7 +2,6 @@ package timer_test
 
 import (
 	"iter"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -63,13 +62,4 @@ func executors() map[string]func() executor.Executor {
 		"bounded":    func() executor.Executor { return executor.NewPool(executor.WithWorkers(1), executor.WithMaxWorkers(2)) },
 		"one's own":  func() executor.Executor { return executor.Func(func(f func()) error { go f(); return nil }) },
 	}
-}
-
-// heapInUse returns how many bytes are in use.
-func heapInUse() int64 {
-	runtime.GC()
-	runtime.GC() // what the first one finalized
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

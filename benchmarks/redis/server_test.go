@@ -56,8 +56,6 @@ func (s *server) client() *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: s.addr, PoolSize: 64})
 }
 
-func (s *server) pid() int { return s.cmd.Process.Pid }
-
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()

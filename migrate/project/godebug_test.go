@@ -3,9 +3,9 @@ package project
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +13,11 @@ import (
 
 // TestGodebugs_AreTheToolchains compares the table with the toolchain's.
 func TestGodebugs_AreTheToolchains(t *testing.T) {
-	src, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src/internal/godebugs/table.go"))
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "src/internal/godebugs/table.go"))
 	if err != nil {
 		t.Skip(err)
 	}
