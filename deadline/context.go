@@ -50,7 +50,8 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 	return c, c.cancel
 }
 
-// start is a moment before all others, except those of bubbles, which begin in 2000.
+// start is before every other reading of the clock, except in a bubble, whose clock
+// begins in 2000.
 var start = time.Now()
 
 // lazyContext is a context with a deadline. It goes through two states, and one arrow
@@ -85,7 +86,7 @@ var canceled = func() *armedContext {
 	return &armedContext{ctx, func() {}}
 }()
 
-// inherit has a new context end with its parent if the parent's deadline is earlier.
+// inherit makes a new context end with its parent if the parent's deadline is earlier.
 func (c *lazyContext) inherit() {
 	var at time.Time
 	ok := true
@@ -133,8 +134,8 @@ func isStandard(ctx context.Context) bool {
 	}
 }
 
-// passed reports whether the deadline has passed. In a bubble, whose clock shows another
-// year, that of a context from outside never has.
+// passed reports whether the deadline has passed. It is false inside a bubble for a
+// context from outside: the bubble's clock shows an earlier year.
 func (c *lazyContext) passed() bool { return !c.inherits && time.Until(c.due) <= 0 }
 
 // arm returns what has taken the context's place.
@@ -181,8 +182,9 @@ func (c *lazyContext) Err() error {
 	return c.arm().Err()
 }
 
-// lookedOften counts a look, and reports whether the next ones should not read the clock.
-// A timer that is made in a bubble must not be stopped outside it, as cancel might.
+// lookedOften counts a call of Err, and reports whether the context should be armed, so
+// that later calls do not read the clock. In a bubble it reports false: cancel may be
+// called outside, and must not stop a timer that was made inside.
 func (c *lazyContext) lookedOften() bool {
 	return c.looks.Add(1) >= looksUntilArmed && !bubble.Inside()
 }

@@ -86,8 +86,8 @@ func (d *Deadline) passLocked() {
 	}
 }
 
-// armLocked sets the timer for due if somebody waits, unless it fires before: then fired
-// sets it.
+// armLocked makes the timer fire at due if somebody waits. A timer that fires earlier is
+// left alone: fired then sets it again.
 func (d *Deadline) armLocked() {
 	if d.done == nil || d.over || d.due.IsZero() || !d.fires.IsZero() && !d.due.Before(d.fires) {
 		return
@@ -109,6 +109,6 @@ func (d *Deadline) armLocked() {
 func (d *Deadline) fired() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.fires = time.Time{} // or it was reset since: then armLocked resets it again
+	d.fires = time.Time{} // if armLocked has reset the timer meanwhile, it resets it again
 	d.armLocked()
 }

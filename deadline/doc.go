@@ -1,5 +1,5 @@
 // Package deadline has contexts with a deadline that cost no timer until somebody waits
-// for them, and a Deadline for what has methods such as SetReadDeadline.
+// for them, and a Deadline for types that have methods such as SetReadDeadline.
 //
 // # When not to use it
 //
@@ -17,19 +17,19 @@
 //
 // # Guarantees
 //
-// A context does what package context's does, and is one of package context's from the
-// moment that somebody calls Done: that is a select, [context.AfterFunc], or a context
-// that can be cancelled and is derived from it. Until then it reads the clock and its
-// parent's Err when it is asked for Err, and is garbage when it is dropped. After a few
-// calls of Err it becomes one of package context's too, so that a loop does not read the
-// clock each time.
+// A context does what package context's does. The first call of Done turns it into one of
+// package context's. A select calls Done, and so do [context.AfterFunc] and the functions
+// that derive a context with a cancel function. Until then Err reads the clock and asks
+// the parent's Err, and a context that nobody refers to is garbage. Some calls of Err turn
+// it into one of package context's too, so that a loop does not read the clock each time.
 //
 // One thing differs. If the parent was cancelled and the deadline has passed before
 // anybody looked, nobody knows which came first, and the parent's error and cause count.
 //
-// Contexts follow package time's clock, which is a bubble's inside testing/synctest. In
-// a bubble, below a parent that is neither of package context nor of this package, and
-// if the deadline has passed, the functions return package context's own.
+// Contexts follow package time's clock, also inside a testing/synctest bubble. In three
+// cases the functions return a context of package context's at once: in a bubble, below a
+// parent that is neither of package context nor of this package, and if the deadline has
+// passed.
 //
 // # Concurrency
 //

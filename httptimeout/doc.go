@@ -10,10 +10,10 @@
 //
 // A request's context is done once its deadline has passed, and never before. It is also
 // done when the context that the request came with is. On a server the deadline costs no
-// timer while nobody waits for it: the context is one of package deadline. A client's
-// does, since [http.Transport] waits for the context of every request: there the deadline
-// ends when the response's body has been read or closed. A 101 response to a request with
-// an Upgrade header ends the timeout.
+// timer while nobody waits for it: the context is one of package deadline. On a client it
+// costs a timer, since [http.Transport] waits for the context of every request; the timer
+// is stopped when the response's body has been read or closed. A 101 response to a request
+// with an Upgrade header ends the timeout.
 //
 // # When not to use it
 //

@@ -14,11 +14,11 @@ import (
 // Handler returns a handler that calls h with requests whose contexts are done
 // after timeout, and when h has returned. It panics if timeout is not positive.
 //
-// h gets a copy of the request. The files that h's ParseMultipartForm writes uploads to
-// are removed at the end of the request, as they are without Handler, or already when the
-// client has gone, which a handler around this one may notice. They are also removed
-// where package http does not know of them: below [http.TimeoutHandler], once that has
-// answered and h has returned, and below handlers that copy the request.
+// h gets a copy of the request. If h calls ParseMultipartForm, the files with its uploads
+// are removed when the request ends, as without Handler, or earlier if the client goes
+// away: a handler around this one may then find them gone. They are also removed where
+// package http would leave them: below [http.TimeoutHandler], once that has answered and h
+// has returned, and below handlers that copy the request.
 //
 // A client's trailers reach h if the client declares them in a Trailer header. If it
 // declares none, none reach h, also where they would without Handler. All trailers of

@@ -7,15 +7,15 @@ import (
 )
 
 // An upgradeCtx is the context of a request with an Upgrade header. It follows a context
-// with a timeout, until dropTimeout has it follow another: whoever waits for it
-// keeps the same channel, and is not cancelled by the change.
+// with a timeout until dropTimeout makes it follow another. Its Done channel stays the
+// same, and the change cancels nothing.
 type upgradeCtx struct {
 	done chan struct{}
 
 	mu       sync.Mutex
 	followed context.Context    // the same from the moment that err is set
 	release  context.CancelFunc // cancels followed
-	unfollow func() bool        // reports whether followed has not ended it, and will not
+	unfollow func() bool        // false: followed has ended, and ends this one
 	err      error              // set when done is closed
 }
 
@@ -35,8 +35,8 @@ func (c *upgradeCtx) followLocked(ctx context.Context, release context.CancelFun
 	c.unfollow = context.AfterFunc(ctx, c.end)
 }
 
-// dropTimeout has c follow parent in place of the context with the timeout. If that
-// has ended before, c stays done, or is about to be.
+// dropTimeout makes c follow parent in place of the context with the timeout. If that
+// context has ended before, c stays done, or will be at once.
 func (c *upgradeCtx) dropTimeout(parent context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

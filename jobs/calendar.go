@@ -6,7 +6,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// wallCheck is how long a job waits at most without looking at the wall clock.
+// wallCheck is the longest that a job waits without looking at the wall clock.
 const wallCheck = time.Minute
 
 // setBack is how far the wall clock may be set back without occurrences coming again.
@@ -16,10 +16,11 @@ const setBack = time.Minute
 // calendar is the plan of a Job with a Schedule. Times are by the wall clock alone.
 type calendar struct {
 	schedule Schedule
-	// after is the last occurrence that was run or left out, or the time that the
-	// schedule was last given: what comes next is after that.
+	// after is the later of two: the time that the schedule was last given, and the last
+	// occurrence that was run or left out. The next occurrence comes after it.
 	after time.Time
-	// unknown: the schedule must say what is next. It stays so if the schedule panics.
+	// unknown says that the schedule must be asked for the next occurrence. It stays true
+	// if the schedule panics.
 	unknown bool
 	// wall and mono are what the clocks showed when the schedule was last asked.
 	wall, mono time.Time
@@ -27,15 +28,14 @@ type calendar struct {
 
 // Calendar runs f on the Scheduler's executor at the times that sched gives. It leaves
 // out occurrences that come while a run is under way, or that have passed when sched is
-// asked: when the clock is set forward, past any number of them, f runs once. A time
-// that is not after the one that sched was given is due at once, but at most once a
-// second. The series is over when sched returns the zero time.
+// asked: when the clock is set forward, past any number of them, f runs once. If sched
+// returns a time that is not after the one that it was given, the occurrence is one second
+// after that. The series is over when sched returns the zero time.
 //
-// If the wall clock has been set back by more than a minute since sched was last asked,
-// sched is asked again, for what comes after the time that the clock shows then; if by
-// less, as time servers do, f runs for no occurrence twice, and the series waits until
-// the clock has come to the next one. The job notices that the clock was set within a
-// minute: its timer fires at least once a minute, to look.
+// If the wall clock is set back by more than a minute, sched is asked again, with the time
+// that the clock then shows, and occurrences may come again. If it is set back by less, as
+// time servers do, no occurrence comes twice: the series waits until the clock has reached
+// the next one. The job's timer fires at least once a minute, to notice such changes.
 //
 // sched is asked first on the calling goroutine and then on the executor, never by two
 // goroutines at once. If it panics there, when a run begins, f runs all the same. The
@@ -83,12 +83,12 @@ func (c *calendar) resume(j *Job) { c.ask(j, c.read(j)) }
 func (c *calendar) read(j *Job) time.Time {
 	mono, wall := j.s.Now(), j.s.Wall()
 	if back := c.wall.Add(mono.Sub(c.mono)).Sub(wall); back > setBack {
-		c.unknown, c.after = true, wall // which asks it
+		c.unknown, c.after = true, wall // so the caller asks the schedule
 	}
 	return wall
 }
 
-// pass leaves the next occurrence behind, and asks for another.
+// pass counts the next occurrence as run or left out, and asks for the one after it.
 func (c *calendar) pass(j *Job, now time.Time) {
 	if !c.unknown && j.next.After(c.after) {
 		c.after = j.next
@@ -99,7 +99,7 @@ func (c *calendar) pass(j *Job, now time.Time) {
 // ask sets the next occurrence.
 func (c *calendar) ask(j *Job, now time.Time) {
 	c.unknown, c.wall, c.mono = true, now, j.s.Now()
-	if now.After(c.after) { // else it was set back a little: nothing comes again
+	if now.After(c.after) { // else the clock was set back a little: no occurrence comes again
 		c.after = now
 	}
 	next := c.schedule.Next(c.after).Round(0)

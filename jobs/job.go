@@ -34,7 +34,8 @@ type Job struct {
 	paused bool
 	runNow bool
 
-	// handle is the job's timer. If the Scheduler had no room for it, spare is.
+	// handle is the job's timer. If Start refused it because too many timers were pending,
+	// spare is the job's timer.
 	handle timer.Handle
 	spare  *timer.Timer
 }
@@ -43,12 +44,12 @@ type Job struct {
 //
 // While a job waits, its timer is pending. The timer's function makes the job busy. It
 // lets the plan look at the clock, and runs the job's function if an occurrence has
-// come. Then it starts the timer for the next one. So nothing happens in time with a run
-// that is under way: what has passed meanwhile, the plan finds out from the clock when
-// the run has ended.
+// come. Then it starts the timer for the next one. So no timer is pending for the series
+// during a run. When the run has ended, the plan reads the clock and finds out which
+// occurrences came meanwhile.
 //
 // If Pause or Stop is too late to stop the timer, or RunNow starts another, the timer's
-// function may come once too often. That does no harm: it finds the job busy, paused or
+// function may run once too often. That does no harm: it finds the job busy, paused or
 // over, or it finds no occurrence due, and starts the timer again in place of the one
 // that is pending.
 
@@ -59,7 +60,7 @@ type plan interface {
 	look(*Job) bool
 	// advance sets the next occurrence, when one is due and about to run.
 	advance(*Job)
-	// ended sees to the occurrences that have come during a run, which has ended.
+	// ended deals with the occurrences that came during the run that has just ended.
 	ended(*Job)
 	// resume sets the next occurrence, after a pause.
 	resume(*Job)
@@ -225,9 +226,8 @@ func (j *Job) StopWait(ctx context.Context) error {
 }
 
 // RunNow makes one run besides those of the series, also if the job is paused. It does
-// not wait for it. If a run is under way, the other begins when that has ended; if one
-// of RunNow's has not begun yet, it is that one. RunNow reports false if the series is
-// over.
+// not wait for it. If a run is under way, the new one begins when that has ended. Calls
+// of RunNow share one run until it begins. RunNow reports false if the series is over.
 func (j *Job) RunNow() bool {
 	j.lock()
 	defer j.mu.Unlock()
@@ -240,7 +240,7 @@ func (j *Job) RunNow() bool {
 	return !j.over
 }
 
-// Pause makes no run begin, except for RunNow's, until Resume. It does not wait for a
+// Pause keeps runs from beginning until Resume, except those of RunNow. It does not wait for a
 // run that is under way. It reports false if the job was paused already, or if the
 // series is over.
 func (j *Job) Pause() bool {
@@ -271,7 +271,7 @@ func (j *Job) Resume() bool {
 	j.busy = true
 	j.mu.Unlock()
 	if busy {
-		return true // who leaves it starts the timer
+		return true // the goroutine that made it busy starts the timer, in leave
 	}
 	defer j.leave()
 	j.plan.resume(j)

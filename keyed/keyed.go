@@ -18,9 +18,10 @@ import (
 // value and its deadline. When a key's deadline passes, the key leaves, and the callback
 // runs with the key and the value. Make one with [New].
 //
-// What is pending when the Scheduler is closed does not fire: the Scheduler hands it
-// back. Drain first to keep it. After that Set fails, and Move, Remove and Drain find no
-// key; Get, All and Len still tell what was pending until its deadline.
+// Keys that are pending when the Scheduler is closed do not fire: the Scheduler hands
+// their timers back. Call Drain before to keep them. Once the Scheduler is closed, Set
+// fails, and Move, Remove and Drain find no key. Get, All and Len still tell what was
+// pending, until its deadline.
 type Timers[K comparable, V any] struct {
 	s      *timer.Scheduler
 	f      func(K, V)
@@ -41,7 +42,7 @@ type part[K comparable, V any] struct {
 	earliest int64
 }
 
-// An entry is one value of a key, from Set until it leaves. In the table is the one that
+// An entry is one value of a key, from Set until it leaves. The table has the one that
 // was set last. An expired entry stays there until its callback runs, or until something
 // else finds it expired.
 type entry[K comparable, V any] struct {
@@ -150,7 +151,7 @@ func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uin
 	}
 	e.handle = h
 	if expired != nil {
-		p.table.remove(hash, expired) // its callback comes
+		p.table.remove(hash, expired) // its callback still runs
 	}
 	p.table.add(hash, e)
 	p.earliest = min(p.earliest, e.deadline)
@@ -247,7 +248,7 @@ func (k *Timers[K, V]) Len() int {
 	return n
 }
 
-// expireLocked takes what has expired out of the table. The callbacks come.
+// expireLocked takes expired entries out of the table. Their callbacks still run.
 func (p *part[K, V]) expireLocked(now int64) {
 	if now < p.earliest {
 		return
