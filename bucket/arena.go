@@ -1,8 +1,9 @@
 package bucket
 
 // An Arena holds entries, each with a deadline, a payload of type T, a small
-// tag, a grain and a place, and the buckets that are threaded through them.
-// Deadline, tag, grain and place are the caller's to use: the arena only keeps them.
+// tag, a grain and a place, and the buckets that are threaded through them. The arena only
+// keeps deadline, tag, grain and place for the caller. (In package timingwheel the grain
+// says how coarsely the deadline is rounded, and the place which bucket the entry is in.)
 //
 // The zero Arena is empty and ready to use. An Arena must not be copied after
 // its first use.
@@ -19,9 +20,8 @@ type Arena[T any] struct {
 	spare uint32
 	// live is the number of entries.
 	live int
-	// base is the generation that a chunk with a new number starts with, if it is not
-	// zero. high is the highest of the chunks that were given back, and of retired
-	// slots.
+	// base is the generation that chunks with new numbers start with, or 1 if base is 0.
+	// high is the highest generation in chunks that were given back, and of retired slots.
 	base, high uint64
 }
 
@@ -120,10 +120,10 @@ func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 // Len returns the number of live entries.
 func (a *Arena[T]) Len() int { return a.live }
 
-// Release gives back all memory. All Refs stay stale, and all buckets are gone:
-// nobody may use them any more. It reports false, and does nothing, if there are
-// entries, or if a slot has used up half of its generations: the next ones would
-// begin with what is left. O(chunks held).
+// Release gives back all memory. All Refs stay stale, and all buckets are gone: do not use
+// them any more. It reports false, and does nothing, if there are entries, or if a slot has
+// used up half of its generations: after Release all slots begin where that slot was.
+// O(chunks held).
 func (a *Arena[T]) Release() bool {
 	if a.live > 0 {
 		return false

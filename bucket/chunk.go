@@ -143,8 +143,8 @@ func (a *Arena[T]) give(i Index, m *memory[T]) {
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
-		// Used up: another life would answer to a Ref of an older one. The
-		// slot counts as used for ever, and so its chunk stays.
+		// The generations are used up: a new life would answer to the Ref of an older
+		// one. The slot counts as used for ever, and so its chunk stays.
 		s.word = 0
 		a.high = maxGen
 		return

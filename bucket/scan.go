@@ -1,11 +1,10 @@
 package bucket
 
-// Slots returns the number of slots that the arena has numbers for: an Index below it
-// may name an entry, and none from it on does.
+// Slots returns a number that the Index of every entry is below.
 func (a *Arena[T]) Slots() uint64 { return uint64(len(a.dir)) << chunkShift }
 
-// Live reports whether i names an entry. It makes the arena's entries accessible by
-// number, to a caller who tries all below Slots, or some of them at random. O(1).
+// Live reports whether i names an entry. A caller finds all entries by trying every Index
+// below Slots. O(1).
 func (a *Arena[T]) Live(i Index) bool {
 	n := i >> chunkShift
 	if uint64(i) >= a.Slots() || a.dir[n] == nil || uint16(i&chunkMask) >= a.chunks[n].fresh {
@@ -15,8 +14,8 @@ func (a *Arena[T]) Live(i Index) bool {
 	return s.gen() != 0 && !s.isFree()
 }
 
-// Span returns a range of at most so many indexes, from i on, whose slots are in memory.
-// It passes over chunks that were given back. Both ends are Slots if there is none left.
+// Span returns the next range of at most that many indexes, i or above, whose slots are in
+// memory: it skips chunks that were given back. If no slots are left, both ends are Slots.
 func (a *Arena[T]) Span(i uint64, most int) (from, to uint64) {
 	for n := i >> chunkShift; n < uint64(len(a.dir)); n++ {
 		if a.dir[n] != nil {

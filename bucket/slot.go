@@ -11,8 +11,8 @@ package bucket
 // A slot's generation names one life of it: it rises by one at Free, so every
 // Ref of the life that ended is stale from then on. A fresh slot starts with
 // the generation its chunk was made with, which is above every generation that
-// an earlier chunk of the same index had used. Whoever owns the arena makes
-// every transition; there are no others.
+// an earlier chunk of the same index had used. The arena's owner makes every
+// transition; there are no others.
 //
 // A live slot is in at most one bucket. New leaves it in none.
 
@@ -98,9 +98,9 @@ type Ref struct {
 // packBits is how much of an index Pack's word has room for.
 const packBits = 64 - genBits
 
-// Pack returns r as a word and the rest, which is less than 64, and the same for
-// all entries of 2^26 neighbouring slots: a caller who keeps many Refs can keep the
-// words alone, and the few rests once for them all.
+// Pack returns r as a word and the rest. The rest is less than 64, and is the same for all
+// entries of 2^26 neighbouring slots: a caller who keeps many Refs keeps a word for each
+// and each rest once.
 func (r Ref) Pack() (word uint64, rest uint32) {
 	return r.gen<<packBits | uint64(r.index)&(1<<packBits-1), uint32(r.index) >> packBits
 }

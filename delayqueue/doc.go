@@ -11,8 +11,8 @@
 //
 // An event loop, or a timer's poller, drives the queue itself: it takes what is due
 // with [Queue.Poll] and sleeps until the deadline that [Queue.Peek] returns. The
-// second result of [Queue.Offer] reports when it has to wake earlier. One that counts time
-// in nanoseconds uses [Queue.OfferAt] and [Queue.PollAt], which read no clock.
+// second result of [Queue.Offer] reports when it has to wake earlier. An event loop that
+// counts time in nanoseconds uses [Queue.OfferAt] and [Queue.PollAt], which read no clock.
 //
 // [Queue.Offer] returns a [Ticket], with which [Queue.Remove] takes the
 // element back.
@@ -26,8 +26,8 @@
 //   - Every element is handed out exactly once, by one of Take, Poll, Remove
 //     and Drain. One that falls due while a taker's context ends goes to that
 //     taker or stays for the next; it is never lost.
-//   - A ticket takes back its own element or nothing: one that has been taken
-//     is refused, however often its place has been used since.
+//   - A ticket takes back its own element or nothing. The ticket of an element that has
+//     been taken stays invalid for ever.
 //   - The queue keeps no reference to what has been taken or removed, and its memory
 //     falls after a peak.
 //   - Setting the wall clock does not move deadlines that came from
@@ -42,16 +42,16 @@
 // Any goroutine may call any method. The queue has no goroutine of its own. What a
 // goroutine did before it offered an element happens before what the goroutine that
 // gets it does with it. Which of several takers gets an element is not promised.
-// Callers of the queue may hold locks of their own. A queue that is used inside a testing/synctest bubble has to be made there.
+// Callers may hold locks of their own. A queue that is used inside a testing/synctest
+// bubble must be made there.
 //
 // # Complexity
 //
-// Offer and the taking of an element are O(log n) in the number of elements, and
-// allocate nothing while that number is steady. Peek and Len are O(1). Remove is O(1)
-// by itself, but leaves a dead entry in the heap; when these outnumber the others,
-// the heap is rebuilt in O(n), under the lock. Drain is
-// O(n log n). An element costs its own size and 40 to 70 bytes. The heap is the generic
-// one of github.com/emirpasic/gods/v2.
+// To offer or take an element is O(log n) in the number of elements, and allocates nothing
+// while that number is steady. Peek and Len are O(1). Remove is O(1) and leaves a dead key
+// in the heap; when more than half of the keys are dead, the heap is rebuilt in O(n), under
+// the lock. Drain is O(n log n). An element costs its own size and 40 to 70 bytes. The heap
+// is the generic one of github.com/emirpasic/gods/v2.
 //
 // # When not to use it
 //

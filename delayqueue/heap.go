@@ -6,9 +6,8 @@ import (
 	"github.com/emirpasic/gods/v2/trees/binaryheap"
 )
 
-// A key is what the heap orders. It has no pointers: the heap's array, which
-// keeps what was popped until it is overwritten, retains nothing by it and is
-// nothing to the garbage collector.
+// A key is what the heap orders. It has no pointers: the garbage collector does not scan
+// the heap's array, and keys that stay in the array after a pop keep nothing alive.
 //
 // A key is dead when there is no element numbered seq. The heap cannot take a key out of
 // its middle, so Remove leaves the key behind as a tombstone.
@@ -35,9 +34,9 @@ func compare(a, b key) int {
 }
 
 // The heap's array shrinks to fit when three quarters of it are unused and
-// grows to double when it is full. For fewer than two keys the two meet, and
-// a queue that hovers about empty would allocate with every Offer. So two
-// keys that sort after all others lie at the bottom of every heap.
+// grows to double when it is full. With fewer than two keys it would do both in turn:
+// a queue that is empty most of the time would allocate with every Offer. So every heap
+// has two keys that sort after all others.
 const floorKeys = 2
 
 var floor = key{due: never, seq: math.MaxUint64}

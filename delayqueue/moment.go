@@ -9,9 +9,8 @@ import (
 
 // Moments are nanoseconds since the queue's epoch.
 
-// never is the moment that no clock reaches: what lies further ahead than
-// 64 bits of nanoseconds is kept as this, and is not due when a clock
-// that has run for 292 years reads the same number.
+// never is the moment of a deadline that lies further ahead than 64 bits of nanoseconds.
+// It is never due, also not when a clock that has run for 292 years reads the same number.
 const never = math.MaxInt64
 
 // isDue reports whether the moment due has come at now.

@@ -27,8 +27,8 @@ type Queue[T any] struct {
 
 	// Guarded by mu from here.
 	//
-	// order has a key for each element and for some that have been removed. Its head,
-	// between any two holds of mu, is alive.
+	// order has a key for each element and for some that have been removed. While mu is
+	// free, its head is not dead.
 	order    keyHeap
 	elements map[uint64]element[T] // by the number of their Offer
 	most     int                   // elements that the map has had room for since it was made
@@ -126,8 +126,8 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 	return Ticket{k.seq}, head
 }
 
-// Poll takes the first element if it is due, and never blocks. Not ok: nothing
-// is due.
+// Poll takes the first element if it is due, and never blocks. It reports false if
+// nothing is due.
 func (q *Queue[T]) Poll() (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -135,8 +135,8 @@ func (q *Queue[T]) Poll() (v T, ok bool) {
 }
 
 // PollAt is Poll for a caller that has read the clock: now is in nanoseconds since the
-// queue's epoch. next is when the element that is then the first falls due, due already or
-// not, and [math.MaxInt64] if there is none.
+// queue's epoch. next is the deadline of the first element that remains, which may have
+// passed, or [math.MaxInt64] if none remains.
 func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -145,9 +145,8 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	return v, head.due, ok
 }
 
-// pollLocked is Poll with mu held. Whatever takes elements away need not tell
-// the sleeping takers: the head then only moves later, and an alarm that rings
-// too early for it costs one look.
+// pollLocked is Poll with mu held. It need not call settleLocked: when an element is taken
+// away the head only moves later, and an alarm that rings too early is set again.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	k, ok := q.order.head()
 	if !ok || !isDue(k.due, now) {
@@ -156,8 +155,8 @@ func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	return q.takeLocked(k.seq)
 }
 
-// Peek returns the first element, whether due or not, and its deadline. Not
-// ok: the queue is empty.
+// Peek returns the first element, whether due or not, and its deadline. It reports false
+// if the queue is empty.
 //
 // The deadline is as the queue keeps it: one that was out of range, or came
 // without a monotonic reading, need not equal the one that was offered.
@@ -170,8 +169,8 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 }
 
 // Head returns the first element, whether due or not, its ticket, for callers that may
-// want to remove it, and its deadline in nanoseconds since the queue's epoch. Not ok: the
-// queue is empty.
+// want to remove it, and its deadline in nanoseconds since the queue's epoch. It reports
+// false if the queue is empty.
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -208,24 +207,22 @@ func (q *Queue[T]) Len() int {
 	return len(q.elements)
 }
 
-// Remove takes back the element of that ticket, due or not. Not ok: it has
-// been taken already, or the ticket is the zero one.
-//
-// The queue lets go of the element at once, and of its place in the order
-// when more than half of those places, and more than a few, are dead.
+// Remove takes back the element of that ticket, due or not. It reports false if the
+// element has been taken already, or if the ticket is the zero one. The queue keeps no
+// reference to the element.
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.takeLocked(ticket.seq)
 }
 
-// few is how many dead keys, and how much unused room, are always borne, so that a small
-// queue is not rebuilt with every other Remove.
+// few is how many dead keys, and how much unused room, a queue may always have: a small
+// one would otherwise be rebuilt with every other Remove.
 const few = 64
 
-// takeLocked takes out the element numbered seq, which leaves a dead key. It keeps dead
-// keys from the head and below half of all, and three quarters of the map from being
-// unused.
+// takeLocked takes out the element numbered seq, which leaves a dead key. It pops dead keys
+// from the head, rebuilds the heap if more than half of its keys are dead, and the map if
+// less than a quarter of it is in use.
 func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 	e, ok := q.elements[seq]
 	if !ok {
@@ -273,7 +270,7 @@ func (q *Queue[T]) Drain() []T {
 	q.order, q.elements, q.most = newKeyHeap(), make(map[uint64]element[T]), 0
 	q.mu.Unlock()
 
-	// What follows may take long, and holds up nobody.
+	// Sorting may take long, so it is done without the lock.
 	slices.SortFunc(keys, compare)
 	all := make([]T, len(keys))
 	for i, k := range keys {

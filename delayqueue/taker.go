@@ -9,30 +9,28 @@ import (
 
 // How goroutines wait in Take
 //
-// The pattern is leader and followers. One taker at a time is the leader, and
-// only for the leader is anything set in motion: while the head is not due, it
-// is the first in line, and the queue's one alarm is set in its name; when the
-// head is due, it is woken, leaves the line, and is on its way to mu. Whoever
-// was the leader, and holds mu, settles who is next before letting go of mu.
-// Followers just sleep.
+// Takers that sleep stand in a line. The first of them is the leader, and the queue's one
+// alarm rings for it. When the head is due, the leader is woken, leaves the line, and locks
+// mu to take the head. Before it unlocks mu it sets the alarm for the next leader, or
+// wakes it. All other takers just sleep.
 //
-// All of it rests on one promise, kept whenever mu is free:
+// One invariant holds whenever mu is free:
 //
 //	if takers sleep and the head can fall due, then a taker is awake,
 //	or the alarm is set for a moment not after the head's.
 //
-// settleLocked establishes the promise. Those who may break it call it before
-// they release mu: who puts an earlier element at the head, who joins the
-// line, who was awake and is no longer, and the alarm when it is spent. Those
-// who take elements away cannot break it.
+// settleLocked establishes it. Code that may break it calls settleLocked before it unlocks
+// mu: after an element has become the head, after a taker has joined the line, after a
+// taker that was awake has locked mu, and after the alarm has rung. Taking elements away
+// cannot break it.
 //
 // A wake-up leaves the element in the queue: the taker takes it under mu, if its context
 // is not done.
 
 // A taker is one call of Take that waits.
 type taker struct {
-	// wake gets one token from whoever makes the taker awake. It has room for
-	// it: see the race in Take.
+	// wake gets one token when the taker is woken. It has room for the token: see the
+	// race in Take.
 	wake  chan struct{}
 	place *list.Element // in the line; nil while awake. Guarded by the queue's mu.
 }
@@ -71,9 +69,8 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		}
 
 		q.mu.Lock()
-		// If w was woken and its context is done as well, whichever of the two
-		// got it here, then others rely on it to settle, and nobody else will:
-		// the wake-up is passed on like one that was made use of.
+		// If w was woken and its context is done too, w still has to settle: settleLocked
+		// has relied on it since it was woken.
 		woken := w.place == nil
 		if woken {
 			q.awake = false
@@ -92,8 +89,7 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 			q.mu.Unlock()
 			return v, nil
 		}
-		// If somebody else took the element while w was on its way, then w
-		// has lost nothing but its sleep: it keeps its place.
+		// Another taker took the element before w locked mu: w is the first in line again.
 		w.place = q.waiting.PushFront(w)
 	}
 }
@@ -107,16 +103,16 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// settleLocked sees to it that somebody comes for the head, if takers sleep:
-// it wakes the first of them if the head is due, and else sets the alarm. It
-// costs next to nothing if none sleep.
+// settleLocked makes sure that a taker comes for the head, if takers sleep: it wakes the
+// first of them if the head is due, and else sets the alarm. It costs next to nothing if
+// none sleep.
 func (q *Queue[T]) settleLocked() {
 	if q.awake {
 		return // that taker settles when it gets mu
 	}
 	if q.waiting.Len() == 0 {
 		if q.armed != never {
-			// Nothing shall ring for nobody, nor keep the queue alive.
+			// An alarm without a taker would only keep the queue alive.
 			q.alarm.Stop()
 			q.armed = never
 		}
@@ -124,7 +120,7 @@ func (q *Queue[T]) settleLocked() {
 	}
 	head, ok := q.order.head()
 	if !ok {
-		return // an alarm that is still set rings once for nothing
+		return // an alarm that is still set rings once in vain
 	}
 	now := q.now()
 	if isDue(head.due, now) {
@@ -149,9 +145,9 @@ func (q *Queue[T]) settleLocked() {
 
 // ring is what the alarm calls.
 //
-// If the alarm is set to another moment, or stopped, while a ring of its is
-// waiting for mu, then that ring takes the alarm for spent although it is not.
-// No harm: settleLocked sets it again, or at worst it rings once for nobody.
+// If the alarm is set to another moment, or stopped, while ring waits for mu, then ring
+// sets armed to never although the alarm may be set. That does no harm: settleLocked sets
+// it again, or it rings once in vain.
 func (q *Queue[T]) ring() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

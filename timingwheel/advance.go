@@ -2,35 +2,31 @@ package timingwheel
 
 import "github.com/tickless/tickless/bucket"
 
-// Expire takes a queued bucket's entries out to be drained, and frees the bucket to
-// be queued again: the next entry that is added to it has it offered. It moves the
-// wheel's clock to the bucket's expiration. It is for wheels made with [WithQueue]:
-// once the time has reached an expiration with which a bucket was offered, that is
-// by. A bucket that is not queued, or is queued again to expire after by, is left
-// alone.
+// Expire takes the entries out of a queued bucket, for [Wheel.Drain], and moves the wheel's
+// clock to the bucket's expiration. The bucket is offered again when it gets its next entry.
+// Expire is for wheels made with [WithQueue]. by is the expiration with which the bucket was
+// offered; call Expire once the time has reached it. If the bucket is not queued, or is
+// queued again to expire later, Expire does nothing.
 //
-// Buckets are to be expired in the order of their expirations. If each is drained
-// before the next is expired, ticks come in order. An owner who would rather not
-// have what is due wait for a large bucket of a higher level expires the next one
-// all the same: then an entry that was still to be placed again may come after
-// those of later ticks. Where the order of expirations is not kept, as when an
-// earlier bucket is queued between the taking of a later one from the queue and its
-// expiry, ticks may come out of order and Next may be too early. Nothing is early,
-// lost or twice in either case.
+// Expire buckets in the order of their expirations, and drain each before the next: then
+// ticks come in order. If an owner expires the next bucket before a large one of a higher
+// level is drained, so that entries that are due need not wait, entries of the large bucket
+// may come after those of later ticks. If buckets are expired out of order, because an
+// earlier one was queued after a later one was taken from the queue, ticks may come out of
+// order and Next may be too early. In no case is an entry early, lost or handed out twice.
 //
-// The whole list moves at once, in O(1), to a list that the level has for it, to
-// which nothing but Expire ever adds: an entry that is placed again cannot land in
-// the list that is being drained.
+// The whole list moves in O(1) to the level's due list. Only Expire adds to that list: an
+// entry that is placed again cannot land in the list that is being drained.
 func (w *Wheel[T]) Expire(b bucket.Bucket, by int64) {
 	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= by {
 		w.expire(n, slot)
 	}
 }
 
-// Discard frees a queued bucket to be queued again if all its entries have left,
-// without waiting for its expiration. It is for the owner of the queue: the bucket
-// must still be in the queue, and the owner then takes it out. It reports false, and
-// does nothing, if the bucket has entries or is not queued.
+// Discard ends the queueing of a bucket that all entries have left, before its expiration.
+// The owner of the queue calls it while the bucket is in the queue, and takes the bucket out
+// if Discard reports true. It reports false, and does nothing, if the bucket has entries or
+// is not queued.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
@@ -100,7 +96,7 @@ func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 	return n, budget
 }
 
-// expired returns entry i as it is handed out, but for its value.
+// expired returns entry i as it is handed out, without its value.
 func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
 	e := Expired[T]{Deadline: w.arena.Deadline(i), Tag: w.arena.Tag(i)}
 	e.Due = e.Deadline

@@ -19,8 +19,8 @@ import (
 // is in: what is due in it goes to a lower level, and what is due a turn later to a
 // higher one.
 type level struct {
-	// first is the bucket of slot 0, before those of the others; zero until the level
-	// gets its first entry. Few timers live on as many levels as lie below the highest.
+	// first is the bucket of slot 0; those of the other slots follow. It is zero until the
+	// level gets its first entry: most levels never get one.
 	first bucket.Bucket
 	// due is the list of entries taken out of expired buckets of the level and not
 	// yet handed out or placed again. Nothing else is ever added to it.

@@ -7,8 +7,8 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// find returns the bucket and the place for tick t, which is after the clock. An
-// entry is to be put there.
+// find returns the bucket for tick t, which is after the clock, and the bucket's place. The
+// caller must put an entry there.
 //
 // The entry's level is the lowest whose span, counted from the level's own
 // clock, holds t: the lowest n with t>>s - clock>>s < size, for s the bits of n
@@ -43,15 +43,14 @@ func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	return b, place
 }
 
-// many is how many entries a bucket may get before it is thought to be large: then
-// moving them, one by one, takes so long that it has to begin before the first of
-// them is due, and is worth a wake-up.
+// many is the number of entries from which a bucket is large. Moving so many, one by one,
+// takes so long that it must begin before the first of them is due, and is worth a wake-up.
 const many = 256
 
-// reach has a queued bucket of an upper level expire no later than at tick t, when an
-// entry that is about to be placed in it is due; and when its slot begins, at tick
-// begin, if there are many. So buckets with few entries, which are nearly all, expire
-// when something is due and not before, and cost no wake-up of their own.
+// reach makes a queued bucket of an upper level expire no later than at tick t, when an
+// entry that is about to be placed in it is due. A bucket of many entries expires at tick
+// begin, when its slot begins. So nearly all buckets expire only when an entry is due, and
+// cost no wake-up of their own.
 func (w *Wheel[T]) reach(b bucket.Bucket, place uint32, t, begin int64) {
 	expiration := w.arena.Expiration(b)
 	if expiration == begin {

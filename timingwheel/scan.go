@@ -12,9 +12,8 @@ type Entry[T any] struct {
 	Expired[T]
 }
 
-// at returns the entry in a place of the wheel's memory, or false if there is none.
-func (w *Wheel[T]) at(place uint64) (e Entry[T], ok bool) {
-	i := bucket.Index(place)
+// at returns the entry of an index, or false if there is none.
+func (w *Wheel[T]) at(i bucket.Index) (e Entry[T], ok bool) {
 	if !w.arena.Live(i) {
 		return e, false
 	}
@@ -26,35 +25,35 @@ func (w *Wheel[T]) at(place uint64) (e Entry[T], ok bool) {
 // Each calls f for every entry, in no order. f must not call the wheel.
 func (w *Wheel[T]) Each(f func(e Entry[T])) { w.Scan(0, math.MaxInt, f) }
 
-// Scan calls f for the entries in n places, from one on, and returns the place to go
-// on from, or false if there are no more. The wheel may be used between two calls, so
-// that a caller with a lock need not hold it for long: an entry that is there all the
-// while is met once, one that comes or goes may be missed. f must not call the wheel.
-// O(n + levels + memory given back).
-func (w *Wheel[T]) Scan(place uint64, n int, f func(e Entry[T])) (next uint64, more bool) {
+// Scan looks at the n slots of the wheel's memory from cursor on, and calls f for the
+// entries in them. It returns the cursor for the next call, or false if there are no more
+// slots; begin with 0. The wheel may be used between two calls, so that a caller need not
+// hold a lock for long. An entry that is in the wheel all the while is met once; one that
+// comes or goes may be missed. f must not call the wheel. O(n + memory given back).
+func (w *Wheel[T]) Scan(cursor uint64, n int, f func(e Entry[T])) (next uint64, more bool) {
 	for n > 0 {
-		from, to := w.arena.Span(place, n)
-		if place = to; from == to {
+		from, to := w.arena.Span(cursor, n)
+		if cursor = to; from == to {
 			break
 		}
 		n -= int(to - from)
 		for ; from < to; from++ {
-			if e, ok := w.at(from); ok {
+			if e, ok := w.at(bucket.Index(from)); ok {
 				f(e)
 			}
 		}
 	}
-	return place, place < w.arena.Slots()
+	return cursor, cursor < w.arena.Slots()
 }
 
-// Sweep removes those of the entries in n places, from one on, that have a tag and for
-// whose payloads dead reports true: for an owner whose entries may lose their meaning
-// without a call of Remove. It returns what Scan does. dead must not call the wheel.
+// Sweep looks at the slots that Scan would look at, and removes the entries that have the
+// tag and for whose payload dead reports true: an owner's entries may become useless without
+// a call of Remove. It returns what Scan does. dead must not call the wheel.
 // O(n + memory given back).
-func (w *Wheel[T]) Sweep(place uint64, n int, tag uint8, dead func(v T) bool) (next uint64, more bool) {
+func (w *Wheel[T]) Sweep(cursor uint64, n int, tag uint8, dead func(v T) bool) (next uint64, more bool) {
 	for n > 0 {
-		from, to := w.arena.Span(place, n)
-		if place = to; from == to {
+		from, to := w.arena.Span(cursor, n)
+		if cursor = to; from == to {
 			break
 		}
 		n -= int(to - from)
@@ -66,5 +65,5 @@ func (w *Wheel[T]) Sweep(place uint64, n int, tag uint8, dead func(v T) bool) (n
 			}
 		}
 	}
-	return place, place < w.arena.Slots()
+	return cursor, cursor < w.arena.Slots()
 }

@@ -47,12 +47,8 @@ func (t ticks) whole(n int64) int64 {
 	return int64(hi >> t.shift)
 }
 
-// ceil returns the first tick that is not before time n. A negative time counts
-// as 0. It saturates.
-func (t ticks) ceil(n int64) int64 { return t.ceilTo(n, 0) }
-
 // ceilTo returns the first tick that is not before time n and is a multiple of the
-// grain's step, counted from time 0.
+// grain's step, counted from time 0. A negative time counts as 0. It saturates.
 func (t ticks) ceilTo(n int64, grain uint) int64 {
 	if n <= 0 {
 		return t.phase
@@ -69,10 +65,10 @@ func (t ticks) ceilTo(n int64, grain uint) int64 {
 }
 
 // A grain says of which step an entry's tick is a multiple. Steps are the powers of two
-// up to 2^20, and three times those up to 2^9: a window of 10 ms, which is a hundred ticks
-// of 0.1 ms, holds a multiple of 96 of them, where a power of two would be 64, and half
-// as many wake-ups more. For larger windows that would save few wake-ups a second, and
-// grains have five bits.
+// up to 2^20, and three times those up to 2^9. A window of 10 ms, which is a hundred ticks
+// of 0.1 ms, then has a step of 96 ticks; with powers of two alone it would be 64, which
+// means half as many wake-ups again. Larger windows have few wake-ups a second anyway, and
+// a grain has only five bits.
 var steps = func() (s [32]uint64) {
 	for exp := range maxExp + 1 {
 		s[grainOf(exp)] = 1 << exp
@@ -95,11 +91,11 @@ func grainOf(exp int) uint { return uint(min(exp, maxExp) + min(exp, maxThreeExp
 // grainOfThree returns the grain of the step 3*2^exp, or of the largest of these.
 func grainOfThree(exp int) uint { return uint(2*min(exp, maxThreeExp) + 1) }
 
-// within returns the grain of a window: that of the largest step of which a multiple,
-// in ticks from time 0, lies from time n to slack after it. Of the two kinds of steps,
-// those count that come closer to the window's length: so windows of one length have
-// one grid, in which larger steps are part of smaller ones. It is 0 if no tick does. The
-// first such multiple is ceilTo(n, grain).
+// within returns the grain of the window from time n to n+slack: that of the largest step
+// of which a multiple, counted in ticks from time 0, lies in the window. It is 0 if no tick
+// lies in it. The first such multiple is ceilTo(n, grain). The window's length alone decides
+// between powers of two and three times these: so the moments of windows of one length are
+// few, since each step is a multiple of the smaller ones.
 func (t ticks) within(n, slack int64) (grain uint) {
 	if slack <= 0 || n <= 0 {
 		return 0

@@ -27,13 +27,13 @@ func TestTicks_AgainstDivision(t *testing.T) {
 			if n%u != 0 {
 				want++
 			}
-			if got := k.ceil(n); got != want {
+			if got := k.ceilTo(n, 0); got != want {
 				t.Fatalf("ceil(%d) by %d = %d, want %d", n, u, got, want)
 			}
 			if got, want := moved.floor(n), satAdd(n/u, phase); got != want {
 				t.Fatalf("floor(%d) by %d with phase %d = %d, want %d", n, u, phase, got, want)
 			}
-			if got, want := moved.ceil(n), satAdd(want, phase); got != want {
+			if got, want := moved.ceilTo(n, 0), satAdd(want, phase); got != want {
 				t.Fatalf("ceil(%d) by %d with phase %d = %d, want %d", n, u, phase, got, want)
 			}
 			if tick := n / u; tick <= math.MaxInt64-phase-1 {

@@ -30,8 +30,8 @@ type ID = bucket.Ref
 type Expired[T any] struct {
 	Value    T
 	Deadline int64 // as given to Add or Move, not rounded
-	// Due is the moment in its window at which the entry was to be handed out. It is
-	// Deadline for one without slack.
+	// Due is the moment in its window at which the entry is due. It is Deadline for an
+	// entry without slack.
 	Due int64
 	Tag uint8 // as given to AddTagged
 }
@@ -47,9 +47,9 @@ type Wheel[T any] struct {
 	slotBits uint
 	slotMask uint32
 
-	// clock is the wheel's time in ticks. It moves to a bucket's expiration
-	// when the bucket expires, and on Observe as far as no queued bucket is
-	// passed: so it never goes stale, however long the wheel was idle.
+	// clock is the wheel's time in ticks. It moves to a bucket's expiration when the
+	// bucket expires. Observe moves it too, but not past a queued bucket: so it does not
+	// go stale while the wheel is idle.
 	clock int64
 	// observe is the time from which on Observe moves the clock again.
 	observe int64
@@ -99,7 +99,7 @@ func WithPhase(ticks int64) Option {
 // is due. When an entry is placed in it that is due earlier, or so many entries that
 // moving them takes a while, the bucket is offered again, with an earlier expiration
 // that replaces the one before. A bucket of the lowest level, whose place is less
-// than the wheel's size, is never offered again. Whoever owns the queue then calls
+// than the wheel's size, is never offered again. The owner of the queue calls
 // [Wheel.Expire] for the buckets, in the order of their expirations, and
 // [Wheel.Drain], in place of [Wheel.Advance]. offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
@@ -229,10 +229,10 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	}
 	w.arena.SetDeadline(i, deadline)
 	w.arena.SetGrain(i, grain)
-	// An entry in the list of due entries still has the place that it had
-	// before its bucket expired. That bucket has expired, so that t is after its
-	// expiration, or it is queued again, and then either branch is right too: the
-	// drain looks at an entry that stays, and place puts it where it belongs.
+	// An entry in a due list still has the place of the bucket that it was in. If that
+	// bucket is not queued again, t is after its expiration, and the entry stays: Drain
+	// comes to it. If the bucket is queued again, the entry may stay or be placed again:
+	// either is right.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)
 		w.place(i, t)
@@ -245,8 +245,8 @@ func (w *Wheel[T]) tickOf(i bucket.Index) int64 {
 	return w.ticks.ceilTo(w.arena.Deadline(i), w.arena.Grain(i))
 }
 
-// Due returns the moment at which an entry with a deadline and a slack is to be handed
-// out: see [Expired].
+// Due returns the moment at which an entry with that deadline and slack is due: see
+// [Expired].
 func (w *Wheel[T]) Due(deadline, slack int64) int64 {
 	if grain := w.ticks.within(deadline, slack); grain > 0 {
 		return w.ticks.time(w.ticks.ceilTo(deadline, grain))

@@ -370,10 +370,10 @@ func TestWheelNext_IsALowerBound(t *testing.T) {
 		n := 0
 		for next, ok := w.Next(); ok; next, ok = w.Next() {
 			wakeups++
-			require.Equal(t, w.ticks.time(w.ticks.ceil(deadlines[n])), next)
+			require.Equal(t, w.ticks.time(w.ticks.ceilTo(deadlines[n], 0)), next)
 			require.Empty(t, advance(w, next-1))
 			for _, d := range advance(w, next) {
-				require.Equal(t, w.ticks.ceil(deadlines[n]), w.ticks.ceil(d), "in the order of ticks")
+				require.Equal(t, w.ticks.ceilTo(deadlines[n], 0), w.ticks.ceilTo(d, 0), "in the order of ticks")
 				require.GreaterOrEqual(t, next, d, "never early")
 				require.Less(t, next-d, tick, "late by less than a tick")
 				n++
