@@ -32,7 +32,7 @@ type Conn struct {
 	entry atomic.Pointer[Entry[*Conn]] // written under mu
 	// evicted is set before the connection is closed for being idle.
 	evicted atomic.Bool
-	// writing is held over a Write, whose pieces no other Write is to split.
+	// Write holds writing, so that no other Write comes between its pieces.
 	writing sync.Mutex
 
 	mu sync.Mutex
@@ -44,8 +44,8 @@ type Conn struct {
 
 // watch begins to watch the connection, unless it is closed.
 func (c *Conn) watch() error {
-	// The lock is held until the entry is stored: if it falls due meanwhile,
-	// and the eviction is refused, the next entry is stored after it.
+	// The lock is held until the entry is stored. If the entry falls due before that, and
+	// its eviction is refused, idled stores the next entry after this one.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -60,7 +60,7 @@ func (c *Conn) watch() error {
 
 // idled is what the Monitor calls for a connection that was found idle.
 func (c *Conn) idled(since time.Time) {
-	c.mu.Lock() // what watches is done when its lock is free: the entry is stored
+	c.mu.Lock() // waits for watch to store the entry
 	closed := c.closed
 	c.mu.Unlock()
 	if closed {
@@ -124,7 +124,7 @@ func (c *Conn) conn() net.Conn {
 	return c.under
 }
 
-// touch tells of activity.
+// touch records activity.
 func (c *Conn) touch() { c.entry.Load().Touch() }
 
 // explain turns the error that came of our closing the connection into ErrIdle.
@@ -144,8 +144,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, c.explain("read", err)
 }
 
-// pieceSize is how many bytes may go before they count as activity, unless they
-// go fast.
+// pieceSize is how many bytes may go before they count as activity. Fast copies use
+// larger pieces.
 const pieceSize = 64 << 10
 
 // Write writes to the connection. A long Write to a slow peer counts as activity

@@ -66,8 +66,8 @@ func (cs *Conns) made() *Conns {
 // more. After Close the error is [ErrClosed], and c stays as it is.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{under: c, conns: cs.made(), timeout: cs.timeout}
-	cs.monitor.mustBeAtHome()
-	// Counted before, so that it is by the time that it may be evicted.
+	cs.monitor.refuseInsideBubble()
+	// Counted before it is watched: it may be evicted at once.
 	cs.count(func(n *ConnsStats) { n.Wrapped++; n.Open++ })
 	if err := w.watch(); err != nil {
 		cs.count(func(n *ConnsStats) { n.Wrapped--; n.Open-- })

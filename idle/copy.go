@@ -11,7 +11,7 @@ import (
 // # Copies
 //
 // io.Copy gives the whole copy to the ReadFrom of its destination or to the
-// WriteTo of its source, which may have the kernel do it: sendfile from a file,
+// WriteTo of its source, which may let the kernel do it: sendfile from a file,
 // splice between two sockets or from a socket to a file. For us that is one call
 // that may last for hours. It has to be cut into pieces, each of which counts as
 // activity, and none of which may last for long while bytes move:
@@ -23,7 +23,7 @@ import (
 //   - Of any other source nothing is known. It is read and written a buffer at a
 //     time, as io.Copy does.
 
-// ReadFrom copies from r until its end, as [io.Copy] has it do.
+// ReadFrom copies from r until its end. [io.Copy] calls it.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	if dst, ok := c.conn().(io.ReaderFrom); ok {
 		if t, ok := transferFrom(r); ok {
@@ -34,15 +34,14 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(onlyWriter{c}, r)
 }
 
-// WriteTo copies to w until the end of what the peer sends, as [io.Copy] has it
-// do.
+// WriteTo copies to w until the end of what the peer sends. [io.Copy] calls it.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	to, _ := w.(*Conn)
 	if to != nil {
 		w = to.under
 	}
-	// The destinations that can take from a socket what no buffer has seen: they
-	// have a file descriptor.
+	// Only a destination with a file descriptor can take bytes from a socket without a
+	// buffer in between.
 	_, hasFD := w.(syscall.Conn)
 	dst, ok := w.(io.ReaderFrom)
 	if hasFD && ok {
@@ -63,10 +62,10 @@ type onlyWriter struct{ io.Writer }
 // transfer is a copy in pieces to a destination that may know a fast way.
 type transfer struct {
 	dst io.ReaderFrom
-	to  *Conn // whose underlying connection dst is; nil: of nobody
+	to  *Conn // the Conn over dst; nil: there is none
 
 	src  io.Reader         // what dst knows a fast way from
-	from *Conn             // whose underlying connection src is; nil: of nobody
+	from *Conn             // the Conn over src; nil: there is none
 	rest *io.LimitedReader // bounds the copy; nil: no bound
 	// socket waits for src to have something; nil: it always does.
 	socket syscall.RawConn

@@ -21,9 +21,9 @@
 //	l, err := net.Listen("tcp", addr)
 //	server.Serve(idle.NewListener(l, 30*time.Second))
 //
-// Whoever computes an answer for longer than the timeout neither reads nor writes: with a
-// server of net/http, keep connections whose handlers run, as in the example "http" of
-// Listener.
+// While a handler computes for longer than the timeout, its connection neither reads nor
+// writes. With net/http, refuse to evict connections whose handlers run: see the example
+// "http" of Listener.
 //
 // [Conns] does the same for dialed connections, and for several listeners together.
 // [WithOnIdle] sets a function that may refuse an eviction.
@@ -49,9 +49,9 @@
 //   - Never early: nothing is evicted before its timeout has passed since the
 //     last touch that reported true.
 //   - Late by at most a tick, a hundredth of the timeout ([WithSlack]), and the time
-//     to wake up and to start the callback. A Conns gives connections a quarter of their
-//     timeout more if it wakes up later than that much: when the process was stopped, bytes
-//     may wait in their sockets.
+//     to wake up and to start the callback. If a Conns wakes up late by more than a quarter
+//     of a connection's timeout, it waits another quarter: the process may have been stopped,
+//     and bytes may wait in the socket.
 //   - Each entry is evicted at most once, and never after a Stop that returned true.
 //   - An eviction, once decided, is final: from then on Touch reports false. An older
 //     touch never replaces a later one.

@@ -201,9 +201,9 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 	}
 	next := st.periodLocked(timeout)
 	if timeout < old.timeout {
-		// The timer may be set too late. If it has fired, expire waits for the
-		// lock and will see to it. Were it not shorter, expire would come early
-		// enough by itself.
+		// The timer may fire too late for the shorter timeout. If it has fired already,
+		// expire waits for the lock and then sees the new timeout. With a longer timeout
+		// the timer fires early enough as it is.
 		e.timer.MoveWithin(next.remaining(moment(w), st.core.now()), st.core.slackOf(next))
 	}
 	e.period.Store(next)
@@ -214,13 +214,14 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 // timer was pending.
 func (e *entry) expire() { e.look(e.current().stripe.core.patient) }
 
-// lookAgain is expire after a pause: it evicts whatever has happened.
+// lookAgain is expire for the second look: it evicts an idle entry however late the timer
+// fired.
 func (e *entry) lookAgain() { e.look(false) }
 
 // look evicts the entry if it is idle, hands it back if the Monitor is closed, and else
-// starts its timer again. If it is patient and its timer rang late by far, the whole
-// process may have stopped, with bytes waiting in its sockets that nobody has had time to
-// read: then it looks a second time, a little later.
+// starts its timer again. If the timer fired much too late, the whole process may have been
+// stopped, and bytes may wait in its sockets. Then a patient look does not evict: lookAgain
+// follows a little later.
 func (e *entry) look(patient bool) {
 	st := e.current().stripe
 	st.mu.Lock()
@@ -230,8 +231,8 @@ func (e *entry) look(patient bool) {
 		return
 	}
 	for {
-		// The word before the clock: of what is touched after this, the swap
-		// will know.
+		// The word is read before the clock: if the entry is touched after this, the
+		// swap below fails.
 		w := e.word.Load()
 		if w&stateMask != live {
 			break

@@ -13,8 +13,7 @@ import (
 type Moment int64
 
 // maxMoment is where a Monitor's clock stops, after 146 years: a word also has
-// to hold an entry's state. Nothing is evicted early for that, or at all any
-// more.
+// to hold an entry's state. From then on nothing is evicted.
 const maxMoment Moment = math.MaxInt64 >> 1
 
 // timeline is a Monitor's clock.
@@ -39,17 +38,17 @@ func (l *timeline) now() Moment {
 	if l.real {
 		d := time.Since(l.epoch)
 		if d < 0 {
-			l.mustBeAtHome()
+			l.refuseInsideBubble()
 		}
 		return Moment(d)
 	}
 	return min(max(Moment(l.clock.Now().Sub(l.epoch)), 0), maxMoment)
 }
 
-// mustBeAtHome panics inside a testing/synctest bubble if the Monitor was made outside:
-// what is touched there would be touched in the year 2000. By the system's clock the
-// time since the epoch is never negative.
-func (l *timeline) mustBeAtHome() {
+// refuseInsideBubble panics inside a testing/synctest bubble if the Monitor was made
+// outside: a touch would count as one in the year 2000. By the system's clock the time
+// since the epoch is never negative.
+func (l *timeline) refuseInsideBubble() {
 	if l.real && bubble.Inside() {
 		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one:" +
 			" make it inside the bubble")

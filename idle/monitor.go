@@ -21,9 +21,9 @@ import (
 // while nothing is due.
 //
 // Code in a testing/synctest bubble needs a Monitor that was made there. With one that was
-// made outside, Watch, Touch and Close panic, and so does what else needs the time. Its
-// entries can be stopped from inside. One that was made in a bubble ends the process where
-// such a one panics, if it is used outside that bubble, until it is closed.
+// made outside, Watch, Touch, Close and other methods that read the clock panic; Stop works.
+// If a Monitor that was made in a bubble is used outside it before it is closed, the same
+// calls end the process.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
@@ -33,7 +33,7 @@ type core struct {
 	tick time.Duration
 	// slack is the share of its timeout by which an eviction may come later.
 	slack float64
-	// patient: an entry whose timer rings late by far is looked at once more.
+	// patient: an entry whose timer fires much too late gets a second look. See entry.look.
 	patient bool
 	timeline
 	s *timer.Scheduler
@@ -42,16 +42,16 @@ type core struct {
 	// callback is the user's.
 	callback func(e *entry, since time.Time)
 
-	// closed is set before the Scheduler is closed. No eviction is decided by
-	// who sees it.
+	// closed is set before the Scheduler is closed. A look that sees it hands the entry
+	// back instead of evicting it.
 	closed  atomic.Bool
 	stripes [stripes]stripe
-	// closing is held by who moves what is watched to leftover: whoever closes the Monitor
-	// at the same time finds all of it there. It is taken before a stripe's lock.
+	// shut holds closing while it moves what is watched to leftover: of two calls at the
+	// same time, both return when all of it is there. It is taken before a stripe's lock.
 	closing sync.Mutex
 
-	// leftover is what was watched at Close, until TakeLeftover takes it. A stripe's lock may be held when
-	// this one is taken.
+	// leftover is what was watched at Close, until TakeLeftover takes it. Its lock is taken
+	// after a stripe's.
 	leftover struct {
 		sync.Mutex
 		entries []*entry
@@ -87,7 +87,8 @@ func (c *core) init(cfg *config) {
 	}
 }
 
-// evict has the callback run for an evicted entry. No lock is held.
+// evict runs the callback for an evicted entry, on the pool if there is one. No lock is
+// held.
 func (c *core) evict(e *entry, last Moment) {
 	if c.pool == nil {
 		c.callback(e, c.time(last))
@@ -212,8 +213,8 @@ func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	}
 }
 
-// leave has TakeLeftover return an entry that was evicted, and whose owner keeps what it
-// stands for although it is not watched again.
+// leave adds an entry to what TakeLeftover returns: one that is handed back, or one whose
+// eviction a Conns has refused when it was closed already.
 func (c *core) leave(e *entry) {
 	c.leftover.Lock()
 	c.leftover.entries = append(c.leftover.entries, e)
@@ -222,7 +223,7 @@ func (c *core) leave(e *entry) {
 
 // shut moves what is watched to leftover.
 func (c *core) shut() {
-	c.mustBeAtHome()
+	c.refuseInsideBubble()
 	c.closed.Store(true)
 	c.closing.Lock()
 	defer c.closing.Unlock()

@@ -115,14 +115,14 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// systemClock is the system's clock in a guise that a Scheduler takes for a given
-// one.
+// systemClock wraps the system's clock, so that a Scheduler treats it as a clock of the
+// user's.
 type systemClock struct{ clock.Clock }
 
-// scheduler makes a Monitor's Scheduler. Having been given a clock, it runs what
-// expires on its poller, which suits us: an entry that was touched meanwhile, as
-// most were, is looked at and rearmed without waking another goroutine. Callbacks
-// do not run there: see pool. Nor does it hold a goroutine while it sleeps.
+// scheduler makes a Monitor's Scheduler. A Scheduler with a given clock runs timers'
+// functions on its poller, which suits us: most entries were touched meanwhile, and are
+// rearmed without waking another goroutine. Callbacks do not run there: see pool. Such a
+// Scheduler holds no goroutine while it sleeps.
 func (c *config) scheduler() *timer.Scheduler {
 	opts := []timer.Option{timer.WithTick(c.tick), timer.WithName(c.name)}
 	if c.clock != nil {
@@ -136,8 +136,8 @@ func (c *config) scheduler() *timer.Scheduler {
 	return timer.New(opts...)
 }
 
-// pool makes what a Monitor's callbacks run on. It is nil if the clock was given:
-// then they run where the clock is advanced.
+// pool makes the Pool that runs a Monitor's callbacks. It is nil if the clock was given:
+// then callbacks run on the goroutine that advances the clock.
 func (c *config) pool() *executor.Pool {
 	if c.clock != nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 // net.Conn, and what code looks for with type assertions. Messages of unix sockets are not
 // among them: see Conn.NetConn.
 
-// ask passes a call of a method on to the connection underneath, which has it if it is a U.
+// ask calls a method of the connection underneath, which has the method if it is a U.
 func ask[U any](c *Conn, method string, call func(U) error) error {
 	u, ok := c.conn().(U)
 	if !ok {

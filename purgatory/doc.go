@@ -3,7 +3,7 @@
 //
 // It is the request purgatory of Apache Kafka, where a produce request waits for the
 // acknowledgements of replicas, and a fetch request for enough bytes, on any of the
-// partitions that it names. Whoever changes a partition checks the requests that wait
+// partitions that it names. The code that changes a partition checks the requests that wait
 // for it.
 //
 // # Usage
@@ -33,8 +33,8 @@
 //     and never once the operation is complete.
 //   - No completion is lost. If the condition of a waiting operation comes true and
 //     then one of its keys is checked, the operation is complete when that check
-//     returns, whoever else checks at the time, unless it was cancelled. If it was
-//     just being added, TryCompleteElseWatch sees it in its second check.
+//     returns, unless it was cancelled. If the operation is just being added,
+//     TryCompleteElseWatch sees the condition in its second check.
 //   - Completion and expiry remove an operation from the lists of all its keys, and
 //     stop its timer, at once. Nothing is purged later, nothing is kept alive, and
 //     the gauges are exact. A key that no operation waits for takes no memory.

@@ -55,11 +55,11 @@ type operation interface {
 //
 // # An operation's life
 //
-//	                 its condition holds when it is given
+//	                 its condition holds when it is added
 //	idle ──────────────────────────────────────────────────▶ completed
 //	 │ ▲                                                         ▲
 //	 │ └── cancelled, handed back by Close ─────┐                │
-//	 └──── given ───────────────────────────▶ waiting ───────────┘
+//	 └──── added ───────────────────────────▶ waiting ───────────┘
 //	                                                checked, forced, expired
 //
 // Every arrow is one critical section of the operation's lock, and leaving waiting
@@ -72,7 +72,7 @@ type Delayed[K comparable] struct {
 
 	// All below is guarded by mu.
 
-	// op is what embeds this, nil until it is first given to a purgatory.
+	// op is what embeds this, nil until it is first added to a purgatory.
 	op operation
 	// nodes are the places in the lists of its keys, in different lists. They
 	// are there while the operation waits, and nil otherwise. The first one's
@@ -136,12 +136,11 @@ func (d *Delayed[K]) lock() {
 // not. It reports whether OnComplete is to be run, and whether it was this call
 // that completed the operation.
 //
-// The lock is held from the first check to the start of the timer. If a key's
-// condition comes true between the two checks, whoever checks that key either
-// does so before the operation is in its list, and then the second check finds
-// it; or it finds the operation in the list, and waits for the lock. And what
-// would complete it before its timer is started waits too, so that no timer is
-// ever left behind.
+// The lock is held from the first check to the start of the timer. If the condition comes
+// true between the two checks, and CheckAndComplete runs before the operation is in the
+// key's list, the second check sees the condition. If CheckAndComplete runs later, it finds
+// the operation in the list, and waits for the lock. Everything else that completes the
+// operation waits for the lock too, so no timer is started for a complete operation.
 func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (run, mine bool, err error) {
 	d.lock()
 	waits := false
@@ -156,7 +155,7 @@ func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Durati
 		panic("purgatory: the operation is waiting already")
 	}
 	if d.completed.Load() {
-		// Forced before anybody knew what to run?
+		// If ForceComplete came before the first start, OnComplete still has to run.
 		run, d.op = d.op == nil, op
 		return run, false, nil
 	}
@@ -231,8 +230,8 @@ func (d *Delayed[K]) withdrawLocked(why outcome) {
 	}
 }
 
-// leaveLocked takes the operation out of the lists of all its keys. Nothing of
-// the library's reaches it any more, but for what a check has yet to look at.
+// leaveLocked takes the operation out of the lists of all its keys. After that only the
+// snapshots of running checks still refer to it.
 func (d *Delayed[K]) leaveLocked(why outcome) {
 	for i := range d.nodes {
 		l := d.nodes[i].list
@@ -252,11 +251,10 @@ func (d *Delayed[K]) leaveLocked(why outcome) {
 
 // checkSome asks the operations that still wait in ns, in turn, and completes
 // those that say yes. It comes back early after one that has panicked, and
-// returns what is left to do. One deferred function for many operations: most
-// say no, and two for each were a fifth of the time
-// (BenchmarkCheckAndComplete_Watchers).
+// returns what is left to do. One deferred function serves many operations: two for
+// each took a fifth of the time (BenchmarkCheckAndComplete_Watchers).
 func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (rest []*node[K]) {
-	var asked *Delayed[K] // whose code is running: panics are its own
+	var asked *Delayed[K] // the operation whose code is running; nil: none
 	locked := false
 	defer func() {
 		if locked {

@@ -15,7 +15,7 @@ import (
 
 // A Purgatory holds operations that wait for one of their keys, or for their timeout.
 // Make one with [New]. Any goroutine may call its methods, and so may OnComplete and
-// OnExpiration. What TryComplete may call, [Operation] says.
+// OnExpiration. [Operation] says what TryComplete may call.
 type Purgatory[K comparable] struct {
 	// panics comes first, where 64 bits are aligned on 32-bit machines too.
 	panics atomic.Uint64
@@ -27,19 +27,19 @@ type Purgatory[K comparable] struct {
 	shards  []shard[K] // a power of two of them
 	onPanic func(v any, stack []byte)
 
-	// closed is set by Close, before it closes the shards one by one. closing is held
-	// meanwhile, and taken before a shard's lock and an operation's: a Close that comes in
-	// between returns when all operations are in leftover.
+	// closed is set by Close, before it closes the shards one by one. Close holds closing
+	// meanwhile: a second Close returns when all operations are in leftover. It is taken
+	// before a shard's lock and an operation's.
 	closed  atomic.Bool
 	closing sync.Mutex
-	// expiring is held by timeouts whose callbacks run.
+	// expiring counts the timeouts whose callbacks run.
 	expiring latch.Latch
 	// leftover is what waited at Close, until TakeLeftover takes it.
 	leftover struct {
 		sync.Mutex
 		ops []Operation[K]
 	}
-	// snapshots holds *[]*node[K], for lists that are being worked through.
+	// snapshots holds *[]*node[K], for the copies that snapshot makes.
 	snapshots sync.Pool
 }
 
@@ -114,7 +114,7 @@ func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 // any of their keys. They are not completed, and none of their callbacks runs. The
 // caller may complete them with ForceComplete, or add them to a purgatory again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
-	refuseInsideTryComplete() // before any is taken: who gets them would not be told
+	refuseInsideTryComplete() // before it takes any: after a panic nobody would get these
 	ns := p.snapshot(key)
 	if ns == nil {
 		return nil
@@ -153,10 +153,10 @@ func (p *Purgatory[K]) Stats() Stats {
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
 	refuseInsideTryComplete() // before anything is closed or taken
-	// An expiry that is under way has the operation's lock, which take waits for, and
-	// counts itself in expiring before the operation leaves the first of its lists. So
-	// an operation is in a list still, and then take finds out whose it is, or its
-	// expiry is counted by the time that the last shard was looked at.
+	// An expiry counts itself in expiring before its operation leaves any list, and holds
+	// the operation's lock, for which take waits. So for every operation either Close finds
+	// it in a list, and take decides whether Close or the expiry gets it, or its expiry is
+	// counted before Close returns.
 	p.closed.Store(true)
 	p.closing.Lock()
 	defer p.closing.Unlock()
@@ -210,8 +210,8 @@ func (p *Purgatory[K]) shardOf(key K) *shard[K] {
 	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
 }
 
-// snapshot returns the nodes that are in the key's list now, or nil. What is
-// done with them is done without the shard's lock.
+// snapshot returns the nodes that are in the key's list now, or nil: a copy, to be used
+// without the shard's lock.
 func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()

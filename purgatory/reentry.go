@@ -5,14 +5,13 @@ import (
 	"runtime"
 )
 
-// A TryComplete runs under its operation's lock. If it asks for an operation to
-// be completed, checked or taken out, and that one is its own, it would wait for
-// itself; if it is another, whose TryComplete asks for the first, both would
-// wait for ever. So nobody waits for an operation's lock from inside a
-// TryComplete: whoever finds it busy looks at its own stack first, and panics.
+// A TryComplete runs under its operation's lock. If it tries to complete, check or take
+// out its own operation, it would wait for itself. If two TryCompletes do so with each
+// other's operations, both would wait for ever. So a goroutine that finds an operation's
+// lock taken looks at its own stack before it waits, and panics if a TryComplete is on it.
 //
-// Only those who must wait, and CancelForKey and Close, pay for the look, about half a
-// microsecond.
+// Only calls that must wait, CancelForKey and Close look at the stack. It takes about half
+// a microsecond.
 
 // try runs an operation's TryComplete. It is a function of its own, and not a
 // generic one, so that its frame can be found on a stack.

@@ -19,8 +19,8 @@ type shard[K comparable] struct {
 	// spare is a list that is not in use, nil if there is none: keys come and
 	// go, and most often with one operation.
 	spare *list[K]
-	// keyless is the list of the operations without a key. It stands outside
-	// of all gauges.
+	// keyless is the list of the operations without a key. It counts neither in Watched
+	// nor in Keys.
 	keyless list[K]
 	watched int
 	// closed is set once by Close. Nothing is linked after it.

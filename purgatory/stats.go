@@ -36,7 +36,7 @@ const (
 	expired
 	cancelled
 	handedBack
-	// refused: its start has failed, as if it had never entered.
+	// refused: its start has failed. It counts as if it had never entered.
 	refused
 )
 
