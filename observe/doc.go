@@ -1,5 +1,5 @@
-// Package observe says whose numbers are exported: of which Schedulers, keyed Timers,
-// purgatories and monitors.
+// Package observe tells exporters what to export: the numbers of Schedulers, keyed Timers,
+// purgatories, and the Monitors and Conns of package idle.
 //
 // The exporters stand below it. All of them export the same numbers, which
 // observe/metrics.csv lists one by one:
@@ -23,7 +23,8 @@
 // # In a testing/synctest bubble
 //
 // A Scheduler that was made in a bubble can be read from outside, and the other way round.
-// A queue of durable tasks in memory can be read in its bubble alone; outside it is not up.
+// A durable store in memory that was made in a bubble can be read there alone: outside it
+// counts as a store that does not answer.
 //
 // # Complexity
 //

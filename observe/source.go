@@ -18,12 +18,12 @@ import (
 // same name, the one that comes later among the exporter's Sources is "name#2": of
 // Schedulers the one that was made later. Bytes in a name that are not UTF-8 are replaced.
 //
-// A thing that several Sources have is exported once, by the name that was given to the
-// first of those functions that name one thing: Scheduler's, say, and not Schedulers'.
+// A thing that several Sources have is exported once. A name that was given for that thing
+// alone, as with Scheduler, goes before one that came with many, as with Schedulers.
 //
-// A thing that panics when it is read, such as a Purgatory that New has not made, does not
-// end the process, and does not keep other things from being exported: it is exported as
-// its read_failures alone. A durable store that panics in Stats is one that does not answer.
+// If a thing panics when it is read, such as a Purgatory that New has not made, only its
+// read_failures are exported. The process and the other Sources go on. A durable store that
+// panics in Stats counts as one that does not answer.
 //
 // The functions of this package panic if they are given nil, and the exporters if they
 // are given a zero Source.

@@ -14,9 +14,9 @@
 // the default one, if it was used. The same numbers come as JSON with the query
 // ?format=json, and of one Scheduler with &scheduler=NAME.
 //
-// Other things are on the page if [WithSources] names them, those of package
-// durable/metrics for example: then it has the queue by state, what each handler does, and
-// the latest dead letters with their errors.
+// [WithSources] puts other things on the page. Those of package durable/metrics, for
+// example, show the queue by state, what each handler does, and the latest dead letters
+// with their errors.
 //
 // # Safety
 //

@@ -25,9 +25,8 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithHosts lets the page be asked for under other names than those of the loopback: a
-// name or an address as it stands in a URL. A port is left out: it does not matter which
-// one is asked. "*" is every name, for handlers that something else protects. The default
+// WithHosts lets the page be asked for under other hosts than the loopback's: names or
+// addresses as they stand in a URL. Ports do not matter. "*" is every name, for handlers that something else protects. The default
 // is the loopback alone. WithHosts panics if a host is empty, or a whole URL.
 func WithHosts(hosts ...string) Option {
 	for _, h := range hosts {
@@ -46,7 +45,7 @@ func WithHosts(hosts ...string) Option {
 	})
 }
 
-// WithSchedulers has the page show these Schedulers, whether they have names or not.
+// WithSchedulers makes the page show these Schedulers, whether they have names or not.
 // The default is what [timer.Schedulers] returns. The handler keeps them alive.
 func WithSchedulers(s ...*timer.Scheduler) Option {
 	if slices.Contains(s, nil) {
@@ -62,9 +61,8 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 	})
 }
 
-// WithSources has the page show other things too, below the list of Schedulers: keyed Timers,
-// a purgatory, a Client or Worker of package durable/metrics, whatever package observe
-// has Sources of. A page then takes as long as these take to read, and shows the errors of
+// WithSources makes the page show other things too, below the list of Schedulers: keyed
+// Timers, a purgatory, a Client or Worker of package durable/metrics, any Source. A page then takes as long as these take to read, and shows the errors of
 // the latest dead letters. WithSources panics if a Source is the zero Source.
 func WithSources(sources ...observe.Source) Option {
 	metric.NewSet(sources) // it panics

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Rates are counted between two requests, at least rateApart and at most rateStale
-// apart, whoever has made them; else since the Scheduler was first asked for.
+// Rates are counted since an earlier request, of any client, that came at least rateApart
+// and at most rateStale ago. Without such a request there are none.
 const (
 	rateApart = 500 * time.Millisecond
 	rateStale = time.Minute
@@ -64,7 +64,7 @@ func (r *rates) of(id any, st *timer.Stats) *ratesView {
 	}
 }
 
-// keep forgets all Schedulers but those of the readings.
+// keep forgets the Schedulers that are not among the readings.
 func (r *rates) keep(readings []metric.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -50,9 +50,9 @@ const Scale = 3
 // ZeroThreshold is the longest duration in Exponential.Zero, in seconds.
 const ZeroThreshold = 1e-9
 
-// Exponentials takes the buckets of a timer.Histogram, and returns their durations in
-// exponential ones. They are where the longest duration of their bucket belongs: a
-// quantile of the result is never less than the true one, and at most 23 percent above.
+// Exponentials takes the buckets of a timer.Histogram, and returns exponential ones. It
+// counts all durations of a bucket as the longest of them: a quantile of the result is
+// never less than the true one, and at most 23 percent above.
 func Exponentials(buckets iter.Seq2[time.Duration, uint64]) (e Exponential) {
 	for limit, n := range buckets {
 		if limit <= 1 {

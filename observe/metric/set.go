@@ -134,7 +134,8 @@ type Set struct {
 
 	mu    sync.Mutex
 	names map[*Thing]map[any]string // by Object.ID
-	// failures is how often things could not be read that there are; most are not in it.
+	// failures counts how often each thing could not be read. A thing that was always
+	// read has no entry.
 	failures map[*Thing]map[any]uint64
 }
 
@@ -167,8 +168,8 @@ func (s *Set) Things() []*Thing { return s.things }
 
 // Read reads all things that there are. One that has the name of another of its kind
 // has a number after its name, "name#2", for as long as it exists. One that several
-// sources have is read once. No lock is held while things are read. A panic of one is its
-// reading's Err: who looks at a program must not end it.
+// sources have is read once. No lock is held while things are read. If one panics, that
+// becomes its reading's Err: to look at a program must not end it.
 func (s *Set) Read() []Reading { return s.read(true) }
 
 // ReadAgain is Read for an exporter that reads twice to export once: its failures do not
@@ -217,7 +218,8 @@ func (o Object) notes() (all []Note) {
 	return o.Notes()
 }
 
-// failed returns how often a thing could not be read, now included if that counts.
+// failed returns how often a thing could not be read. If now is true, it first counts one
+// more.
 func (s *Set) failed(thing *Thing, id any, now bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

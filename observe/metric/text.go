@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s as a label may have it: bytes that are not UTF-8 are written as \xff.
-// To put the same sign for each would make labels equal that are not, which Prometheus
-// refuses together with all else that it was to read.
+// Text returns s as a label may have it: bytes that are not UTF-8 are written as \xff. With
+// one replacement character for all, different labels might become equal, and Prometheus
+// then refuses the whole scrape.
 func Text(s string) string {
 	if utf8.ValidString(s) {
 		return s

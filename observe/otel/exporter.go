@@ -28,9 +28,9 @@ type Exporter struct {
 // errZero is returned by an Exporter that New has not made.
 var errZero = errors.New("otel: the zero Exporter: call otel.New")
 
-// New makes an Exporter of the sources; without any, of observe.Schedulers. It panics if a
-// source is the zero Source.
-// Its histograms have explicit bounds: see ExponentialHistograms.
+// New makes an Exporter of the sources; without any, of observe.Schedulers. Its histograms
+// have explicit bounds: see ExponentialHistograms. New panics if a source is the zero
+// Source.
 func New(sources ...observe.Source) *Exporter {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
@@ -50,9 +50,9 @@ func (e *Exporter) ExponentialHistograms() *Exporter {
 // Register makes the instruments with a meter of the provider. The Registration takes
 // them away again. It fails if the provider is nil, or New has not made e.
 //
-// Register one Exporter with a provider, once, and give it all Sources: of what comes
-// twice OpenTelemetry adds up the counts, and takes one of the gauges. What panics when it
-// is read goes to otel.Handle, and has nothing but its read_failures.
+// Register one Exporter with a provider, once, and give it all Sources. If numbers come
+// twice, OpenTelemetry adds up the counts, and takes one of the gauges. If a thing panics
+// when it is read, otel.Handle gets the panic, and only its read_failures are exported.
 func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
 	switch {
 	case e == nil || e.set == nil:
@@ -80,7 +80,7 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 	return meter.RegisterCallback(func(_ context.Context, o otelmetric.Observer) error {
 		for _, r := range e.set.Read() {
 			if r.Err != nil {
-				// Returned it would keep a periodic reader from exporting anything.
+				// If it were returned, a periodic reader would export nothing at all.
 				otel.Handle(fmt.Errorf("%s %q: %w", r.Thing.Name, r.Name, r.Err))
 			}
 			for i := range r.Thing.Metrics {

@@ -26,7 +26,8 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if e == nil || e.set == nil {
 		return nil, errZero
 	}
-	// A reader collects what Register has made first, and that counts what panics.
+	// ReadAgain does not count failures: the instruments, which a reader collects first,
+	// have counted them.
 	readings, now := e.set.ReadAgain(), time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
 	for _, thing := range e.set.Things() {

@@ -63,8 +63,8 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Of a thing that panics when it is read it sends
-// nothing but its read_failures.
+// Collect implements prometheus.Collector. If a thing panics when it is read, Collect sends
+// only its read_failures.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if c == nil || c.set == nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(errZero), errZero)

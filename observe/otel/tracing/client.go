@@ -36,7 +36,7 @@ func Client(opts ...Option) durable.Option {
 				headers := make(map[string]string, len(items[i].Task.Headers)+1)
 				maps.Copy(headers, items[i].Task.Headers)
 				if span.SpanContext().IsValid() {
-					// Those of a task that is passed on are another span's.
+					// A task that is passed on may have the headers of another span.
 					for _, field := range c.propagator.Fields() {
 						delete(headers, field)
 					}
@@ -92,8 +92,8 @@ func sent(items []durable.Item) []attribute.KeyValue {
 // exporter sends invalid, the program's other spans with it.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// failed notes an error. That it is not an event too is what the conventions ask for: the
-// description has all that such an event would.
+// failed notes an error. It adds no event, as the conventions ask: the status has all that
+// an event would have.
 func failed(span trace.Span, err error) {
 	span.SetStatus(codes.Error, text(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))

@@ -111,8 +111,8 @@ func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue
 	return failure(ctx, d, errors.As(err, &never))
 }
 
-// failure is end for an attempt that has failed. One whose handler has not returned is
-// that also when the Worker has closed.
+// failure is end for an attempt that has failed. An attempt whose handler did not return
+// has failed also when the Worker has closed.
 func failure(ctx context.Context, d *durable.Delivery, never bool) attribute.KeyValue {
 	switch {
 	case errors.Is(context.Cause(ctx), durable.ErrCancelled):
