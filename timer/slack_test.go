@@ -106,6 +106,7 @@ func TestSlack_OfATimerThatIsReset(t *testing.T) {
 	for range 3000 {
 		d := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
 		x := s.AfterFunc(time.Hour, func() {})
+		x.Reset(time.Hour) // the second gives it an entry
 		x.Stop()
 		x.Reset(d)
 		x.Reset(d + time.Duration(rng.Int64N(int64(2*time.Millisecond))))
