@@ -18,10 +18,10 @@ import (
 // alone and once with contexts of ours for some of those with a deadline, and does
 // the same to both: what they report must be the same.
 //
-// All deadlines differ, but for those that have passed when they are set. Which
-// contexts are looked at, and when, is drawn. One case is left out, because it is where
-// the two differ: that a context was cancelled, and the deadline of one below it had
-// passed, and nobody looked in between. So before one is, all are looked at.
+// All deadlines differ, except those that have passed when they are set. The input says
+// which contexts are looked at, and when. One case is left out, because there the two
+// differ: a context was cancelled after the deadline of one below it had passed, and nobody
+// looked in between. So all contexts are looked at before one is cancelled.
 func FuzzContexts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 30, 9, 1, 8, 5, 3, 1, 9, 9})
 	f.Add([]byte{0, 20, 0, 11, 13, 19, 7, 1})        // a child's deadline passes, its parent is cancelled

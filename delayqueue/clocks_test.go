@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// A fakeClock stands still but for Advance.
+// A fakeClock moves only when Advance is called.
 type fakeClock struct {
 	reset chan struct{} // gets a token, if there is room, when an alarm is set
 

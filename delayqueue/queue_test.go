@@ -122,7 +122,7 @@ func TestQueueAll_ComesOnceAndMayBeRemoved(t *testing.T) {
 	for range q.All() {
 		t.Fatal("the queue is empty")
 	}
-	const n = 1000 // four chunks
+	const n = 1000
 	tickets := make(map[Ticket]int)
 	var late []Ticket
 	for i := range n {
@@ -153,7 +153,7 @@ func TestQueueAll_ComesOnceAndMayBeRemoved(t *testing.T) {
 			q.Offer(-1, start)
 		}
 	}
-	for range q.All() { // the chunks go while they are ranged over
+	for range q.All() { // the elements go while the loop runs
 		q.Drain()
 	}
 	require.Zero(t, q.Len())

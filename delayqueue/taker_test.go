@@ -227,7 +227,7 @@ func TestQueueTake_HeadTakenAwayWhileTheLeaderSleeps(t *testing.T) {
 }
 
 func TestQueueTake_HeadTakenWhileTheWokenTakerIsOnItsWay(t *testing.T) {
-	// Poll and Take race for each of many elements; who is too late sleeps on.
+	// Poll and Take race for each of many elements; a taker that is too late sleeps on.
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int]()
 		begin := time.Now()

@@ -13,13 +13,13 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// A Conn has the methods of package net's connections, so that who looks for one finds
-// it. A new version of Go may add some.
+// A Conn has the methods of package net's connections, for code that looks for them. A new
+// version of Go may add some.
 func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 	ours := reflect.TypeFor[*idle.Conn]()
 	// *net.UnixConn has a ReadFrom and a WriteTo of net.PacketConn's, and a Conn those
 	// that io.Copy looks for. Messages with descriptors, and those of sockets without a
-	// connection, are for who has a *net.UnixConn.
+	// connection, need the *net.UnixConn itself.
 	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true, "ReadMsgUnix": true, "WriteMsgUnix": true}
 	for _, theirs := range []reflect.Type{reflect.TypeFor[*net.TCPConn](), reflect.TypeFor[*net.UnixConn]()} {
 		for i := range theirs.NumMethod() {

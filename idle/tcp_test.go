@@ -147,7 +147,7 @@ func TestConn_PendingReadAndWriteGetErrIdle(t *testing.T) {
 		errs <- err
 	}()
 	for {
-		// Whoever waits in the kernel now or comes later gets the same error.
+		// A copy that waits in the kernel, and one that comes later, get the same error.
 		if clk.Advance(40 * time.Second); cs.Stats().Evicted == 1 {
 			break
 		}

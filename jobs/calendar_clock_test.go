@@ -92,7 +92,7 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 	require.Len(t, runs, 4)
 	require.Equal(t, epoch.Add(2*time.Hour), runs[3])
 
-	// By less than since it was asked: what is next stays so.
+	// By less than the time since the schedule was asked: the next occurrence stays.
 	clk.Advance(50 * time.Minute)
 	clk.SetWall(epoch.Add(2*time.Hour + 5*time.Minute))
 	clk.Advance(55*time.Minute - 1)

@@ -133,8 +133,8 @@ func TestCalendar_RussellLuo_NextAnHourBack(t *testing.T) {
 }
 
 // A schedule that is always in the past, or never moves on.
-// The first time is asked for by whoever calls Repeat, and no two at once, although each
-// answer takes longer than it is to the next occurrence.
+// The goroutine that calls Calendar asks first. The schedule is never asked twice at a time,
+// although each answer takes longer than the time to the next occurrence.
 func TestCalendar_IsAskedByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()

@@ -52,7 +52,8 @@ func TestExpired_IsGoneForEveryReader(t *testing.T) {
 	}
 }
 
-// What is set in place of what has expired begins anew, and both reach the callback.
+// A value that is set in place of an expired one starts a new timer, and both values reach
+// the callback.
 func TestExpired_SetBeginsAnew(t *testing.T) {
 	for name, set := range map[string]func(k *keyed.Timers[string, int]) bool{
 		"Set": func(k *keyed.Timers[string, int]) bool { return k.Set("token", 2, 3*time.Second) == nil },

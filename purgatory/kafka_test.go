@@ -108,7 +108,7 @@ func TestKafka_CancelForKey(t *testing.T) {
 	for _, o := range []*op{a, b} {
 		require.False(t, o.IsCompleted())
 		require.Zero(t, o.completed.Load()+o.expired.Load(), "a callback of a cancelled operation ran")
-		// It is the caller's now, who may complete it.
+		// The caller of CancelForKey may complete it.
 		require.True(t, o.ForceComplete())
 		require.False(t, o.ForceComplete())
 		require.EqualValues(t, 1, o.completed.Load())
@@ -181,8 +181,8 @@ func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 	require.EqualValues(t, 6, p.Stats().Entered, "what is complete at once does not enter")
 }
 
-// KAFKA-8334: an event between the two checks must not be lost, though whoever
-// checks the key finds the operation's lock taken.
+// KAFKA-8334: an event between the two checks must not be lost, although the check of the
+// key finds the operation's lock taken.
 func TestKafka8334_CheckWaitsForAStartUnderWay(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := new(op)

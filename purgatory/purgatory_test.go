@@ -144,7 +144,8 @@ func TestCancelForKey_OperationsMayBeGivenAgain(t *testing.T) {
 	empty(t, p, s)
 }
 
-// No TryComplete starts once the operation is complete, whoever still holds it.
+// No TryComplete starts once the operation is complete, also not by a check that still
+// refers to it.
 func TestPurgatory_NoTryCompleteAfterCompletion(t *testing.T) {
 	p, s := realTime(t)
 	for range 500 {

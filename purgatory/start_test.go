@@ -33,8 +33,8 @@ func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
 	require.Zero(t, o.expired.Load())
 }
 
-// Whoever else wants to complete the operation while it is being given waits
-// until that is over, timer and all: then nothing is left behind.
+// A call that completes the operation while it is being added waits until its timer is
+// started: so no timer is left behind.
 func TestTryCompleteElseWatch_CompletedMeanwhile(t *testing.T) {
 	for name, complete := range map[string]func(*purgatory.Purgatory[string], *op){
 		"force": func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },

@@ -368,7 +368,7 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 
 // RussellLuo/timingwheel 53: what is placed again while its bucket is drained
 // goes elsewhere, and a drain that places everything again comes to its end.
-func TestWheelDrain_PlacesAnewElsewhere(t *testing.T) {
+func TestWheelDrain_PlacesAgainElsewhere(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0)
 	var ids []ID
 	for k := range 100 {

@@ -199,7 +199,7 @@ func TestWheelMove_DuringADrain(t *testing.T) {
 
 // The place of an entry in the list being drained names a bucket that may be
 // queued again. Whatever that one's expiration is, the entry comes in time.
-func TestWheelMove_DuringADrain_BucketQueuedAnew(t *testing.T) {
+func TestWheelMove_DuringADrain_BucketQueuedAgain(t *testing.T) {
 	for to := int64(4); to < 40; to++ {
 		q := queueModel{now: 3}
 		w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))

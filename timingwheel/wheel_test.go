@@ -495,7 +495,7 @@ func TestWheelObserve_PassesNoQueuedBucket(t *testing.T) {
 	w.Observe(100)
 	require.EqualValues(t, 99, w.Clock())
 
-	// Nor does it move anything while a drain is unfinished.
+	// Observe moves nothing while a drain is unfinished.
 	w = newWheel[int](t, 1, 8, 0)
 	add(t, w, 3, 1)
 	add(t, w, 3, 2)
