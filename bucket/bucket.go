@@ -15,7 +15,7 @@ type Bucket Index
 // positive.
 func (a *Arena[T]) NewBuckets(k int) Bucket {
 	if k <= 0 {
-		panic(fmt.Sprintf("bucket: NewBuckets makes one bucket at least, got %d", k))
+		panic(fmt.Sprintf("bucket: NewBuckets: the number of buckets must be positive, got %d", k))
 	}
 	first := a.takeFresh(k)
 	for i := first; i < first+Index(k); i++ {

@@ -339,7 +339,7 @@ func distinct[K comparable](keys []K) []K {
 	out, copied := keys, false
 	for i, key := range keys {
 		if key != key { // a NaN, or something that holds one
-			panic("purgatory: a key that is not equal to itself could never be found again")
+			panic("purgatory: a key must be equal to itself")
 		}
 		repeated := false
 		if seen != nil {

@@ -115,7 +115,7 @@ func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
 // handed out.
 func (w *Wheel[T]) Advance(now int64, out []Expired[T]) (n int, more bool) {
 	if len(out) == 0 {
-		panic("timingwheel: Advance needs room to hand entries out")
+		panic("timingwheel: Advance: out must not be empty")
 	}
 	w.mustBeMade()
 	t := w.ticks.floor(max(now, 0))
