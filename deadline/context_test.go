@@ -14,6 +14,7 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tickless/tickless/deadline"
 )
@@ -616,4 +617,33 @@ func stressContexts(t *testing.T, rng *rand.Rand) {
 	if ran.Load()+stopped.Load() != hooks.Load() {
 		t.Errorf("%d ran and %d were stopped, of %d", ran.Load(), stopped.Load(), hooks.Load())
 	}
+}
+
+// A group below one of our contexts ends with it, and its failure is not the parent's.
+func TestContext_WithErrgroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := deadline.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		g, groupCtx := errgroup.WithContext(ctx)
+		for range 10 {
+			g.Go(func() error {
+				<-groupCtx.Done()
+				return groupCtx.Err()
+			})
+		}
+		require.ErrorIs(t, g.Wait(), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(begin))
+
+		ctx, cancel = deadline.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		g, groupCtx = errgroup.WithContext(ctx)
+		inner, cancelInner := deadline.WithTimeout(groupCtx, time.Minute)
+		defer cancelInner()
+		g.Go(func() error { return errSlow })
+		require.ErrorIs(t, g.Wait(), errSlow)
+		<-inner.Done()
+		require.Equal(t, errSlow, context.Cause(inner))
+		require.NoError(t, ctx.Err())
+	})
 }

@@ -1,13 +1,16 @@
 package timer_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
@@ -129,4 +132,25 @@ func TestScheduler_ExecutorThatEmbedsOneOfOurs(t *testing.T) {
 	inside.Store(false)
 	<-ran
 	require.NoError(t, s.Shutdown(t.Context()))
+}
+
+// An errgroup.Group runs callbacks, and collects their errors. TryGo never blocks: what
+// the group has no room for gets a goroutine of its own.
+func ExampleWithExecutor_errgroup() {
+	var g errgroup.Group
+	g.SetLimit(4)
+	errFull := errors.New("the group is full")
+	s := timer.New(timer.WithExecutor(executor.Func(func(f func()) error {
+		if !g.TryGo(func() error { f(); return nil }) {
+			return errFull
+		}
+		return nil
+	})))
+	s.Start(time.Millisecond, func() { fmt.Println("a callback on the group") })
+	s.Sleep(2 * time.Millisecond)
+	s.Shutdown(context.Background()) // waits for the callbacks
+	fmt.Println(g.Wait())
+	// Output:
+	// a callback on the group
+	// <nil>
 }
