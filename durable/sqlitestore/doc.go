@@ -34,8 +34,9 @@
 //     the Store goes on when there is room.
 //   - Any other error of the disk fails the calls of one transaction. The Store goes on.
 //   - Each row has a checksum. A task whose row is damaged is not handed out, and all others
-//     are; [Store.Verify] finds it, and who schedules it again replaces it. A file that SQLite cannot read is an error that wraps
-//     [ErrDamaged].
+//     are; [Store.Verify] finds it, and who schedules it again replaces it. A file that SQLite
+//     cannot read, and a claim that meets an index that does not fit the rows, are an error
+//     that wraps [ErrDamaged].
 //   - If the file, or its log, is removed or replaced while the Store is open, every later
 //     call has an error that wraps [ErrGone].
 //   - Nothing is written and, on Linux, nothing wakes while nothing happens.

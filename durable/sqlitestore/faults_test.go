@@ -1,6 +1,7 @@
 package sqlitestore_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -207,6 +208,39 @@ func TestBackup(t *testing.T) {
 	require.EqualValues(t, len(keys), n)
 }
 
+func claim(t *testing.T, st *sqlitestore.Store, most int) (store.Answer, error) {
+	return st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: most, Handlers: []string{"h"}}})
+}
+
+// An index that names a task that is not there is an error for a claim.
+func TestDamagedIndex(t *testing.T) {
+	path := newPath(t)
+	st, err := sqlitestore.Open(path)
+	require.NoError(t, err)
+	for i := range 10 {
+		_, err := durable.New(st).Schedule(t.Context(), durable.Task{Key: fmt.Sprint("key", i), Handler: "h"}, durable.After(0))
+		require.NoError(t, err)
+	}
+	require.NoError(t, st.Close())
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	damaged := 0
+	for at := range content {
+		if !bytes.HasPrefix(content[at:], []byte("key5")) {
+			continue
+		}
+		b := bytes.Clone(content)
+		b[at+1] ^= 1
+		path := newPath(t)
+		require.NoError(t, os.WriteFile(path, b, 0o600))
+		if _, err := claim(t, open(t, path), 20); err != nil {
+			require.ErrorIs(t, err, sqlitestore.ErrDamaged)
+			damaged++
+		}
+	}
+	require.Positive(t, damaged)
+}
+
 // A task whose row is damaged does not keep others from running, and Verify finds it.
 func TestDamagedRow(t *testing.T) {
 	path := newPath(t)
@@ -218,7 +252,7 @@ func TestDamagedRow(t *testing.T) {
 	}
 	_, err := application(t, path, "").Exec(`UPDATE tickless_tasks SET record = x'00' WHERE id = 'damaged'`)
 	require.NoError(t, err)
-	a, err := st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 10, Handlers: []string{"h"}}})
+	a, err := claim(t, st, 10)
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 1)
 	require.Equal(t, "sound", a.Tasks[0].ID)

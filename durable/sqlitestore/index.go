@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -248,14 +249,19 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 	for _, p := range all[:min(n, len(all))] {
 		ids = append(ids, p.id)
 	}
-	return ix.sound(ids), next
+	return ix.sound(ids, store.Pending), next
 }
 
-// sound returns tasks without those whose rows are damaged.
-func (ix *index) sound(ids []string) (out []*machine.Task) {
+// sound returns tasks that an index has under a state, without those whose rows are damaged.
+// It fails if the index is.
+func (ix *index) sound(ids []string, state store.State) (out []*machine.Task) {
 	ix.load(ids, nil)
 	for _, id := range ids {
-		if x := ix.tasks[id]; x.err == nil {
+		switch x := ix.tasks[id]; {
+		case x.err != nil:
+		case x.State != state:
+			must(fmt.Errorf("%w: an index has task %.80q, which is not %v", ErrDamaged, id, state))
+		default:
 			out = append(out, &x.Task)
 		}
 	}
@@ -264,7 +270,7 @@ func (ix *index) sound(ids []string) (out []*machine.Task) {
 
 func (ix *index) Running(until store.Time) []*machine.Task {
 	ix.flush()
-	return ix.sound(ix.ids(runTasks, int64(until)))
+	return ix.sound(ix.ids(runTasks, int64(until)), store.Running)
 }
 
 // ids returns the strings that a query selects.
