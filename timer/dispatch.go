@@ -21,8 +21,8 @@ type dispatch struct {
 	exec    executor.Executor
 	batcher executor.Batcher // the executor if it is one, else nil
 	own     ownExecutor      // the executor if the Scheduler made it, and ends it; else nil
-	// onPanic gets the panics of callbacks, if the executor is not our own; nil: it
-	// sees to them.
+	// onPanic is the handler of WithPanicHandler, or nil. An executor that was given then
+	// sees to the panics of what it runs.
 	onPanic func(v any, stack []byte)
 	pool    share.Pool // the executor, if it is a pool to which callbacks go directly
 	// panicked counts the panics of callbacks that came here.
@@ -53,12 +53,12 @@ type ownExecutor interface {
 
 // init makes the executor, unless c has one.
 func (d *dispatch) init(c *config) {
-	d.dropped, d.panicked = atomic.NewUint64(0), atomic.NewUint64(0)
+	d.dropped, d.panicked, d.onPanic = atomic.NewUint64(0), atomic.NewUint64(0), c.onPanic
 	if c.executor == nil {
 		d.own = d.newExecutor(c)
 		d.exec = d.own
 	} else {
-		d.exec, d.onPanic = c.executor, c.onPanic
+		d.exec = c.executor
 	}
 	d.batcher, _ = d.exec.(executor.Batcher)
 	switch e := d.exec.(type) { // its very type: what embeds one may do anything
@@ -74,28 +74,24 @@ func (d *dispatch) init(c *config) {
 }
 
 func (d *dispatch) newExecutor(c *config) ownExecutor {
-	onPanic := c.onPanic
-	if onPanic == nil {
-		onPanic = printPanic
-	}
-	handler := []executor.Option{executor.WithPanicHandler(func(v any, stack []byte) {
-		d.panicked.Inc()
-		onPanic(v, stack)
-	})}
+	handler := executor.WithPanicHandler(d.handlePanic)
 	if c.clock != nil {
-		return executor.NewInline(handler...)
+		return executor.NewInline(handler)
 	}
-	var opts []executor.PoolOption
-	for _, o := range handler {
-		opts = append(opts, o)
-	}
+	opts := []executor.PoolOption{handler}
 	if c.name != "" {
 		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
 	}
 	return executor.NewPool(opts...)
 }
 
-func printPanic(v any, stack []byte) {
+// handlePanic counts a callback's panic, and gives it to the panic handler.
+func (d *dispatch) handlePanic(v any, stack []byte) {
+	d.panicked.Inc()
+	if d.onPanic != nil {
+		d.onPanic(v, stack)
+		return
+	}
 	fmt.Fprintf(os.Stderr, "timer: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
@@ -178,12 +174,7 @@ func (d *dispatch) track(f func()) func() {
 // catch is for a defer statement alone, since recover only works there.
 func (d *dispatch) catch() {
 	if v := recover(); v != nil {
-		d.panicked.Inc()
-		handler := d.onPanic
-		if handler == nil {
-			handler = printPanic
-		}
-		handler(v, debug.Stack())
+		d.handlePanic(v, debug.Stack())
 	}
 }
 

@@ -62,6 +62,21 @@ func TestWithExecutor_RefusalsOfSubmitAlone(t *testing.T) {
 	require.EqualValues(t, 10, ran.Load())
 }
 
+// The panic handler gets the panic of a callback that falls back, whoever made the executor.
+func TestWithPanicHandler_AfterClose(t *testing.T) {
+	for _, opts := range [][]timer.Option{nil, {timer.WithExecutor(executor.NewGoroutines())}} {
+		synctest.Test(t, func(t *testing.T) {
+			var got []any
+			s := timer.New(append(opts, timer.WithPanicHandler(func(v any, _ []byte) { got = append(got, v) }))...)
+			s.Close()
+			s.AfterFunc(time.Second, func() { panic("late") })
+			time.Sleep(2 * time.Second)
+			require.Equal(t, []any{"late"}, got)
+			require.EqualValues(t, 1, s.Stats().Panicked)
+		})
+	}
+}
+
 // The Scheduler's panic handler gets the panics of its callbacks on whatever executor;
 // without it an executor that was given sees to them.
 func TestWithPanicHandler_BesideWithExecutor(t *testing.T) {
