@@ -267,6 +267,25 @@ func TestDamagedRow(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Nor does a claim that damaged rows alone would fill.
+func TestDamagedRow_FullClaim(t *testing.T) {
+	path := newPath(t)
+	st := open(t, path)
+	var items []durable.Item
+	for i := range 30 {
+		items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprintf("key%02d", i), Handler: "h"}, When: durable.After(0)})
+	}
+	_, err := durable.New(st).ScheduleBatch(t.Context(), items)
+	require.NoError(t, err)
+	_, err = application(t, path, "").Exec(`UPDATE tickless_tasks SET record = x'00' WHERE id < 'key20'`)
+	require.NoError(t, err)
+	a, err := claim(t, st, 4)
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 4)
+	require.Equal(t, "key20", a.Tasks[0].ID)
+	require.Zero(t, a.Next, "there is more")
+}
+
 // A flipped bit or a cut anywhere in the file is found by Verify, or is harmless: all tasks
 // are there as they were.
 func TestFlips(t *testing.T) {

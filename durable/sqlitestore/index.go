@@ -221,10 +221,21 @@ func answers[T ~uint8](b []byte) (a []T) {
 	return a
 }
 
-// Due merges the tasks of each kind that the claim knows. One whose row is damaged is left
-// out, so that it does not keep others from running.
+// Due leaves tasks whose rows are damaged out, and looks at more until n are sound.
 func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flush()
+	for most := n; ; most *= 2 {
+		var ids []string
+		ids, next = ix.due(c, now, most)
+		due = ix.sound(ids, store.Pending)
+		if len(due) >= n || len(ids) < most {
+			return due[:min(n, len(due))], next
+		}
+	}
+}
+
+// due merges the first n tasks of each kind that the claim knows.
+func (ix *index) due(c *store.Claim, now store.Time, n int) (ids []string, next store.Time) {
 	type place struct {
 		at store.Time
 		id string
@@ -245,11 +256,10 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 		}
 	}
 	slices.SortFunc(all, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.id, b.id)) })
-	var ids []string
 	for _, p := range all[:min(n, len(all))] {
 		ids = append(ids, p.id)
 	}
-	return ix.sound(ids, store.Pending), next
+	return ids, next
 }
 
 // sound returns tasks that an index has under a state, without those whose rows are damaged.
