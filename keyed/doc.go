@@ -16,9 +16,9 @@
 //     package timer.
 //   - A key whose deadline has passed is not there any more, for every method, from the
 //     deadline on and not only once its callback runs.
-//   - Each value leaves once: by its callback, by Remove or by Drain, unless a Set
-//     replaces it before its deadline. A value that Set finds expired still reaches the
-//     callback.
+//   - Each value leaves once: by its callback, by Remove, by Drain, or among what the
+//     Scheduler hands back at its Close, unless a Set replaces it before its deadline. A
+//     value that Set finds expired still reaches the callback.
 //
 // # Concurrency
 //

@@ -18,10 +18,17 @@ import (
 // value and its deadline. When a key's deadline passes, the key leaves, and the callback
 // runs with the key and the value. Make one with [New].
 //
-// Keys that are pending when the Scheduler is closed do not fire: the Scheduler hands
-// their timers back. Call Drain before to keep them. Once the Scheduler is closed, Set
-// fails, and Move, Remove and Drain find no key. Get, All and Len still tell what was
-// pending, until its deadline.
+// A value whose callback is still to come when the Scheduler is closed gets none: the
+// Scheduler hands its timer back. Call Drain before to keep what is pending. Drain does not
+// find values whose deadlines have passed, up to a tick or more before their callbacks.
+// After Close, [timer.Scheduler.TakeLeftover] has these too: each Leftover's Func runs the
+// callback with its key and value.
+//
+// Once the Scheduler is closed, Set fails, and Move, Remove and Drain find no key. Get, All
+// and Len still tell what was pending, until its deadline.
+//
+// Each method that takes a key panics if the key is not equal to itself, as NaN, or cannot
+// be hashed, as an interface that holds a slice.
 type Timers[K comparable, V any] struct {
 	s      *timer.Scheduler
 	f      func(K, V)
@@ -112,8 +119,8 @@ func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
 // Set makes the callback run with key and value after d from now, in place of what was
 // pending for the key. A d of zero or less is due at once; the callback never runs
 // inside Set. The error is [timer.ErrClosed] or, for a key that is not pending,
-// [timer.ErrTooManyPending]; then nothing has changed. It panics if the key is not equal
-// to itself, as NaN. Over a key that is pending it allocates nothing.
+// [timer.ErrTooManyPending]; then nothing has changed. Over a key that is pending it
+// allocates nothing.
 func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
 	now := k.now()
 	hash, p := k.part(key)

@@ -403,6 +403,27 @@ func TestClose(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
+// What has expired, but not fired, is among what the Scheduler hands back, also if Drain,
+// Set or Len has found it expired.
+func TestClose_BeforeTheCallbackOfWhatHasExpired(t *testing.T) {
+	s, clk := virtual(t, timer.WithTick(time.Second))
+	var got []int
+	k := keyed.New(s, func(_ string, v int) { got = append(got, v) })
+	require.NoError(t, k.Set("a", 1, time.Millisecond))
+	require.NoError(t, k.Set("b", 2, 2*time.Millisecond))
+	clk.Advance(10 * time.Millisecond)
+	require.NoError(t, k.Set("a", 3, time.Hour))
+	require.Equal(t, 1, k.Len())
+	require.Equal(t, 1, k.Drain(func(_ string, v int) { require.Equal(t, 3, v) }))
+	handed := closeAll(s)
+	require.Empty(t, got)
+	for _, l := range handed {
+		l.Func()
+	}
+	require.ElementsMatch(t, []int{1, 2}, got)
+	balanced(t, s.Stats())
+}
+
 func TestMaxPending(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		s, clk := virtual(t, timer.WithMaxPending(3), timer.WithShards(shards))
