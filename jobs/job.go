@@ -9,8 +9,11 @@ import (
 )
 
 // A Job is a function that runs again and again: see [Periodic] and [Calendar]. While
-// it waits for its next run it is one pending timer of its Scheduler. If that is closed,
-// the series ends with the run that is under way.
+// it waits for its next run it is one pending timer of its Scheduler.
+//
+// If the Scheduler is closed, the series ends with the run that is under way. A job that
+// waits or is paused then notices only when RunNow or Resume starts its timer: until then
+// Next still returns a time, and Stop, Pause and Resume report true as before.
 type Job struct {
 	// Fixed.
 
