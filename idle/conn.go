@@ -16,10 +16,12 @@ import (
 // timeout. A pending Read or Write then returns [ErrIdle]. A [Listener] or
 // [Conns.Wrap] makes it.
 //
-// Activity is every byte that came or went. A Read counts when it returns some. A
-// Write or a copy counts each time that the operating system has taken a piece of at
-// most 64 KiB, or a larger one of a fast copy. Waiting does not count. Bytes that the
-// peer sends count when they are read.
+// A Read counts as activity when it returns some bytes. A Write or a copy counts each
+// time that the operating system has taken a whole piece: at most 64 KiB, or more of a
+// copy that goes fast. Bytes of a piece that is not complete do not count, nor does
+// waiting. So a peer must take at least 64 KiB of a long Write within each timeout, or the
+// connection counts as idle although bytes flow. Bytes that the peer sends count when they
+// are read.
 //
 // Deadlines are those of the underlying connection. A Conn has the methods of
 // [*net.TCPConn] and [*net.UnixConn] that code looks for with type assertions. Where the
@@ -148,9 +150,9 @@ func (c *Conn) Read(b []byte) (int, error) {
 // larger pieces.
 const pieceSize = 64 << 10
 
-// Write writes to the connection. A long Write to a slow peer counts as activity
-// while it goes on, if the network is tcp, unix or pipe. On others a Write may be a
-// message: it is not cut, and counts when it has gone.
+// Write writes to the connection. If the network is tcp, unix or pipe, a long Write goes in
+// pieces of 64 KiB, each of which counts as activity once it has gone. On others a Write
+// may be a message: it is not cut, and counts when it has gone.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -22,8 +22,8 @@ import (
 //
 // Code in a testing/synctest bubble needs a Monitor that was made there. With one that was
 // made outside, Watch, Touch, Close and other methods that read the clock panic; Stop works.
-// If a Monitor that was made in a bubble is used outside it before it is closed, the same
-// calls end the process.
+// Do not use a Monitor that was made in a bubble outside it before it is closed: the
+// process ends, or evictions never come. Len and Stats work.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
