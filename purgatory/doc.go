@@ -47,8 +47,8 @@
 //
 // Any goroutine may call any method. OnComplete and OnExpiration run under no lock
 // and may call anything, on the same key too. They run on the goroutine that
-// completed the operation; at the timeout, on the Scheduler's executor. That executor
-// must not refuse callbacks: an operation whose callback it refuses never expires.
+// completed the operation; at the timeout, on the Scheduler's executor, or on a goroutine of
+// their own if the executor refuses them.
 //
 // TryComplete runs under its operation's lock. It must not complete or check an
 // operation; where it would have to wait, it panics. A check of an operation waits
