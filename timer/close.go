@@ -29,10 +29,10 @@ type Leftover struct {
 // on the [Default] Scheduler, and inside a testing/synctest bubble if the Scheduler was made
 // outside.
 //
-// AfterFunc, NewTimer, NewTicker and the like have no error to return, nor has Reset. What
-// they start on a closed Scheduler falls back to an alarm of the clock's own, which is a timer
-// of package time, so that whoever waits for it does not wait for ever. Its callback runs on
-// the alarm's goroutine, and Shutdown does not wait for it.
+// AfterFunc, NewTimer, NewTicker, After, Tick and Reset have no error to return. What they
+// start on a closed Scheduler falls back to package time, or to an alarm of the clock given by
+// [WithClock], so that nobody waits for it for ever. Its callback runs on the goroutine of
+// that timer or alarm, and Shutdown does not wait for it.
 //
 // O(shards), and O(n) for the n timers of shards that ever had a Ticker or a
 // Sleep, or have a Timer that was reset.

@@ -32,9 +32,10 @@ func (s *Scheduler) mustBeOwned(method string) {
 // Inside a testing/synctest bubble the package-level functions use package time
 // instead of the default Scheduler, whose timers would not follow the bubble's clock:
 // there they behave exactly as package time's. A Timer or Ticker of the default Scheduler
-// that was made outside, for example by a sync.Pool, follows the bubble's clock from its
-// Reset in the bubble on, until its Reset outside. (As with package time's, a channel that
-// was made outside lets the bubble's clock stand still while a goroutine waits for it.)
+// may come from outside, for example from a sync.Pool. A Reset inside the bubble starts it on
+// the bubble's clock, and a later Reset outside starts it on the system's clock again. (As
+// with package time's, a channel that was made outside lets the bubble's clock stand still
+// while a goroutine waits for it.)
 // Default panics in a bubble, and so does what it has returned outside when a timer is
 // started there; code that runs in a bubble makes a Scheduler of its own.
 func Default() *Scheduler {

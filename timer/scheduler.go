@@ -18,11 +18,11 @@ import (
 //
 // A program usually needs one. It holds no goroutine while nothing is pending.
 //
-// Code in a testing/synctest bubble needs a Scheduler that was made there. In one that
-// was made outside, timers can be stopped from inside, but the alarm cannot be moved: it
-// rings when it would have for them. What starts a timer panics, and so do Close and
-// Shutdown. Outside its bubble, a Scheduler that was made in one can only be read: to start
-// a timer there or to close it ends the process, as with the timers of package time.
+// Code in a testing/synctest bubble needs a Scheduler that was made there. With one that was
+// made outside, whatever starts or moves a timer panics there, and so do Close and Shutdown;
+// stopping a timer works. Outside its bubble, a Scheduler that was made in one can be read,
+// and its timers stopped. To start or move a timer there, or to close the Scheduler, is a
+// misuse: the process ends, as with the timers of package time, or timers never fire.
 type Scheduler struct {
 	// Fixed by New.
 

@@ -22,8 +22,8 @@ type Stats struct {
 	Fired uint64
 	// Stopped counts the timers that were stopped before they fired.
 	Stopped uint64
-	// HandedBack counts the timers that were pending at Close or Shutdown, without
-	// those that Close hands back although they had fallen back.
+	// HandedBack counts the timers that were pending at Close or Shutdown. It leaves out
+	// those that FellBack counts, though TakeLeftover returns them too.
 	HandedBack uint64
 	// FellBack counts the timers that use a timer of package time, or an alarm of the
 	// clock that was given, because the Scheduler was closed when they were started, or

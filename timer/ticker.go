@@ -53,7 +53,8 @@ func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 }
 
 // Tick is NewTicker(d).C. It returns nil if d is not positive. The Scheduler keeps
-// the ticker, and it ticks, until the Scheduler is closed.
+// the ticker, and it ticks, until the Scheduler is closed. If that was closed before, the
+// ticker falls back, and ticks for ever: see [Scheduler.Close].
 func (s *Scheduler) Tick(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
@@ -78,7 +79,8 @@ func (t *Ticker) Stop() {
 
 // Reset stops the Ticker and starts it with the period d; the next tick comes
 // after d. It panics if d is not positive, or if the Ticker was not made by
-// NewTicker.
+// NewTicker. With a d below the Scheduler's tick, or on a closed Scheduler, the Ticker
+// falls back where [Scheduler.NewTicker] does.
 func (t *Ticker) Reset(d time.Duration) {
 	mustBePositive("Ticker.Reset", d)
 	if t.sh == nil {

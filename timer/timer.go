@@ -53,8 +53,8 @@ type Timer struct {
 // AfterFunc waits for d and then runs f on the Scheduler's executor. The Timer
 // that it returns can be used to cancel the call with Stop; its C is nil.
 //
-// On a closed Scheduler it falls back: see [Scheduler.Close]. A nil f is accepted; the panic of calling it goes to the panic
-// handler.
+// On a closed Scheduler it falls back: see [Scheduler.Close]. A nil f is accepted; the panic
+// of calling it goes to the panic handler.
 func (s *Scheduler) AfterFunc(d time.Duration, f func()) *Timer {
 	return s.newTimer(s.now(), d, nil, funcPayload(f), tagFunc)
 }
@@ -87,12 +87,13 @@ func (t *Timer) startLocked(now int64, d time.Duration) {
 // After returns. It is NewTimer(d).C. In a loop that mostly receives from another
 // channel use [Scheduler.NewTimer] and stop it, or the package's [After], whose
 // timers are garbage when their channels are. If the Scheduler is closed
-// meanwhile, nothing is ever sent.
+// meanwhile, nothing is ever sent; if it was closed before, After falls back: see
+// [Scheduler.Close].
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
 // Stop keeps the Timer from firing. It reports true if this call did so, and
 // false if the Timer had expired or was stopped before. A value that was sent
-// but not yet received is withdrawn, and counts as not having expired. For a
+// but not yet received is withdrawn, and then Stop reports true. For a
 // Timer of AfterFunc's, Stop does not wait for f to finish. It panics on a Timer
 // that was not made by NewTimer or AfterFunc.
 //
@@ -128,8 +129,8 @@ func (t *Timer) stopLocked() bool {
 }
 
 // Reset makes the Timer expire after d from now. It reports true if the Timer
-// had been active, and false if it had expired or been stopped; for a value sent
-// but not received, it is as with Stop. For a Timer of AfterFunc's, Reset either
+// had been active, and false if it had expired or been stopped. A value that was sent
+// but not yet received is withdrawn, and then Reset reports true. For a Timer of AfterFunc's, Reset either
 // moves when f runs, and reports true, or makes f run again, and reports false;
 // then it does not wait for the earlier run. It panics on a Timer that was not
 // made by NewTimer or AfterFunc.
