@@ -66,9 +66,10 @@ func (c *Clock) SetWall(t time.Time) {
 
 // Advance moves the clock by d. On the way it runs what becomes due, each at its
 // moment, and returns when all of that has returned. A d of zero runs what is due
-// now. Advance panics if d is negative, if the clock cannot show the time (see
-// [NewClock]), or if another Advance is running; so a function that Advance runs must
-// not call it.
+// now. A timer that is being started on another goroutine at the same time, and timers of
+// the same tick, may be left for the next Advance. Advance panics if d is negative, if
+// the clock cannot show the time (see [NewClock]), or if another Advance is running; so a
+// function that Advance runs must not call it.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Advance: the duration must not be negative, got " + d.String())
