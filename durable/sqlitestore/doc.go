@@ -32,6 +32,7 @@
 //     when the clock is set back until it shows the moment again.
 //   - A full disk is an error that wraps [store.ErrFull]: the call is not carried out, and
 //     the Store goes on when there is room.
+//   - The log beside the file has some 100 MB at most, unless somebody reads for long.
 //   - Any other error of the disk fails the calls of one transaction. The Store goes on.
 //   - Each row has a checksum. A task whose row is damaged is not handed out, and all others
 //     are; [Store.Verify] finds it, and who schedules it again replaces it. A file that SQLite

@@ -12,9 +12,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
@@ -453,6 +455,28 @@ func TestLongReader(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 	_, err = st.Verify(t.Context())
 	require.NoError(t, err)
+}
+
+// While two write all the time, and nobody reads for long, the log begins again nevertheless.
+func TestLog_TwoWriters(t *testing.T) {
+	path := newPath(t)
+	var all sync.WaitGroup
+	for i := range 2 {
+		st := open(t, path)
+		all.Go(func() {
+			c, body := durable.New(st), make([]byte, 60_000)
+			for range 150 {
+				var items []durable.Item
+				for j := range 16 {
+					items = append(items, durable.Item{Task: durable.Task{Key: fmt.Sprint(i, j), Handler: "h", Body: body}, When: durable.After(time.Hour)})
+				}
+				if _, err := c.ScheduleBatch(t.Context(), items); !assert.NoError(t, err) || !assert.Less(t, st.WAL(), int64(128<<20)) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // The files copied while they are in use, which the docs forbid, are an older state, or

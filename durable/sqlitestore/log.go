@@ -18,9 +18,12 @@ const (
 )
 
 // The log begins again once all of it is in the file. A connection of its own moves most
-// of it there, beside the writer, which then moves the little that it has written
-// meanwhile.
-const moveLog = `PRAGMA wal_checkpoint(PASSIVE)`
+// of it there, beside the writer. The writer then moves what was written meanwhile, and keeps
+// those of other processes from writing for that long: they would always add some.
+const (
+	moveLog   = `PRAGMA wal_checkpoint(PASSIVE)`
+	finishLog = `PRAGMA wal_checkpoint(RESTART)`
+)
 
 // tendLog checkpoints the log when the writer asks for it.
 func (s *Store) tendLog() {
@@ -37,11 +40,12 @@ func (s *Store) tendLog() {
 			case <-time.After(s.interval):
 			}
 		}
-		if _, err := s.tend.ExecContext(context.Background(), moveLog); err != nil && !isBusy(err) {
+		var busy, frames, moved int64
+		if err := s.tend.QueryRowContext(context.Background(), moveLog).Scan(&busy, &frames, &moved); err != nil {
 			s.log.Error("sqlitestore: the log cannot be checkpointed, and grows", "error", err)
 			continue
 		}
-		s.tail.Store(true)
+		s.tail.Store(frames > moveFrames)
 	}
 }
 
@@ -60,8 +64,10 @@ func (w *writer) checkpoint() {
 		default:
 		}
 	}
-	if w.s.tail.Swap(false) && w.s.interval == 0 {
-		_, _ = w.conn.ExecContext(context.Background(), moveLog)
+	if w.s.tail.Load() {
+		var busy, frames, moved int64
+		err := w.conn.QueryRowContext(context.Background(), finishLog).Scan(&busy, &frames, &moved)
+		w.s.tail.Store(err != nil || busy != 0) // it tries again after the next transaction
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
 )
@@ -151,6 +153,9 @@ func (w *writer) carryOut(group []*call) {
 			c.err = explain(err, done)
 		}
 		close(c.done)
+	}
+	if codeOf(err)&0xff == sqlite3.SQLITE_FULL { // the log may have room to give
+		w.s.tail.Store(true)
 	}
 	w.checkpoint()
 }
