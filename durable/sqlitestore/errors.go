@@ -20,9 +20,9 @@ var (
 	// ErrReadOnly is returned for what writes, if the Store was opened with [WithReadOnly]
 	// or the file cannot be written. It wraps [store.ErrNotDone].
 	ErrReadOnly = fmt.Errorf("sqlitestore: the file is read-only: %w", store.ErrNotDone)
-	// ErrBusy is returned if another process has held the file's lock for as long as the
-	// call could wait. It wraps [store.ErrNotDone].
-	ErrBusy = fmt.Errorf("sqlitestore: another process has the file's lock: %w", store.ErrNotDone)
+	// ErrBusy is returned if another connection has held the file's lock for as long as the
+	// call could wait, with the error of its context. It wraps [store.ErrNotDone].
+	ErrBusy = fmt.Errorf("sqlitestore: another connection has the file's lock: %w", store.ErrNotDone)
 )
 
 // codeOf returns SQLite's extended code of an error, or 0.

@@ -137,6 +137,7 @@ func TestBusy(t *testing.T) {
 	err = schedule(ctx, st, "short")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, store.ErrNotDone)
+	require.ErrorIs(t, err, sqlitestore.ErrBusy)
 	require.Less(t, time.Since(begin), hold)
 	waited := make(chan error, 1)
 	go func() { waited <- schedule(context.Background(), st, "long") }()

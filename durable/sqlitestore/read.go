@@ -71,11 +71,11 @@ func (s *Store) view(ctx context.Context, f func(x *session)) error {
 		f(r.session)
 		return nil
 	})
-	if ctx.Err() != nil && err != nil {
-		return store.Ended(ctx)
-	}
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, ErrBusy):
 		return err
+	case ctx.Err() != nil && err != nil:
+		return store.Ended(ctx)
 	}
 	return explain(err, false)
 }

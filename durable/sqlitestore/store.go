@@ -42,6 +42,7 @@ type Store struct {
 	watch   sync.Once
 	dirty   chan struct{} // has an element if the log is to be checkpointed
 	tail    atomic.Bool   // and if the writer is to finish that
+	held    atomic.Bool   // another connection has the file's lock, which the writer waits for
 	over    chan struct{}
 	all     sync.WaitGroup
 }

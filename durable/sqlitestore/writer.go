@@ -93,7 +93,11 @@ func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine
 		return c.err
 	case <-s.over:
 	case <-ctx.Done():
-		if c.state.CompareAndSwap(waits, dropped) {
+		switch {
+		case !c.state.CompareAndSwap(waits, dropped):
+		case s.held.Load():
+			return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
+		default:
 			return store.Ended(ctx)
 		}
 		return fmt.Errorf("sqlitestore: %w", ctx.Err())
@@ -169,6 +173,7 @@ func (w *writer) begin(group []*call) ([]*call, error) {
 			return take(group), err
 		}
 		_, err := w.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+		w.s.held.Store(isBusy(err))
 		if !isBusy(err) {
 			if group = take(group); err == nil && len(group) == 0 {
 				_, err = w.conn.ExecContext(context.Background(), "ROLLBACK")
