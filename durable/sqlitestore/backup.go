@@ -11,7 +11,7 @@ import (
 // that can be opened, without what was deleted. It takes some seconds a gigabyte, and the log
 // grows meanwhile if others write. It returns an error if there is a file at the path.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
-	if err := s.mayBegin(ctx); err != nil {
+	if err := s.mayRead(ctx); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {

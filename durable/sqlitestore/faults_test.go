@@ -175,7 +175,13 @@ func TestGone(t *testing.T) {
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, name)), name)
 		require.ErrorIs(t, schedule(t.Context(), st, "k"), sqlitestore.ErrGone, name)
 		_, err := st.Check(t.Context())
-		require.Error(t, err, name)
+		require.ErrorIs(t, err, sqlitestore.ErrGone, name)
+		_, err = st.Get(t.Context(), 0, "key1")
+		require.ErrorIs(t, err, sqlitestore.ErrGone, name)
+		require.ErrorIs(t, st.Backup(t.Context(), newPath(t)), sqlitestore.ErrGone, name)
+		if name != "tasks.db-wal" {
+			require.NoFileExists(t, filepath.Join(dir, "tasks.db"))
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func retry(ctx context.Context, f func() error) error {
 // view calls f with a reader, in a transaction, so that it sees the file as it is at one
 // moment.
 func (s *Store) view(ctx context.Context, f func(x *session)) error {
-	if err := s.mayBegin(ctx); err != nil {
+	if err := s.mayRead(ctx); err != nil {
 		return err
 	}
 	var r *reader
@@ -235,11 +235,7 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	if n := s.WAL(); n > largeWAL {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("the log has %d MB: somebody has read the file for long", n>>20))
 	}
-	err := s.view(ctx, func(x *session) { newIndex(x) })
-	if err == nil {
-		err = s.isThere()
-	}
-	return h, err
+	return h, s.view(ctx, func(x *session) { newIndex(x) })
 }
 
 // count returns the numbers, and how many tasks there are in each state.

@@ -81,9 +81,9 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if s.interval > 0 {
 		sync = "NORMAL"
 	}
-	s.write = s.open(writeCache, 1, "synchronous("+sync+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
-	s.read = s.open(readCache, maxReaders, "query_only(1)")
-	s.tend = s.open(tendCache, 2, "synchronous(NORMAL)")
+	s.write = s.open("rwc", writeCache, 1, "synchronous("+sync+")", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walLimit))
+	s.read = s.open("rw", readCache, maxReaders, "query_only(1)")
+	s.tend = s.open("rw", tendCache, 2, "synchronous(NORMAL)")
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	if err := retry(ctx, func() error { return s.begin(ctx) }); err != nil {
@@ -123,11 +123,11 @@ func pathOf(ctx context.Context, on interface {
 }
 
 // open returns a pool of connections. It opens none.
-func (s *Store) open(cache, most int, pragmas ...string) *sql.DB {
-	q := url.Values{"_pragma": append([]string{"busy_timeout(0)", "temp_store(MEMORY)", fmt.Sprintf("cache_size(%d)", -cache)}, pragmas...)}
+func (s *Store) open(mode string, cache, most int, pragmas ...string) *sql.DB {
 	if s.readOnly {
-		q.Set("mode", "ro")
+		mode = "ro"
 	}
+	q := url.Values{"mode": {mode}, "_pragma": append([]string{"busy_timeout(0)", "temp_store(MEMORY)", fmt.Sprintf("cache_size(%d)", -cache)}, pragmas...)}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
@@ -233,6 +233,14 @@ func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
 	return s.moment().Wall, s.mayBegin(ctx)
 }
 
+// mayRead returns an error if a call that does not write may not begin.
+func (s *Store) mayRead(ctx context.Context) error {
+	if err := s.mayBegin(ctx); err != nil {
+		return err
+	}
+	return s.isThere()
+}
+
 // mayBegin returns an error if a call may not begin.
 func (s *Store) mayBegin(ctx context.Context) error {
 	if s.waiters.Closed() {
@@ -242,7 +250,7 @@ func (s *Store) mayBegin(ctx context.Context) error {
 }
 
 // isThere returns ErrGone if the file or its log is not the one that was opened: what is
-// written would be lost.
+// written would be lost, and what is read may be old.
 func (s *Store) isThere() error {
 	now, err := os.Stat(s.path)
 	if err != nil || !os.SameFile(now, s.file) {
