@@ -189,9 +189,12 @@ func TestSchema(t *testing.T) {
 	for name, query := range map[string]string{
 		"foreign": `CREATE TABLE tickless_tasks (x)`,
 		"newer":   `UPDATE tickless_numbers SET version = version + 1`,
+		"column":  `ALTER TABLE tickless_tasks RENAME COLUMN attempts TO attemptz`,
+		"numbers": `ALTER TABLE tickless_numbers RENAME COLUMN wakes TO wakez`,
+		"index":   `DROP INDEX tickless_due`,
 	} {
 		path := newPath(t)
-		if name == "newer" {
+		if name != "foreign" {
 			require.NoError(t, open(t, path).Close())
 		}
 		_, err := application(t, path, "").Exec(query)
@@ -286,13 +289,15 @@ func TestDamagedRow_FullClaim(t *testing.T) {
 	}
 	_, err := durable.New(st).ScheduleBatch(t.Context(), items)
 	require.NoError(t, err)
-	_, err = application(t, path, "").Exec(`UPDATE tickless_tasks SET record = x'00' WHERE id < 'key20'`)
+	_, err = application(t, path, "").Exec(`UPDATE tickless_tasks SET record = x'00', due = iif(id < 'key10', due, 'x') WHERE id < 'key20'`)
 	require.NoError(t, err)
 	a, err := claim(t, st, 4)
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 4)
 	require.Equal(t, "key20", a.Tasks[0].ID)
 	require.Zero(t, a.Next, "there is more")
+	_, err = st.Verify(t.Context())
+	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
 }
 
 // A flipped bit or a cut anywhere in the file is found by Verify, or is harmless: all tasks

@@ -66,8 +66,11 @@ func scan(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	var rest []byte
 	var n int64
 	err := rows.Scan(&t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Crashes, &t.Runs, &t.Token, &t.Lease, &rest, &n)
-	if err != nil {
+	switch {
+	case err != nil && t.ID == "":
 		return err
+	case err != nil: // another column has a value of another type
+		return fmt.Errorf("%w: task %.80q: %w", ErrDamaged, t.ID, err)
 	}
 	if len(t.Record) == 0 {
 		t.Record = nil

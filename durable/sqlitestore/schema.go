@@ -78,5 +78,15 @@ func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
 	case v != version:
 		return false, fmt.Errorf("%w: its tables have version %d, and this program knows %d", store.ErrSchema, v, version)
 	}
+	for _, query := range []string{findTask, dueTasks, runTasks, findSender + "(?)", getNumbers} {
+		stmt, err := conn.PrepareContext(ctx, query)
+		switch {
+		case isBusy(err):
+			return false, err
+		case err != nil:
+			return false, fmt.Errorf("%w: %w", store.ErrSchema, err)
+		}
+		_ = stmt.Close()
+	}
 	return true, nil
 }
