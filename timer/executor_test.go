@@ -71,6 +71,7 @@ func TestWithPanicHandler_AfterClose(t *testing.T) {
 			s.Close()
 			s.AfterFunc(time.Second, func() { panic("late") })
 			time.Sleep(2 * time.Second)
+			synctest.Wait()
 			require.Equal(t, []any{"late"}, got)
 			require.EqualValues(t, 1, s.Stats().Panicked)
 		})
