@@ -50,7 +50,9 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	go func() {
 		select {
 		case <-done:
-			n.fire()
+			if !isClosed(gone) { // or it is the next one's, before which gone was closed
+				n.fire()
+			}
 		case <-gone:
 		}
 	}()
