@@ -22,6 +22,7 @@ import (
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/sqlitestore"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/timertest"
 )
 
 func open(t *testing.T, path string, opts ...sqlitestore.Option) *sqlitestore.Store {
@@ -298,6 +299,25 @@ func TestDamagedRow_FullClaim(t *testing.T) {
 	require.Zero(t, a.Next, "there is more")
 	_, err = st.Verify(t.Context())
 	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
+}
+
+// A lease on a damaged row has an end at which nobody must come.
+func TestDamagedRow_Running(t *testing.T) {
+	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	path := newPath(t)
+	st := open(t, path, sqlitestore.WithClock(clk))
+	_, err := durable.New(st).Schedule(t.Context(), durable.Task{Key: "k", Handler: "h"}, durable.After(0))
+	require.NoError(t, err)
+	a, err := claim(t, st, 4)
+	require.NoError(t, err)
+	require.Len(t, a.Tasks, 1)
+	_, err = application(t, path, "").Exec(`UPDATE tickless_tasks SET record = x'00'`)
+	require.NoError(t, err)
+	clk.Advance(time.Minute)
+	a, err = st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 2}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: 4, Handlers: []string{"h"}}})
+	require.NoError(t, err)
+	require.Empty(t, a.Tasks)
+	require.EqualValues(t, -1, a.Next, "no reason to come again")
 }
 
 // A flipped bit or a cut anywhere in the file is found by Verify, or is harmless: all tasks

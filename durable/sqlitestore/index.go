@@ -20,8 +20,9 @@ type index struct {
 	tasks   map[string]*task
 	dirty   []*task
 	senders map[string]*sender
-	sent    []string // the names of senders that are remembered anew, some twice
-	version int64    // that SQLite gives to what other connections have committed
+	sent    []string   // the names of senders that are remembered anew, some twice
+	until   store.Time // leases up to here that are still there are of damaged rows
+	version int64      // that SQLite gives to what other connections have committed
 	numbers machine.Numbers
 	stored  machine.Numbers // as they are in the table
 }
@@ -280,6 +281,7 @@ func (ix *index) sound(ids []string, state store.State) (out []*machine.Task) {
 
 func (ix *index) Running(until store.Time) []*machine.Task {
 	ix.flush()
+	ix.until = until
 	return ix.sound(ix.ids(runTasks, int64(until)), store.Running)
 }
 
@@ -296,7 +298,7 @@ func (ix *index) ids(query string, args ...any) (out []string) {
 func (ix *index) End() store.Time {
 	ix.flush()
 	var at sql.NullInt64
-	if ix.row(firstEnd, nil, &at); !at.Valid {
+	if ix.row(firstEnd, []any{int64(ix.until)}, &at); !at.Valid {
 		return machine.Never
 	}
 	return store.Time(at.Int64)

@@ -44,7 +44,7 @@ const (
 	deleteSome = `DELETE FROM tickless_tasks WHERE id IN`
 	dueTasks   = `SELECT at, id FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? ORDER BY at, id LIMIT ?`
 	runTasks   = `SELECT id FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
-	firstEnd   = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2`
+	firstEnd   = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
 	nextKind   = `SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND (handler, schedule) > (?, ?) ORDER BY handler, schedule LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
 	countRest  = `SELECT count(*) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = ?`
