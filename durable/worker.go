@@ -135,7 +135,8 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 // Run runs tasks until the context is cancelled or Shutdown or Close is called, and then
 // shuts down by itself: it returns when every handler has returned, or after the
 // time of [WithShutdownTimeout], with what the handlers had handed back to the
-// store. It returns nil then, or [ErrNotHandedBack] if the store does not answer.
+// store. It returns nil then, or [ErrNotHandedBack] if the store does not answer. While the
+// store answers with errors alone, that takes some seconds, for which Run tries again.
 //
 // It returns an error at once if [Client.Check] has one that does not pass by
 // itself: [ErrSchema], [ErrUnsafe]. If the store says such a thing later, or was closed
