@@ -40,7 +40,7 @@ type Store struct {
 	waiters waiters.Waiters
 	seen    atomic.Int64 // the Wakes for which the waiters were woken
 	watch   sync.Once
-	dirty   chan struct{} // has an element if the log is to be checkpointed
+	dirty   chan struct{} // has an element if the log must be checkpointed
 	tail    atomic.Bool   // and if the writer is to finish that
 	held    atomic.Bool   // another connection has the file's lock, which the writer waits for
 	over    chan struct{}

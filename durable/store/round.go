@@ -115,7 +115,7 @@ const (
 	Overtaken
 )
 
-// An Extension is what has become of a lease that was to be extended.
+// An Extension is the result of asking to extend a lease.
 type Extension uint8
 
 const (

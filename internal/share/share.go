@@ -16,7 +16,7 @@ type Pool interface {
 	// A pool with WithMaxWorkers does what SubmitBatch does, and the Work is empty.
 	Share(fs []func(), watched bool) (Work, error)
 
-	// Watch has the pool look after callbacks that still wait.
+	// Watch makes the pool look after callbacks that still wait.
 	Watch()
 
 	// Run runs w, for w.Run.
