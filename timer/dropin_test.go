@@ -413,7 +413,9 @@ func TestTimer_CloseRace(t *testing.T) {
 		require.NoError(t, s.Shutdown(t.Context()))
 		handed += len(closeAll(s))
 		st := s.Stats()
-		require.EqualValues(t, handed, st.HandedBack)
+		// FellBack counts what fell back before Close came to the shard, and was handed back too.
+		require.GreaterOrEqual(t, uint64(handed), st.HandedBack)
+		require.LessOrEqual(t, uint64(handed), st.HandedBack+st.FellBack)
 		require.Zero(t, st.Pending)
 		balanced(t, st)
 	}
