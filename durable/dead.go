@@ -66,14 +66,11 @@ func deadLetter(e *store.Entry) (DeadLetter, error) {
 // task of its own, which may run while the repeating one does. [Info.ID] says how it is
 // cancelled. The outcome is Moved, or Absent if there is no such dead letter.
 func (c *Client) Requeue(ctx context.Context, id string, w When) (Outcome, error) {
-	if err := checkID(id); err != nil {
-		return Unknown, err
-	}
-	when, err := w.stored()
+	item, err := Move{id, w}.stored()
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Requeue}, again(id, when))
+	return c.one(ctx, store.Command{Op: store.Requeue}, item)
 }
 
 // Purge deletes a dead letter. The outcome is Removed or Absent.

@@ -22,6 +22,9 @@
 //	client.Reschedule(ctx, "order-17", durable.After(time.Hour))
 //	client.Cancel(ctx, "order-17")
 //
+// [HandleJSON] decodes the body for the handler. A Task without a Key gets one of [NewKey].
+// [WithDeadHook] tells of dead letters as they are made.
+//
 // Package callback is the handler for tasks that are HTTP requests.
 //
 // # How it works

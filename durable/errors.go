@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrInvalid is returned for input that can never be right: an empty key, a
+	// ErrInvalid is returned for input that can never be right: a key with a NUL, a
 	// task that is too large, a negative delay. Nothing was sent to the store.
 	ErrInvalid = errors.New("durable: invalid")
 	// ErrNotFound is returned by [Client.Get] for a key that no task has.

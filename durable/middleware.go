@@ -62,6 +62,6 @@ func (c *Client) through(around []func(ScheduleFunc) ScheduleFunc) ScheduleFunc 
 		}
 	}
 	return func(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
-		return f(ctx, slices.Clone(items), opts...)
+		return f(ctx, withKeys(items), opts...)
 	}
 }

@@ -17,6 +17,7 @@ type report struct {
 	due  store.Time
 	next store.When
 	text string
+	err  error // what text is cut from
 }
 
 func (r *report) stored() store.Report {
@@ -31,7 +32,7 @@ func (a *attempt) handBack() *report { return &report{a: a, end: store.HandBack,
 
 // failed is the report of an attempt that failed.
 func (a *attempt) failed(err error) *report {
-	r := &report{a: a, due: a.due, text: cut(err)}
+	r := &report{a: a, due: a.due, text: cut(err), err: err}
 	var never *NoRetryError
 	var back *HandBackError
 	var after *RetryAfterError

@@ -207,6 +207,7 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 					Attempt: x.a.d.Attempt, Error: x.text})
 				l.w.client.log.Warn("durable: a task has become a dead letter", "handler", x.a.task.Handler,
 					"key", printable(x.a.task.Key), "attempt", x.a.d.Attempt, "error", x.text)
+				l.w.callDeadHook(x)
 			}
 		}
 	}

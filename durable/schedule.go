@@ -16,7 +16,10 @@ type Item struct {
 // Stored returns the Item as stores take it, for those that schedule in a transaction of
 // the application.
 func (x *Item) Stored() (store.Item, error) {
-	t := &x.Task
+	t := x.Task
+	if t.Key == "" {
+		t.Key = NewKey()
+	}
 	if err := t.check(); err != nil {
 		return store.Item{}, err
 	}
@@ -24,7 +27,7 @@ func (x *Item) Stored() (store.Item, error) {
 	if err != nil {
 		return store.Item{}, fmt.Errorf("task %.80q: %w", t.Key, err)
 	}
-	task, err := encode(t)
+	task, err := encode(&t)
 	return store.Item{ID: t.Key, When: when, Task: task}, err
 }
 
@@ -112,16 +115,42 @@ func (c *Client) CancelBatch(ctx context.Context, ids []string) ([]Outcome, erro
 	return x.do(ctx)
 }
 
+// A Move is a task, by its key or its [Info.ID], and its new time, for
+// [Client.RescheduleBatch].
+type Move struct {
+	ID   string
+	When When
+}
+
+// RescheduleBatch reschedules many tasks at the cost of few, and returns an outcome for
+// each. If any move is invalid, none is sent; otherwise it is like [Client.ScheduleBatch].
+func (c *Client) RescheduleBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
+	x := c.newCommand(ctx, store.Command{Op: store.Reschedule}, len(moves))
+	for i, m := range moves {
+		item, err := m.stored()
+		if err != nil {
+			return nil, err
+		}
+		x.add(i, item)
+	}
+	return x.do(ctx)
+}
+
+func (m Move) stored() (store.Item, error) {
+	if err := checkID(m.ID); err != nil {
+		return store.Item{}, err
+	}
+	when, err := m.When.stored()
+	return again(m.ID, when), err
+}
+
 // Reschedule moves the pending task with a key, or with an [Info.ID], to another time: the
 // outcome is Moved. If it is running, it runs again at that time, and the outcome is
 // Following. It is Absent if there is no such task, or it is a dead letter.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
-	if err := checkID(id); err != nil {
-		return Unknown, err
-	}
-	when, err := w.stored()
+	item, err := Move{id, w}.stored()
 	if err != nil {
 		return Unknown, err
 	}
-	return c.one(ctx, store.Command{Op: store.Reschedule}, again(id, when))
+	return c.one(ctx, store.Command{Op: store.Reschedule}, item)
 }

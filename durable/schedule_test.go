@@ -152,7 +152,6 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 		}
 		hour := durable.After(time.Hour)
 		for name, x := range map[string]durable.Item{
-			"empty key":          {Task: with(func(t *durable.Task) { t.Key = "" }), When: hour},
 			"long key":           {Task: with(func(t *durable.Task) { t.Key = strings.Repeat("k", 513) }), When: hour},
 			"NUL in key":         {Task: with(func(t *durable.Task) { t.Key = "a\x00b" }), When: hour},
 			"no handler":         {Task: with(func(t *durable.Task) { t.Handler = "" }), When: hour},

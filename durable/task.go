@@ -19,10 +19,12 @@ const (
 )
 
 // A Task is what is to be done at some time, by whichever [Worker] gets it. The
-// Key and the Handler must be set, all else may be zero.
+// Handler must be set, all else may be zero.
 type Task struct {
 	// Key names the task in its [Client]'s queue: scheduling the same key again
-	// replaces the task. From 1 to MaxKey bytes, any but NUL.
+	// replaces the task. Up to MaxKey bytes, any but NUL. An empty key gets one of
+	// [NewKey], which nobody learns: to cancel the task later, or to schedule it again after
+	// an error, call NewKey beforehand.
 	Key string
 	// Handler is the name under which workers know the function to run: see
 	// [Worker.Handle]. From 1 to MaxKey bytes.

@@ -39,6 +39,7 @@ type Worker struct {
 	id     string // names the Worker in the store
 	timers *timer.Scheduler
 	loops  []*loop
+	hooks  *sync.WaitGroup // of the dead hooks under way
 	ctx    context.Context // of the handlers, but for the cancelling
 	// commands is the context of what is sent to the store.
 	commands context.Context
@@ -210,6 +211,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 			<-closed
 		}
 	}
+	w.waitForHooks(r)
 	select {
 	case <-r.failed:
 		return errors.Join(fmt.Errorf("durable: the worker's store cannot go on: %w", r.reason), w.unsettled())
@@ -262,7 +264,7 @@ func (w *Worker) enroll(r *currentRun) error {
 
 // begin makes what a Run has.
 func (w *Worker) begin(ctx, commands context.Context) {
-	w.id = newName()
+	w.id, w.hooks = newName(), new(sync.WaitGroup)
 	w.ctx, w.commands = context.WithoutCancel(ctx), commands
 	options := []timer.Option{timer.WithName(w.config.name)}
 	if w.virtual {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -46,6 +47,7 @@ type handlerConfig struct {
 	cap      time.Duration
 	timeout  time.Duration
 	around   []func(Handler) Handler
+	deadHook func(ctx context.Context, d Delivery, err error) // nil: none
 }
 
 type workerOption func(*workerConfig)

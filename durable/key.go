@@ -1,0 +1,21 @@
+package durable
+
+import (
+	"crypto/rand"
+	"slices"
+)
+
+// NewKey returns a key that no other task has: 26 random letters and digits. A Task
+// without a Key gets one.
+func NewKey() string { return rand.Text() }
+
+// withKeys returns a copy of items, each with a key.
+func withKeys(items []Item) []Item {
+	items = slices.Clone(items)
+	for i := range items {
+		if items[i].Task.Key == "" {
+			items[i].Task.Key = NewKey()
+		}
+	}
+	return items
+}
