@@ -367,13 +367,13 @@ func TestCalendar_OverlongRun(t *testing.T) {
 
 // The process sleeps for an hour: one run, and then on as planned.
 func TestCalendar_Pause(t *testing.T) {
-	s, clk := newStoppable(t)
+	s, clk := virtual(t)
 	var runs []time.Duration
 	jobs.Calendar(s, each(time.Minute), func() { runs = append(runs, clk.Now().Sub(epoch)) })
-	clk.suspend(time.Minute)
-	clk.suspend(time.Hour + time.Second)
-	clk.suspend(59 * time.Second)
-	clk.suspend(time.Minute)
+	clk.Suspend(time.Minute)
+	clk.Suspend(time.Hour + time.Second)
+	clk.Suspend(59 * time.Second)
+	clk.Suspend(time.Minute)
 	require.Equal(t, seconds(60, 3661, 3720, 3780), runs)
 }
 

@@ -5,14 +5,12 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -51,75 +49,6 @@ func newRand(t testing.TB) *rand.Rand {
 	}
 	t.Logf("TICKLESS_SEED=%d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// stoppable is a clock under which a process can be suspended for a while: the
-// time goes on, and what should have happened meanwhile happens late, when it is
-// awake again.
-type stoppable struct {
-	mu     sync.Mutex
-	now    time.Time
-	alarms []*lateAlarm
-}
-
-type lateAlarm struct {
-	c    *stoppable
-	f    func()
-	when time.Time
-	set  bool
-}
-
-func newStoppable(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *stoppable) {
-	c := &stoppable{now: epoch}
-	s := timer.New(append([]timer.Option{timer.WithClock(c)}, opts...)...)
-	t.Cleanup(func() { s.Close() })
-	return s, c
-}
-
-func (c *stoppable) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *stoppable) NewAlarm(f func()) clock.Alarm {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := &lateAlarm{c: c, f: f}
-	c.alarms = append(c.alarms, a)
-	return a
-}
-
-func (a *lateAlarm) Reset(d time.Duration) {
-	a.c.mu.Lock()
-	defer a.c.mu.Unlock()
-	a.when, a.set = a.c.now.Add(d), true
-}
-
-func (a *lateAlarm) Stop() {
-	a.c.mu.Lock()
-	defer a.c.mu.Unlock()
-	a.set = false
-}
-
-// suspend moves the clock by d at once, and only then runs what is due.
-func (c *stoppable) suspend(d time.Duration) {
-	c.mu.Lock()
-	c.now = c.now.Add(d)
-	c.mu.Unlock()
-	for due := true; due; {
-		due = false
-		c.mu.Lock()
-		for _, a := range c.alarms {
-			if a.set && !a.when.After(c.now) {
-				a.set, due = false, true
-				c.mu.Unlock()
-				a.f()
-				c.mu.Lock()
-			}
-		}
-		c.mu.Unlock()
-	}
 }
 
 // must returns v; an error ends the test.

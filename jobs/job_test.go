@@ -144,13 +144,13 @@ func TestPeriodic_Pause(t *testing.T) {
 		"delay":       {[]jobs.Option{jobs.OnOverrun(jobs.Delay)}, seconds(1, 11.5, 12.5, 13.5)},
 		"fixed delay": {[]jobs.Option{jobs.FixedDelay()}, seconds(1, 11.5, 12.5, 13.5)},
 	} {
-		s, clk := newStoppable(t)
+		s, clk := virtual(t)
 		var at []time.Duration
 		jobs.Periodic(s, time.Second, func() { at = append(at, clk.Now().Sub(epoch)) }, c.opts...)
-		clk.suspend(time.Second)
-		clk.suspend(10*time.Second + 500*time.Millisecond)
+		clk.Suspend(time.Second)
+		clk.Suspend(10*time.Second + 500*time.Millisecond)
 		for range 20 {
-			clk.suspend(100 * time.Millisecond)
+			clk.Suspend(100 * time.Millisecond)
 		}
 		require.Equal(t, c.want, at, name)
 		balanced(t, s.Stats())
@@ -500,14 +500,14 @@ func TestPeriodic_PauseDuringARun(t *testing.T) {
 		"fixed delay": {[]jobs.Option{jobs.FixedDelay()}, 1},
 	} {
 		e := new(byHand)
-		s, clk := newStoppable(t, timer.WithExecutor(e))
+		s, clk := virtual(t, timer.WithExecutor(e))
 		n := 0
 		jobs.Periodic(s, time.Second, func() { n++ }, c.opts...)
-		clk.suspend(time.Second)
-		clk.suspend(10*time.Second + 500*time.Millisecond)
+		clk.Suspend(time.Second)
+		clk.Suspend(10*time.Second + 500*time.Millisecond)
 		for len(e.waiting) > 0 {
 			e.run(1)
-			clk.suspend(0)
+			clk.Suspend(0)
 		}
 		require.Equal(t, c.want, n, name)
 		balanced(t, s.Stats())

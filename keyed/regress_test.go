@@ -117,18 +117,18 @@ func TestGoZero3789_SlowTask(t *testing.T) {
 // go-zero 3619: ticks that were missed, as when the process is suspended, leave
 // all later tasks late by as much.
 func TestGoZero3619_MissedTicks(t *testing.T) {
-	s, clk := newStoppable(t)
+	s, clk := virtual(t)
 	var late []time.Duration
 	k := keyed.New(s, func(due time.Time, _ int) { late = append(late, clk.Now().Sub(due)) })
 	set := func(d time.Duration) { require.NoError(t, k.Set(clk.Now().Add(d), 1, d)) }
 	set(time.Second)
 	set(time.Hour)
-	clk.suspend(10 * time.Minute)
+	clk.Suspend(10 * time.Minute)
 	require.Equal(t, []time.Duration{10*time.Minute - time.Second}, late)
 	set(time.Second)
-	clk.suspend(time.Second)
+	clk.Suspend(time.Second)
 	require.Equal(t, []time.Duration{10*time.Minute - time.Second, 0}, late, "set after the pause")
-	clk.suspend(50*time.Minute - time.Second)
+	clk.Suspend(50*time.Minute - time.Second)
 	require.Equal(t, []time.Duration{10*time.Minute - time.Second, 0, 0}, late, "set before it")
 }
 

@@ -10,78 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/timer"
 )
-
-// stoppable is a clock under which a process can be suspended for a while: the
-// time goes on, and what should have happened meanwhile happens late, when it is
-// awake again.
-type stoppable struct {
-	mu     sync.Mutex
-	now    time.Time
-	alarms []*lateAlarm
-}
-
-type lateAlarm struct {
-	c    *stoppable
-	f    func()
-	when time.Time
-	set  bool
-}
-
-func newStoppable(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *stoppable) {
-	c := &stoppable{now: epoch}
-	s := timer.New(append([]timer.Option{timer.WithClock(c)}, opts...)...)
-	t.Cleanup(func() { s.Close() })
-	return s, c
-}
-
-func (c *stoppable) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *stoppable) NewAlarm(f func()) clock.Alarm {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := &lateAlarm{c: c, f: f}
-	c.alarms = append(c.alarms, a)
-	return a
-}
-
-func (a *lateAlarm) Reset(d time.Duration) {
-	a.c.mu.Lock()
-	defer a.c.mu.Unlock()
-	a.when, a.set = a.c.now.Add(d), true
-}
-
-func (a *lateAlarm) Stop() {
-	a.c.mu.Lock()
-	defer a.c.mu.Unlock()
-	a.set = false
-}
-
-// suspend moves the clock by d at once, and only then runs what is due.
-func (c *stoppable) suspend(d time.Duration) {
-	c.mu.Lock()
-	c.now = c.now.Add(d)
-	c.mu.Unlock()
-	for due := true; due; {
-		due = false
-		c.mu.Lock()
-		for _, a := range c.alarms {
-			if a.set && !a.when.After(c.now) {
-				a.set, due = false, true
-				c.mu.Unlock()
-				a.f()
-				c.mu.Lock()
-			}
-		}
-		c.mu.Unlock()
-	}
-}
 
 func TestTicker_TicksAtItsPeriod(t *testing.T) {
 	for _, d := range []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second, 90 * time.Minute} {
@@ -145,23 +75,23 @@ func TestTicker_DropsTicksForASlowReader(t *testing.T) {
 // After a pause of the process one tick comes, not all that were missed, and the
 // phase is as it was (akka 26910).
 func TestTicker_KeepsItsPhaseOverAPause(t *testing.T) {
-	s, clk := newStoppable(t)
+	s, clk := virtual(t)
 	tk := s.NewTicker(time.Second)
 	defer tk.Stop()
-	clk.suspend(time.Second)
+	clk.Suspend(time.Second)
 	require.Equal(t, epoch.Add(time.Second), <-tk.C)
-	clk.suspend(time.Hour + 250*time.Millisecond)
+	clk.Suspend(time.Hour + 250*time.Millisecond)
 	v, ok := receive(tk.C)
 	require.True(t, ok)
 	require.Equal(t, epoch.Add(time.Hour+1250*time.Millisecond), v, "the time of firing")
 	require.EqualValues(t, 2, s.Stats().Fired, "a burst")
-	clk.suspend(749 * time.Millisecond)
+	clk.Suspend(749 * time.Millisecond)
 	requireEmpty(t, tk.C, "early")
-	clk.suspend(time.Millisecond)
+	clk.Suspend(time.Millisecond)
 	v, ok = receive(tk.C)
 	require.True(t, ok, "the phase was lost")
 	require.Equal(t, epoch.Add(time.Hour+2*time.Second), v)
-	clk.suspend(time.Second)
+	clk.Suspend(time.Second)
 	_, ok = receive(tk.C)
 	require.True(t, ok, "a pause of one period misses none")
 	require.EqualValues(t, 4, s.Stats().Fired)

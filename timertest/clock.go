@@ -75,7 +75,18 @@ func (c *Clock) Advance(d time.Duration) {
 		panic("timertest: Advance: the duration must not be negative, got " + d.String())
 	}
 	c.mu.Lock()
-	c.advanceLocked(c.now.Add(d))
+	c.advanceLocked(c.now.Add(d), false)
+}
+
+// Suspend moves the clock by d as for a machine that slept, or a process that was stopped:
+// what became due meanwhile runs late, at the moment at which Suspend ends. Otherwise it is
+// as Advance.
+func (c *Clock) Suspend(d time.Duration) {
+	if d < 0 {
+		panic("timertest: Suspend: the duration must not be negative, got " + d.String())
+	}
+	c.mu.Lock()
+	c.advanceLocked(c.now.Add(d), true)
 }
 
 // AdvanceTo is Advance to a time, which must not be before the clock's.
@@ -85,11 +96,11 @@ func (c *Clock) AdvanceTo(t time.Time) {
 		defer c.mu.Unlock()
 		panic("timertest: AdvanceTo a time that has passed: " + t.String())
 	}
-	c.advanceLocked(t.Round(0))
+	c.advanceLocked(t.Round(0), false)
 }
 
-// advanceLocked moves the clock and unlocks it.
-func (c *Clock) advanceLocked(target time.Time) {
+// advanceLocked moves the clock, atOnce or by what becomes due, and unlocks it.
+func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
 	if c.advancing {
 		c.mu.Unlock()
 		panic("timertest: Advance: another Advance is running")
@@ -99,6 +110,9 @@ func (c *Clock) advanceLocked(target time.Time) {
 		panic("timertest: Advance: the clock can show times within 292 years of its start, not " + target.String())
 	}
 	c.advancing = true
+	if atOnce {
+		c.now = target
+	}
 	// Also when a function panics, or ends the goroutine as t.FailNow does: the
 	// clock stays usable, at the moment it had come to.
 	locked := true

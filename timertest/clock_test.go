@@ -250,6 +250,22 @@ func TestClock_SetWall(t *testing.T) {
 
 // Alarms are set and stopped from other goroutines while time advances: none is
 // early, and one that is set rings or is stopped.
+// A machine that slept: what became due meanwhile runs late, in order.
+func TestClock_Suspend(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	s := timer.New(timer.WithClock(clk))
+	defer s.Close()
+	var ran []time.Duration
+	note := func() { ran = append(ran, clk.Now().Sub(epoch)) }
+	s.AfterFunc(time.Second, note)
+	s.AfterFunc(time.Minute, func() { note(); s.AfterFunc(time.Second, note) })
+	clk.Suspend(time.Hour)
+	require.Equal(t, []time.Duration{time.Hour, time.Hour}, ran)
+	clk.Advance(time.Second)
+	require.Equal(t, []time.Duration{time.Hour, time.Hour, time.Hour + time.Second}, ran)
+	require.Panics(t, func() { clk.Suspend(-1) })
+}
+
 func TestClock_Race(t *testing.T) {
 	const each = 2000 // alarms: without an end they would pile up faster than they can ring
 	clk := timertest.NewClock(epoch)
