@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/idle"
@@ -32,4 +33,62 @@ func TestMonitor_ClosedInABubbleAndAgainOutside(t *testing.T) {
 			require.ErrorIs(t, err, idle.ErrClosed)
 		})
 	}
+}
+
+// What is watched may be used on both sides of a bubble's border, as a timer of package
+// time is: a lease in a global, a connection in a pool. A touch from the other side
+// is one, though nobody can tell when it came.
+func TestMonitor_WatchesCrossTheBordersOfBubbles(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	evicted := make(chan string, 10)
+	m := idle.New(func(v string, _ time.Time) { evicted <- v }, idle.WithTick(time.Millisecond))
+	defer m.Close()
+	a, err := m.Watch("touched", timeout)
+	require.NoError(t, err)
+	b, _ := m.Watch("shortened", time.Hour)
+	c, _ := m.Watch("stopped", time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		require.True(t, a.Touch())
+		require.True(t, a.TouchAt(m.Now()))
+		require.True(t, b.SetTimeout(timeout))
+		require.Equal(t, timeout, b.Timeout())
+		require.True(t, c.Stop())
+		require.False(t, c.Touch())
+		require.Equal(t, 2, m.Len())
+	})
+	require.True(t, b.SetTimeout(timeout/2), "outside it moves the timer")
+	require.Equal(t, "shortened", <-evicted)
+	require.Equal(t, "touched", <-evicted)
+	require.False(t, a.Touch())
+	require.Less(t, m.Time(a.Last()).Sub(time.Now()), time.Hour, "the moment of the check")
+
+	calls, called := make(chan func()), make(chan struct{})
+	go func() {
+		defer close(called)
+		for f := range calls {
+			f()
+			called <- struct{}{}
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		evicted := make(chan time.Time, 1)
+		m := idle.New(func(string, time.Time) { evicted <- time.Now() }, idle.WithSlack(0))
+		e, err := m.Watch("inside", timeout)
+		require.NoError(t, err)
+		begin := time.Now()
+		time.Sleep(timeout / 2)
+		calls <- func() {
+			assert.True(t, e.Touch())
+			assert.True(t, e.SetTimeout(timeout/2))
+			assert.True(t, e.SetTimeout(timeout))
+			assert.PanicsWithValue(t, elsewhere, func() { m.Watch("", timeout) })
+			assert.PanicsWithValue(t, elsewhere, func() { m.Close() })
+		}
+		<-called
+		require.Equal(t, 2*timeout, (<-evicted).Sub(begin).Round(idle.DefaultTick))
+		require.NoError(t, m.Close())
+	})
+	require.Empty(t, evicted)
+	close(calls)
+	<-called
 }

@@ -96,8 +96,8 @@ func (c *Conn) evict() {
 	}
 	c.mu.Unlock()
 	if first {
-		c.under.Close()
 		c.conns.count(func(n *ConnsStats) { n.Evicted++; n.Open-- })
+		c.under.Close()
 	}
 }
 
@@ -111,11 +111,10 @@ func (c *Conn) Close() error {
 		c.entry.Load().Stop()
 	}
 	c.mu.Unlock()
-	err := c.conn().Close()
 	if first {
 		c.conns.count(func(n *ConnsStats) { n.Closed++; n.Open-- })
 	}
-	return c.explain("close", err)
+	return c.explain("close", c.under.Close())
 }
 
 // conn returns the connection underneath.

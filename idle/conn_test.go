@@ -430,26 +430,62 @@ func TestConn_WhatIsNotSupportedUnderneath(t *testing.T) {
 	got, err := io.ReadAll(far)
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(got))
-	<-closed // the far end sees it before c is counted as closed
+	<-closed
 	end(t, cs)
 }
 
-// A Conn can be closed in a bubble that its Conns are not of, and not used any more there.
+// A Conn can be used and closed in a bubble that its Conns are not of.
 func TestConns_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	c, peer := net.Pipe()
 	defer peer.Close()
 	w, err := cs.Wrap(c)
 	require.NoError(t, err)
+	go peer.Write([]byte("x"))
 	synctest.Test(t, func(t *testing.T) {
+		n, err := w.Read(make([]byte, 1))
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		w.SetTimeout(time.Second)
 		require.PanicsWithValue(t, elsewhere, func() { cs.Wrap(c) })
-		require.PanicsWithValue(t, elsewhere, func() { w.SetTimeout(time.Second) })
 		require.PanicsWithValue(t, elsewhere, func() { cs.Close() })
 		require.Equal(t, idle.ConnsStats{Wrapped: 1, Open: 1}, cs.Stats())
 		require.NoError(t, w.Close())
 	})
 	require.Equal(t, idle.ConnsStats{Wrapped: 1, Closed: 1}, cs.Stats())
 	require.NoError(t, cs.Shutdown(context.Background()))
+}
+
+// countingConn notes the counts when it is closed.
+type countingConn struct {
+	net.Conn
+	cs *idle.Conns
+	n  idle.ConnsStats
+}
+
+func (c *countingConn) Close() error {
+	c.n = c.cs.Stats()
+	return c.Conn.Close()
+}
+
+// When a peer or a reader sees that its connection was closed, the counts say so too.
+func TestConns_CountsBeforeItCloses(t *testing.T) {
+	clk := timertest.NewClock(epoch)
+	cs := idle.NewConns(time.Second, idle.WithClock(clk))
+	defer end(t, cs)
+	wrap := func() (*idle.Conn, *countingConn) {
+		ours, _ := net.Pipe()
+		under := &countingConn{Conn: ours, cs: cs}
+		c, err := cs.Wrap(under)
+		require.NoError(t, err)
+		return c, under
+	}
+	_, silent := wrap()
+	clk.Advance(2 * time.Second)
+	require.Equal(t, idle.ConnsStats{Wrapped: 1, Evicted: 1}, silent.n)
+	c, under := wrap()
+	require.NoError(t, c.Close())
+	require.Equal(t, idle.ConnsStats{Wrapped: 2, Evicted: 1, Closed: 1}, under.n)
 }
 
 func TestConns_AfterClose(t *testing.T) {

@@ -66,7 +66,7 @@ func (cs *Conns) made() *Conns {
 // more. After Close the error is [ErrClosed], and c stays as it is.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{under: c, conns: cs.made(), timeout: cs.timeout}
-	cs.monitor.refuseInsideBubble()
+	cs.monitor.mustBeHere(cs.monitor.now())
 	// Counted before it is watched: it may be evicted at once.
 	cs.count(func(n *ConnsStats) { n.Wrapped++; n.Open++ })
 	if err := w.watch(); err != nil {

@@ -57,7 +57,12 @@ const (
 	stateMask = 3
 )
 
-func word(at Moment) uint64 { return uint64(min(max(at, 0), maxMoment)) << 2 }
+func word(at Moment) uint64 {
+	if at > away {
+		at = maxMoment
+	}
+	return uint64(max(at, 0)) << 2
+}
 
 func moment(w uint64) Moment { return Moment(w >> 2) }
 
@@ -200,11 +205,11 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 		return false
 	}
 	next := st.periodLocked(timeout)
-	if timeout < old.timeout {
+	if now := st.core.now(); timeout < old.timeout && now != away && moment(w) != away {
 		// The timer may fire too late for the shorter timeout. If it has fired already,
 		// expire waits for the lock and then sees the new timeout. With a longer timeout
 		// the timer fires early enough as it is.
-		e.timer.MoveWithin(next.remaining(moment(w), st.core.now()), st.core.slackOf(next))
+		e.timer.MoveWithin(next.remaining(moment(w), now), st.core.slackOf(next))
 	}
 	e.period.Store(next)
 	return true
@@ -238,6 +243,10 @@ func (e *entry) look(patient bool) {
 			break
 		}
 		p, now := e.period.Load(), st.core.now()
+		if moment(w) == away {
+			e.word.CompareAndSwap(w, word(now))
+			continue
+		}
 		if d := p.remaining(moment(w), now); d > 0 {
 			st.rearmLocked(e, p.recheckIn(now, d), e.expire)
 			break

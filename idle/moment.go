@@ -14,7 +14,12 @@ type Moment int64
 
 // maxMoment is where a Monitor's clock stops, after 146 years: a word also has
 // to hold an entry's state. From then on nothing is evicted.
-const maxMoment Moment = math.MaxInt64 >> 1
+const maxMoment = away - 1
+
+// away is what the clock of a Monitor that was made outside a testing/synctest bubble
+// reads inside, and the other way round: how late it is on the other side, nobody can
+// tell there. An entry that was touched then counts as touched when its timer fires.
+const away Moment = math.MaxInt64 >> 1
 
 // timeline is a Monitor's clock.
 type timeline struct {
@@ -36,23 +41,16 @@ func newTimeline(c clock.Clock) timeline {
 
 func (l *timeline) now() Moment {
 	if l.real {
-		d := time.Since(l.epoch)
-		if d < 0 {
-			l.refuseInsideBubble()
+		if d := time.Since(l.epoch); d >= 0 {
+			return Moment(d)
 		}
-		return Moment(d)
+		return away // a bubble's clock begins in the year 2000
 	}
-	return min(max(Moment(l.clock.Now().Sub(l.epoch)), 0), maxMoment)
-}
-
-// refuseInsideBubble panics inside a testing/synctest bubble if the Monitor was made
-// outside: a touch would count as one in the year 2000. By the system's clock the time
-// since the epoch is never negative.
-func (l *timeline) refuseInsideBubble() {
-	if l.real && bubble.Inside() {
-		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one:" +
-			" make it inside the bubble")
+	t := l.clock.Now()
+	if l.system && bubble.Monotonic(t) {
+		return away
 	}
+	return min(max(Moment(t.Sub(l.epoch)), 0), maxMoment)
 }
 
 func (l *timeline) time(at Moment) time.Time { return l.epoch.Add(time.Duration(at)) }

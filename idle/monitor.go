@@ -20,10 +20,11 @@ import (
 // It has a [timer.Scheduler] of its own, with a coarser tick. It has no goroutine
 // while nothing is due.
 //
-// Code in a testing/synctest bubble needs a Monitor that was made there. With one that was
-// made outside, Watch, Touch, Close and other methods that read the clock panic; Stop works.
-// Do not use a Monitor that was made in a bubble outside it before it is closed: the
-// process ends, or evictions never come. Len and Stats work.
+// Code in a testing/synctest bubble needs a Monitor that was made there: Watch, Close and
+// Shutdown of one that was made outside panic inside, and of one that was made inside panic
+// outside before it is closed. All else works on both sides of the border. How late it is
+// on the other side nobody can tell, so a touch from there counts as one of the moment when
+// the Monitor next checks the entry, and a SetTimeout may evict as late as the timeout before.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
@@ -121,7 +122,9 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 func (c *core) watch(e *entry, timeout time.Duration) error {
 	// rand's state is each thread's own, as no counter of ours could be.
 	st := &c.stripes[rand.Uint32()%stripes]
-	e.word.Store(word(c.now())) // before anything is counted: it may panic
+	now := c.now()
+	c.mustBeHere(now)
+	e.word.Store(word(now))
 	// The lock is held over the start: if the timer fires before its handle is
 	// stored, expire waits.
 	st.mu.Lock()
@@ -133,6 +136,14 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 	}
 	st.n.Watched++
 	return nil
+}
+
+// mustBeHere panics where the clock reads away: what is started there would never end.
+func (c *core) mustBeHere(now Moment) {
+	if now == away && !c.closed.Load() {
+		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one," +
+			" or the other way round: make it where it is used")
+	}
 }
 
 func (m *Monitor[T]) mustBeMade() {
@@ -223,7 +234,7 @@ func (c *core) leave(e *entry) {
 
 // shut moves what is watched to leftover.
 func (c *core) shut() {
-	c.refuseInsideBubble()
+	c.mustBeHere(c.now())
 	c.closed.Store(true)
 	c.closing.Lock()
 	defer c.closing.Unlock()
