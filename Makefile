@@ -233,7 +233,7 @@ bench-once: ## run each benchmark once, to see that it works
 
 # With BENCH, nothing is written but the raw output of what matches it, in which a $ is one.
 .PHONY: bench
-bench: ## run the main workloads in short, for results/quick.md; MODE=full, busy, rates, contexts, stores or redis: the figures to quote; or what matches BENCH
+bench: ## run the main workloads in short, for results/quick.md; MODE=full, busy, rates, contexts, stores or redis: the rest; or what matches BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
 else ifeq ($(MODE),stores)
