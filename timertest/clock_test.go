@@ -248,8 +248,6 @@ func TestClock_SetWall(t *testing.T) {
 	require.Equal(t, epoch.Add(59*time.Second-time.Hour), clk.Wall())
 }
 
-// Alarms are set and stopped from other goroutines while time advances: none is
-// early, and one that is set rings or is stopped.
 // A machine that slept: what became due meanwhile runs late, in order.
 func TestClock_Suspend(t *testing.T) {
 	clk := timertest.NewClock(epoch)
@@ -266,6 +264,8 @@ func TestClock_Suspend(t *testing.T) {
 	require.Panics(t, func() { clk.Suspend(-1) })
 }
 
+// Alarms are set and stopped from other goroutines while time advances: none is
+// early, and one that is set rings or is stopped.
 func TestClock_Race(t *testing.T) {
 	const each = 2000 // alarms: without an end they would pile up faster than they can ring
 	clk := timertest.NewClock(epoch)
