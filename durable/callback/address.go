@@ -82,7 +82,7 @@ func (c *config) control(network, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("%w: %s", ErrAddress, address)
 	}
 	if a := at.Addr().Unmap().WithZone(""); !public(a) && !within(c.allowed, a) {
-		return fmt.Errorf("%w: %s", ErrAddress, a)
+		return fmt.Errorf("%w: %s is private or reserved; callback.WithAllowed permits a range", ErrAddress, a)
 	}
 	return nil
 }

@@ -167,9 +167,7 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 	h.Set(headerAttempt, strconv.Itoa(d.Attempt))
 	h.Set(headerDue, d.Due.UTC().Format(time.RFC3339Nano))
 	if len(c.secrets) > 0 {
-		if err := sign(c.secrets, time.Now(), req, r.Body); err != nil {
-			return nil, err
-		}
+		sign(c.secrets, time.Now(), h, d.IdempotencyKey(), r.Body)
 	}
 	return req, nil
 }

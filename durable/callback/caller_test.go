@@ -317,6 +317,7 @@ func TestCaller_RefusesPrivateAddresses(t *testing.T) {
 	} {
 		err := call(t, c, Request{URL: "http://" + host + ":" + port})
 		require.ErrorIs(t, err, ErrAddress, host)
+		require.ErrorContains(t, err, "callback.WithAllowed")
 		require.True(t, isDead(err), host)
 	}
 	require.Zero(t, n.Load())

@@ -30,12 +30,14 @@
 //
 // The request, and these headers:
 //
-//	Idempotency-Key     the same for every attempt at this run, and for no other
-//	Tickless-Key        the task's key, escaped as in a URL's path
-//	Tickless-Token      the fencing token: grows with each attempt at the key's tasks
-//	Tickless-Attempt    from 1
-//	Tickless-Due        when it was due: RFC 3339, UTC
-//	Tickless-Signature  with WithSecrets: see Verify
+//	Idempotency-Key   the same for every attempt at this run, and for no other
+//	Tickless-Key      the task's key, escaped as in a URL's path
+//	Tickless-Token    the fencing token: grows with each attempt at the key's tasks
+//	Tickless-Attempt  from 1
+//	Tickless-Due      when it was due: RFC 3339, UTC
+//
+// With [WithSecrets] there are also Webhook-Id, Webhook-Timestamp and Webhook-Signature, as
+// Standard Webhooks says: see [Verify].
 //
 // A call may come more than once: docs/receivers.md, in the folder of package durable,
 // is for those who are called.

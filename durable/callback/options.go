@@ -78,10 +78,11 @@ func WithMaxRetryAfter(d time.Duration) Option {
 	return option(func(c *config) { c.maxRetry = d })
 }
 
-// WithSecrets has every request signed: see [Verify]. With more than one secret
-// there is a signature for each, so that a secret can be changed while receivers
-// know the old one or the new. It panics if there is none, or one has less than
-// 16 bytes.
+// WithSecrets has every request signed as Standard Webhooks says, so that receivers can
+// check it with a library that they have: see [Verify] and docs/receivers.md. With more
+// than one secret there is a signature for each, so that a secret can be changed while
+// receivers know the old one or the new. It panics if there is none, or one has less than
+// 24 bytes.
 //
 // The signature has the time of the worker's machine. If that is off by more than a receiver
 // tolerates, the receiver refuses what the worker sends, and tasks become dead letters.

@@ -1,6 +1,7 @@
 package callback
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -117,12 +118,20 @@ func (r Request) check() (*url.URL, error) {
 		}
 		seen[name] = true
 	}
-	// What net/http makes of the URL and the host, and a server of that.
-	req := http.Request{URL: u, Host: r.host()}
-	if host, _, err := arrival(&req); err != nil || host == "" {
+	if !arrives(&http.Request{URL: u, Host: r.host()}) {
 		return nil, invalid("the URL %q, or its host, cannot be sent: it has to be escaped", shown(u))
 	}
 	return u, nil
+}
+
+// arrives reports whether a server can read what net/http makes of the URL and the host.
+func arrives(req *http.Request) bool {
+	var wire bytes.Buffer
+	if req.Write(&wire) != nil {
+		return false
+	}
+	got, err := http.ReadRequest(bufio.NewReaderSize(&wire, 512))
+	return err == nil && got.Host != ""
 }
 
 // host returns the request's host if the headers have one.

@@ -1,11 +1,10 @@
 package callback
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,11 @@ const (
 	headerToken       = "Tickless-Token"
 	headerAttempt     = "Tickless-Attempt"
 	headerDue         = "Tickless-Due"
-	headerSignature   = "Tickless-Signature"
+
+	// Of Standard Webhooks, with WithSecrets.
+	headerID        = "Webhook-Id"
+	headerTimestamp = "Webhook-Timestamp"
+	headerSignature = "Webhook-Signature"
 )
 
 // DefaultTolerance is how old a signature may be for [Verify], and how far ahead
@@ -33,6 +36,9 @@ const DefaultTolerance = 5 * time.Minute
 // hold.
 const MaxBody = 1 << 20
 
+// minSecret is the least size of a secret, in bytes, as Standard Webhooks has it.
+const minSecret = 24
+
 // ErrSignature is returned by [Verify] for a request that was not signed with any
 // of the secrets, or was changed since, or is too old.
 var ErrSignature = errors.New("callback: the signature is not valid")
@@ -42,82 +48,46 @@ func checkSecrets(name string, secrets [][]byte) {
 		panic("callback: " + name + " without a secret")
 	}
 	for _, s := range secrets {
-		if len(s) < 16 {
-			panic("callback: " + name + ": a secret has less than 16 bytes")
+		if len(s) < minSecret {
+			panic(fmt.Sprintf("callback: %s: a secret has %d bytes, less than %d", name, len(s), minSecret))
 		}
 	}
 }
 
-// signature is the HMAC-SHA256, with a secret, of nine lines and, after the last
-// line's end, the body: the version v1, the time of the signature in seconds since
-// 1970, the method, the host and the target that the request arrives with, and the
-// headers Idempotency-Key, Tickless-Key, Tickless-Token and Tickless-Due.
-func signature(secret []byte, at, method, host, target string, h http.Header, body []byte) []byte {
+// signature is what Standard Webhooks calls v1: the HMAC-SHA256 of the id, the time in
+// seconds since 1970 and the body, with dots between.
+func signature(secret []byte, id, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
-	for _, line := range []string{
-		"v1", at, method, strings.ToLower(host), target,
-		h.Get(headerIdempotency), h.Get(headerKey), h.Get(headerToken), h.Get(headerDue),
-	} {
-		// None of them has line ends.
-		io.WriteString(mac, line)
-		mac.Write([]byte{'\n'})
-	}
+	io.WriteString(mac, id+"."+at+".")
 	mac.Write(body)
-	return mac.Sum(nil)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// sign sets the header, which is t=SECONDS and v1=HEX for each secret, with
-// commas between.
-func sign(secrets [][]byte, now time.Time, req *http.Request, body []byte) error {
-	host, target, err := arrival(req)
-	if err != nil {
-		return err
-	}
+// sign sets the headers of Standard Webhooks, with a signature for each secret.
+func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte) {
 	at := strconv.FormatInt(now.Unix(), 10)
-	value := "t=" + at
-	for _, s := range secrets {
-		value += ",v1=" + hex.EncodeToString(signature(s, at, req.Method, host, target, req.Header, body))
+	all := make([]string, len(secrets))
+	for i, s := range secrets {
+		all[i] = signature(s, id, at, body)
 	}
-	req.Header.Set(headerSignature, value)
-	return nil
+	h.Set(headerID, id)
+	h.Set(headerTimestamp, at)
+	h.Set(headerSignature, strings.Join(all, " "))
 }
 
-// arrival returns the host and the target, which is the path with the query, that
-// the receiver's server sees. Only net/http knows what it makes of a URL: it
-// escapes, and writes a host in Punycode.
-func arrival(req *http.Request) (host, target string, err error) {
-	var wire bytes.Buffer
-	bare := http.Request{Method: http.MethodGet, URL: req.URL, Host: req.Host}
-	if err := bare.Write(&wire); err != nil {
-		return "", "", err
-	}
-	got, err := http.ReadRequest(bufio.NewReaderSize(&wire, 512))
-	if err != nil {
-		return "", "", err
-	}
-	return got.Host, got.RequestURI, nil
-}
-
-// Verify is for receivers: it checks the header Tickless-Signature, which says that
-// a request was signed with one of the secrets, no longer ago than the tolerance,
-// by a sender whose clock is not further ahead than that. It returns the body,
-// which can be read from the request once more too. The error is [ErrSignature], or
-// one of reading a body, which is at most [MaxBody] long.
+// Verify is for receivers: it checks the headers of Standard Webhooks, which say that a
+// request was signed with one of the secrets, no longer ago than the tolerance, by a
+// sender whose clock is not further ahead than that. It returns the body, which can be
+// read from the request once more too. The error is [ErrSignature], or one of reading a
+// body, which is at most [MaxBody] long.
 //
-// What is signed is the method, the host, the path with the query, the time, the
-// body, and the headers Idempotency-Key, Tickless-Key, Tickless-Token and
-// Tickless-Due, of each of which there may be one. Other headers are not, and
-// neither is the scheme. A request that was
-// recorded is refused at any other host or path, and after the tolerance; within
-// it, it can be sent to the same place again, which a receiver does not mind that
-// remembers the Idempotency-Key.
+// What is signed is Webhook-Id, which is the Idempotency-Key, Webhook-Timestamp and the
+// body. The method, the URL and the other headers are not. A request that was recorded
+// is refused after the tolerance; within it, a receiver that remembers Webhook-Id does not
+// mind it.
 //
-// The host and the target are r.Host and r.RequestURI, as net/http's server sets
-// them. Behind a proxy that changes either, set both to what the task's URL has
-// before the call.
-//
-// Verify panics if there is no secret, one is shorter than 16 bytes, or the
-// tolerance is not positive.
+// Verify panics if there is no secret, one is shorter than 24 bytes, or the tolerance is
+// not positive.
 func Verify(r *http.Request, tolerance time.Duration, secrets ...[]byte) ([]byte, error) {
 	return verify(r, time.Now(), tolerance, secrets)
 }
@@ -134,36 +104,15 @@ func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][
 		r.Body.Close()
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	for _, name := range []string{headerSignature, headerIdempotency, headerKey, headerToken, headerDue} {
-		if n := len(r.Header.Values(name)); n > 1 {
-			return nil, fmt.Errorf("%w: the header %s is there %d times", ErrSignature, name, n)
-		}
-	}
-	var at string
-	var given [][]byte
-	for field := range strings.SplitSeq(r.Header.Get(headerSignature), ",") {
-		switch k, v, _ := strings.Cut(field, "="); k {
-		case "t":
-			at = v
-		case "v1":
-			if b, err := hex.DecodeString(v); err == nil {
-				given = append(given, b)
-			}
-		}
-	}
+	id, at := r.Header.Get(headerID), r.Header.Get(headerTimestamp)
 	seconds, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || len(given) == 0 {
+	if err != nil || id == "" || r.Header.Get(headerSignature) == "" {
 		return nil, fmt.Errorf("%w: there is none", ErrSignature)
 	}
-	target := r.RequestURI
-	if target == "" && r.URL != nil { // r was not made by a server
-		target = r.URL.RequestURI()
-	}
 	right := false
-	for _, s := range secrets {
-		want := signature(s, at, r.Method, r.Host, target, r.Header, body)
-		for _, g := range given {
-			right = right || hmac.Equal(g, want)
+	for given := range strings.FieldsSeq(r.Header.Get(headerSignature)) {
+		for _, s := range secrets {
+			right = right || hmac.Equal([]byte(given), []byte(signature(s, id, at, body)))
 		}
 	}
 	if !right {

@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,51 +85,6 @@ func TestFault_DeadHost(t *testing.T) {
 		many, places, many, short(late[len(late)/2]), short(late[len(late)-1]), many)
 	require.Empty(t, x.lost)
 	require.Zero(t, st.Dead)
-}
-
-// A receiver sends on what it was sent, to another endpoint that has the same
-// secret.
-func TestFault_RequestReplayed(t *testing.T) {
-	x, _ := onServer(t)
-	secret := []byte("a secret that both share")
-	var refused, accepted atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if _, err := callback.Verify(r, callback.DefaultTolerance, secret); err != nil {
-			refused.Add(1)
-		}
-	}))
-	defer other.Close()
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, err := callback.Verify(r, callback.DefaultTolerance, secret)
-		if err != nil {
-			return
-		}
-		accepted.Add(1)
-		due, _ := time.Parse(time.RFC3339Nano, r.Header.Get("Tickless-Due"))
-		x.l.note(r.Header.Get("Tickless-Key"), due, 0)
-		again, _ := http.NewRequest(r.Method, other.URL+r.RequestURI, bytes.NewReader(body))
-		again.Header = r.Header
-		if resp, err := http.DefaultClient.Do(again); err == nil {
-			resp.Body.Close()
-		}
-	}))
-	defer receiver.Close()
-	calls := callback.New(callback.WithSecrets(secret), callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8")))
-	defer calls.Close()
-	x.work(x.r, calls.Handle)
-	const n = 100
-	for i := range n {
-		task, err := callback.Request{URL: receiver.URL + "/pay?id=" + fmt.Sprint(i), Body: []byte(mark)}.Task(fmt.Sprint(prefix, i))
-		require.NoError(t, err)
-		task.Handler = "h"
-		_, err = x.c.Schedule(context.Background(), task, durable.After(0))
-		require.NoError(t, err)
-		x.acked[task.Key] = true
-	}
-	x.done(30 * time.Second)
-	x.note("%d signed requests sent on to another endpoint: %d refused there", accepted.Load(), refused.Load())
-	require.EqualValues(t, n, accepted.Load())
-	require.EqualValues(t, n, refused.Load())
 }
 
 // Receivers that misbehave at the first attempt, beside one host to which very
