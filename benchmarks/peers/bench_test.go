@@ -13,7 +13,6 @@ func BenchmarkChurn(b *testing.B)     { benchmarks.Each(b, makers, benchmarks.Ch
 func BenchmarkReset(b *testing.B)     { benchmarks.Each(b, makers, benchmarks.Reset) }
 func BenchmarkHeld(b *testing.B)      { benchmarks.Each(b, makers, benchmarks.Held) }
 func BenchmarkExpiry(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Expiry) }
-func BenchmarkLateness(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.Lateness) }
 
 func BenchmarkBusyBurst(b *testing.B) { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
 func BenchmarkBusyRate(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.BusyRate) }

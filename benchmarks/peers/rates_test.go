@@ -1,13 +1,14 @@
 package peers
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tickless/tickless/benchmarks"
 )
 
 func BenchmarkRates(b *testing.B) {
-	benchmarks.Each(b, append(benchmarks.Makers(), benchmarks.TicklessSlack), benchmarks.Rates)
+	benchmarks.Each(b, append(slices.Clone(makers), benchmarks.TicklessSlack), benchmarks.Rates)
 }
 
 // Those that share wake-ups, beside those that do not.

@@ -18,7 +18,6 @@ var titles = map[string]string{
 	"KeyedSet":    "Set a key that is pending",
 	"Expiry":      "A million due within one second",
 	"ExpirySlack": "The same, with a slack of 10 ms",
-	"Lateness":    "A thousand a second",
 	"Heartbeats":  "100,000 connections that send a heartbeat every 5 s, with a timeout of 30 s",
 	"BusyBurst":   "100,000 due at once, beside goroutines that compute",
 	"BusyRate":    "A thousand a second, beside goroutines that compute",

@@ -2,61 +2,11 @@ package benchmarks
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"sync"
-	"testing"
 	"time"
 
 	"go.uber.org/atomic"
 )
-
-// Lateness starts a thousand timers for each second to come, at random, and
-// tells how late their callbacks run, by the clock that the caller read before
-// it started them: in a program that is idle, and in one whose procs are all
-// busy. It reports
-//
-//   - p50-ms, p99-ms, max-ms: how late they ran;
-//   - early, lost: timers, which should be none;
-//   - cpu-ms/s: user and system time a second of waiting, if idle.
-func Lateness(b *testing.B, m Maker) {
-	for _, load := range []string{"idle", "busy"} {
-		b.Run("load="+load, func(b *testing.B) {
-			var (
-				late   []float64
-				lost   int
-				cpu    time.Duration
-				hasCPU bool
-				span   = choose(50*time.Millisecond, time.Second, 5*time.Second)
-			)
-			for b.Loop() {
-				stop := func() {}
-				if load == "busy" {
-					stop = keepBusy(runtime.GOMAXPROCS(0))
-				}
-				l := newScattered(max(10, int(span/time.Millisecond)), span)
-				before, _ := cpuTime()
-				l.run(m)
-				after, ok := cpuTime()
-				stop()
-				ran, missing := l.lateness()
-				late, lost = append(late, ran...), lost+missing
-				cpu, hasCPU = cpu+after-before, ok
-			}
-			b.ReportMetric(0, "ns/op") // says nothing: hidden
-			if len(late) == 0 {
-				late = []float64{milliseconds(scatterGrace)}
-			}
-			b.ReportMetric(quantile(late, 0.5), "p50-ms")
-			b.ReportMetric(quantile(late, 0.99), "p99-ms")
-			b.ReportMetric(quantile(late, 1), "max-ms")
-			b.ReportMetric(float64(countEarly(late)), "early")
-			b.ReportMetric(float64(lost), "lost")
-			if hasCPU && load == "idle" {
-				b.ReportMetric(milliseconds(cpu)/(float64(b.N)*(span+scatterLead).Seconds()), "cpu-ms/s")
-			}
-		})
-	}
-}
 
 const (
 	scatterLead  = 50 * time.Millisecond // before the first falls due
