@@ -43,7 +43,7 @@ type fileTask struct {
 // A fileLine is the line of a task, or a sum.
 type fileLine struct {
 	fileTask
-	State     string        `json:"state"`
+	State     store.State   `json:"state"`
 	At        moment        `json:"at"`
 	Due       moment        `json:"due"`
 	Attempts  int           `json:"attempts,omitempty"`
@@ -114,7 +114,7 @@ func (t *fileTask) stored() store.Task {
 }
 
 func lineOf(e *store.Entry) fileLine {
-	x := fileLine{fileTask: taskOf(&e.Task), State: e.State.String(), At: moment(e.At), Due: moment(e.Due),
+	x := fileLine{fileTask: taskOf(&e.Task), State: e.State, At: moment(e.At), Due: moment(e.Due),
 		Attempts: e.Attempts, Crashes: e.Crashes, Runs: e.Runs}
 	if e.Following {
 		x.Following, x.Next = true, moment(e.Next)
@@ -130,13 +130,8 @@ func lineOf(e *store.Entry) fileLine {
 }
 
 func (x *fileLine) entry() (*store.Entry, error) {
-	e := &store.Entry{Task: x.stored(), At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
+	e := &store.Entry{Task: x.stored(), State: x.State, At: store.Time(x.At), Due: store.Time(x.Due), Attempts: x.Attempts,
 		Crashes: x.Crashes, Runs: x.Runs, Following: x.Following, Next: store.Time(x.Next)}
-	for e.State = store.Pending; e.State.String() != x.State; e.State++ {
-		if e.State == store.Dead {
-			return nil, fmt.Errorf("there is no state %q", x.State)
-		}
-	}
 	if x.NextTask != nil {
 		next := x.NextTask.stored()
 		e.NextTask = &next

@@ -14,32 +14,32 @@ type Info struct {
 	// key, but for what shares the key with a repeating task: its dead letter, and a run of
 	// it that was requeued. Their IDs begin with the key and a NUL: that is the
 	// [Filter.Prefix] which lists them.
-	ID    string
-	Task  Task
-	State State
+	ID    string `json:"id"`
+	Task  Task   `json:"task"`
+	State State  `json:"state"` // in JSON "pending", "running" or "dead"
 	// At is when it runs next if it is pending, when its lease ends if it is
 	// running, and when it died if it is dead.
-	At time.Time
+	At time.Time `json:"at"`
 	// Due is when the run was to begin: the same as At if it is pending and has
 	// not been tried.
-	Due time.Time
+	Due time.Time `json:"due"`
 	// Attempts and Crashes count what has been tried of the present run.
-	Attempts int
-	Crashes  int
+	Attempts int `json:"attempts,omitempty"`
+	Crashes  int `json:"crashes,omitempty"`
 	// Stopping: it runs and was asked to stop. Following: it runs, and will again,
 	// at Next, because it was scheduled again meanwhile; Task is still what runs.
-	Stopping  bool
-	Following bool
-	Next      time.Time
+	Stopping  bool      `json:"stopping,omitempty"`
+	Following bool      `json:"following,omitempty"`
+	Next      time.Time `json:"next,omitzero"`
 	// Failures are the latest attempts that failed, the oldest first, 10 at most.
-	Failures []Failure
+	Failures []Failure `json:"failures,omitempty"`
 }
 
 // A Failure is how an attempt ended.
 type Failure struct {
-	Attempt int       // from 1; 0 if the run failed before its handler was called first
-	Time    time.Time // by the store's clock
-	Error   string    // its first 400 bytes
+	Attempt int       `json:"attempt"` // from 1; 0 if the run failed before its handler was called first
+	Time    time.Time `json:"time"`    // by the store's clock
+	Error   string    `json:"error"`   // its first 400 bytes
 }
 
 func infoOf(e *store.Entry) (Info, error) {

@@ -102,48 +102,6 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	return c.one(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
-// CancelBatch cancels many tasks, by their keys or IDs, at the cost of few, and returns an
-// outcome for each.
-func (c *Client) CancelBatch(ctx context.Context, ids []string) ([]Outcome, error) {
-	x := c.newCommand(ctx, store.Command{Op: store.Cancel}, len(ids))
-	for i, id := range ids {
-		if err := checkID(id); err != nil {
-			return nil, err
-		}
-		x.add(i, store.Item{ID: id})
-	}
-	return x.do(ctx)
-}
-
-// A Move is a task, by its key or its [Info.ID], and its new time, for
-// [Client.RescheduleBatch].
-type Move struct {
-	ID   string
-	When When
-}
-
-// RescheduleBatch reschedules many tasks at the cost of few, and returns an outcome for
-// each. If any move is invalid, none is sent; otherwise it is like [Client.ScheduleBatch].
-func (c *Client) RescheduleBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
-	x := c.newCommand(ctx, store.Command{Op: store.Reschedule}, len(moves))
-	for i, m := range moves {
-		item, err := m.stored()
-		if err != nil {
-			return nil, err
-		}
-		x.add(i, item)
-	}
-	return x.do(ctx)
-}
-
-func (m Move) stored() (store.Item, error) {
-	if err := checkID(m.ID); err != nil {
-		return store.Item{}, err
-	}
-	when, err := m.When.stored()
-	return again(m.ID, when), err
-}
-
 // Reschedule moves the pending task with a key, or with an [Info.ID], to another time: the
 // outcome is Moved. If it is running, it runs again at that time, and the outcome is
 // Following. It is Absent if there is no such task, or it is a dead letter.

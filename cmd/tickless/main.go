@@ -5,6 +5,7 @@
 //	tickless [flags]            a load of request timeouts, beside time.AfterFunc
 //	tickless scale [flags]      up to 100 million pending timers, beside time.AfterFunc
 //	tickless migrate [flags]    moves a module's timers from package time to this library
+//	tickless tasks COMMAND      shows the tasks of a store, and changes them
 //	tickless export FILE        writes the tasks of a store to a file
 //	tickless import FILE        puts a file's tasks into a store
 //
@@ -25,6 +26,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/requests"
 	"github.com/tickless/tickless/cmd/tickless/internal/rewrite"
 	"github.com/tickless/tickless/cmd/tickless/internal/scale"
+	"github.com/tickless/tickless/cmd/tickless/internal/tasks"
 	"github.com/tickless/tickless/cmd/tickless/internal/transfer"
 )
 
@@ -36,6 +38,6 @@ func main() {
 // subcommand is named.
 func newCommand() *cobra.Command {
 	root := requests.NewCommand()
-	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), transfer.NewExport(), transfer.NewImport())
+	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())
 	return root
 }

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { clitest.Main(m, newCommand) }
 // here.
 
 func TestProgram_Help(t *testing.T) {
-	clitest.CheckHelp(t, "", "scale", "migrate", "export", "import", "--count")
+	clitest.CheckHelp(t, "", "scale", "migrate", "tasks", "export", "import", "--count")
 }
 
 func TestProgram_CalledWrongly(t *testing.T) {

@@ -29,6 +29,20 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
+// MarshalText writes the state as String does, in JSON too.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *State) UnmarshalText(b []byte) error {
+	for x := Pending; x <= Dead; x++ {
+		if x.String() == string(b) {
+			*s = x
+			return nil
+		}
+	}
+	return fmt.Errorf("store: there is no state %q", b)
+}
+
 // An Entry is all that a store knows of a task.
 type Entry struct {
 	Task

@@ -20,13 +20,19 @@ type Place struct {
 	Cluster bool
 	Name    string // of the queue on Redis; empty: the default
 	Shards  int    // on Redis; 0: the default
+	// ReadOnly is whether a file is only read.
+	ReadOnly bool
 }
 
 // Open returns the store at the place. Its logger writes to log what it cannot return.
 func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
 	if p.File != "" {
-		st, err := sqlitestore.Open(p.File, sqlitestore.WithLogger(logger))
+		opts := []sqlitestore.Option{sqlitestore.WithLogger(logger)}
+		if p.ReadOnly {
+			opts = append(opts, sqlitestore.WithReadOnly())
+		}
+		st, err := sqlitestore.Open(p.File, opts...)
 		if err != nil {
 			return nil, nil, err
 		}

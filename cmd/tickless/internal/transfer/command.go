@@ -2,7 +2,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,20 +9,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/redisstore"
 	"github.com/tickless/tickless/durable/store"
 )
-
-// quiet keeps go-redis from writing what comes back as an error as well.
-type quiet struct{}
-
-func (quiet) Printf(context.Context, string, ...any) {}
 
 // NewExport returns the command that writes a queue to a file.
 func NewExport() *cobra.Command {
@@ -40,7 +32,7 @@ format of the file.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return export(cmd, p, args[0]) },
 	}
-	placeFlags(cmd, &p)
+	p.AddFlags(cmd.Flags())
 	return cmd
 }
 
@@ -60,19 +52,9 @@ error the import can be repeated.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, p, args[0], resume) },
 	}
-	placeFlags(cmd, &p)
+	p.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&resume, "resume", false, "have workers run the tasks when all are there")
 	return cmd
-}
-
-func placeFlags(cmd *cobra.Command, p *stores.Place) {
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&p.File, "file", "", "file of the store, of SQLite")
-	flags.StringVar(&p.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
-	flags.BoolVar(&p.Cluster, "cluster", false, "the server is one of a Redis Cluster")
-	flags.StringVar(&p.Name, "name", "", "name of the store on Redis (default: that of package redisstore)")
-	flags.IntVar(&p.Shards, "shards", 0, "number of shards of a new store on Redis (default: that of package redisstore)")
 }
 
 func oneFile(_ *cobra.Command, args []string) error {
@@ -85,64 +67,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// open opens a store, which must be there if it is to be read.
-func open(cmd *cobra.Command, p stores.Place, read bool) (store.Store, func() error, error) {
-	redis.SetLogger(quiet{})
-	if n := p.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
-		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, not %d", n)}
-	}
-	if (p.File == "") == (p.URL == "") {
-		return nil, nil, cli.UsageError{Err: errors.New("the store must be named, by --file or by --redis")}
-	}
-	if err := named(p.Name); err != nil {
-		return nil, nil, cli.UsageError{Err: err}
-	}
-	if p.File != "" && read && absent(p.File) {
-		return nil, nil, fmt.Errorf("there is no file %s", p.File)
-	}
-	st, closeStore, err := p.Open(cmd.ErrOrStderr())
-	if err != nil {
-		return nil, nil, err
-	}
-	if read {
-		if err := there(cmd.Context(), st, p); err != nil {
-			return nil, nil, errors.Join(err, closeStore())
-		}
-	}
-	if _, err := durable.New(st).Check(cmd.Context()); err != nil && !errors.Is(err, durable.ErrUnsafe) {
-		return nil, nil, errors.Join(err, closeStore())
-	}
-	return st, closeStore, nil
-}
-
-// named returns an error for what redisstore takes for no name.
-func named(name string) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("%q is no name of a store: it has 1 to 64 bytes, without braces, blanks and control characters", name)
-		}
-	}()
-	if name != "" {
-		redisstore.WithName(name)
-	}
-	return nil
-}
-
-// there returns an error if a store on Redis is not there. What else is asked of it makes it.
-func there(ctx context.Context, st store.Store, p stores.Place) error {
-	on, ok := st.(*redisstore.Store)
-	if !ok {
-		return nil
-	}
-	exists, err := on.Exists(ctx)
-	if err == nil && !exists {
-		err = fmt.Errorf("there is no store named %q on the server at %s", cmp.Or(p.Name, redisstore.DefaultName), stores.Shown(p.URL))
-	}
-	return err
-}
-
 func export(cmd *cobra.Command, p stores.Place, name string) (err error) {
-	st, closeStore, err := open(cmd, p, true)
+	st, closeStore, err := p.Use(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
 		return err
 	}
@@ -179,15 +105,6 @@ func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	return n, errors.Join(os.Rename(f.Name(), name), err)
 }
 
-// absent reports whether a directory is named that is not there.
-func absent(dir string) bool {
-	if dir == "" {
-		return false
-	}
-	_, err := os.Lstat(dir)
-	return errors.Is(err, os.ErrNotExist)
-}
-
 func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (err error) {
 	var in io.Reader = cmd.InOrStdin()
 	if name != "-" {
@@ -198,8 +115,8 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 		defer f.Close()
 		in = f
 	}
-	begun := absent(p.File)
-	st, closeStore, err := open(cmd, p, false)
+	begun := p.IsNew()
+	st, closeStore, err := p.Use(cmd.Context(), cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,109 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/durable"
+)
+
+// A batch is a method of Client for many tasks.
+type batch = func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error)
+
+// again is a batch that has tasks run at once.
+func again(do func(*durable.Client, context.Context, []durable.Move) ([]durable.Outcome, error)) batch {
+	return func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error) {
+		moves := make([]durable.Move, len(ids))
+		for i, id := range ids {
+			moves[i] = durable.Move{ID: id, When: durable.After(0)}
+		}
+		return do(c, ctx, moves)
+	}
+}
+
+// A result is what has become of a task.
+type result struct {
+	ID      string `json:"id"`
+	Outcome string `json:"outcome"`
+}
+
+// newChange returns a command that changes the tasks that are named, or those that flags
+// select among the ones in a state (0: any). It asks before if there is a question.
+func (c *call) newChange(name, short, question string, state durable.State, do batch) *cobra.Command {
+	var s selection
+	cmd := &cobra.Command{
+		Use:   name + " [ID...]",
+		Short: short,
+		Long: short + `. The tasks are those that are named or, without
+names, those that the flags select; --all selects all.`,
+		Example: fmt.Sprintf("  tickless tasks %[1]s --file tasks.db order-17 order-18\n  tickless tasks %[1]s --file tasks.db --handler mail", name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := s.filter()
+			if err == nil && (len(args) > 0) == (s.any || f != (durable.Filter{})) {
+				err = errors.New("give either IDs, or flags that select tasks")
+			}
+			ids := make([]string, len(args))
+			for i, arg := range args {
+				if err == nil {
+					ids[i], err = parseID(arg)
+				}
+			}
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+				if len(ids) == 0 {
+					f.State = state
+					for info, err := range client.List(ctx, f) {
+						if info.ID == "" && err != nil {
+							return err
+						}
+						ids = append(ids, info.ID)
+					}
+				}
+				if err := c.confirm(cmd, question, len(ids)); err != nil {
+					return err
+				}
+				outcomes, err := do(client, ctx, ids)
+				return errors.Join(c.printResults(cmd, ids, outcomes, len(args) > 0), err)
+			})
+		},
+	}
+	s.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&s.any, "all", false, "all tasks that the command is for")
+	if question != "" {
+		cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+	}
+	return cmd
+}
+
+// printResults prints what became of each task, and returns an error if some that were
+// named are not there.
+func (c *call) printResults(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, named bool) error {
+	absent := 0
+	results := make([]result, len(outcomes))
+	for i, o := range outcomes {
+		results[i] = result{showID(ids[i]), o.String()}
+		if o == durable.Absent {
+			absent++
+		}
+	}
+	var err error
+	if c.json {
+		err = cli.PrintJSON(cmd.OutOrStdout(), results)
+	} else {
+		t := newTable(cmd, "ID", "OUTCOME")
+		for _, r := range results {
+			t.row(r.ID, r.Outcome)
+		}
+		err = t.flush()
+	}
+	if absent > 0 && named && err == nil {
+		return fmt.Errorf("no such task, or not one for %s: %d of %d", cmd.Name(), absent, len(ids))
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/durable"
+)
+
+// A selection is the flags that say which tasks a command is for.
+type selection struct {
+	state, handler, prefix, from, to string
+	any                              bool
+}
+
+func (s *selection) addFlags(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&s.handler, "handler", "", "tasks of this handler")
+	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID begins so")
+	flags.StringVar(&s.from, "from", "", "tasks that are due from then on, or that died since")
+	flags.StringVar(&s.to, "to", "", "tasks that are due, or died, before then")
+}
+
+func (s *selection) filter() (f durable.Filter, err error) {
+	if s.state != "" {
+		if err := f.State.UnmarshalText([]byte(s.state)); err != nil {
+			return f, fmt.Errorf("the state must be pending, running or dead, not %q", s.state)
+		}
+	}
+	f.Handler = s.handler
+	var errs [3]error
+	f.Prefix, errs[0] = parseID(s.prefix)
+	f.From, errs[1] = parseTime(s.from)
+	f.To, errs[2] = parseTime(s.to)
+	return f, errors.Join(errs[:]...)
+}
+
+// shown is a task in JSON, with an ID that can be given to the commands.
+type shown struct {
+	ID string `json:"id"`
+	durable.Info
+}
+
+func (c *call) newList() *cobra.Command {
+	var s selection
+	limit := 100
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "Lists tasks",
+		Long:    "Lists the tasks that the flags select.",
+		Example: "  tickless tasks list --file tasks.db --state dead\n  tickless tasks list --file tasks.db --to 1h --limit 20",
+		Args:    cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := s.filter()
+			if err == nil && limit < 1 {
+				err = fmt.Errorf("the limit must be positive, not %d", limit)
+			}
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			c.place.ReadOnly = true
+			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+				var list []durable.Info
+				for info, err := range client.List(ctx, f) {
+					if info.ID == "" && err != nil {
+						return err
+					}
+					if list = append(list, info); len(list) == limit {
+						break
+					}
+				}
+				return c.printList(cmd, list)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, running or dead")
+	s.addFlags(cmd.Flags())
+	cmd.Flags().IntVar(&limit, "limit", limit, "how many at most")
+	return cmd
+}
+
+func (c *call) printList(cmd *cobra.Command, list []durable.Info) error {
+	if c.json {
+		all := make([]shown, len(list))
+		for i, info := range list {
+			all[i] = shown{showID(info.ID), info}
+		}
+		return cli.PrintJSON(cmd.OutOrStdout(), all)
+	}
+	t := newTable(cmd, "ID", "STATE", "AT", "HANDLER", "ATTEMPTS", "LAST ERROR")
+	for _, info := range list {
+		last := ""
+		if n := len(info.Failures); n > 0 {
+			last = oneLine(info.Failures[n-1].Error)
+		}
+		t.row(showID(info.ID), info.State, showTime(info.At), showID(info.Task.Handler), info.Attempts, last)
+	}
+	return t.flush()
+}
+
+func (c *call) newGet() *cobra.Command {
+	return &cobra.Command{
+		Use:     "get ID",
+		Short:   "Shows all that is known of a task",
+		Example: "  tickless tasks get --file tasks.db order-17",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.UsageError{Err: fmt.Errorf("one ID must be given, not %d", len(args))}
+			}
+			id, err := parseID(args[0])
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			c.place.ReadOnly = true
+			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+				info, err := client.Get(ctx, id)
+				switch {
+				case err != nil:
+					return err
+				case c.json:
+					return cli.PrintJSON(cmd.OutOrStdout(), shown{showID(info.ID), info})
+				}
+				return printInfo(cmd, &info)
+			})
+		},
+	}
+}
+
+func printInfo(cmd *cobra.Command, info *durable.Info) error {
+	t := newTable(cmd)
+	task := &info.Task
+	state := info.State.String()
+	if info.Stopping {
+		state += ", was asked to stop"
+	}
+	if info.Following {
+		state += ", runs again at " + showTime(info.Next)
+	}
+	t.row("id", showID(info.ID))
+	t.row("state", state)
+	t.row("at", showTime(info.At))
+	t.row("due", showTime(info.Due))
+	t.row("handler", showID(task.Handler))
+	t.row("attempts", fmt.Sprintf("%d, %d crashed", info.Attempts, info.Crashes))
+	if task.Every > 0 {
+		t.row("every", task.Every)
+	}
+	if task.Schedule != "" {
+		t.row("schedule", showID(task.Schedule))
+	}
+	for key, value := range task.Headers {
+		t.row("header", showID(key)+": "+oneLine(value))
+	}
+	t.row("body", fmt.Sprintf("%d bytes: %s", len(task.Body), oneLine(string(task.Body))))
+	for _, f := range info.Failures {
+		t.row("failure", fmt.Sprintf("%s, attempt %d: %s", showTime(f.Time), f.Attempt, showID(f.Error)))
+	}
+	return t.flush()
+}
+
+func (c *call) newStats() *cobra.Command {
+	return &cobra.Command{
+		Use:     "stats",
+		Short:   "Shows how many tasks there are, and what has become of them",
+		Example: "  tickless tasks stats --file tasks.db",
+		Args:    cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.place.ReadOnly = true
+			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
+				health, err := client.Check(ctx)
+				if err != nil && !errors.Is(err, durable.ErrUnsafe) {
+					return err
+				}
+				st, err := client.Stats(ctx)
+				if err != nil {
+					return err
+				}
+				rows := []struct {
+					name  string
+					value any
+				}{{"store", health.Store}, {"warnings", strings.Join(health.Warnings, "; ")},
+					{"pending", st.Pending}, {"overdue", st.Overdue}, {"unknown", st.Unknown}, {"late_seconds", st.Late.Round(time.Millisecond).Seconds()},
+					{"running", st.Running}, {"dead", st.Dead}, {"shards", client.Store().Shards()}, {"paused_shards", st.Paused},
+					{"claimed", st.Claimed}, {"done", st.Done}, {"retried", st.Retried}, {"died", st.Died}, {"crashed", st.Crashed},
+					{"handed_back", st.Released}, {"refused", st.Refused}, {"cancelled", st.Cancelled}}
+				t := newTable(cmd)
+				object := make(map[string]any)
+				for _, r := range rows {
+					t.row(r.name, r.value)
+					object[r.name] = r.value
+				}
+				if c.json {
+					return cli.PrintJSON(cmd.OutOrStdout(), object)
+				}
+				return t.flush()
+			})
+		},
+	}
+}

@@ -1,0 +1,85 @@
+package tasks
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// showID is an ID for a terminal: \x00 for a NUL, \\ for a backslash.
+func showID(id string) string {
+	quoted := strconv.Quote(id)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+// parseID reads what showID writes.
+func parseID(arg string) (string, error) {
+	var id []byte
+	for rest := arg; rest != ""; {
+		r, multibyte, tail, err := strconv.UnquoteChar(rest, 0)
+		if err != nil {
+			return "", fmt.Errorf(`the ID %q has a wrong escape: a backslash is \\`, arg)
+		}
+		if rest = tail; multibyte {
+			id = utf8.AppendRune(id, r)
+		} else {
+			id = append(id, byte(r))
+		}
+	}
+	return string(id), nil
+}
+
+// parseTime reads a time, or a duration from now.
+func parseTime(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil {
+		return time.Now().Add(d), nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		err = fmt.Errorf("%q is neither a time such as 2026-01-02T15:04:05Z nor a duration such as -1h", s)
+	}
+	return t, err
+}
+
+func showTime(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// oneLine is the beginning of a text, on one line.
+func oneLine(s string) string {
+	const longest = 80
+	s = showID(strings.ToValidUTF8(s, "?"))
+	if utf8.RuneCountInString(s) > longest {
+		s = string([]rune(s)[:longest-3]) + "..."
+	}
+	return s
+}
+
+// A table is columns of text.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(cmd *cobra.Command, header ...any) table {
+	t := table{tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)}
+	if len(header) > 0 {
+		t.row(header...)
+	}
+	return t
+}
+
+func (t table) row(cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			fmt.Fprint(t.w, "\t")
+		}
+		fmt.Fprint(t.w, cell)
+	}
+	fmt.Fprintln(t.w)
+}
+
+func (t table) flush() error { return t.w.Flush() }

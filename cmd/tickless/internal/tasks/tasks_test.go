@@ -1,0 +1,225 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
+	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
+	"github.com/tickless/tickless/cmd/tickless/internal/stores"
+	"github.com/tickless/tickless/durable"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
+
+var ctx = context.Background()
+
+// redisServer runs a server until the test ends, and returns its URL.
+func redisServer(t *testing.T) string {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().(*net.TCPAddr)
+	_ = l.Close()
+	server := exec.Command(path, "--port", fmt.Sprint(addr.Port), "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(), "--maxmemory-policy", "noeviction")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	client := redis.NewClient(&redis.Options{Addr: addr.String()})
+	defer client.Close()
+	eventually(t, func() bool { return client.Ping(ctx).Err() == nil })
+	return "redis://" + addr.String()
+}
+
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to that")
+		}
+	}
+}
+
+// A subject is a store that a worker works on, and how the program names it.
+type subject struct {
+	*testing.T
+	flags  []string
+	client *durable.Client
+}
+
+// run runs the program with an input, and returns what it printed.
+func (s *subject) run(code int, input string, args ...string) (stdout, stderr string) {
+	s.Helper()
+	cmd := clitest.Program(append(append([]string{"tasks"}, args...), s.flags...)...)
+	var out, errs strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
+	_ = cmd.Run() // an exit code is an error too
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		s.Fatalf("%q: exit code %d, want %d: %s%s", args, got, code, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// prints requires that the program prints something.
+func (s *subject) prints(want string, args ...string) {
+	s.Helper()
+	if out, errs := s.run(0, "", args...); !strings.Contains(strings.Join(strings.Fields(out), " "), want) || errs != "" {
+		s.Fatalf("%q: want %q, got %q, %q", args, want, out, errs)
+	}
+}
+
+func (s *subject) becomes(id, state string) {
+	s.Helper()
+	eventually(s.T, func() bool {
+		info, err := s.client.Get(ctx, id)
+		return errors.Is(err, durable.ErrNotFound) && state == "gone" || err == nil && info.State.String() == state
+	})
+}
+
+func (s *subject) schedule(t durable.Task, w durable.When) {
+	s.Helper()
+	if _, err := s.client.Schedule(ctx, t, w); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// on runs f with a store of each kind, on which a worker works meanwhile.
+func on(t *testing.T, f func(s *subject)) {
+	test := func(p stores.Place, flags ...string) func(t *testing.T) {
+		return func(t *testing.T) {
+			st, closeStore, err := p.Open(io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := durable.New(st, durable.WithLogger(slog.New(slog.DiscardHandler)))
+			w := durable.NewWorker(client)
+			w.Handle("good", func(context.Context, durable.Delivery) error { return nil })
+			w.Handle("bad", func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("out of\npaper")) })
+			ended := make(chan error, 1)
+			go func() { ended <- w.Run(ctx) }()
+			defer func() {
+				_ = w.Close()
+				if err := errors.Join(<-ended, closeStore()); err != nil {
+					t.Error(err)
+				}
+			}()
+			f(&subject{t, flags, client})
+		}
+	}
+	file := filepath.Join(t.TempDir(), "tasks.db")
+	t.Run("file", test(stores.Place{File: file}, "--file", file))
+	t.Run("redis", func(t *testing.T) {
+		url := redisServer(t)
+		test(stores.Place{URL: url, Shards: 4}, "--redis", url, "--shards", "4")(t)
+	})
+}
+
+func TestTasks(t *testing.T) {
+	on(t, func(s *subject) {
+		hour := durable.After(time.Hour)
+		s.schedule(durable.Task{Key: `a\b`, Handler: "good", Body: []byte("body"), Headers: map[string]string{"h": "v"}}, hour)
+		s.schedule(durable.Task{Key: "order-1", Handler: "good"}, hour)
+		s.schedule(durable.Task{Key: "order-2", Handler: "good"}, hour)
+		s.schedule(durable.Task{Key: "order-3", Handler: "bad"}, durable.After(0))
+		s.schedule(durable.Task{Key: "hourly", Handler: "bad", Every: time.Hour}, durable.After(0))
+		s.becomes("order-3", "dead")
+		s.becomes("hourly\x00", "dead")
+
+		s.prints(`body 4 bytes: body`, "get", `a\\b`)
+		s.prints(`out of\npaper`, "list", "--state", "dead", "--handler", "bad", "--from", "-1h", "--to", "1h")
+		s.prints(`hourly\x00 dead`, "list", "--prefix", "hourly")
+		out, _ := s.run(0, "", "list", "--prefix", "order-", "--json")
+		var list []struct {
+			ID    string
+			State durable.State
+			Task  struct{ Handler string }
+		}
+		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 3 {
+			s.Fatalf("%v: %s", err, out)
+		}
+		if out, _ = s.run(0, "", "list", "--limit", "2"); strings.Count(out, "\n") != 3 {
+			s.Errorf("a limit of 2: %s", out)
+		}
+
+		s.prints("order-1 moved", "run", "order-1")
+		s.becomes("order-1", "gone")
+		if out, errs := s.run(cli.ExitFailed, "y\n", "cancel", "order-1", "order-2"); !strings.Contains(out, "removed") || !strings.Contains(errs, "1 of 2") {
+			s.Errorf("cancel: %q, %q", out, errs)
+		}
+		s.becomes("order-2", "gone")
+
+		s.prints("", "pause")
+		s.schedule(durable.Task{Key: "now", Handler: "good"}, durable.After(0))
+		out, _ = s.run(0, "", "stats", "--json")
+		var st map[string]any
+		if err := json.Unmarshal([]byte(out), &st); err != nil || st["paused_shards"] != st["shards"] || st["dead"] != 2.0 || st["overdue"] != 1.0 {
+			s.Errorf("%v: %s", err, out)
+		}
+		s.prints("", "resume")
+		s.becomes("now", "gone")
+		s.prints("paused_shards 0", "stats")
+
+		s.prints(`hourly\x00 moved`, "requeue", "--prefix", "hourly")
+		eventually(s.T, func() bool { // it dies again, as a task of its own
+			st, err := s.client.Stats(ctx)
+			return err == nil && st.Died == 3
+		})
+		for _, answer := range []string{"", "n\n", "\n"} {
+			if out, errs := s.run(cli.ExitFailed, answer, "purge", "--all"); out != "" || !strings.Contains(errs, "Really purge 2 tasks?") {
+				s.Errorf("purge: %q, %q", out, errs)
+			}
+		}
+		s.prints(`"outcome": "removed"`, "purge", "--all", "--yes", "--json")
+		s.prints("dead 0", "stats")
+	})
+}
+
+func TestTasks_CalledWrongly(t *testing.T) {
+	clitest.CheckHelp(t, "tasks", "--file", "--redis", "requeue")
+	file := filepath.Join(t.TempDir(), "none")
+	clitest.CheckCalledWrongly(t, "tasks", []clitest.WrongCall{
+		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
+		{Args: []string{"stats"}, Want: "--file"},
+		{Args: []string{"list", "--file", file, "--state", "ill"}, Want: "pending, running or dead"},
+		{Args: []string{"list", "--file", file, "--from", "noon"}, Want: "neither a time"},
+		{Args: []string{"list", "--file", file, "--limit", "0"}, Want: "positive"},
+		{Args: []string{"get", "--file", file}, Want: "one ID"},
+		{Args: []string{"get", "--file", file, `a\b\`}, Want: "escape"},
+		{Args: []string{"cancel", "--file", file}, Want: "either IDs"},
+		{Args: []string{"purge", "--file", file, "id", "--all"}, Want: "either IDs"},
+	})
+	_, stderr, code := clitest.Run(t, "tasks", "purge", "--file", file, "--all")
+	if code != cli.ExitFailed || !strings.Contains(stderr, "there is no file") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+func TestShowID(t *testing.T) {
+	for _, id := range []string{"a", `a\"b"`, "a\x00", "\xff\xfe", "ä\u202e", "a b\n"} {
+		shown := showID(id)
+		if got, err := parseID(shown); err != nil || got != id {
+			t.Errorf("%q is shown as %s, which is %q, %v", id, shown, got, err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package durable
+
+import (
+	"context"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Move is a task, by its key or its [Info.ID], and its new time.
+type Move struct {
+	ID   string
+	When When
+}
+
+// stored returns the Move as stores take it, with a generation for the run that it begins.
+func (m Move) stored() (store.Item, error) {
+	if err := checkID(m.ID); err != nil {
+		return store.Item{}, err
+	}
+	when, err := m.When.stored()
+	return again(m.ID, when), err
+}
+
+// RescheduleBatch reschedules many tasks at the cost of few, and returns an outcome for
+// each. If any item is invalid, none is sent; errors are those of [Client.ScheduleBatch]. So
+// it is for the other batches.
+func (c *Client) RescheduleBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
+	return c.moveBatch(ctx, store.Reschedule, moves)
+}
+
+// RequeueBatch requeues many dead letters.
+func (c *Client) RequeueBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
+	return c.moveBatch(ctx, store.Requeue, moves)
+}
+
+// CancelBatch cancels many tasks, by their keys or IDs.
+func (c *Client) CancelBatch(ctx context.Context, ids []string) ([]Outcome, error) {
+	return c.endBatch(ctx, store.Cancel, ids)
+}
+
+// PurgeBatch purges many dead letters.
+func (c *Client) PurgeBatch(ctx context.Context, ids []string) ([]Outcome, error) {
+	return c.endBatch(ctx, store.Purge, ids)
+}
+
+func (c *Client) moveBatch(ctx context.Context, op store.Op, moves []Move) ([]Outcome, error) {
+	x := c.newCommand(ctx, store.Command{Op: op}, len(moves))
+	for i, m := range moves {
+		item, err := m.stored()
+		if err != nil {
+			return nil, err
+		}
+		x.add(i, item)
+	}
+	return x.do(ctx)
+}
+
+func (c *Client) endBatch(ctx context.Context, op store.Op, ids []string) ([]Outcome, error) {
+	x := c.newCommand(ctx, store.Command{Op: op}, len(ids))
+	for i, id := range ids {
+		if err := checkID(id); err != nil {
+			return nil, err
+		}
+		x.add(i, store.Item{ID: id})
+	}
+	return x.do(ctx)
+}
