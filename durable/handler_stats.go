@@ -22,6 +22,7 @@ type HandlerStats struct {
 	Died      int64 // runs that became dead letters because their last attempt failed
 	Overtaken int64 // attempts that failed when their tasks had been cancelled, or scheduled again: no retry and no dead letter follows
 	Dropped   int64 // runs that became dead letters without the handler: missed, damaged, no attempts left
+	Overran   int64 // runs of repeating tasks that went well, but ended when the next one was due already
 	Released  int64 // attempts handed back
 	Lost      int64 // attempts whose report was refused, since the lease was lost before
 
@@ -51,7 +52,7 @@ func (w *Worker) HandlerStats() []HandlerStats {
 
 // handlerCounters are what is counted for HandlerStats.
 type handlerCounters struct {
-	running                                                       atomic.Int64
+	running, overran                                              atomic.Int64
 	claimed, done, retried, died, dropped, overtaken, freed, lost atomic.Int64
 
 	mu            sync.Mutex
@@ -68,6 +69,7 @@ func (n *handlerCounters) read(name string) HandlerStats {
 		Died:      n.died.Load(),
 		Dropped:   n.dropped.Load(),
 		Overtaken: n.overtaken.Load(),
+		Overran:   n.overran.Load(),
 		Released:  n.freed.Load(),
 		Lost:      n.lost.Load(),
 	}
@@ -112,8 +114,8 @@ func (a *attempt) countRun(began time.Time) {
 	n.ran.Record(took)
 }
 
-// countEnd counts a report, by what the store says has become of it.
-func (r *report) countEnd(receipt store.Receipt) {
+// countEnd counts a report, by what the store says has become of it, and when it said so.
+func (r *report) countEnd(receipt store.Receipt, now store.Time) {
 	if r.a.unknown() || r.a.handler == nil {
 		return
 	}
@@ -123,6 +125,9 @@ func (r *report) countEnd(receipt store.Receipt) {
 		n.lost.Add(1)
 	case r.end == store.Done:
 		n.done.Add(1)
+		if !r.next.IsZero() && r.next.From(now) <= now {
+			n.overran.Add(1)
+		}
 	case r.end == store.HandBack:
 		n.freed.Add(1)
 	case receipt == store.Overtaken:

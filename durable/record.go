@@ -74,7 +74,7 @@ func encode(t *Task) (store.Task, error) {
 		*fields |= hasEvery
 		b = appendDuration(b, t.Every)
 	}
-	if t.Missed != FireMissed {
+	if t.Missed != LatestMissed {
 		*fields |= hasMissed
 		b = append(b, byte(t.Missed))
 		b = appendDuration(b, t.MissedAfter)

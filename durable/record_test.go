@@ -13,7 +13,7 @@ func FuzzDecode(f *testing.F) {
 		{},
 		{Body: []byte("body"), Headers: map[string]string{"a": "b", "c": ""}},
 		{MaxAttempts: 7, Timeout: time.Second, Every: time.Hour, Missed: DeadMissed, MissedAfter: time.Minute},
-		{Missed: LatestMissed},
+		{Missed: FireMissed},
 	} {
 		x, err := encode(&t)
 		require.NoError(f, err)
@@ -35,7 +35,7 @@ func FuzzDecode(f *testing.F) {
 		if len(x.Headers) == 0 {
 			x.Headers = nil
 		}
-		if x.Missed == FireMissed {
+		if x.Missed == LatestMissed {
 			x.MissedAfter = 0
 		}
 		require.Equal(t, x, y)
@@ -94,13 +94,16 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 		}
 		var most time.Duration
 		for range 200 {
-			d := c.delay(attempt)
+			d := c.delay(attempt, store.MaxDelay)
 			require.GreaterOrEqual(t, d, time.Duration(0))
 			require.LessOrEqual(t, d, limit)
 			most = max(most, d)
 		}
 		require.Greater(t, most, limit/2, "attempt %d", attempt)
 	}
+	for range 200 {
+		require.LessOrEqual(t, c.delay(9, 5*time.Second), 5*time.Second)
+	}
 	c = handlerConfig{}
-	require.Zero(t, c.delay(5))
+	require.Zero(t, c.delay(5, store.MaxDelay))
 }

@@ -49,7 +49,7 @@ func (a *attempt) failed(err error) *report {
 	case errors.As(err, &after):
 		r.end, r.next = store.Retry, delay(after.After)
 	default:
-		r.end, r.next = store.Retry, delay(a.config().delay(a.d.Attempt))
+		r.end, r.next = store.Retry, delay(a.config().delay(a.d.Attempt, a.period()))
 	}
 	return r
 }
@@ -70,10 +70,19 @@ func cut(err error) string {
 // others that are sent with it.
 func delay(d time.Duration) store.When { return store.After(min(max(0, d), store.MaxDelay)) }
 
+// period is the time until the run after this one, so that a task which repeats is back soon
+// after an outage; the longest time of all if it does not repeat.
+func (a *attempt) period() time.Duration {
+	if a.after.IsZero() {
+		return store.MaxDelay
+	}
+	return a.after.From(0).Sub(a.due)
+}
+
 // delay is the time between an attempt and the next.
-func (c *handlerConfig) delay(attempt int) time.Duration {
-	limit := c.cap
-	if shift := attempt - 1; shift < 62 && c.backoff <= c.cap>>shift {
+func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
+	limit := min(c.cap, most)
+	if shift := attempt - 1; shift < 62 && c.backoff <= limit>>shift {
 		limit = c.backoff << shift
 	}
 	return time.Duration(rand.Int64N(int64(limit) + 1))
@@ -107,19 +116,25 @@ func (a *attempt) unplanned(err error) *report {
 	return r
 }
 
-// plan finds out when the run after this one is due.
+// plan finds out when the run after this one is due, unless skip has.
 func (a *attempt) plan() error {
-	var at store.Time
-	var ok bool
-	err := a.apart(func() (err error) {
-		at, ok, err = a.following()
+	if a.planned {
+		return nil
+	}
+	return a.apart(func() error {
+		at, ok, err := a.following()
+		if err == nil {
+			a.follows(at, ok)
+		}
 		return err
 	})
-	if err == nil && ok {
+}
+
+// follows says when the run after this one is due, if there is one.
+func (a *attempt) follows(at store.Time, ok bool) {
+	if a.planned = true; ok {
 		a.after = store.At(at)
 	}
-	a.planned = err == nil
-	return err
 }
 
 // minStep is the least time between two runs of a task that repeats.
@@ -183,8 +198,12 @@ func (a *attempt) skip(now store.Time) (more bool, err error) {
 	err = a.apart(func() error {
 		for range 100_000 {
 			next, ok, err := a.following()
-			if err != nil || !ok || next > now {
+			if err != nil {
 				return err
+			}
+			if !ok || next > now {
+				a.follows(next, ok)
+				return nil
 			}
 			a.due = next
 		}

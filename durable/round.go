@@ -188,7 +188,7 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 	n := &l.w.n
 	for i, x := range r.reports {
 		l.settled(x.a)
-		x.countEnd(a.Receipts[i])
+		x.countEnd(a.Receipts[i], a.Now)
 		switch {
 		case a.Receipts[i] == store.Refused:
 			n.lost.Add(1)
@@ -199,6 +199,8 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 		case a.Receipts[i] == store.Overtaken:
 			n.failed.Add(1)
 			n.overtaken.Add(1)
+			l.w.client.log.Warn("durable: an attempt failed whose task was cancelled or scheduled again meanwhile; "+
+				"it is not tried again", "handler", x.a.task.Handler, "key", printable(x.a.task.Key), "error", x.text)
 		default:
 			n.failed.Add(1)
 			if x.end != store.Retry {

@@ -42,8 +42,8 @@ type Task struct {
 
 	// Every makes the task repeat: each run is due Every after the last was due,
 	// however long that took or how late it was. At least a millisecond. A run that
-	// fails holds up those after it until it has succeeded or had all its attempts:
-	// where that is too long, see MaxAttempts and [WithBackoff].
+	// fails holds up those after it until it has succeeded or had all its attempts;
+	// between two of these is at most the time between two runs.
 	Every time.Duration
 	// Schedule makes the task repeat too: it names a schedule that the workers
 	// know, see [WithSchedule], which gives the next run's time. The task is over
@@ -52,7 +52,7 @@ type Task struct {
 	Schedule string
 
 	// Missed says what is done about a run that comes late because no worker was
-	// there; the zero value is FireMissed. MissedAfter belongs to DeadMissed, which
+	// there; the zero value is LatestMissed. MissedAfter belongs to DeadMissed, which
 	// needs it.
 	Missed      Missed
 	MissedAfter time.Duration
@@ -63,12 +63,12 @@ type Task struct {
 type Missed uint8
 
 const (
-	// FireMissed runs them all, the oldest first.
-	FireMissed Missed = iota
 	// LatestMissed runs a repeating task once for all the runs that were missed,
 	// as of the latest of them. If the worker crashes, another one runs it as of what is
 	// the latest by then. For other tasks it is FireMissed.
-	LatestMissed
+	LatestMissed Missed = iota
+	// FireMissed runs them all, the oldest first.
+	FireMissed
 	// DeadMissed makes a dead letter of a run whose first attempt would begin
 	// more than [Task.MissedAfter] late; it has had no attempts. A repeating task
 	// goes on with the run after it. A run that was handed back, because its worker

@@ -154,8 +154,8 @@ func WithMaxAttempts(n int) HandlerOption {
 
 // WithBackoff sets the delays between attempts: after attempt n it is random
 // from zero to base*2^(n-1), and to limit at most, so that tasks that failed
-// together do not come back together. The defaults are [DefaultBackoff] and
-// [DefaultMaxBackoff]. A longer time counts as [store.MaxDelay]. It panics unless
+// together do not come back together. A task that repeats comes back within the time
+// between two of its runs. The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. A longer time counts as [store.MaxDelay]. It panics unless
 // 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
 	positive("WithBackoff", base >= 0 && base <= limit, base)

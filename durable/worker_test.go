@@ -575,7 +575,7 @@ func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 				require.Equal(t, d.IdempotencyKey(), func() string { d := ds.next(t); return d.IdempotencyKey() }())
 			}
 		}
-		schedule(t, c, durable.Task{Key: "k", Every: time.Hour}, durable.At(past))
+		schedule(t, c, durable.Task{Key: "k", Every: time.Hour, Missed: durable.FireMissed}, durable.At(past))
 		run(2)
 		for range 2 {
 			out, err := c.Reschedule(ctx, "k", durable.At(past))
@@ -663,8 +663,8 @@ func TestWorker_MissedRuns(t *testing.T) {
 		ds := make(deliveries, 1000)
 		ago := time.Now().Add(-10*time.Hour - 30*time.Minute).Truncate(time.Microsecond)
 		for _, x := range []durable.Task{
-			{Key: "fire", Every: time.Hour},
-			{Key: "latest", Every: time.Hour, Missed: durable.LatestMissed},
+			{Key: "fire", Every: time.Hour, Missed: durable.FireMissed},
+			{Key: "latest", Every: time.Hour},
 			{Key: "dead", Every: time.Hour, Missed: durable.DeadMissed, MissedAfter: 100 * time.Minute},
 			{Key: "once", Missed: durable.DeadMissed, MissedAfter: time.Hour},
 			{Key: "once, in time", Missed: durable.DeadMissed, MissedAfter: 24 * time.Hour},
@@ -705,6 +705,56 @@ func TestWorker_MissedRuns(t *testing.T) {
 	})
 }
 
+// A dependency was down for two hours.
+func TestWorker_ARepeatingTaskIsBackSoonAfterAnOutage(t *testing.T) {
+	for name, task := range map[string]durable.Task{
+		"every":    {Key: "k", Every: time.Minute},
+		"schedule": {Key: "k", Schedule: "minutes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				w := durable.NewWorker(c, durable.WithSchedule("minutes", &times{n: 1 << 30, step: time.Minute}))
+				end := time.Now().Add(2 * time.Hour)
+				var after []time.Duration // the end
+				w.Handle("h", func(context.Context, durable.Delivery) error {
+					if time.Now().Before(end) {
+						return errors.New("down")
+					}
+					after = append(after, time.Since(end))
+					return nil
+				})
+				start(t, w)
+				schedule(t, c, task, durable.After(0))
+				time.Sleep(2*time.Hour + 10*time.Minute)
+				synctest.Wait()
+				require.LessOrEqual(t, after[0], time.Minute)
+				require.InDelta(t, 11, len(after), 1, "one run a minute, and one for all that were missed")
+			})
+		})
+	}
+}
+
+func TestWorker_CountsRunsThatAreSlowerThanTheirPeriod(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		runs := 0
+		w.Handle("h", func(context.Context, durable.Delivery) error {
+			if runs++; runs == 2 {
+				time.Sleep(150 * time.Second)
+			}
+			return nil
+		})
+		start(t, w)
+		schedule(t, c, durable.Task{Key: "k", Every: time.Minute}, durable.After(0))
+		time.Sleep(10*time.Minute + time.Second)
+		synctest.Wait()
+		require.Equal(t, 10, runs, "from 0 to 10 minutes, without the one at 2")
+		require.EqualValues(t, 1, w.HandlerStats()[0].Overran)
+	})
+}
+
 func TestWorker_ARepeatingTaskSurvivesADeadRun(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -723,7 +773,7 @@ func TestWorker_ARepeatingTaskSurvivesADeadRun(t *testing.T) {
 			return nil
 		})
 		start(t, w)
-		schedule(t, c, durable.Task{Key: "k", Every: time.Hour}, durable.At(time.Now().Add(-90*time.Minute)))
+		schedule(t, c, durable.Task{Key: "k", Every: time.Hour, Missed: durable.FireMissed}, durable.At(time.Now().Add(-90*time.Minute)))
 		second := ds.next(t)
 		var letters []durable.DeadLetter
 		for d, err := range c.DeadLetters(ctx) {

@@ -79,6 +79,7 @@ func addHandlers(t metric.Table[workerSample]) {
 		{"died", "Attempts that failed, after which the run is a dead letter", func(h *durable.HandlerStats) int64 { return h.Died }},
 		{"dropped", "Runs that became dead letters without the handler, because they were missed, damaged or out of attempts", func(h *durable.HandlerStats) int64 { return h.Dropped }},
 		{"overtaken", "Attempts that failed when their tasks had been cancelled, or scheduled again, so that no retry and no dead letter follows", func(h *durable.HandlerStats) int64 { return h.Overtaken }},
+		{"overran", "Runs of repeating tasks that went well, but ended when the next one was due already", func(h *durable.HandlerStats) int64 { return h.Overran }},
 		{"released", "Attempts handed back", func(h *durable.HandlerStats) int64 { return h.Released }},
 		{"lost", "Attempts whose lease was lost before they were reported", func(h *durable.HandlerStats) int64 { return h.Lost }},
 	} {
