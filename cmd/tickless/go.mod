@@ -5,13 +5,10 @@ go 1.25.0
 replace github.com/tickless/tickless => ../..
 
 require (
-	github.com/jedib0t/go-pretty/v6 v6.8.3
-	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/tickless/tickless v0.1.0
 	go.uber.org/atomic v1.12.0
-	golang.org/x/term v0.44.0
 )
 
 require (
@@ -37,16 +34,12 @@ require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/emirpasic/gods/v2 v2.0.0-alpha // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/mattn/go-runewidth v0.0.16 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/redis/go-redis/v9 v9.22.0
-	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/tickless/tickless/durable v0.1.0
 	github.com/tickless/tickless/durable/redisstore v0.1.0
 	github.com/tickless/tickless/durable/sqlitestore v0.1.0
 	github.com/tickless/tickless/migrate v0.1.0
 	golang.org/x/sys v0.47.0 // indirect
-	golang.org/x/text v0.22.0 // indirect
 )
 
 replace github.com/tickless/tickless/durable => ../../durable

@@ -1,4 +1,3 @@
 // Package cli is what the commands of the program have in common: exit codes and
-// errors, the values of flags, progress bars, and the tables and JSON that they
-// print.
+// errors, the values of flags, and the tables and JSON that they print.
 package cli

@@ -3,9 +3,8 @@ package cli
 import (
 	"fmt"
 	"slices"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"strings"
+	"text/tabwriter"
 )
 
 // absent stands for a figure that one side can tell and another cannot.
@@ -39,40 +38,36 @@ func Optional[N ~int64 | ~uint64](n *N) (v float64, ok bool) {
 // after the other, and leaves out what no result can tell. With ratios there is
 // a column for that of the first to the second, if these are all.
 func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratios bool) string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleRounded)
-	t.Style().Format.Header = text.FormatDefault
-	ratios = ratios && len(results) == 2
-
-	header := table.Row{""}
-	for _, name := range names {
-		header = append(header, name)
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
+	line := func(cells []string) { fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") }
+	widest := 0
+	for _, group := range groups {
+		for _, f := range group {
+			widest = max(widest, len(f.Name))
+		}
 	}
+	ratios = ratios && len(results) == 2
+	header := append([]string{strings.Repeat(" ", widest)}, names...)
 	if ratios {
 		header = append(header, "ratio")
 	}
-	columns := []table.ColumnConfig{{Number: 1}}
-	for i := range header[1:] {
-		columns = append(columns, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.AppendHeader(header)
-	t.SetColumnConfigs(columns)
-
+	line(header)
 	for i, group := range groups {
 		if i > 0 {
-			t.AppendSeparator()
+			line(make([]string, len(header)))
 		}
 		for _, f := range group {
 			if slices.ContainsFunc(results, func(r R) bool { _, ok := f.Value(r); return ok }) {
-				t.AppendRow(f.cells(results, ratios))
+				line(append([]string{fmt.Sprintf("%-*s", widest, f.Name)}, f.cells(results, ratios)...))
 			}
 		}
 	}
-	return t.Render() + "\n"
+	_ = t.Flush() // a Builder takes all
+	return b.String()
 }
 
-func (f Figure[R]) cells(results []R, ratios bool) table.Row {
-	cells := table.Row{f.Name}
+func (f Figure[R]) cells(results []R, ratios bool) (cells []string) {
 	var values []float64
 	for _, r := range results {
 		v, ok := f.Value(r)
@@ -83,12 +78,12 @@ func (f Figure[R]) cells(results []R, ratios bool) table.Row {
 		values = append(values, v)
 		cells = append(cells, f.Format(v))
 	}
-	if ratios {
-		ratio := ""
-		if f.Compare && len(values) == 2 && values[1] > 0 {
-			ratio = fmt.Sprintf("%.2f", values[0]/values[1])
-		}
-		cells = append(cells, ratio)
+	if !ratios {
+		return cells
 	}
-	return cells
+	ratio := ""
+	if f.Compare && len(values) == 2 && values[1] > 0 {
+		ratio = fmt.Sprintf("%.2f", values[0]/values[1])
+	}
+	return append(cells, ratio)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 )
@@ -13,9 +12,7 @@ func Whole(v float64) string   { return Thousands(int64(v)) }
 func Millis(v float64) string  { return fmt.Sprintf("%.2f ms", v/float64(time.Millisecond)) }
 func Seconds(v float64) string { return fmt.Sprintf("%.2f s", v/float64(time.Second)) }
 func Nanos(v float64) string   { return fmt.Sprintf("%.0f ns", v) }
-func Bytes(v float64) string   { return Thousands(int64(math.Round(v))) + " B" }
 
-func PerSecond(v float64) string { return Thousands(int64(v)) + "/s" }
 func Megabytes(v float64) string { return fmt.Sprintf("%.1f MB", v/1e6) }
 func Gibibytes(v float64) string { return fmt.Sprintf("%.2f GiB", v/(1<<30)) }
 
@@ -33,9 +30,4 @@ func Thousands(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return sign + s
-}
-
-// RequestsOver says how many requests a run consists of.
-func RequestsOver(n int, d time.Duration) string {
-	return fmt.Sprintf("%s requests over %v", Thousands(int64(n)), d)
 }

@@ -4,10 +4,8 @@ package clitest
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -114,48 +112,4 @@ func CheckHelp(t *testing.T, command string, wants ...string) (help string) {
 		help = stdout
 	}
 	return help
-}
-
-// Interrupt runs the program, sends it an interrupt once it has written want to
-// standard error, requires the exit code of that, and returns what it printed.
-func Interrupt(t *testing.T, want string, args ...string) (stdout string) {
-	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("a child process cannot be sent an interrupt here")
-	}
-	cmd := Program(args...)
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill() }()
-	waitFor(t, stderr, want)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	rest, _ := io.ReadAll(stderr)
-	_ = cmd.Wait() // an exit code is an error too
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
-		t.Errorf("exit code %d, want %d: %s", code, cli.ExitInterrupted, rest)
-	}
-	return out.String()
-}
-
-// waitFor reads r until want has come.
-func waitFor(t *testing.T, r io.Reader, want string) {
-	t.Helper()
-	var seen strings.Builder
-	buf := make([]byte, 256)
-	for !strings.Contains(seen.String(), want) {
-		n, err := r.Read(buf)
-		seen.Write(buf[:n])
-		if err != nil {
-			t.Fatalf("%v after %q", err, seen.String())
-		}
-	}
 }

@@ -11,13 +11,6 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// How many timers are held to weigh them: as many as the load has, within
-// what gives a steady figure and takes less than a second.
-const (
-	minHeld = 100_000
-	maxHeld = 1_000_000
-)
-
 // flags are the flags of the load.
 type flags struct {
 	config Config

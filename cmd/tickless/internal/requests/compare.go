@@ -25,25 +25,9 @@ var sides = []func(f flags, n int) Backend{
 	func(_ flags, n int) Backend { return NewTime(n) },
 }
 
-// runAll weighs both sides, runs the load on each in turn, and prints the
-// results.
+// runAll runs the load on each side in turn, and prints the results.
 func runAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	// Weighing comes before the plan is drawn, while the heap holds nothing
-	// else that would make a collection longer.
-	held := make([]*Held, len(sides))
-	n := min(max(f.config.Count, minHeld), maxHeld)
-	fmt.Fprintf(stderr, "first %s pending timers are weighed, then the load takes about %v a side\n",
-		cli.Thousands(int64(n)), f.config.Duration+f.config.MaxDelay)
-	for i, newBackend := range sides {
-		h, err := Weigh(ctx, newBackend(f, n), n)
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
-		if err == nil {
-			held[i] = &h
-		}
-	}
 	plan, err := NewPlan(f.config)
 	if err != nil {
 		return err
@@ -54,14 +38,11 @@ func runAll(cmd *cobra.Command, f flags) error {
 			break
 		}
 		backend := newBackend(f, f.config.Count)
-		bar := cli.NewBar(stderr, backend.Name(), int64(f.config.Count),
-			cli.RequestsOver(f.config.Count, f.config.Duration))
-		result, err := plan.Run(ctx, backend, bar.Set)
-		bar.Finish()
+		announce(stderr, backend.Name(), f.config)
+		result, err := plan.Run(ctx, backend)
 		if err != nil {
 			return err
 		}
-		result.Held = held[i]
 		results = append(results, result)
 	}
 	if err := printReport(stdout, f, results, ctx.Err() != nil); err != nil {
@@ -72,6 +53,11 @@ func runAll(cmd *cobra.Command, f flags) error {
 	}
 	ours := results[0]
 	return ours.faults(ours.Lost + ours.Pending)
+}
+
+// announce says on standard error that a run begins.
+func announce(w io.Writer, name string, c Config) {
+	fmt.Fprintf(w, "%s: %s requests over %v\n", name, cli.Thousands(int64(c.Count)), c.Duration)
 }
 
 func printReport(w io.Writer, f flags, results []Result, interrupted bool) error {

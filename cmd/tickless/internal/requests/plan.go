@@ -136,9 +136,6 @@ func NewPlan(c Config) (*Plan, error) {
 	return p, nil
 }
 
-// Config returns what the plan was drawn from.
-func (p *Plan) Config() Config { return p.cfg }
-
 // arrival returns when request i arrives, counted from the run's begin.
 func (p *Plan) arrival(i int) time.Duration {
 	return time.Duration(float64(p.cfg.Duration) * float64(i) / float64(p.cfg.Count))

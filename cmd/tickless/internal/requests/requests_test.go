@@ -1,13 +1,16 @@
 package requests
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
 )
 
@@ -87,9 +90,6 @@ func TestRequests_JSONConserves(t *testing.T) {
 		if runtime.GOOS == "linux" && (run.CPU == nil || *run.CPU <= 0) {
 			t.Errorf("%s: no CPU time", name)
 		}
-		if run.Held == nil || run.Held.Timers != minHeld || run.Held.BytesPerTimer() < 16 || run.Held.BytesPerTimer() > 500 {
-			t.Errorf("%s: held %+v", name, run.Held)
-		}
 	}
 }
 
@@ -99,7 +99,7 @@ func TestRequests_Table(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for _, want := range []string{"tickless", "time.AfterFunc", "ratio", "started", "stopped in time", "fired", "lost", "early",
-		"late, p50", "late, p99", "late, max", "CPU time", "live heap a pending timer", "full GC", "10,000"} {
+		"late, p50", "late, p99", "late, max", "CPU time", "10,000"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the table does not show %q", want)
 		}
@@ -107,7 +107,6 @@ func TestRequests_Table(t *testing.T) {
 	if strings.Contains(stdout, "still pending") {
 		t.Error("the table of a whole run shows timers still pending")
 	}
-	// Standard error is no terminal here, so a line a side and no bar.
 	if !strings.Contains(stderr, "time.AfterFunc: 10,000 requests over 200ms\n") || strings.ContainsAny(stderr, "\r\x1b") {
 		t.Errorf("standard error is %q", stderr)
 	}
@@ -119,7 +118,7 @@ func TestRequests_Table(t *testing.T) {
 // What a run has done by the time that it is interrupted is tested in
 // run_test.go.
 func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
-	stdout := clitest.Interrupt(t, "tickless: 100,000 requests", "--json", "--count", "100k", "--duration", "10m", "--delay-max", "500ms")
+	stdout := interrupt(t, "tickless: 100,000 requests", "--json", "--count", "100k", "--duration", "10m", "--delay-max", "500ms")
 	r := parseReport(t, stdout)
 	if !r.Interrupted || len(r.Runs) != 1 {
 		t.Fatalf("not the report of an interrupted first run: %s", stdout)
@@ -159,5 +158,49 @@ func TestRequests_BrokenPromisesFail(t *testing.T) {
 	}
 	if r := parseReport(t, stdout.String()); len(r.Runs) != 2 || r.Runs[0].Wrong != 1 {
 		t.Errorf("the figures are not printed: %s", stdout.String())
+	}
+}
+
+// interrupt runs the program, sends it an interrupt once it has written want to
+// standard error, requires the exit code of that, and returns what it printed.
+func interrupt(t *testing.T, want string, args ...string) (stdout string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a child process cannot be sent an interrupt here")
+	}
+	cmd := clitest.Program(args...)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	waitFor(t, stderr, want)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(stderr)
+	_ = cmd.Wait() // an exit code is an error too
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, cli.ExitInterrupted, rest)
+	}
+	return out.String()
+}
+
+// waitFor reads r until want has come.
+func waitFor(t *testing.T, r io.Reader, want string) {
+	t.Helper()
+	var seen strings.Builder
+	buf := make([]byte, 256)
+	for !strings.Contains(seen.String(), want) {
+		n, err := r.Read(buf)
+		seen.Write(buf[:n])
+		if err != nil {
+			t.Fatalf("%v after %q", err, seen.String())
+		}
 	}
 }

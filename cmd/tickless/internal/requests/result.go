@@ -26,7 +26,6 @@ type Result struct {
 
 	CPU       *time.Duration `json:"cpu_ns,omitempty"` // user and system, the load's own included
 	Allocated int64          `json:"allocated_bytes"`  // on the heap, during the run
-	Held      *Held          `json:"held,omitempty"`   // from Weigh, where the caller has it
 }
 
 // Lateness says how long after the caller's own deadline (its clock just

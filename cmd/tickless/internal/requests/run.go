@@ -81,10 +81,7 @@ func (r *run) settled() (started, settled int64) {
 // It takes about as long as the plan's duration and longest delay together.
 // When ctx ends it stops sending and answering, closes b and returns what was
 // done until then.
-//
-// A progress that is not nil is called several times a second with the number
-// of requests that have been stopped or have fired.
-func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64)) (Result, error) {
+func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	p.reset()
 	runtime.GC() // so that the garbage of what came before is not collected in the run
 	b.Open()
@@ -97,12 +94,6 @@ func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64))
 	cpuBefore, hasCPU := measure.CPUTime()
 	r.base = time.Now()
 
-	done := make(chan struct{})
-	var watching sync.WaitGroup
-	if progress != nil {
-		watching.Go(func() { r.watch(done, progress) })
-	}
-
 	var working sync.WaitGroup
 	for w := range r.workers {
 		working.Go(func() { r.work(ctx, w) })
@@ -113,8 +104,6 @@ func (p *Plan) Run(ctx context.Context, b Backend, progress func(settled int64))
 	elapsed := r.now()
 	cpuAfter, _ := measure.CPUTime()
 	runtime.ReadMemStats(&after)
-	close(done)
-	watching.Wait()
 
 	left, err := b.Close()
 	for w := range r.workers {
@@ -210,23 +199,6 @@ func (r *run) waitUntilSettled(ctx context.Context, left int64) {
 			last, n = settled, 0
 		}
 		time.Sleep(pace)
-	}
-}
-
-// watch calls progress until done is closed.
-func (r *run) watch(done <-chan struct{}, progress func(int64)) {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			_, settled := r.settled()
-			progress(settled)
-		case <-done:
-			_, settled := r.settled()
-			progress(settled)
-			return
-		}
 	}
 }
 

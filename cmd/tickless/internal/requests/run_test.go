@@ -3,7 +3,6 @@ package requests
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -50,7 +49,7 @@ func runFaulty(t *testing.T, b faulty) (Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.Run(t.Context(), b, nil)
+	return p.Run(t.Context(), b)
 }
 
 func TestRun_NoticesLostTimers(t *testing.T) {
@@ -65,7 +64,7 @@ func TestRun_NoticesLostTimers(t *testing.T) {
 				f = func() {}
 			}
 			return d, f
-		}}, nil)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func TestRun_NoticesEarlyTimers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := p.Run(t.Context(), faulty{Backend: NewTime(2000),
-		start: func(_ int, _ time.Duration, f func()) (time.Duration, func()) { return 0, f }}, nil)
+		start: func(_ int, _ time.Duration, f func()) (time.Duration, func()) { return 0, f }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func TestRun_OneTooManyIsNotOneLess(t *testing.T) {
 				return d, func() {}
 			}
 			return d, f
-		}}, nil)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,18 +167,24 @@ func TestRun_SameLoadForEveryBackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range []Backend{NewTickless(2000), NewTime(2000), NewTickless(2000, timer.WithTick(time.Millisecond), timer.WithExecutor(executor.NewInline()))} {
-		last := int64(-1)
-		r, err := p.Run(t.Context(), b, func(n int64) { last = n })
+		r, err := p.Run(t.Context(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Started != 2000 || r.Fired+r.Stopped != 2000 || r.Lost != 0 || r.Early != 0 || r.Wrong != 0 || r.Interrupted {
 			t.Errorf("%s: %+v", b.Name(), r)
 		}
-		if last != 2000 {
-			t.Errorf("%s: progress ended at %d", b.Name(), last)
-		}
 	}
+}
+
+// endingAt is a backend that calls end when a request begins.
+func endingAt(request int, b Backend, end func()) Backend {
+	return faulty{Backend: b, start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
+		if i == request {
+			end()
+		}
+		return d, f
+	}}
 }
 
 func TestRun_Interrupted(t *testing.T) {
@@ -192,34 +197,13 @@ func TestRun_Interrupted(t *testing.T) {
 	}
 	for _, b := range []Backend{NewTickless(c.Count), NewTime(c.Count)} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := p.Run(ctx, b, func(settled int64) {
-			if settled > 0 {
-				cancel()
-			}
-		})
+		r, err := p.Run(ctx, endingAt(100, b, cancel))
 		cancel()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !r.Interrupted || r.Lost != 0 || r.Started == 0 || r.Started != r.Fired+r.Stopped+r.Pending {
 			t.Errorf("%s: %+v", b.Name(), r)
-		}
-	}
-}
-
-func TestWeigh(t *testing.T) {
-	for _, b := range []Backend{NewTickless(50_000), NewTime(50_000)} {
-		// What the tests before have left takes more than one collection to go:
-		// its finalizers and pools come first.
-		for range 3 {
-			runtime.GC()
-		}
-		h, err := Weigh(t.Context(), b, 50_000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Timers != 50_000 || h.BytesPerTimer() < 16 || h.BytesPerTimer() > 500 || h.FullGC <= 0 {
-			t.Errorf("%s: %+v", b.Name(), h)
 		}
 	}
 }

@@ -57,38 +57,16 @@ func figures(results []Result) [][]cli.Figure[Result] {
 			{Name: "CPU time", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
 				return cli.Optional(r.CPU)
 			}},
-			{Name: "live heap a pending timer", Format: cli.Bytes, Compare: true, Value: func(r Result) (float64, bool) {
-				if r.Held == nil {
-					return 0, false
-				}
-				return r.Held.BytesPerTimer(), true
-			}},
 			{Name: "allocated in all", Format: cli.Megabytes, Compare: true, Value: func(r Result) (float64, bool) {
 				return float64(r.Allocated), true
-			}},
-			{Name: heldName(results), Format: cli.Millis, Compare: true, Value: func(r Result) (float64, bool) {
-				if r.Held == nil {
-					return 0, false
-				}
-				return float64(r.Held.FullGC), true
 			}},
 		},
 	}
 }
 
-// heldName names the row that tells how long a collection takes.
-func heldName(results []Result) string {
-	for _, r := range results {
-		if r.Held != nil {
-			return "full GC, " + cli.Thousands(int64(r.Held.Timers)) + " pending"
-		}
-	}
-	return "full GC"
-}
-
 // notes returns what the reader of the table should know besides.
 func notes(results []Result, interrupted bool) []string {
-	ns := []string{"Lateness is by the caller's clock. CPU time includes the load's own."}
+	ns := []string{"Lateness is by the caller's clock. CPU time includes the load's own. For memory see tickless scale."}
 	for _, r := range results {
 		if r.Behind > 100*time.Millisecond {
 			ns = append(ns, fmt.Sprintf("%s: the load ran up to %s behind its plan; this machine is too busy for it.", r.Name, cli.Millis(float64(r.Behind))))

@@ -51,11 +51,9 @@ func watch(cmd *cobra.Command, f flags) error {
 // and returns what came of all runs.
 func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served <-chan error) (Result, error) {
 	var sum Result
-	c := plan.Config()
 	for runs := 1; ctx.Err() == nil; runs++ {
-		bar := cli.NewBar(stderr, fmt.Sprintf("load %d", runs), int64(c.Count), cli.RequestsOver(c.Count, c.Duration))
-		r, err := plan.Run(ctx, b, bar.Set)
-		bar.Finish()
+		announce(stderr, fmt.Sprintf("load %d", runs), plan.cfg)
+		r, err := plan.Run(ctx, b)
 		if err != nil {
 			return sum, err
 		}

@@ -123,11 +123,7 @@ func TestWatched_Interrupted(t *testing.T) {
 	defer cancel()
 	b := &watched{ctx: ctx, tickless: newTickless(c.Count)}
 	b.tickless.Open()
-	r, err := p.Run(ctx, b, func(settled int64) {
-		if settled > 0 {
-			cancel()
-		}
-	})
+	r, err := p.Run(ctx, endingAt(100, b, cancel))
 	if err != nil {
 		t.Fatal(err)
 	}
