@@ -39,9 +39,9 @@ func (w *Worker) callDeadHook(r *report) {
 
 // waitForHooks waits until the dead hooks have returned, or the Run is not to wait any more.
 func (w *Worker) waitForHooks(r *currentRun) {
-	returned := make(chan struct{})
+	returned, hooks := make(chan struct{}), w.hooks // the next Run has others
 	go func() {
-		w.hooks.Wait()
+		hooks.Wait()
 		close(returned)
 	}()
 	select {

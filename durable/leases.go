@@ -45,7 +45,7 @@ func (s *leases) remove(a *attempt) {
 
 // renewals returns attempts whose leases are to be prolonged.
 func (l *loop) renewals(now time.Time) []*attempt {
-	var out []*attempt
+	out := l.urgently()
 	for a := l.held.first(); a != nil && now.Sub(a.renewed) >= l.w.config.lease/3 && len(out) < store.MaxBatch; {
 		next := a.next
 		if !a.hangs.IsZero() && now.After(a.hangs) {

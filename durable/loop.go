@@ -33,6 +33,7 @@ type loop struct {
 	mu      sync.Mutex
 	reports []*report // to be sent
 	claim   bool      // claim, whatever the time
+	urgent  []string  // ids of tasks whose leases are to be extended now
 	phase   phase
 
 	// All below is the goroutine's alone.
@@ -221,7 +222,7 @@ func (l *loop) due(now time.Time, p phase, claim bool) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) > 0
+	return len(l.reports) > 0 || len(l.urgent) > 0
 }
 
 // abort does to the attempts under way what the phase asks for.
@@ -299,7 +300,7 @@ func (l *loop) rearm(p phase) {
 func (l *loop) more(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) > 0 || p == working && l.claim
+	return len(l.reports) > 0 || len(l.urgent) > 0 || p == working && l.claim
 }
 
 // failed lengthens the pause between commands.

@@ -90,7 +90,8 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 // Cancel takes the task with the key out: the outcome is Removed if it will not
 // run because of this call, Stopping if it is running and was asked to stop, and
 // Absent if there is no such task, or it is a dead letter. A repeating task does
-// not repeat any more in either case.
+// not repeat any more in either case. The context of a running handler is cancelled at once
+// in a Worker of this Client, and elsewhere within a third of the lease.
 //
 // A run of a repeating task that was requeued is a task of its own: Cancel with the key
 // leaves it as it is, and Cancel with its [Info.ID] takes it out, and leaves the repeating

@@ -99,7 +99,8 @@ func (c *commandCount) read(name string) CommandStats {
 // A timedStore is a Store whose commands are counted and timed.
 type timedStore struct {
 	store.Store
-	commands [numCommands]commandCount
+	commands  [numCommands]commandCount
+	workforce workforce
 }
 
 func (s *timedStore) Now(ctx context.Context, shard int) (store.Time, error) {
@@ -115,6 +116,9 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 	n := &s.commands[c.Op]
 	n.done(began, err)
 	if err == nil {
+		if c.Op == store.Cancel {
+			s.workforce.cancelled(shard, c.Items, out)
+		}
 		for _, o := range out {
 			if int(o) < len(n.outcomes) {
 				n.outcomes[o].Add(1)

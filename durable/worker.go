@@ -166,6 +166,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	defer end()
 	w.begin(ctx, commands)
 	defer func() { w.timers.Close() }() // what it returns is not needed
+	w.client.store.workforce.add(w)
+	defer w.client.store.workforce.remove(w)
 
 	var loops sync.WaitGroup
 	for _, l := range w.loops {

@@ -493,9 +493,18 @@ func TestWorker_ProlongsItsLeases(t *testing.T) {
 }
 
 func TestCancel_OfARunningTask(t *testing.T) {
+	const lease = 300 * time.Millisecond
+	t.Run("same client", func(t *testing.T) {
+		testCancelOfARunningTask(t, lease, 0, func(_ store.Store, c *durable.Client) *durable.Client { return c })
+	})
+	t.Run("another client", func(t *testing.T) {
+		testCancelOfARunningTask(t, lease, lease/3, func(st store.Store, _ *durable.Client) *durable.Client { return durable.New(st, quiet) })
+	})
+}
+
+func testCancelOfARunningTask(t *testing.T, lease, within time.Duration, other func(store.Store, *durable.Client) *durable.Client) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
-		const lease = 300 * time.Millisecond
 		w := durable.NewWorker(c, durable.WithLease(lease))
 		ds, causes := make(deliveries, 10), make(chan error, 10)
 		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
@@ -507,7 +516,7 @@ func TestCancel_OfARunningTask(t *testing.T) {
 		start(t, w)
 		schedule(t, c, durable.Task{Key: "k", Every: time.Millisecond}, durable.After(0))
 		ds.next(t)
-		out, err := c.Cancel(ctx, "k")
+		out, err := other(mem, c).Cancel(ctx, "k")
 		require.NoError(t, err)
 		require.Equal(t, durable.Stopping, out)
 		cancelled := time.Now()
@@ -515,7 +524,7 @@ func TestCancel_OfARunningTask(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, info.Stopping)
 		require.ErrorIs(t, receive(t, causes), durable.ErrCancelled)
-		require.LessOrEqual(t, time.Since(cancelled), lease/3)
+		require.LessOrEqual(t, time.Since(cancelled), within)
 		gone(t, c, "k")
 		require.Empty(t, ds, "no other attempt, and no other run")
 	})
