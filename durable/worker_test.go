@@ -506,7 +506,7 @@ func testCancelOfARunningTask(t *testing.T, lease, within time.Duration, other f
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		w := durable.NewWorker(c, durable.WithLease(lease))
-		ds, causes := make(deliveries, 10), make(chan error, 10)
+		ds, causes := make(deliveries, 10), make(chan error)
 		w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
 			ds <- d
 			<-ctx.Done()
