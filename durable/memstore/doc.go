@@ -6,9 +6,8 @@
 //	client := durable.New(memstore.New())
 //
 // In a testing/synctest bubble all of it, workers and handlers included, follows the
-// bubble's clock, so that a test of a task that is due in a year takes no time. Such a
-// store can be used in its bubble alone: outside nobody knows its time, and calls, such as
-// those of an exporter, return errors. With
+// bubble's clock, so that a test of a task that is due in a year takes no time. Use such a
+// store in its bubble alone, and others outside: the times differ by decades. With
 // [WithClock] and the clock of package timertest the store and its workers follow that.
 //
 // # Guarantees
@@ -24,10 +23,9 @@
 //
 // # Complexity
 //
-// What is not due yet waits in a timing wheel (package timingwheel), what is due in a
-// heap for each handler: scheduling, cancelling and finishing a task are O(1) until it
-// is due, and O(log n) in what is due. A page of List is O(n log n), and Forecast O(n),
-// in the tasks of a shard.
+// Tasks wait in a heap for each handler and schedule: scheduling, cancelling, claiming and
+// finishing a task are O(log n) in the tasks of a shard, a page of List O(n log n), and
+// Forecast O(n).
 //
 // # When not to use it
 //

@@ -3,131 +3,76 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
 // Get returns what is known of a task.
-func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
-	x, err := s.enter(ctx, shard)
-	if err != nil {
-		return store.Entry{}, err
-	}
-	defer x.leave()
-	t := x.Find(id)
-	if t == nil {
-		return store.Entry{}, store.ErrNotFound
-	}
-	return machine.CopyEntry(t.Entry), nil
-}
-
-// A spot is a place in the order of a list.
-type spot struct {
-	state store.State
-	at    store.Time
-	id    string
-}
-
-func (a spot) compare(b spot) int {
-	return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.at, b.at), strings.Compare(a.id, b.id))
-}
-
-func (t *task) spot() spot { return spot{t.State, t.At, t.ID} }
-
-func (a spot) cursor() store.Cursor {
-	return store.Cursor(fmt.Sprintf("%d %d %s", a.state, a.at, a.id))
-}
-
-func parseCursor(c store.Cursor) (a spot, err error) {
-	f := strings.SplitN(string(c), " ", 3)
-	if len(f) == 3 {
-		if _, err = fmt.Sscan(f[0]+" "+f[1], &a.state, &a.at); err == nil {
-			a.id = f[2]
-			return a, nil
+func (s *Store) Get(ctx context.Context, index int, id string) (e store.Entry, err error) {
+	ended := s.in(ctx, index, func(sh *shard, _ machine.Moment) {
+		err = store.ErrNotFound
+		if t := sh.Find(id); t != nil {
+			e, err = machine.CopyEntry(t.Entry), nil
 		}
-	}
-	return a, fmt.Errorf("%w: %q is no cursor of this store", store.ErrInvalid, c)
+	})
+	return e, cmp.Or(ended, err)
 }
 
 // List returns a page. O(n log n) in the tasks of the shard.
-func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
+func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
-		return store.Page{}, err
+		return p, err
 	}
-	var after spot
-	if c != "" {
-		var err error
-		if after, err = parseCursor(c); err != nil {
-			return store.Page{}, err
-		}
-	}
-	x, err := s.enter(ctx, shard)
+	after, err := machine.ParseCursor(c)
 	if err != nil {
-		return store.Page{}, err
+		return p, err
 	}
-	defer x.leave()
-	var found []*task
-	for _, t := range x.tasks {
-		if f.Match(&t.Entry) && (c == "" || t.spot().compare(after) > 0) {
-			found = append(found, t)
+	err = s.in(ctx, index, func(sh *shard, _ machine.Moment) {
+		var found []*store.Entry
+		for _, t := range sh.tasks {
+			if f.Match(&t.Entry) && machine.Compare(&t.Entry, &after) > 0 {
+				found = append(found, &t.Entry)
+			}
 		}
-	}
-	slices.SortFunc(found, func(a, b *task) int { return a.spot().compare(b.spot()) })
-	var p store.Page
-	for i, t := range found {
-		if i == limit {
-			p.Next = found[i-1].spot().cursor()
-			break
+		slices.SortFunc(found, machine.Compare)
+		if len(found) > limit {
+			p.Next = machine.CursorOf(found[limit-1])
+			found = found[:limit]
 		}
-		p.Entries = append(p.Entries, machine.CopyEntry(t.Entry))
-	}
-	return p, nil
+		for _, e := range found {
+			p.Entries = append(p.Entries, machine.CopyEntry(*e))
+		}
+	})
+	return p, err
 }
 
-// Stats returns the shard's numbers. O(n) for n kinds of tasks that are due.
-func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	x, err := s.enter(ctx, shard)
-	if err != nil {
-		return store.Stats{}, err
-	}
-	defer x.leave()
-	return machine.Stats(x, x.at.Wall), nil
+// Stats returns the shard's numbers. O(n) in the tasks that are overdue.
+func (s *Store) Stats(ctx context.Context, index int) (st store.Stats, err error) {
+	err = s.in(ctx, index, func(sh *shard, at machine.Moment) { st = machine.Stats(sh, at.Wall) })
+	return st, err
 }
 
 // Forecast counts. O(n) in the tasks of the shard.
-func (s *Store) Forecast(ctx context.Context, shard int, moments []store.Time) ([]int64, error) {
+func (s *Store) Forecast(ctx context.Context, index int, moments []store.Time) (counts []int64, err error) {
 	if err := store.CheckForecast(moments); err != nil {
 		return nil, err
 	}
-	x, err := s.enter(ctx, shard)
-	if err != nil {
-		return nil, err
-	}
-	defer x.leave()
-	out := make([]int64, len(moments)+1)
-	for _, t := range x.tasks {
-		if t.State == store.Pending {
-			i, _ := slices.BinarySearch(moments, t.At+1) // the first moment that is after it
-			out[i]++
+	err = s.in(ctx, index, func(sh *shard, _ machine.Moment) {
+		counts = make([]int64, len(moments))
+		for _, t := range sh.tasks {
+			for i := len(moments) - 1; t.State == store.Pending && i >= 0 && t.At < moments[i]; i-- {
+				counts[i]++
+			}
 		}
-	}
-	for i := 1; i < len(out); i++ {
-		out[i] += out[i-1]
-	}
-	return out[:len(moments)], nil
+	})
+	return counts, err
 }
 
 // Repair looks at every task. There is nothing to put right: no command is ever half
 // done.
-func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
-	x, err := s.enter(ctx, shard)
-	if err != nil {
-		return store.Repair{}, err
-	}
-	defer x.leave()
-	return store.Repair{Looked: int64(len(x.tasks))}, nil
+func (s *Store) Repair(ctx context.Context, index int) (r store.Repair, err error) {
+	err = s.in(ctx, index, func(sh *shard, _ machine.Moment) { r.Looked = int64(len(sh.tasks)) })
+	return r, err
 }

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -20,9 +21,9 @@ type Store struct {
 	wall   clock.Wall // nil if Now of the clock is the time of day too
 	epoch  time.Time
 	shards []*shard
-	// system: its clock is the system's, and bubbled: that of a testing/synctest bubble.
-	system, bubbled bool
-	waiters         waiters.Waiters
+	// set: the wall clock can be set.
+	set     bool
+	waiters waiters.Waiters
 }
 
 var _ store.Store = (*Store)(nil)
@@ -68,9 +69,10 @@ func New(opts ...Option) *Store {
 	}
 	s := &Store{clock: c.clock, epoch: c.clock.Now(), shards: make([]*shard, c.shards)}
 	s.wall, _ = c.clock.(clock.Wall)
-	s.system, s.bubbled = c.clock == clock.System(), inBubble()
+	inBubble := s.epoch == s.epoch.Round(0) // its clock has no monotonic readings, and is never set
+	s.set = s.wall != nil || c.clock == clock.System() && !inBubble
 	for i := range s.shards {
-		s.shards[i] = newShard(s.moment().Wall)
+		s.shards[i] = newShard()
 	}
 	return s
 }
@@ -89,7 +91,7 @@ func (s *Store) Clock() clock.Clock { return s.clock }
 func (s *Store) Shards() int { return len(s.shards) }
 
 // Now returns the time of day.
-func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
+func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
 	return s.moment().Wall, s.begin(ctx)
 }
 
@@ -107,74 +109,43 @@ func (s *Store) moment() machine.Moment {
 // something is to come.
 const longest = time.Minute
 
-// enter begins a call for a shard, and locks it.
-func (s *Store) enter(ctx context.Context, shard int) (*shardAt, error) {
+// in calls f with a shard, under its lock.
+func (s *Store) in(ctx context.Context, index int, f func(sh *shard, at machine.Moment)) error {
 	if err := s.begin(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	sh := s.shards[shard]
-	sh.mu.Lock()
-	x := &shardAt{shard: sh, s: s, index: shard, at: s.moment(), wakes: sh.numbers.Wakes}
-	sh.advance(x.at.Wall)
-	return x, nil
-}
-
-// A shardAt is a call for a shard, at a moment.
-type shardAt struct {
-	*shard
-	s     *Store
-	index int
-	at    machine.Moment
-	wakes int64
-}
-
-// leave ends the call.
-func (x *shardAt) leave() {
-	wake := x.numbers.Wakes != x.wakes
-	x.mu.Unlock()
-	if wake {
-		x.s.waiters.Wake(x.index)
+	if s.shards[index].call(s.moment, f) {
+		s.waiters.Wake(index)
 	}
+	return nil
 }
 
 // Change carries out a command.
-func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+func (s *Store) Change(ctx context.Context, index int, st store.Stamp, c store.Command) (out []store.Outcome, err error) {
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
 	c.Items = machine.CopyItems(c.Items)
-	x, err := s.enter(ctx, shard)
-	if err != nil {
-		return nil, err
-	}
-	defer x.leave()
-	return machine.Change(x, x.at, &st, &c)
+	ended := s.in(ctx, index, func(sh *shard, at machine.Moment) { out, err = machine.Change(sh, at, &st, &c) })
+	return out, cmp.Or(ended, err)
 }
 
 // Do carries out a round. When a worker leaves nobody has to take its place: all the
 // others watch every shard.
-func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
+func (s *Store) Do(ctx context.Context, index int, st store.Stamp, r store.Round) (a store.Answer, err error) {
 	if err := r.Check(&st); err != nil {
-		return store.Answer{}, err
+		return a, err
 	}
-	x, err := s.enter(ctx, shard)
-	if err != nil {
-		return store.Answer{}, err
+	ended := s.in(ctx, index, func(sh *shard, at machine.Moment) { a, err = machine.Do(sh, at, &st, &r) })
+	if s.set {
+		a.Next = min(a.Next, longest)
 	}
-	defer x.leave()
-	a, err := machine.Do(x, x.at, &st, &r)
-	if a.Next > longest && (s.wall != nil || s.system && !s.bubbled) {
-		a.Next = longest
-	}
-	return a, err
+	return a, cmp.Or(ended, err)
 }
 
 // Wait calls wake for each of the shards first, so that nothing that came before is
 // missed.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
-	if s.isElsewhere() {
-		return errElsewhere
-	}
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
@@ -183,16 +154,8 @@ func (s *Store) begin(ctx context.Context) error {
 	if s.waiters.Closed() {
 		return store.ErrClosed
 	}
-	if s.isElsewhere() {
-		return errElsewhere
-	}
 	return store.Ended(ctx)
 }
-
-// isElsewhere reports whether the caller's time is years away from the Store's.
-func (s *Store) isElsewhere() bool { return s.system && s.bubbled != inBubble() }
-
-var errElsewhere = fmt.Errorf("memstore: a Store is used inside a synctest bubble if it was made there, and else outside alone: %w", store.ErrNotDone)
 
 // Check finds nothing wrong.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
@@ -200,11 +163,4 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 		Store:    "memory of this process",
 		Warnings: []string{"tasks are kept in memory, and are gone with the process"},
 	}, s.begin(ctx)
-}
-
-// inBubble reports whether the calling goroutine is in a testing/synctest bubble, whose
-// clock has no monotonic readings. (== is meant: Equal does not see the difference.)
-func inBubble() bool {
-	now := time.Now()
-	return now == now.Round(0)
 }

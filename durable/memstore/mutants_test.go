@@ -14,8 +14,8 @@ import (
 // A test that cannot fail proves nothing. Each of the mutants is a change of the machine or of memstore
 // that breaks a promise, with the test of storetest that finds it.
 var mutants = []struct{ promise, file, old, new, test string }{
-	{"never early", "shard.go", "sh.waiting.Add(int64(x.At), x)", "sh.waiting.Add(int64(x.At-1), x)", "NeverEarly"},
-	{"oldest first", "queue.go", "cmp.Compare(x.At, y.At)", "cmp.Compare(y.At, x.At)", "OldestFirst"},
+	{"never early", "shard.go", "if first.At > now {", "if first.At > now+1 {", "NeverEarly"},
+	{"oldest first", "queue.go", "return x.At < y.At", "return x.At > y.At", "OldestFirst"},
 	{"told when there is more", "../store/machine/round.go", "\t\tat = m.now\n", "", "DowntimeCatchesUp"},
 	{"tokens grow", "../store/machine/round.go", "m.n.Fence = max(m.n.Fence, int64(m.now))", "m.n.Fence = int64(m.now)", "TokensGrow"},
 	{"a report needs the token", "../store/machine/round.go", "&& t.Token == h.Token {", "{", "ZombiesAreRefused"},
@@ -44,15 +44,14 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"what is asked for again is another run", "../store/machine/change.go", "t.Renew(x.Generation)\n\tm.fresh(t, at)", "m.fresh(t, at)", "Generations"},
 	{"paused is paused", "../store/machine/round.go", "if m.n.Paused {\n\t\tdue = nil", "if false {\n\t\tdue = nil", "PauseAndResume"},
 	{"bytes are the caller's", "../store/machine/index.go", "t.Record = bytes.Clone(t.Record)", "bytes.Clone(t.Record)", "NothingIsShared"},
-	{"a list misses nothing", "list.go", "p.Next = found[i-1].spot().cursor()", "p.Next = found[i].spot().cursor()", "List"},
-	{"the forecast counts what is before", "list.go", "slices.BinarySearch(moments, t.At+1)", "slices.BinarySearch(moments, t.At)", "StatsAndForecast"},
+	{"a list misses nothing", "list.go", "machine.CursorOf(found[limit-1])", "machine.CursorOf(found[limit])", "List"},
+	{"the forecast counts what is before", "list.go", "t.At < moments[i]", "t.At <= moments[i]", "StatsAndForecast"},
 	{"the context ends the call", "memstore.go", "return store.Ended(ctx)", "return nil", "ContextEndsTheCall"},
 	{"who sleeps is woken", "../store/machine/round.go", "s == store.Pending && at < m.n.Told", "false", "Wait"},
 	{"whatever is left for others", "../store/machine/round.go", "m.n.Told = max(m.n.Told, at)", "m.n.Told = at", "WhoSleepsIsInTime"},
 	{"what follows is imported", "../store/machine/change.go", "t.Task = *e.NextTask", "", "Import"},
 	{"what follows is listed", "../store/machine/index.go", "next := Copy(*e.NextTask)", "next := Copy(e.Task)", "FollowingAndStopping"},
 	{"a clock that was set ends no lease", "../store/machine/change.go", "step > leap || step < -leap", "false", "ClockIsSet"},
-	{"what waits waits for the wall clock", "shard.go", "if now < sh.turned {", "if false {", "ClockIsSet"},
 	{"numbers, pause and tokens last over a restart", "reopen_test.go", "sh.numbers = old.numbers", "", "Reopened"},
 	{"a command is once over a restart", "reopen_test.go", "sh.senders[name] = x", "_, _ = name, x", "Reopened"},
 	{"what was tried lasts over a restart", "reopen_test.go", "sh.Changed(t)", "t.Failures = nil\n\t\t\tsh.Changed(t)", "Reopened"},

@@ -1,58 +1,61 @@
 package memstore
 
 import (
-	"cmp"
 	"container/heap"
+
+	"github.com/tickless/tickless/durable/store"
 )
 
-// A queue has the tasks of one kind that are due, or those that run: the one with the
-// earliest At first, and of one moment the one that came first.
+// A queue is a heap of the tasks of one kind that are pending, or of those that run: the
+// one with the earliest At first, and of one moment the one that came first.
 type queue struct {
 	kind  kind
-	tasks tasks
+	tasks []*task
 }
-
-func (q *queue) len() int     { return len(q.tasks) }
-func (q *queue) first() *task { return q.tasks[0] }
 
 func (q *queue) push(x *task) {
 	x.queue = q
-	heap.Push(&q.tasks, x)
+	heap.Push(q, x)
 }
 
 func (q *queue) remove(x *task) {
-	heap.Remove(&q.tasks, x.index)
+	heap.Remove(q, x.index)
 	x.queue = nil
 }
 
-// tasks is a heap.Interface.
-type tasks []*task
-
-func (s tasks) Len() int { return len(s) }
-
-func (s tasks) Less(i, j int) bool { return s[i].before(s[j]) }
-
-func (x *task) before(y *task) bool { return x.compare(y) < 0 }
-
-func (x *task) compare(y *task) int {
-	return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.arrival, y.arrival))
+// until calls f for the tasks of the heap below i that have an At of no more than a time.
+func (q *queue) until(i int, at store.Time, f func(*task)) {
+	if i < len(q.tasks) && q.tasks[i].At <= at {
+		f(q.tasks[i])
+		q.until(2*i+1, at, f)
+		q.until(2*i+2, at, f)
+	}
 }
 
-func (s tasks) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].index, s[j].index = i, j
+func (x *task) before(y *task) bool {
+	return x.At < y.At || x.At == y.At && x.arrival < y.arrival
 }
 
-func (s *tasks) Push(x any) {
+// What package heap needs.
+
+func (q *queue) Len() int           { return len(q.tasks) }
+func (q *queue) Less(i, j int) bool { return q.tasks[i].before(q.tasks[j]) }
+
+func (q *queue) Swap(i, j int) {
+	q.tasks[i], q.tasks[j] = q.tasks[j], q.tasks[i]
+	q.tasks[i].index, q.tasks[j].index = i, j
+}
+
+func (q *queue) Push(x any) {
 	t := x.(*task)
-	t.index = len(*s)
-	*s = append(*s, t)
+	t.index = len(q.tasks)
+	q.tasks = append(q.tasks, t)
 }
 
-func (s *tasks) Pop() any {
-	n := len(*s) - 1
-	t := (*s)[n]
-	(*s)[n] = nil
-	*s = (*s)[:n]
+func (q *queue) Pop() any {
+	n := len(q.tasks) - 1
+	t := q.tasks[n]
+	q.tasks[n] = nil
+	q.tasks = q.tasks[:n]
 	return t
 }

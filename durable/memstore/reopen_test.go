@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -17,7 +18,7 @@ func Reopened(s *Store, opts ...Option) *Store {
 		for name, x := range old.senders {
 			sh.senders[name] = x
 		}
-		for _, x := range slices.SortedFunc(maps.Values(old.tasks), (*task).compare) {
+		for _, x := range slices.SortedFunc(maps.Values(old.tasks), func(a, b *task) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.arrival, b.arrival)) }) {
 			t := sh.Add(x.ID)
 			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease}
 			sh.Changed(t)

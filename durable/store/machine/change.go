@@ -38,51 +38,50 @@ func begin(ix Index, at Moment) *machine {
 // memory is how long a sender is remembered.
 const memory = 24 * time.Hour
 
-// admit returns the memory of a command that was carried out before, or an error for one
-// that must not be.
-func (m *machine) admit(s *store.Stamp) (last, again *Sender, err error) {
-	last = m.ix.Sender(s.Sender)
+// admit returns what is to be remembered of a command, or of one that was carried out
+// before, or an error for one that must not be carried out.
+func (m *machine) admit(s *store.Stamp) (x *Sender, again bool, err error) {
+	last := m.ix.Sender(s.Sender)
 	switch {
 	case last != nil && s.Number < last.Number:
-		return nil, nil, store.ErrStale
+		return nil, false, store.ErrStale
 	case last != nil && s.Number == last.Number:
-		last.Seen = m.now
-		m.ix.Remember(s.Sender, last)
-		return last, last, nil
+		m.remember(s, last)
+		return last, true, nil
 	case s.Until != 0 && m.now > s.Until:
-		return nil, nil, store.ErrLate
+		return nil, false, store.ErrLate
 	}
-	return last, nil, nil
-}
-
-// remember keeps the answer to a command. A sender that is new has others forgotten that
-// have been gone for long. A worker of a paused store may have had nothing to ask for.
-func (m *machine) remember(s *store.Stamp, last, x *Sender) {
-	if last == nil {
-		for _, name := range m.ix.Gone(m.now.Add(-memory), 8) {
-			if !m.n.Paused || m.ix.Sender(name).Claim == nil {
-				m.ix.Remember(name, nil)
-			}
+	x = &Sender{Number: s.Number}
+	if last != nil {
+		x.Claim = last.Claim
+		return x, false, nil
+	}
+	// A new sender has others forgotten that have been gone for long. A worker of a paused
+	// store may have had nothing to ask for.
+	for _, name := range m.ix.Gone(m.now.Add(-memory), 8) {
+		if !m.n.Paused || m.ix.Sender(name).Claim == nil {
+			m.ix.Remember(name, nil)
 		}
 	}
-	x.Number, x.Seen = s.Number, m.now
+	return x, false, nil
+}
+
+func (m *machine) remember(s *store.Stamp, x *Sender) {
+	x.Seen = m.now
 	m.ix.Remember(s.Sender, x)
 }
 
 // Change carries out a command that its Check has passed. It keeps the items.
 func Change(ix Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outcome, error) {
 	m := begin(ix, at)
-	last, again, err := m.admit(s)
+	x, again, err := m.admit(s)
 	if err != nil {
 		return nil, err
 	}
-	if again != nil {
-		return slices.Clone(again.Outcomes), nil
+	if again {
+		return slices.Clone(x.Outcomes), nil
 	}
-	var out []store.Outcome
-	for i := range c.Items {
-		out = append(out, m.change(c, &c.Items[i]))
-	}
+	x.Outcomes = m.changeAll(c)
 	switch c.Op {
 	case store.Pause:
 		m.n.Paused = true
@@ -90,18 +89,17 @@ func Change(ix Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outc
 		m.n.Paused = false
 		m.n.Wakes++
 	}
-	x := &Sender{Outcomes: slices.Clone(out)}
-	if last != nil {
-		x.Claim = last.Claim
-	}
-	m.remember(s, last, x)
-	return out, nil
+	m.remember(s, x)
+	return slices.Clone(x.Outcomes), nil
 }
 
 // Schedule carries out a command to schedule in a transaction that has no other: it needs
 // no stamp. It keeps the items.
-func Schedule(ix Index, at Moment, c *store.Command) (out []store.Outcome) {
-	m := begin(ix, at)
+func Schedule(ix Index, at Moment, c *store.Command) []store.Outcome {
+	return begin(ix, at).changeAll(c)
+}
+
+func (m *machine) changeAll(c *store.Command) (out []store.Outcome) {
 	for i := range c.Items {
 		out = append(out, m.change(c, &c.Items[i]))
 	}
@@ -123,7 +121,12 @@ func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
 	case store.Import:
 		return m.take(t, x.Entry)
 	}
-	return m.purge(t)
+	// Purge
+	if t == nil || t.State != store.Dead {
+		return store.Absent
+	}
+	m.end(t)
+	return store.Removed
 }
 
 func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Keep) store.Outcome {
@@ -226,12 +229,4 @@ func (m *machine) take(t *Task, e *store.Entry) store.Outcome {
 		m.put(t, store.Pending, e.At)
 	}
 	return store.Created
-}
-
-func (m *machine) purge(t *Task) store.Outcome {
-	if t == nil || t.State != store.Dead {
-		return store.Absent
-	}
-	m.end(t)
-	return store.Removed
 }

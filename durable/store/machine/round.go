@@ -10,24 +10,20 @@ import (
 // Do carries out a round that its Check has passed.
 func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, error) {
 	m := begin(ix, at)
-	last, again, err := m.admit(s)
-	if err != nil {
+	x, again, err := m.admit(s)
+	switch {
+	case err != nil:
 		return store.Answer{}, err
+	case again:
+		return m.repeat(x, r), nil
 	}
-	if again != nil {
-		return m.repeat(again, r), nil
-	}
-	a, x := store.Answer{Now: m.now}, new(Sender)
-	if last != nil {
-		x.Claim = last.Claim
-	}
+	a := store.Answer{Now: m.now, Next: -1}
 	for i := range r.Reports {
 		a.Receipts = append(a.Receipts, m.finish(&r.Reports[i]))
 	}
 	for _, h := range r.Extend {
 		a.Extensions = append(a.Extensions, m.extend(h, r))
 	}
-	a.Next = -1
 	if r.Claim.Asked {
 		x.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
 		m.expire(r.MaxCrashes)
@@ -39,13 +35,13 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 		x.Claim = nil
 	}
 	x.Receipts, x.Extensions = slices.Clone(a.Receipts), slices.Clone(a.Extensions)
-	m.remember(s, last, x)
+	m.remember(s, x)
 	return a, nil
 }
 
 // repeat answers a round that was carried out before.
 func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
-	a := store.Answer{Now: m.now, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
+	a := store.Answer{Now: m.now, Next: -1, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
 	if x.Last > x.After {
 		for _, t := range m.ix.Running(Never) {
 			if t.Token > x.After && t.Token <= x.Last && t.At > m.now {
@@ -55,7 +51,7 @@ func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
 		}
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
-	if a.Next = -1; r.Claim.Asked {
+	if r.Claim.Asked {
 		due, next := m.ix.Due(&r.Claim, m.now, 1)
 		m.next(&a, r, len(due) > 0, next)
 	}
@@ -184,7 +180,11 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 	next := r.Next.From(m.now)
 	switch r.End {
 	case store.Done:
-		m.again(t, r, next)
+		if r.Next.IsZero() {
+			m.end(t)
+			break
+		}
+		m.fresh(t, next)
 	case store.Failed, store.Dropped:
 		if r.End == store.Dropped {
 			t.Attempts-- // it was not begun
@@ -194,7 +194,7 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 			break
 		}
 		m.buryRun(t, r.Text)
-		m.again(t, r, next)
+		m.fresh(t, next)
 	case store.Retry:
 		m.n.Retried++
 		m.note(t, r.Text)
@@ -207,15 +207,6 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 		m.put(t, store.Pending, next)
 	}
 	return store.Accepted
-}
-
-// again is for a run that is over.
-func (m *machine) again(t *Task, r *store.Report, next store.Time) {
-	if r.Next.IsZero() {
-		m.end(t)
-		return
-	}
-	m.fresh(t, next)
 }
 
 // buryRun makes a dead letter of a run of a task that repeats, in place of the one that
