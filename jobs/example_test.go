@@ -73,7 +73,7 @@ func ExampleOnOverrun() {
 	jobs.Periodic(s, time.Second, func() { /* redraw */ }, jobs.OnOverrun(jobs.Skip))
 }
 
-// nineOClock is a Schedule. Those of github.com/robfig/cron are too.
+// nineOClock is a Schedule.
 type nineOClock struct{}
 
 func (nineOClock) Next(t time.Time) time.Time {

@@ -2,8 +2,8 @@ package jobs
 
 import "time"
 
-// A Schedule says when something happens, by the wall clock. The schedules of
-// robfig/cron have this method.
+// A Schedule says when something happens, by the wall clock: [Cron], [At], or one of your
+// own.
 type Schedule interface {
 	// Next returns the first time after t, or the zero time if there is none.
 	Next(t time.Time) time.Time

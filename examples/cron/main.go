@@ -1,5 +1,5 @@
-// Command cron runs functions at the times of cron expressions: robfig/cron's
-// schedules on a Tickless Scheduler.
+// Command cron runs functions at the times of cron expressions: robfig/cron reads them,
+// package jobs follows the clock.
 //
 //	go run ./cron '*/2 * * * * *' '@every 3s'
 //
@@ -24,6 +24,14 @@ import (
 // and the like.
 var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
+func parse(spec string) (jobs.Schedule, error) {
+	sched, err := parser.Parse(spec)
+	if fields, ok := sched.(*cron.SpecSchedule); ok {
+		return jobs.Cron(*fields), nil
+	}
+	return sched, err // @every
+}
+
 func main() {
 	specs := os.Args[1:]
 	if len(specs) == 0 {
@@ -31,7 +39,7 @@ func main() {
 	}
 	s := timer.New()
 	for _, spec := range specs {
-		sched, err := parser.Parse(spec)
+		sched, err := parse(spec)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "cron: %q: %v\n", spec, err)
 			os.Exit(2)
