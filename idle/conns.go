@@ -44,7 +44,7 @@ type ConnsStats struct {
 // written for timeout. It panics if timeout is not positive.
 func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	checkTimeout("NewConns", timeout)
-	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack, patient: true}}
+	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic, patient: true}}
 	for i, o := range opts {
 		notNil("NewConns", i, o)
 		o.applyConns(&c)

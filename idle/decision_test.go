@@ -102,10 +102,15 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 			e := entries[i]
 			st := e.period.Load().stripe
 			st.mu.Lock()
-			fired := e.timer.Stop()
+			var last Moment
+			idle := false
+			if e.next != nil {
+				st.removeLocked(&e.entry)
+				last, idle = st.checkLocked(&e.entry, false)
+			}
 			st.mu.Unlock()
-			if fired {
-				e.expire()
+			if idle {
+				m.evict(&e.entry, last)
 			}
 		}
 	})

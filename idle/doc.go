@@ -31,12 +31,11 @@
 // # How it works
 //
 // A touch moves no timer. It raises the time of the last activity, one atomic word.
-// When the timer of an entry fires and the entry was touched meanwhile, the timer
-// starts again, for when the entry will be idle if nobody touches it again, or for
-// shortly before, so that many entries share a wake-up. That happens about once in a
-// timeout, however often the entry is touched. The state of an entry is part of the
-// same word. So a touch and the decision to evict are each one compare-and-swap, and
-// one of them comes first.
+// Entries that may be evicted at the same moment, by their slack, are in a list that has
+// one timer. When it fires, an entry that was touched meanwhile moves to the list of when
+// it will be idle if nobody touches it again. That happens about once in a timeout, however
+// often the entry is touched. The state of an entry is part of the same word. So a touch
+// and the decision to evict are each one compare-and-swap, and one of them comes first.
 //
 // A Monitor has a [timer.Scheduler] of its own rather than one that is shared.
 // Timeouts of seconds need no tick of a tenth of a millisecond. With a tick of ten
@@ -74,11 +73,14 @@
 //
 // # Complexity
 //
-// Everything is O(1). A touch allocates nothing. A watched thing takes 104 bytes with the
-// caller's pointer. That is no less than an entry of a heap under a lock (99 bytes), and
-// with 100,000 connections that send heartbeats a Monitor takes about a tenth less CPU
-// than such a heap. Use it because touches take no lock and for what a Conns does, not to
-// save memory. (A time.AfterFunc with a closure takes 144 bytes.)
+// Everything is O(1). A touch allocates nothing. A watched thing takes 56 bytes with the
+// caller's pointer; an entry of a heap under a lock takes 99, and a time.AfterFunc with a
+// closure 160. Where only hundreds are watched, each has a list of its own, and takes some
+// hundred bytes more.
+//
+// With 100,000 connections that send heartbeats, a Monitor takes about a third less CPU
+// than such a heap or than timers of package time. Nearly all that it takes is the touch's
+// miss of the processor's caches.
 //
 // # When not to use it
 //

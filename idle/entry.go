@@ -1,10 +1,8 @@
 package idle
 
 import (
-	"math/bits"
 	"time"
 
-	"github.com/tickless/tickless/timer"
 	"go.uber.org/atomic"
 )
 
@@ -22,12 +20,12 @@ type Entry[T any] struct {
 //
 //	       touch                    stop
 //	        ┌──┐          ┌──────────────────────▶ stopped
-//	Watch   │  ▼   expire │ silent for its timeout
+//	Watch   │  ▼   check  │ silent for its timeout
 //	──────▶ live ─────────┼──────────────────────▶ evicted, callback
 //	        ▲  │          │ the Monitor is closed
 //	        └──┘          └──────────────────────▶ handed back
-//	    expire, touched
-//	     meanwhile: rearm
+//	    check, touched
+//	    meanwhile: rearm
 //
 // The state and the time of the last activity are one word. A touch replaces the
 // word of a live entry by a later one. Each arrow out of live replaces the very
@@ -35,18 +33,16 @@ type Entry[T any] struct {
 // made again, and if the touch comes after, it finds the entry not live and
 // reports false. There is no way back to live.
 //
-// A touch takes no lock and does not know of the timer. While the entry is
-// live there is exactly one timer for it, or one call of expire on its way;
-// expire finds out what the touches were.
+// A touch takes no lock and does not know of timers. Under the stripe's lock, a live
+// entry is in exactly one ring; when the timer of the ring fires, checkLocked finds out
+// what the touches were.
 type entry struct {
-	// word is the moment of the last activity, times 4, plus the state. First,
-	// for its alignment on 32-bit machines.
+	links // nil unless the entry is live
+	// word is the moment of the last activity, times 4, plus the state. It is aligned
+	// on 32-bit machines too.
 	word atomic.Uint64
 	// period is written under its stripe's lock and read anywhere.
 	period atomic.Pointer[period]
-	// timer is guarded by the stripe's lock. Once the timer has fired it names
-	// nothing.
-	timer timer.Handle
 }
 
 const (
@@ -80,28 +76,6 @@ func (p *period) remaining(last, now Moment) time.Duration {
 		return d
 	}
 	return p.timeout // last lies ahead, and the sum overflows
-}
-
-// rechecks is the least number of parts into which the shared moments of rechecking
-// divide a timeout.
-const rechecks = 64
-
-// recheckIn returns in how long to check an entry again that will be idle in d.
-//
-// While heartbeats come, each check only finds that the entry is not idle, and the
-// wake-up for it costs more than the check. So an entry that was touched is checked a
-// little early, at moments that many entries share. Only if it has not been touched
-// since, the next check has to be punctual. The moments of one timeout are among
-// those of all shorter ones.
-func (p *period) recheckIn(now Moment, d time.Duration) time.Duration {
-	grain := uint64(1) << (bits.Len64(uint64(p.timeout/rechecks)|1) - 1)
-	if grain <= uint64(p.stripe.core.tick) {
-		return d // they share the tick as it is
-	}
-	if at := (uint64(now) + uint64(d)) &^ (grain - 1); at > uint64(now) {
-		return time.Duration(at - uint64(now))
-	}
-	return d
 }
 
 // Value returns what is watched.
@@ -188,9 +162,7 @@ func (e *entry) stop() bool {
 	if !e.leaveLocked(stopped) {
 		return false
 	}
-	// If the timer has just fired, expire waits for the lock and will find the
-	// entry stopped.
-	e.timer.Stop()
+	st.removeLocked(e)
 	st.n.Stopped++
 	return true
 }
@@ -205,62 +177,15 @@ func (e *entry) setTimeout(timeout time.Duration) bool {
 		return false
 	}
 	next := st.periodLocked(timeout)
-	if now := st.core.now(); timeout < old.timeout && now != away && moment(w) != away {
-		// The timer may fire too late for the shorter timeout. If it has fired already,
-		// expire waits for the lock and then sees the new timeout. With a longer timeout
-		// the timer fires early enough as it is.
-		e.timer.MoveWithin(next.remaining(moment(w), now), st.core.slackOf(next))
-	}
 	e.period.Store(next)
+	if now := st.core.now(); timeout < old.timeout && now != away && moment(w) != away {
+		// The check may come too late for the shorter timeout. With a longer timeout it
+		// comes early enough as it is.
+		st.removeLocked(e)
+		if st.insertLocked(e, now, next.remaining(moment(w), now), false) != nil {
+			st.handBackLocked(e) // Close comes in between
+			return false
+		}
+	}
 	return true
-}
-
-// expire is what the entry's timer runs, and what Close does to an entry whose
-// timer was pending.
-func (e *entry) expire() { e.look(e.current().stripe.core.patient) }
-
-// lookAgain is expire for the second look: it evicts an idle entry however late the timer
-// fired.
-func (e *entry) lookAgain() { e.look(false) }
-
-// look evicts the entry if it is idle, hands it back if the Monitor is closed, and else
-// starts its timer again. If the timer fired much too late, the whole process may have been
-// stopped, and bytes may wait in its sockets. Then a patient look does not evict: lookAgain
-// follows a little later.
-func (e *entry) look(patient bool) {
-	st := e.current().stripe
-	st.mu.Lock()
-	if st.core.closed.Load() {
-		st.handBackLocked(e)
-		st.mu.Unlock()
-		return
-	}
-	for {
-		// The word is read before the clock: if the entry is touched after this, the
-		// swap below fails.
-		w := e.word.Load()
-		if w&stateMask != live {
-			break
-		}
-		p, now := e.period.Load(), st.core.now()
-		if moment(w) == away {
-			e.word.CompareAndSwap(w, word(now))
-			continue
-		}
-		if d := p.remaining(moment(w), now); d > 0 {
-			st.rearmLocked(e, p.recheckIn(now, d), e.expire)
-			break
-		}
-		if late := time.Duration(now-moment(w)) - p.timeout; patient && late > p.timeout/4+st.core.tick+st.core.slackOf(p) {
-			st.rearmLocked(e, p.timeout/4, e.lookAgain)
-			break
-		}
-		if e.word.CompareAndSwap(w, w|evicted) {
-			st.n.Evicted++
-			st.mu.Unlock()
-			st.core.evict(e, moment(w))
-			return
-		}
-	}
-	st.mu.Unlock()
 }

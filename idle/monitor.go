@@ -34,19 +34,19 @@ type core struct {
 	tick time.Duration
 	// slack is the share of its timeout by which an eviction may come later.
 	slack float64
-	// patient: an entry whose timer fires much too late gets a second look. See entry.look.
+	// patient: an entry that is checked much too late gets a second check.
 	patient bool
 	timeline
 	s *timer.Scheduler
-	// pool is where callbacks run; nil: where expire does.
-	pool *executor.Pool
+	// pool is where callbacks run.
+	pool pool
 	// callback is the user's.
 	callback func(e *entry, since time.Time)
 
-	// closed is set before the Scheduler is closed. A look that sees it hands the entry
+	// closed is set before the Scheduler is closed. A check that sees it hands the entry
 	// back instead of evicting it.
 	closed  atomic.Bool
-	stripes [stripes]stripe
+	stripes []stripe // a lock each for everything but touches
 	// shut holds closing while it moves what is watched to leftover: of two calls at the
 	// same time, both return when all of it is there. It is taken before a stripe's lock.
 	closing sync.Mutex
@@ -59,6 +59,11 @@ type core struct {
 	}
 }
 
+type pool interface {
+	executor.Executor
+	Shutdown(context.Context) error
+}
+
 // New makes a Monitor. When a thing was not touched for its timeout, the Monitor
 // stops watching it and calls evict once, on a goroutine of its own choosing, with
 // the thing and the time of its last activity. evict may block. It may call any
@@ -67,7 +72,7 @@ func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	if evict == nil {
 		panic("idle: New with a nil func")
 	}
-	c := config{tick: DefaultTick, slack: DefaultSlack}
+	c := config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic}
 	for i, o := range opts {
 		notNil("New", i, o)
 		o.apply(&c)
@@ -83,25 +88,19 @@ func (c *core) init(cfg *config) {
 	c.timeline = newTimeline(cfg.clock)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()
+	c.stripes = make([]stripe, cfg.stripes())
 	for i := range c.stripes {
-		c.stripes[i].core = c
+		c.stripes[i].core, c.stripes[i].rings = c, map[ringKey]*ring{}
 	}
 }
 
-// evict runs the callback for an evicted entry, on the pool if there is one. No lock is
-// held.
+// evict runs the callback for an evicted entry. No lock is held.
 func (c *core) evict(e *entry, last Moment) {
-	if c.pool == nil {
-		c.callback(e, c.time(last))
-		return
-	}
-	// It has room without bound, and Shutdown ends it after the Scheduler.
+	// The pool has room without bound, and Shutdown ends it after the Scheduler.
 	_ = c.pool.Submit(func() { c.callback(e, c.time(last)) })
 }
 
-// entryOf returns the Entry that an entry is part of. The timer's callback,
-// e.expire, knows only the entry: a closure over an *Entry[T] has to carry the
-// type too, which makes it 24 bytes instead of 16.
+// entryOf returns the Entry that an entry is part of.
 func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) }
 
 // Watch begins to watch v, and counts this moment as its first activity. If v is not
@@ -121,16 +120,14 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 
 func (c *core) watch(e *entry, timeout time.Duration) error {
 	// rand's state is each thread's own, as no counter of ours could be.
-	st := &c.stripes[rand.Uint32()%stripes]
+	st := &c.stripes[rand.IntN(len(c.stripes))]
 	now := c.now()
 	c.mustBeHere(now)
 	e.word.Store(word(now))
-	// The lock is held over the start: if the timer fires before its handle is
-	// stored, expire waits.
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	e.period.Store(st.periodLocked(timeout))
-	if st.armLocked(e, timeout, e.expire) != nil {
+	if st.insertLocked(e, now, timeout, false) != nil {
 		st.n.Rejected++
 		return ErrClosed
 	}
@@ -197,7 +194,7 @@ func (m *Monitor[T]) Close() error {
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	m.mustBeMade()
 	m.shut()
-	if err := m.s.Shutdown(ctx); err != nil || m.pool == nil {
+	if err := m.s.Shutdown(ctx); err != nil {
 		return err
 	}
 	// Nothing is submitted any more.
@@ -239,7 +236,16 @@ func (c *core) shut() {
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	c.s.Close()
-	for p := range c.s.TakeLeftover() {
-		p.Func() // expire, which hands the entry back now
+	for i := range c.stripes {
+		st := &c.stripes[i]
+		st.mu.Lock()
+		for _, r := range st.rings {
+			for r.next != &r.links {
+				e := (*entry)(unsafe.Pointer(r.next))
+				st.removeLocked(e)
+				st.handBackLocked(e)
+			}
+		}
+		st.mu.Unlock()
 	}
 }

@@ -369,10 +369,10 @@ func TestMonitorClose_WhileOthersAreDue(t *testing.T) {
 	w.watch(t, "far", time.Hour)
 	w.clk.Advance(time.Second)
 	require.Len(t, w.evicted, 1)
-	require.Equal(t, []string{"far"}, left)
+	require.Contains(t, left, "far")
 	require.NoError(t, w.Shutdown(context.Background()))
-	late := leftover(w.Monitor)
-	require.ElementsMatch(t, []string{"a", "b", "c"}, append(late, w.evicted[0].v))
+	left = append(left, leftover(w.Monitor)...)
+	require.ElementsMatch(t, []string{"a", "b", "c", "far"}, append(left, w.evicted[0].v))
 	require.EqualValues(t, 3, w.Stats().HandedBack)
 }
 

@@ -2,6 +2,7 @@ package idle
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/pprof"
 	"time"
@@ -33,7 +34,7 @@ type config struct {
 	clock   clock.Clock // nil: the system's
 	onPanic func(v any, stack []byte)
 	name    string
-	patient bool // see entry.look
+	patient bool // see stripe.checkLocked
 }
 
 type connsConfig struct {
@@ -124,32 +125,37 @@ type systemClock struct{ clock.Clock }
 // rearmed without waking another goroutine. Callbacks do not run there: see pool. Such a
 // Scheduler holds no goroutine while it sleeps.
 func (c *config) scheduler() *timer.Scheduler {
-	opts := []timer.Option{timer.WithTick(c.tick), timer.WithName(c.name)}
-	if c.clock != nil {
-		opts = append(opts, timer.WithClock(c.clock))
-	} else {
-		opts = append(opts, timer.WithClock(systemClock{clock.System()}), timer.WithShards(2*runtime.GOMAXPROCS(0)))
+	clk := c.clock
+	if clk == nil {
+		clk = systemClock{clock.System()}
 	}
-	if c.onPanic != nil {
-		opts = append(opts, timer.WithPanicHandler(c.onPanic))
-	}
-	return timer.New(opts...)
+	return timer.New(timer.WithTick(c.tick), timer.WithName(c.name), timer.WithClock(clk))
 }
 
-// pool makes the Pool that runs a Monitor's callbacks. It is nil if the clock was given:
-// then callbacks run on the goroutine that advances the clock.
-func (c *config) pool() *executor.Pool {
+// stripes returns how many stripes a Monitor has.
+func (c *config) stripes() int {
 	if c.clock != nil {
-		return nil
+		return 1
 	}
-	var opts []executor.PoolOption
-	if c.onPanic != nil {
-		opts = append(opts, executor.WithPanicHandler(c.onPanic))
+	return 2 * runtime.GOMAXPROCS(0)
+}
+
+// pool makes the executor that runs a Monitor's callbacks: on the goroutine that advances
+// the clock if the clock was given.
+func (c *config) pool() pool {
+	if c.clock != nil {
+		return executor.NewInline(executor.WithPanicHandler(c.onPanic))
 	}
+	opts := []executor.PoolOption{executor.WithPanicHandler(c.onPanic)}
 	if c.name != "" {
 		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
 	}
 	return executor.NewPool(opts...)
+}
+
+// printPanic is the default of WithPanicHandler.
+func printPanic(v any, stack []byte) {
+	fmt.Fprintf(os.Stderr, "idle: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
 // notNil panics if an option of the function is nil.

@@ -10,11 +10,10 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// Connections that send heartbeats are looked at together, a few times a second;
-// those that fall silent are evicted within their tick all the same.
+// Connections that send heartbeats are checked together, a few times a second.
 func TestMonitor_ChecksManyTogether(t *testing.T) {
 	const n, timeout = 1000, 30 * time.Second
-	w := virtual(t)
+	w := virtual(t, idle.WithSlack(idle.DefaultSlack))
 	es := make([]*idle.Entry[string], n)
 	for i := range es {
 		es[i] = w.watch(t, fmt.Sprint(i), timeout)
@@ -51,9 +50,9 @@ func TestMonitor_ChecksManyTogether(t *testing.T) {
 	require.Zero(t, w.Len())
 }
 
-// A look that is early on purpose finds an entry that was not touched since, and
-// the next one is punctual, whatever the tick and the timeout.
-func TestMonitor_PunctualAfterAnEarlyLook(t *testing.T) {
+// Without slack, the check of an entry that was touched is punctual, whatever the tick and
+// the timeout.
+func TestMonitor_PunctualAfterTouches(t *testing.T) {
 	for _, timeout := range []time.Duration{7, 63, time.Microsecond, time.Second, 30*time.Second + 1, time.Hour, 9000 * time.Hour} {
 		for _, tick := range []time.Duration{1, time.Microsecond, tick, time.Second, time.Minute} {
 			w := virtual(t, idle.WithTick(tick))

@@ -5,11 +5,7 @@ import (
 	"time"
 )
 
-// stripes is how many locks a Monitor has for everything but touches. A power of
-// two.
-const stripes = 32
-
-// A stripe guards the timers of some of a Monitor's entries, drawn at random.
+// A stripe guards the rings of some of a Monitor's entries, drawn at random.
 // Its lock is held while the Scheduler's are taken; no user code runs under it.
 type stripe struct {
 	core *core // fixed
@@ -21,6 +17,7 @@ type stripe struct {
 	// has one place. Timeouts that fight for a place, or that are all different,
 	// cost their entries 16 bytes each.
 	periods [16]*period
+	rings   map[ringKey]*ring // those that have entries
 	n       Stats
 
 	_ [64]byte // keeps two stripes' locks out of one cache line
@@ -36,18 +33,50 @@ func (st *stripe) periodLocked(timeout time.Duration) *period {
 	return *p
 }
 
-// armLocked starts the entry's timer, which runs f.
-func (st *stripe) armLocked(e *entry, d time.Duration, f func()) (err error) {
-	e.timer, err = st.core.s.StartWithin(d, st.core.slackOf(e.period.Load()), f)
-	return err
-}
-
 // slackOf returns how late an eviction may be for its slack.
 func (c *core) slackOf(p *period) time.Duration { return time.Duration(c.slack * float64(p.timeout)) }
 
-func (st *stripe) rearmLocked(e *entry, d time.Duration, f func()) {
-	if st.armLocked(e, d, f) != nil {
-		st.handBackLocked(e) // Close came in between
+// checkLocked looks at an entry that was taken out of its ring. It reports whether the entry
+// was idle and is evicted now: then its callback must run. If not, the entry is put in
+// another ring, or handed back if the Monitor is closed.
+//
+// If the check comes much too late, the whole process may have been stopped, and bytes may
+// wait in its sockets. Then a patient Monitor does not evict at once, but at a second check
+// a little later.
+func (st *stripe) checkLocked(e *entry, second bool) (last Moment, idle bool) {
+	c, p := st.core, e.period.Load()
+	if c.closed.Load() {
+		st.handBackLocked(e)
+		return 0, false
+	}
+	for {
+		// The word is read before the clock: if the entry is touched after this, the
+		// swap below fails.
+		w := e.word.Load()
+		last = moment(w)
+		now := c.now()
+		if last == away {
+			e.word.CompareAndSwap(w, word(now))
+			continue
+		}
+		if d := p.remaining(last, now); d > 0 {
+			st.rearmLocked(e, now, d, false)
+			return 0, false
+		}
+		if late := time.Duration(now-last) - p.timeout; c.patient && !second && late > p.timeout/4+c.tick+c.slackOf(p) {
+			st.rearmLocked(e, now, p.timeout/4, true)
+			return 0, false
+		}
+		if e.word.CompareAndSwap(w, w|evicted) {
+			st.n.Evicted++
+			return last, true
+		}
+	}
+}
+
+func (st *stripe) rearmLocked(e *entry, now Moment, d time.Duration, second bool) {
+	if st.insertLocked(e, now, d, second) != nil {
+		st.handBackLocked(e) // Close comes in between
 		return
 	}
 	st.n.Rearmed++
