@@ -17,15 +17,19 @@ func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return &os.PathError{Op: "backup", Path: path, Err: os.ErrExist}
 	}
-	part := path + ".part" // not a whole one yet
-	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part") // not a whole one yet
+	if err != nil {
 		return err
 	}
+	part := f.Name()
 	defer func() {
 		if err != nil {
 			_ = os.Remove(part)
 		}
 	}()
+	if err := f.Close(); err != nil {
+		return err
+	}
 	err = retry(ctx, func() error {
 		_, err := s.tend.ExecContext(ctx, "VACUUM INTO ?", part)
 		return err

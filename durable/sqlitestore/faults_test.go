@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -167,6 +168,48 @@ func TestReadOnly(t *testing.T) {
 	require.Error(t, err)
 }
 
+// A user who may not write the file, or beside it, gets errors that say so.
+func TestReadOnly_Permissions(t *testing.T) {
+	if _, err := exec.LookPath("setpriv"); err != nil || os.Getuid() != 0 {
+		t.Skip("it starts a process of another user")
+	}
+	for _, mode := range []os.FileMode{0o444, 0o644} {
+		dir := filepath.Join(os.TempDir(), fmt.Sprint("tickless-", rand.Uint64()))
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		defer os.RemoveAll(dir)
+		path, program := filepath.Join(dir, "tasks.db"), filepath.Join(dir, "test")
+		require.NoError(t, open(t, path).Close())
+		require.NoError(t, os.Chmod(path, mode))
+		content, err := os.ReadFile(os.Args[0])
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(program, content, 0o755))
+		cmd := exec.Command("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "TICKLESS_CHILD=nobody", "TICKLESS_FILE="+path)
+		text, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(text))
+	}
+}
+
+// nobodyChild may not write.
+func nobodyChild(path string) error {
+	for _, opts := range [][]sqlitestore.Option{nil, {sqlitestore.WithReadOnly()}} {
+		if _, err := sqlitestore.Open(path, opts...); !errors.Is(err, sqlitestore.ErrReadOnly) {
+			return fmt.Errorf("it got %w", err)
+		}
+	}
+	return nil
+}
+
+func TestOpen_NoFile(t *testing.T) {
+	for _, path := range []string{"", ":memory:"} {
+		_, err := sqlitestore.Open(path)
+		require.ErrorIs(t, err, store.ErrUnfit)
+		require.ErrorContains(t, err, "memstore")
+	}
+	require.NoFileExists(t, ":memory:")
+}
+
 func TestGone(t *testing.T) {
 	for _, name := range []string{"tasks.db", "tasks.db-wal", ""} {
 		dir := filepath.Join(t.TempDir(), "folder")
@@ -204,8 +247,15 @@ func TestSchema(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrSchema, name)
 	}
 	path := newPath(t)
+	st := open(t, path)
+	_, err := application(t, path, "").Exec(`UPDATE tickless_numbers SET version = version + 1`)
+	require.NoError(t, err)
+	require.ErrorIs(t, schedule(t.Context(), st, "k"), store.ErrSchema, "while it is open")
+	_, err = st.Check(t.Context())
+	require.ErrorIs(t, err, store.ErrSchema)
+	path = newPath(t)
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("this is no database ", 100)), 0o600))
-	_, err := sqlitestore.Open(path)
+	_, err = sqlitestore.Open(path)
 	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
 }
 
@@ -213,7 +263,11 @@ func TestBackup(t *testing.T) {
 	st := open(t, newPath(t))
 	keys := fill(t, st, 1000)
 	to := newPath(t)
+	require.NoError(t, os.WriteFile(to+".part", []byte("somebody else's"), 0o600))
 	require.NoError(t, st.Backup(t.Context(), to))
+	files, err := filepath.Glob(to + "*.part")
+	require.NoError(t, err)
+	require.Equal(t, []string{to + ".part"}, files)
 	require.ErrorIs(t, st.Backup(t.Context(), to), os.ErrExist)
 	copied := open(t, to)
 	n, err := copied.Verify(t.Context())
@@ -225,33 +279,48 @@ func claim(t *testing.T, st *sqlitestore.Store, most int) (store.Answer, error) 
 	return st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: most, Handlers: []string{"h"}}})
 }
 
-// An index that names a task that is not there is an error for a claim.
+// An entry of an index that names another task than its own does not have that one run early,
+// nor one run twice, and Verify finds it.
 func TestDamagedIndex(t *testing.T) {
 	path := newPath(t)
 	st, err := sqlitestore.Open(path)
 	require.NoError(t, err)
-	for i := range 10 {
-		_, err := durable.New(st).Schedule(t.Context(), durable.Task{Key: fmt.Sprint("key", i), Handler: "h"}, durable.After(0))
+	begin := time.Now().Truncate(time.Second)
+	for i := range 10 { // of which the last is not due yet
+		at := begin.Add(time.Duration(i) * time.Microsecond)
+		if i == 9 {
+			at = at.Add(time.Hour)
+		}
+		_, err := durable.New(st).Schedule(t.Context(), durable.Task{Key: fmt.Sprint("key", i), Handler: "h"}, durable.At(at))
 		require.NoError(t, err)
 	}
 	require.NoError(t, st.Close())
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
-	damaged := 0
-	for at := range content {
-		if !bytes.HasPrefix(content[at:], []byte("key5")) {
+	entry := binary.BigEndian.AppendUint64(nil, uint64(begin.UnixMicro()+5)) // of key5, whose row is the sixth
+	at := bytes.Index(content, append(entry, 6))
+	require.Positive(t, at)
+	for row := byte(0); row < 12; row++ {
+		if row == 6 {
 			continue
 		}
 		b := bytes.Clone(content)
-		b[at+1] ^= 1
+		b[at+len(entry)] = row
 		path := newPath(t)
 		require.NoError(t, os.WriteFile(path, b, 0o600))
-		if _, err := claim(t, open(t, path), 20); err != nil {
+		st := open(t, path)
+		_, err := st.Verify(t.Context())
+		require.ErrorIs(t, err, sqlitestore.ErrDamaged)
+		a, err := claim(t, st, 20)
+		if err != nil {
 			require.ErrorIs(t, err, sqlitestore.ErrDamaged)
-			damaged++
+		}
+		seen := map[string]bool{"key9": true}
+		for _, x := range a.Tasks {
+			require.False(t, seen[x.ID], "row %d: %s", row, x.ID)
+			seen[x.ID] = true
 		}
 	}
-	require.Positive(t, damaged)
 }
 
 // A task whose row is damaged does not keep others from running, and Verify finds it.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
@@ -53,24 +52,27 @@ func newIndex(x *session) *index {
 // maxSenders is how many senders a connection remembers.
 const maxSenders = 2000
 
-// after returns the index of the next transaction of a connection that has committed ix. Senders
-// send one command after the other: they need not be read again unless another
-// connection has written.
+// after returns the index of the next transaction of a connection that has committed ix. The
+// numbers and the senders need not be read again unless another connection has written.
 func (ix *index) after() *index {
-	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders}
+	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders, numbers: ix.numbers, stored: ix.numbers}
 	next.row(getVersion, nil, &next.version)
 	if ix.senders == nil || next.version != ix.version || len(ix.senders) > maxSenders {
 		next.senders = make(map[string]*sender)
+		next.readNumbers()
 	}
-	next.readNumbers()
 	return next
 }
 
+// readNumbers fails if another process has made the tables those of a later version.
 func (ix *index) readNumbers() {
-	n := &ix.numbers
-	ix.row(getNumbers, nil, &n.Pending, &n.Running, &n.Dead, &n.Claimed, &n.Done, &n.Retried, &n.Died, &n.Crashed, &n.Released,
-		&n.Refused, &n.Cancelled, &n.Paused, &n.Fence, &n.Told, &n.Wakes, &n.Wall, &n.Steady, &n.Boot)
-	ix.stored = *n
+	var v int64
+	var text []byte
+	ix.row(getNumbers, nil, &v, &text)
+	must(checkVersion(v))
+	ix.numbers = machine.Numbers{}
+	must(json.Unmarshal(text, &ix.numbers))
+	ix.stored = ix.numbers
 }
 
 func (ix *index) Numbers() *machine.Numbers { return &ix.numbers }
@@ -85,11 +87,7 @@ func (ix *index) load(ids, senders []string) {
 		}
 	}
 	ix.some(findSome, 1, args, func(rows *sql.Rows) {
-		x := &task{stored: true}
-		if x.err = scan(rows, &x.Task); !errors.Is(x.err, ErrDamaged) {
-			must(x.err)
-		}
-		x.was = x.Task.Task
+		x := scanTask(rows)
 		ix.tasks[x.ID] = x
 	})
 	args = args[:0]
@@ -99,17 +97,23 @@ func (ix *index) load(ids, senders []string) {
 			args = append(args, name)
 		}
 	}
-	ix.some(findSender, 1, args, func(rows *sql.Rows) {
-		x := new(machine.Sender)
+	ix.some(findSenders, 1, args, func(rows *sql.Rows) {
 		var name string
-		var outcomes, receipts, extensions, claim []byte
-		must(rows.Scan(&name, &x.Number, &x.Seen, &outcomes, &receipts, &extensions, &x.After, &x.Last, &claim))
-		x.Outcomes, x.Receipts, x.Extensions = answers[store.Outcome](outcomes), answers[store.Receipt](receipts), answers[store.Extension](extensions)
-		if claim != nil {
-			must(json.Unmarshal(claim, &x.Claim))
-		}
+		var text []byte
+		must(rows.Scan(&name, &text))
+		x := new(machine.Sender)
+		must(json.Unmarshal(text, x))
 		ix.senders[name].Sender = x
 	})
+}
+
+func scanTask(rows *sql.Rows) *task {
+	x := &task{stored: true}
+	if x.err = scan(rows, &x.Task); !errors.Is(x.err, ErrDamaged) {
+		must(x.err)
+	}
+	x.was = x.Task.Task
+	return x
 }
 
 func (ix *index) find(id string) *task {
@@ -144,9 +148,6 @@ func (ix *index) Changed(t *machine.Task) {
 
 // flush writes the tasks that have changed.
 func (ix *index) flush() {
-	if len(ix.dirty) == 0 {
-		return
-	}
 	var ended, inserted []any
 	for _, x := range ix.dirty {
 		x.dirty = false
@@ -189,125 +190,93 @@ func (ix *index) finish() {
 		case s.Sender == nil:
 			dropped = append(dropped, name)
 		default:
-			var claim []byte
-			if s.Claim != nil {
-				var err error
-				claim, err = json.Marshal(s.Claim)
-				must(err)
-			}
-			put = append(put, name, s.Number, int64(s.Seen), bytesOf(s.Outcomes), bytesOf(s.Receipts), bytesOf(s.Extensions), s.After, s.Last, text(claim))
+			put = append(put, name, int64(s.Seen), s.Claim != nil, encode(s.Sender))
 		}
 	}
 	ix.some(dropSenders, 1, dropped, nil)
-	ix.some(putSenders, 9, put, nil)
-	if n := &ix.numbers; *n != ix.stored {
-		ix.exec(putNumbers, n.Pending, n.Running, n.Dead, n.Claimed, n.Done, n.Retried, n.Died, n.Crashed, n.Released,
-			n.Refused, n.Cancelled, n.Paused, n.Fence, int64(n.Told), n.Wakes, int64(n.Wall), int64(n.Steady), n.Boot)
+	ix.some(putSenders, 4, put, nil)
+	if ix.numbers != ix.stored {
+		ix.exec(putNumbers, ix.numbers.Wakes, encode(&ix.numbers))
 	}
 }
 
-// bytesOf has the answers of a sender as bytes, and answers the other way round.
-func bytesOf[T ~uint8](a []T) []byte {
-	b := make([]byte, len(a))
-	for i := range a {
-		b[i] = byte(a[i])
-	}
-	return b
-}
-
-func answers[T ~uint8](b []byte) (a []T) {
-	for _, x := range b {
-		a = append(a, T(x))
-	}
-	return a
+func encode(x any) string {
+	b, err := json.Marshal(x)
+	must(err)
+	return string(b)
 }
 
 // Due leaves tasks whose rows are damaged out, and looks at more until n are sound.
 func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flush()
-	for most := n; ; most *= 2 {
-		var ids []string
-		ids, next = ix.due(c, now, most)
-		due = ix.sound(ids, store.Pending)
-		if len(due) >= n || len(ids) < most {
-			return due[:min(n, len(due))], next
-		}
-	}
-}
-
-// due merges the first n tasks of each kind that the claim knows.
-func (ix *index) due(c *store.Claim, now store.Time, n int) (ids []string, next store.Time) {
-	type place struct {
-		at store.Time
-		id string
-	}
-	var all []place
 	next = machine.Never
 	for _, h := range c.Handlers {
 		for _, s := range append([]string{""}, c.Schedules...) {
-			ix.rows(dueTasks, []any{h, s, n}, func(rows *sql.Rows) {
-				var p place
-				must(rows.Scan(&p.at, &p.id))
-				if p.at > now {
-					next = min(next, p.at)
-					return
+			var some []*machine.Task
+			for most := n; ; most *= 2 {
+				var all int
+				some, all = ix.sound(store.Pending, dueTasks, h, s, int64(now), most)
+				if len(some) >= n || all < most {
+					break
 				}
-				all = append(all, p)
-			})
+			}
+			if due = append(due, some...); len(some) < n {
+				next = min(next, ix.first(nextDue, h, s, int64(now)))
+			}
 		}
 	}
-	slices.SortFunc(all, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.id, b.id)) })
-	for _, p := range all[:min(n, len(all))] {
-		ids = append(ids, p.id)
-	}
-	return ids, next
+	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+	return due[:min(n, len(due))], next
 }
 
-// sound returns tasks that an index has under a state, without those whose rows are damaged.
-// It fails if the index is.
-func (ix *index) sound(ids []string, state store.State) (out []*machine.Task) {
-	ix.load(ids, nil)
-	for _, id := range ids {
-		switch x := ix.tasks[id]; {
-		case x.err != nil:
-		case x.State != state:
-			must(fmt.Errorf("%w: an index has task %.80q, which is not %v", ErrDamaged, id, state))
-		default:
-			out = append(out, &x.Task)
+// sound returns the tasks that a query selects by an index, without those whose rows are
+// damaged, and how many it has selected. It fails if the index names one that does not
+// belong there.
+func (ix *index) sound(state store.State, query string, args ...any) (found []*machine.Task, all int) {
+	seen := make(map[string]bool)
+	ix.rows(query, args, func(rows *sql.Rows) {
+		all++
+		x := scanTask(rows)
+		if x.err != nil {
+			return
 		}
-	}
-	return out
+		if x.State != state || seen[x.ID] {
+			must(fmt.Errorf("%w: an index has task %.80q, which is not %v", ErrDamaged, x.ID, state))
+		}
+		seen[x.ID] = true
+		if ix.tasks[x.ID] == nil {
+			ix.tasks[x.ID] = x
+		}
+		found = append(found, &ix.tasks[x.ID].Task)
+	})
+	return found, all
 }
 
 func (ix *index) Running(until store.Time) []*machine.Task {
 	ix.flush()
 	ix.until = until
-	return ix.sound(ix.ids(runTasks, int64(until)), store.Running)
+	found, _ := ix.sound(store.Running, runTasks, int64(until))
+	return found
 }
 
-// ids returns the strings that a query selects.
-func (ix *index) ids(query string, args ...any) (out []string) {
-	ix.rows(query, args, func(rows *sql.Rows) {
-		var id string
-		must(rows.Scan(&id))
-		out = append(out, id)
-	})
-	return out
-}
-
-func (ix *index) End() store.Time {
-	ix.flush()
+// first returns the time that a query selects; Never if there is none.
+func (ix *index) first(query string, args ...any) store.Time {
 	var at sql.NullInt64
-	if ix.row(firstEnd, []any{int64(ix.until)}, &at); !at.Valid {
+	if ix.row(query, args, &at); !at.Valid {
 		return machine.Never
 	}
 	return store.Time(at.Int64)
 }
 
+func (ix *index) End() store.Time {
+	ix.flush()
+	return ix.first(firstEnd, int64(ix.until))
+}
+
 func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
+	ix.flush()
 	for _, k := range ix.kinds() {
-		ix.row(countKind, []any{k.Handler, k.Schedule, 0, int64(now) + 1}, &k.Tasks, &k.First)
-		if k.Tasks > 0 {
+		if ix.row(countKind, []any{k.Handler, k.Schedule, 0, int64(now) + 1}, &k.Tasks, &k.First); k.Tasks > 0 {
 			out = append(out, k)
 		}
 	}
@@ -315,9 +284,8 @@ func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 }
 
 // kinds returns what the tasks need that are Pending, and counts none.
-func (ix *index) kinds() (out []machine.Kind) {
-	ix.flush()
-	for k := (machine.Kind{}); ix.row(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
+func (x *session) kinds() (out []machine.Kind) {
+	for k := (machine.Kind{}); x.row(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
 		out = append(out, k)
 	}
 	return out
@@ -333,24 +301,29 @@ func (ix *index) Remember(name string, x *machine.Sender) {
 	ix.sent = append(ix.sent, name)
 }
 
-// Gone looks at those whose names come after that of the newest sender.
-func (ix *index) Gone(before store.Time, n int) []string {
+// Gone looks at those whose names come after that of a sender that it knows.
+func (ix *index) Gone(before store.Time, n int) (names []string) {
 	var from string
 	for name := range ix.senders {
 		from = name
 	}
-	out := ix.ids(goneSender, from, int64(before), n)
-	return slices.DeleteFunc(out, func(name string) bool { // what is in the table may be older
-		s := ix.senders[name]
-		return s != nil && (s.Sender == nil || s.Seen >= before)
+	ix.rows(goneSenders, []any{from, int64(before), n}, func(rows *sql.Rows) {
+		var name string
+		must(rows.Scan(&name))
+		if s := ix.senders[name]; s == nil || s.Sender != nil && s.Seen < before { // what is in the table may be older
+			names = append(names, name)
+		}
 	})
+	return names
 }
 
 func (ix *index) Workers() (out []*machine.Claim) {
-	for _, text := range ix.ids(claims) {
-		c := new(machine.Claim)
-		must(json.Unmarshal([]byte(text), c))
-		out = append(out, c)
-	}
+	ix.rows(workers, nil, func(rows *sql.Rows) {
+		var text []byte
+		var x machine.Sender
+		must(rows.Scan(&text))
+		must(json.Unmarshal(text, &x))
+		out = append(out, x.Claim)
+	})
 	return out
 }

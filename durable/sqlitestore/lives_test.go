@@ -39,6 +39,7 @@ var children = map[string]func(path string) error{
 	"writer": writerChild,
 	"one":    oneChild,
 	"faulty": faultyChild,
+	"nobody": nobodyChild,
 	"serve":  serveChild,
 }
 

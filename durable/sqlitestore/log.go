@@ -13,14 +13,17 @@ const (
 	// is, and moveFrames from how many pages on it is checkpointed: 40 MB.
 	checkEvery = 500
 	moveFrames = 10_000
+	// finishFor is how long a checkpoint tries to have the log begin again, while others
+	// write or read.
+	finishFor = 100 * time.Millisecond
 	// largeWAL is the size of a log that Check warns of.
 	largeWAL = 256 << 20
 )
 
-// The log begins again once all of it is in the file. A connection of its own moves most
-// of it there, beside the writer. The writer then moves what was written meanwhile, and keeps
-// those of other processes from writing for that long: they would always add some.
+// What is done to the log. It begins again once all of it is in the file: most is moved
+// there beside the writers, and what they have written meanwhile while they wait.
 const (
+	askLog    = `PRAGMA wal_checkpoint(NOOP)`
 	moveLog   = `PRAGMA wal_checkpoint(PASSIVE)`
 	finishLog = `PRAGMA wal_checkpoint(RESTART)`
 )
@@ -40,34 +43,43 @@ func (s *Store) tendLog() {
 			case <-time.After(s.interval):
 			}
 		}
-		var busy, frames, moved int64
-		if err := s.tend.QueryRowContext(context.Background(), moveLog).Scan(&busy, &frames, &moved); err != nil {
+		if err := s.checkpoint(); err != nil {
 			s.log.Error("sqlitestore: the log cannot be checkpointed, and grows", "error", err)
-			continue
 		}
-		s.tail.Store(frames > moveFrames)
 	}
 }
 
-// checkpoint asks for a checkpoint if much was written, and finishes one.
-func (w *writer) checkpoint() {
-	ask := w.written > 0 && w.s.interval > 0
+func (s *Store) checkpoint() error {
+	var busy, frames, moved int64
+	err := s.tend.QueryRow(moveLog).Scan(&busy, &frames, &moved)
+	if full := s.full.Swap(false); err != nil || frames <= moveFrames && !full {
+		return err
+	}
+	busy = 1
+	for begin := time.Now(); err == nil && busy != 0 && time.Since(begin) < finishFor; time.Sleep(pause) {
+		err = s.tend.QueryRow(finishLog).Scan(&busy, &frames, &moved)
+	}
+	return err
+}
+
+// mayCheckpoint asks for a checkpoint if much was written, or the disk is full: the log may
+// have room to give.
+func (w *writer) mayCheckpoint(full bool) {
+	ask := full || w.written > 0 && w.s.interval > 0
 	if w.written > checkEvery {
 		w.written = 0
 		var busy, frames, moved int64
-		err := w.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(NOOP)`).Scan(&busy, &frames, &moved)
+		err := w.conn.QueryRowContext(context.Background(), askLog).Scan(&busy, &frames, &moved)
 		ask = ask || err == nil && frames > moveFrames
+	}
+	if full {
+		w.s.full.Store(true)
 	}
 	if ask {
 		select {
 		case w.s.dirty <- struct{}{}:
 		default:
 		}
-	}
-	if w.s.tail.Load() {
-		var busy, frames, moved int64
-		err := w.conn.QueryRowContext(context.Background(), finishLog).Scan(&busy, &frames, &moved)
-		w.s.tail.Store(err != nil || busy != 0) // it tries again after the next transaction
 	}
 }
 

@@ -70,5 +70,6 @@ func WithSyncInterval(every time.Duration) Option {
 func WithOneProcess() Option { return option(func(c *config) { c.alone = true }) }
 
 // WithReadOnly has the Store read only, beside others that write, for tools: what would
-// write returns [ErrReadOnly].
+// write returns [ErrReadOnly]. SQLite writes beside the file even so, unless another has it
+// open: in a folder that cannot be written, open a copy that [Store.Backup] has made.
 func WithReadOnly() Option { return option(func(c *config) { c.readOnly = true }) }

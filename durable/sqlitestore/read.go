@@ -7,25 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
 )
-
-// A reader is a connection that reads.
-type reader struct {
-	conn *sql.Conn
-	*session
-}
-
-func (r *reader) close() {
-	if r != nil {
-		r.session.close()
-		_ = r.conn.Close()
-	}
-}
 
 // retry calls f again while the file is locked, until the context ends.
 func retry(ctx context.Context, f func() error) error {
@@ -42,39 +28,25 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// view calls f with a reader, in a transaction, so that it sees the file as it is at one
-// moment.
+// view calls f with a connection that reads, in a transaction, so that it sees the file as
+// it is at one moment. f may be called again if another connection is in the way.
 func (s *Store) view(ctx context.Context, f func(x *session)) error {
 	if err := s.mayRead(ctx); err != nil {
 		return err
 	}
-	var r *reader
-	select {
-	case r = <-s.readers:
-	case <-ctx.Done():
-		return store.Ended(ctx)
-	}
-	defer func() { s.readers <- r }()
-	if r == nil {
-		conn, err := s.read.Conn(ctx)
-		if err != nil {
-			return explain(err, false)
-		}
-		r = &reader{conn, newSession(conn)}
-	}
-	r.ctx = ctx
 	err := retry(ctx, func() (err error) {
-		defer func() { _, _ = r.conn.ExecContext(context.Background(), "ROLLBACK") }()
+		tx, err := s.read.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
 		defer recoverInto(&err)
-		_, err = r.conn.ExecContext(ctx, "BEGIN")
-		must(err)
-		f(r.session)
+		x := newSession(tx)
+		x.ctx = ctx
+		f(x)
 		return nil
 	})
-	switch {
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, ErrBusy):
-		return err
-	case ctx.Err() != nil && err != nil:
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
 		return store.Ended(ctx)
 	}
 	return explain(err, false)
@@ -82,18 +54,18 @@ func (s *Store) view(ctx context.Context, f func(x *session)) error {
 
 // Get returns what is known of a task.
 func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) {
-	var t machine.Task
+	var found *task
 	err := s.view(ctx, func(x *session) {
-		err := scan(x.stmt(findTask).QueryRowContext(ctx, id), &t)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = store.ErrNotFound
-		}
-		must(err)
+		found = nil
+		x.some(findSome, 1, []any{id}, func(rows *sql.Rows) { found = scanTask(rows) })
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return store.Entry{}, err
+	case found == nil:
+		return store.Entry{}, store.ErrNotFound
 	}
-	return t.Entry, nil
+	return found.Entry, explain(found.err, false)
 }
 
 // few is how many tasks with a prefix are sorted rather than looked for in the order of the
@@ -108,39 +80,18 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
 	}
-	from, err := parseCursor(c)
+	from, err := machine.ParseCursor(c)
 	if err != nil {
 		return p, err
 	}
 	err = s.view(ctx, func(x *session) {
-		found := x.list(&f, from, limit+1)
-		if p = (store.Page{}); len(found) > limit {
-			found = found[:limit]
-			last := found[limit-1]
-			p.Next = store.Cursor(fmt.Sprintf("%d %d %s", last.State, last.At, last.ID))
+		p = store.Page{Entries: x.list(&f, from, limit+1)}
+		if len(p.Entries) > limit {
+			p.Entries = p.Entries[:limit]
+			p.Next = machine.CursorOf(&p.Entries[limit-1])
 		}
-		p.Entries = found
 	})
 	return p, err
-}
-
-// parseCursor returns the place of an entry in the order of lists.
-func parseCursor(c store.Cursor) (e store.Entry, err error) {
-	if c == "" {
-		return e, nil
-	}
-	part := strings.SplitN(string(c), " ", 3)
-	if len(part) == 3 {
-		if _, err = fmt.Sscan(part[0]+" "+part[1], &e.State, &e.At); err == nil {
-			e.ID = part[2]
-			return e, nil
-		}
-	}
-	return e, fmt.Errorf("%w: %q is no cursor of this store", store.ErrInvalid, c)
-}
-
-func compare(a, b store.Entry) int {
-	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.At, b.At), strings.Compare(a.ID, b.ID))
 }
 
 // list returns the first n entries behind one that meet the filter.
@@ -159,12 +110,12 @@ func (x *session) list(f *store.Filter, from store.Entry, n int) (found []store.
 		}
 	}
 	if (f.State == 0 || f.State == store.Pending) && from.State <= store.Pending {
-		for _, k := range (&index{session: x}).kinds() {
+		for _, k := range x.kinds() {
 			if f.Handler == "" || f.Handler == k.Handler {
 				found = append(found, x.entries(where+" AND state = 1 AND handler = ? AND schedule = ? AND (at, id) > (?, ?) ORDER BY at, id", append(slices.Clone(args), k.Handler, k.Schedule, int64(from.At), from.ID), n)...)
 			}
 		}
-		slices.SortFunc(found, compare)
+		slices.SortFunc(found, func(a, b store.Entry) int { return machine.Compare(&a, &b) })
 		found = found[:min(n, len(found))]
 	}
 	for state := max(store.Running, from.State); state <= store.Dead && len(found) < n; state++ {
@@ -179,9 +130,7 @@ func (x *session) list(f *store.Filter, from store.Entry, n int) (found []store.
 // entries returns the first n that a condition selects.
 func (x *session) entries(where string, args []any, n int) (out []store.Entry) {
 	x.rows(`SELECT `+columns+` FROM tickless_tasks WHERE `+where+` LIMIT ?`, append(args, n), func(rows *sql.Rows) {
-		var t machine.Task
-		if err := scan(rows, &t); !errors.Is(err, ErrDamaged) {
-			must(err)
+		if t := scanTask(rows); t.err == nil {
 			out = append(out, t.Entry)
 		}
 	})
@@ -212,12 +161,11 @@ func (s *Store) Forecast(ctx context.Context, _ int, moments []store.Time) ([]in
 	out := make([]int64, len(moments))
 	err := s.view(ctx, func(x *session) {
 		clear(out)
-		for _, k := range (&index{session: x}).kinds() {
+		for _, k := range x.kinds() {
 			before, sum := store.Time(0), int64(0)
 			for i, at := range moments {
-				var n, first int64
-				x.row(countKind, []any{k.Handler, k.Schedule, int64(before), int64(at)}, &n, &first)
-				sum += n
+				x.row(countKind, []any{k.Handler, k.Schedule, int64(before), int64(at)}, &k.Tasks, &k.First)
+				sum += k.Tasks
 				out[i], before = out[i]+sum, at
 			}
 		}
@@ -240,15 +188,8 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 
 // count returns the numbers, and how many tasks there are in each state.
 func count(x *session) (n machine.Numbers, there [store.Dead + 1]int64) {
-	ix := newIndex(x)
-	for _, k := range ix.kinds() {
-		x.row(countKind, []any{k.Handler, k.Schedule, 0, int64(machine.Never)}, &k.Tasks, &k.First)
-		there[store.Pending] += k.Tasks
-	}
-	for state := store.Running; state <= store.Dead; state++ {
-		x.row(countRest, []any{int64(state)}, &there[state])
-	}
-	return ix.numbers, there
+	x.row(countTasks, nil, &there[store.Pending], &there[store.Running], &there[store.Dead])
+	return newIndex(x).numbers, there
 }
 
 // Repair counts the tasks, and puts the numbers right if something else has changed them. O(n).
@@ -274,26 +215,22 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 // how many tasks it has looked at, and an error that wraps [ErrDamaged] for the first fault. It
 // takes minutes for millions of tasks, and the log grows meanwhile if others write.
 func (s *Store) Verify(ctx context.Context) (looked int64, err error) {
-	damaged := func(format string, args ...any) {
-		must(fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...))
-	}
 	err = s.view(ctx, func(x *session) {
 		looked = 0
 		var said string
 		if x.row(`PRAGMA integrity_check(1)`, nil, &said); said != "ok" {
-			damaged("%s", said)
+			must(fmt.Errorf("%w: %s", ErrDamaged, said))
 		}
 		n, there := count(x)
 		x.rows(`SELECT `+columns+` FROM tickless_tasks`, nil, func(rows *sql.Rows) {
-			var t machine.Task
-			must(scan(rows, &t))
-			if err := t.Check(&n); err != nil {
-				damaged("task %.80q: %v", t.ID, err)
+			t := scanTask(rows)
+			if must(t.err); t.Check(&n) != nil {
+				must(fmt.Errorf("%w: task %.80q: %w", ErrDamaged, t.ID, t.Check(&n)))
 			}
 			looked++
 		})
 		if want := [...]int64{0, n.Pending, n.Running, n.Dead}; want != there || looked != n.Pending+n.Running+n.Dead {
-			damaged("there are %v tasks that are pending, running and dead, and the numbers are %v: Repair puts them right", there[1:], want[1:])
+			must(fmt.Errorf("%w: there are %v tasks that are pending, running and dead, and the numbers are %v: Repair puts them right", ErrDamaged, there[1:], want[1:]))
 		}
 	})
 	return looked, err

@@ -46,13 +46,14 @@ func text(b []byte) any {
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is the checksum of a row, without state and at, which the indexes have too.
+// sum is the checksum of a row. State and at are those of the index, if a query has used one:
+// so an entry of an index that names another task's row is noticed.
 func sum(t *machine.Task, more []byte) int64 {
 	var b []byte
 	for _, s := range []string{t.ID, t.Handler, t.Schedule} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
-	for _, n := range []int64{int64(t.Due), int64(t.Attempts), int64(t.Crashes), int64(t.Runs), t.Token, int64(t.Lease), int64(len(more))} {
+	for _, n := range []int64{int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), int64(t.Crashes), int64(t.Runs), t.Token, int64(t.Lease), int64(len(more))} {
 		b = binary.AppendVarint(b, n)
 	}
 	c := crc32.Update(0, table, b)

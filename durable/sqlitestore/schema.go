@@ -13,53 +13,54 @@ const version = 1
 
 // The tables. A task is in tickless_tasks under its id; times are microseconds since 1970.
 // tickless_due orders those that are Pending, by what a worker must know and then by time,
-// and tickless_rest the others. tickless_senders has the latest command of each sender, and
-// tickless_numbers, of one row, machine.Numbers.
+// and tickless_rest the others. tickless_senders has the machine.Sender of each name, and
+// tickless_numbers, of one row, machine.Numbers, both as JSON.
 const schema = `
 	CREATE TABLE tickless_tasks (
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,
 		handler TEXT NOT NULL, schedule TEXT NOT NULL, record BLOB,
 		due INTEGER NOT NULL, attempts INTEGER NOT NULL, crashes INTEGER NOT NULL, runs INTEGER NOT NULL,
 		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL);
-	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at, id) WHERE state = 1;
-	CREATE INDEX tickless_rest ON tickless_tasks (state, at, id) WHERE state > 1;
+	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at) WHERE state = 1;
+	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
 	CREATE TABLE tickless_senders (
-		name TEXT PRIMARY KEY, number INTEGER, seen INTEGER, outcomes BLOB, receipts BLOB, extensions BLOB,
-		after INTEGER, last INTEGER, claim TEXT) WITHOUT ROWID;
-	CREATE TABLE tickless_numbers (
-		version INTEGER NOT NULL, pending INTEGER NOT NULL, running INTEGER NOT NULL, dead INTEGER NOT NULL,
-		claimed INTEGER NOT NULL, done INTEGER NOT NULL, retried INTEGER NOT NULL, died INTEGER NOT NULL,
-		crashed INTEGER NOT NULL, released INTEGER NOT NULL, refused INTEGER NOT NULL, cancelled INTEGER NOT NULL,
-		paused INTEGER NOT NULL, fence INTEGER NOT NULL, told INTEGER NOT NULL, wakes INTEGER NOT NULL,
-		wall INTEGER NOT NULL, steady INTEGER NOT NULL, boot TEXT NOT NULL);
-	INSERT INTO tickless_numbers VALUES (1, 0,0,0, 0,0,0,0,0,0,0,0, 0,0,0,0, 0,0,'');`
+		name TEXT PRIMARY KEY, seen INTEGER NOT NULL, worker INTEGER NOT NULL, sender TEXT NOT NULL) WITHOUT ROWID;
+	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
+	INSERT INTO tickless_numbers VALUES (1, 0, '{}');`
 
-// The statements. Those that end in Some are for any number of rows: see session.some.
+// The statements. Those that end in IN or VALUES are for any number of rows: see session.some.
 const (
 	columns    = `id, state, at, handler, schedule, record, due, attempts, crashes, runs, token, lease, more, sum`
-	findTask   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id = ?`
 	findSome   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN`
 	insertSome = `INSERT OR FAIL INTO tickless_tasks (` + columns + `) VALUES` // FAIL needs no journal of the statement
 	moveTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, crashes=?, runs=?, token=?, lease=?, more=?, sum=? WHERE id=?`
 	deleteSome = `DELETE FROM tickless_tasks WHERE id IN`
-	dueTasks   = `SELECT at, id FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? ORDER BY at, id LIMIT ?`
-	runTasks   = `SELECT id FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
+	dueTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
+	nextDue    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
+	runTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	firstEnd   = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
 	nextKind   = `SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND (handler, schedule) > (?, ?) ORDER BY handler, schedule LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
-	countRest  = `SELECT count(*) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = ?`
+	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3)`
 
-	findSender  = `SELECT name, number, seen, outcomes, receipts, extensions, after, last, claim FROM tickless_senders WHERE name IN`
+	findSenders = `SELECT name, sender FROM tickless_senders WHERE name IN`
 	putSenders  = `INSERT OR REPLACE INTO tickless_senders VALUES`
 	dropSenders = `DELETE FROM tickless_senders WHERE name IN`
-	goneSender  = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT ?`
-	claims      = `SELECT claim FROM tickless_senders WHERE claim IS NOT NULL`
+	goneSenders = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT ?`
+	workers     = `SELECT sender FROM tickless_senders WHERE worker = 1`
 
-	getNumbers = `SELECT pending, running, dead, claimed, done, retried, died, crashed, released, refused, cancelled, paused, fence, told, wakes, wall, steady, boot FROM tickless_numbers`
-	putNumbers = `UPDATE tickless_numbers SET pending=?, running=?, dead=?, claimed=?, done=?, retried=?, died=?, crashed=?, released=?, refused=?, cancelled=?, paused=?, fence=?, told=?, wakes=?, wall=?, steady=?, boot=?`
+	getNumbers = `SELECT version, numbers FROM tickless_numbers`
+	putNumbers = `UPDATE tickless_numbers SET wakes = ?, numbers = ?`
 	getVersion = `PRAGMA data_version`
 	getWakes   = `SELECT wakes FROM tickless_numbers`
 )
+
+func checkVersion(v int64) error {
+	if v != version {
+		return fmt.Errorf("%w: its tables have version %d, and this program knows %d", store.ErrSchema, v, version)
+	}
+	return nil
+}
 
 // lookAtSchema reports whether the tables are there, or an error if they are others.
 func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
@@ -68,23 +69,23 @@ func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	var v int64
-	err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v)
-	switch {
-	case isBusy(err):
-		return false, err
-	case err != nil || n != 3:
-		return false, fmt.Errorf("%w: tables that begin with tickless_ are not a store's", store.ErrSchema)
-	case v != version:
-		return false, fmt.Errorf("%w: its tables have version %d, and this program knows %d", store.ErrSchema, v, version)
+	foreign := func(err error) error {
+		if isBusy(err) {
+			return err
+		}
+		return fmt.Errorf("%w: tables that begin with tickless_ are not a store's: %w", store.ErrSchema, err)
 	}
-	for _, query := range []string{findTask, dueTasks, runTasks, findSender + "(?)", getNumbers} {
+	var v int64
+	if err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v); err != nil {
+		return false, foreign(err)
+	}
+	if err := checkVersion(v); err != nil {
+		return false, err
+	}
+	for _, query := range []string{findSome + "(?)", dueTasks, runTasks, findSenders + "(?)", getNumbers, getWakes} {
 		stmt, err := conn.PrepareContext(ctx, query)
-		switch {
-		case isBusy(err):
-			return false, err
-		case err != nil:
-			return false, fmt.Errorf("%w: %w", store.ErrSchema, err)
+		if err != nil {
+			return false, foreign(err)
 		}
 		_ = stmt.Close()
 	}

@@ -6,19 +6,24 @@ import (
 	"strings"
 )
 
-// A session is a connection, or a transaction of the application, with the statements
-// that it has prepared. Its methods panic with a failure: see recoverInto.
+// A session is a connection, or a transaction, with the statements that it has prepared. Its
+// methods panic with a failure: see recoverInto.
 type session struct {
 	ctx     context.Context // of readers; others have one that does not end
 	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
-	stmts   map[string]*sql.Stmt
-	lists   map[[2]int]string // of parameters, by columns and rows
+	stmts   map[statement]*sql.Stmt
+}
+
+// A statement is a query, with a list of so many rows and columns of parameters behind it.
+type statement struct {
+	query         string
+	rows, columns int
 }
 
 func newSession(on interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }) *session {
-	return &session{ctx: context.Background(), prepare: on.PrepareContext, stmts: make(map[string]*sql.Stmt), lists: make(map[[2]int]string)}
+	return &session{ctx: context.Background(), prepare: on.PrepareContext, stmts: make(map[statement]*sql.Stmt)}
 }
 
 type failure struct{ err error }
@@ -40,25 +45,36 @@ func recoverInto(err *error) {
 	}
 }
 
-func (x *session) stmt(query string) *sql.Stmt {
-	s := x.stmts[query]
+func (st statement) String() string {
+	list := func(element string, n int) string { return "(" + strings.Repeat(element+",", n-1) + element + ")" }
+	switch {
+	case st.rows == 0:
+		return st.query
+	case st.columns == 1:
+		return st.query + list("?", st.rows)
+	}
+	return st.query + strings.Repeat(list("?", st.columns)+",", st.rows-1) + list("?", st.columns)
+}
+
+func (x *session) stmt(st statement) *sql.Stmt {
+	s := x.stmts[st]
 	if s == nil {
 		var err error
-		s, err = x.prepare(x.ctx, query)
+		s, err = x.prepare(x.ctx, st.String())
 		must(err)
-		x.stmts[query] = s
+		x.stmts[st] = s
 	}
 	return s
 }
 
 func (x *session) exec(query string, args ...any) {
-	_, err := x.stmt(query).ExecContext(x.ctx, args...)
+	_, err := x.stmt(statement{query: query}).ExecContext(x.ctx, args...)
 	must(err)
 }
 
 // row reads one row, and reports whether there is one.
 func (x *session) row(query string, args []any, to ...any) bool {
-	err := x.stmt(query).QueryRowContext(x.ctx, args...).Scan(to...)
+	err := x.stmt(statement{query: query}).QueryRowContext(x.ctx, args...).Scan(to...)
 	if err == sql.ErrNoRows {
 		return false
 	}
@@ -68,7 +84,11 @@ func (x *session) row(query string, args []any, to ...any) bool {
 
 // rows calls f for each row.
 func (x *session) rows(query string, args []any, f func(rows *sql.Rows)) {
-	rows, err := x.stmt(query).QueryContext(x.ctx, args...)
+	x.query(statement{query: query}, args, f)
+}
+
+func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
+	rows, err := x.stmt(st).QueryContext(x.ctx, args...)
 	must(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -77,7 +97,7 @@ func (x *session) rows(query string, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// some carries out a statement that ends in a list of rows, each of so many columns, for
+// some carries out a query that ends in a list of rows, each of so many columns, for
 // several rows at a time: that takes half the time of one for each. It calls f, if there is
 // one, for each row of an answer.
 func (x *session) some(query string, columns int, args []any, f func(rows *sql.Rows)) {
@@ -89,31 +109,17 @@ func (x *session) some(query string, columns int, args []any, f func(rows *sql.R
 	for len(args) > 0 {
 		n := most
 		for n > len(args)/columns {
-			n /= 4
+			n = max(n/4, 1)
 		}
-		n = max(n, 1)
-		list := x.params(columns, n)
-		if f == nil {
-			x.exec(query+list, args[:n*columns]...)
+		st := statement{query, n, columns}
+		if f != nil {
+			x.query(st, args[:n*columns], f)
 		} else {
-			x.rows(query+list, args[:n*columns], f)
+			_, err := x.stmt(st).ExecContext(x.ctx, args[:n*columns]...)
+			must(err)
 		}
 		args = args[n*columns:]
 	}
-}
-
-// params returns a list of parameters, for n rows.
-func (x *session) params(columns, n int) string {
-	text, ok := x.lists[[2]int{columns, n}]
-	if !ok {
-		row := "(?" + strings.Repeat(",?", columns-1) + ")"
-		text = row + strings.Repeat(","+row, n-1)
-		if columns == 1 {
-			text = "(?" + strings.Repeat(",?", n-1) + ")"
-		}
-		x.lists[[2]int{columns, n}] = text
-	}
-	return text
 }
 
 // close closes the statements.

@@ -31,17 +31,16 @@ type Store struct {
 	// notice that the wall clock is set.
 	longest atomic.Int64
 
-	write   *sql.DB // of the writer's connection
-	read    *sql.DB // of readers
-	tend    *sql.DB // of who checkpoints, and of who looks for others' commits
-	readers chan *reader
-	writer  writer
+	write  *sql.DB // of the writer's connection
+	read   *sql.DB // of readers
+	tend   *sql.DB // of who checkpoints, and of who looks for others' commits
+	writer writer
 
 	waiters waiters.Waiters
 	seen    atomic.Int64 // the Wakes for which the waiters were woken
 	watch   sync.Once
 	dirty   chan struct{} // has an element if the log must be checkpointed
-	tail    atomic.Bool   // and if the writer is to finish that
+	full    atomic.Bool   // the disk was full: the log must begin again, however short it is
 	held    atomic.Bool   // another connection has the file's lock, which the writer waits for
 	over    chan struct{}
 	all     sync.WaitGroup
@@ -65,8 +64,12 @@ const openTimeout = 10 * time.Second
 // Open opens the file, and makes it if there is none, in a folder that must be there. It
 // writes beside it, in files that end in -wal and -shm. An error wraps [store.ErrSchema]
 // if a later version of this package has made the file, or other tables in it have the
-// names of the Store's, and [ErrDamaged] if it is not one of SQLite.
+// names of the Store's, [ErrDamaged] if it is not one of SQLite, and [store.ErrUnfit] for
+// ":memory:".
 func Open(path string, opts ...Option) (*Store, error) {
+	if path == "" || path == ":memory:" {
+		return nil, fmt.Errorf("sqlitestore: %q is no file; package memstore keeps tasks in memory: %w", path, store.ErrUnfit)
+	}
 	s := &Store{config: newConfig(opts), over: make(chan struct{}), dirty: make(chan struct{}, 1)}
 	var err error
 	if s.path, err = filepath.Abs(path); err != nil {
@@ -154,10 +157,6 @@ func (s *Store) begin(ctx context.Context) error {
 		return err
 	}
 	s.wal, _ = os.Stat(s.path + "-wal")
-	s.readers = make(chan *reader, maxReaders)
-	for range maxReaders {
-		s.readers <- nil // made when it is needed
-	}
 	s.writer = newWriter(s, conn)
 	return nil
 }
@@ -205,9 +204,6 @@ func (s *Store) Close() error {
 	}
 	close(s.over)
 	s.all.Wait()
-	for range maxReaders {
-		(<-s.readers).close()
-	}
 	return s.closeAll()
 }
 

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -15,8 +16,8 @@ const (
 
 // Wait calls wake first, so that nothing that came before is missed.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
-	if s.readOnly {
-		return ErrReadOnly
+	if err := s.mayBegin(ctx); err != nil || s.readOnly {
+		return cmp.Or(err, ErrReadOnly)
 	}
 	s.watch.Do(func() { s.all.Go(s.watchOthers) })
 	return s.waiters.Wait(ctx, shards, wake)

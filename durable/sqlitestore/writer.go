@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +40,6 @@ const (
 
 // A call is one that waits for the writer. It is carried out on the writer's goroutine.
 type call struct {
-	ctx   context.Context
 	reads reads
 	do    func(ix *index, at machine.Moment) error
 	state atomic.Int32
@@ -82,7 +80,7 @@ func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine
 	if s.readOnly {
 		return ErrReadOnly
 	}
-	c := &call{ctx: ctx, reads: r, do: do, done: make(chan struct{})}
+	c := &call{reads: r, do: do, done: make(chan struct{})}
 	select {
 	case s.writer.calls <- c:
 	default:
@@ -158,10 +156,7 @@ func (w *writer) carryOut(group []*call) {
 		}
 		close(c.done)
 	}
-	if codeOf(err)&0xff == sqlite3.SQLITE_FULL { // the log may have room to give
-		w.s.tail.Store(true)
-	}
-	w.checkpoint()
+	w.mayCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
 // begin begins a transaction, and returns the calls that have not ended meanwhile. It asks
@@ -223,6 +218,7 @@ func (w *writer) transaction(group []*call) (done bool, err error) {
 	}
 	w.last = ix
 	w.written += len(ix.tasks)
+	ix.tasks, ix.dirty = nil, nil // which have the callers' records
 	w.s.saw(ix.numbers.Wakes)
 	return true, nil
 }
@@ -250,17 +246,15 @@ func (w *writer) attempt(group []*call) (ix *index, err error) {
 }
 
 // Change carries out a command.
-func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
+func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Command) (out []store.Outcome, err error) {
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
-	c.Items = machine.CopyItems(c.Items)
 	read := reads{sender: st.Sender}
 	for i := range c.Items {
 		read.ids = append(read.ids, c.Items[i].ID)
 	}
-	var out []store.Outcome
-	err := s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
+	err = s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
 		out, err = machine.Change(ix, at, &st, &c)
 		return err
 	})
@@ -271,12 +265,10 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 }
 
 // Do carries out a round.
-func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (store.Answer, error) {
+func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (a store.Answer, err error) {
 	if err := r.Check(&st); err != nil {
-		return store.Answer{}, err
+		return a, err
 	}
-	r.Reports, r.Extend = slices.Clone(r.Reports), slices.Clone(r.Extend)
-	r.Claim.Handlers, r.Claim.Schedules = slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)
 	read := reads{sender: st.Sender}
 	for i := range r.Reports {
 		read.ids = append(read.ids, r.Reports[i].ID)
@@ -284,8 +276,7 @@ func (s *Store) Do(ctx context.Context, _ int, st store.Stamp, r store.Round) (s
 	for i := range r.Extend {
 		read.ids = append(read.ids, r.Extend[i].ID)
 	}
-	var a store.Answer
-	err := s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
+	err = s.call(ctx, read, func(ix *index, at machine.Moment) (err error) {
 		a, err = machine.Do(ix, at, &st, &r)
 		return err
 	})
