@@ -82,17 +82,17 @@ type Moment struct {
 	Boot   string
 }
 
-// A Sender is the latest command of a sender, and its answer.
+// A Sender is the latest command of a sender, and its answer. Stores may keep it as JSON.
 type Sender struct {
 	Number     int64
 	Seen       store.Time
-	Outcomes   []store.Outcome
-	Receipts   []store.Receipt
-	Extensions []store.Extension
+	Outcomes   []store.Outcome   `json:",omitempty"`
+	Receipts   []store.Receipt   `json:",omitempty"`
+	Extensions []store.Extension `json:",omitempty"`
 	// The tasks that it claimed have the tokens above After, up to Last.
-	After, Last int64
+	After, Last int64 `json:",omitempty"`
 	// Claim is what a worker can run; nil if the sender is none, or has left.
-	Claim *Claim
+	Claim *Claim `json:",omitempty"`
 }
 
 // A Claim is what a worker can run.
