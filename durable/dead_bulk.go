@@ -1,109 +1,79 @@
 package durable
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
 
-// RequeueDead makes pending tasks of all dead letters that match accepts, to run at
-// the time w, as [Client.Requeue] does, and returns how many. A nil match accepts
-// all. Those that die while it runs are left as they are, so that what fails again
-// at once does not keep it going. It reads every dead letter, calls match from one
-// goroutine, has some commands under way at a time, and ends at the first error. What
-// cannot be decoded a nil match accepts too; any other is not asked, and the error names
-// the first one that was left, when all others were moved.
-// It costs what [Client.List] does for dead letters, and O(n) to move them.
-func (c *Client) RequeueDead(ctx context.Context, w When, match func(DeadLetter) bool) (int, error) {
+// RequeueAll makes pending tasks of all dead letters that meet a filter, to run at the time
+// w, as [Client.Requeue] does, and returns how many. The filter's State is Dead, whatever it
+// says. What dies while it runs is left as it is, so that what fails again at once does not
+// keep it going. It ends at the first error. It costs what [Client.List] does, and O(n) to
+// move them.
+func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) {
 	if _, err := w.stored(); err != nil {
 		return 0, err
 	}
-	return c.eachDead(ctx, match, func(ctx context.Context, id string) (Outcome, error) { return c.Requeue(ctx, id, w) })
+	return c.eachDead(ctx, f, func(ids []string) ([]Outcome, error) {
+		moves := make([]Move, len(ids))
+		for i, id := range ids {
+			moves[i] = Move{id, w}
+		}
+		return c.RequeueBatch(ctx, moves)
+	})
 }
 
-// PurgeDead deletes all dead letters that match accepts, and returns how many. It is
-// otherwise like [Client.RequeueDead].
-func (c *Client) PurgeDead(ctx context.Context, match func(DeadLetter) bool) (int, error) {
-	return c.eachDead(ctx, match, c.Purge)
+// PurgeAll deletes all dead letters that meet a filter, and returns how many. It is
+// otherwise like [Client.RequeueAll].
+func (c *Client) PurgeAll(ctx context.Context, f Filter) (int, error) {
+	return c.eachDead(ctx, f, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
 }
 
-func (c *Client) eachDead(ctx context.Context, match func(DeadLetter) bool, do func(context.Context, string) (Outcome, error)) (int, error) {
-	begin, err := c.clocks(ctx)
+func (c *Client) eachDead(ctx context.Context, f Filter, do func(ids []string) ([]Outcome, error)) (n int, err error) {
+	f.State = Dead
+	begin, err := c.latest(ctx)
 	if err != nil {
 		return 0, err
 	}
-	const together = 32
-	ids := make(chan string)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var first error
-	n := 0
-	failed := func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return first != nil
+	if f.To.IsZero() || f.To.After(begin) {
+		f.To = begin.Add(time.Microsecond)
 	}
-	for range together {
-		all.Go(func() {
-			for id := range ids {
-				if failed() {
-					continue
-				}
-				out, err := do(ctx, id)
-				mu.Lock()
-				first = cmp.Or(first, err)
-				if out == Moved || out == Removed {
-					n++
-				}
-				mu.Unlock()
+	const together = 1000
+	var ids []string
+	flush := func() error {
+		out, err := do(ids)
+		for _, o := range out {
+			if o == Moved || o == Removed {
+				n++
 			}
-		})
-	}
-	var unread error
-	func() {
-		defer all.Wait()
-		defer close(ids) // also if match ends this goroutine
-		for e, err := range c.entries(ctx, store.Filter{State: store.Dead}) {
-			if err != nil {
-				mu.Lock()
-				first = cmp.Or(first, err)
-				mu.Unlock()
-			}
-			if failed() {
-				break
-			}
-			if e.At.Std().After(begin[c.shardOf(e.ID)]) {
-				continue
-			}
-			if match != nil {
-				d, err := deadLetter(&e)
-				if err != nil {
-					unread = cmp.Or(unread, fmt.Errorf("durable: the dead letter %q was left: %w", e.ID, err))
-					continue
-				}
-				if !match(d) {
-					continue
-				}
-			}
-			ids <- e.ID
 		}
-	}()
-	return n, cmp.Or(first, unread)
+		ids = nil
+		return err
+	}
+	for info, err := range c.List(ctx, f) {
+		if info.ID == "" {
+			return n, err
+		}
+		if ids = append(ids, info.ID); len(ids) == together {
+			if err := flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, flush()
 }
 
-// clocks returns what the clocks of all shards show.
-func (c *Client) clocks(ctx context.Context) ([]time.Time, error) {
-	times := make([]time.Time, c.store.Shards())
-	for shard := range times {
+// latest returns the latest time that the clock of a shard shows.
+func (c *Client) latest(ctx context.Context) (time.Time, error) {
+	var latest store.Time
+	for shard := range c.store.Shards() {
 		now, err := c.store.Now(ctx, shard)
 		if err != nil {
-			return nil, explain(err)
+			return time.Time{}, explain(err)
 		}
-		times[shard] = now.Std()
+		latest = max(latest, now)
 	}
-	return times, nil
+	return latest.Std(), nil
 }

@@ -42,30 +42,21 @@ func unreadable(t *testing.T) *durable.Client {
 	return c
 }
 
-// A dead letter that cannot be decoded does not keep those behind it from being purged and
-// requeued. With no match it is too: the command needs no more than its ID.
-func TestDead_BulkGoesOnBehindWhatCannotBeDecoded(t *testing.T) {
-	calls := map[string]func(*durable.Client, func(durable.DeadLetter) bool) (int, error){
-		"PurgeDead": func(c *durable.Client, match func(durable.DeadLetter) bool) (int, error) {
-			return c.PurgeDead(ctx, match)
+// A dead letter that cannot be decoded is purged and requeued as the others are: the command
+// needs no more than its ID.
+func TestDead_AllWithWhatCannotBeDecoded(t *testing.T) {
+	for name, call := range map[string]func(*durable.Client) (int, error){
+		"PurgeAll": func(c *durable.Client) (int, error) { return c.PurgeAll(ctx, durable.Filter{}) },
+		"RequeueAll": func(c *durable.Client) (int, error) {
+			return c.RequeueAll(ctx, durable.Filter{}, durable.After(time.Hour))
 		},
-		"RequeueDead": func(c *durable.Client, match func(durable.DeadLetter) bool) (int, error) {
-			return c.RequeueDead(ctx, durable.After(time.Hour), match)
-		},
-	}
-	for name, call := range calls {
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := unreadable(t)
-				n, err := call(c, func(d durable.DeadLetter) bool {
-					require.Contains(t, []string{"a", "d"}, d.ID)
-					return true
-				})
-				require.ErrorContains(t, err, `"b damaged"`)
-				require.Equal(t, 2, n)
-				n, err = call(c, nil)
+				n, err := call(c)
 				require.NoError(t, err)
-				require.Equal(t, 2, n)
+				require.Equal(t, 4, n)
 				st, err := c.Stats(ctx)
 				require.NoError(t, err)
 				require.Zero(t, st.Dead)
@@ -79,37 +70,17 @@ func TestDead_BulkGoesOnBehindWhatCannotBeDecoded(t *testing.T) {
 func TestList_GoesOnBehindWhatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := unreadable(t)
-		var dead, listed, bad []string
-		for d, err := range c.DeadLetters(ctx) {
-			dead = append(dead, d.ID)
-			if err != nil {
-				bad = append(bad, d.ID)
-			}
-		}
+		var listed, bad []string
 		for info, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			listed = append(listed, info.Task.Key)
 			if err != nil {
-				bad = append(bad, info.Task.Key)
+				bad = append(bad, info.ID)
 			}
 		}
-		require.ElementsMatch(t, []string{"a", "b damaged", "c newer", "d"}, dead)
-		require.Equal(t, dead, listed)
-		require.Equal(t, []string{"b damaged", "c newer", "b damaged", "c newer"}, bad)
-	})
-}
-
-// A match that panics, or ends its goroutine, leaves none behind.
-func TestPurgeDead_MatchThatPanics(t *testing.T) {
-	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
-		w := durable.NewWorker(c)
-		w.Handle("h", func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
-		start(t, w)
-		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
-		time.Sleep(time.Second)
-		require.Panics(t, func() { c.PurgeDead(ctx, func(durable.DeadLetter) bool { panic("boom") }) })
-		n, err := c.PurgeDead(ctx, nil)
+		require.ElementsMatch(t, []string{"a", "b damaged", "c newer", "d"}, listed)
+		require.Equal(t, []string{"b damaged", "c newer"}, bad)
+		p, err := c.Page(ctx, durable.Filter{State: durable.Dead}, "", 10)
 		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		require.Len(t, p.Tasks, 4)
 	})
 }

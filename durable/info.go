@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -26,6 +25,9 @@ type Info struct {
 	// Attempts and Crashes count what has been tried of the present run.
 	Attempts int `json:"attempts,omitempty"`
 	Crashes  int `json:"crashes,omitempty"`
+	// Runs is how many runs have died, of a dead letter: more than 1 for a repeating task
+	// alone, all of whose runs that died share one dead letter, which tells of the latest.
+	Runs int `json:"runs,omitempty"`
 	// Stopping: it runs and was asked to stop. Following: it runs, and will again,
 	// at Next, because it was scheduled again meanwhile; Task is still what runs.
 	Stopping  bool      `json:"stopping,omitempty"`
@@ -54,6 +56,9 @@ func infoOf(e *store.Entry) (Info, error) {
 		Following: e.Following,
 		Failures:  failuresOf(e),
 	}
+	if e.State == store.Dead {
+		info.Runs = max(1, e.Runs)
+	}
 	if e.Following {
 		info.Next = e.Next.Std()
 	}
@@ -81,68 +86,4 @@ func (c *Client) Get(ctx context.Context, id string) (Info, error) {
 		return Info{}, explain(err)
 	}
 	return infoOf(&e)
-}
-
-// A Filter says which tasks [Client.List] goes over: those that meet all of its fields
-// that are not zero.
-type Filter struct {
-	State   State
-	Handler string
-	Prefix  string // of the ID, and so of the key
-	// From and To limit Info.At: from From on, and before To.
-	From, To time.Time
-}
-
-// List goes over the tasks that meet a filter, shard by shard, and within a shard by
-// State, At and key. It reads them in pages of 100; those that come, go or move
-// meanwhile may be missed, or seen twice. An error of the store ends it, and comes with
-// no Task; a task that cannot be decoded comes with an error and its key, and the others
-// follow. O(n) where a page costs what it holds; on memstore each page looks at all tasks
-// of its shard.
-func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
-	stored := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix}
-	if !f.From.IsZero() {
-		stored.From = store.TimeOf(f.From)
-	}
-	if !f.To.IsZero() {
-		stored.To = store.TimeOf(f.To)
-		if stored.To <= 0 {
-			return func(func(Info, error) bool) {} // before 1970 there is nothing, and 0 is no limit
-		}
-	}
-	return func(yield func(Info, error) bool) {
-		for e, err := range c.entries(ctx, stored) {
-			if err != nil {
-				yield(Info{}, err)
-				return
-			}
-			if !yield(infoOf(&e)) {
-				return
-			}
-		}
-	}
-}
-
-// entries goes over the entries of all shards. An error comes last.
-func (c *Client) entries(ctx context.Context, f store.Filter) iter.Seq2[store.Entry, error] {
-	const page = 100
-	return func(yield func(store.Entry, error) bool) {
-		for shard := range c.store.Shards() {
-			for cursor := store.Cursor(""); ; {
-				p, err := c.store.List(ctx, shard, f, cursor, page)
-				if err != nil {
-					yield(store.Entry{}, explain(err))
-					return
-				}
-				for _, e := range p.Entries {
-					if !yield(e, nil) {
-						return
-					}
-				}
-				if cursor = p.Next; cursor == "" {
-					break
-				}
-			}
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -43,5 +44,65 @@ func TestList_Forecast(t *testing.T) {
 		r, err := c.Repair(ctx)
 		require.NoError(t, err)
 		require.Equal(t, durable.Repair{Looked: 300}, r)
+	})
+}
+
+// Pages go over all shards in the order of the list, and a Cursor stays good while tasks come
+// and go.
+func TestPage(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *memstore.Store) {
+		for _, shards := range []int{1, 4, 64} {
+			c := durable.New(memstore.New(memstore.WithShards(shards)), quiet)
+			now := time.Now()
+			for i := range 200 {
+				schedule(t, c, durable.Task{Key: fmt.Sprint("k", i), Handler: fmt.Sprint("h", i%7)}, durable.At(now.Add(time.Duration(i+1)*time.Minute)))
+			}
+			var seen []string
+			var cursor durable.Cursor
+			for pages := 0; ; pages++ {
+				p, err := c.Page(ctx, durable.Filter{State: durable.Pending}, cursor, 30)
+				require.NoError(t, err)
+				for _, info := range p.Tasks {
+					seen = append(seen, info.ID)
+				}
+				if cursor = p.Next; cursor == "" {
+					require.Equal(t, 6, pages)
+					break
+				}
+				require.Len(t, p.Tasks, 30)
+				_, err = c.Cancel(ctx, p.Tasks[29].ID) // the one that the cursor stands at
+				require.NoError(t, err)
+				schedule(t, c, durable.Task{Key: fmt.Sprint("new", pages)}, durable.After(0)) // before it
+			}
+			require.Len(t, seen, 200)
+			for i, id := range seen {
+				require.Equal(t, fmt.Sprint("k", i), id)
+			}
+			for cursor, limit := range map[durable.Cursor]int{"": 0, "!": 1, "aGVsbG8": 1} {
+				_, err := c.Page(ctx, durable.Filter{}, cursor, limit)
+				require.ErrorIs(t, err, durable.ErrInvalid)
+			}
+			p, err := c.Page(ctx, durable.Filter{Handler: "none"}, "", 1000)
+			require.NoError(t, err)
+			require.Equal(t, durable.Page{}, p)
+		}
+	})
+}
+
+// In JSON states are words.
+func TestInfo_JSON(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(time.Hour))
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		b, err := json.Marshal(info)
+		require.NoError(t, err)
+		require.Contains(t, string(b), `"state":"pending"`)
+		var back durable.Info
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, durable.Pending, back.State)
+		require.True(t, info.At.Equal(back.At))
+		require.Error(t, json.Unmarshal([]byte(`{"state":"ill"}`), &back))
 	})
 }

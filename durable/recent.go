@@ -16,7 +16,7 @@ type RecentDead struct {
 }
 
 // RecentDead returns the runs that became dead letters by this Worker's reports lately,
-// 16 at most, the oldest first. [Client.DeadLetters] has all that there are.
+// 16 at most, the oldest first. [Client.List] has all that there are.
 func (w *Worker) RecentDead() []RecentDead { return w.dead.get() }
 
 // recentKept is how many RecentDead are kept.

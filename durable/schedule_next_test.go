@@ -32,8 +32,8 @@ func TestWorker_NextEnds(t *testing.T) {
 					start(t, w)
 					schedule(t, c, durable.Task{Key: "k", Schedule: "s", Missed: missed}, durable.At(time.Now().Add(-time.Hour)))
 					time.Sleep(time.Hour)
-					var dead []durable.DeadLetter
-					for d, err := range c.DeadLetters(ctx) {
+					var dead []durable.Info
+					for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 						require.NoError(t, err)
 						dead = append(dead, d)
 					}
@@ -77,7 +77,7 @@ func TestWorker_NextPanicsOnce(t *testing.T) {
 		info, err := c.Get(ctx, "k")
 		require.NoError(t, err)
 		require.Equal(t, durable.Pending, info.State)
-		for d, err := range c.DeadLetters(ctx) {
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			require.NoError(t, err)
 			require.Equal(t, 2, d.Attempts)
 			require.Len(t, d.Failures, 2)

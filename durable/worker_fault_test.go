@@ -639,7 +639,7 @@ func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 					require.Equal(t, d.IdempotencyKey(), again.IdempotencyKey())
 				} else {
 					dead := 0
-					for x, err := range c.DeadLetters(ctx) {
+					for x, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 						require.NoError(t, err)
 						require.Equal(t, d.Due, x.Due)
 						dead++

@@ -379,7 +379,7 @@ func TestDeadLetters_ListRequeuePurge(t *testing.T) {
 		mu.Unlock()
 
 		seen := make(map[string]bool)
-		for d, err := range c.DeadLetters(ctx) {
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			require.NoError(t, err)
 			require.False(t, seen[d.ID], "twice: %s", d.ID)
 			seen[d.ID] = true
@@ -387,7 +387,7 @@ func TestDeadLetters_ListRequeuePurge(t *testing.T) {
 			require.Equal(t, "b", string(d.Task.Body))
 			require.Equal(t, 1, d.Attempts)
 			require.Equal(t, "no", d.Failures[0].Error)
-			require.WithinDuration(t, time.Now(), d.Died, time.Minute)
+			require.WithinDuration(t, time.Now(), d.At, time.Minute)
 			// Taking them out as one goes leaves none out.
 			if len(seen)%2 == 0 {
 				out, err := c.Purge(ctx, d.ID)
@@ -398,7 +398,7 @@ func TestDeadLetters_ListRequeuePurge(t *testing.T) {
 		require.Len(t, seen, n)
 
 		requeued := 0
-		for d, err := range c.DeadLetters(ctx) {
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			require.NoError(t, err)
 			out, err := c.Requeue(ctx, d.ID, durable.After(0))
 			require.NoError(t, err)
@@ -421,11 +421,13 @@ func TestDeadLetters_ManyAtOnce(t *testing.T) {
 		c := durable.New(mem, quiet)
 		w := durable.NewWorker(c)
 		// What fails at once, again and again, does not keep a requeueing going.
-		w.Handle("h", func(_ context.Context, d durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
+		for i := range 3 {
+			w.Handle(fmt.Sprint("h", i), func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
+		}
 		start(t, w)
 		const n = 300
 		for i := range n {
-			schedule(t, c, durable.Task{Key: fmt.Sprint(i), Body: []byte{byte(i % 3)}}, durable.After(0))
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i), Handler: fmt.Sprint("h", i%3)}, durable.After(0))
 		}
 		dead := func(n int64) {
 			t.Helper()
@@ -435,31 +437,29 @@ func TestDeadLetters_ManyAtOnce(t *testing.T) {
 			}, soon, 5*time.Millisecond)
 		}
 		dead(n)
-		of := func(b byte) func(durable.DeadLetter) bool {
-			return func(d durable.DeadLetter) bool { return d.Task.Body[0] == b }
-		}
+		of := func(i int) durable.Filter { return durable.Filter{Handler: fmt.Sprint("h", i)} }
 		time.Sleep(time.Millisecond) // what died at this very microsecond is left
-		moved, err := c.RequeueDead(ctx, durable.After(time.Hour), of(0))
+		moved, err := c.RequeueAll(ctx, of(0), durable.After(time.Hour))
 		require.NoError(t, err)
 		require.Equal(t, n/3, moved)
 		st, err := c.Stats(ctx)
 		require.NoError(t, err)
 		require.EqualValues(t, n/3, st.Pending)
-		removed, err := c.PurgeDead(ctx, of(1))
+		removed, err := c.PurgeAll(ctx, of(1))
 		require.NoError(t, err)
 		require.Equal(t, n/3, removed)
-		moved, err = c.RequeueDead(ctx, durable.After(0), nil)
+		moved, err = c.RequeueAll(ctx, durable.Filter{}, durable.After(0))
 		require.NoError(t, err)
 		require.Equal(t, n/3, moved)
 		require.Eventually(t, func() bool { return w.Stats().Died == n+n/3 }, soon, 5*time.Millisecond)
-		removed, err = c.PurgeDead(ctx, nil)
+		removed, err = c.PurgeAll(ctx, durable.Filter{})
 		require.NoError(t, err)
 		require.LessOrEqual(t, removed, n/3)
 		stopped, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err = c.PurgeDead(stopped, nil)
+		_, err = c.PurgeAll(stopped, durable.Filter{})
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = c.RequeueDead(ctx, durable.When{}, nil)
+		_, err = c.RequeueAll(ctx, durable.Filter{}, durable.When{})
 		require.ErrorIs(t, err, durable.ErrInvalid)
 	})
 }
@@ -701,7 +701,7 @@ func TestWorker_MissedRuns(t *testing.T) {
 			require.Equal(t, ago.Add(11*time.Hour), info.At, key)
 		}
 		died := make(map[string]int)
-		for d, err := range c.DeadLetters(ctx) {
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			require.NoError(t, err)
 			died[d.Task.Key] += d.Runs
 			require.Contains(t, d.Failures[0].Error, "missed")
@@ -784,8 +784,8 @@ func TestWorker_ARepeatingTaskSurvivesADeadRun(t *testing.T) {
 		start(t, w)
 		schedule(t, c, durable.Task{Key: "k", Every: time.Hour, Missed: durable.FireMissed}, durable.At(time.Now().Add(-90*time.Minute)))
 		second := ds.next(t)
-		var letters []durable.DeadLetter
-		for d, err := range c.DeadLetters(ctx) {
+		var letters []durable.Info
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			require.NoError(t, err)
 			letters = append(letters, d)
 		}
@@ -874,9 +874,9 @@ func TestDeadLetters_OneForATaskThatRepeats(t *testing.T) {
 		})
 		start(t, w)
 		schedule(t, c, durable.Task{Key: "k", Every: time.Millisecond, Missed: durable.LatestMissed}, durable.After(0))
-		letter := func() durable.DeadLetter {
-			var all []durable.DeadLetter
-			for d, err := range c.DeadLetters(ctx) {
+		letter := func() durable.Info {
+			var all []durable.Info
+			for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 				require.NoError(t, err)
 				all = append(all, d)
 			}
@@ -988,7 +988,7 @@ func TestWorker_PoisonEndsNoRepeatingTask(t *testing.T) {
 				require.Equal(t, durable.Pending, info.State)
 				require.EqualValues(t, 60, runs.Load())
 				n := 0
-				for d, err := range c.DeadLetters(ctx) {
+				for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 					require.NoError(t, err)
 					require.Equal(t, store.DeadID("cron"), d.ID)
 					require.Equal(t, []int{1, test.lost, test.lost}, []int{d.Runs, d.Crashes, d.Attempts})
@@ -1127,7 +1127,7 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 			return err == nil && st.Dead == 7
 		}, soon, time.Millisecond)
 		require.Empty(t, calls, "nothing was run")
-		for d, err := range c.DeadLetters(ctx) {
+		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			require.NoError(t, err)
 			want, attempts := "does not go on: after ", 0
 			switch {

@@ -127,7 +127,7 @@ func tryUsers(t *testing.T, nodes []*redis.Client, connect func(user string) red
 	require.NoError(t, w.Shutdown(ctx))
 	require.NoError(t, <-done)
 	require.NotContains(t, log.String(), "NOPERM")
-	for range c.DeadLetters(ctx) {
+	for range c.List(ctx, durable.Filter{State: durable.Dead}) {
 	}
 	must(c.Requeue(ctx, "k", durable.After(time.Hour)))
 	must(c.Purge(ctx, "k"))

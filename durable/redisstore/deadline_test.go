@@ -66,8 +66,8 @@ func TestContext_EndsTheCall(t *testing.T) {
 		"Stats":      func(ctx context.Context) error { _, err := c.Stats(ctx); return err },
 		"Check":      func(ctx context.Context) error { _, err := c.Check(ctx); return err },
 		"Repair":     func(ctx context.Context) error { _, err := c.Repair(ctx); return err },
-		"DeadLetters": func(ctx context.Context) (err error) {
-			for _, err = range c.DeadLetters(ctx) {
+		"List": func(ctx context.Context) (err error) {
+			for _, err = range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			}
 			return err
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 	"github.com/tickless/tickless/durable/store"
 )
@@ -43,7 +44,7 @@ func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 		require.NoError(t, r.ZAdd(ctx, c.key(id, "dead"), redis.Z{Score: 1_700_000_000_000_000, Member: id}).Err())
 	}
 	var got []string
-	for d, err := range c.DeadLetters(ctx) {
+	for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 		require.NoError(t, err)
 		got = append(got, d.ID)
 	}

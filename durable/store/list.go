@@ -1,5 +1,11 @@
 package store
 
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
 // A Filter says which entries a list has: those that meet all of its fields that are
 // not zero.
 type Filter struct {
@@ -18,9 +24,17 @@ func (f *Filter) Match(e *Entry) bool {
 		e.At >= f.From && (f.To == 0 || e.At < f.To)
 }
 
-// A Cursor is how far a list has come. The zero Cursor is the beginning. It is the
-// store's that made it, and stays good while tasks come and go.
+// A Cursor is a place in the order of lists: a page begins behind it. The zero Cursor is the
+// beginning. It stays good while tasks come and go.
 type Cursor string
+
+// CursorOf returns the place of an entry.
+func CursorOf(e *Entry) Cursor { return Cursor(fmt.Sprintf("%d %d %s", e.State, e.At, e.ID)) }
+
+// CompareEntries compares two entries in the order of lists.
+func CompareEntries(a, b *Entry) int {
+	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.At, b.At), strings.Compare(a.ID, b.ID))
+}
 
 // A Page is a part of a list. An empty Next is the end.
 type Page struct {

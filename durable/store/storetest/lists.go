@@ -1,17 +1,13 @@
 package storetest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tickless/tickless/durable/store"
 )
 
-func compareEntries(a, b store.Entry) int {
-	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.At, b.At), strings.Compare(a.ID, b.ID))
-}
+func compareEntries(a, b store.Entry) int { return store.CompareEntries(&a, &b) }
 
 func testList(b *bench) {
 	now := b.now().Add(1000 * b.unit)

@@ -63,7 +63,7 @@ func TestFault_RepeatingTaskFails(t *testing.T) {
 	st := x.done(30 * time.Second)
 	x.note("a task that repeats every millisecond failed %d times", w.Stats().Died)
 	require.EqualValues(t, 1, st.Dead)
-	for d, err := range x.c.DeadLetters(ctx) {
+	for d, err := range x.c.List(ctx, durable.Filter{State: durable.Dead}) {
 		require.NoError(t, err)
 		require.EqualValues(t, st.Died, d.Runs)
 	}

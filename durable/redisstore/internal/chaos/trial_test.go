@@ -317,7 +317,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 		require.Zero(x, again.Requeued+again.Doubled+again.Orphaned)
 	}
 	dead := make(map[string]bool)
-	for d, err := range x.c.DeadLetters(ctx) {
+	for d, err := range x.c.List(ctx, durable.Filter{State: durable.Dead}) {
 		require.NoError(x, err)
 		dead[d.Task.Key] = true
 	}

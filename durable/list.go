@@ -1,0 +1,172 @@
+package durable
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Filter says which tasks a list has: those that meet all of its fields that are not zero.
+type Filter struct {
+	State   State
+	Handler string
+	Prefix  string // of the ID, and so of the key
+	// From and To limit Info.At: from From on, and before To.
+	From, To time.Time
+}
+
+// stored returns the Filter as stores take it, or false if nothing can meet it.
+func (f *Filter) stored() (store.Filter, bool) {
+	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix}
+	if !f.From.IsZero() {
+		x.From = store.TimeOf(f.From)
+	}
+	if !f.To.IsZero() {
+		x.To = store.TimeOf(f.To)
+		return x, x.To > 0 // before 1970 there is nothing, and 0 is no limit
+	}
+	return x, true
+}
+
+// List goes over the tasks that meet a filter, ordered by State, At and ID: pending tasks by
+// when they are due, dead letters by when they died. Tasks that come, go or move meanwhile
+// may be missed, or seen twice; all others come once. An error of the store ends the list,
+// and comes with no ID. A task that cannot be decoded comes with an error and its ID, and
+// the others follow. On memstore each page of some hundred tasks looks at all of them; on
+// other stores it costs what it holds, and what it passes over.
+func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		stored, some := f.stored()
+		if !some {
+			return
+		}
+		const pace = 256
+		for e, err := range c.entries(ctx, stored, "", pace) {
+			if err != nil {
+				yield(Info{}, err)
+				return
+			}
+			if !yield(infoOf(&e)) {
+				return
+			}
+		}
+	}
+}
+
+// A Cursor is how far a list has come. It may be kept for any time, and sent to a browser
+// and back. The empty Cursor is the beginning.
+type Cursor string
+
+// A Page is a part of a list. An empty Next is its end.
+type Page struct {
+	Tasks []Info `json:"tasks"`
+	Next  Cursor `json:"next,omitempty"`
+}
+
+// Page returns the first tasks of a list, at most limit, from 1 to 1000, that come behind a
+// Cursor of a Page with the same filter. A task that cannot be decoded is there without what
+// its record has. It is otherwise like [Client.List].
+func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
+	if limit < 1 || limit > store.MaxPage {
+		return Page{}, invalid("a page of %d tasks, not from 1 to %d", limit, store.MaxPage)
+	}
+	from, err := base64.RawURLEncoding.DecodeString(string(after))
+	if err != nil {
+		return Page{}, invalid("%q is no cursor", after)
+	}
+	var p Page
+	stored, some := f.stored()
+	if !some {
+		return p, nil
+	}
+	var last store.Cursor
+	for e, err := range c.entries(ctx, stored, store.Cursor(from), limit) {
+		switch {
+		case errors.Is(err, store.ErrInvalid):
+			return Page{}, invalid("%q is no cursor", after)
+		case err != nil:
+			return Page{}, err
+		}
+		if len(p.Tasks) == limit {
+			p.Next = Cursor(base64.RawURLEncoding.EncodeToString([]byte(last)))
+			break
+		}
+		info, _ := infoOf(&e)
+		p.Tasks, last = append(p.Tasks, info), store.CursorOf(&e)
+	}
+	return p, nil
+}
+
+// A shardList is the list of a shard.
+type shardList struct {
+	shard   int
+	entries []store.Entry // that were read
+	next    store.Cursor
+	more    bool // behind next
+}
+
+func (s *shardList) compare(t *shardList) int {
+	return store.CompareEntries(&s.entries[0], &t.entries[0])
+}
+
+// fill reads on unless there are entries, to the end at most.
+func (s *shardList) fill(ctx context.Context, c *Client, f store.Filter, limit int) error {
+	for len(s.entries) == 0 && s.more {
+		p, err := c.store.List(ctx, s.shard, f, s.next, limit)
+		if err != nil {
+			return explain(err)
+		}
+		s.entries, s.next, s.more = p.Entries, p.Next, p.Next != ""
+	}
+	return nil
+}
+
+// entries goes over the entries of all shards behind a Cursor, in order. It reads ahead about
+// as many as pace says. An error comes last.
+func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, pace int) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		n := c.store.Shards()
+		limit := min(max(2*pace/n, 10), pace)
+		lists := make([]*shardList, n)
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		for i := range lists {
+			lists[i] = &shardList{shard: i, next: after, more: true}
+			all.Go(func() { errs[i] = lists[i].fill(ctx, c, f, limit) })
+		}
+		all.Wait()
+		for _, err := range errs {
+			if err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+		}
+		lists = slices.DeleteFunc(lists, func(s *shardList) bool { return len(s.entries) == 0 })
+		slices.SortFunc(lists, (*shardList).compare)
+		for len(lists) > 0 {
+			first := lists[0]
+			e := first.entries[0]
+			first.entries = first.entries[1:]
+			if !yield(e, nil) {
+				return
+			}
+			if err := first.fill(ctx, c, f, limit); err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+			if len(first.entries) == 0 {
+				lists = lists[1:]
+				continue
+			}
+			i, _ := slices.BinarySearchFunc(lists[1:], first, (*shardList).compare)
+			copy(lists, lists[1:1+i])
+			lists[i] = first
+		}
+	}
+}
