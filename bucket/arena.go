@@ -45,7 +45,7 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 	s.word |= uint64(grain&freeGrain)<<grainShift | uint64(tag&MaxTag)<<tagShift | uint64(place)&placeMask
 	s.deadline = deadline
 	a.pushBack(b, i, &m.links[i&chunkMask])
-	return Ref{gen: gen, index: i}
+	return refOf(gen, i)
 }
 
 // Free ends the life of entry i, which must be live and in no bucket, and
@@ -57,16 +57,13 @@ func (a *Arena[T]) Free(i Index) T { return a.free(i, a.dir[i>>chunkShift]) }
 // what Find, Unlink and Free do, but looks the slot up only once:
 // BenchmarkStartStop.
 func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
-	n := int(r.index >> chunkShift)
-	if n >= len(a.dir) || a.dir[n] == nil || r.gen == 0 {
+	i, ok := a.Find(r)
+	if !ok {
 		return v, false
 	}
-	m := a.dir[n]
-	if m.bodies[r.index&chunkMask].gen() != r.gen {
-		return v, false
-	}
-	a.unlink(&m.links[r.index&chunkMask])
-	return a.free(r.index, m), true
+	m := a.dir[i>>chunkShift]
+	a.unlink(&m.links[i&chunkMask])
+	return a.free(i, m), true
 }
 
 func (a *Arena[T]) free(i Index, m *memory[T]) T {
@@ -82,18 +79,19 @@ func (a *Arena[T]) free(i Index, m *memory[T]) T {
 func (a *Arena[T]) Value(i Index) T { return a.dir[i>>chunkShift].values[i&chunkMask] }
 
 // Ref returns the name of live entry i's present life.
-func (a *Arena[T]) Ref(i Index) Ref { return Ref{gen: a.body(i).gen(), index: i} }
+func (a *Arena[T]) Ref(i Index) Ref { return refOf(a.body(i).gen(), i) }
 
 // Find returns the entry that r names. It reports false if that entry was
 // freed, or if r is zero.
 func (a *Arena[T]) Find(r Ref) (Index, bool) {
-	n := int(r.index >> chunkShift)
-	if n >= len(a.dir) || a.dir[n] == nil || r.gen == 0 {
+	i, gen := r.index(), r.gen()
+	n := int(i >> chunkShift)
+	if n >= len(a.dir) || a.dir[n] == nil || gen == 0 {
 		return 0, false
 	}
 	// A Ref of this arena that names a free slot has an older generation than
 	// the slot, and a sentinel's generation is zero.
-	return r.index, a.dir[n].bodies[r.index&chunkMask].gen() == r.gen
+	return i, a.dir[n].bodies[i&chunkMask].gen() == gen
 }
 
 // Deadline returns entry i's deadline.

@@ -37,10 +37,10 @@ func requireStale(t *testing.T, a *Arena[int], stale []Ref) {
 	t.Helper()
 	for _, r := range stale {
 		if i, ok := a.Find(r); ok {
-			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen, a.body(i).gen())
+			t.Fatalf("a stale ref of slot %d, generation %d, finds the entry of generation %d", i, r.gen(), a.body(i).gen())
 		}
 		if _, ok := a.Remove(r); ok {
-			t.Fatalf("a stale ref of generation %d removes an entry", r.gen)
+			t.Fatalf("a stale ref of generation %d removes an entry", r.gen())
 		}
 	}
 }
@@ -59,13 +59,13 @@ func TestArenaFind_NothingThere(t *testing.T) {
 	lookups := func() {
 		t.Helper()
 		for _, r := range []Ref{
-			{},                                      // zero
-			{gen: 1},                                // the index that names none
-			{gen: 0, index: 1 << chunkShift},        // no generation
-			{gen: 9, index: 1 << chunkShift},        // never that old
-			{gen: 1, index: 9 << chunkShift},        // beyond the arena
-			{gen: 1, index: 1<<32 - 1},              // as far beyond as can be
-			{gen: maxGen, index: 1<<31 + chunkMask}, // likewise
+			{},                       // zero
+			refOf(1, 0),              // the index that names none
+			refOf(0, 1<<chunkShift),  // no generation
+			refOf(9, 1<<chunkShift),  // never that old
+			refOf(1, 9<<chunkShift),  // beyond the arena
+			refOf(1, 1<<indexBits-1), // as far beyond as can be
+			refOf(maxGen, 1<<(indexBits-1)+chunkMask), // likewise
 		} {
 			_, ok := a.Find(r)
 			require.False(t, ok, "%+v", r)
@@ -77,14 +77,14 @@ func TestArenaFind_NothingThere(t *testing.T) {
 	i := a.New(0, 0)
 	require.EqualValues(t, 1<<chunkShift, i)
 	lookups()
-	_, ok := a.Find(Ref{gen: 1, index: i + 1})
+	_, ok := a.Find(refOf(1, i+1))
 	require.False(t, ok, "a slot that was never used")
 	b := a.NewBuckets(1)
-	_, ok = a.Find(Ref{gen: 1, index: Index(b)})
+	_, ok = a.Find(refOf(1, Index(b)))
 	require.False(t, ok, "a bucket is no entry")
-	_, ok = a.Find(Ref{gen: 0, index: Index(b)})
+	_, ok = a.Find(refOf(0, Index(b)))
 	require.False(t, ok, "a bucket is no entry, whatever the generation")
-	_, ok = a.Remove(Ref{gen: 0, index: Index(b)})
+	_, ok = a.Remove(refOf(0, Index(b)))
 	require.False(t, ok)
 }
 
@@ -168,7 +168,7 @@ func TestArenaFind_SlotRetired(t *testing.T) {
 	i := a.New(0, 0)
 	for life := range 3 {
 		r := a.Ref(i)
-		require.Equal(t, maxGen-2+uint64(life), r.gen)
+		require.Equal(t, maxGen-2+uint64(life), r.gen())
 		_, ok := a.Find(r)
 		require.True(t, ok)
 		b := a.NewBuckets(1)
@@ -194,7 +194,7 @@ func TestArenaFind_WholeChunkRetired(t *testing.T) {
 	all := fill(a, ChunkSize-1) // fills chunk 1
 	stale := refs(a, all)
 	for _, r := range stale {
-		require.Equal(t, uint64(maxGen), r.gen)
+		require.Equal(t, uint64(maxGen), r.gen())
 	}
 	freeAll(a, all)
 	require.Equal(t, 1, a.Len())

@@ -13,7 +13,7 @@ const (
 	// pointers.
 	chunkShift = 10
 	chunkMask  = ChunkSize - 1
-	maxChunks  = 1 << (32 - chunkShift)
+	maxChunks  = 1 << (indexBits - chunkShift)
 )
 
 // chunk is what the arena knows about a chunk besides its slots.

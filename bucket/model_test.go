@@ -243,7 +243,7 @@ func (m *model) free() {
 		m.givenBack++
 	}
 	e := m.entries[v]
-	if e.ref.gen == maxGen {
+	if e.ref.gen() == maxGen {
 		m.retired++
 	}
 	if _, ok := m.a.Find(e.ref); ok {
@@ -324,10 +324,10 @@ func (m *model) checkAll() {
 	}
 	for _, r := range m.stale {
 		if i, ok := m.a.Find(r); ok {
-			m.tb.Fatalf("a stale ref of generation %d finds entry %d", r.gen, i)
+			m.tb.Fatalf("a stale ref of generation %d finds entry %d", r.gen(), i)
 		}
 		if _, ok := m.a.Remove(r); ok {
-			m.tb.Fatalf("a stale ref of generation %d removes an entry", r.gen)
+			m.tb.Fatalf("a stale ref of generation %d removes an entry", r.gen())
 		}
 	}
 	if m.a.Len() != len(m.entries) {

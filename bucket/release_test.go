@@ -62,7 +62,7 @@ func TestArenaRelease_AfterChunksWereGivenBack(t *testing.T) {
 	all := fill(&a, 3*ChunkSize)
 	a.dir[2].bodies[7].live(1000)
 	old := a.Ref(all[ChunkSize+7])
-	require.EqualValues(t, 1000, old.gen)
+	require.EqualValues(t, 1000, old.gen())
 	freeAll(&a, all)
 	require.Nil(t, a.dir[2])
 	require.True(t, a.Release())

@@ -49,10 +49,10 @@ type body struct {
 type link struct{ next, prev Index }
 
 const (
-	genBits   = 64 - grainBits - tagBits - placeBits
+	genBits   = 64 - indexBits
 	grainBits = 5
 	tagBits   = 3
-	placeBits = 18
+	placeBits = 64 - genBits - grainBits - tagBits
 
 	genShift   = grainBits + tagBits + placeBits
 	grainShift = tagBits + placeBits
@@ -89,27 +89,17 @@ func (s *body) setGrain(g uint) {
 func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
 
 // A Ref names one life of one slot: what a caller keeps to come back to an
-// entry. It is comparable and 16 bytes. The zero Ref names nothing.
-type Ref struct {
-	gen   uint64
-	index Index
-}
+// entry. It is comparable and 8 bytes. The zero Ref names nothing.
+type Ref struct{ word uint64 } // the generation, above indexBits of the index
 
-// packBits is how much of an index Pack's word has room for.
-const packBits = 64 - genBits
+// indexBits is how many bits an Index has: an arena has room for 268 million entries.
+const indexBits = 28
 
-// Pack returns r as a word and the rest. The rest is less than 64, and is the same for all
-// entries of 2^26 neighbouring slots: a caller who keeps many Refs keeps a word for each
-// and each rest once.
-func (r Ref) Pack() (word uint64, rest uint32) {
-	return r.gen<<packBits | uint64(r.index)&(1<<packBits-1), uint32(r.index) >> packBits
-}
+func refOf(gen uint64, i Index) Ref { return Ref{gen<<indexBits | uint64(i)} }
+
+func (r Ref) gen() uint64  { return r.word >> indexBits }
+func (r Ref) index() Index { return Index(r.word & (1<<indexBits - 1)) }
 
 // Foreign returns the n-th of the Refs that no arena gives to an entry, for n from 1
-// to 2^38-1: names for what a caller keeps elsewhere, beside an arena's entries.
-func Foreign(n uint64) Ref { return Ref{gen: n & maxGen, index: 1} } // chunk 0 has no slots
-
-// Unpack returns the Ref that Pack was called on.
-func Unpack(word uint64, rest uint32) Ref {
-	return Ref{gen: word >> packBits, index: Index(rest<<packBits | uint32(word)&(1<<packBits-1))}
-}
+// to 2^36-1: names for what a caller keeps elsewhere, beside an arena's entries.
+func Foreign(n uint64) Ref { return refOf(n, 1) } // chunk 0 has no slots

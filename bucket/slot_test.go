@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"math"
 	"testing"
 	"unsafe"
 
@@ -15,29 +14,21 @@ func TestMemory_Is24BytesASlotAndThePayload(t *testing.T) {
 	require.Zero(t, unsafe.Offsetof(memory[*int]{}.values), "the garbage collector scans up to the last pointer")
 }
 
-func TestRef_IsSmall(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(Ref{}), uintptr(16))
-}
-
-func TestRef_PackAndUnpack(t *testing.T) {
-	for _, gen := range []uint64{0, 1, 2, 1<<37 - 1, maxGen} {
-		for _, index := range []Index{0, 1, ChunkSize, 1<<packBits - 1, 1 << packBits, 1<<packBits + 1, math.MaxUint32} {
-			r := Ref{gen: gen, index: index}
-			word, rest := r.Pack()
-			require.Equal(t, r, Unpack(word, rest))
-			require.EqualValues(t, index>>packBits, rest)
-			require.Less(t, rest, uint32(64))
+func TestRef_IsOneWord(t *testing.T) {
+	require.EqualValues(t, 8, unsafe.Sizeof(Ref{}))
+	for _, gen := range []uint64{0, 1, 2, 1<<35 - 1, maxGen} {
+		for _, index := range []Index{0, 1, ChunkSize, 1<<(indexBits-1) + 1, 1<<indexBits - 1} {
+			r := refOf(gen, index)
+			require.Equal(t, gen, r.gen())
+			require.Equal(t, index, r.index())
 		}
 	}
-	word, rest := Ref{}.Pack()
-	require.Zero(t, word)
-	require.Zero(t, rest)
 }
 
 // Generation, grain, tag and place share a word and must not reach into each other.
 func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
-	require.GreaterOrEqual(t, genBits, 38, "a slot must not be used up soon")
-	for _, gen := range []uint64{1, 2, 1<<37 - 1, maxGen} {
+	require.GreaterOrEqual(t, genBits, 36, "a slot must not be used up soon")
+	for _, gen := range []uint64{1, 2, 1<<35 - 1, maxGen} {
 		for tag := range uint8(MaxTag + 1) {
 			for _, place := range []uint32{0, 1, MaxPlace - 1, MaxPlace} {
 				var s body

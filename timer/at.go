@@ -25,17 +25,16 @@ func (s *Scheduler) Wall() time.Time {
 // Deadline returns the moment for which the timer is set, on the Scheduler's clock and
 // without the slack. It reports false if the timer is not pending. O(1).
 func (h Handle) Deadline() (time.Time, bool) {
-	if h.home == nil {
+	if h.sh == nil {
 		return time.Time{}, false
 	}
-	sh := h.home.sh
-	sh.mu.Lock()
-	at, ok := sh.wheel.Deadline(h.id())
-	sh.mu.Unlock()
+	h.sh.mu.Lock()
+	at, ok := h.sh.wheel.Deadline(h.id)
+	h.sh.mu.Unlock()
 	if !ok {
 		return time.Time{}, false
 	}
-	return sh.s.at(at), true
+	return h.sh.s.at(at), true
 }
 
 // Deadline returns the moment for which the Timer is set, on the Scheduler's clock and
@@ -58,14 +57,14 @@ func (t *Timer) Deadline() (time.Time, bool) {
 func (t *Timer) deadlineLocked() (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch t.phase.Load() {
+	switch t.state.Load() {
 	case pending:
 		return t.deadline, true
-	case out, back:
-		if f := t.sh.fallbacks.byID[t.idLocked()]; f != nil {
-			return int64(f.at.Sub(t.sh.s.epoch)), true
-		}
-		return t.sh.wheel.Deadline(t.idLocked())
+	case stopped:
+		return 0, false
 	}
-	return 0, false
+	if f := t.sh.fallbacks.byID[t.id]; f != nil {
+		return int64(f.at.Sub(t.sh.s.epoch)), true
+	}
+	return t.sh.wheel.Deadline(t.id)
 }

@@ -3,10 +3,10 @@ package timer
 import (
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -18,9 +18,8 @@ import (
 func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 	s := New(WithShards(1))
 	defer s.Close()
-	other := resettable(s, time.Hour, func() {})
-	x := resettable(s, time.Hour, func() {})
-	require.True(t, x.Reset(time.Hour))
+	others := held(s, 10*stripes)
+	x := others[0]
 	sh := s.shards.first
 	sh.mu.Lock()
 	for i := range 10 {
@@ -30,16 +29,16 @@ func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 		require.True(t, x.Reset(2*time.Hour))
 	}
 	sh.mu.Unlock()
-	require.Equal(t, 2, s.Len())
+	require.Equal(t, len(others), s.Len())
 	st := s.Stats()
-	require.EqualValues(t, 12, st.Started)
+	require.EqualValues(t, len(others)+10, st.Started)
 	require.EqualValues(t, 10, st.Stopped)
 	require.True(t, x.Reset(time.Minute)) // earlier: with the lock
-	require.True(t, other.Stop())
+	require.True(t, others[1].Stop())
 }
 
-// What a dead entry is due for is a wake-up at most, and none if nothing else is pending.
-func TestTimer_DeadEntriesWakeUpOnce(t *testing.T) {
+// What a stopped Timer was due for is a wake-up at most, and none if nothing else is pending.
+func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		clk := timertest.NewClock(time.Unix(0, 0))
 		s := New(WithClock(clk))
@@ -77,7 +76,9 @@ func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk))
 	defer s.Close()
-	resettable(s, 24*time.Hour, func() {})
+	for range 10 * stripes {
+		resettable(s, 24*time.Hour, func() {}).Reset(24 * time.Hour)
+	}
 	var at []time.Time
 	x := resettable(s, time.Second, func() { at = append(at, clk.Now()) })
 	x.Reset(time.Second)
@@ -95,17 +96,17 @@ func TestTimer_EntryFollows(t *testing.T) {
 	require.EqualValues(t, 1, s.Stats().Fired)
 }
 
-// A stopped Timer that was dropped keeps nothing alive, while its entry is in the wheel
-// still: from the next Stop on, or when something expires.
-func TestTimer_DeadEntryKeepsNothingAlive(t *testing.T) {
-	for _, by := range []string{"stop", "expiry"} {
-		t.Run(by, func(t *testing.T) {
-			clk := timertest.NewClock(time.Unix(0, 0))
-			s := New(WithClock(clk))
+// A stopped Timer that was dropped keeps nothing alive: from when others were stopped, when
+// something expires, and soon in any case.
+func TestTimer_AStoppedOneKeepsNothingAlive(t *testing.T) {
+	for _, by := range []string{"stop", "expiry", "time"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := New(WithShards(1))
 			defer s.Close()
-			other := resettable(s, time.Hour, func() {})
-			other.Reset(time.Hour)
-			resettable(s, time.Second, func() {})
+			others := held(s, 10*stripes)
+			if by == "expiry" {
+				resettable(s, time.Second, func() {})
+			}
 			held := func() weak.Pointer[[1 << 10]byte] {
 				big := new([1 << 10]byte)
 				x := resettable(s, time.Minute, func() { big[0]++ })
@@ -113,79 +114,81 @@ func TestTimer_DeadEntryKeepsNothingAlive(t *testing.T) {
 				require.True(t, x.Stop())
 				return weak.Make(big)
 			}()
-			if by == "stop" {
-				require.True(t, other.Stop())
-			} else {
-				clk.Advance(time.Second)
+			runtime.GC()
+			require.NotNil(t, held.Value())
+			switch by {
+			case "stop":
+				for _, x := range others[:10] {
+					require.True(t, x.Stop())
+				}
+			case "expiry":
+				time.Sleep(2 * time.Second)
+			case "time":
+				time.Sleep(trimAfter + time.Second)
 			}
 			runtime.GC()
 			runtime.GC()
-			require.Nil(t, held.Value())
-			require.Equal(t, map[string]int{"stop": 3, "expiry": 2}[by], s.shards.first.wheel.Len())
-			clk.Advance(2 * time.Minute)
-			require.Zero(t, s.shards.first.deadLocked())
+			require.Nil(t, held.Value(), by)
 		})
 	}
 }
 
-// The memory of very many that were stopped falls while the others stay, by no more than
-// a batch in a hold of the lock; and all of it goes with the last.
-func TestTimer_ManyDeadAreSwept(t *testing.T) {
+// Of very many that are stopped a few are in the wheel at most, and none when all are.
+func TestTimer_ManyAreStopped(t *testing.T) {
 	const n = 20_000
 	s := New(WithShards(1))
 	defer s.Close()
 	sh := s.shards.first
-	timers := make([]*Timer, n)
-	for i := range timers {
-		timers[i] = resettable(s, time.Hour, func() {})
-		timers[i].Reset(time.Hour)
-	}
-	full := sh.wheel.Chunks()
+	timers := held(s, n)
 	for i, x := range timers {
 		before := sh.wheel.Len()
-		require.True(t, x.Stop())
-		require.Equal(t, n-i-1, s.Len())
-		require.LessOrEqual(t, sh.deadLocked(), max(sweepLeast, n/4), i)
-		if i < n-1 {
-			require.LessOrEqual(t, before-sh.wheel.Len(), max(batchSize, sweepLeast))
+		done := make(chan bool)
+		if i%8 == 0 {
+			go func() { done <- x.Stop() }() // in another stripe, perhaps
+		} else {
+			go func() { done <- true }()
+			require.True(t, x.Stop())
 		}
-		switch i {
-		case n * 9 / 10:
-			require.Less(t, sh.wheel.Chunks(), full/2)
-		case n - 1:
-			require.Zero(t, sh.wheel.Len())
-			require.LessOrEqual(t, sh.wheel.Chunks(), 2)
-		}
+		require.True(t, <-done)
+		left := n - i - 1
+		require.LessOrEqual(t, sh.wheel.Len()-left, min(stripes*16, left), i)
+		require.LessOrEqual(t, before-sh.wheel.Len(), stripes*16)
 	}
+	require.Zero(t, sh.wheel.Len())
+	require.LessOrEqual(t, sh.wheel.Chunks(), 2)
 	st := s.Stats()
 	require.EqualValues(t, n, st.Stopped)
 	require.EqualValues(t, n, st.Started)
-	// All of them start again, some after their entries have gone.
+	// All of them start again.
 	for _, x := range timers {
 		require.False(t, x.Reset(time.Hour))
 	}
 	require.Equal(t, n, s.Len())
 }
 
-// Timers without entries leave: the dead ones are all that is left, and go too.
-func TestTimer_DeadEntriesGoWithTheLastOther(t *testing.T) {
-	s := New(WithShards(1))
-	defer s.Close()
-	h, err := s.Start(time.Hour, func() {})
-	require.NoError(t, err)
-	x, y := resettable(s, time.Hour, func() {}), s.NewTimer(time.Hour)
-	y.moved = true
-	x.Reset(time.Hour)
-	y.Reset(time.Hour)
-	require.True(t, x.Stop())
-	require.True(t, y.Stop())
-	require.Equal(t, 3, s.shards.first.wheel.Len())
-	require.True(t, h.Stop())
-	require.Zero(t, s.shards.first.wheel.Len())
-	require.False(t, x.Stop())
-	require.False(t, y.Reset(time.Hour))
-	require.True(t, y.Stop())
-	require.Zero(t, s.shards.first.wheel.Len())
+// Goroutines that stop Timers of one shard at once use all of its stripes, each one of them.
+func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
+	l := new(stoppedTimers)
+	const goroutines = 400
+	var mu sync.Mutex
+	uses := make(map[*stripe]int)
+	var all, wg sync.WaitGroup
+	all.Add(goroutines)
+	for range goroutines {
+		wg.Go(func() {
+			own := l.own()
+			if l.own() != own {
+				t.Error("another stripe")
+			}
+			mu.Lock()
+			uses[own]++
+			mu.Unlock()
+			all.Done()
+			all.Wait() // so that each has a stack of its own
+		})
+	}
+	wg.Wait()
+	require.Len(t, uses, stripes)
 }
 
 // Close hands back what is pending by its last deadline, and not what was stopped.
@@ -229,12 +232,10 @@ func TestTimer_EntriesAtClose(t *testing.T) {
 
 // From the moment at which Close begins all that is started falls back: also a Timer whose
 // entry is in a shard to which it has yet to come.
-func TestTimer_DeadEntryWhileClosing(t *testing.T) {
+func TestTimer_StoppedWhileClosing(t *testing.T) {
 	s := New()
 	resettable(s, time.Hour, func() {})
-	for range 2 {
-		x := resettable(s, time.Hour, func() {})
-		x.Reset(time.Hour)
+	for _, x := range held(s, 10*stripes)[:2] {
 		require.True(t, x.Stop())
 		s.closed.Store(true)
 		require.False(t, x.Reset(2*time.Hour))
@@ -243,8 +244,8 @@ func TestTimer_DeadEntryWhileClosing(t *testing.T) {
 		s.closed.Store(false)
 	}
 	require.EqualValues(t, 4, s.Stats().FellBack)
-	require.Equal(t, 1, s.Len())
-	require.Len(t, closeAll(s), 1)
+	require.Equal(t, 10*stripes-1, s.Len())
+	require.Len(t, closeAll(s), 10*stripes-1)
 }
 
 // Lateness counts from the last deadline, also if that is in the tick of the one before.
@@ -259,25 +260,31 @@ func TestTimer_EntryLateness(t *testing.T) {
 	require.Equal(t, 300*time.Millisecond, s.Stats().Lateness.Max())
 }
 
-// Who looks at what is pending sees a Timer by its last deadline, and no dead one.
-func TestTimer_EntriesAmongThePending(t *testing.T) {
+// Who looks at what is pending sees a Timer by its last deadline, and none that was stopped.
+func TestTimer_ResetAmongThePending(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
 	s := New(WithClock(clk))
 	defer s.Close()
-	moved, dead, cut := s.NewTimer(time.Hour), resettable(s, time.Hour, func() {}), resettable(s, time.Hour, func() {})
-	for _, x := range []*Timer{moved, dead, cut} {
+	timers := []*Timer{s.NewTimer(time.Hour)}
+	timers[0].moved = true
+	for range 2 * stripes {
+		timers = append(timers, resettable(s, time.Hour, func() {}))
+	}
+	for _, x := range timers {
 		x.Reset(time.Second)
 	}
-	moved.Reset(time.Minute)
-	cut.Stop()
-	dead.Stop()
-	require.Equal(t, 3, s.shards.first.wheel.Len())
-	check := func(ps []PendingTimer) {
-		require.Len(t, ps, 1)
-		require.Equal(t, KindChannel, ps[0].Kind)
-		require.Equal(t, time.Unix(60, 0), ps[0].Due)
+	timers[0].Reset(time.Minute)
+	require.True(t, timers[1].Stop())
+	require.Equal(t, 2*stripes+1, s.shards.first.wheel.Len())
+	ps := slices.Collect(s.Pending())
+	require.Len(t, ps, 2*stripes)
+	for _, p := range ps {
+		if p.Kind == KindChannel {
+			require.Equal(t, time.Unix(60, 0), p.Due)
+		} else {
+			require.Equal(t, time.Unix(1, 0), p.Due)
+		}
 	}
-	check(slices.Collect(s.Pending()))
 }
 
 // In a bubble, too, a stopped Timer stays silent, and one that was reset fires once.
@@ -297,41 +304,19 @@ func TestTimer_EntriesInABubble(t *testing.T) {
 	})
 }
 
-// It leaves its place and itself, while others stay.
-func TestTimer_BytesOfADeadEntry(t *testing.T) {
-	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("the figure is that of 64 bits")
-	}
-	const others, dead = 200_000, 40_000
-	s := New()
-	defer s.Close()
-	f := func() {}
-	for range others {
-		_, err := s.Start(time.Hour, f)
-		require.NoError(t, err)
-	}
-	used := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before := used()
-	for range dead {
-		x := resettable(s, time.Hour, f)
-		x.Reset(time.Hour)
-		require.True(t, x.Stop())
-	}
-	each := float64(used()-before) / dead
-	t.Logf("%.1f bytes", each)
-	require.InDelta(t, 65, each, 10)
-	runtime.KeepAlive(s)
-}
-
-// resettable is AfterFunc for a Timer that the next Reset gives an entry.
+// resettable is AfterFunc for a Timer that the wheel holds from the next Reset on.
 func resettable(s *Scheduler, d time.Duration, f func()) *Timer {
 	t := s.AfterFunc(d, f)
 	t.moved = true
 	return t
+}
+
+// held returns n Timers, an hour ahead, that the wheel holds.
+func held(s *Scheduler, n int) []*Timer {
+	timers := make([]*Timer, n)
+	for i := range timers {
+		timers[i] = resettable(s, time.Hour, func() {})
+		timers[i].Reset(time.Hour)
+	}
+	return timers
 }

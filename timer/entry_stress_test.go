@@ -15,7 +15,7 @@ import (
 const entryHands = 4
 
 // A few Timers, which several goroutines stop and reset at once, around the moments at
-// which they expire, while others are swept, and at last closed: each start ends in
+// which they expire, while others leave the wheel, and at last closed: each start ends in
 // exactly one run, one Stop that reports true, or by being handed back.
 func TestStress_TimersThatAreReset(t *testing.T) {
 	rounds := 0
@@ -34,8 +34,8 @@ func TestStress_TimersThatAreReset(t *testing.T) {
 }
 
 func entryRound(t *testing.T, round uint64) Stats {
-	s := New(WithShards(1), WithTick(time.Microsecond<<(round%8)), WithSweepLeast(1+int(round%7)), WithStripedFrom(1+int(round%5)))
-	timers := make([]*Timer, 1+round%64)
+	s := New(WithShards(1), WithTick(time.Microsecond<<(round%8)))
+	timers := make([]*Timer, 1+round%160)
 	var runs, stops, starts atomic.Int64
 	for i := range timers {
 		timers[i] = s.AfterFunc(time.Hour, func() { runs.Inc() })
@@ -98,7 +98,7 @@ func entryRound(t *testing.T, round uint64) Stats {
 	require.GreaterOrEqual(t, uint64(handedBack), st.HandedBack)
 	require.LessOrEqual(t, uint64(handedBack), st.HandedBack+st.FellBack)
 	require.Zero(t, st.Pending)
-	require.Zero(t, s.shards.first.entries.n)
+	require.Zero(t, s.shards.first.timers)
 	return st
 }
 
@@ -107,8 +107,8 @@ func entryRound(t *testing.T, round uint64) Stats {
 func TestStress_TimersWithChannelsThatAreReset(t *testing.T) {
 	rounds := 0
 	for end := time.Now().Add(stressFor(time.Second, 30*time.Second)); time.Now().Before(end); rounds++ {
-		s := New(WithShards(1), WithTick(time.Microsecond<<(rounds%8)), WithSweepLeast(1+rounds%7), WithStripedFrom(1+rounds%5))
-		timers := make([]*Timer, 1+rounds%8)
+		s := New(WithShards(1), WithTick(time.Microsecond<<(rounds%8)))
+		timers := make([]*Timer, 1+rounds%40)
 		for i := range timers {
 			timers[i] = s.NewTimer(time.Hour)
 		}

@@ -76,5 +76,5 @@ func TestMemory_OfLeftovers(t *testing.T) {
 	for range left {
 	}
 	runtime.ReadMemStats(&after)
-	require.InDelta(t, 56, float64(after.TotalAlloc-before.TotalAlloc)/n, 4)
+	require.InDelta(t, 48, float64(after.TotalAlloc-before.TotalAlloc)/n, 4)
 }

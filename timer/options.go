@@ -32,8 +32,6 @@ type config struct {
 	clock      clock.Clock // nil: the system's
 	slack      slack
 	name       string
-	// sweepLeast and stripedFrom are the constants, or less in tests.
-	sweepLeast, stripedFrom int
 }
 
 // slack is how late timers may fire: a share of their delays, from least to most.
@@ -169,7 +167,7 @@ func WithClock(c clock.Clock) Option {
 const maxShards = 1 << 16
 
 func newConfig(opts []Option) config {
-	c := config{tick: DefaultTick, wheelSize: wheelSize, sweepLeast: sweepLeast, stripedFrom: stripedFrom}
+	c := config{tick: DefaultTick, wheelSize: wheelSize}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("timer: New: option %d is nil", i+1))

@@ -18,8 +18,8 @@ const (
 	tagChan
 	// tagNode: a *node, for all that has more to do.
 	tagNode
-	// tagEntry: a *timerEntry, of a Timer that has been reset.
-	tagEntry
+	// tagTimer: a *Timer that has been reset.
+	tagTimer
 	// tagLimited: tagFunc, of Start with WithMaxPending.
 	tagLimited
 )
@@ -46,9 +46,9 @@ func timePayload(t *time.Timer) payload { return payload{unsafe.Pointer(t)} }
 
 func (p payload) timeTimer() *time.Timer { return (*time.Timer)(p.p) }
 
-func entryPayload(e *timerEntry) payload { return payload{unsafe.Pointer(e)} }
+func timerPayload(t *Timer) payload { return payload{unsafe.Pointer(t)} }
 
-func (p payload) entry() *timerEntry { return (*timerEntry)(p.p) }
+func (p payload) timer() *Timer { return (*Timer)(p.p) }
 
 func nodePayload(n *node) payload { return payload{unsafe.Pointer(n)} }
 

@@ -60,10 +60,10 @@ func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	}
 }
 
-// isLive reports whether an entry stands for a pending timer. In that of a Timer that was
-// reset it fills in the Timer's own deadline and callback. The shard is locked.
-func isLive(e *timingwheel.Entry[payload]) bool {
-	return e.Tag != tagEntry || e.Value.entry().pending(&e.Expired)
+// isPending reports whether an entry stands for a pending timer, or one that was handed
+// back. In that of a Timer that was reset it fills in the Timer's own deadline and callback.
+func isPending(x *timingwheel.Expired[payload]) bool {
+	return x.Tag != tagTimer || x.Value.timer().standsFor(x)
 }
 
 // scan calls f with the timers in the next places of the shard's wheel, in one hold of
@@ -72,7 +72,7 @@ func (sh *shard) scan(place uint64, f func(timingwheel.Entry[payload])) (next ui
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
-		if isLive(&e) {
+		if isPending(&e.Expired) {
 			f(e)
 		}
 	})

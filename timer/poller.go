@@ -390,8 +390,8 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 // fireLocked does for timers that left the wheel what is done under the shard's
 // lock, and collects their callbacks in batch. It reports false if there are none.
 func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) bool {
-	if sh.entries.n > 0 {
-		expired = sh.expireEntriesLocked(expired)
+	if sh.stopped != nil {
+		expired = sh.expireTimersLocked(expired)
 	}
 	if len(expired) == 0 {
 		return false

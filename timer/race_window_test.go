@@ -144,7 +144,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		now := r.s.now()
 		sh, id, err := r.s.place(now, time.Duration(c.due-now), funcPayload(r.fs[i]), tagFunc)
 		require.NoError(r.t, err)
-		c.h = sh.handle(id)
+		c.h = Handle{sh, id}
 	}
 	var loose atomic.Bool
 	r.over.Store(false)
@@ -215,7 +215,7 @@ func (r *windowRace) attack(g int, kind windowKind, seed uint64, moment int64, l
 			r.sh.mu.Lock()
 			middle := r.sh.drainingLocked()
 			drained := !middle && r.sh.wheel.Clock() >= moment
-			ok := r.sh.stopLocked(c.h.id())
+			ok := r.sh.stopLocked(c.h.id)
 			r.sh.unlock()
 			if ok {
 				c.stops.Inc()

@@ -33,6 +33,9 @@ type Scheduler struct {
 	config config
 	limit  *limit // nil: none
 	shared bool   // it is the default one, which nobody may close
+	// queue holds the buckets of all shards that have timers in them, and only those, by
+	// expiration.
+	queue *delayqueue.Queue[dueBucket]
 
 	// closed is set once, before the shards are closed: no start is accepted after
 	// another was refused for it.
@@ -41,9 +44,6 @@ type Scheduler struct {
 	shards shards
 	trim   trimmer
 
-	// queue holds the buckets of all shards that have timers in them, and only
-	// those, by expiration.
-	queue    *delayqueue.Queue[dueBucket]
 	poller   poller
 	dispatch dispatch
 
@@ -60,7 +60,7 @@ type Scheduler struct {
 //	  trimmer.mu   held while shards are looked at, one by one
 //	    shard.mu   everything about the timers of a shard: its wheel, and the fields
 //	               of the Timers and Tickers whose home it is
-//	      Timer.mu   of one that was reset: see timerEntry
+//	      Timer.mu   of one that was reset: see entry.go
 //	      those of the delay queue, dispatch, the executor and the clock
 //
 // A lock may be taken while those above it are held, never the other way round. Two
@@ -78,8 +78,8 @@ type Scheduler struct {
 // Every arrow out of pending is one critical section of the timer's shard, which
 // takes its entry out of the wheel. So exactly one of stop, fire and hand back
 // happens, whoever races; a bucket's expiry alone changes nothing for its
-// timers, who can be stopped and reset until the drain has reached them. For a Timer
-// that was reset it is a critical section of its own lock: see timerEntry.
+// timers, which can be stopped and reset until the drain has reached them. For a Timer
+// that was reset it is a critical section of its own lock: see entry.go.
 
 // processEpoch is the epoch of all Schedulers on the system's clock: their ticks, and
 // so the moments to which slack rounds, are the same.
@@ -158,7 +158,7 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 		sh.n.rejected++
 		return Handle{}, err
 	}
-	return sh.handleLocked(id), nil
+	return Handle{sh, id}, nil
 }
 
 // place starts a timer on a shard of its choice, which becomes its home. The error is
@@ -181,8 +181,9 @@ func (s *Scheduler) Len() int {
 	n := 0
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
-		n += sh.lenLocked()
-		sh.mu.Unlock()
+		sh.settleLocked()
+		n += sh.wheel.Len()
+		sh.unlock()
 	}
 	return n
 }
@@ -193,11 +194,13 @@ func (s *Scheduler) Stats() Stats {
 	var st Stats
 	for sh := range s.shards.made() {
 		sh.mu.Lock()
+		sh.settleLocked()
 		st.add(&sh.n)
-		sh.addEntriesLocked(&st)
-		st.Pending += sh.lenLocked()
+		st.Started += sh.stopped.restarts()
+		st.Stopped += sh.stopped.restarts()
+		st.Pending += sh.wheel.Len()
 		st.Cascaded += sh.wheel.Cascaded()
-		sh.mu.Unlock()
+		sh.unlock()
 	}
 	s.poller.stats(&st)
 	s.dispatch.stats(&st)

@@ -15,9 +15,6 @@ import (
 type shard struct {
 	s     *Scheduler
 	index int
-	// firstHome is the home of the timers whose packed id has the rest 0, which are
-	// nearly all.
-	firstHome home
 
 	mu sync.Mutex
 	// All below is guarded by mu.
@@ -36,20 +33,18 @@ type shard struct {
 	// trimmed is what n.started was when trimLocked was last called.
 	trimmed   uint64
 	fallbacks fallbacks
-	// moreHomes[rest-1] is the home of those with another rest.
-	moreHomes []*home
 	// tickets are those of queued buckets of upper levels, by place/ticketPage and
 	// place%ticketPage: what is queued for one may have to be replaced.
 	tickets []*[ticketPage]delayqueue.Ticket
 
-	entries timerEntries
+	// timers is how many Timers the wheel holds, stopped those of them that were stopped. It
+	// is made with the first of them, and not guarded then.
+	timers  int
+	stopped *stoppedTimers
 
-	// It keeps two shards' locks, and what is written without them, out of one pair of
-	// cache lines, and makes a shard six lines long, so that it begins where a line
-	// does.
-	_      [24]byte
-	shared sharedEntries
-	_      [72]byte
+	// It makes a shard four cache lines long: so it begins where a line does, and two shards'
+	// locks are in no pair of lines.
+	_ [72]byte
 }
 
 const (
@@ -65,7 +60,6 @@ const (
 
 func newShard(s *Scheduler, index int) *shard {
 	sh := &shard{s: s, index: index, wake: never, closed: s.closed.Load()}
-	sh.firstHome = home{sh, 0}
 	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer), timingwheel.WithPhase(shardPhase(&s.config, index)))
 	return sh
 }
@@ -191,9 +185,6 @@ func (sh *shard) removeLocked(id timingwheel.ID) (p payload, ok bool) {
 		}
 	}
 	p, ok = sh.wheel.Remove(id)
-	if ok && sh.entries.n > 0 {
-		sh.tidyLocked()
-	}
 	sh.noteEmptiedLocked(ok)
 	return p, ok
 }

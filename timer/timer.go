@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tickless/tickless/bucket"
 	"github.com/tickless/tickless/timingwheel"
 )
 
@@ -26,27 +25,23 @@ type Timer struct {
 	// p is what the Timer is started with, fixed when it is made: of one of package
 	// time's that.
 	p payload
-	// entry is nil at first. The second Reset sets it, with sh.mu held.
-	entry atomic.Pointer[timerEntry]
+	// id is of the last start, or of what it has fallen back to. Once that has fired or was
+	// stopped it names nothing. Guarded by sh.mu.
+	id timingwheel.ID
 
-	// A Timer is one cache line: 64 bytes. What follows is explained at timerEntry.
+	// A Timer is one cache line: 64 bytes.
 
-	// mu guards phase, and all below while that is not out. phase may be loaded without
-	// it.
-	mu       sync.Mutex
-	deadline int64
-	// word and rest are the id of the last start without a timerEntry, packed, and
-	// guarded by sh.mu; once that has fired or was stopped it names nothing. While phase
-	// is not out, word is the deadline by which the entry lies in the wheel, and rest is
-	// of its id.
-	word  uint64
-	phase atomic.Uint32
-	rest  uint8
+	// mu guards state, which may be loaded without it, and while the wheel holds the Timer
+	// the three fields around it: see entry.go.
+	mu sync.Mutex
+	// deadline is when it is to fire, placed the deadline by which its entry lies in the wheel.
+	deadline, placed int64
+	state            atomic.Uint32
 	// tag says what p is, fixed when the Timer is made. C, which is the user's to
 	// change, does not.
 	tag uint8
-	// moved: it was reset before. The first Reset moves it in the wheel, without an entry;
-	// guarded by sh.mu.
+	// moved: it was reset before. The first Reset moves its callback in the wheel. Guarded
+	// by sh.mu.
 	moved bool
 }
 
@@ -79,7 +74,7 @@ func (t *Timer) startLocked(now int64, d time.Duration) {
 	if err != nil {
 		id = t.sh.fallBackLocked(d, t.p, t.tag, false)
 	}
-	t.setIDLocked(id)
+	t.id = id
 }
 
 // After starts a timer that the Scheduler keeps until it fires, whether anybody
@@ -98,34 +93,36 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // that was not made by NewTimer or AfterFunc.
 //
 // From the second Reset on, Stop and a Reset to a later time take no lock that other Timers
-// share: the Timer keeps its place among the pending ones. Now and then a Stop sweeps the
-// places of stopped Timers, with the lock.
+// share, unless the Scheduler has slack. Now and then a Stop takes the lock for the last few
+// that were stopped.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()
 	}
-	if t.phase.Load() != out {
-		if ok, known := t.stopEntry(); known {
-			return ok
+	if t.state.Load() >= pending {
+		if active, done := t.stopInWheel(); done {
+			return active
 		}
 	}
 	t.sh.mu.Lock()
-	ok := t.stopLocked()
+	active := t.stopLocked()
 	t.sh.unlock()
-	return ok
+	return active
 }
 
-func (t *Timer) stopLocked() bool {
-	if t.phase.Load() != out {
-		if ok, known, crowded := t.kill(); known {
-			if crowded {
-				t.sh.buryLocked(t)
-			}
-			t.cut()
-			return ok
-		}
+func (t *Timer) stopLocked() (active bool) {
+	t.mu.Lock()
+	was := t.state.Load()
+	if was >= pending {
+		t.state.Store(stopped)
 	}
-	return t.sh.stopLocked(t.idLocked()) || t.withdrawLocked()
+	t.mu.Unlock()
+	if was >= pending {
+		t.sh.settleTimerLocked(t)
+		t.sh.settleLocked()
+		return was == pending
+	}
+	return t.sh.stopLocked(t.id) || t.withdrawLocked()
 }
 
 // Reset makes the Timer expire after d from now. It reports true if the Timer
@@ -146,8 +143,8 @@ func (t *Timer) Reset(d time.Duration) bool {
 	if away {
 		return t.resetAway(d)
 	}
-	if t.phase.Load() != out {
-		if active, done := t.resetEntry(now, d); done {
+	if t.state.Load() >= pending {
+		if active, done := t.resetInWheel(now, d); done {
 			return active
 		}
 	}
@@ -159,20 +156,17 @@ func (t *Timer) Reset(d time.Duration) bool {
 
 // resetLocked is Reset.
 func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
-	if active, done := t.resetEntryLocked(now, d); done {
+	if active, done := t.resetInWheelLocked(now, d); done {
 		return active
 	}
-	id := t.idLocked()
-	first := !t.moved
-	t.moved = true
-	if first || !t.takesEntryLocked(d) {
-		if t.sh.resetLocked(now, id, d) {
-			return true
-		}
-	} else {
-		return t.startEntryLocked(now, d)
+	if t.moved && t.entersWheel(d) {
+		return t.enterWheelLocked(now, d)
 	}
-	active = t.sh.stopFallbackLocked(id) || t.withdrawLocked()
+	t.moved = true
+	if t.sh.resetLocked(now, t.id, d) {
+		return true
+	}
+	active = t.sh.stopFallbackLocked(t.id) || t.withdrawLocked()
 	t.startLocked(now, d)
 	return active
 }
@@ -183,18 +177,8 @@ func (t *Timer) resetAway(d time.Duration) (active bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	active = t.stopLocked()
-	t.takeOutLocked()
-	t.setIDLocked(sh.fallBackLocked(d, t.p, t.tag, true))
+	t.id = sh.fallBackLocked(d, t.p, t.tag, true)
 	return active
-}
-
-// idLocked returns what the shard knows the Timer by, if it has no timerEntry in the
-// wheel.
-func (t *Timer) idLocked() timingwheel.ID { return bucket.Unpack(t.word, uint32(t.rest)) }
-
-func (t *Timer) setIDLocked(id timingwheel.ID) {
-	word, rest := id.Pack()
-	t.word, t.rest = word, uint8(rest)
 }
 
 // stdTimer returns the timer of package time that t is.

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A shard without timers keeps its memory for trimAfter since the last start, or for up
@@ -34,9 +35,9 @@ type trimmer struct {
 }
 
 // soon has the shards looked at after a while. The poller calls it when one of them
-// may have no timers any more.
+// may have no timers any more, and whoever stops a Timer that the wheel goes on to hold.
 func (t *trimmer) soon() {
-	if t.set.Load() || !t.s.system {
+	if t.set.Load() || !t.s.system || t.s.real == bubble.Inside() {
 		return
 	}
 	t.mu.Lock()
@@ -75,6 +76,7 @@ func (t *trimmer) passLocked() (again bool) {
 	var queued map[*shard]bool
 	for sh := range t.s.shards.made() {
 		sh.mu.Lock()
+		sh.settleLocked()
 		started += sh.n.started
 		used := sh.trimLocked()
 		if _, any := sh.wheel.Next(); any && !used && sh.wheel.Len() == 0 {
@@ -83,7 +85,7 @@ func (t *trimmer) passLocked() (again bool) {
 			}
 			queued[sh] = true
 		}
-		sh.mu.Unlock()
+		sh.unlock()
 		again = used || again
 	}
 	t.s.discard(queued)

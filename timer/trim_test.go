@@ -28,7 +28,7 @@ func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
 	now := sh.s.now()
 	sh.mu.Lock()
 	id, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
-	h := sh.handleLocked(id)
+	h := Handle{sh, id}
 	sh.unlock()
 	require.NoError(t, err)
 	return h

@@ -45,25 +45,3 @@ func (w *Wheel[T]) Scan(cursor uint64, n int, f func(e Entry[T])) (next uint64, 
 	}
 	return cursor, cursor < w.arena.Slots()
 }
-
-// Sweep looks at the slots that Scan would look at, and removes the entries that have the
-// tag and for whose payload dead reports true: an owner's entries may become useless without
-// a call of Remove. It returns what Scan does. dead must not call the wheel.
-// O(n + memory given back).
-func (w *Wheel[T]) Sweep(cursor uint64, n int, tag uint8, dead func(v T) bool) (next uint64, more bool) {
-	for n > 0 {
-		from, to := w.arena.Span(cursor, n)
-		if cursor = to; from == to {
-			break
-		}
-		n -= int(to - from)
-		for ; from < to; from++ {
-			i := bucket.Index(from)
-			if w.arena.Live(i) && w.arena.Tag(i) == tag && dead(w.arena.Value(i)) {
-				w.arena.Unlink(i)
-				w.arena.Free(i)
-			}
-		}
-	}
-	return cursor, cursor < w.arena.Slots()
-}

@@ -245,15 +245,6 @@ func (w *Wheel[T]) tickOf(i bucket.Index) int64 {
 	return w.ticks.ceilTo(w.arena.Deadline(i), w.arena.Grain(i))
 }
 
-// Due returns the moment at which an entry with that deadline and slack is due: see
-// [Expired].
-func (w *Wheel[T]) Due(deadline, slack int64) int64 {
-	if grain := w.ticks.within(deadline, slack); grain > 0 {
-		return w.ticks.time(w.ticks.ceilTo(deadline, grain))
-	}
-	return deadline
-}
-
 // Contains reports whether id names an entry of the wheel.
 func (w *Wheel[T]) Contains(id ID) bool {
 	_, ok := w.arena.Find(id)
