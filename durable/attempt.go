@@ -22,6 +22,9 @@ type attempt struct {
 	handler *handler   // nil: unknown
 	given   store.Time // the Due that the store has
 	broken  error      // the record cannot be read
+	// recurs is when the task repeats, and unread why that cannot be read here.
+	recurs recurrence
+	unread error
 
 	// due is as of when the task is run. Of the loop, and then of the goroutine that runs
 	// the handler.
@@ -73,6 +76,7 @@ func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
 	a := &attempt{loop: l, given: x.Due, due: x.Due, hold: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
 	var generation string
 	a.task, generation, a.broken = decode(&x.Task)
+	a.recurs, a.unread = a.task.recurrence(w.client.schedules)
 	a.d = Delivery{
 		Key:         a.task.Key,
 		Handler:     a.task.Handler,
@@ -101,7 +105,7 @@ func (a *attempt) config() *handlerConfig {
 // unknown reports whether the Worker does not know how to run the task.
 func (a *attempt) unknown() bool {
 	// Of a record that is damaged, the store may not have been able to read the handler.
-	return a.handler == nil && a.broken == nil || errors.Is(a.broken, errNewer)
+	return a.broken == nil && (a.handler == nil || a.unread != nil) || errors.Is(a.broken, errNewer)
 }
 
 func (a *attempt) timeout() time.Duration {
@@ -129,6 +133,9 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	switch {
 	case a.unknown():
 		// Whoever has written it knows it, and will come.
+		if a.handler != nil && a.unread != nil {
+			a.loop.w.complain(fmt.Errorf("task %q: %w", printable(a.task.Key), a.unread))
+		}
 		return a.left(now)
 	case a.broken != nil:
 		return a.failed(NoRetry(a.broken)).unrun()

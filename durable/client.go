@@ -17,6 +17,8 @@ type Client struct {
 	store *timedStore
 	log   *slog.Logger
 	lanes lanes
+	// schedules are those of WithSchedule.
+	schedules map[string]Schedule
 	// schedule is what Schedule and ScheduleBatch call, nil if there is no middleware.
 	schedule ScheduleFunc
 }
@@ -33,7 +35,7 @@ func New(st store.Store, opts ...Option) *Client {
 		notNil("New", i, o)
 		o.apply(&config)
 	}
-	c := &Client{store: &timedStore{Store: st}, log: config.log, lanes: lanes{client: newName()}}
+	c := &Client{store: &timedStore{Store: st}, log: config.log, lanes: lanes{client: newName()}, schedules: config.schedules}
 	c.schedule = c.through(config.around)
 	return c
 }

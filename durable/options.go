@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -11,8 +12,9 @@ import (
 type Option interface{ apply(*config) }
 
 type config struct {
-	log    *slog.Logger
-	around []func(ScheduleFunc) ScheduleFunc
+	log       *slog.Logger
+	around    []func(ScheduleFunc) ScheduleFunc
+	schedules map[string]Schedule
 }
 
 type option func(*config)
@@ -27,6 +29,36 @@ func WithLogger(l *slog.Logger) Option {
 		panic("durable: WithLogger with a nil Logger")
 	}
 	return option(func(c *config) { c.log = l })
+}
+
+// A Schedule says when the runs of a task come, where no cron spec can: on the last
+// working day of a month, for example.
+type Schedule interface {
+	// Next returns the first time after t, or the zero time if there is none.
+	Next(t time.Time) time.Time
+}
+
+// WithSchedule tells the Client and its Workers a schedule for tasks that name it in
+// [Task.Schedule]: Schedule refuses a name that the Client does not know. All Clients of the
+// store that have Workers should know the same. Its Next is called before each attempt, with the time at which the
+// run was due, by several goroutines. Runs are at least a millisecond apart: what
+// Next returns is moved to that. If it returns a time that is not after the one it
+// was given, the task becomes a dead letter, and its handler is not called. Until it
+// returns the task keeps its place in the worker, and [LatestMissed] calls it for each
+// run that was missed. It panics if the name is empty or taken, or s is nil.
+func WithSchedule(name string, s Schedule) Option {
+	if name == "" || s == nil {
+		panic("durable: WithSchedule with no name or a nil Schedule")
+	}
+	return option(func(c *config) {
+		if c.schedules[name] != nil {
+			panic(fmt.Sprintf("durable: WithSchedule: there is a schedule %q already", name))
+		}
+		if c.schedules == nil {
+			c.schedules = make(map[string]Schedule)
+		}
+		c.schedules[name] = s
+	})
 }
 
 // notNil panics if an option of the function is nil.

@@ -35,15 +35,17 @@ const (
 	hasTimeout
 	hasEvery
 	hasMissed
+	hasCron   // with hasEvery, which says that the task repeats, and an Every of zero
+	hasStart  // Start and End
 	allFields = 1<<iota - 1
 )
 
 // overhead bounds what a record has beside names, headers and body.
-const overhead = 64
+const overhead = 96
 
 // encode returns the task as stores take it.
 func encode(t *Task) (store.Task, error) {
-	size := len(t.Handler) + len(t.Schedule) + len(t.Body)
+	size := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
 		size += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
@@ -70,7 +72,7 @@ func encode(t *Task) (store.Task, error) {
 		*fields |= hasTimeout
 		b = appendDuration(b, t.Timeout)
 	}
-	if t.Every > 0 {
+	if t.Every > 0 || t.Cron != "" {
 		*fields |= hasEvery
 		b = appendDuration(b, t.Every)
 	}
@@ -78,6 +80,14 @@ func encode(t *Task) (store.Task, error) {
 		*fields |= hasMissed
 		b = append(b, byte(t.Missed))
 		b = appendDuration(b, t.MissedAfter)
+	}
+	if t.Cron != "" {
+		*fields |= hasCron
+		b = appendString(appendString(b, t.Cron), t.Zone)
+	}
+	if !t.Start.IsZero() || !t.End.IsZero() {
+		*fields |= hasStart
+		b = appendTime(appendTime(b, t.Start), t.End)
 	}
 	return store.Task{ID: t.Key, Handler: t.Handler, Schedule: t.Schedule, Record: append(b, t.Body...)}, nil
 }
@@ -100,6 +110,15 @@ func appendString(b []byte, s string) []byte {
 
 func appendDuration(b []byte, d time.Duration) []byte {
 	return binary.AppendUvarint(b, uint64((d+time.Microsecond-1)/time.Microsecond))
+}
+
+// appendTime appends a moment, 0 for none.
+func appendTime(b []byte, t time.Time) []byte {
+	var micros store.Time
+	if !t.IsZero() {
+		micros = max(1, store.TimeOf(t))
+	}
+	return binary.AppendUvarint(b, uint64(micros))
 }
 
 var (
@@ -146,6 +165,15 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 		t.Missed = Missed(r.byte())
 		t.MissedAfter = r.duration()
 	}
+	if fields&hasCron != 0 {
+		t.Cron = r.string()
+		t.Zone = r.string()
+		r.bad = r.bad || t.Cron == ""
+	}
+	if fields&hasStart != 0 {
+		t.Start = r.time()
+		t.End = r.time()
+	}
 	if r.bad || fields&^allFields != 0 {
 		return t, generation, errRecord
 	}
@@ -153,7 +181,7 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 		t.Body = []byte(r.rest)
 	}
 	if store.IsSingle(x.ID) {
-		t.Every, t.Schedule = 0, ""
+		t.Every, t.Schedule, t.Cron, t.Zone, t.Start, t.End = 0, "", "", "", time.Time{}, time.Time{}
 	}
 	return t, generation, nil
 }
@@ -198,6 +226,15 @@ func (r *reader) string() string {
 	s := r.rest[:n]
 	r.rest = r.rest[n:]
 	return s
+}
+
+func (r *reader) time() (t time.Time) {
+	if n := r.uint(); n > uint64(store.Farthest) {
+		r.fail()
+	} else if n > 0 {
+		t = store.Time(n).Std()
+	}
+	return t
 }
 
 func (r *reader) duration() time.Duration {

@@ -1,10 +1,14 @@
 package durable
 
 import (
+	"context"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -14,6 +18,7 @@ func FuzzDecode(f *testing.F) {
 		{Body: []byte("body"), Headers: map[string]string{"a": "b", "c": ""}},
 		{MaxAttempts: 7, Timeout: time.Second, Every: time.Hour, Missed: DeadMissed, MissedAfter: time.Minute},
 		{Missed: FireMissed},
+		{Cron: "0 9 * * *", Zone: "Europe/Berlin", Start: time.Unix(1, 0), End: time.Unix(1e9, 5000)},
 	} {
 		x, err := encode(&t)
 		require.NoError(f, err)
@@ -63,6 +68,8 @@ func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
 		is(true)
 		x.Every, x.Schedule = 0, "s"
 		is(true)
+		x.Schedule, x.Cron = "", "* * * * *"
+		is(true)
 	}
 }
 
@@ -106,4 +113,26 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 	}
 	c = handlerConfig{}
 	require.Zero(t, c.delay(5, store.MaxDelay))
+}
+
+// A worker without the zone's files leaves the task to others.
+func TestWorker_LeavesAZoneThatItCannotLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memstore.New()
+		c := New(mem, WithLogger(slog.New(slog.DiscardHandler)))
+		x, err := encode(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"})
+		require.NoError(t, err)
+		_, err = c.one(t.Context(), store.Command{Op: store.Schedule}, store.Item{ID: "k", When: store.After(0), Task: x})
+		require.NoError(t, err)
+		w := NewWorker(c)
+		w.Handle("h", func(context.Context, Delivery) error { panic("it was run") })
+		go w.Run(t.Context())
+		time.Sleep(time.Hour)
+		require.NoError(t, w.Shutdown(t.Context()))
+		info, err := c.Get(t.Context(), "k")
+		require.NoError(t, err)
+		require.Equal(t, Pending, info.State)
+		require.Zero(t, info.Attempts)
+		require.Positive(t, w.Stats().Released)
+	})
 }

@@ -122,7 +122,7 @@ func (a *attempt) plan() error {
 		return nil
 	}
 	return a.apart(func() error {
-		at, ok, err := a.following()
+		at, ok, err := a.recurs.next(a.due)
 		if err == nil {
 			a.follows(at, ok)
 		}
@@ -136,9 +136,6 @@ func (a *attempt) follows(at store.Time, ok bool) {
 		a.after = store.At(at)
 	}
 }
-
-// minStep is the least time between two runs of a task that repeats.
-const minStep = time.Millisecond
 
 // apart calls f, which may ask the task's schedule, in a goroutine of its own: what ends
 // that, by a panic or by runtime.Goexit, ends no handler's place.
@@ -161,43 +158,17 @@ func (a *attempt) apart(f func() error) error {
 	return err
 }
 
-// following returns when the run after this one is due, or false if there is none. An
-// error is of a schedule. It is called by apart.
-func (a *attempt) following() (at store.Time, ok bool, err error) {
-	switch {
-	case a.task.Every > 0:
-		return a.due.Add(a.task.Every), true, nil
-	case a.task.Schedule == "":
-		return 0, false, nil
-	}
-	schedule := a.loop.w.config.schedules[a.task.Schedule]
-	if schedule == nil {
-		return 0, false, nil
-	}
-	this := a.due.Std()
-	next := schedule.Next(this)
-	switch {
-	case next.IsZero():
-		return 0, false, nil
-	case !next.After(this):
-		return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not go on: after %s comes %s",
-			a.task.Schedule, this.UTC().Format(time.RFC3339Nano), next.UTC().Format(time.RFC3339Nano)))
-	}
-	return max(store.TimeOf(next), a.due.Add(minStep)), true, nil
-}
-
 // skip makes the latest run of a repeating task, of those that are due, this one. It
 // reports more if it has come to a later one but not to the latest: a schedule that was
 // missed for days by the second takes several claims.
 func (a *attempt) skip(now store.Time) (more bool, err error) {
-	if a.task.Every > 0 {
-		every := store.Time(a.task.Every.Microseconds())
-		a.due += max(0, now-a.due) / every * every
+	if a.task.Schedule == "" {
+		a.due = a.recurs.latest(a.due, now)
 		return false, nil
 	}
 	err = a.apart(func() error {
 		for range 100_000 {
-			next, ok, err := a.following()
+			next, ok, err := a.recurs.next(a.due)
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -14,8 +15,13 @@ type Item struct {
 }
 
 // Stored returns the Item as stores take it, for those that schedule in a transaction of
-// the application.
+// the application. [Next] is by this process's clock, and a Schedule has none.
 func (x *Item) Stored() (store.Item, error) {
+	return x.stored(nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
+}
+
+// stored returns the Item as stores take it. Now is asked for Next alone.
+func (x *Item) stored(schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
 	t := x.Task
 	if t.Key == "" {
 		t.Key = NewKey()
@@ -23,12 +29,37 @@ func (x *Item) Stored() (store.Item, error) {
 	if err := t.check(); err != nil {
 		return store.Item{}, err
 	}
-	when, err := x.When.stored()
+	w := x.When
+	if w.kind == whenNext {
+		at, err := now(t.Key)
+		if err == nil {
+			at, err = t.first(at, schedules)
+		}
+		if err != nil {
+			return store.Item{}, err
+		}
+		w = At(at.Std())
+	}
+	when, err := w.stored()
 	if err != nil {
 		return store.Item{}, fmt.Errorf("task %.80q: %w", t.Key, err)
 	}
 	task, err := encode(&t)
 	return store.Item{ID: t.Key, When: when, Task: task}, err
+}
+
+// item returns the Item as the Client's store takes it.
+func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
+	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
+		return store.Item{}, invalid("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
+	}
+	return x.stored(c.schedules, func(key string) (store.Time, error) {
+		now, err := c.store.Now(ctx, c.shardOf(key))
+		if err != nil {
+			return 0, fmt.Errorf("durable: %w: %w", ErrNotDone, err)
+		}
+		return now, nil
+	})
 }
 
 // Schedule puts a task into the store, to run at the time w. If its key has a
@@ -51,7 +82,7 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	if err != nil {
 		return Unknown, err
 	}
-	item, err := (&Item{t, w}).Stored()
+	item, err := c.item(ctx, &Item{t, w})
 	if err != nil {
 		return Unknown, err
 	}
@@ -78,7 +109,7 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 	}
 	x := c.newCommand(ctx, command, len(items))
 	for i := range items {
-		item, err := items[i].Stored()
+		item, err := c.item(ctx, &items[i])
 		if err != nil {
 			return nil, err
 		}

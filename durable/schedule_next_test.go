@@ -24,10 +24,9 @@ func TestWorker_NextEnds(t *testing.T) {
 		for _, missed := range []durable.Missed{durable.FireMissed, durable.LatestMissed} {
 			t.Run(name, func(t *testing.T) {
 				bubble(t, func(t *testing.T, mem *memstore.Store) {
-					c := durable.New(mem, quiet)
+					c := durable.New(mem, quiet, durable.WithSchedule("s", ends))
 					ds := make(deliveries, 10)
-					w := durable.NewWorker(c, durable.WithConcurrency(1), durable.WithMaxAttempts(3),
-						durable.WithSchedule("s", ends))
+					w := durable.NewWorker(c, durable.WithConcurrency(1), durable.WithMaxAttempts(3))
 					w.Handle("h", ds.handle)
 					start(t, w)
 					schedule(t, c, durable.Task{Key: "k", Schedule: "s", Missed: missed}, durable.At(time.Now().Add(-time.Hour)))
@@ -56,7 +55,6 @@ func TestWorker_NextEnds(t *testing.T) {
 // One that panics once does better the next time, and then the run's last attempt fails.
 func TestWorker_NextPanicsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
 		calls := 0
 		once := next(func(at time.Time) time.Time {
 			if calls++; calls == 1 {
@@ -64,8 +62,9 @@ func TestWorker_NextPanicsOnce(t *testing.T) {
 			}
 			return at.Add(100 * time.Hour)
 		})
+		c := durable.New(mem, quiet, durable.WithSchedule("s", once))
 		ds := make(deliveries, 10)
-		w := durable.NewWorker(c, durable.WithMaxAttempts(2), durable.WithSchedule("s", once))
+		w := durable.NewWorker(c, durable.WithMaxAttempts(2))
 		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
 			ds <- d
 			return errors.New("fails")
@@ -97,15 +96,15 @@ func TestWorker_NextHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem := memstore.New(memstore.WithShards(1))
-				c := durable.New(mem, quiet)
 				asked, release := make(chan struct{}, 10), make(chan struct{})
 				hangs := next(func(time.Time) time.Time {
 					asked <- struct{}{}
 					<-release
 					return time.Time{}
 				})
+				c := durable.New(mem, quiet, durable.WithSchedule("s", hangs))
 				ds := make(deliveries, 10)
-				w := durable.NewWorker(c, durable.WithSchedule("s", hangs), durable.WithLease(10*time.Second))
+				w := durable.NewWorker(c, durable.WithLease(10*time.Second))
 				w.Handle("h", func(ctx context.Context, d durable.Delivery) error {
 					select {
 					case <-time.After(time.Minute):
@@ -146,8 +145,8 @@ func (secondly) Next(t time.Time) time.Time { return t.Add(time.Second) }
 // More missed runs than a claim goes through: there is one run all the same, the latest.
 func TestWorker_LatestOfVeryManyMissed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
-		w := durable.NewWorker(c, durable.WithSchedule("s", secondly{}))
+		c := durable.New(mem, quiet, durable.WithSchedule("s", secondly{}))
+		w := durable.NewWorker(c)
 		ds := make(deliveries, 10)
 		w.Handle("h", ds.handle)
 		at := time.Now().Add(-72 * time.Hour).Truncate(time.Microsecond)

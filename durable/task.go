@@ -14,7 +14,8 @@ const (
 	// MaxKey is the largest length of a key and of a handler's name, in bytes.
 	MaxKey = store.MaxID
 	// MaxTask is the largest size of a task, in bytes: its key, the names of its
-	// handler and schedule, its body, and its headers with 6 more for each.
+	// handler and schedule, its cron spec and zone, its body, and its headers with 6 more
+	// for each.
 	MaxTask = 64 << 10
 )
 
@@ -45,11 +46,22 @@ type Task struct {
 	// fails holds up those after it until it has succeeded or had all its attempts;
 	// between two of these is at most the time between two runs.
 	Every time.Duration
-	// Schedule makes the task repeat too: it names a schedule that the workers
-	// know, see [WithSchedule], which gives the next run's time. The task is over
+	// Cron makes the task repeat by the calendar, at the times of a cron spec of five
+	// fields, such as "0 9 * * 1-5", or of one such as "@daily". A run that fails holds up
+	// those after it, as with Every. What happens when the clock is changed is said at
+	// [jobs.Cron].
+	Cron string
+	// Zone is the place whose clock Cron follows, such as "Europe/Berlin"; empty is UTC. A
+	// worker that cannot load it leaves the task to others.
+	Zone string
+	// Schedule makes the task repeat too: it names a schedule that the Clients and their
+	// workers know, see [WithSchedule], which gives the next run's time. The task is over
 	// when that is the zero time, and a dead letter if it is not after the last. Only
-	// one of Every and Schedule may be set.
+	// one of Every, Cron and Schedule may be set.
 	Schedule string
+	// Start and End are of a task that repeats. [Next] gives no run before Start, from which
+	// Every is counted, and none comes after End. Zero means from now on, and for ever.
+	Start, End time.Time
 
 	// Missed says what is done about a run that comes late because no worker was
 	// there; the zero value is LatestMissed. MissedAfter belongs to DeadMissed, which
@@ -109,14 +121,27 @@ func (t *Task) check() error {
 		return invalid("task %q: Every is %v, more than %v", t.Key, t.Every, store.MaxDelay)
 	case t.MissedAfter > store.MaxDelay:
 		return invalid("task %q: MissedAfter is %v, more than %v", t.Key, t.MissedAfter, store.MaxDelay)
-	case t.Every > 0 && t.Schedule != "":
-		return invalid("task %q has both Every and Schedule", t.Key)
+	case t.Every > 0 && t.Schedule != "" || t.Cron != "" && (t.Every > 0 || t.Schedule != ""):
+		return invalid("task %q has two of Every, Cron and Schedule", t.Key)
+	case t.Zone != "" && t.Cron == "":
+		return invalid("task %q has a Zone, which only Cron takes", t.Key)
+	case !t.repeats() && !(t.Start.IsZero() && t.End.IsZero()):
+		return invalid("task %q has a Start or an End, but does not repeat", t.Key)
 	case t.Missed > DeadMissed:
 		return invalid("task %q: there is no Missed of %d", t.Key, t.Missed)
 	case t.Missed == DeadMissed && t.MissedAfter == 0:
 		return invalid("task %q: DeadMissed needs a MissedAfter: without, every run would come too late", t.Key)
 	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
 		return invalid("task %q: MissedAfter is %v, which only DeadMissed takes, and not negative", t.Key, t.MissedAfter)
+	}
+	if t.Cron != "" {
+		c, err := parseCron(t.Cron, t.Zone)
+		if err != nil {
+			return invalid("task %q: %v", t.Key, err)
+		}
+		if c.Next(time.Now()).IsZero() {
+			return invalid("task %q: the cron spec %q has no time", t.Key, t.Cron)
+		}
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	if own, ok := c.Store().(interface{ Clock() clock.Clock }); ok && own.Clock() != w.clock {
 		w.clock, w.virtual = own.Clock(), true
 	}
-	for name := range w.config.schedules {
+	for name := range c.schedules {
 		w.schedules = append(w.schedules, name)
 	}
 	w.claimBatch = min(max(2*w.config.concurrency/c.store.Shards(), 1), store.MaxClaim)

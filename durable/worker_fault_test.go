@@ -513,11 +513,11 @@ func TestClose_HandsBackWithoutWaiting(t *testing.T) {
 // to the one that does, and neither burn an attempt nor hold up other tasks.
 func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
+		c := durable.New(mem, quiet, durable.WithSchedule("hourly", &times{n: 1, step: 2 * time.Hour}))
 		const n = 300
 		ds := make(deliveries, 2*n)
 		for range 2 {
-			w := durable.NewWorker(c, durable.WithMaxAttempts(1))
+			w := durable.NewWorker(durable.New(mem, quiet), durable.WithMaxAttempts(1))
 			w.Handle("old", ds.handle)
 			start(t, w)
 		}
@@ -535,7 +535,7 @@ func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
 		require.EqualValues(t, 1, st.Claimed)
 		require.Equal(t, time.Hour, st.Late)
 
-		w := durable.NewWorker(c, durable.WithMaxAttempts(1), durable.WithSchedule("hourly", &times{n: 1, step: 2 * time.Hour}))
+		w := durable.NewWorker(c, durable.WithMaxAttempts(1))
 		w.Handle("new", ds.handle)
 		w.Handle("old", ds.handle)
 		start(t, w)

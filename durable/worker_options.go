@@ -37,7 +37,6 @@ type workerConfig struct {
 	maxCrashes  int
 	shutdown    time.Duration
 	unsafe      bool
-	schedules   map[string]Schedule
 	handler     handlerConfig
 }
 
@@ -112,36 +111,6 @@ func WithShutdownTimeout(d time.Duration) WorkerOption {
 // [ErrUnsafe] otherwise.
 func WithUnsafe() WorkerOption {
 	return workerOption(func(c *workerConfig) { c.unsafe = true })
-}
-
-// A Schedule says when the runs of a task come. The schedules of robfig/cron have this
-// method.
-type Schedule interface {
-	// Next returns the first time after t, or the zero time if there is none.
-	Next(t time.Time) time.Time
-}
-
-// WithSchedule tells the Worker a schedule for tasks that name it in
-// [Task.Schedule], such as one of robfig/cron. Every worker of the queue should
-// know the same. Its Next is called before each attempt, with the time at which the
-// run was due, by several goroutines. Runs are at least a millisecond apart: what
-// Next returns is moved to that. If it returns a time that is not after the one it
-// was given, the task becomes a dead letter, and its handler is not called. Until it
-// returns the task keeps its place in the worker, and [LatestMissed] calls it for each
-// run that was missed. It panics if the name is empty or taken, or s is nil.
-func WithSchedule(name string, s Schedule) WorkerOption {
-	if name == "" || s == nil {
-		panic("durable: WithSchedule with no name or a nil Schedule")
-	}
-	return workerOption(func(c *workerConfig) {
-		if c.schedules[name] != nil {
-			panic(fmt.Sprintf("durable: WithSchedule: there is a schedule %q already", name))
-		}
-		if c.schedules == nil {
-			c.schedules = make(map[string]Schedule)
-		}
-		c.schedules[name] = s
-	})
 }
 
 // WithMaxAttempts sets how often a run is tried before it becomes a dead letter,

@@ -621,9 +621,9 @@ func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 
 func TestWorker_Repeats(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
+		c := durable.New(mem, quiet, durable.WithSchedule("thrice", &times{n: 2, step: 20 * time.Millisecond}))
 		ds := make(deliveries, 100)
-		w := durable.NewWorker(c, durable.WithSchedule("thrice", &times{n: 2, step: 20 * time.Millisecond}))
+		w := durable.NewWorker(c)
 		w.Handle("h", ds.handle)
 		start(t, w)
 		const every = 20 * time.Millisecond
@@ -722,8 +722,8 @@ func TestWorker_ARepeatingTaskIsBackSoonAfterAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, mem *memstore.Store) {
-				c := durable.New(mem, quiet)
-				w := durable.NewWorker(c, durable.WithSchedule("minutes", &times{n: 1 << 30, step: time.Minute}))
+				c := durable.New(mem, quiet, durable.WithSchedule("minutes", &times{n: 1 << 30, step: time.Minute}))
+				w := durable.NewWorker(c)
 				end := time.Now().Add(2 * time.Hour)
 				var after []time.Duration // the end
 				w.Handle("h", func(context.Context, durable.Delivery) error {
@@ -966,10 +966,10 @@ func TestWorker_PoisonEndsNoRepeatingTask(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, mem *memstore.Store) {
-				c := durable.New(mem, quiet)
+				c := durable.New(mem, quiet, durable.WithSchedule("minutes", &times{n: 1 << 30, step: time.Minute}))
 				release := make(chan struct{})
 				var runs, hung atomic.Int64
-				w := durable.NewWorker(c, durable.WithLease(time.Second), durable.WithSchedule("minutes", &times{n: 1 << 30, step: time.Minute}))
+				w := durable.NewWorker(c, durable.WithLease(time.Second))
 				w.Handle("h", func(context.Context, durable.Delivery) error {
 					if hung.Add(1) <= int64(test.lost) {
 						<-release // as a handler that does not heed its context
@@ -1102,14 +1102,14 @@ func (f next) Next(t time.Time) time.Time { return f(t) }
 // A schedule that does not go on does not keep the workers busy.
 func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
 		calls := make(chan string, 100_000)
 		step := func(d time.Duration) next { return func(t time.Time) time.Time { return t.Add(d) } }
-		w := durable.NewWorker(c,
+		c := durable.New(mem, quiet,
 			durable.WithSchedule("stays", step(0)),
 			durable.WithSchedule("goes back", step(-time.Hour)),
 			durable.WithSchedule("panics", next(func(time.Time) time.Time { panic("no") })),
 			durable.WithSchedule("creeps", step(1)))
+		w := durable.NewWorker(c)
 		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
 			calls <- d.Key
 			return nil

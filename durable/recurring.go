@@ -1,0 +1,168 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/jobs"
+)
+
+// repeats reports whether the task has a run after this one, or may have.
+func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule != "" }
+
+// zones are the places that were loaded, by their names: loading one reads a file.
+var zones sync.Map
+
+func zone(name string) (*time.Location, error) {
+	if name == "" {
+		return time.UTC, nil
+	}
+	if z, ok := zones.Load(name); ok {
+		return z.(*time.Location), nil
+	}
+	if name == "Local" {
+		return nil, errors.New(`the zone "Local" is another on each machine`)
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("the zone %q: %w (where the system has no zone files, a program imports time/tzdata)", name, err)
+	}
+	zones.Store(name, z)
+	return z, nil
+}
+
+var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// parseCron reads [Task.Cron] and [Task.Zone].
+func parseCron(spec, zoneName string) (jobs.Cron, error) {
+	if strings.Contains(spec, "TZ=") {
+		return jobs.Cron{}, fmt.Errorf("the cron spec %q names a zone, which belongs in Zone", spec)
+	}
+	parsed, err := parser.Parse(spec)
+	if err != nil {
+		return jobs.Cron{}, fmt.Errorf("the cron spec %q: %w", spec, err)
+	}
+	fields, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return jobs.Cron{}, fmt.Errorf("the cron spec %q has a period, which belongs in Every", spec)
+	}
+	c := jobs.Cron(*fields)
+	c.Location, err = zone(zoneName)
+	return c, err
+}
+
+// A recurrence says when the runs of a task are due.
+type recurrence struct {
+	name     string // of the schedule
+	every    time.Duration
+	schedule Schedule
+	end      store.Time // 0: none
+}
+
+// recurrence returns when the task's runs are due, or an error if that cannot be read
+// here. Schedules are those that the Client knows.
+func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err error) {
+	r.every = t.Every
+	if !t.End.IsZero() {
+		r.end = store.TimeOf(t.End)
+	}
+	switch {
+	case t.Cron != "":
+		r.schedule, err = parseCron(t.Cron, t.Zone)
+	case t.Schedule != "":
+		r.name = t.Schedule
+		if r.schedule = schedules[t.Schedule]; r.schedule == nil {
+			err = fmt.Errorf("the Client does not know the schedule %q: see WithSchedule", t.Schedule)
+		}
+	}
+	return r, err
+}
+
+// minStep is the least time between two runs of a task that repeats.
+const minStep = time.Millisecond
+
+// next returns when the run after one that is due is due, or false if there is none.
+func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) {
+	switch {
+	case r.every > 0:
+		next = due.Add(r.every)
+	case r.schedule == nil:
+		return 0, false, nil
+	default:
+		this := due.Std()
+		t := r.schedule.Next(this)
+		switch {
+		case t.IsZero():
+			return 0, false, nil
+		case !t.After(this):
+			return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not go on: after %s comes %s", r.name,
+				this.UTC().Format(time.RFC3339Nano), t.UTC().Format(time.RFC3339Nano)))
+		}
+		next = max(store.TimeOf(t), due.Add(minStep))
+	}
+	return next, r.end == 0 || next <= r.end, nil
+}
+
+// latest returns the last run from one that is due on which is due by now. It asks for
+// few of those between: the runs of the last minute, or of longer if that has none. The
+// schedule is a period or a cron spec, which have no errors.
+func (r *recurrence) latest(due, now store.Time) store.Time {
+	if r.end != 0 {
+		now = min(now, r.end)
+	}
+	switch {
+	case r.every > 0:
+		every := store.Time(0).Add(r.every)
+		return due + max(0, now-due)/every*every
+	case r.schedule == nil:
+		return due
+	}
+	for ago := time.Minute; ; ago *= 4 {
+		from := max(due, now.Add(-ago))
+		next, ok, _ := r.next(from)
+		if from != due && (!ok || next > now) {
+			continue
+		}
+		for ok && next <= now {
+			due = next
+			next, ok, _ = r.next(due)
+		}
+		return due
+	}
+}
+
+// first returns the first run of the task from now on.
+func (t *Task) first(now store.Time, schedules map[string]Schedule) (at store.Time, err error) {
+	if !t.repeats() {
+		return 0, invalid("task %q does not repeat, and so has no next run", t.Key)
+	}
+	r, err := t.recurrence(schedules)
+	if err != nil {
+		return 0, invalid("task %q: %v", t.Key, err)
+	}
+	start := now
+	if !t.Start.IsZero() {
+		start = store.TimeOf(t.Start)
+	}
+	ok := true
+	switch {
+	case r.every == 0:
+		at, ok, err = r.next(max(start, now) - 1)
+	case t.Start.IsZero():
+		at = now.Add(r.every)
+	case start >= now:
+		at = start
+	default:
+		at = r.latest(start, now-1).Add(r.every)
+	}
+	if err != nil || !ok || r.end != 0 && at > r.end {
+		return 0, invalid("task %q never runs from %v on", t.Key, max(start, now).Std())
+	}
+	return at, nil
+}
