@@ -100,8 +100,7 @@ func tryUsers(t *testing.T, nodes []*redis.Client, connect func(user string) red
 	require.NoError(t, c.Pause(ctx))
 	require.NoError(t, c.Resume(ctx))
 	must(c.Repair(ctx))
-	_, err := as("scheduler", WithReplicas(1, time.Millisecond)).Schedule(ctx, task, durable.After(0))
-	require.ErrorIs(t, err, ErrNotReplicated)
+	must(c.Schedule(ctx, task, durable.After(0)))
 
 	wc := as("worker")
 	var log bytes.Buffer // the handler writes it by turns, and it is read after Run

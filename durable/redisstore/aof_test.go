@@ -122,13 +122,6 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			return func() { require.NoError(t, do(c)) }
 		}
 	}
-	// aside does something after all that is due was put aside.
-	aside := func(do func(t *testing.T, c *client)) func(t *testing.T, c *client) func() {
-		return func(t *testing.T, c *client) func() {
-			require.Empty(t, (&crasher{t: t, c: c, handlers: []string{"other"}}).claim())
-			return func() { do(t, c) }
-		}
-	}
 	due, none0 := store.At(store.TimeOf(tomorrow)), store.When{}
 	for _, x := range []struct {
 		name string
@@ -208,12 +201,11 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 		}, nil, true, true},
 		{"repair", func(t *testing.T, c *client) func() {
 			r := c.s.redis
-			require.NoError(t, r.ZRem(ctx, c.key("p0", "due"), "p0").Err())
+			require.NoError(t, r.ZRem(ctx, c.key("p0", dueOf("h")), "p0").Err())
 			require.NoError(t, r.ZAdd(ctx, c.key("p1", "lease"), redis.Z{Score: 1, Member: "p1"}).Err())
-			tasks := c.key("p2", "task")
-			require.NoError(t, r.HSet(ctx, tasks, "p2\x00new", r.HGet(ctx, tasks, "p2").Val()).Err())
+			require.NoError(t, r.HSet(ctx, c.key("p2", "follows"), "p2", r.HGet(ctx, c.key("p2", "task"), "p2").Val()).Err())
 			return func() {
-				_, err := c.s.one(ctx, c.s.scripts.repair, 0, "task", "0", 1000)
+				_, err := c.s.one(ctx, c.s.scripts.repair, 0, "task", "", "0", 1000)
 				require.NoError(t, err)
 			}
 		}, []string{"p0", "p1", "p2"}, true, true},
@@ -301,19 +293,15 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 				w.do(r)
 			}
 		}, []string{"d0", "d1", "d2", "d3", "d4", "d5"}, false, false},
-		{"claim puts aside", func(t *testing.T, c *client) func() {
+		{"claim wakes others", func(t *testing.T, c *client) func() {
 			return func() { (&crasher{t: t, c: c, n: 3, handlers: []string{"other"}}).claim() }
-		}, []string{"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9"}, true, false},
-		{"claim brings back", aside(func(t *testing.T, c *client) { (&crasher{t: t, c: c, n: 2}).claim() }),
-			[]string{"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9"}, true, false},
-		{"cancel of what is aside", aside(func(t *testing.T, c *client) { _, err := c.Cancel(ctx, "d0"); require.NoError(t, err) }),
-			[]string{"d0"}, false, false},
-		{"reschedule of what is aside", aside(func(t *testing.T, c *client) {
-			_, err := c.Reschedule(ctx, "d0", durable.At(tomorrow))
-			require.NoError(t, err)
-		}), []string{"d0"}, true, false},
-		{"schedule of what is aside", aside(func(t *testing.T, c *client) { put(t, c, "d0", durable.At(tomorrow)) }),
-			[]string{"d0"}, true, false},
+		}, nil, true, false},
+		{"schedule for another handler", func(t *testing.T, c *client) func() {
+			return func() {
+				_, err := c.Schedule(ctx, durable.Task{Key: "d0", Handler: "h2"}, durable.At(tomorrow))
+				require.NoError(t, err)
+			}
+		}, []string{"d0"}, true, false},
 		{"import", func(t *testing.T, c *client) func() {
 			return func() {
 				_, err := c.s.Change(ctx, 0, store.Stamp{Sender: "import", Number: 1}, store.Command{Op: store.Import, Items: []store.Item{
@@ -448,7 +436,7 @@ func TestWorker_LooksOverAServerThatWasStartedAgain(t *testing.T) {
 		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, when)
 		require.NoError(t, err)
 		// As a torn claim leaves it.
-		require.NoError(t, r.ZRem(ctx, c.key(id, "due"), id).Err())
+		require.NoError(t, r.ZRem(ctx, c.key(id, dueOf("h")), id).Err())
 	}
 	s.Kill()
 	s.Restart()

@@ -115,3 +115,11 @@ func (s *Store) runOf(ctx context.Context, node *redis.Client) (string, error) {
 	}
 	return "", nil
 }
+
+// master returns a client for the server that has the shard.
+func (s *Store) master(ctx context.Context, sh *shard) (*redis.Client, error) {
+	if r, ok := s.redis.(*redis.ClusterClient); ok {
+		return r.MasterForKey(ctx, sh.keys[0])
+	}
+	return s.redis.(*redis.Client), nil
+}

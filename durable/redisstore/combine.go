@@ -81,7 +81,7 @@ func (b *combiner) giveUp(ctx context.Context, x *change) error {
 	}
 	x.gone = true
 	b.bytes -= x.bytes
-	x.args, x.record = nil, ""
+	x.args = nil
 	if b.absent++; b.absent > maxItems && b.absent > len(b.queue)/2 {
 		b.queue = slices.DeleteFunc(b.queue, func(x *change) bool { return x.gone })
 		b.absent = 0

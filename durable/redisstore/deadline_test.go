@@ -53,10 +53,6 @@ func TestContext_EndsTheCall(t *testing.T) {
 			_, err := c.ScheduleBatch(ctx, []durable.Item{{Task: task, When: durable.After(0)}})
 			return err
 		},
-		"WithReplicas": func(ctx context.Context) error {
-			_, err := newClient(c.s.redis, WithShards(4), WithReplicas(1, time.Second)).Schedule(ctx, task, durable.After(0))
-			return err
-		},
 		"Cancel":     func(ctx context.Context) error { _, err := c.Cancel(ctx, "before1"); return err },
 		"Reschedule": func(ctx context.Context) error { _, err := c.Reschedule(ctx, "before1", durable.After(0)); return err },
 		"Requeue":    func(ctx context.Context) error { _, err := c.Requeue(ctx, "k", durable.After(0)); return err },

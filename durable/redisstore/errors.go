@@ -20,9 +20,6 @@ var (
 	// away. A command fails with it only if the server loses what it has each time
 	// that the command is sent, of five in a row: it evicts all the time.
 	ErrLost = errors.New("redisstore: the server has lost tasks")
-	// ErrNotReplicated is returned with [WithReplicas] if too few replicas have
-	// confirmed a command in time. It is carried out all the same.
-	ErrNotReplicated = errors.New("redisstore: too few replicas have confirmed")
 )
 
 // errDisturbed is of an answer that cannot be trusted.

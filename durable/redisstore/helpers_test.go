@@ -40,7 +40,13 @@ func (c *client) key(id, name string) string {
 	return keyOf(c.s.shards[store.ShardOf(id, len(c.s.shards))], name)
 }
 
+// dueOf is the name of the key of what waits for a handler.
+func dueOf(handler string) string { return "due:" + strconv.Itoa(len(handler)) + ":" + handler }
+
 func keyOf(sh *shard, name string) string {
+	if strings.HasPrefix(name, "due:") {
+		return sh.keys[0] + name[len("due:"):]
+	}
 	for i, n := range keyNames {
 		if n == name {
 			return sh.keys[i]
@@ -55,14 +61,11 @@ func dump(t *testing.T, c *client) map[string]string {
 	t.Helper()
 	ctx := context.Background()
 	out := make(map[string]string)
-	for _, name := range []string{"due", "aside", "lease", "dead"} {
+	for _, name := range []string{dueOf("h"), dueOf("h2"), "lease", "dead"} {
 		for _, z := range c.s.redis.ZRangeWithScores(ctx, keyOf(c.s.shards[0], name), 0, -1).Val() {
 			score := strconv.FormatFloat(z.Score, 'f', 0, 64)
 			if name == "lease" || name == "dead" {
 				score = ""
-			}
-			if name == "aside" {
-				name = "due" // whoever claims brings some back
 			}
 			out[name+" "+z.Member.(string)] = score
 		}

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -33,10 +32,6 @@ type spot struct {
 	state store.State
 	at    store.Time
 	id    string
-}
-
-func (a spot) compare(b spot) int {
-	return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.at, b.at), strings.Compare(a.id, b.id))
 }
 
 func (a spot) cursor() store.Cursor {
@@ -96,73 +91,34 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 
 // look returns up to n entries of a state that come after a spot, and the spot after
 // them.
-func (s *Store) look(ctx context.Context, shard int, f *store.Filter, from spot, n int) ([]store.Entry, spot, error) {
-	least, most, after := strconv.FormatInt(int64(f.From), 10), "+inf", ""
-	if f.To != 0 {
-		most = "(" + strconv.FormatInt(int64(f.To), 10)
+func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from spot, n int) ([]store.Entry, spot, error) {
+	most, after := store.Time(1<<52), ""
+	if filter.To != 0 {
+		most = filter.To - 1
 	}
 	if from.at >= 0 {
 		after = strconv.FormatInt(int64(from.at), 10)
 	}
-	v, err := s.one(ctx, s.scripts.list, shard, strconv.Itoa(int(from.state)), n, least, most, after, from.id, f.Prefix, f.Handler)
+	v, err := s.one(ctx, s.scripts.list, shard, strconv.Itoa(int(from.state)), n,
+		int64(filter.From), int64(most), after, from.id, filter.Prefix, filter.Handler)
 	if err != nil {
 		return nil, spot{}, err
 	}
-	lists, _ := v.([]any)
-	// A state that is in two keys is merged, as far as both were looked at.
-	var found [2][]store.Entry
-	over, end := true, spot{}
-	for i, list := range lists {
-		x, _ := list.([]any)
-		if len(lists) > len(found) || len(x) != 4 {
-			return nil, spot{}, unexpected(v)
-		}
-		head, ok1 := words(x[:3])
-		entries, ok2 := words(x[3])
-		if !ok1 || !ok2 {
-			return nil, spot{}, unexpected(v)
-		}
-		for j := 0; j+6 <= len(entries); j += 6 {
-			found[i] = append(found[i], entry(entries[j], from.state, parseTime(entries[j+1]), entries[j+2:j+6]))
-		}
-		if head[0] != "1" {
-			if last := (spot{from.state, parseTime(head[1]), head[2]}); over || last.compare(end) < 0 {
-				end = last
-			}
-			over = false
-		}
+	list, _ := v.([]any)
+	if len(list) != 4 {
+		return nil, spot{}, unexpected(v)
 	}
-	out, cut := merge(found[0], found[1], n)
-	for i := range out {
-		if at := spotOf(&out[i]); !over && at.compare(end) > 0 {
-			return out[:i], end, nil
-		}
+	head, ok1 := words(list[:3])
+	f, ok2 := words(list[3])
+	if !ok1 || !ok2 {
+		return nil, spot{}, unexpected(v)
 	}
-	switch {
-	case cut:
-		return out, spotOf(&out[len(out)-1]), nil
-	case over:
+	var out []store.Entry
+	for i := 0; i+6 <= len(f); i += 6 {
+		out = append(out, entry(f[i], from.state, parseTime(f[i+1]), f[i+2:i+6]))
+	}
+	if head[0] == "1" {
 		return out, spot{from.state + 1, -1, ""}, nil
 	}
-	return out, end, nil
-}
-
-func spotOf(e *store.Entry) spot { return spot{e.State, e.At, e.ID} }
-
-// merge merges two lists that are in order, and cuts the result to n.
-func merge(a, b []store.Entry, n int) (out []store.Entry, cut bool) {
-	if len(b) == 0 {
-		return a, false // the script has cut it
-	}
-	for len(a)+len(b) > 0 {
-		if len(out) == n {
-			return out, true
-		}
-		if len(b) == 0 || len(a) > 0 && spotOf(&a[0]).compare(spotOf(&b[0])) < 0 {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out, b = append(out, b[0]), b[1:]
-		}
-	}
-	return out, false
+	return out, spot{from.state, parseTime(head[1]), head[2]}, nil
 }

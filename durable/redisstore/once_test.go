@@ -52,7 +52,6 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 		// before the command comes again.
 		between func(t *testing.T, c *client)
 		want    durable.Outcome
-		opts    []Option
 	}{
 		{name: "Schedule", prepare: all, want: durable.Created, between: finish,
 			do: func(c *client) ([]durable.Outcome, error) { return one(schedule(c, "k", past)) }},
@@ -112,14 +111,6 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 			do: func(c *client) ([]durable.Outcome, error) { return []durable.Outcome{durable.Unknown}, c.Pause(ctx) }},
 		{name: "Resume", prepare: func(t *testing.T, c *client) { require.NoError(t, c.Pause(ctx)) }, want: durable.Unknown,
 			do: func(c *client) ([]durable.Outcome, error) { return []durable.Outcome{durable.Unknown}, c.Resume(ctx) }},
-		{name: "Schedule/replicated", prepare: all, want: durable.Created, between: finish, opts: []Option{WithReplicas(1, time.Millisecond)},
-			do: func(c *client) ([]durable.Outcome, error) {
-				out, err := schedule(c, "k", past)
-				if errors.Is(err, ErrNotReplicated) {
-					return []durable.Outcome{durable.Created}, nil
-				}
-				return one(out, err)
-			}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			lost, unknown := 0, 0
@@ -147,10 +138,10 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 						return true
 					})
 					r := redis.NewClient(&redis.Options{Addr: p.Addr, MinRetryBackoff: -1})
-					c = newClient(r, append(x.opts, name, WithShards(1))...)
+					c = newClient(r, name, WithShards(1))
 					var out []durable.Outcome
 					out, err = x.do(c)
-					for err != nil && !errors.Is(err, ErrNotReplicated) {
+					for err != nil {
 						var u *durable.UnknownError
 						if errors.As(err, &u) {
 							unknown++
@@ -163,9 +154,6 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 					}
 					r.Close()
 					for _, o := range out {
-						if err != nil { // of replicas, and the command was carried out
-							break
-						}
 						require.Equal(t, x.want, o, "reply %d, %d lost", first, cuts)
 					}
 					lost += cuts
@@ -174,9 +162,8 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 					_, err = same.Cancel(ctx, "none")
 					require.NoError(t, err)
 					x.prepare(t, same)
-					if _, err = x.do(same); !errors.Is(err, ErrNotReplicated) {
-						require.NoError(t, err)
-					}
+					_, err = x.do(same)
+					require.NoError(t, err)
 					if happened {
 						x.between(t, same)
 					}

@@ -29,14 +29,12 @@ type option func(*config)
 func (f option) apply(c *config) { f(c) }
 
 type config struct {
-	name     string
-	shards   int // 0: by the kind of client
-	log      *slog.Logger
-	onLoss   func(error)
-	recheck  time.Duration
-	slack    time.Duration
-	replicas int
-	wait     time.Duration
+	name    string
+	shards  int // 0: by the kind of client
+	log     *slog.Logger
+	onLoss  func(error)
+	recheck time.Duration
+	slack   time.Duration
 	// exact has Now ask the server each time, for tests whose clock they move.
 	exact bool
 }
@@ -107,17 +105,6 @@ func WithSlack(d time.Duration) Option {
 		panic(fmt.Sprintf("redisstore: WithSlack: the time must be from 0 to 100ms, it is %v", d))
 	}
 	return option(func(c *config) { c.slack = d })
-}
-
-// WithReplicas has every command of a client followed by WAIT, with which the server waits,
-// for d at most, or a millisecond if d is less, until so many replicas have confirmed it. If
-// fewer do the error is [ErrNotReplicated], and the command is carried out all the same. It
-// panics unless both are positive.
-func WithReplicas(n int, d time.Duration) Option {
-	if n <= 0 || d <= 0 {
-		panic("redisstore: WithReplicas: the number of replicas and the time must be positive")
-	}
-	return option(func(c *config) { c.replicas, c.wait = n, d })
 }
 
 func newConfig(client redis.UniversalClient, opts []Option) config {

@@ -24,7 +24,6 @@ func TestOptions_RefuseMisuse(t *testing.T) {
 		func() { WithShards(0) }, func() { WithShards(3) }, func() { WithShards(2048) },
 		func() { WithRecheck(10*time.Millisecond - 1) }, func() { WithRecheck(time.Hour + 1) },
 		func() { WithSlack(-1) }, func() { WithSlack(100*time.Millisecond + 1) },
-		func() { WithReplicas(0, time.Second) }, func() { WithReplicas(1, 0) },
 		func() { WithLogger(nil) }, func() { WithLossHandler(nil) },
 	} {
 		require.Panics(t, f)

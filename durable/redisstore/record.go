@@ -11,35 +11,34 @@ import (
 
 const (
 	dueSize       = 16
-	recordVersion = '3'
-	recordHead    = dueSize + 1 + 4
+	recordVersion = '4'
+	recordHead    = dueSize + 1 + 2
 )
 
-// digits16 writes a time in 16 digits.
-func digits16(n int64) string {
-	var b [dueSize]byte
-	return string(appendDigits16(b[:0], n))
-}
-
-func appendDigits16(b []byte, n int64) []byte {
-	for limit := int64(1e15); limit > 1 && n < limit; limit /= 10 {
+// whenArg writes a When as the scripts take it: 16 digits, with a plus sign in front if they
+// count from now.
+func whenArg(w store.When) string {
+	micros, fromNow := w.Parts()
+	b := make([]byte, 0, 1+dueSize)
+	if fromNow {
+		b = append(b, '+')
+	}
+	for limit := int64(1e15); limit > 1 && micros < limit; limit /= 10 {
 		b = append(b, '0')
 	}
-	return strconv.AppendInt(b, n, 10)
+	return string(strconv.AppendInt(b, micros, 10))
 }
 
-// record returns the record of a task, with a sign and a time in front, unless the time
-// is negative: then the script puts it there.
-func record(t *store.Task, sign string, due int64) string {
+// record returns the record of a task behind a time, which the script may have to put there.
+func record(t *store.Task, when string) string {
+	size := strconv.Itoa(len(t.Handler))
+	n := len(size) + 1 + len(t.Handler) + len(t.Schedule)
 	var b strings.Builder
-	b.Grow(len(sign) + recordHead + len(t.Handler) + len(t.Schedule) + len(t.Record))
-	b.WriteString(sign)
-	if due >= 0 {
-		var digits [dueSize]byte
-		b.Write(appendDigits16(digits[:0], due))
-	}
-	b.WriteByte(recordVersion)
-	b.Write([]byte{byte(len(t.Handler) >> 8), byte(len(t.Handler)), byte(len(t.Schedule) >> 8), byte(len(t.Schedule))})
+	b.Grow(len(when) + recordHead + n + len(t.Record))
+	b.WriteString(when)
+	b.Write([]byte{recordVersion, byte(n >> 8), byte(n)})
+	b.WriteString(size)
+	b.WriteByte(':')
 	b.WriteString(t.Handler)
 	b.WriteString(t.Schedule)
 	b.Write(t.Record)
@@ -53,14 +52,16 @@ func parseRecord(id, s string) store.Task {
 	if len(s) < recordHead || s[dueSize] != recordVersion {
 		return t
 	}
-	h := int(s[dueSize+1])<<8 | int(s[dueSize+2])
-	c := int(s[dueSize+3])<<8 | int(s[dueSize+4])
-	if s = s[recordHead:]; len(s) < h+c {
+	n := int(s[dueSize+1])<<8 | int(s[dueSize+2])
+	if s = s[recordHead:]; len(s) < n {
 		return t
 	}
-	t.Handler, t.Schedule = s[:h], s[h:h+c]
-	if len(s) > h+c {
-		t.Record = []byte(s[h+c:])
+	size, names, _ := strings.Cut(s[:n], ":")
+	if h, err := strconv.Atoi(size); err == nil && h >= 0 && h <= len(names) {
+		t.Handler, t.Schedule = names[:h], names[h:]
+		if len(s) > n {
+			t.Record = []byte(s[n:])
+		}
 	}
 	return t
 }
@@ -77,8 +78,8 @@ type run struct {
 }
 
 func parseRun(s string) (r run, ok bool) {
-	f := strings.Split(s, " ")
-	if len(f) != 6 {
+	f := strings.SplitN(s, " ", 7)
+	if len(f) != 7 {
 		return r, false
 	}
 	r.token, _ = strconv.ParseInt(f[0], 10, 64)

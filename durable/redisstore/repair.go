@@ -22,31 +22,59 @@ func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 // the step took as pause says.
 func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Repair, error) {
 	var total store.Repair
-	// Entries without a task first, so that none of them looks like a place.
-	for _, kind := range []string{"due", "aside", "lease", "dead", "run", "err", "task", "kinds"} {
-		for cursor := "0"; ; {
+	look := func(name, kind string) (kinds []string, err error) {
+		// Records of one step may be large: it halves what takes long.
+		for n, cursor := 100, "0"; ; {
 			begin := time.Now()
-			v, err := s.one(ctx, s.scripts.repair, sh.index, kind, cursor, 100)
+			v, err := s.one(ctx, s.scripts.repair, sh.index, name, kind, cursor, n)
 			if err != nil {
-				return total, err
+				return nil, err
 			}
-			f, ok := words(v)
-			if !ok || len(f) != 5 {
-				return total, unexpected(v)
+			f, _ := v.([]any)
+			if len(f) != 6 {
+				return nil, unexpected(v)
+			}
+			head, ok1 := words(f[:5])
+			some, ok2 := words(f[5])
+			if !ok1 || !ok2 {
+				return nil, unexpected(v)
 			}
 			for i, p := range []*int64{&total.Looked, &total.Requeued, &total.Doubled, &total.Orphaned} {
-				n, _ := strconv.ParseInt(f[1+i], 10, 64)
+				n, _ := strconv.ParseInt(head[1+i], 10, 64)
 				*p += n
 			}
-			if cursor = f[0]; cursor == "0" {
-				break
+			kinds = append(kinds, some...)
+			if cursor = head[0]; cursor == "0" {
+				return kinds, nil
+			}
+			took := time.Since(begin)
+			if took > maxStep {
+				n = max(1, n/2)
 			}
 			if pause > 0 {
-				if err := sleep(ctx, time.Duration(pause)*time.Since(begin)); err != nil {
-					return total, err
+				if err := sleep(ctx, time.Duration(pause)*took); err != nil {
+					return nil, err
 				}
 			}
 		}
 	}
+	kinds, err := look("kinds", "")
+	if err != nil {
+		return total, err
+	}
+	// Entries without a task first, so that none of them looks like a place.
+	for _, kind := range kinds {
+		if _, err := look("due", kind); err != nil {
+			return total, err
+		}
+	}
+	for _, name := range []string{"lease", "dead", "run", "err", "follows", "task"} {
+		if _, err := look(name, ""); err != nil {
+			return total, err
+		}
+	}
 	return total, nil
 }
+
+// maxStep is how long a step should take at the most.
+const maxStep = 5 * time.Millisecond

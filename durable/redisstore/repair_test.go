@@ -34,47 +34,42 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, durable.After(time.Hour))
 		require.NoError(t, err)
 	}
-	const held = "1790000000000000 1 0 1780000000000000 - -"
+	const held = "1790000000000000 1 0 1780000000000000 - - 1:h"
 	must := func(err error) { t.Helper(); require.NoError(t, err) }
 	soon := float64(time.Now().Add(time.Hour).UnixMicro())
-	must(r.ZRem(ctx, key("nowhere", "due"), "nowhere").Err())
-	must(r.ZRem(ctx, key("run but nowhere", "due"), "run but nowhere").Err())
+	must(r.ZRem(ctx, key("nowhere", dueOf("h")), "nowhere").Err())
+	must(r.ZRem(ctx, key("run but nowhere", dueOf("h")), "run but nowhere").Err())
 	must(r.HSet(ctx, key("run but nowhere", "run"), "run but nowhere", held).Err())
-	must(r.ZRem(ctx, key("lease without run", "due"), "lease without run").Err())
+	must(r.ZRem(ctx, key("lease without run", dueOf("h")), "lease without run").Err())
 	must(r.ZAdd(ctx, key("lease without run", "lease"), redis.Z{Score: soon, Member: "lease without run"}).Err())
 	must(r.ZAdd(ctx, key("due and dead", "dead"), redis.Z{Score: soon, Member: "due and dead"}).Err())
 	must(r.ZAdd(ctx, key("due and lease", "lease"), redis.Z{Score: soon, Member: "due and lease"}).Err())
 	must(r.HSet(ctx, key("due and lease", "run"), "due and lease", held).Err())
-	must(r.ZRem(ctx, key("lease and dead", "due"), "lease and dead").Err())
+	must(r.ZRem(ctx, key("lease and dead", dueOf("h")), "lease and dead").Err())
 	must(r.ZAdd(ctx, key("lease and dead", "lease"), redis.Z{Score: soon, Member: "lease and dead"}).Err())
 	must(r.ZAdd(ctx, key("lease and dead", "dead"), redis.Z{Score: soon, Member: "lease and dead"}).Err())
 	must(r.HSet(ctx, key("lease and dead", "run"), "lease and dead", held).Err())
-	for _, name := range []string{"due", "lease", "dead"} {
+	for _, name := range []string{dueOf("h"), "lease", "dead"} {
 		must(r.ZAdd(ctx, key("orphan", name), redis.Z{Score: soon, Member: "orphan"}).Err())
 	}
 	must(r.HSet(ctx, key("orphan", "run"), "orphan", "damaged").Err())
 	must(r.HSet(ctx, key("orphan", "err"), "orphan", "damaged").Err())
 
-	// Of what was put aside.
-	(&crasher{t: t, c: c, handlers: []string{"other"}}).claim()
-	for _, id := range []string{"aside", "aside and due", "aside, unknown", "aside and lease"} {
-		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, durable.At(time.Unix(1_700_000_000, 0)))
-		require.NoError(t, err)
-	}
-	for shard := range c.s.shards {
-		w := &crasher{t: t, c: c, handlers: []string{"other"}, shard: shard}
-		require.Empty(t, w.claim())
-	}
-	must(r.ZAdd(ctx, key("aside and due", "due"), redis.Z{Score: soon, Member: "aside and due"}).Err())
-	must(r.ZRem(ctx, key("aside, unknown", "kinds"), "\x00\x01\x00\x00h1700000000000000aside, unknown").Err())
-	must(r.ZAdd(ctx, key("aside and lease", "lease"), redis.Z{Score: soon, Member: "aside and lease"}).Err())
-	must(r.HSet(ctx, key("aside and lease", "run"), "aside and lease", held).Err())
-	must(r.ZAdd(ctx, key("orphan", "kinds"), redis.Z{Member: "\x00\x01\x00\x00h1700000000000000orphan"}).Err())
+	// Of kinds.
+	_, err = c.Schedule(ctx, durable.Task{Key: "two kinds", Handler: "h"}, durable.After(time.Hour))
+	must(err)
+	must(r.ZAdd(ctx, key("two kinds", dueOf("h2")), redis.Z{Score: soon, Member: "two kinds"}).Err())
+	must(r.ZAdd(ctx, key("two kinds", "kinds"), redis.Z{Score: soon, Member: "2:h2"}).Err())
+	_, err = c.Schedule(ctx, durable.Task{Key: "kind unknown", Handler: "h3"}, durable.After(time.Hour))
+	must(err)
+	must(r.ZRem(ctx, key("kind unknown", "kinds"), "2:h3").Err())
+	must(r.ZAdd(ctx, key("two kinds", "kinds"), redis.Z{Score: soon, Member: "5:empty"}).Err())
+	must(r.HSet(ctx, key("two kinds", "follows"), "two kinds", "orphan").Err())
 
 	rep, err = c.Repair(ctx)
 	require.NoError(t, err)
 	rep.Looked = 0
-	require.Equal(t, durable.Repair{Requeued: 4, Doubled: 5, Orphaned: 8}, rep)
+	require.Equal(t, durable.Repair{Requeued: 4, Doubled: 3, Orphaned: 7}, rep)
 	rep, err = c.Repair(ctx)
 	require.NoError(t, err)
 	rep.Looked = 0
@@ -82,7 +77,7 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	for id, want := range map[string]durable.State{
 		"nowhere": durable.Pending, "run but nowhere": durable.Pending, "lease without run": durable.Pending,
 		"due and dead": durable.Pending, "due and lease": durable.Running, "lease and dead": durable.Running,
-		"aside": durable.Pending, "aside and due": durable.Pending, "aside, unknown": durable.Pending, "aside and lease": durable.Running,
+		"two kinds": durable.Pending, "kind unknown": durable.Pending,
 	} {
 		info, err := c.Get(ctx, id)
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 		if r.More != nil {
 			r.More(&r)
 		}
-		return call{script: s.scripts.round, shard: sh, args: s.roundArgs(&st, &r)}
+		return call{s.scripts.round, sh, append([]any{senderField(&st)}, roundFields...), s.roundArgs(&st, &r)}
 	}
 	var cmd *redis.Cmd
 	if s.gather != nil && s.config.slack > 0 {
@@ -44,6 +44,9 @@ const largeRound = 32
 
 var ends = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
+// roundFields are what scripts/round.lua reads of meta, behind the sender.
+var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called"}
+
 // roundArgs are those of scripts/round.lua.
 func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	c := &r.Claim
@@ -51,10 +54,9 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	if c.Asked {
 		most = strconv.Itoa(c.Max)
 	}
-	args := make([]any, 0, 12+6*len(r.Reports)+2*len(r.Extend)+len(c.Handlers)+len(c.Schedules))
-	args = append(args, senderField(st), strconv.FormatInt(st.Number, 10), untilArg(st.Until), micros(r.Lease), strconv.Itoa(r.MaxCrashes),
-		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), most, bit(c.Full), strconv.Itoa(len(c.Handlers)),
-		names(max(r.Lease, s.config.recheck), c))
+	args := make([]any, 0, 10+6*len(r.Reports)+2*len(r.Extend))
+	args = append(args, strconv.FormatInt(st.Number, 10), untilArg(st.Until), micros(r.Lease), strconv.Itoa(r.MaxCrashes),
+		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), most, bit(c.Full), names(max(r.Lease, s.config.recheck), c))
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -68,12 +70,6 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	}
 	for i := range r.Extend {
 		args = append(args, r.Extend[i].ID, strconv.FormatInt(r.Extend[i].Token, 10))
-	}
-	for _, h := range c.Handlers {
-		args = append(args, h)
-	}
-	for _, x := range c.Schedules {
-		args = append(args, x)
 	}
 	return args
 }
@@ -89,18 +85,21 @@ func bit(b bool) string {
 	return "0"
 }
 
-// names writes down what a worker knows, as scripts/crew.lua reads it, and how long its
+// names writes down what a worker knows, as scripts/round.lua takes it, and how long its
 // leases last or it sleeps, which of the two is longer.
 func names(silent time.Duration, c *store.Claim) string {
 	if !c.Asked {
 		return ""
 	}
-	b := append(strconv.AppendInt(append([]byte(micros(silent)), ' '), int64(len(c.Handlers)), 10), ' ')
-	for _, list := range [][]string{c.Handlers, c.Schedules} {
-		for _, s := range list {
-			b = append(append(strconv.AppendInt(b, int64(len(s)), 10), ':'), s...)
+	b := []byte(micros(silent))
+	add := func(letter byte, names []string) {
+		for _, s := range names {
+			b = append(strconv.AppendInt(append(b, 0, letter), int64(len(s)), 10), ':')
+			b = append(b, s...)
 		}
 	}
+	add('h', c.Handlers)
+	add('s', c.Schedules)
 	return string(b)
 }
 

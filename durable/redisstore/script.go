@@ -25,23 +25,17 @@ type scripts struct {
 	change, round, now, get, list, stats, forecast, repair, checked *script
 }
 
-var allScripts = loadScripts(read("clock"))
+const systemClock = "call('TIME')"
+
+var allScripts = loadScripts(systemClock)
 
 // loadScripts has the scripts read the clock so.
 func loadScripts(clock string) *scripts {
 	load := func(name string) *script {
-		text := read("begin") + read(name)
-		for _, part := range []string{"finish", "expire", "fetch", "aside", "crew", "lib"} {
+		text := strings.Replace(read("begin"), systemClock, clock, 1) + read(name)
+		for _, part := range []string{"lib", "merge"} {
 			text = strings.ReplaceAll(text, "--include "+part+".lua\n", read(part))
 		}
-		text = strings.ReplaceAll(text, "--include clock.lua\n", clock)
-		// What it wants to know of meta, beside what all do.
-		also := ""
-		if _, rest, ok := strings.Cut(text, "\n--also "); ok {
-			also, _, _ = strings.Cut(rest, "\n")
-			also = ", " + also
-		}
-		text = strings.Replace(text, " --[[also]]", also, 1)
 		sum := sha1.Sum([]byte(text))
 		return &script{source: text, sha: hex.EncodeToString(sum[:])}
 	}
@@ -63,14 +57,16 @@ func read(name string) string {
 type call struct {
 	script *script
 	shard  *shard
-	args   []any // without the schema
+	fields []any // of meta, which the script reads
+	args   []any
 }
 
 func (s *Store) command(ctx context.Context, x call, name, code string) *redis.Cmd {
-	args := make([]any, 0, 4+len(x.shard.args)+len(x.args))
+	args := make([]any, 0, 5+len(x.shard.args)+len(x.fields)+len(x.args))
 	args = append(args, name, code, len(x.shard.keys))
 	args = append(args, x.shard.args...)
-	args = append(args, *x.shard.schema.Load())
+	args = append(args, *x.shard.schema.Load(), len(x.fields))
+	args = append(args, x.fields...)
 	args = append(args, x.args...)
 	cmd := redis.NewCmd(ctx, args...)
 	cmd.SetFirstKeyPos(3)
@@ -94,7 +90,7 @@ func (s *Store) run(ctx context.Context, calls ...call) []*redis.Cmd {
 		}
 		return cmds
 	}
-	return s.send(ctx, s.pipeline, calls)
+	return s.send(ctx, calls)
 }
 
 // know returns an error if what is there is not known to have this schema.
@@ -111,10 +107,6 @@ func (s *Store) know(ctx context.Context) error {
 	return nil
 }
 
-// A sender sends commands and waits for their answers. The numbers are those of
-// the calls.
-type sender func(ctx context.Context, cmds []*redis.Cmd, calls []call, numbers []int)
-
 // send runs scripts. What comes back may be that there is something to be learnt
 // first, and that nothing was done:
 //
@@ -123,7 +115,7 @@ type sender func(ctx context.Context, cmds []*redis.Cmd, calls []call, numbers [
 //     from then on.
 //   - A shard of which the Store did not know when it was made, or believed
 //     something else, says so.
-func (s *Store) send(ctx context.Context, send sender, calls []call) []*redis.Cmd {
+func (s *Store) send(ctx context.Context, calls []call) []*redis.Cmd {
 	const tries = 5
 	cmds := make([]*redis.Cmd, len(calls))
 	todo := make([]int, len(calls))
@@ -146,7 +138,7 @@ func (s *Store) send(ctx context.Context, send sender, calls []call) []*redis.Cm
 				some[j] = s.command(ctx, calls[i], "evalsha", calls[i].script.sha)
 			}
 		}
-		if err := s.await(ctx, func() { send(ctx, some, calls, todo) }); err != nil {
+		if err := s.await(ctx, func() { s.pipeline(ctx, some) }); err != nil {
 			for _, i := range todo {
 				cmds[i] = failed(ctx, err)
 			}
@@ -189,7 +181,7 @@ func failed(ctx context.Context, err error) *redis.Cmd {
 // learns that another one has taken its place: what it says it has done is lost. So
 // a late answer does not count. The commands are sent once more, to whoever is the
 // master then, which does no harm: see command.go.
-func (s *Store) pipeline(ctx context.Context, cmds []*redis.Cmd, _ []call, _ []int) {
+func (s *Store) pipeline(ctx context.Context, cmds []*redis.Cmd) {
 	cluster, ok := s.redis.(*redis.ClusterClient)
 	begin := time.Now()
 	s.exec(ctx, cmds)

@@ -120,8 +120,12 @@ func TestWorker_SentinelFailover(t *testing.T) {
 			When: durable.After(time.Duration(i) * 40 * time.Millisecond),
 		})
 	}
-	_, err := durable.New(New(r, silent, WithReplicas(1, 10*time.Second))).ScheduleBatch(t.Context(), items)
+	_, err := c.ScheduleBatch(t.Context(), items)
 	require.NoError(t, err)
+	confirm := r.Conn() // WAIT is about what its own connection has written
+	require.NoError(t, confirm.Set(t.Context(), "last", "x", 0).Err())
+	require.EqualValues(t, 1, confirm.Wait(t.Context(), 1, 10*time.Second).Val())
+	require.NoError(t, confirm.Close())
 	got := map[string]bool{<-seen: true} // it works
 	master.Kill()
 

@@ -8,7 +8,7 @@ import (
 
 // schemaVersion is the version of what is stored in Redis. Whoever changes the
 // meaning of a key or of a field raises it.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // A shard is a part of the tasks, with keys of its own that share a hash tag,
 // so that they are on one node of a cluster and a script may use them all.
@@ -31,24 +31,24 @@ type shard struct {
 
 // The keys of a shard. Times are in microseconds.
 //
-//	due    ZSET   id to when it is due; retries too
-//	aside  ZSET   the same for tasks that are due, and that a worker has put aside since
-//	              it does not know what they name
-//	kinds  ZSET   of these the kind, the time and the id, in the order of their bytes
-//	lease  ZSET   id to when the lease of the running attempt ends
-//	dead   ZSET   id to when it became a dead letter
-//	task   HASH   id to its record; id and "\0new" to the record of what was scheduled
-//	              while it runs
-//	run    HASH   id to the state of its run, from the first claim on
-//	err    HASH   id to its last ten failures
-//	wake   ZSET   two members at most, or one for each worker: one should look at once,
-//	              another a little later
-//	meta   HASH   schema and when the shard was made, fence, paused, who watches,
-//	              counters, and each sender's last command and its answer
-//	crew   HASH   worker to the handlers and schedules that it has
+//	due:KIND ZSET   id to when it is due, of tasks of one kind, which is a handler and a
+//	                schedule; retries too
+//	kinds    ZSET   kind to when its first task is due
+//	lease    ZSET   id to when the lease of the running attempt ends
+//	dead     ZSET   id to when it became a dead letter
+//	task     HASH   id to its record
+//	follows  HASH   id to the record of what was scheduled while it runs
+//	run      HASH   id to the state of its run, from the first claim on
+//	err      HASH   id to its last ten failures
+//	wake     ZSET   two members at most, or one for each worker: one should look at once,
+//	                another a little later
+//	meta     HASH   schema and when the shard was made, fence, paused, who watches,
+//	                counters, and each sender's last command and its answer
+//	crew     HASH   worker to the handlers and schedules that it has
 //
-// What they hold, and how a task moves between them, scripts/begin.lua says.
-var keyNames = [...]string{"due", "aside", "kinds", "lease", "dead", "task", "run", "err", "wake", "meta", "crew"}
+// What they hold, and how a task moves between them, scripts/begin.lua says. The scripts
+// are told these names, and put the kind behind the first.
+var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew"}
 
 const (
 	keyWake = 8

@@ -2,35 +2,42 @@ package redisstore
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Stats returns the shard's numbers. Unknown counts what workers have put aside; of what
-// no claim has looked at yet it counts the first 100 tasks.
+// Stats returns the shard's numbers, in O(log n) for each kind of tasks.
 func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	v, err := s.one(ctx, s.scripts.stats, shard)
-	if err != nil {
-		return store.Stats{}, err
-	}
-	n, err := ints(v, 15)
+	n, err := s.numbers(ctx, shard)
 	if err != nil {
 		return store.Stats{}, err
 	}
 	return store.Stats{
 		Pending: n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4],
 		Late:   time.Duration(n[5]) * time.Microsecond,
-		Paused: n[6] == 1,
+		Paused: n[7] == 1,
 		Counters: store.Counters{
-			Claimed: n[7], Done: n[8], Retried: n[9], Died: n[10], Crashed: n[11], Released: n[12], Refused: n[13], Cancelled: n[14],
+			Claimed: n[8], Done: n[9], Retried: n[10], Died: n[11], Crashed: n[12], Released: n[13], Refused: n[14], Cancelled: n[15],
 		},
 	}, nil
 }
 
-// Forecast counts, in O(log n) for each moment.
+// numbers are those of scripts/stats.lua.
+func (s *Store) numbers(ctx context.Context, shard int) ([]int64, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	fields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
+	v, err := s.run(ctx, call{script: s.scripts.stats, shard: s.shards[shard], fields: fields})[0].Result()
+	if err != nil {
+		return nil, explain(err)
+	}
+	return ints(v, 7+len(fields))
+}
+
+// Forecast counts, in O(log n) for each moment and each kind of tasks.
 func (s *Store) Forecast(ctx context.Context, shard int, moments []store.Time) ([]int64, error) {
 	if err := store.CheckForecast(moments); err != nil {
 		return nil, err
@@ -39,16 +46,17 @@ func (s *Store) Forecast(ctx context.Context, shard int, moments []store.Time) (
 		return nil, err
 	}
 	out := make([]int64, 0, len(moments))
-	for some := range slices.Chunk(moments, 250) {
-		args := make([]any, len(some))
-		for i, t := range some {
-			args[i] = strconv.FormatInt(int64(t), 10)
+	for len(out) < len(moments) {
+		var args []any
+		for _, t := range moments[len(out):] {
+			args = append(args, strconv.FormatInt(int64(t), 10))
 		}
 		v, err := s.one(ctx, s.scripts.forecast, shard, args...)
 		if err != nil {
 			return nil, err
 		}
-		n, err := ints(v, len(some))
+		list, _ := v.([]any)
+		n, err := ints(v, max(1, len(list)))
 		if err != nil {
 			return nil, err
 		}

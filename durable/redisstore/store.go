@@ -130,7 +130,7 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 
 // check asks a shard for its clock, and so for its schema.
 func (s *Store) check(ctx context.Context, sh *shard) (store.Time, error) {
-	text, err := s.send(ctx, s.pipeline, []call{{script: s.scripts.now, shard: sh}})[0].Text()
+	text, err := s.send(ctx, []call{{script: s.scripts.now, shard: sh}})[0].Text()
 	if err != nil {
 		return 0, err
 	}

@@ -24,13 +24,10 @@ type clock struct {
 	now time.Time
 }
 
-var clockedScripts = loadScripts(`
-local clock = call('HGET', meta, 'test clock')
-clock = clock and {string.sub(clock, 2, 11), string.sub(clock, 12)} or call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-
-local function int(n) return string.format('%.0f', tonumber(n)) end
-`)
+var clockedScripts = loadScripts(`(function()
+  local clock = call('HGET', meta, 'test clock')
+  return clock and {sub(clock, 2, 11), sub(clock, 12)} or call('TIME')
+end)()`)
 
 func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)

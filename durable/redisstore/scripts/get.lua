@@ -1,15 +1,12 @@
--- get ID answers with state, score, record, run, failures, and
--- the record of what follows, or with nothing.
---include clock.lua
-local id = ARGV[2]
+-- get ID answers with state, time, record, run, failures, and the record of what follows,
+-- or with nothing.
+local id = ARGV[first]
 local record = call('HGET', task, id)
 if not record then return {} end
-local states = {1, 1, 2, 3}
-for i, place in ipairs({due, aside, lease, dead}) do
+for state, place in ipairs({due .. kindOf(record), lease, dead}) do
   local score = call('ZSCORE', place, id)
   if score then
-    return {states[i], int(score), record, call('HGET', run, id) or '', call('HGET', err, id) or '',
-      call('HGET', task, id .. '\0new') or ''}
+    return {state, int(score), record, call('HGET', run, id) or '', call('HGET', err, id) or '', call('HGET', follows, id) or ''}
   end
 end
 return {}

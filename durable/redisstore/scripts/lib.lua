@@ -1,8 +1,14 @@
--- What the quickest ways through the scripts do without.
+-- What the quickest way through change does without.
+
+-- claims is whether a claim follows: then its worker watches for what it does not get.
+local claims = false
 
 -- permit lets the script go on if the server is full: Redis refuses commands that
 -- may need memory until the script has called one that does not.
 local function permit() call('HDEL', run, '') end
+
+-- older compares the numbers of commands. Strings of one length compare in any locale.
+local function older(a, b) return #a < #b or #a == #b and a < b end
 
 -- sweep looks, for each sender that the shard has not met, for some that it has not
 -- heard of for a day, and forgets them.
@@ -11,8 +17,8 @@ local function sweep()
   local page = call('HSCAN', meta, call('HGET', meta, 'sweep') or '0', 'COUNT', 50)
   local old = {}
   for i = 1, #page[2], 2 do
-    if string.sub(page[2][i], 1, 2) == 's:' then
-      local seen = string.match(page[2][i + 1], '^%d+ (%d+) ')
+    if sub(page[2][i], 1, 2) == 's:' then
+      local seen = match(page[2][i + 1], '^%d+ (%d+) ')
       -- It may be a second too little.
       if (tonumber(seen or '') or 0) < now - 86401 * 1000000 then old[#old + 1] = page[2][i] end
     end
@@ -26,7 +32,7 @@ end
 
 -- when takes a time, or one that counts from now. The last one is that of package store.
 local function when(s)
-  if string.sub(s, 1, 1) == '+' then return math.min(now + tonumber(string.sub(s, 2)), 7258118399999999) end
+  if byte(s, 1, 1) == 43 then return math.min(now + tonumber(sub(s, 2)), 7258118399999999) end -- a plus sign
   return tonumber(s)
 end
 
@@ -41,44 +47,34 @@ end
 
 -- parse takes a run apart; one that is missing or damaged is one that nobody has.
 local function parse(r)
-  local token, attempt, crashes, at, flags, next =
-    string.match(r or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+)$')
-  if not token then return '0', 0, 0, int(now), '-', '-' end
-  return token, tonumber(attempt), tonumber(crashes), at, flags, next
+  local token, attempt, crashes, at, flags, next, kind =
+    match(r or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
+  if not token then return '0', 0, 0, int(now), '-', '-', '' end
+  return token, tonumber(attempt), tonumber(crashes), at, flags, next, kind
 end
 
-local function state(token, attempt, crashes, at, flags, next)
-  return table.concat({token, attempt, crashes, at, flags, next}, ' ')
+local function state(token, attempt, crashes, at, flags, next, kind)
+  return table.concat({token, attempt, crashes, at, flags, next, kind}, ' ')
 end
 
 local function has(flags, flag) return string.find(flags, flag, 1, true) end
 
--- kindOf returns the kind in a record, or nil if it is damaged.
-local function kindOf(record)
-  local a, b, c, d = string.byte(record or '', 18, 21)
-  local kind = d and string.sub(record, 18, 21 + a * 256 + b + c * 256 + d)
-  return kind and #kind == 4 + a * 256 + b + c * 256 + d and kind or nil
-end
-
 -- repeats reports whether a task repeats, as Task.Repeats of package store does.
 local function repeats(id, record)
   local kind = kindOf(record)
-  if not kind or string.find(id, '\0', 1, true) then return false end
-  if string.sub(kind, 3, 4) ~= '\0\0' then return true end
-  local fields = string.byte(record, 25 + #kind)
-  return fields and string.byte(record, 18 + #kind) == 1 and math.floor(fields / 8) % 2 == 1
+  if kind == '' or string.find(id, '\0', 1, true) then return false end
+  local size = match(kind, '^%d+')
+  if #kind > #size + 1 + size then return true end
+  local fields = byte(record, 27 + #kind, 27 + #kind)
+  return fields and byte(record, 20 + #kind, 20 + #kind) == 1 and math.floor(fields / 8) % 2 == 1
 end
-
--- entryOf is what a task that was put aside is called in kinds.
-local function entryOf(kind, score, id) return kind .. string.format('%016.0f', tonumber(score)) .. id end
 
 -- place returns when a task that nobody has is due, which its run or else its
 -- record says.
 local function place(r, record)
-  local token, _, _, at, _, next = parse(r)
-  if r and next ~= '-' then return next end
-  if r then return at end
-  return string.match(record or '', '^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d') or int(now)
+  local _, _, _, at, _, next = parse(r)
+  if r then return next ~= '-' and next or at end
+  return match(record or '', '^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d') or int(now)
 end
 
 local function count(what, n)
@@ -92,45 +88,50 @@ local function forget(id)
   call('HDEL', err, id)
 end
 
--- latest returns the last n of noted failures.
-local function latest(old, n)
-  local starts, at = {}, 1
-  while at <= #old do
-    local from, to, len = string.find(old, '^%d+ %d+ (%d+):', at)
-    if not from then return '' end -- damaged
-    starts[#starts + 1] = at
-    at = to + 1 + tonumber(len)
-  end
-  if #starts > n then return string.sub(old, starts[#starts - n + 1]) end
-  return old
-end
-
 -- note adds an attempt to a task's failures, of which it keeps the last ten.
 local function note(id, attempt, text, more)
-  local old = latest(more or call('HGET', err, id) or '', 9)
+  local old, starts, at = more or call('HGET', err, id) or '', {}, 1
+  while at <= #old do
+    local _, to, size = string.find(old, '^%d+ %d+ (%d+):', at)
+    if not to then -- damaged
+      old, starts = '', {}
+      break
+    end
+    starts[#starts + 1] = at
+    at = to + 1 + size
+  end
+  if #starts > 9 then old = sub(old, starts[#starts - 8]) end
   call('HSET', err, id, old .. attempt .. ' ' .. int(now) .. ' ' .. #text .. ':' .. text)
 end
 
 -- bury makes a dead letter of a task.
-local function bury(id, attempt, crashes, at, text)
+local function bury(id, attempt, crashes, at, text, kind)
   note(id, attempt, text)
-  call('HSET', run, id, state('0', attempt, crashes, at, '-', '-'))
+  call('HSET', run, id, state('0', attempt, crashes, at, '-', '-', kind))
   call('ZADD', dead, int(now), id)
 end
 
--- wait makes a task, of which nothing has been tried yet, due at a time.
-local function wait(id, score)
-  call('HSET', run, id, state('0', 0, 0, score, '-', '-'))
-  call('HDEL', err, id)
-  call('ZADD', due, score, id)
+-- enter makes a task wait in the ZSET of its kind.
+local function enter(id, kind, score)
+  call('ZADD', kinds, 'LT', score, kind)
+  call('ZADD', due .. kind, score, id)
   watch(tonumber(score))
 end
 
+-- wait makes a task, of which nothing has been tried yet, due at a time.
+local function wait(id, kind, score)
+  call('HSET', run, id, state('0', 0, 0, score, '-', '-', kind))
+  call('HDEL', err, id)
+  enter(id, kind, score)
+end
+
 -- follow puts a task that was scheduled again while it ran into its new place.
-local function follow(id, flags, next)
-  local beside = id .. '\0new'
-  local record = has(flags, 'n') and call('HGET', task, beside)
-  if record then call('HSET', task, id, record) end
-  wait(id, next)
-  if record then call('HDEL', task, beside) end
+local function follow(id, kind, flags, next)
+  local record = has(flags, 'n') and call('HGET', follows, id)
+  if record then
+    kind = kindOf(record)
+    call('HSET', task, id, record)
+  end
+  wait(id, kind, next)
+  if record then call('HDEL', follows, id) end
 end

@@ -1,4 +1,3 @@
 -- now answers with the clock: that the shard is the one which the client knows
 -- has been seen to.
---include clock.lua
 return int(now)

@@ -1,43 +1,38 @@
--- stats answers with the shard's numbers.
---include clock.lua
---include crew.lua
-local aged = call('ZCARD', aside)
-local overdue, late = call('ZCOUNT', due, '-inf', int(now)), 0
-for _, key in ipairs({due, aside}) do
-  local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  if head[2] then late = math.max(late, now - tonumber(head[2])) end
+-- stats answers with the shard's numbers. What nobody knows is what no worker that is there
+-- has named in its latest claim; one that was not heard of for a minute, and for twice as
+-- long as it may be silent, is gone.
+local there, all, workers = {}, call('HGETALL', crew), {}
+for i = 1, #all, 2 do workers[#workers + 1] = all[i] end
+for from = 1, #workers, 1000 do
+  for i, last in ipairs(call('HMGET', meta, unpack(workers, from, math.min(#workers, from + 999)))) do
+    local names = all[2 * (from + i - 1)]
+    local seen = tonumber(match(last or '', '^%d+ (%d+) ') or '0')
+    if seen > now - math.max(60 * 1000000, 2 * (match(names, '^%d+') or 0)) then there[names] = true end
+  end
 end
-
--- What nobody knows: of what was put aside all, by kinds, of the rest, which the next
--- claim looks at, the first.
-local unknown, workers = 0, everybody()
 local function nobody(kind)
-  for _, who in ipairs(workers) do
-    if knows(who, kind) then return false end
+  local size = match(kind, '^%d+')
+  if not size then return false end
+  local to = #size + 1 + size
+  local handler, schedule = '\0h' .. sub(kind, 1, to), '\0s' .. (#kind - to) .. ':' .. sub(kind, to + 1)
+  for names in pairs(there) do
+    if string.find(names, handler, 1, true) and (#kind == to or string.find(names, schedule, 1, true)) then return false end
   end
   return true
 end
-local put, steps = aged > 0 and call('ZRANGEBYLEX', kinds, '-', '+', 'LIMIT', 0, 1)[1], 0
-while put and steps < 1000 do
-  steps = steps + 1
-  local a, b, c, d = string.byte(put, 1, 4)
-  local kind = string.sub(put, 1, 4 + a * 256 + b + c * 256 + d)
-  if nobody(kind) then unknown = unknown + call('ZLEXCOUNT', kinds, '[' .. kind, '(' .. kind .. ':') end
-  put = call('ZRANGEBYLEX', kinds, '(' .. kind .. ':', '+', 'LIMIT', 0, 1)[1]
-end
-if #workers == 0 then
-  unknown = unknown + overdue
-else
-  for _, id in ipairs(call('ZRANGEBYSCORE', due, '-inf', int(now), 'LIMIT', 0, 100)) do
-    local record = call('HGET', task, id) or ''
-    local a, b, c, d = string.byte(record, 18, 21)
-    if d and nobody(string.sub(record, 18, 21 + a * 256 + b + c * 256 + d)) then unknown = unknown + 1 end
+
+local pending, overdue, unknown, late = 0, 0, 0, 0
+for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
+  local key = due .. kind
+  pending = pending + call('ZCARD', key)
+  local some = call('ZCOUNT', key, '-inf', int(now))
+  if some > 0 then
+    overdue = overdue + some
+    late = math.max(late, now - tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]))
+    if nobody(kind) then unknown = unknown + some end
   end
 end
-
-local out = {call('ZCARD', due) + aged, overdue + aged, call('ZCARD', lease), call('ZCARD', dead), unknown, late}
-for _, n in ipairs(call('HMGET', meta, 'paused', 'claimed', 'done', 'retried', 'died', 'crashed', 'released',
-  'refused', 'cancelled')) do
-  out[#out + 1] = tonumber(n or '0')
-end
+local running, buried = call('ZCARD', lease), call('ZCARD', dead)
+local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried}
+for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') end
 return out

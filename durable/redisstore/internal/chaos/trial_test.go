@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -196,7 +195,7 @@ func (x *trial) schedule(from, n int, when func(i int) durable.When, does string
 			var again []durable.Item
 			x.mu.Lock()
 			for k, o := range out {
-				if o == durable.Unknown || o == durable.Absent || errors.Is(err, redisstore.ErrNotReplicated) {
+				if o == durable.Unknown || o == durable.Absent {
 					again = append(again, items[k])
 					if x.twice == nil {
 						x.twice = make(map[string]bool)
