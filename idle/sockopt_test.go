@@ -18,8 +18,8 @@ import (
 func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 	ours := reflect.TypeFor[*idle.Conn]()
 	// *net.UnixConn has a ReadFrom and a WriteTo of net.PacketConn's, and a Conn those
-	// that io.Copy looks for. Messages with descriptors, and those of sockets without a
-	// connection, need the *net.UnixConn itself.
+	// that io.Copy looks for. Code that sends descriptors, or messages without a connection,
+	// asks for the *net.UnixConn itself, which Conn.NetConn returns.
 	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true, "ReadMsgUnix": true, "WriteMsgUnix": true}
 	for _, theirs := range []reflect.Type{reflect.TypeFor[*net.TCPConn](), reflect.TypeFor[*net.UnixConn]()} {
 		for i := range theirs.NumMethod() {
