@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/alarm"
 	"github.com/tickless/tickless/internal/latch"
@@ -51,7 +52,7 @@ const (
 // finds the poller awake, the look is still to come.
 type poller struct {
 	s     *Scheduler
-	alarm alarm.Alarm
+	alarm clock.Alarm
 
 	mu    sync.Mutex
 	awake bool
@@ -100,10 +101,10 @@ var expiredBatches = sync.Pool{New: func() any { return new(expiredBatch) }}
 func (p *poller) init(s *Scheduler) {
 	p.s = s
 	p.armed = never
-	if s.system {
+	if s.real {
 		p.alarm = alarm.New(p.poll)
 	} else {
-		p.alarm = alarm.On(s.clock, p.poll)
+		p.alarm = s.clock.NewAlarm(p.poll)
 	}
 }
 
@@ -147,7 +148,7 @@ func (p *poller) wake(at int64) {
 			at = now // or the alarm would count as late since the epoch
 		}
 		p.armed = at
-		p.s.setAlarm(p.alarm, now, at)
+		clock.ResetAt(p.alarm, p.s.at(now), p.s.at(at))
 	}
 }
 
@@ -475,9 +476,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bo
 	case next <= now && pause < 0:
 		return left, false
 	case next != never:
-		p.s.setAlarm(p.alarm, now, next)
-	case p.closed:
-		p.alarm.Close()
+		clock.ResetAt(p.alarm, p.s.at(now), p.s.at(next))
 	default:
 		p.alarm.Stop()
 	}
@@ -548,8 +547,18 @@ func (p *poller) close() {
 		p.s.dispatch.pool.Watch() // there may be no next ring
 	}
 	if !p.awake && !p.unfinished && !p.s.dispatch.hasReady() {
+		p.stopAlarmLocked()
+	}
+}
+
+// stopAlarmLocked stops the alarm if it is set: it may be of a bubble that is over.
+func (p *poller) stopAlarmLocked() {
+	if p.armed != never {
 		p.armed = never
-		p.alarm.Close()
+		p.alarm.Stop()
+	}
+	if p.s.real {
+		alarm.Release()
 	}
 }
 
@@ -557,7 +566,9 @@ func (p *poller) close() {
 // callbacks of others: nobody waits for that.
 func (p *poller) shutdown(ctx context.Context) error {
 	err := p.wait(ctx)
-	p.alarm.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopAlarmLocked()
 	return err
 }
 

@@ -12,67 +12,28 @@
 package alarm
 
 import (
-	"sync"
 	"time"
 
 	"github.com/tickless/tickless/clock"
-	"github.com/tickless/tickless/internal/bubble"
 )
 
-// An Alarm is a [clock.Alarm] that can be closed.
+// New returns an alarm, not yet set, that calls f when it goes off. It must not be made or
+// used inside a testing/synctest bubble.
 //
-// One that was made outside a testing/synctest bubble can be stopped and closed inside,
-// but not set: Reset does nothing there, and the alarm stays as it is.
-type Alarm interface {
-	clock.Alarm
-	// Close unsets the alarm for good. A call of its function that is under way goes on.
-	Close()
+// f must set the alarm again or stop it, and may take its time once it has. The alarm holds
+// nothing until it is first set, and soon after it was stopped: see [Release].
+func New(f func()) clock.MomentAlarm { return &member{h: process(), f: f} }
+
+// Release frees what the process holds for alarms, if none is set.
+func Release() { process().release() }
+
+// A member is an alarm of a hub's.
+type member struct {
+	h    *hub
+	f    func()
+	when int64 // while it is in the hub's set, whose lock guards it
 }
 
-// New returns an alarm, not yet set, that calls f when it goes off. It holds nothing until
-// it is first set, and soon after it went off or was stopped and was not set again.
-//
-// f may take its time, once it has set the alarm again or stopped it.
-func New(f func()) Alarm {
-	if bubble.Inside() {
-		return On(clock.System(), f)
-	}
-	return &member{h: process(), f: f}
-}
-
-// On returns an alarm of the clock's own.
-func On(c clock.Clock, f func()) Alarm { return &plain{c: c, a: c.NewAlarm(f)} }
-
-// plain is a clock's alarm. Stop and Close touch that only if it was set since they last
-// did: once a bubble is over, nobody may touch its timers.
-type plain struct {
-	c   clock.Clock
-	mu  sync.Mutex
-	a   clock.Alarm
-	set bool
-}
-
-func (p *plain) Reset(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.set = true
-	p.a.Reset(d)
-}
-
-func (p *plain) ResetAt(t time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.set = true
-	clock.ResetAt(p.a, p.c.Now(), t)
-}
-
-func (p *plain) Stop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.set {
-		p.set = false
-		p.a.Stop()
-	}
-}
-
-func (p *plain) Close() { p.Stop() }
+func (m *member) Reset(d time.Duration) { m.ResetAt(time.Now().Add(d)) }
+func (m *member) ResetAt(t time.Time)   { m.h.move(m, m.h.at(t)) }
+func (m *member) Stop()                 { m.h.move(m, never) }

@@ -5,17 +5,21 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
+
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tickless/tickless/clock"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gone closes an alarm.
-func gone(a Alarm) { a.Close() }
+// gone stops an alarm, and frees what there was for it.
+func gone(a clock.Alarm) {
+	a.Stop()
+	Release()
+}
 
 func TestAlarm_NeverEarlyAndOnceASetting(t *testing.T) {
 	rang := make(chan time.Time, 100)
@@ -72,7 +76,7 @@ func TestAlarm_ResetReplacesAndStopUnsets(t *testing.T) {
 func TestAlarm_SetFromItsOwnFunction(t *testing.T) {
 	done := make(chan struct{})
 	n := 0
-	var a Alarm
+	var a clock.Alarm
 	a = New(func() {
 		if n++; n == 1000 {
 			close(done)
@@ -85,24 +89,21 @@ func TestAlarm_SetFromItsOwnFunction(t *testing.T) {
 	<-done
 }
 
-func TestAlarm_ClosedFromItsOwnFunction(t *testing.T) {
+func TestAlarm_GoneFromItsOwnFunction(t *testing.T) {
 	done := make(chan struct{})
-	var a Alarm
-	a = New(func() { a.Close(); close(done) })
+	var a clock.Alarm
+	a = New(func() { gone(a); close(done) })
 	a.Reset(0)
 	<-done
-	a.Reset(0) // does nothing
-	a.Close()
 }
 
-// Close waited for the goroutine's Read with the lock held that the goroutine
-// takes inside it.
-func TestAlarm_ClosedWhileItsGoroutineBegins(t *testing.T) {
+// Release closed the descriptor with the lock held that its goroutine was about to take.
+func TestAlarm_GoneWhileItsGoroutineBegins(t *testing.T) {
 	for range 5000 {
 		a := New(func() {})
 		a.Reset(time.Second)
 		runtime.Gosched()
-		a.Close()
+		gone(a)
 	}
 }
 
@@ -148,22 +149,6 @@ func TestAlarm_MovedFromManyGoroutines(t *testing.T) {
 	<-rang
 }
 
-func TestAlarm_FakeTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var rang []time.Duration
-		start := time.Now()
-		a := New(func() { rang = append(rang, time.Since(start)) })
-		a.Reset(time.Hour)
-		time.Sleep(2 * time.Hour)
-		synctest.Wait()
-		require.Equal(t, []time.Duration{time.Hour}, rang)
-		a.Reset(time.Hour)
-		a.Close()
-		time.Sleep(2 * time.Hour)
-		require.Len(t, rang, 1)
-	})
-}
-
 func descriptors(t *testing.T) int {
 	if runtime.GOOS != "linux" {
 		t.Skip("counts descriptors in /proc")
@@ -176,7 +161,7 @@ func descriptors(t *testing.T) int {
 func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	warm := New(func() {}) // the runtime's network poller has descriptors too
 	warm.Reset(time.Second)
-	warm.Close()
+	gone(warm)
 	calm := func() { // what went before may have left the process's hub busy
 		h := process()
 		h.mu.Lock()
@@ -186,7 +171,7 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	calm()
 	before, goroutines := descriptors(t), runtime.NumGoroutine()
 	const n = 1000
-	var as []Alarm
+	var as []clock.Alarm
 	for range n {
 		a := New(func() {})
 		a.Reset(time.Second)
@@ -195,20 +180,25 @@ func TestAlarm_LeavesNothingBehind(t *testing.T) {
 	require.Equal(t, before+1, descriptors(t), "all share one")
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+1)
 	for _, a := range as[1:] {
-		a.Close()
+		gone(a)
 	}
 	require.Equal(t, before+1, descriptors(t), "the last one needs it")
-	as[0].Close()
+	gone(as[0])
 	require.Equal(t, before, descriptors(t))
 	// The goroutines have said that they end; the last steps are theirs.
 	for runtime.NumGoroutine() > goroutines {
 		runtime.Gosched()
 	}
-	// Without Close they go too, once nothing is set.
+	// Without Release they go too, once nothing is set.
 	var wg sync.WaitGroup
 	wg.Add(n)
 	for range n {
-		New(wg.Done).Reset(0)
+		var a clock.Alarm
+		var set sync.Mutex
+		set.Lock()
+		a = New(func() { set.Lock(); a.Stop(); wg.Done() })
+		a.Reset(0)
+		set.Unlock()
 	}
 	wg.Wait()
 	for descriptors(t) > before || runtime.NumGoroutine() > goroutines {
@@ -238,6 +228,6 @@ func TestAlarm_HeldUpInItsFunction(t *testing.T) {
 		a.Reset(100 * time.Microsecond)
 		<-called
 	}
-	a.Close()
+	gone(a)
 	close(release)
 }

@@ -2,19 +2,9 @@
 
 package alarm
 
-import "time"
+import "os"
 
-// A descriptor is not to be had on this system: package time's timer rings alone.
-type descriptor struct{}
+// There is no timerfd on this system: package time's timer rings alone.
 
-type closer struct{}
-
-func (closer) close() {}
-
-func (descriptor) isOpen() bool      { return false }
-func (descriptor) isHeld() bool      { return false }
-func (descriptor) set(time.Duration) {}
-func (descriptor) take() closer      { return closer{} }
-
-func (h *hub) openLocked() bool { return false }
-func (h *hub) waitLocked()      {}
+func newTimerfd() *os.File      { return nil }
+func setTimerfd(uintptr, int64) {}

@@ -1,11 +1,12 @@
 package alarm
 
 import (
+	"cmp"
 	"math"
+	"os"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A hub rings for all alarms of a process, the first of which says when. It is in one of
@@ -18,26 +19,23 @@ import (
 //	busy      near             not used             set for the moment
 //
 // The descriptor is late where procs are busy, or while its goroutine is inside a function
-// that takes long. The guard rings then, and has another goroutine wait. After a ring that
-// was late for such a function, or two in a row that were late, the state is busy for a
-// while: at first for minHold, and up to maxHold while each trial of the descriptor fails.
+// that takes long. After two late rings in a row, or one by the guard, the state is busy until
+// no ring was late for calmAfter.
 //
 // While rings are frequent the descriptor rings no earlier than apart after the last ring.
 //
 // The goroutine that finds the first moment passed, be it the timer's or the one that waits
-// for the descriptor, takes out all members that are due, arms the hub for the next, and
-// calls the functions without the lock, the first one itself. So a function that never
-// returns holds up nobody.
+// for the descriptor, takes out all alarms that are due, arms the hub for the next, and
+// calls their functions without the lock, the first one itself. So a function that never
+// returns holds up no other.
 type hub struct {
 	start time.Time // where moments count from
 
 	mu sync.Mutex
 	// Guarded by mu.
-	set   members
-	armed int64 // the moment that the hub is armed for; never if it is not
-
-	fd   descriptor
-	fdAt int64 // what the descriptor is set for; never in all states but exact
+	set   []*member   // the alarms that are set, the first to go off first
+	armed int64       // the moment that the hub is armed for; never if it is not
+	fd    *descriptor // nil: none is open
 
 	// Two timers call tick, by turns: only timer is set, for timerAt or never. A timer is
 	// set before the one for an earlier moment is stopped, so that nobody wakes up to sleep
@@ -46,30 +44,26 @@ type hub struct {
 	timerAt      int64
 
 	lastRing int64
-	// full is until when the rings that there were take at one in spacing.
-	full int64
-
-	strikes   int // late rings in a row
-	busyUntil int64
-	hold      int64 // for how long it is busy the next time
+	// Rings fill a leaky bucket, which loses one in spacing and will be empty at emptyAt.
+	emptyAt   int64
+	lateRings int   // in a row
+	busyUntil int64 // and longer, if another ring is late
 }
 
 const (
 	never = int64(math.MaxInt64)
 
-	// near is how close a moment has to be for the descriptor to be held for it: while a
-	// goroutine waits for one, the runtime asks the system for more whenever it looks for
-	// work.
+	// near is how close a moment has to be for the descriptor to be open: while a goroutine
+	// waits for one, the runtime asks the system for more whenever it looks for work.
 	near       = int64(time.Second)
 	soonEnough = int64(5 * time.Millisecond)
 	linger     = int64(20 * time.Millisecond)
 
-	guardAfter = int64(20 * time.Millisecond)
+	guardAfter = int64(10 * time.Millisecond)
 	lateAfter  = int64(1500 * time.Microsecond)
-	minHold    = int64(100 * time.Millisecond)
-	maxHold    = 64 * minHold
+	calmAfter  = int64(5 * time.Second)
 
-	// Rings are frequent if there are more than one in spacing, beyond a burst.
+	// Rings are frequent while the leaky bucket holds more than a burst.
 	apart   = int64(time.Millisecond)
 	spacing = 2 * apart
 	burst   = 32 * spacing
@@ -79,57 +73,76 @@ const (
 var process = sync.OnceValue(newHub)
 
 func newHub() *hub {
-	h := &hub{start: time.Now(), armed: never, fdAt: never, timerAt: never, hold: minHold}
+	h := &hub{start: time.Now(), armed: never, timerAt: never}
 	h.timer, h.other = time.AfterFunc(math.MaxInt64, h.tick), time.AfterFunc(math.MaxInt64, h.tick)
 	h.timer.Stop()
 	h.other.Stop()
 	return h
 }
 
-// at returns the moment that t is, a reading of the system's clock.
 func (h *hub) at(t time.Time) int64 { return int64(t.Sub(h.start)) }
+func (h *hub) now() int64           { return h.at(time.Now()) }
 
-func (h *hub) now() int64 { return h.at(time.Now()) }
-
-// after returns the moment that comes d after now.
-func after(now int64, d time.Duration) int64 {
-	return now + min(max(int64(d), 0), never-1-now)
+// firstLocked returns the first moment, never if no alarm is set.
+func (h *hub) firstLocked() int64 {
+	if len(h.set) == 0 {
+		return never
+	}
+	return h.set[0].when
 }
 
-// settleLocked arms the hub unless it is armed for the first moment. A caller in a bubble
-// can only have unset a member, and cannot set timers: the hub stays armed for an earlier
-// moment, and arms itself again then.
-func (h *hub) settleLocked(now time.Time) {
-	if (h.armed == never || h.armed != h.set.first()) && bubble.Monotonic(now) {
-		h.armLocked(h.at(now))
+// move moves an alarm to a moment, or unsets it for never.
+func (h *hub) move(m *member, when int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.set, m); i >= 0 {
+		h.set = slices.Delete(h.set, i, i+1)
 	}
+	if m.when = when; when != never {
+		i, _ := slices.BinarySearchFunc(h.set, when, func(m *member, when int64) int { return cmp.Compare(m.when, when) })
+		h.set = slices.Insert(h.set, i, m)
+	}
+	if h.armed == never || h.armed != h.firstLocked() {
+		h.armLocked(h.now())
+	}
+}
+
+func (h *hub) release() {
+	h.mu.Lock()
+	var file *os.File
+	if len(h.set) == 0 {
+		file = h.takeLocked()
+		h.armLocked(h.now())
+	}
+	h.mu.Unlock()
+	file.Close()
 }
 
 // armLocked arms the hub for the first moment.
 func (h *hub) armLocked(now int64) {
-	h.armed, h.fdAt = h.set.first(), never
-	switch {
-	case h.armed == never || h.armed-now > near:
-		until := h.armed
-		if until != never {
-			until -= soonEnough
+	h.armed = h.firstLocked()
+	isNear := h.armed != never && h.armed-now <= near
+	if isNear && now >= h.busyUntil && h.openLocked() {
+		at := h.armed
+		if h.emptyAt-now > burst {
+			at = max(at, h.lastRing+apart)
 		}
-		if h.fd.isOpen() {
-			until = min(until, now+linger)
+		h.fd.at.Store(at)
+		setTimerfd(h.fd.fd, at-now)
+		if h.timerAt < at+guardAfter/4 || h.timerAt > at+guardAfter {
+			h.timerLocked(now, at+guardAfter)
 		}
-		h.timerLocked(now, until)
-	case now < h.busyUntil || !h.openLocked():
-		h.timerLocked(now, h.armed)
-	default:
-		h.fdAt = h.armed
-		if h.full-now > burst {
-			h.fdAt = max(h.fdAt, h.lastRing+apart)
-		}
-		h.fd.set(time.Duration(h.fdAt - now))
-		if h.timerAt < h.fdAt+guardAfter/4 || h.timerAt > h.fdAt+guardAfter {
-			h.timerLocked(now, h.fdAt+guardAfter)
-		}
+		return
 	}
+	at := h.armed
+	if !isNear && at != never {
+		at -= soonEnough
+	}
+	if h.fd != nil {
+		h.fd.at.Store(never)
+		at = min(at, now+linger)
+	}
+	h.timerLocked(now, at)
 }
 
 // timerLocked sets the timer for a moment, or stops it.
@@ -154,79 +167,63 @@ func (h *hub) tick() {
 		return
 	}
 	h.timerAt = never
-	if h.set.first() <= now {
-		if h.fdAt != never {
-			h.rangLocked(now, h.fd.isHeld())
-			h.waitLocked()
-		}
-		h.call(h.ringLocked(now))
-		return
-	}
-	var file closer
-	if h.set.first()-now > near {
+	isExact := h.fd != nil && h.fd.at.Load() != never
+	first := h.firstLocked()
+	var file *os.File
+	if first <= now || !isExact {
+		// The linger is over, or the timer leads, or the descriptor's goroutine is late or
+		// inside a function.
 		file = h.takeLocked()
 	}
-	h.armLocked(now)
-	h.mu.Unlock()
-	file.close()
-}
-
-// rangLocked judges a ring in the state exact: held says that the goroutine which waits for
-// the descriptor is inside a function.
-func (h *hub) rangLocked(now int64, held bool) {
-	if now-h.fdAt <= lateAfter {
-		h.strikes, h.hold = 0, max(h.hold/2, minHold)
-		return
-	}
-	if h.strikes++; h.strikes >= 2 || held {
-		h.busyUntil = now + h.hold
-		h.hold = min(4*h.hold, maxHold)
-		h.strikes = 1 // the first trial counts
-	}
-}
-
-// ringLocked takes out the members that are due, of which there is one at least, unlocks
-// the hub, and has the functions of all but the first called. It returns the first, for
-// the caller to call.
-func (h *hub) ringLocked(now int64) (first func()) {
-	first = h.popLocked()
-	var rest []func()
-	for h.set.first() <= now {
-		rest = append(rest, h.popLocked())
-	}
-	h.lastRing = now
-	h.full = min(max(h.full, now)+spacing, now+2*burst)
-	h.armed, h.fdAt = never, never
-	if len(h.set) > 0 {
-		h.armLocked(now)
-	} // else the function may be about to set its alarm again
-	h.mu.Unlock()
-	for _, f := range rest {
-		go h.call(f)
-	}
-	return first
-}
-
-func (h *hub) popLocked() (f func()) {
-	m := h.set[0]
-	h.set.remove(m)
-	return m.f
-}
-
-// call calls a member's function.
-func (h *hub) call(f func()) {
-	defer func() { // also if f ends this goroutine
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.armed == never {
-			h.settleLocked(time.Now())
+	f := func() {}
+	if first <= now {
+		if isExact {
+			h.busyUntil = now + calmAfter
 		}
-	}()
+		f = h.ringLocked(now, first)
+	} else {
+		h.armLocked(now)
+		h.mu.Unlock()
+	}
+	file.Close()
 	f()
 }
 
-// takeLocked takes the descriptor for the caller to close without the lock.
-func (h *hub) takeLocked() closer {
-	h.fdAt = never
-	return h.fd.take()
+// takeLocked takes the descriptor for the caller to close, which ends its goroutine.
+func (h *hub) takeLocked() (file *os.File) {
+	if h.fd != nil {
+		file, h.fd = h.fd.file, nil
+	}
+	return file // to close a nil one does nothing
+}
+
+// ringLocked takes out the alarms that are due, unlocks the hub, and has the functions of all
+// but the first called. It returns the first, for the caller to call. at is what the ring was
+// set for.
+func (h *hub) ringLocked(now, at int64) (first func()) {
+	if now-at <= lateAfter {
+		h.lateRings = 0
+	} else if h.lateRings++; h.lateRings >= 2 || now < h.busyUntil {
+		h.busyUntil = now + calmAfter
+	}
+	due := 0
+	for due < len(h.set) && h.set[due].when <= now {
+		due++
+	}
+	first = h.set[0].f
+	for _, m := range h.set[1:due] {
+		go m.f()
+	}
+	h.set = slices.Delete(h.set, 0, due)
+	h.lastRing = now
+	h.emptyAt = min(max(h.emptyAt, now)+spacing, now+2*burst)
+	h.armed = never
+	if h.fd != nil {
+		h.fd.at.Store(never)
+	}
+	if len(h.set) > 0 {
+		h.armLocked(now)
+	} // else the function will set its alarm again, or stop it
+	h.mu.Unlock()
+	return first
 }
