@@ -31,6 +31,8 @@ const (
 	// others for rest: on one that computes, until that is sent to the end of the
 	// queue.
 	turn = 8 * time.Millisecond
+	// bucketCost is what it takes to expire a bucket, in timers.
+	bucketCost = 16
 	// watchSoon is how soon the next ring has to come to look after callbacks that last.
 	watchSoon = 2 * time.Millisecond
 	rest      = 100 * time.Microsecond
@@ -43,13 +45,13 @@ const (
 // It is awake or asleep, and awake at most once at a time. Asleep, the alarm is
 // set for the first expiration in the queue or earlier. What keeps this so:
 //
-//   - Who queues a bucket offers it first and calls wake then.
-//   - The poller looks at the queue and falls asleep in one critical section of
-//     mu, which wake takes too.
+//   - A goroutine that queues a bucket offers it first, and then, if it is the queue's
+//     head, calls wake.
+//   - The poller falls asleep in one critical section of mu, which wake takes too.
 //
-// So if the offer comes before that look, the poller sees it. If it comes after,
-// then so does wake, which finds the poller asleep and moves the alarm. If wake
-// finds the poller awake, the look is still to come.
+// So if the offer comes before the poller looks at the queue, the poller sees it. If it
+// comes after, wake either finds the poller awake, and tells it the moment by armed, or
+// asleep, and moves the alarm.
 type poller struct {
 	s     *Scheduler
 	alarm clock.Alarm
@@ -59,7 +61,8 @@ type poller struct {
 	// asleep is closed when it falls asleep; nil if nobody waits for that.
 	asleep chan struct{}
 	// armed is what the alarm is set for, never if it is not. While the poller
-	// sleeps it only moves earlier.
+	// sleeps it only moves earlier. While it is awake, armed is the earliest moment
+	// that wake was called with.
 	armed int64
 	// recheck: since the poller last looked at the queue for buckets without timers,
 	// a shard's last timer was taken out. Then the alarm is set for no later than
@@ -87,7 +90,8 @@ type poller struct {
 	batch batch
 	// late is the lateness of timers that lateness does not have yet.
 	late []time.Duration
-	// head is when the next bucket is due, of those that were in the queue at the last poll.
+	// head is when the next bucket is due, of those that were in the queue at the last poll
+	// and those that the poller has queued since.
 	head int64
 	// idle: a shard may have lost its last timer.
 	idle bool
@@ -132,6 +136,8 @@ func (p *poller) wake(at int64) {
 	if p.awake {
 		if at == emptied {
 			p.recheck.Store(true)
+		} else {
+			p.armed = min(p.armed, at)
 		}
 		return
 	}
@@ -190,12 +196,12 @@ func (p *poller) run(worked bool) {
 		}
 	}()
 	var left share.Work
-	for !asleep {
+	for at := p.s.moment(); !asleep; {
 		region := trace.StartRegion(context.Background(), "timer.poll") // costs nothing unless tracing is on
-		didWork, pause := p.work()
+		didWork, pause := p.work(at)
 		region.End()
 		worked = worked || didWork
-		left, asleep = p.sleep(worked, pause)
+		left, at, asleep = p.sleep(worked, pause)
 	}
 	left.Run()
 }
@@ -307,17 +313,21 @@ func (p *poller) wasInterrupted() bool {
 //     the next shard's lock is free: see lockShard.
 //   - On many procs there is still one poller.
 
-// work does what is due. It reports whether there was anything, and after how long
-// it is to go on if it has stopped before the end; negative if it has not.
-func (p *poller) work() (worked bool, pause time.Duration) {
+// work does what is due at a moment that was read just now. It reads the clock again after
+// about batchSize timers. It reports whether there was anything, and after how long it is to go on
+// if it has stopped before the end; negative if it has not.
+func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	serial := p.s.dispatch.onPoller
 	if serial {
 		p.flush() // what a run that ended in the middle has left
 	}
 	p.head = 0
-	begin := p.s.now()
-	for now := begin; ; now = p.s.now() {
-		if !serial && time.Duration(now-begin) > turn {
+	begin := at.now
+	for n := 0; ; {
+		if serial || n >= batchSize {
+			at, n = p.s.moment(), 0
+		}
+		if !serial && time.Duration(at.now-begin) > turn {
 			return worked, rest
 		}
 		if serial {
@@ -325,7 +335,7 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 			worked = worked || len(p.batch.fs) > 0
 			p.flush()
 		}
-		sh, b, queued := p.next(now, serial)
+		sh, b, queued := p.next(at.now, serial)
 		if sh == nil {
 			if len(p.batch.fs) > 0 && len(p.moves) > 0 {
 				return worked, 0
@@ -334,7 +344,9 @@ func (p *poller) work() (worked bool, pause time.Duration) {
 				return worked, -1
 			}
 		}
-		worked = p.drain(sh, b, queued) || worked
+		drained := p.drain(sh, b, queued, at)
+		worked = worked || drained > 0
+		n += drained + bucketCost
 	}
 }
 
@@ -349,7 +361,7 @@ func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) 
 			return sh, b, false
 		}
 	}
-	if now >= p.head { // what is offered meanwhile, sleep sees
+	if now >= p.head { // what others offer meanwhile, sleep sees
 		if b, p.head, ok = p.s.queue.PollAt(now); ok {
 			return b.sh, b, true
 		}
@@ -358,8 +370,8 @@ func (p *poller) next(now int64, serial bool) (sh *shard, b dueBucket, ok bool) 
 }
 
 // drain works through a batch of a shard's expired timers, after those of bucket b,
-// if it is queued, have joined them. It reports whether there were any.
-func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
+// if it is queued, have joined them. It returns how many there were.
+func (p *poller) drain(sh *shard, b dueBucket, queued bool, at moment) (drained int) {
 	if p.expired == nil {
 		p.expired = expiredBatches.Get().(*expiredBatch)
 	}
@@ -370,10 +382,11 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	before := sh.wheel.Cascaded() + sh.n.cascaded
 	n, _ := sh.wheel.Drain(p.expired[:])
 	collected := len(p.batch.fs)
-	worked = p.fireLocked(sh, p.expired[:n]) || sh.wheel.Cascaded()+sh.n.cascaded != before
+	drained = p.fireLocked(sh, p.expired[:n], at) + int(sh.wheel.Cascaded()+sh.n.cascaded-before)
 	level, more := sh.wheel.Draining()
 	p.idle = p.idle || sh.wheel.Len() == 0
-	sh.wake = never // the poller is awake and will see for itself
+	p.head = min(p.head, sh.wake)
+	sh.wake = never
 	sh.mu.Unlock()
 	switch {
 	case more && level == 0:
@@ -385,19 +398,15 @@ func (p *poller) drain(sh *shard, b dueBucket, queued bool) (worked bool) {
 	if len(p.batch.fs) >= shareSize || p.s.dispatch.onPoller {
 		p.flush()
 	}
-	return worked
+	return drained
 }
 
 // fireLocked does for timers that left the wheel what is done under the shard's
-// lock, and collects their callbacks in batch. It reports false if there are none.
-func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) bool {
+// lock, and collects their callbacks in batch. It returns how many fire.
+func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], at moment) int {
 	if sh.stopped != nil {
 		expired = sh.expireTimersLocked(expired)
 	}
-	if len(expired) == 0 {
-		return false
-	}
-	at := p.s.moment()
 	sh.n.fired += uint64(len(expired))
 	for i := range expired {
 		e := &expired[i]
@@ -407,7 +416,7 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload]) b
 		}
 	}
 	clear(expired)
-	return true
+	return len(expired)
 }
 
 // flush hands the batch over, or runs it.
@@ -464,64 +473,59 @@ func touch(fs []func()) (sum uintptr) {
 
 // sleep sets the alarm for what comes next, or for after pause if there is more to
 // do then, or reports false if something is due by now. It returns what is left in
-// the batch, for the caller to run once it is asleep.
-func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, ok bool) {
-	if pause < 0 {
-		p.idle = p.recheck.Swap(false) || p.idle
-	}
+// the batch, for the caller to run once it is asleep, and its reading of the clock.
+func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, at moment, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now, next := p.nextLocked(pause)
+	at = p.s.moment()
+	next := min(p.head, p.armed)
 	switch {
-	case next <= now && pause < 0:
-		return left, false
-	case next != never:
-		clock.ResetAt(p.alarm, p.s.at(now), p.s.at(next))
-	default:
+	case pause >= 0:
+		next = at.now + int64(pause)
+	case next <= at.now:
+		p.armed = never
+		return left, at, false
+	case !worked || next-at.now > int64(lookAfter) || p.closed:
+		p.idle = p.recheck.Swap(false) || p.idle
+		if next != never {
+			next = p.discardLocked()
+		}
+	}
+	if next != never {
+		clock.ResetAt(p.alarm, at.time, p.s.at(next))
+	} else {
 		p.alarm.Stop()
 	}
 	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
 	// the pool's watchdog is to be the later one. It is not needed if the next ring comes
 	// soon, which then looks after callbacks that last.
 	if len(p.batch.fs) > 0 {
-		p.watches = p.s.dispatch.pool != nil && next != never && next-now <= int64(watchSoon)
+		p.watches = p.s.dispatch.pool != nil && next != never && next-at.now <= int64(watchSoon)
 		left = p.s.dispatch.share(&p.batch, p.watches)
 	}
 	if !worked {
 		p.emptyWakeups++
 	}
-	if p.idle && pause < 0 {
+	if pause < 0 && (p.idle || p.recheck.Load()) {
 		p.idle = false
 		p.s.trim.soon()
 	}
 	p.fallAsleepLocked(next)
-	return left, true
+	return left, at, true
 }
 
-// nextLocked reads the clock, and returns the moment for which to set the alarm. It takes
-// buckets without timers off the queue's head, so that the alarm is not set for them.
-func (p *poller) nextLocked(pause time.Duration) (now, next int64) {
-	next = never
-	for pause < 0 {
+// discardLocked takes buckets without timers off the queue's head, so that the alarm is not
+// set for them, and returns when the first other one is due.
+func (p *poller) discardLocked() (next int64) {
+	for {
 		due, ticket, at, ok := p.s.queue.Head()
 		if !ok {
-			break
+			return never
 		}
-		if next = at; !p.discard(due, ticket) {
-			break
+		if !p.discard(due, ticket) {
+			return at
 		}
-		next = never
 	}
-	now = p.s.now()
-	switch {
-	case pause >= 0:
-		next = now + int64(pause)
-	case p.s.dispatch.onPoller && p.s.dispatch.hasReady():
-		next = 0
-	case next != never && p.recheck.Load():
-		next = min(next, deadlineAfter(now, lookAfter))
-	}
-	return now, next
 }
 
 // discard takes a bucket off the queue if it has no timers.

@@ -64,7 +64,7 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	}
 	clk.Advance(10 * time.Millisecond)
 	p := &s.poller
-	worked, pause := p.work()
+	worked, pause := p.work(p.s.moment())
 	require.True(t, worked)
 	require.Len(t, p.batch.fs, probes, "all that are due")
 	require.LessOrEqual(t, s.Stats().Cascaded, uint64(4*batchSize), "a batch or two of each bucket at most")
@@ -74,13 +74,13 @@ func TestPoller_DueBeforeMoves(t *testing.T) {
 	p.batch.fs = nil
 	startOn(t, s.shards.at(3), time.Millisecond, func() {})
 	clk.Advance(time.Millisecond)
-	_, pause = p.work()
+	_, pause = p.work(p.s.moment())
 	require.Len(t, p.batch.fs, 1, "another falls due meanwhile")
 	require.Zero(t, pause)
 	require.LessOrEqual(t, s.Stats().Cascaded, uint64(5*batchSize))
 
 	p.batch.fs = nil
-	_, pause = p.work()
+	_, pause = p.work(p.s.moment())
 	require.Negative(t, pause)
 	require.EqualValues(t, 2*far, s.Stats().Cascaded, "and then they move")
 }
@@ -95,16 +95,16 @@ func TestPoller_ADueTimerWaitsForFewMoves(t *testing.T) {
 	clk.Advance(crossing - 10*time.Millisecond)
 	startOn(t, sh, 10*time.Millisecond, func() {})
 	clk.Advance(10 * time.Millisecond)
-	p.work()
+	p.work(p.s.moment())
 	require.Len(t, p.batch.fs, 1, "it falls due as the others begin to move")
 	require.Less(t, s.Stats().Cascaded, uint64(most))
 
 	p.batch.fs = nil
 	before := s.Stats().Cascaded
-	require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
+	require.Positive(t, p.drain(p.moves.pop(), dueBucket{}, false, p.s.moment()))
 	startOn(t, sh, time.Millisecond, func() {})
 	clk.Advance(time.Millisecond)
-	p.work()
+	p.work(p.s.moment())
 	require.Len(t, p.batch.fs, 1, "it falls due while they move")
 	require.Less(t, s.Stats().Cascaded-before, uint64(most))
 	require.NotEmpty(t, p.moves)
@@ -117,7 +117,7 @@ func TestPoller_ABatchIsCleared(t *testing.T) {
 		startOn(t, s.shards.at(0), time.Millisecond, func() {})
 	}
 	clk.Advance(time.Millisecond)
-	s.poller.work()
+	s.poller.work(s.moment())
 	require.Len(t, s.poller.batch.fs, batchSize+1)
 	require.True(t, *s.poller.expired == expiredBatch{})
 }
@@ -167,7 +167,7 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 	var taken int
 	for b, ok := s.queue.Poll(); ok; b, ok = s.queue.Poll() {
 		before := cascaded()
-		p.drain(b.sh, b, true)
+		p.drain(b.sh, b, true, p.s.moment())
 		n := cascaded()
 		moved := n[0] + n[1] - before[0] - before[1]
 		if b.sh.index == 2 {
@@ -189,15 +189,15 @@ func TestPoller_BatchesAndTurns(t *testing.T) {
 	require.ElementsMatch(t, []int{0, 1}, indices(p.moves), "those whose timers only move")
 	for range 2 {
 		order := indices(p.moves)
-		require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
-		require.True(t, p.drain(p.moves.pop(), dueBucket{}, false))
+		require.Positive(t, p.drain(p.moves.pop(), dueBucket{}, false, p.s.moment()))
+		require.Positive(t, p.drain(p.moves.pop(), dueBucket{}, false, p.s.moment()))
 		if len(p.moves) > 0 {
 			require.Equal(t, order, indices(p.moves))
 		}
 	}
 	require.Empty(t, p.moves)
-	require.True(t, p.drain(p.due.pop(), dueBucket{}, false))
-	require.True(t, p.drain(p.due.pop(), dueBucket{}, false))
+	require.Positive(t, p.drain(p.due.pop(), dueBucket{}, false, p.s.moment()))
+	require.Positive(t, p.drain(p.due.pop(), dueBucket{}, false, p.s.moment()))
 	require.Empty(t, p.moves)
 	require.Len(t, p.batch.fs, 3*batchSize)
 }
@@ -228,7 +228,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
-		worked, pause := p.work()
+		worked, pause := p.work(p.s.moment())
 		require.True(t, worked)
 		moved := s.shards.at(0).wheel.Cascaded()
 		if step == 0 {
@@ -244,7 +244,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 			// A callback, and moves: the callback comes first.
 			clk.step = 0
 			p.batch.fs = append(p.batch.fs, func() {})
-			worked, pause = p.work()
+			worked, pause = p.work(p.s.moment())
 			require.False(t, worked)
 			require.Zero(t, pause)
 			require.Equal(t, moved, s.shards.at(0).wheel.Cascaded())
@@ -259,20 +259,20 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	p := &s.poller
 	p.awake = true
 	s.dispatch.onPoller = false
-	const n = 200
+	const n = 2000
 	for i := range n {
 		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})
 	}
 	clk.now = clk.now.Add(time.Second)
 	clk.step = 100 * time.Microsecond
-	_, pause := p.work()
+	_, pause := p.work(p.s.moment())
 	require.Equal(t, rest, pause)
 	require.Empty(t, p.moves)
 	fired := s.Stats().Fired
 	require.Less(t, fired, uint64(n))
 	require.NotZero(t, fired)
 	clk.step = 0
-	_, pause = p.work()
+	_, pause = p.work(p.s.moment())
 	require.Negative(t, pause)
 	require.EqualValues(t, n, s.Stats().Fired)
 }

@@ -264,13 +264,3 @@ func (s *Scheduler) moment() moment {
 
 // at turns a moment of now's into a time.
 func (s *Scheduler) at(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }
-
-// setAlarm sets an alarm of the Scheduler's clock for a moment. A virtual clock may
-// have been advanced since it was read.
-func (s *Scheduler) setAlarm(a clock.Alarm, now, at int64) {
-	if s.system {
-		a.Reset(time.Duration(max(at-now, 0)))
-		return
-	}
-	clock.ResetAt(a, s.at(now), s.at(at))
-}

@@ -19,8 +19,8 @@ import (
 //	busy      near             not used             set for the moment
 //
 // The descriptor is late where procs are busy, or while its goroutine is inside a function
-// that takes long. After two late rings in a row, or one by the guard, the state is busy until
-// no ring was late for calmAfter.
+// that takes long. After two late rings in a row, or one by the guard, the state is busy for
+// calmAfter.
 //
 // While rings are frequent the descriptor rings no earlier than apart after the last ring.
 //
@@ -46,8 +46,8 @@ type hub struct {
 	lastRing int64
 	// Rings fill a leaky bucket, which loses one in spacing and will be empty at emptyAt.
 	emptyAt   int64
-	lateRings int   // in a row
-	busyUntil int64 // and longer, if another ring is late
+	lateRings int // in a row
+	busyUntil int64
 }
 
 const (
@@ -60,8 +60,8 @@ const (
 	linger     = int64(20 * time.Millisecond)
 
 	guardAfter = int64(10 * time.Millisecond)
-	lateAfter  = int64(1500 * time.Microsecond)
-	calmAfter  = int64(5 * time.Second)
+	lateAfter  = int64(3 * time.Millisecond) // in calm, the timer is late by up to 1.5
+	calmAfter  = int64(2 * time.Second)
 
 	// Rings are frequent while the leaky bucket holds more than a burst.
 	apart   = int64(time.Millisecond)
@@ -203,7 +203,7 @@ func (h *hub) takeLocked() (file *os.File) {
 func (h *hub) ringLocked(now, at int64) (first func()) {
 	if now-at <= lateAfter {
 		h.lateRings = 0
-	} else if h.lateRings++; h.lateRings >= 2 || now < h.busyUntil {
+	} else if h.lateRings++; h.lateRings >= 2 {
 		h.busyUntil = now + calmAfter
 	}
 	due := 0

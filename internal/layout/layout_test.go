@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"clock":            {},
 	"delayqueue":       {"clock", "internal/bubble"},
 	"executor":         {"internal/closed", "internal/share"},
-	"internal/alarm":   {"clock", "internal/bubble"},
+	"internal/alarm":   {"clock"},
 	"internal/bubble":  {},
 	"internal/share":   {},
 	"internal/closed":  {},
