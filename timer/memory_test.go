@@ -32,7 +32,7 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")
 	}
-	idle := bytesEach(func() *timer.Scheduler { return timer.New(timer.WithShards(512)) })
+	idle := bytesEach(func() *timer.Scheduler { return timer.New(timer.WithShards(64)) })
 	t.Logf("idle: %d bytes", idle)
 	require.InDelta(t, 3_000, idle, 500)
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestMemory_OfASchedulerWithFewTimers(t *testing.T) {
 		{[]time.Duration{time.Second, time.Minute, time.Hour, 1000 * time.Hour}, 2},
 	} {
 		some := bytesEach(func() *timer.Scheduler {
-			s := timer.New(timer.WithShards(512))
+			s := timer.New(timer.WithShards(64))
 			for _, d := range c.delays {
 				_, err := s.Start(d, func() {})
 				require.NoError(t, err)

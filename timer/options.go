@@ -15,9 +15,6 @@ const DefaultTick = 100 * time.Microsecond
 // wheelSize is the number of slots in each level of the wheels. A test makes it less.
 const wheelSize = 256
 
-// shardsPerProc is how many shards there are by default for each proc: see homesPerProc.
-const shardsPerProc = 8
-
 // An Option configures a Scheduler that [New] makes. The function that returns it
 // panics if its argument is out of range.
 type Option interface{ apply(*config) }
@@ -95,11 +92,10 @@ func WithSlack(share float64, least, most time.Duration) Option {
 }
 
 // WithShards sets the number of shards that timers are spread over, each with a lock
-// of its own. The default is eight times GOMAXPROCS, or one if a clock is given. A
-// shard is made when it is first used. Timers start on the first one, and on one for
-// each proc while many goroutines want it at a time; on a few for each proc while these
-// find it locked. WithShards panics unless n is from 1 to
-// 65536.
+// of its own. The default is eight times GOMAXPROCS, but no more than 64 or twice
+// GOMAXPROCS, or one if a clock is given. A shard is made when it is first used. Timers start
+// on the first one, and once goroutines have often found that locked, on one for each proc or
+// more. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))
@@ -180,7 +176,7 @@ func newConfig(opts []Option) config {
 	if c.shards == 0 {
 		c.shards = 1
 		if c.clock == nil {
-			c.shards = shardsPerProc * runtime.GOMAXPROCS(0)
+			c.shards = defaultShards(runtime.GOMAXPROCS(0))
 		}
 	}
 	return c

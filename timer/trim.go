@@ -29,9 +29,6 @@ type trimmer struct {
 	mu     sync.Mutex
 	alarm  clock.Alarm // nil until it is needed
 	closed bool
-	// started is how many timers had been started the last time, which was at since.
-	started uint64
-	since   int64
 }
 
 // soon has the shards looked at after a while. The poller calls it when one of them
@@ -72,34 +69,17 @@ func (t *trimmer) ring() {
 // passLocked gives back the memory of shards that have not been used since the last
 // pass. It reports whether there are others that may be idle the next time.
 func (t *trimmer) passLocked() (again bool) {
-	var started uint64
-	var queued map[*shard]bool
 	for sh := range t.s.shards.made() {
 		sh.mu.Lock()
 		sh.settleLocked()
-		started += sh.n.started
-		used := sh.trimLocked()
-		if _, any := sh.wheel.Next(); any && !used && sh.wheel.Len() == 0 {
-			if queued == nil {
-				queued = make(map[*shard]bool)
-			}
-			queued[sh] = true
-		}
+		again = sh.trimLocked() || again
 		sh.unlock()
-		again = used || again
 	}
-	t.s.discard(queued)
-	now := t.s.now()
-	if float64(started-t.started)*float64(busyTime) < busyStarts*float64(now-t.since) {
-		// So few starts do not get into each other's way.
-		t.s.shards.spread.Store(false)
-	}
-	t.started, t.since = started, now
 	return again
 }
 
-// trimLocked gives back the shard's memory if it has no timers and no queued buckets,
-// and had no start since the last call. It reports true if it had one, and else false.
+// trimLocked gives back the shard's memory if it has no timers and had no start since the
+// last call. It reports true if it had one, and else false.
 func (sh *shard) trimLocked() (used bool) {
 	if sh.wheel.Levels() == 0 || sh.wheel.Len() > 0 {
 		return false
@@ -108,34 +88,18 @@ func (sh *shard) trimLocked() (used bool) {
 		sh.trimmed = sh.n.started
 		return true
 	}
+	// Buckets of the lowest level stay queued, but for a moment only.
+	for _, page := range sh.tickets {
+		if page != nil {
+			for _, ticket := range page {
+				sh.s.queue.Remove(ticket)
+			}
+		}
+	}
 	if sh.wheel.Release() {
 		sh.tickets = nil
 	}
 	return false
-}
-
-// discard takes the buckets of shards that are not used out of the queue, and gives the
-// shards' memory back then. They wait behind the timer of another shard: what is at the
-// head the poller has discarded. No shard may be locked.
-func (s *Scheduler) discard(of map[*shard]bool) {
-	if len(of) == 0 {
-		return
-	}
-	for ticket, due := range s.queue.All() {
-		if !of[due.sh] {
-			continue
-		}
-		due.sh.mu.Lock()
-		if due.sh.wheel.Len() == 0 && due.sh.trimmed == due.sh.n.started {
-			// Under the lock: once it is free, the bucket may be offered again. What the
-			// poller has taken meanwhile, it will expire.
-			if _, ok := s.queue.Remove(ticket); ok {
-				due.sh.wheel.Discard(due.b)
-			}
-			due.sh.trimLocked()
-		}
-		due.sh.mu.Unlock()
-	}
 }
 
 func (t *trimmer) close() {

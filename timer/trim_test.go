@@ -169,30 +169,6 @@ func TestTrim_NotBetweenTimersThatComeAndGo(t *testing.T) {
 	})
 }
 
-// Starts that have spread come together again once there are few of them.
-func TestTrim_StartsComeTogetherAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := New(WithShards(64))
-		defer s.Close()
-		s.shards.spread.Store(true)
-		startMany := func() {
-			for range busyStarts * 2 * int(trimAfter/busyTime) {
-				h, err := s.Start(time.Hour, func() {})
-				require.NoError(t, err)
-				h.Stop()
-			}
-		}
-		time.Sleep(trimAfter)
-		for range 5 {
-			startMany()
-			time.Sleep(trimAfter)
-			require.True(t, s.shards.spread.Load())
-		}
-		time.Sleep(trimAfter)
-		require.False(t, s.shards.spread.Load())
-	})
-}
-
 // Close leaves no alarm behind, and none is set afterwards.
 func TestTrim_ClosedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

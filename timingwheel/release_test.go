@@ -41,7 +41,7 @@ func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 	checkWheel(t, w)
 }
 
-func TestWheelRelease_OnlyWhenNothingIsQueued(t *testing.T) {
+func TestWheelRelease_OnlyWithoutEntries(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
 	require.True(t, w.Release(), "of a wheel that was never used")
 	near, _ := w.Add(10, 1)
@@ -49,14 +49,14 @@ func TestWheelRelease_OnlyWhenNothingIsQueued(t *testing.T) {
 	require.False(t, w.Release())
 	w.Remove(near)
 	w.Remove(far)
-	require.False(t, w.Release(), "its buckets are queued")
 	out := make([]Expired[int], 4)
 	n, more := w.Advance(500, out)
 	require.Zero(t, n)
 	require.False(t, more)
-	require.False(t, w.Release(), "one is")
+	require.True(t, w.Release(), "a bucket is queued, but empty")
+	_, queued := w.Next()
+	require.False(t, queued)
 	w.Advance(2000, out)
-	require.True(t, w.Release())
 	require.Zero(t, w.Chunks())
 	require.Zero(t, w.Levels())
 	require.EqualValues(t, 2000, w.Clock(), "its time stays")
@@ -78,7 +78,41 @@ func TestWheelRelease_OnlyWhenNothingIsQueued(t *testing.T) {
 	last, ok := w.Add(1<<63-1, 4)
 	require.True(t, ok)
 	w.Remove(last)
-	require.False(t, w.Release())
+	require.True(t, w.Release())
+	_, queued = w.Next()
+	require.False(t, queued)
+}
+
+// The owner's queue still has the buckets of a wheel that was given back.
+func TestWheelRelease_BucketsThatAreStillInAQueue(t *testing.T) {
+	type offered struct {
+		b          bucket.Bucket
+		expiration int64
+	}
+	var queue []offered
+	w, err := New[int](1, 16, 0, WithQueue(func(b bucket.Bucket, _ uint32, expiration int64) {
+		queue = append(queue, offered{b, expiration})
+	}))
+	require.NoError(t, err)
+	for _, deadline := range []int64{10, 100, 1000} {
+		id, ok := w.Add(deadline, 1)
+		require.True(t, ok)
+		w.Remove(id)
+	}
+	require.True(t, w.Release())
+	for _, o := range queue {
+		w.Expire(o.b, o.expiration)
+		require.False(t, w.Discard(o.b))
+	}
+	require.Zero(t, w.Clock())
+	id, ok := w.Add(500, 2) // in buckets of the same numbers, perhaps
+	require.True(t, ok)
+	for _, o := range queue[:2] {
+		w.Expire(o.b, o.expiration)
+	}
+	require.True(t, w.Contains(id))
+	_, more := w.Drain(make([]Expired[int], 4))
+	require.False(t, more)
 }
 
 // A wheel that gives its memory back whenever it can hands out what another does.

@@ -151,14 +151,15 @@ func (w *Wheel[T]) Cascaded() uint64 { return w.cascaded }
 func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
 
 // Release gives back all memory for entries, buckets and levels, which are made again
-// when they are needed. IDs stay what they are: they name nothing. It reports false,
-// and does nothing, if there are entries, if a bucket is queued, or if IDs have used
-// up half of what there is of them: see [bucket.Arena.Release].
+// when they are needed. IDs stay what they are: they name nothing. Buckets that are queued
+// are not any more; for those that the owner's queue still has, Expire does nothing. Release
+// reports false, and does nothing, if there are entries, or if IDs have used up half of what
+// there is of them: see [bucket.Arena.Release].
 func (w *Wheel[T]) Release() bool {
-	if w.next != math.MaxInt64 || w.anyQueued() || !w.arena.Release() {
+	if !w.arena.Release() {
 		return false
 	}
-	w.levels = nil
+	w.levels, w.next = nil, math.MaxInt64
 	return true
 }
 
