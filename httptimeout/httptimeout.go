@@ -12,7 +12,7 @@ import (
 )
 
 // Handler returns a handler that calls h with requests whose contexts are done
-// after timeout, and when h has returned. It panics if timeout is not positive.
+// after timeout, and when h has returned. It panics if h is nil or timeout is not positive.
 //
 // h gets a copy of the request. If h calls ParseMultipartForm, the files with its uploads
 // are removed when the request ends, as without Handler, or earlier if the client goes
@@ -25,6 +25,9 @@ import (
 // the response reach the client.
 func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	mustBePositive("Handler", timeout)
+	if h == nil {
+		panic("httptimeout: Handler with a nil handler")
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := deadline.WithTimeout(r.Context(), timeout)
 		defer cancel()

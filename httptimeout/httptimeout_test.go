@@ -127,5 +127,6 @@ func TestTransport_EndsWithTheBody(t *testing.T) {
 
 func TestNew_Panics(t *testing.T) {
 	require.PanicsWithValue(t, "httptimeout: Handler: the timeout must be positive, got 0s", func() { httptimeout.Handler(0, nil) })
+	require.PanicsWithValue(t, "httptimeout: Handler with a nil handler", func() { httptimeout.Handler(time.Second, nil) })
 	require.PanicsWithValue(t, "httptimeout: Transport: the timeout must be positive, got -1s", func() { httptimeout.Transport(-time.Second, nil) })
 }
