@@ -18,6 +18,7 @@ type index struct {
 	*session
 	tasks   map[string]*task
 	dirty   []*task
+	written int // tasks
 	senders map[string]*sender
 	sent    []string   // the names of senders that are remembered anew, some twice
 	until   store.Time // leases up to here that are still there are of damaged rows
@@ -49,17 +50,29 @@ func newIndex(x *session) *index {
 	return ix
 }
 
-// maxSenders is how many senders a connection remembers.
-const maxSenders = 2000
+// What a connection remembers: so many senders, and so many tasks that run, with records of
+// so many bytes.
+const (
+	maxSenders  = 2000
+	maxRunning  = 1000
+	smallRecord = 1 << 10
+)
 
 // after returns the index of the next transaction of a connection that has committed ix. The
-// numbers and the senders need not be read again unless another connection has written.
+// numbers, the senders and what runs, which is reported soon, need not be read again unless
+// another connection has written.
 func (ix *index) after() *index {
 	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders, numbers: ix.numbers, stored: ix.numbers}
 	next.row(getVersion, nil, &next.version)
 	if ix.senders == nil || next.version != ix.version || len(ix.senders) > maxSenders {
 		next.senders = make(map[string]*sender)
 		next.readNumbers()
+		return next
+	}
+	for id, x := range ix.tasks {
+		if x.State == store.Running && len(x.Record) <= smallRecord && len(next.tasks) < maxRunning {
+			next.tasks[id] = x
+		}
 	}
 	return next
 }
@@ -162,13 +175,14 @@ func (ix *index) flush() {
 			}
 		default:
 			m := encodeMore(t)
-			ix.exec(moveTask, int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), int64(t.Crashes), int64(t.Runs),
+			ix.exec(moveTask, int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts),
 				t.Token, int64(t.Lease), text(m), sum(t, m), t.ID)
 		}
 		x.was, x.stored = t.Task, t.State != 0
 	}
 	ix.some(deleteSome, 1, ended, nil)
-	ix.some(insertSome, 14, inserted, nil)
+	ix.some(insertSome, 12, inserted, nil)
+	ix.written += len(ix.dirty)
 	ix.dirty = ix.dirty[:0]
 }
 

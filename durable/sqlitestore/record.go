@@ -12,6 +12,8 @@ import (
 
 // more is what few tasks have.
 type more struct {
+	Crashes   int             `json:"crashes,omitempty"`
+	Runs      int             `json:"runs,omitempty"`
 	Stopping  bool            `json:"stopping,omitempty"`
 	Following bool            `json:"following,omitempty"`
 	Next      store.Time      `json:"next,omitempty"`
@@ -21,10 +23,10 @@ type more struct {
 
 // encodeMore returns the column, nil if there is nothing.
 func encodeMore(t *machine.Task) []byte {
-	if !t.Stopping && !t.Following && len(t.Failures) == 0 {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && len(t.Failures) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(more{t.Stopping, t.Following, t.Next, t.NextTask, t.Failures})
+	b, err := json.Marshal(more{t.Crashes, t.Runs, t.Stopping, t.Following, t.Next, t.NextTask, t.Failures})
 	must(err)
 	return b
 }
@@ -33,7 +35,7 @@ func encodeMore(t *machine.Task) []byte {
 func args(t *machine.Task) []any {
 	m := encodeMore(t)
 	return []any{t.ID, int64(t.State), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
-		int64(t.Crashes), int64(t.Runs), t.Token, int64(t.Lease), text(m), sum(t, m)}
+		t.Token, int64(t.Lease), text(m), sum(t, m)}
 }
 
 // text is a column that may be NULL.
@@ -53,7 +55,7 @@ func sum(t *machine.Task, more []byte) int64 {
 	for _, s := range []string{t.ID, t.Handler, t.Schedule} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
-	for _, n := range []int64{int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), int64(t.Crashes), int64(t.Runs), t.Token, int64(t.Lease), int64(len(more))} {
+	for _, n := range []int64{int64(t.State), int64(t.At), int64(t.Due), int64(t.Attempts), t.Token, int64(t.Lease), int64(len(more))} {
 		b = binary.AppendVarint(b, n)
 	}
 	c := crc32.Update(0, table, b)
@@ -66,7 +68,7 @@ func sum(t *machine.Task, more []byte) int64 {
 func scan(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	var rest []byte
 	var n int64
-	err := rows.Scan(&t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Crashes, &t.Runs, &t.Token, &t.Lease, &rest, &n)
+	err := rows.Scan(&t.ID, &t.State, &t.At, &t.Handler, &t.Schedule, &t.Record, &t.Due, &t.Attempts, &t.Token, &t.Lease, &rest, &n)
 	switch {
 	case err != nil && t.ID == "":
 		return err
@@ -83,6 +85,7 @@ func scan(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	if err != nil || n != sum(t, rest) {
 		return fmt.Errorf("%w: task %.80q has a wrong checksum", ErrDamaged, t.ID)
 	}
+	t.Crashes, t.Runs = x.Crashes, x.Runs
 	t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Next, x.NextTask, x.Failures
 	return nil
 }

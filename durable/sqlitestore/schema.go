@@ -19,7 +19,7 @@ const schema = `
 	CREATE TABLE tickless_tasks (
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,
 		handler TEXT NOT NULL, schedule TEXT NOT NULL, record BLOB,
-		due INTEGER NOT NULL, attempts INTEGER NOT NULL, crashes INTEGER NOT NULL, runs INTEGER NOT NULL,
+		due INTEGER NOT NULL, attempts INTEGER NOT NULL,
 		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL);
 	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at) WHERE state = 1;
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
@@ -30,10 +30,10 @@ const schema = `
 
 // The statements. Those that end in IN or VALUES are for any number of rows: see session.some.
 const (
-	columns    = `id, state, at, handler, schedule, record, due, attempts, crashes, runs, token, lease, more, sum`
+	columns    = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
 	findSome   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN`
 	insertSome = `INSERT OR FAIL INTO tickless_tasks (` + columns + `) VALUES` // FAIL needs no journal of the statement
-	moveTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, crashes=?, runs=?, token=?, lease=?, more=?, sum=? WHERE id=?`
+	moveTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
 	deleteSome = `DELETE FROM tickless_tasks WHERE id IN`
 	dueTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
 	nextDue    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`

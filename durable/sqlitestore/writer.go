@@ -217,8 +217,7 @@ func (w *writer) transaction(group []*call) (done bool, err error) {
 		return done, err
 	}
 	w.last = ix
-	w.written += len(ix.tasks)
-	ix.tasks, ix.dirty = nil, nil // which have the callers' records
+	w.written += ix.written
 	w.s.saw(ix.numbers.Wakes)
 	return true, nil
 }
@@ -250,6 +249,7 @@ func (s *Store) Change(ctx context.Context, _ int, st store.Stamp, c store.Comma
 	if err := c.Check(&st); err != nil {
 		return nil, err
 	}
+	c.Items = machine.CopyItems(c.Items) // the index may remember them
 	read := reads{sender: st.Sender}
 	for i := range c.Items {
 		read.ids = append(read.ids, c.Items[i].ID)
