@@ -107,7 +107,7 @@ func workerChild(path string) error {
 }
 
 func worker(st *sqlitestore.Store, ran func(d durable.Delivery)) *durable.Worker {
-	w := durable.NewWorker(durable.New(st), durable.WithLease(time.Second), durable.WithMaxCrashes(1000))
+	w := durable.NewWorker(durable.New(st), durable.WithLease(3*time.Second), durable.WithMaxCrashes(1000))
 	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
 		if due, err := time.Parse(time.RFC3339Nano, string(d.Body)); err != nil || time.Now().Before(due) {
 			fmt.Println("early", d.Key)
@@ -118,18 +118,18 @@ func worker(st *sqlitestore.Store, ran func(d durable.Delivery)) *durable.Worker
 	return w
 }
 
-// TestLives kills a worker and a client beside it at random. The ledger is outside: nothing
-// acknowledged is lost, nothing is early, and runs twice only what ran at a kill.
+// TestLives kills two workers on one file, and a client beside them, at random. The ledger is
+// outside: nothing acknowledged is lost, nothing is early, and runs twice only what ran at a kill.
 func TestLives(t *testing.T) {
-	lives := 6
+	lives := 9
 	if long() {
 		lives = 100
 	}
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	var mu sync.Mutex
-	acknowledged, ran := map[string]bool{}, map[string]int{} // in all lives
+	acknowledged, ran := map[string]bool{}, map[string][]string{} // the processes that ran a key
+	killed := map[string]bool{}
 	var wrong []string
-	inLife := map[string]bool{} // keys and lives
 	take := func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -138,29 +138,37 @@ func TestLives(t *testing.T) {
 		case len(f) == 2 && f[0] == "acknowledged":
 			acknowledged[f[1]] = true
 		case len(f) == 3 && f[0] == "ran":
-			if ran[f[1]]++; inLife[line] {
-				wrong = append(wrong, "twice in one life: "+line)
+			for _, pid := range ran[f[1]] {
+				if !killed[pid] {
+					wrong = append(wrong, "again without a kill: "+line)
+				}
 			}
-			inLife[line] = true
+			ran[f[1]] = append(ran[f[1]], f[2])
 		case len(f) == 2 && f[0] == "early":
 			wrong = append(wrong, line)
 		}
 	}
-	client, w := start(t, "client", path, take), start(t, "worker", path, take)
+	names := []string{"worker", "worker", "client"}
+	var now []*exec.Cmd
+	for _, name := range names {
+		now = append(now, start(t, name, path, take))
+	}
+	kill := func(x *exec.Cmd) {
+		mu.Lock()
+		defer mu.Unlock()
+		killed[fmt.Sprint(x.Process.Pid)] = true
+		require.NoError(t, x.Process.Kill())
+	}
 	for i := range lives {
 		time.Sleep(50*time.Millisecond + rand.N(300*time.Millisecond))
-		if i%2 == 0 {
-			require.NoError(t, w.Process.Kill())
-			w = start(t, "worker", path, take)
-		} else {
-			require.NoError(t, client.Process.Kill())
-			client = start(t, "client", path, take)
-		}
+		kill(now[i%3])
+		now[i%3] = start(t, names[i%3], path, take)
 	}
-	_ = client.Process.Kill()
-	_ = w.Process.Kill()
-	_, _ = client.Process.Wait()
-	_, _ = w.Process.Wait()
+	time.Sleep(300 * time.Millisecond)
+	for _, x := range now {
+		kill(x)
+		_, _ = x.Process.Wait()
+	}
 	time.Sleep(100 * time.Millisecond) // the ledger's last lines
 	st, err := sqlitestore.Open(path)
 	require.NoError(t, err)
@@ -182,14 +190,20 @@ func TestLives(t *testing.T) {
 	defer mu.Unlock()
 	require.Empty(t, wrong)
 	require.NotEmpty(t, acknowledged)
-	twice := 0
 	for key := range acknowledged {
-		require.Positive(t, ran[key], "lost: %s", key)
-		if ran[key] > 1 {
+		require.NotEmpty(t, ran[key], "lost: %s", key)
+	}
+	twice, by := 0, map[string]bool{}
+	for _, pids := range ran {
+		for _, pid := range pids {
+			by[pid] = true
+		}
+		if len(pids) > 1 {
 			twice++
 		}
 	}
-	t.Logf("%d lives, %d acknowledged, %d of them ran twice", lives, len(acknowledged), twice)
+	require.Greater(t, len(by), 2, "both workers ran some")
+	t.Logf("%d lives, %d acknowledged, %d ran twice, %d processes ran some", lives, len(acknowledged), twice, len(by))
 }
 
 // writerChild schedules as fast as it can, and says how many, and how long one took at most.
