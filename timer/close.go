@@ -34,8 +34,7 @@ type Leftover struct {
 // [WithClock], so that nobody waits for it for ever. Its callback runs on the goroutine of
 // that timer or alarm, and Shutdown does not wait for it.
 //
-// O(shards), and O(n) for the n timers of shards that ever had a Ticker or a
-// Sleep, or have a Timer that was reset.
+// O(shards), and O(n) for the n timers of shards that have a Timer that was reset.
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
 	s.mustBeAtHome()
@@ -83,15 +82,11 @@ func byDeadline(left []shardLeftover) []leftoverEntry {
 
 func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
 	p := Leftover{Deadline: s.at(e.Deadline)}
-	switch e.Tag {
-	case tagFunc, tagLimited:
+	if e.Tag == tagFunc || e.Tag == tagLimited {
 		p.Func = e.Value.fn()
 		if e.ID != (timingwheel.ID{}) {
 			p.Handle = Handle{e.sh, e.ID}
 		}
-	case tagNode:
-		o := e.Value.node().owner
-		p.Func = o.pendingFunc()
 	}
 	return p
 }
@@ -146,36 +141,29 @@ func (s *Scheduler) wait(ctx context.Context) error {
 	return s.dispatch.shutdown(ctx)
 }
 
-// shut lets no new timers in and takes all pending ones out.
+// shut lets no new timers in and takes all pending ones out, the first time. The other times
+// it waits until that is done.
 func (s *Scheduler) shut() {
-	// All shards see this at the same time. A start that has not seen it holds its
-	// shard's lock, which comes next.
-	s.closed.Store(true)
-	for sh := range s.shards.made() {
-		if left, hasNodes := sh.shut(); hasNodes {
-			left.each(func(e timingwheel.Entry[payload]) {
-				if e.Tag == tagNode {
-					e.Value.node().owner.abandon()
-				}
-			})
+	s.shutting.Do(func() {
+		// All shards see this at the same time. A start that has not seen it holds its
+		// shard's lock, which comes next.
+		s.closed.Store(true)
+		for sh := range s.shards.made() {
+			sh.shut()
 		}
-	}
-	s.trim.close()
-	s.queue.Drain()
-	s.poller.close()
+		close(s.done)
+		s.trim.close()
+		s.queue.Drain()
+		s.poller.close()
+	})
 }
 
-// shut moves what is pending to the Scheduler's leftover, unless it was before. It
-// reports whether there may be nodes among that.
-func (sh *shard) shut() (left shardLeftover, hasNodes bool) {
+// shut moves what is pending to the Scheduler's leftover.
+func (sh *shard) shut() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.closed {
-		return shardLeftover{}, false
-	}
-	sh.closed = true
 	w := sh.wheel
-	left = shardLeftover{sh, w, sh.takeFallbacksLocked()}
+	left := shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard: it finds nothing.
 	sh.wheel = newWheel(&sh.s.config)
 	sh.n.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
@@ -185,5 +173,4 @@ func (sh *shard) shut() (left shardLeftover, hasNodes bool) {
 		sh.s.leftover.left = append(sh.s.leftover.left, left)
 		sh.s.leftover.Unlock()
 	}
-	return left, sh.hadNodes
 }

@@ -85,8 +85,8 @@ func (f *fallback) ringLocked() bool {
 		f.setLocked(now, f.at)
 		return false
 	}
-	if f.tag == tagNode {
-		t := f.p.node().owner.(*Ticker)
+	if f.tag == tagTicker {
+		t := f.p.ticker()
 		sendTime(t.c, now)
 		f.setLocked(now, f.at.Add((now.Sub(f.at)/t.period+1)*t.period))
 		return false

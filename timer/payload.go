@@ -5,23 +5,25 @@ import (
 	"unsafe"
 )
 
-// payload is what the wheel keeps for a pending timer: one pointer, whose kind
-// is the entry's tag. An interface would take two words a timer, and a closure
-// for every kind an allocation a timer. A func value, a channel and a *node each
-// are a single pointer that the garbage collector follows.
+// payload is what the wheel keeps for a pending timer: one pointer, of which the entry's tag
+// tells the type. An interface would take two words a timer, and a closure for every type an
+// allocation a timer. A func value, a channel and a pointer to a struct each are a single
+// pointer that the garbage collector follows.
 type payload struct{ p unsafe.Pointer }
 
 const (
 	// tagFunc: a func() for the executor.
 	tagFunc = iota
-	// tagChan: a chan time.Time, to be sent the time without blocking.
-	tagChan
-	// tagNode: a *node, for all that has more to do.
-	tagNode
-	// tagTimer: a *Timer that has been reset.
-	tagTimer
 	// tagLimited: tagFunc, of Start with WithMaxPending.
 	tagLimited
+	// tagChan: a chan time.Time, to be sent the time without blocking.
+	tagChan
+	// tagSleep: tagChan, of a goroutine that sleeps.
+	tagSleep
+	// tagTicker: a *Ticker.
+	tagTicker
+	// tagTimer: a *Timer that has been reset.
+	tagTimer
 )
 
 // untag returns the tag of a timer that has left the limit.
@@ -50,24 +52,9 @@ func timerPayload(t *Timer) payload { return payload{unsafe.Pointer(t)} }
 
 func (p payload) timer() *Timer { return (*Timer)(p.p) }
 
-func nodePayload(n *node) payload { return payload{unsafe.Pointer(n)} }
+func tickerPayload(t *Ticker) payload { return payload{unsafe.Pointer(t)} }
 
-func (p payload) node() *node { return (*node)(p.p) }
-
-// A node is a pending timer that does something of its own when it fires. What
-// embeds it sets owner.
-type node struct{ owner owner }
-
-type owner interface {
-	// expireLocked is called once the timer has been taken out of the wheel,
-	// with its shard's lock held, and counted as fired. It must not block, and
-	// must run no code of the user's: it returns that, or nil, for the executor.
-	expireLocked(sh *shard, at moment) func()
-	// pendingFunc returns what Close hands back for the timer, or nil.
-	pendingFunc() func()
-	// abandon is called, without a lock, when Close has taken the timer out.
-	abandon()
-}
+func (p payload) ticker() *Ticker { return (*Ticker)(p.p) }
 
 // moment is a reading of the scheduler's clock.
 type moment struct {

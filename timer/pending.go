@@ -84,21 +84,17 @@ func (s *Scheduler) describe(e timingwheel.Entry[payload]) PendingTimer {
 	return PendingTimer{Due: s.at(e.Due), Kind: kind, pc: pc}
 }
 
-// described is implemented by the owners of nodes.
-type described interface {
-	// describe returns what the timer is for, and the code of its callback.
-	describe() (Kind, uintptr)
-}
-
 // describe returns what a timer is for, and the code of its callback.
 func (p payload) describe(tag uint8) (Kind, uintptr) {
 	switch tag {
-	case tagFunc, tagLimited:
-		return KindFunc, p.code()
 	case tagChan:
 		return KindChannel, 0
+	case tagSleep:
+		return KindSleep, 0
+	case tagTicker:
+		return KindTicker, 0
 	}
-	return p.node().owner.(described).describe()
+	return KindFunc, p.code()
 }
 
 // code returns where the code of a func value begins: in the first word of what it
@@ -109,6 +105,3 @@ func (p payload) code() uintptr {
 	}
 	return *(*uintptr)(p.p)
 }
-
-func (t *Ticker) describe() (Kind, uintptr)  { return KindTicker, 0 }
-func (z *sleeper) describe() (Kind, uintptr) { return KindSleep, 0 }

@@ -142,7 +142,9 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		// Half of them are due just when the bucket expires.
 		c.due = moment + max(0, rng.Int64N(2*spread)-spread)*r.tick
 		now := r.s.now()
-		sh, id, err := r.s.place(now, time.Duration(c.due-now), funcPayload(r.fs[i]), tagFunc)
+		sh := r.s.lockShard()
+		id, err := sh.startLocked(now, time.Duration(c.due-now), funcPayload(r.fs[i]), tagFunc)
+		sh.unlock()
 		require.NoError(r.t, err)
 		c.h = Handle{sh, id}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/bubble"
-	"github.com/tickless/tickless/timingwheel"
 	"go.uber.org/atomic"
 )
 
@@ -39,7 +38,10 @@ type Scheduler struct {
 
 	// closed is set once, before the shards are closed: no start is accepted after
 	// another was refused for it.
-	closed atomic.Bool
+	closed   atomic.Bool
+	shutting sync.Once
+	// done is closed once Close has taken out what was pending.
+	done chan struct{}
 
 	shards shards
 	trim   trimmer
@@ -102,7 +104,7 @@ func New(opts ...Option) *Scheduler {
 // newScheduler makes a Scheduler that nobody knows yet.
 func newScheduler(opts []Option) *Scheduler {
 	c := newConfig(opts)
-	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c}
+	s := &Scheduler{clock: c.clock, system: c.clock == nil, config: c, done: make(chan struct{})}
 	if s.system {
 		s.clock = clock.System()
 	}
@@ -147,7 +149,7 @@ func mustBeFunc(f func()) payload {
 }
 
 func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle, error) {
-	if s.limit != nil && d > 0 {
+	if s.limit != nil && d > 0 && tag == tagFunc {
 		tag = tagLimited
 	}
 	now := s.now()
@@ -159,17 +161,6 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 		return Handle{}, err
 	}
 	return Handle{sh, id}, nil
-}
-
-// place starts a timer on a shard of its choice, which becomes its home. The error is
-// ErrClosed.
-func (s *Scheduler) place(now int64, d time.Duration, p payload, tag uint8) (sh *shard, id timingwheel.ID, err error) {
-	sh = s.lockShard()
-	if id, err = sh.startLocked(now, d, p, tag); err != nil {
-		sh.n.rejected++
-	}
-	sh.unlock()
-	return sh, id, err
 }
 
 // Len returns the number of pending timers. O(shards).

@@ -20,10 +20,6 @@ type shard struct {
 	// All below is guarded by mu.
 
 	wheel *timingwheel.Wheel[payload]
-	// closed: Close has taken out what was pending.
-	closed bool
-	// hadNodes: the tag of some timer was tagNode.
-	hadNodes bool
 	// wake is the earliest expiration of a bucket that was queued, as the
 	// queue's head, since the lock was taken: whoever unlocks the shard tells
 	// the poller. never if there is none; emptied if there is none and the last
@@ -44,7 +40,7 @@ type shard struct {
 
 	// It makes a shard four cache lines long: so it begins where a line does, and two shards'
 	// locks are in no pair of lines.
-	_ [72]byte
+	_ [80]byte
 }
 
 const (
@@ -59,7 +55,7 @@ const (
 )
 
 func newShard(s *Scheduler, index int) *shard {
-	sh := &shard{s: s, index: index, wake: never, closed: s.closed.Load()}
+	sh := &shard{s: s, index: index, wake: never}
 	sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer), timingwheel.WithPhase(shardPhase(&s.config, index)))
 	return sh
 }
@@ -145,9 +141,6 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 		sh.n.rejectedFull++
 		return id, ErrTooManyPending
 	}
-	if tag == tagNode {
-		sh.hadNodes = true
-	}
 	sh.n.started++
 	if d > 0 {
 		sh.wheel.Observe(now)
@@ -162,16 +155,16 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 	return id, nil
 }
 
-// rearmLocked starts a node's timer again while it expires, to fire at a moment after
+// rearmLocked starts a Ticker's timer again while it expires, to fire at a moment after
 // the one that expireLocked was given.
-func (sh *shard) rearmLocked(now, deadline int64, n *node) timingwheel.ID {
+func (sh *shard) rearmLocked(now, deadline int64, t *Ticker) timingwheel.ID {
 	slack := sh.s.config.slack.of(time.Duration(deadline - now))
-	id, ok := sh.wheel.AddTagged(deadline, int64(slack), nodePayload(n), tagNode)
+	id, ok := sh.wheel.AddTagged(deadline, int64(slack), tickerPayload(t), tagTicker)
 	if !ok {
 		// Not with a clock that never goes back: the moment that expireLocked was
 		// given was read under this lock, and so is not before what the wheel was
 		// last told. With another, a panic here would leave the shard locked.
-		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, nodePayload(n), tagNode)
+		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, tickerPayload(t), tagTicker)
 	}
 	sh.n.started++
 	return id
@@ -252,13 +245,12 @@ func (sh *shard) expireLocked(p payload, tag uint8, at moment) (f func(), ok boo
 	case tagLimited:
 		sh.s.limit.give(1)
 		return p.fn(), true
-	case tagChan:
-		sendTime(p.channel(), at.time)
-		return nil, false
+	case tagTicker:
+		p.ticker().tickLocked(at)
 	default:
-		f = p.node().owner.expireLocked(sh, at)
-		return f, f != nil
+		sendTime(p.channel(), at.time)
 	}
+	return nil, false
 }
 
 // deadlineAfter adds a delay to a moment. The sum saturates.

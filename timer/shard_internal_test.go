@@ -16,7 +16,7 @@ func allShards(s *Scheduler) []*shard {
 	return all
 }
 
-// A node whose next moment has passed, by a clock that goes back: it fires at the
+// A Ticker whose next moment has passed, by a clock that goes back: it fires at the
 // next tick. A panic would leave the shard locked.
 func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	s := New(WithShards(1), WithTick(time.Millisecond))
@@ -26,7 +26,7 @@ func TestShard_RearmOfWhatIsDue(t *testing.T) {
 	sh.mu.Lock()
 	require.True(t, sh.stopLocked(tk.id))
 	sh.wheel.Observe(int64(time.Hour))
-	tk.id = sh.rearmLocked(int64(time.Minute), int64(2*time.Minute), &tk.node)
+	tk.id = sh.rearmLocked(int64(time.Minute), int64(2*time.Minute), tk)
 	deadline, ok := sh.wheel.Deadline(tk.id)
 	sh.n.stopped++ // what it was before it was rearmed
 	sh.unlock()

@@ -16,13 +16,19 @@ func (s *Scheduler) Sleep(d time.Duration) {
 		return
 	}
 	s.mustNotStopAdvance()
-	z := newSleeper()
-	if _, _, err := s.place(s.now(), d, nodePayload(&z.node), tagNode); err != nil {
-		// There is no error to return. Were it not to sleep, a loop that waits
-		// between two attempts would wait no more.
-		s.clock.NewAlarm(func() { close(z.wakeUp) }).Reset(d)
+	c := make(chan time.Time, 1)
+	if _, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagSleep); err == nil {
+		select {
+		case <-c:
+		case <-s.done:
+		}
+		return
 	}
-	<-z.wakeUp
+	// There is no error to return. Were it not to sleep, a loop that waits between two
+	// attempts would wait no more.
+	awake := make(chan struct{})
+	s.clock.NewAlarm(func() { close(awake) }).Reset(d)
+	<-awake
 }
 
 // SleepContext pauses the calling goroutine for at least d, and returns nil. It
@@ -34,26 +40,26 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	s.mustNotStopAdvance()
-	z := newSleeper()
-	sh, id, err := s.place(s.now(), d, nodePayload(&z.node), tagNode)
+	c := make(chan time.Time, 1)
+	h, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagSleep)
 	if err != nil {
 		return err
 	}
 	select {
-	case <-z.wakeUp:
+	case <-c:
+		return nil
+	case <-s.done:
 	case <-ctx.Done():
-		sh.mu.Lock()
-		stopped := sh.stopLocked(id)
-		sh.unlock()
-		if stopped {
+		if h.Stop() {
 			return ctx.Err()
 		}
-		<-z.wakeUp // it has fired, or Close has it
 	}
-	if z.abandoned {
+	select {
+	case <-c: // it has fired just now
+		return nil
+	default:
 		return ErrClosed
 	}
-	return nil
 }
 
 // mustNotStopAdvance panics in a callback that Advance of timertest's clock runs. Advance
@@ -89,29 +95,4 @@ func SleepContext(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// sleeper is a goroutine in Sleep.
-type sleeper struct {
-	node
-	wakeUp    chan struct{}
-	abandoned bool // written before wakeUp is closed
-}
-
-func newSleeper() *sleeper {
-	z := &sleeper{wakeUp: make(chan struct{})}
-	z.owner = z
-	return z
-}
-
-func (z *sleeper) expireLocked(*shard, moment) func() {
-	close(z.wakeUp)
-	return nil
-}
-
-func (z *sleeper) pendingFunc() func() { return nil }
-
-func (z *sleeper) abandon() {
-	z.abandoned = true
-	close(z.wakeUp)
 }

@@ -15,7 +15,6 @@ import (
 type Ticker struct {
 	C <-chan time.Time
 
-	node
 	// sh is the home shard, fixed when the Ticker is made. It is nil for one that was
 	// made in a bubble by the package-level NewTicker, which is inner, and for the zero
 	// Ticker.
@@ -45,7 +44,6 @@ func (s *Scheduler) NewTicker(d time.Duration) *Ticker {
 func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 	c := make(chan time.Time, 1)
 	t := &Ticker{C: c, c: c}
-	t.owner = t
 	t.sh = s.lockShard()
 	t.startLocked(now, d)
 	t.sh.unlock()
@@ -116,7 +114,7 @@ func (t *Ticker) startLocked(now int64, d time.Duration) {
 		return
 	}
 	sh.stopFallbackLocked(t.id)
-	if id, _ := sh.startLocked(now, d, nodePayload(&t.node), tagNode); id != (timingwheel.ID{}) {
+	if id, _ := sh.startLocked(now, d, tickerPayload(t), tagTicker); id != (timingwheel.ID{}) {
 		t.id = id // else it has fired at once, and started itself again
 	}
 }
@@ -124,7 +122,7 @@ func (t *Ticker) startLocked(now int64, d time.Duration) {
 func (t *Ticker) fallBackLocked(d time.Duration, visits bool) {
 	withdraw(t.c)
 	t.period = d
-	t.id = t.sh.fallBackLocked(d, nodePayload(&t.node), tagNode, visits)
+	t.id = t.sh.fallBackLocked(d, tickerPayload(t), tagTicker, visits)
 }
 
 // tooFine reports whether a Ticker's period is too short for the wheel, on which it
@@ -134,11 +132,11 @@ func (s *Scheduler) tooFine(period time.Duration) bool {
 	return s.system && period < min(s.config.tick, time.Millisecond) && s.config.slack.of(period) == 0
 }
 
-func (t *Ticker) expireLocked(sh *shard, at moment) func() {
+// tickLocked is called once the Ticker has been taken out of the wheel, and counted as fired.
+func (t *Ticker) tickLocked(at moment) {
 	sendTime(t.c, at.time)
 	t.next = nextInPhase(t.next, t.period, at.now)
-	t.id = sh.rearmLocked(at.now, t.next, &t.node)
-	return nil
+	t.id = t.sh.rearmLocked(at.now, t.next, t)
 }
 
 // nextInPhase returns the first of the moments last+period, last+2*period...
@@ -149,9 +147,6 @@ func nextInPhase(last int64, period time.Duration, now int64) int64 {
 	}
 	return deadlineAfter(last, period)
 }
-
-func (t *Ticker) pendingFunc() func() { return nil }
-func (t *Ticker) abandon()            {}
 
 func mustBePositive(what string, d time.Duration) {
 	if d <= 0 {
