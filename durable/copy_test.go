@@ -77,14 +77,14 @@ func entries(t *testing.T, st store.Store) map[string]store.Entry {
 	t.Helper()
 	all := make(map[string]store.Entry)
 	for shard := range st.Shards() {
-		for cursor := store.Cursor(""); ; {
+		for cursor := (store.Cursor{}); ; {
 			p, err := st.List(ctx, shard, store.Filter{}, cursor, 100)
 			require.NoError(t, err)
 			for _, e := range p.Entries {
 				require.NotContains(t, all, e.ID)
 				all[e.ID] = e
 			}
-			if cursor = p.Next; cursor == "" {
+			if cursor = p.Next; cursor == (store.Cursor{}) {
 				break
 			}
 		}

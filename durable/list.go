@@ -3,10 +3,10 @@ package durable
 import (
 	"context"
 	"encoding/base64"
-	"errors"
+	"fmt"
 	"iter"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -19,11 +19,13 @@ type Filter struct {
 	Prefix  string // of the ID, and so of the key
 	// From and To limit Info.At: from From on, and before To.
 	From, To time.Time
+	// Error is a part of the text of the latest failure.
+	Error string
 }
 
 // stored returns the Filter as stores take it, or false if nothing can meet it.
 func (f *Filter) stored() (store.Filter, bool) {
-	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix}
+	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error}
 	if !f.From.IsZero() {
 		x.From = store.TimeOf(f.From)
 	}
@@ -35,7 +37,7 @@ func (f *Filter) stored() (store.Filter, bool) {
 }
 
 // List goes over the tasks that meet a filter, ordered by State, At and ID: pending tasks by
-// when they are due, dead letters by when they died. Tasks that come, go or move meanwhile
+// when they are due, dead letters by when they died. With a Prefix it is ordered by ID. Tasks that come, go or move meanwhile
 // may be missed, or seen twice; all others come once. An error of the store ends the list,
 // and comes with no ID. A task that cannot be decoded comes with an error and its ID, and
 // the others follow. On memstore each page of some hundred tasks looks at all of them; on
@@ -47,7 +49,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 			return
 		}
 		const pace = 256
-		for e, err := range c.entries(ctx, stored, "", pace) {
+		for e, err := range c.entries(ctx, stored, store.Cursor{}, pace) {
 			if err != nil {
 				yield(Info{}, err)
 				return
@@ -76,9 +78,9 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 	if limit < 1 || limit > store.MaxPage {
 		return Page{}, invalid("a page of %d tasks, not from 1 to %d", limit, store.MaxPage)
 	}
-	from, err := base64.RawURLEncoding.DecodeString(string(after))
+	from, err := after.parse()
 	if err != nil {
-		return Page{}, invalid("%q is no cursor", after)
+		return Page{}, err
 	}
 	var p Page
 	stored, some := f.stored()
@@ -86,43 +88,60 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 		return p, nil
 	}
 	var last store.Cursor
-	for e, err := range c.entries(ctx, stored, store.Cursor(from), limit) {
-		switch {
-		case errors.Is(err, store.ErrInvalid):
-			return Page{}, invalid("%q is no cursor", after)
-		case err != nil:
+	for e, err := range c.entries(ctx, stored, from, limit) {
+		if err != nil {
 			return Page{}, err
 		}
 		if len(p.Tasks) == limit {
-			p.Next = Cursor(base64.RawURLEncoding.EncodeToString([]byte(last)))
+			p.Next = cursorOf(last)
 			break
 		}
 		info, _ := infoOf(&e)
-		p.Tasks, last = append(p.Tasks, info), store.CursorOf(&e)
+		p.Tasks, last = append(p.Tasks, info), stored.CursorOf(&e)
 	}
 	return p, nil
+}
+
+func cursorOf(c store.Cursor) Cursor {
+	return Cursor(base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", c.State, c.At, c.ID)))
+}
+
+func (c Cursor) parse() (x store.Cursor, err error) {
+	if c == "" {
+		return x, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(string(c))
+	if part := strings.SplitN(string(b), " ", 3); err == nil && len(part) == 3 {
+		x.ID = part[2]
+		_, err = fmt.Sscan(part[0]+" "+part[1], &x.State, &x.At)
+	}
+	if err != nil || x.ID == "" || x.State > store.Dead {
+		return x, invalid("%q is no cursor", c)
+	}
+	return x, nil
 }
 
 // A shardList is the list of a shard.
 type shardList struct {
 	shard   int
+	filter  *store.Filter
 	entries []store.Entry // that were read
 	next    store.Cursor
-	more    bool // behind next
+	over    bool // there are none behind next
 }
 
 func (s *shardList) compare(t *shardList) int {
-	return store.CompareEntries(&s.entries[0], &t.entries[0])
+	return s.filter.CursorOf(&s.entries[0]).Compare(s.filter.CursorOf(&t.entries[0]))
 }
 
 // fill reads on unless there are entries, to the end at most.
-func (s *shardList) fill(ctx context.Context, c *Client, f store.Filter, limit int) error {
-	for len(s.entries) == 0 && s.more {
-		p, err := c.store.List(ctx, s.shard, f, s.next, limit)
+func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
+	for len(s.entries) == 0 && !s.over {
+		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, limit)
 		if err != nil {
 			return explain(err)
 		}
-		s.entries, s.next, s.more = p.Entries, p.Next, p.Next != ""
+		s.entries, s.next, s.over = p.Entries, p.Next, p.Next == store.Cursor{}
 	}
 	return nil
 }
@@ -133,16 +152,13 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()
 		limit := min(max(2*pace/n, 10), pace)
-		lists := make([]*shardList, n)
-		errs := make([]error, n)
-		var all sync.WaitGroup
-		for i := range lists {
-			lists[i] = &shardList{shard: i, next: after, more: true}
-			all.Go(func() { errs[i] = lists[i].fill(ctx, c, f, limit) })
+		if f.Prefix != "" || f.Error != "" {
+			limit = max(limit, 200) // a page may cost as much as a shorter one
 		}
-		all.Wait()
-		for _, err := range errs {
-			if err != nil {
+		lists := make([]*shardList, n)
+		for i := range lists { // one by one, which leaves the store to others too
+			lists[i] = &shardList{shard: i, filter: &f, next: after}
+			if err := lists[i].fill(ctx, c, limit); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}
@@ -156,7 +172,7 @@ func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor
 			if !yield(e, nil) {
 				return
 			}
-			if err := first.fill(ctx, c, f, limit); err != nil {
+			if err := first.fill(ctx, c, limit); err != nil {
 				yield(store.Entry{}, err)
 				return
 			}

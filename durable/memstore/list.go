@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/tickless/tickless/durable/store"
@@ -20,32 +21,59 @@ func (s *Store) Get(ctx context.Context, index int, id string) (e store.Entry, e
 	return e, cmp.Or(ended, err)
 }
 
-// List returns a page. O(n log n) in the tasks of the shard.
+// atOnce is how many tasks a list looks at before others have a turn.
+const atOnce = 2048
+
+// A candidate is a task that a list may have, and where it was.
+type candidate struct {
+	store.Cursor
+	task *task
+}
+
+// List returns a page. O(n) in the tasks of the shard. It looks at them from the last to the
+// first: the last one moves when another is gone, so none that stays is missed.
 func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
 	}
-	after, err := machine.ParseCursor(c)
-	if err != nil {
-		return p, err
+	var found []candidate
+	var full bool
+	var last store.Cursor
+	first := func(n int) { // of those that were found
+		slices.SortFunc(found, func(a, b candidate) int { return a.Compare(b.Cursor) })
+		found = slices.Compact(found) // one that moved in all was looked at twice
+		found = found[:min(n, len(found))]
 	}
-	err = s.in(ctx, index, func(sh *shard, _ machine.Moment) {
-		var found []*store.Entry
-		for _, t := range sh.tasks {
-			if f.Match(&t.Entry) && machine.Compare(&t.Entry, &after) > 0 {
-				found = append(found, &t.Entry)
+	for next, more := math.MaxInt, true; more; {
+		err := s.in(ctx, index, func(sh *shard, _ machine.Moment) {
+			next = min(next, len(sh.all))
+			end := max(0, next-atOnce)
+			for _, t := range sh.all[end:next] {
+				at := f.CursorOf(&t.Entry)
+				if f.Match(&t.Entry) && at.Compare(c) > 0 && (!full || at.Compare(last) < 0) {
+					found = append(found, candidate{at, t})
+				}
+			}
+			next, more = end, end > 0
+		})
+		if err != nil {
+			return p, err
+		}
+		if first(limit + 1); len(found) > limit {
+			full, last = true, found[limit].Cursor // what is behind it is on another page
+		}
+	}
+	if len(found) > limit {
+		p.Next, found = found[limit-1].Cursor, found[:limit]
+	}
+	return p, s.in(ctx, index, func(sh *shard, _ machine.Moment) {
+		for _, x := range found {
+			// It may be gone, or have moved, since it was looked at.
+			if e := &x.task.Entry; sh.tasks[x.ID] == x.task && f.CursorOf(e) == x.Cursor && f.Match(e) {
+				p.Entries = append(p.Entries, machine.CopyEntry(*e))
 			}
 		}
-		slices.SortFunc(found, machine.Compare)
-		if len(found) > limit {
-			p.Next = machine.CursorOf(found[limit-1])
-			found = found[:limit]
-		}
-		for _, e := range found {
-			p.Entries = append(p.Entries, machine.CopyEntry(*e))
-		}
 	})
-	return p, err
 }
 
 // Stats returns the shard's numbers. O(n) in the tasks that are overdue.

@@ -11,6 +11,7 @@ import (
 type shard struct {
 	mu    sync.Mutex
 	tasks map[string]*task
+	all   []*task // the same, in no order
 
 	// A task is in one of these, as its State says: a Pending one in that of its kind, a
 	// Running one in leases; a Dead one in none.
@@ -27,6 +28,7 @@ var _ machine.Index = (*shard)(nil)
 // A task is an entry, and where it is.
 type task struct {
 	machine.Task
+	nth   int    // of all
 	queue *queue // nil if it is in none
 	index int    // in the queue
 	// arrival is the order in which tasks of one moment came.
@@ -59,8 +61,8 @@ func (sh *shard) Find(id string) *machine.Task {
 }
 
 func (sh *shard) Add(id string) *machine.Task {
-	x := new(task)
-	sh.tasks[id] = x
+	x := &task{nth: len(sh.all)}
+	sh.tasks[id], sh.all = x, append(sh.all, x)
 	return &x.Task
 }
 
@@ -88,6 +90,10 @@ func (sh *shard) Changed(t *machine.Task) {
 		sh.leases.push(x)
 	case 0:
 		delete(sh.tasks, t.ID)
+		n := len(sh.all) - 1
+		sh.all[x.nth], sh.all[n].nth = sh.all[n], x.nth
+		sh.all[n] = nil
+		sh.all = sh.all[:n]
 	}
 }
 

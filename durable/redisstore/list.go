@@ -2,52 +2,47 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/tickless/tickless/durable/store"
 )
 
 // Get returns what is known of a task.
 func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
-	v, err := s.one(ctx, s.scripts.get, shard, id)
-	if err != nil {
+	e, _, err := s.find(ctx, shard, []string{id})
+	switch {
+	case err != nil:
 		return store.Entry{}, err
-	}
-	f, ok := words(v)
-	if !ok || len(f) != 0 && len(f) != 6 {
-		return store.Entry{}, unexpected(v)
-	}
-	if len(f) == 0 {
+	case len(e) == 0:
 		return store.Entry{}, store.ErrNotFound
 	}
-	state, _ := strconv.Atoi(f[0])
-	return entry(id, store.State(state), parseTime(f[1]), f[2:]), nil
+	return e[0], nil
 }
 
-// A spot is a place in the order of a list: what comes after it is still to come. At is
-// -1 before all of a state.
-type spot struct {
-	state store.State
-	at    store.Time
-	id    string
-}
-
-func (a spot) cursor() store.Cursor {
-	return store.Cursor(fmt.Sprintf("%d %d %s", a.state, a.at, a.id))
-}
-
-func parseCursor(c store.Cursor) (spot, error) {
-	f := strings.SplitN(string(c), " ", 3)
-	if len(f) == 3 {
-		state, err1 := strconv.ParseUint(f[0], 10, 8)
-		at, err2 := strconv.ParseInt(f[1], 10, 64)
-		if err1 == nil && err2 == nil {
-			return spot{store.State(state), store.Time(at), f[2]}, nil
-		}
+// find returns the entries with some ids, and the ids that it has not looked at yet.
+func (s *Store) find(ctx context.Context, shard int, ids []string) (found []store.Entry, rest []string, err error) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
 	}
-	return spot{}, fmt.Errorf("%w: %q is no cursor of this store", store.ErrInvalid, c)
+	v, err := s.one(ctx, s.scripts.get, shard, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	const width = 7
+	f, ok := words(v)
+	if !ok || len(f)%width != 1 {
+		return nil, nil, unexpected(v)
+	}
+	looked, _ := strconv.Atoi(f[0])
+	if looked < 1 || looked > len(ids) {
+		return nil, nil, unexpected(v)
+	}
+	for f = f[1:]; len(f) > 0; f = f[width:] {
+		state, _ := strconv.Atoi(f[1])
+		found = append(found, entry(f[0], store.State(state), parseTime(f[2]), f[3:width]))
+	}
+	return found, ids[looked:], nil
 }
 
 // maxLooks is how many scripts a page is made of at the most. Each looks at up to 1,000
@@ -55,70 +50,63 @@ func parseCursor(c store.Cursor) (spot, error) {
 const maxLooks = 10
 
 // List returns a page. A page costs O(log n + entries that it looks at), of which it
-// leaves out those that do not have the filter's handler or prefix: if it has looked at
-// many it is short.
+// leaves out those that do not have the filter's handler: if it has looked at many it is
+// short. With a Prefix a page looks at the ids of all tasks, or at those of a State or a
+// Handler, and with an Error at all that have failed, in small steps.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err
 	}
-	at := spot{store.Pending, -1, ""}
-	if c != "" {
-		var err error
-		if at, err = parseCursor(c); err != nil {
-			return store.Page{}, err
-		}
+	if f.Prefix != "" || f.Error != "" {
+		return s.sift(ctx, shard, &f, c, limit)
 	}
 	var p store.Page
 	for looks := 0; ; looks++ {
-		if f.State != 0 && at.state < f.State {
-			at = spot{f.State, -1, ""}
+		if first := max(f.State, store.Pending); c.State < first {
+			c = store.Cursor{State: first}
 		}
-		if at.state > store.Dead || f.State != 0 && at.state > f.State {
+		if c.State > store.Dead || f.State != 0 && c.State > f.State {
 			return p, nil
 		}
 		if len(p.Entries) == limit || looks == maxLooks {
-			p.Next = at.cursor()
+			p.Next = c
 			return p, nil
 		}
-		entries, to, err := s.look(ctx, shard, &f, at, limit-len(p.Entries))
+		entries, next, err := s.look(ctx, shard, &f, c, limit-len(p.Entries))
 		if err != nil {
 			return store.Page{}, err
 		}
-		p.Entries = append(p.Entries, entries...)
-		at = to
+		p.Entries, c = append(p.Entries, entries...), next
 	}
 }
 
-// look returns up to n entries of a state that come after a spot, and the spot after
+// look returns up to n entries of a state that come behind a cursor, and the cursor behind
 // them.
-func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from spot, n int) ([]store.Entry, spot, error) {
-	most, after := store.Time(1<<52), ""
+func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
+	most := store.Time(1 << 52)
 	if filter.To != 0 {
 		most = filter.To - 1
 	}
-	if from.at >= 0 {
-		after = strconv.FormatInt(int64(from.at), 10)
-	}
-	v, err := s.one(ctx, s.scripts.list, shard, strconv.Itoa(int(from.state)), n,
-		int64(filter.From), int64(most), after, from.id, filter.Prefix, filter.Handler)
+	v, err := s.one(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
+		int64(filter.From), int64(most), int64(from.At), from.ID, "", filter.Handler)
 	if err != nil {
-		return nil, spot{}, err
+		return nil, from, err
 	}
 	list, _ := v.([]any)
 	if len(list) != 4 {
-		return nil, spot{}, unexpected(v)
+		return nil, from, unexpected(v)
 	}
 	head, ok1 := words(list[:3])
 	f, ok2 := words(list[3])
 	if !ok1 || !ok2 {
-		return nil, spot{}, unexpected(v)
+		return nil, from, unexpected(v)
 	}
 	var out []store.Entry
 	for i := 0; i+6 <= len(f); i += 6 {
-		out = append(out, entry(f[i], from.state, parseTime(f[i+1]), f[i+2:i+6]))
+		out = append(out, entry(f[i], from.State, parseTime(f[i+1]), f[i+2:i+6]))
 	}
 	if head[0] == "1" {
-		return out, spot{from.state + 1, -1, ""}, nil
+		return out, store.Cursor{State: from.State + 1}, nil
 	}
-	return out, spot{from.state, parseTime(head[1]), head[2]}, nil
+	return out, store.Cursor{State: from.State, At: parseTime(head[1]), ID: head[2]}, nil
 }

@@ -22,7 +22,7 @@ type script struct {
 
 // scripts are all of them.
 type scripts struct {
-	change, round, now, get, list, stats, forecast, repair, checked *script
+	change, round, now, get, list, scan, stats, forecast, repair, checked *script
 }
 
 const systemClock = "call('TIME')"
@@ -40,7 +40,7 @@ func loadScripts(clock string) *scripts {
 		return &script{source: text, sha: hex.EncodeToString(sum[:])}
 	}
 	return &scripts{
-		change: load("change"), round: load("round"), now: load("now"), get: load("get"), list: load("list"),
+		change: load("change"), round: load("round"), now: load("now"), get: load("get"), list: load("list"), scan: load("scan"),
 		stats: load("stats"), forecast: load("forecast"), repair: load("repair"), checked: load("checked"),
 	}
 }

@@ -1,12 +1,10 @@
 package sqlitestore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -66,85 +64,6 @@ func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) 
 		return store.Entry{}, store.ErrNotFound
 	}
 	return found.Entry, explain(found.err, false)
-}
-
-// few is how many tasks with a prefix are sorted rather than looked for in the order of the
-// list.
-const few = 5000
-
-// List returns a page. Its transaction ends with it, so that a long list does not keep the
-// log from beginning again. A page costs what it holds, for each kind of tasks, and what it
-// leaves out of the order that does not meet the filter; with a prefix that few tasks have,
-// these. Tasks whose rows are damaged are left out.
-func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
-	if err := store.CheckList(&f, limit); err != nil {
-		return p, err
-	}
-	from, err := machine.ParseCursor(c)
-	if err != nil {
-		return p, err
-	}
-	err = s.view(ctx, func(x *session) {
-		p = store.Page{Entries: x.list(&f, from, limit+1)}
-		if len(p.Entries) > limit {
-			p.Entries = p.Entries[:limit]
-			p.Next = machine.CursorOf(&p.Entries[limit-1])
-		}
-	})
-	return p, err
-}
-
-// list returns the first n entries behind one that meet the filter.
-func (x *session) list(f *store.Filter, from store.Entry, n int) (found []store.Entry) {
-	where, args := "at >= ? AND at < ?", []any{int64(f.From), int64(cmp.Or(f.To, machine.Never))}
-	if f.Prefix != "" {
-		where, args = where+" AND id >= ?", append(args, f.Prefix)
-		if end := after(f.Prefix); end != "" {
-			where, args = where+" AND id < ?", append(args, end)
-		}
-		var some int
-		x.row(`SELECT count(*) FROM (SELECT 1 FROM tickless_tasks WHERE `+where+` LIMIT ?)`, append(slices.Clone(args), few), &some)
-		if some < few {
-			return x.entries(where+" AND (state, at, id) > (?, ?, ?) AND (? = 0 OR state = ?) AND (? = '' OR handler = ?) ORDER BY +state, +at, +id", append(args,
-				int64(from.State), int64(from.At), from.ID, int64(f.State), int64(f.State), f.Handler, f.Handler), n)
-		}
-	}
-	if (f.State == 0 || f.State == store.Pending) && from.State <= store.Pending {
-		for _, k := range x.kinds() {
-			if f.Handler == "" || f.Handler == k.Handler {
-				found = append(found, x.entries(where+" AND state = 1 AND handler = ? AND schedule = ? AND (at, id) > (?, ?) ORDER BY at, id", append(slices.Clone(args), k.Handler, k.Schedule, int64(from.At), from.ID), n)...)
-			}
-		}
-		slices.SortFunc(found, func(a, b store.Entry) int { return machine.Compare(&a, &b) })
-		found = found[:min(n, len(found))]
-	}
-	for state := max(store.Running, from.State); state <= store.Dead && len(found) < n; state++ {
-		if f.State == 0 || f.State == state {
-			found = append(found, x.entries(where+" AND state > 1 AND state = ? AND (state, at, id) > (?, ?, ?) AND (? = '' OR handler = ?) ORDER BY at, id", append(slices.Clone(args),
-				int64(state), int64(from.State), int64(from.At), from.ID, f.Handler, f.Handler), n-len(found))...)
-		}
-	}
-	return found
-}
-
-// entries returns the first n that a condition selects.
-func (x *session) entries(where string, args []any, n int) (out []store.Entry) {
-	x.rows(`SELECT `+columns+` FROM tickless_tasks WHERE `+where+` LIMIT ?`, append(args, n), func(rows *sql.Rows) {
-		if t := scanTask(rows); t.err == nil {
-			out = append(out, t.Entry)
-		}
-	})
-	return out
-}
-
-// after returns the first string behind all that have the prefix; empty if there is none.
-func after(prefix string) string {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] < 0xff {
-			return prefix[:i] + string([]byte{prefix[i] + 1})
-		}
-	}
-	return ""
 }
 
 // Stats returns the numbers. O(n) in the tasks that are overdue.

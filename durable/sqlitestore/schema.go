@@ -13,7 +13,8 @@ const version = 1
 
 // The tables. A task is in tickless_tasks under its id; times are microseconds since 1970.
 // tickless_due orders those that are Pending, by what a worker must know and then by time,
-// and tickless_rest the others. tickless_senders has the machine.Sender of each name, and
+// and tickless_rest the others; tickless_more is of the few that have failed, or follow, for
+// lists by their errors. tickless_senders has the machine.Sender of each name, and
 // tickless_numbers, of one row, machine.Numbers, both as JSON.
 const schema = `
 	CREATE TABLE tickless_tasks (
@@ -23,6 +24,7 @@ const schema = `
 		token INTEGER NOT NULL, lease INTEGER NOT NULL, more TEXT, sum INTEGER NOT NULL);
 	CREATE INDEX tickless_due ON tickless_tasks (handler, schedule, at) WHERE state = 1;
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
+	CREATE INDEX tickless_more ON tickless_tasks (state, at) WHERE more IS NOT NULL;
 	CREATE TABLE tickless_senders (
 		name TEXT PRIMARY KEY, seen INTEGER NOT NULL, worker INTEGER NOT NULL, sender TEXT NOT NULL) WITHOUT ROWID;
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
@@ -37,9 +39,12 @@ const (
 	deleteSome = `DELETE FROM tickless_tasks WHERE id IN`
 	dueTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
 	nextDue    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
+	dueTimes   = `SELECT at FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
 	runTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	firstEnd   = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
-	nextKind   = `SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND (handler, schedule) > (?, ?) ORDER BY handler, schedule LIMIT 1`
+	// nextKind is of two parts: one comparison of both columns would pass over a whole kind.
+	nextKind = `SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
+		UNION ALL SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
 	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3)`
 

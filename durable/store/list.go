@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 )
 
@@ -14,29 +13,42 @@ type Filter struct {
 	Prefix  string // of the id
 	// From and To limit At: from From on, and before To.
 	From, To Time
+	// Error is a part of the text of the latest failure.
+	Error string
 }
 
 // Match reports whether an entry meets the filter.
 func (f *Filter) Match(e *Entry) bool {
 	return (f.State == 0 || e.State == f.State) &&
 		(f.Handler == "" || e.Handler == f.Handler) &&
-		len(e.ID) >= len(f.Prefix) && e.ID[:len(f.Prefix)] == f.Prefix &&
-		e.At >= f.From && (f.To == 0 || e.At < f.To)
+		strings.HasPrefix(e.ID, f.Prefix) &&
+		e.At >= f.From && (f.To == 0 || e.At < f.To) &&
+		(f.Error == "" || len(e.Failures) > 0 && strings.Contains(e.Failures[len(e.Failures)-1].Text, f.Error))
 }
 
-// A Cursor is a place in the order of lists: a page begins behind it. The zero Cursor is the
+// A Cursor stands behind an entry in the order of a list: by State, At and ID or, if the
+// filter has a Prefix, by ID alone, with neither State nor At. The zero Cursor is the
 // beginning. It stays good while tasks come and go.
-type Cursor string
-
-// CursorOf returns the place of an entry.
-func CursorOf(e *Entry) Cursor { return Cursor(fmt.Sprintf("%d %d %s", e.State, e.At, e.ID)) }
-
-// CompareEntries compares two entries in the order of lists.
-func CompareEntries(a, b *Entry) int {
-	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.At, b.At), strings.Compare(a.ID, b.ID))
+type Cursor struct {
+	State State
+	At    Time
+	ID    string
 }
 
-// A Page is a part of a list. An empty Next is the end.
+// CursorOf returns the Cursor behind an entry, in lists with the filter.
+func (f *Filter) CursorOf(e *Entry) Cursor {
+	if f.Prefix != "" {
+		return Cursor{ID: e.ID}
+	}
+	return Cursor{e.State, e.At, e.ID}
+}
+
+// Compare compares two Cursors of a list.
+func (c Cursor) Compare(d Cursor) int {
+	return cmp.Or(cmp.Compare(c.State, d.State), cmp.Compare(c.At, d.At), strings.Compare(c.ID, d.ID))
+}
+
+// A Page is a part of a list. A zero Next is the end.
 type Page struct {
 	Entries []Entry
 	Next    Cursor

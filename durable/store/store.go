@@ -35,9 +35,10 @@ type Store interface {
 	// Get returns what is known of a task, or [ErrNotFound].
 	Get(ctx context.Context, shard int, id string) (Entry, error)
 
-	// List returns a page of entries, ordered by State, At and ID, that come after the
-	// cursor. A page may be shorter than limit, which is from 1 to [MaxPage], and
-	// still have a Next. Tasks that move meanwhile may be missed, or seen twice.
+	// List returns a page of the entries that meet a filter, in the order that [Cursor] says,
+	// from the cursor on. A page may be shorter than limit, which is from 1 to [MaxPage], and
+	// still have a Next. Tasks that move meanwhile may be missed, or seen twice. No other
+	// call waits for a list for more than some milliseconds.
 	List(ctx context.Context, shard int, f Filter, c Cursor, limit int) (Page, error)
 
 	// Stats returns the shard's numbers.

@@ -1,12 +1,22 @@
--- get ID answers with state, time, record, run, failures, and the record of what follows,
--- or with nothing.
-local id = ARGV[first]
-local record = call('HGET', task, id)
-if not record then return {} end
-for state, place in ipairs({due .. kindOf(record), lease, dead}) do
-  local score = call('ZSCORE', place, id)
-  if score then
-    return {state, int(score), record, call('HGET', run, id) or '', call('HGET', err, id) or '', call('HGET', follows, id) or ''}
+-- get ID... answers with how many IDs it has looked at, which may not be all if they are
+-- large, and for each that is there with id, state, time, record, run, failures, and the
+-- record of what follows.
+local answer, weight = {0}, 0
+for i = first, #ARGV do
+  if weight > 512 * 1024 then break end
+  local id = ARGV[i]
+  local record = call('HGET', task, id)
+  answer[1] = answer[1] + 1
+  for state, place in ipairs(record and {due .. kindOf(record), lease, dead} or {}) do
+    local score = call('ZSCORE', place, id)
+    if score then
+      weight = weight + #record
+      local k = #answer
+      answer[k + 1], answer[k + 2], answer[k + 3], answer[k + 4] = id, state, int(score), record
+      answer[k + 5], answer[k + 6] = call('HGET', run, id) or '', call('HGET', err, id) or ''
+      answer[k + 7] = call('HGET', follows, id) or ''
+      break
+    end
   end
 end
-return {}
+return answer

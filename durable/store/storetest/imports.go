@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"slices"
-
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -26,7 +24,7 @@ func testImport(b *bench) {
 	for _, out := range b.change(store.Command{Op: store.Import, Items: items}) {
 		equal(b, "outcome", out, store.Created)
 	}
-	slices.SortFunc(want, compareEntries)
+	want = ordered(want, store.Filter{})
 	equal(b, "what was imported", b.whole(), want)
 	for _, out := range b.change(store.Command{Op: store.Import, Items: items}) {
 		equal(b, "outcome", out, store.Kept)

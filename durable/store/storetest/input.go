@@ -156,12 +156,10 @@ func testBadInput(b *bench) {
 		equal(b, "all that there is after: "+what, b.whole(), before)
 	}
 	for _, limit := range []int{0, -1, store.MaxPage + 1} {
-		_, err := b.Store.List(ctx, 0, store.Filter{}, "", limit)
+		_, err := b.Store.List(ctx, 0, store.Filter{}, store.Cursor{}, limit)
 		b.isError(err, store.ErrInvalid)
 	}
-	_, err := b.Store.List(ctx, 0, store.Filter{State: store.Dead + 1}, "", 1)
-	b.isError(err, store.ErrInvalid)
-	_, err = b.Store.List(ctx, 0, store.Filter{}, "what no store has made", 1)
+	_, err := b.Store.List(ctx, 0, store.Filter{State: store.Dead + 1}, store.Cursor{}, 1)
 	b.isError(err, store.ErrInvalid)
 	_, err = b.Store.Forecast(ctx, 0, []store.Time{2, 1})
 	b.isError(err, store.ErrInvalid)

@@ -1,13 +1,43 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tickless/tickless/durable/store"
 )
 
-func compareEntries(a, b store.Entry) int { return store.CompareEntries(&a, &b) }
+// ordered returns the entries that meet a filter, in the order of the list.
+func ordered(all []store.Entry, f store.Filter) (want []store.Entry) {
+	for _, e := range all {
+		if meets(&e, f) {
+			want = append(want, e)
+		}
+	}
+	slices.SortFunc(want, func(a, b store.Entry) int {
+		if f.Prefix != "" {
+			return strings.Compare(a.ID, b.ID)
+		}
+		return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.At, b.At), strings.Compare(a.ID, b.ID))
+	})
+	return want
+}
+
+func meets(e *store.Entry, f store.Filter) bool {
+	if f.Error != "" {
+		n := len(e.Failures)
+		if n == 0 || strings.Index(e.Failures[n-1].Text, f.Error) < 0 {
+			return false
+		}
+	}
+	switch {
+	case f.State != 0 && e.State != f.State, f.Handler != "" && e.Handler != f.Handler, !strings.HasPrefix(e.ID, f.Prefix):
+		return false
+	}
+	return e.At >= f.From && (f.To == 0 || e.At < f.To)
+}
 
 func testList(b *bench) {
 	now := b.now().Add(1000 * b.unit)
@@ -29,34 +59,30 @@ func testList(b *bench) {
 	}
 	all := b.whole()
 	equal(b, "entries", len(all), 60)
-	b.require(slices.IsSortedFunc(all, compareEntries), "they are in no order: %+v", all)
+	equal(b, "their order", all, ordered(all, store.Filter{}))
 	for _, e := range all {
 		equal(b, "what Get says", b.get(e.ID), e)
 	}
 	for _, f := range []store.Filter{
 		{}, {State: store.Pending}, {State: store.Running}, {State: store.Dead}, {Handler: "h"}, {Handler: "none"}, {Prefix: "a"},
 		{Prefix: "b1", Handler: "other"}, {From: now}, {To: now}, {From: now + 3, To: now + 7}, {State: store.Dead, Handler: "h", To: 1},
+		{Error: "ex"}, {Error: "EX"}, {Error: "text", Handler: "h"}, {Error: "text", Prefix: "a"}, {Prefix: "a", State: store.Dead, To: now},
 	} {
-		var want []store.Entry
-		for _, e := range all {
-			if f.Match(&e) {
-				want = append(want, e)
-			}
-		}
+		want := ordered(all, f)
 		for _, limit := range []int{1, 7, 100} {
 			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.all(f, limit), want)
 		}
 	}
 	// What goes away behind the cursor makes it miss nothing.
 	var seen []string
-	for c := store.Cursor(""); ; {
+	for c := (store.Cursor{}); ; {
 		p, err := b.Store.List(ctx, 0, store.Filter{State: store.Pending}, c, 7)
 		b.noError(err)
 		for _, e := range p.Entries {
 			seen = append(seen, e.ID)
 			equal(b, "cancel", b.op(store.Cancel, e.ID, store.When{}), store.Removed)
 		}
-		if c = p.Next; c == "" {
+		if c = p.Next; c == (store.Cursor{}) {
 			break
 		}
 	}

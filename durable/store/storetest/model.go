@@ -48,6 +48,7 @@ type model struct {
 	fence   int64
 	n       store.Counters
 	counts  map[string]int
+	walk    *walk // nil: none is under way
 }
 
 const (
@@ -98,7 +99,7 @@ func testModel(b *bench) {
 		"late", "overtaken", "repeated command", "repeated round", "repeated claim with tasks",
 		"claimed", "unknown left", "crashed", "poisoned", "poison that repeats", "refused", "extended", "stopped", "lost",
 		"done", "done, repeats", "retried", "died", "run died", "run died again", "dropped", "handed back", "handed back for later",
-		"followed", "forgotten",
+		"followed", "forgotten", "filtered", "walked", "walked by prefix",
 		"followed by another generation", "moved to another generation", "requeued as another generation",
 	} {
 		b.require(m.counts[what] > 0, "%q never happened", what)
@@ -245,8 +246,14 @@ func (m *model) compare() {
 			st.Dead++
 		}
 	}
-	slices.SortFunc(want, compareEntries)
-	got := m.all(store.Filter{}, 1+m.rng.IntN(20))
+	m.walkOn(want)
+	f := store.Filter{}
+	if m.rng.IntN(3) == 0 {
+		f = m.filter()
+		m.counts["filtered"]++
+	}
+	want = ordered(want, f)
+	got := m.all(f, 1+m.rng.IntN(20))
 	for i := range max(len(got), len(want)) {
 		m.require(i < len(got), "it does not have %+v", want[min(i, len(want)-1)])
 		m.require(i < len(want), "it has %+v", got[min(i, len(got)-1)])

@@ -275,15 +275,15 @@ func (b *bench) stats() store.Stats {
 func (b *bench) all(f store.Filter, limit int) []store.Entry {
 	b.Helper()
 	var out []store.Entry
-	for c := store.Cursor(""); ; {
+	for c := (store.Cursor{}); ; {
 		p, err := b.Store.List(ctx, 0, f, c, limit)
 		b.noError(err)
 		b.require(len(p.Entries) <= limit, "%d entries on a page of %d", len(p.Entries), limit)
 		out = append(out, p.Entries...)
-		if p.Next == "" {
+		if p.Next == (store.Cursor{}) {
 			return out
 		}
-		b.require(p.Next != c, "the cursor stands still")
+		b.require(p.Next.Compare(c) > 0, "the cursor does not go on: from %v to %v", c, p.Next)
 		c = p.Next
 	}
 }

@@ -88,7 +88,7 @@ func (b *bench) calls(ctx context.Context, st store.Store) map[string]func() err
 	return map[string]func() error{
 		"Now":      func() error { _, err := st.Now(ctx, 0); return err },
 		"Get":      func() error { _, err := st.Get(ctx, 0, "k"); return err },
-		"List":     func() error { _, err := st.List(ctx, 0, store.Filter{}, "", 1); return err },
+		"List":     func() error { _, err := st.List(ctx, 0, store.Filter{}, store.Cursor{}, 1); return err },
 		"Stats":    func() error { _, err := st.Stats(ctx, 0); return err },
 		"Forecast": func() error { _, err := st.Forecast(ctx, 0, []store.Time{1}); return err },
 		"Check":    func() error { _, err := st.Check(ctx); return err },

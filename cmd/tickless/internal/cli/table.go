@@ -26,14 +26,6 @@ func Tally[R any](name string, get func(R) int64) Figure[R] {
 	return Figure[R]{Name: name, Format: Whole, Value: func(r R) (float64, bool) { return float64(get(r)), true }}
 }
 
-// Optional returns the value of a figure that the system may not tell.
-func Optional[N ~int64 | ~uint64](n *N) (v float64, ok bool) {
-	if n == nil {
-		return 0, false
-	}
-	return float64(*n), true
-}
-
 // RenderTable draws results side by side under their names, a group of figures
 // after the other, and leaves out what no result can tell. With ratios there is
 // a column for that of the first to the second, if these are all.

@@ -55,7 +55,10 @@ func figures(results []Result) [][]cli.Figure[Result] {
 		},
 		{
 			{Name: "CPU time", Format: cli.Seconds, Compare: true, Value: func(r Result) (float64, bool) {
-				return cli.Optional(r.CPU)
+				if r.CPU == nil {
+					return 0, false
+				}
+				return float64(*r.CPU), true
 			}},
 			{Name: "allocated in all", Format: cli.Megabytes, Compare: true, Value: func(r Result) (float64, bool) {
 				return float64(r.Allocated), true

@@ -62,7 +62,9 @@ names, those that the flags select; --all selects all.`,
 						if info.ID == "" && err != nil {
 							return err
 						}
-						ids = append(ids, info.ID)
+						if state != 0 || info.State != durable.Dead {
+							ids = append(ids, info.ID)
+						}
 					}
 				}
 				if err := c.confirm(cmd, question, len(ids)); err != nil {

@@ -34,7 +34,7 @@ func NewCommand() *cobra.Command {
 IDs are keys. In what is printed, and in arguments, \x00 stands for a NUL and \\ for a
 backslash: the dead letter of a repeating task has its key and \x00 as its ID. Times are
 given as 2026-01-02T15:04:05Z, or as a duration from now, such as 1h or -30m.`,
-		Example: `  tickless tasks list --file tasks.db --state dead
+		Example: `  tickless tasks list --file tasks.db --error timeout
   tickless tasks get --file tasks.db order-17
   tickless tasks requeue --redis redis://localhost:6379 --handler mail
   tickless tasks stats --redis redis://localhost:6379 --json`,

@@ -16,8 +16,8 @@ import (
 
 // A selection is the flags that say which tasks a command is for.
 type selection struct {
-	state, handler, prefix, from, to string
-	any                              bool
+	state, handler, prefix, from, to, text string
+	any                                    bool
 }
 
 func (s *selection) addFlags(flags *pflag.FlagSet) {
@@ -26,6 +26,7 @@ func (s *selection) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID begins so")
 	flags.StringVar(&s.from, "from", "", "tasks that are due from then on, or that died since")
 	flags.StringVar(&s.to, "to", "", "tasks that are due, or died, before then")
+	flags.StringVar(&s.text, "error", "", "tasks whose latest error contains this")
 }
 
 func (s *selection) filter() (f durable.Filter, err error) {
@@ -34,7 +35,7 @@ func (s *selection) filter() (f durable.Filter, err error) {
 			return f, fmt.Errorf("the state must be pending, running or dead, not %q", s.state)
 		}
 	}
-	f.Handler = s.handler
+	f.Handler, f.Error = s.handler, s.text
 	var errs [3]error
 	f.Prefix, errs[0] = parseID(s.prefix)
 	f.From, errs[1] = parseTime(s.from)
@@ -50,52 +51,52 @@ type shown struct {
 
 func (c *call) newList() *cobra.Command {
 	var s selection
+	var after string
 	limit := 100
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "Lists tasks",
-		Long:    "Lists the tasks that the flags select.",
+		Long:    "Lists the tasks that the flags select, ordered by state and time or, with --prefix, by ID.",
 		Example: "  tickless tasks list --file tasks.db --state dead\n  tickless tasks list --file tasks.db --to 1h --limit 20",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := s.filter()
-			if err == nil && limit < 1 {
-				err = fmt.Errorf("the limit must be positive, not %d", limit)
+			if err == nil && (limit < 1 || limit > 1000) {
+				err = fmt.Errorf("the limit must lie between 1 and 1000, not %d", limit)
 			}
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
 			c.place.ReadOnly = true
 			return c.with(cmd, func(ctx context.Context, client *durable.Client) error {
-				var list []durable.Info
-				for info, err := range client.List(ctx, f) {
-					if info.ID == "" && err != nil {
-						return err
-					}
-					if list = append(list, info); len(list) == limit {
-						break
-					}
+				page, err := client.Page(ctx, f, durable.Cursor(after), limit)
+				if err != nil {
+					return err
 				}
-				return c.printList(cmd, list)
+				return c.printPage(cmd, &page)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, running or dead")
 	s.addFlags(cmd.Flags())
-	cmd.Flags().IntVar(&limit, "limit", limit, "how many at most")
+	cmd.Flags().IntVar(&limit, "limit", limit, "how many at most, up to 1000")
+	cmd.Flags().StringVar(&after, "after", "", "go on where the list before has said")
 	return cmd
 }
 
-func (c *call) printList(cmd *cobra.Command, list []durable.Info) error {
+func (c *call) printPage(cmd *cobra.Command, p *durable.Page) error {
 	if c.json {
-		all := make([]shown, len(list))
-		for i, info := range list {
+		all := make([]shown, len(p.Tasks))
+		for i, info := range p.Tasks {
 			all[i] = shown{showID(info.ID), info}
 		}
-		return cli.PrintJSON(cmd.OutOrStdout(), all)
+		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"tasks": all, "next": p.Next})
+	}
+	if p.Next != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "There are more: --after %s\n", p.Next)
 	}
 	t := newTable(cmd, "ID", "STATE", "AT", "HANDLER", "ATTEMPTS", "LAST ERROR")
-	for _, info := range list {
+	for _, info := range p.Tasks {
 		last := ""
 		if n := len(info.Failures); n > 0 {
 			last = oneLine(info.Failures[n-1].Error)
@@ -149,10 +150,12 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 	t.row("due", showTime(info.Due))
 	t.row("handler", showID(task.Handler))
 	t.row("attempts", fmt.Sprintf("%d, %d crashed", info.Attempts, info.Crashes))
-	if task.Every > 0 {
+	switch {
+	case task.Every > 0:
 		t.row("every", task.Every)
-	}
-	if task.Schedule != "" {
+	case task.Cron != "":
+		t.row("cron", showID(task.Cron+" "+task.Zone))
+	case task.Schedule != "":
 		t.row("schedule", showID(task.Schedule))
 	}
 	for key, value := range task.Headers {

@@ -150,16 +150,29 @@ func TestTasks(t *testing.T) {
 		s.prints(`out of\npaper`, "list", "--state", "dead", "--handler", "bad", "--from", "-1h", "--to", "1h")
 		s.prints(`hourly\x00 dead`, "list", "--prefix", "hourly")
 		out, _ := s.run(0, "", "list", "--prefix", "order-", "--json")
-		var list []struct {
-			ID    string
-			State durable.State
-			Task  struct{ Handler string }
+		var list struct {
+			Tasks []struct {
+				ID    string
+				State durable.State
+			}
+			Next string
 		}
-		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 3 {
+		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tasks) != 3 || list.Next != "" {
 			s.Fatalf("%v: %s", err, out)
 		}
-		if out, _ = s.run(0, "", "list", "--limit", "2"); strings.Count(out, "\n") != 3 {
-			s.Errorf("a limit of 2: %s", out)
+		s.prints(`hourly\x00 dead`, "list", "--error", "of\npaper", "--prefix", "hourly")
+		var ids []string
+		for after := ""; ; {
+			out, errs := s.run(0, "", "list", "--limit", "2", "--after", after)
+			for _, line := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
+				ids = append(ids, strings.Fields(line)[0])
+			}
+			if _, after, _ = strings.Cut(strings.TrimSpace(errs), "--after "); after == "" {
+				break
+			}
+		}
+		if len(ids) != 6 || strings.Join(ids[:4], " ") != `a\\b order-1 order-2 hourly` { // and two dead letters
+			s.Errorf("pages of 2 have %q", ids)
 		}
 
 		s.prints("order-1 moved", "run", "order-1")
@@ -203,7 +216,7 @@ func TestTasks_CalledWrongly(t *testing.T) {
 		{Args: []string{"stats"}, Want: "--file"},
 		{Args: []string{"list", "--file", file, "--state", "ill"}, Want: "pending, running or dead"},
 		{Args: []string{"list", "--file", file, "--from", "noon"}, Want: "neither a time"},
-		{Args: []string{"list", "--file", file, "--limit", "0"}, Want: "positive"},
+		{Args: []string{"list", "--file", file, "--limit", "0"}, Want: "between 1 and 1000"},
 		{Args: []string{"get", "--file", file}, Want: "one ID"},
 		{Args: []string{"get", "--file", file, `a\b\`}, Want: "escape"},
 		{Args: []string{"cancel", "--file", file}, Want: "either IDs"},

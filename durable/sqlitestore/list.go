@@ -1,0 +1,114 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/machine"
+)
+
+// List returns a page. Its transaction ends with it, so that a long list does not keep the
+// log from beginning again. A page costs what it holds, for each kind of tasks, and what it
+// passes over that does not meet the filter: with a Prefix of what has it, and with an Error of
+// what has failed. Tasks whose rows are damaged are left out.
+func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
+	if err := store.CheckList(&f, limit); err != nil {
+		return p, err
+	}
+	err = s.view(ctx, func(x *session) {
+		p = store.Page{}
+		found := x.list(&f, c, limit+1)
+		if len(found) > limit {
+			found = found[:limit]
+			p.Next = f.CursorOf(&found[limit-1].Entry)
+		}
+		for _, t := range found {
+			if t.err == nil {
+				p.Entries = append(p.Entries, t.Entry)
+			}
+		}
+	})
+	return p, err
+}
+
+// list returns the first n tasks behind a cursor that meet the filter.
+func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
+	find := func(f *store.Filter, index, condition string, args ...any) {
+		args = append([]any{int64(max(f.From, c.At)), int64(cmp.Or(f.To, machine.Never)), int64(f.State), f.Handler, f.Error,
+			n - len(found), int64(c.At), c.ID}, args...)
+		x.rows(`SELECT `+columns+` FROM tickless_tasks INDEXED BY `+index+` WHERE at >= ?1 AND at < ?2 AND (?3 = 0 OR state = ?3)
+			AND (?4 = '' OR handler = ?4) AND (?5 = '' OR instr(json_extract(more, '$.failures[#-1].Text'), ?5) > 0) AND `+condition+` LIMIT ?6`,
+			args, func(rows *sql.Rows) { found = append(found, scanTask(rows)) })
+	}
+	const behind = ` AND (at > ?7 OR id > ?8) ORDER BY at, id`
+	if f.Prefix != "" {
+		from, condition := f.Prefix, `id >= ?9 AND id < ?10 ORDER BY id`
+		if c.ID != "" {
+			from, condition = c.ID, `id > ?9 AND id < ?10 ORDER BY id`
+		}
+		find(f, "sqlite_autoindex_tickless_tasks_1", condition, from, after(f.Prefix))
+		return found
+	}
+	for state := max(store.Pending, c.State); state <= store.Dead && len(found) < n; state++ {
+		if state > c.State {
+			c = store.Cursor{State: state}
+		}
+		switch {
+		case f.State != 0 && f.State != state:
+		case f.Error != "":
+			find(f, "tickless_more", `more IS NOT NULL AND state = ?9`+behind, int64(state))
+		case state == store.Pending:
+			kinds := x.kinds()
+			if f.Handler != "" {
+				kinds = slices.DeleteFunc(kinds, func(k machine.Kind) bool { return k.Handler != f.Handler })
+			}
+			f := *f
+			f.To = x.until(kinds, &f, c, n)
+			var all []*task
+			for _, k := range kinds {
+				found = nil
+				find(&f, "tickless_due", `state = 1 AND handler = ?9 AND schedule = ?10`+behind, k.Handler, k.Schedule)
+				all = append(all, found...)
+			}
+			slices.SortFunc(all, func(a, b *task) int { return f.CursorOf(&a.Entry).Compare(f.CursorOf(&b.Entry)) })
+			found = all[:min(n, len(all))]
+		default:
+			find(f, "tickless_rest", `state > 1 AND state = ?9`+behind, int64(state))
+		}
+	}
+	return found
+}
+
+// until returns a time before which n tasks of some kinds are due behind a cursor, or the
+// filter's To if there are fewer. It needs the index alone, so that no more tasks are read of
+// many kinds than of one.
+func (x *session) until(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
+	var times []store.Time
+	to := cmp.Or(f.To, machine.Never)
+	for _, k := range kinds {
+		x.rows(dueTimes, []any{k.Handler, k.Schedule, int64(max(f.From, c.At+1)), int64(to), n}, func(rows *sql.Rows) {
+			var at store.Time
+			must(rows.Scan(&at))
+			times = append(times, at)
+		})
+	}
+	if len(times) < n {
+		return f.To
+	}
+	slices.Sort(times)
+	return times[n-1] + 1
+}
+
+// after returns the first string behind all that have the prefix; a blob, behind all
+// strings, if there is none.
+func after(prefix string) any {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] < 0xff {
+			return prefix[:i] + string([]byte{prefix[i] + 1})
+		}
+	}
+	return []byte{}
+}

@@ -1,0 +1,83 @@
+package storetest
+
+import (
+	"strings"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A walk is a list that is read page by page while tasks come, go and move. What stays where
+// it was from its begin to its end must come once.
+type walk struct {
+	filter store.Filter
+	cursor store.Cursor
+	stay   map[string]store.Cursor // of tasks that have met the filter all the time
+	seen   map[string]int          // of these
+}
+
+// filter draws one.
+func (m *model) filter() (f store.Filter) {
+	if m.rng.IntN(2) == 0 {
+		f.State = store.State(m.rng.IntN(int(store.Dead) + 1))
+	}
+	if m.rng.IntN(3) == 0 {
+		f.Handler = []string{"h0", "h1", "none"}[m.rng.IntN(3)]
+	}
+	if m.rng.IntN(3) == 0 {
+		f.Prefix = []string{"k", "k1", "k2", "k1\x00"}[m.rng.IntN(4)]
+	}
+	if m.rng.IntN(4) == 0 {
+		f.From = m.now - store.Time(m.rng.IntN(2000))
+	}
+	if m.rng.IntN(4) == 0 {
+		f.To = m.now + store.Time(m.rng.IntN(2000))
+	}
+	if m.rng.IntN(3) == 0 {
+		f.Error = []string{"text of k", "of k1", "the worker", "none"}[m.rng.IntN(4)]
+	}
+	return f
+}
+
+// walkOn reads a page of the walk that is under way, or begins one. All is what there is.
+func (m *model) walkOn(all []store.Entry) {
+	m.Helper()
+	w := m.walk
+	if w == nil {
+		w = &walk{filter: m.filter(), stay: make(map[string]store.Cursor), seen: make(map[string]int)}
+		for _, e := range ordered(all, w.filter) {
+			w.stay[e.ID] = w.filter.CursorOf(&e)
+		}
+		m.walk = w
+	}
+	for id, at := range w.stay {
+		if t := m.tasks[id]; t == nil || !meets(&t.Entry, w.filter) || w.filter.CursorOf(&t.Entry) != at {
+			delete(w.stay, id)
+		}
+	}
+	if m.rng.IntN(3) > 0 {
+		return
+	}
+	p, err := m.Store.List(ctx, 0, w.filter, w.cursor, 1+m.rng.IntN(3))
+	m.noError(err)
+	for _, e := range p.Entries {
+		t := m.tasks[e.ID]
+		m.require(t != nil, "a walk came to %+v", e)
+		equal(m.bench, "an entry of a walk", e, t.Entry)
+		at := w.filter.CursorOf(&e)
+		m.require(meets(&e, w.filter) && at.Compare(w.cursor) > 0, "a walk by %+v came from %v to %+v", w.filter, w.cursor, e)
+		w.cursor = at
+		w.seen[e.ID]++
+	}
+	if p.Next != (store.Cursor{}) {
+		m.require(p.Next.Compare(w.cursor) >= 0, "a walk went back from %v to %v", w.cursor, p.Next)
+		w.cursor = p.Next
+		return
+	}
+	for id := range w.stay {
+		equal(m.bench, "how often a walk came to "+strings.ToValidUTF8(id, "?"), w.seen[id], 1)
+	}
+	if m.counts["walked"]++; w.filter.Prefix != "" {
+		m.counts["walked by prefix"]++
+	}
+	m.walk = nil
+}
