@@ -39,6 +39,8 @@ var children = map[string]func(path string) error{
 	"writer": writerChild,
 	"one":    oneChild,
 	"faulty": faultyChild,
+	"fill":   fillChild,
+	"large":  largeChild,
 	"nobody": nobodyChild,
 	"serve":  serveChild,
 }
