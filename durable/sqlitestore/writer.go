@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -175,13 +176,7 @@ func (w *writer) begin(group []*call) ([]*call, error) {
 			}
 			return group, err
 		}
-		left := group[:0]
-		for _, c := range group {
-			if c.state.Load() == waits {
-				left = append(left, c)
-			}
-		}
-		if group = left; len(group) == 0 {
+		if !slices.ContainsFunc(group, func(c *call) bool { return c.state.Load() == waits }) {
 			return nil, nil
 		}
 		select {
