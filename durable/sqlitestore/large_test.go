@@ -105,7 +105,7 @@ func largeChild(path string) error {
 	say(fmt.Sprintf("opened, with %d pending", n.Pending), begin)
 	for _, prefix := range []string{"tenant42/", "tenant42/order-0001", "t"} {
 		begin = time.Now()
-		p, err := st.List(context.Background(), 0, store.Filter{Prefix: prefix}, "", 100)
+		p, err := st.List(context.Background(), 0, store.Filter{Prefix: prefix}, store.Cursor{}, 100)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func largeChild(path string) error {
 	for i := range 6 { // all connections read at once
 		all.Go(func() {
 			for j := range 20 {
-				_, err = st.List(context.Background(), 0, store.Filter{Prefix: fmt.Sprintf("tenant%02d/", i*16+j%10)}, "", 1000)
+				_, err = st.List(context.Background(), 0, store.Filter{Prefix: fmt.Sprintf("tenant%02d/", i*16+j%10)}, store.Cursor{}, 1000)
 			}
 		})
 	}
