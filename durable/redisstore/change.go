@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -66,7 +67,7 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 	if c.Op == store.Schedule {
 		op = keeps[c.Keep]
 	}
-	head := strconv.FormatInt(st.Number, 10) + " " + untilArg(st.Until) + " " + op + " " + strconv.Itoa(len(c.Items))
+	var head string
 	args := append(make([]any, 0, 1+3*len(c.Items)), &head)
 	texts := make([][2]string, len(c.Items))
 	for i := range c.Items {
@@ -87,6 +88,14 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 		}
 	}
 	x.args = args
+	width := 0
+	if len(c.Items) > 0 {
+		width = (len(args) - 1) / len(c.Items)
+	}
+	if head = strconv.FormatInt(st.Number, 10); op == "s" && len(c.Items) == 1 && st.Until == 0 {
+		return
+	}
+	head = fmt.Sprintf("%d %s %s %d %d", st.Number, untilArg(st.Until), op, len(c.Items), width)
 }
 
 func importArgs(args []any, e *store.Entry) ([]any, int) {

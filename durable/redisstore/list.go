@@ -88,7 +88,7 @@ func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from 
 		most = filter.To - 1
 	}
 	v, err := s.one(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
-		int64(filter.From), int64(most), int64(from.At), from.ID, "", filter.Handler)
+		int64(filter.From), int64(most), int64(from.At), from.ID, filter.Handler)
 	if err != nil {
 		return nil, from, err
 	}

@@ -97,15 +97,4 @@ if m[1] ~= ARGV[1] then
 end
 local armed = tonumber(m[2] or '')
 local first = 3 + ARGV[2] -- of the script's own arguments
-
--- rouse has a worker look at the shard: the one that pops w at once, and the one
--- that pops x a little later, in case the first is frozen and has only taken w.
-local function rouse() call('ZADD', wake, 0, 'w', 1, 'x') end
-
--- kindOf returns the kind in a record.
-local function kindOf(record)
-  local a, b = byte(record or '', 18, 19)
-  if not b then return '' end
-  local kind = sub(record, 20, 19 + a * 256 + b)
-  return #kind == a * 256 + b and kind or ''
-end
+local claims = false -- whether a claim follows

@@ -2,7 +2,8 @@
 -- outcomes, a digit each behind an o, or stale, or late. The fields of meta are the
 -- senders. There follow, for each command,
 --
---   "NUMBER UNTIL OP K" and K items
+--   "NUMBER UNTIL OP K W" and K items of W arguments, where
+--   "NUMBER" alone stands for "NUMBER  s 1 2"
 --
 -- The ops and their items are
 --
@@ -20,85 +21,134 @@
 -- with nothing tried; empty, they stay. Records that are imported have no time in front.
 --
 -- Commands that may need memory, which are s and i, come without others, and without each
--- other: what s knows of its tasks is from before.
+-- other.
 --
 -- A command that comes for the second time gets the answer that it had. One that was
 -- overtaken by the sender's next is not carried out any more: its sender does not wait
 -- for it.
 local n = tonumber(ARGV[2])
 
--- timed takes a WHEN and the record behind it, and returns the time and the record.
-local function timed(s)
-  if byte(s, 1, 1) ~= 43 then return sub(s, 1, 16), s end
-  local at = string.format('%016.0f', math.min(now + tonumber(sub(s, 2, 17)), 7258118399999999))
-  return at, at .. sub(s, 18)
-end
-
 -- One task alone that the shard does not know, from a sender that it has met, is what
 -- happens most.
 if n == 1 and m[3] then
-  local number, ending = match(ARGV[first], '^(%d+) (%d*) s%l? 1$')
+  local number, ending = ARGV[first], ''
+  if string.find(number, ' ', 1, true) then number, ending = match(number, '^(%d+) (%d*) s%l? 1 2$') end
   -- Strings of one length compare in any locale.
   if number and byte(m[3], #number + 1, #number + 1) == 32 and m[3] < number and (ending == '' or now <= tonumber(ending)) then
-    local id = ARGV[first + 1]
-    local at, record = timed(ARGV[first + 2])
+    local id, record = ARGV[first + 1], ARGV[first + 2]
+    if byte(record, 1, 1) == 43 then -- a plus sign
+      record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
+    end
     if call('HSETNX', task, id, record) == 1 then
-      local kind, answer = kindOf(record), number .. ' ' .. clock[1] .. '000000 o2' -- in seconds, which takes less
+      local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
+      local kind, answer = sub(record, 20, 19 + a * 256 + b), number .. ' ' .. clock[1] .. '000000 o2' -- in seconds, which takes less
       call('ZADD', kinds, 'LT', at, kind)
       call('ZADD', due .. kind, at, id)
-      if not armed or tonumber(at) < armed then rouse() end
-      if armed then
-        call('HSET', meta, ARGV[3], answer)
-      else
+      if not armed then
         -- Nobody watches. Who is roused now will, for this moment; what is due later
         -- rouses nobody until then.
+        call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
         call('HSET', meta, ARGV[3], answer, 'armed', at)
+      else
+        if tonumber(at) < armed then call('ZADD', wake, 0, 'w', 1, 'x') end
+        call('HSET', meta, ARGV[3], answer)
       end
       return {'o2'}
     end
   end
 end
 
+local p, k, met, all = first, 0, true, nil
+local numbers, ops, starts, counts, widths, froms = {}, {}, {}, {}, {}, {}
+local answers, copies, prior, ids, outs = {}, {}, {}, {}, {}
+
+-- Which commands are to be carried out.
+for i = 1, n do
+  local number, ending, op, count, width = ARGV[p], '', 's', 1, 2
+  if string.find(number, ' ', 1, true) then
+    number, ending, op, count, width = match(number, '^(%d+) (%d*) (%l+) (%d+) (%d)$')
+    count, width = tonumber(count), tonumber(width)
+  end
+  local sender, last = ARGV[2 + i], m[2 + i]
+  local same, before = prior[sender], nil -- the one before it in this call
+  met = met and last
+  if same then
+    before = numbers[same]
+  elseif last and (byte(last, #number + 1, #number + 1) ~= 32 or last >= number) then
+    before = match(last, '^%d+')
+  end
+  prior[sender], numbers[i], ops[i], starts[i], counts[i], widths[i] = i, number, op, p + 1, count, width
+  if before == number and same then
+    copies[i] = same
+  elseif before == number then
+    answers[i] = match(last, '^%d+ %d+ (.*)$')
+    local digit, size = match(answers[i], '^o%*(%d) (%d+)$')
+    if digit then answers[i] = 'o' .. string.rep(digit, tonumber(size)) end
+  elseif before and (#number < #before or #number == #before and number < before) then
+    answers[i] = 'stale'
+  elseif ending ~= '' and now > tonumber(ending) then
+    answers[i] = 'late'
+  else
+    froms[i], all = k, byte(op, 1, 1) == 115 and 's' or op
+    if all == 's' then
+      for j = 1, count do ids[k + j] = ARGV[p + 2 * j - 1] end
+    end
+    k = k + count
+  end
+  p = p + 1 + count * width
+end
+
+-- Tasks that the shard does not know are written together. Others wait in known.
+local soonest, known = nil, {}
+if all == 's' then
+  local there, sets, adds, fresh = call('HMGET', task, unpack(ids)), {}, {}, {}
+  for i = 1, n do
+    local from = froms[i]
+    for j = 1, from and counts[i] or 0 do
+      local id, record = ids[from + j], ARGV[starts[i] + 2 * j - 1]
+      if byte(record, 1, 1) == 43 then
+        record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
+      end
+      if there[from + j] or fresh[id] then
+        known[#known + 1] = {from + j, id, record, ops[i]}
+      else
+        local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
+        local kind, score = sub(record, 20, 19 + a * 256 + b), tonumber(at)
+        local list = adds[kind]
+        if not list then
+          list = {soonest = score}
+          adds[kind] = list
+        end
+        if score < list.soonest then list.soonest = score end
+        local k = #list
+        list[k + 1], list[k + 2] = at, id
+        k = #sets
+        sets[k + 1], sets[k + 2] = id, record
+        fresh[id], outs[from + j] = true, '2'
+      end
+    end
+  end
+  if #sets > 0 then
+    call('HSET', task, unpack(sets))
+    for kind, list in pairs(adds) do
+      call('ZADD', kinds, 'LT', int(list.soonest), kind)
+      call('ZADD', due .. kind, unpack(list))
+      soonest = math.min(soonest or 1e16, list.soonest)
+    end
+  end
+end
+
+if all ~= 's' or #known > 0 or not met then
 --include lib.lua
 
-local absent, created, replaced, kept, following, moved, removed, stopping = 1, 2, 3, 4, 5, 6, 7, 8
-local width = {s = 2, r = 3, c = 1, q = 3, x = 1, i = 9, p = 0, g = 0}
+local absent, created, replaced, kept, following, moved, removed, stopping = '1', '2', '3', '4', '5', '6', '7', '8'
 
 -- find returns what there is of a task: when it is due if it waits, and its run.
-local function find(id, record)
+local function find(id)
   local r = call('HGET', run, id)
   local token, attempt, crashes, at, flags, next, kind = parse(r)
-  if not r then kind = kindOf(record or call('HGET', task, id)) end
+  if not r then kind = kindOf(call('HGET', task, id)) end
   return tonumber(call('ZSCORE', due .. kind, id) or ''), kind, r, token, attempt, crashes, at, flags, next
-end
-
--- New tasks are written together.
-local adds, sets, fresh = {}, {}, {}
-local function write()
-  if #sets == 0 then return end
-  call('HSET', task, unpack(sets))
-  for kind, list in pairs(adds) do
-    call('ZADD', kinds, 'LT', int(list.soonest), kind)
-    call('ZADD', due .. kind, unpack(list))
-    watch(list.soonest)
-  end
-  adds, sets = {}, {}
-end
-
-local function add(id, at, record)
-  local kind, score = kindOf(record), tonumber(at)
-  local list = adds[kind]
-  if not list then
-    list = {soonest = score}
-    adds[kind] = list
-  end
-  if score < list.soonest then list.soonest = score end
-  local k = #list
-  list[k + 1], list[k + 2] = at, id
-  k = #sets
-  sets[k + 1], sets[k + 2] = id, record
-  fresh[id] = true
-  return created
 end
 
 -- schedule schedules a task that the shard knows.
@@ -250,80 +300,55 @@ local function pause(on)
   end
 end
 
--- What is to be done, and which of the tasks that are to be scheduled are there.
-local commands, ids, p = {}, {}, first
-for i = 1, n do
-  local number, ending, op, items = match(ARGV[p], '^(%d+) (%d*) (%l+) (%d+)$')
-  local letter = sub(op, 1, 1)
-  items = tonumber(items)
-  commands[i] = {number = number, ending = tonumber(ending), op = op, letter = letter, items = items, at = p + 1}
-  if letter == 's' then
-    for j = 1, items do ids[#ids + 1] = ARGV[p - 1 + 2 * j] end
-  end
-  p = p + 1 + width[letter] * items
+for _, x in ipairs(known) do
+  outs[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], x[4])
 end
-local there, k = #ids > 0 and call('HMGET', task, unpack(ids)) or {}, 0
 
-local function carryOut(c)
-  local out, letter = {}, c.letter
-  if letter ~= 's' and letter ~= 'i' then permit() end
-  if letter == 'p' or letter == 'g' then pause(letter == 'p') end
-  for j = 1, c.items do
-    local p = c.at + width[letter] * (j - 1)
-    local id = ARGV[p]
-    if letter == 's' then
-      local at, record = timed(ARGV[p + 1])
-      if not there[k + j] and not fresh[id] then
-        out[j] = add(id, at, record)
+for i = 1, n do
+  local letter = froms[i] and sub(ops[i], 1, 1)
+  if letter and letter ~= 's' then
+    if letter ~= 'i' then permit() end
+    if letter == 'p' or letter == 'g' then pause(letter == 'p') end
+    for j = 1, counts[i] do
+      local p = starts[i] + widths[i] * (j - 1)
+      local id, out = ARGV[p], nil
+      if letter == 'r' then
+        out = reschedule(id, when(ARGV[p + 1]), ARGV[p + 2])
+      elseif letter == 'c' then
+        out = cancel(id)
+      elseif letter == 'q' then
+        out = requeue(id, when(ARGV[p + 1]), ARGV[p + 2])
+      elseif letter == 'x' then
+        out = purge(id)
       else
-        -- The same id again in a batch: what is there so far has to be written.
-        if fresh[id] then write() end
-        out[j] = schedule(id, at, record, c.op)
+        out = take(unpack(ARGV, p, p + 8))
       end
-    elseif letter == 'r' then
-      out[j] = reschedule(id, when(ARGV[p + 1]), ARGV[p + 2])
-    elseif letter == 'c' then
-      out[j] = cancel(id)
-    elseif letter == 'q' then
-      out[j] = requeue(id, when(ARGV[p + 1]), ARGV[p + 2])
-    elseif letter == 'x' then
-      out[j] = purge(id)
-    else
-      out[j] = take(unpack(ARGV, p, p + 8))
+      outs[froms[i] + j] = out
     end
   end
-  return table.concat(out) .. '' -- in miniredis, concatenating one number gives a number
 end
-
-local lasts, answers, fields, met = {}, {}, {}, true
-for i = 1, n do
-  lasts[ARGV[2 + i]] = m[2 + i]
-  met = met and m[2 + i]
-end
-for i, c in ipairs(commands) do
-  local sender = ARGV[2 + i]
-  local before, answer = match(lasts[sender] or '', '^(%d+) %d+ (.*)$')
-  if before and older(c.number, before) then
-    answers[i] = 'stale'
-  elseif before == c.number then
-    local digit, k = match(answer, '^o%*(%d) (%d+)$')
-    answers[i] = digit and 'o' .. string.rep(digit, tonumber(k)) or answer
-  elseif c.ending and now > c.ending then
-    answers[i] = 'late'
-  else
-    local digits = carryOut(c)
-    answers[i] = 'o' .. digits
-    if c.items > 8 and digits == string.rep(sub(digits, 1, 1), c.items) then
-      digits = '*' .. sub(digits, 1, 1) .. ' ' .. c.items
-    end
-    lasts[sender] = c.number .. ' ' .. int(now) .. ' o' .. digits
-    fields[#fields + 1], fields[#fields + 2] = sender, lasts[sender]
-  end
-  if c.letter == 's' then k = k + c.items end
-end
-write()
 count('cancelled', cancelled)
 if not met then sweep() end
+end
+
+local fields, seen = {}, ' ' .. int(now) .. ' o'
+for i = 1, n do
+  local size = counts[i]
+  if froms[i] then
+    local digits = size == 1 and outs[froms[i] + 1] or table.concat(outs, '', froms[i] + 1, froms[i] + size)
+    answers[i] = 'o' .. digits
+    if size > 8 and digits == string.rep(sub(digits, 1, 1), size) then digits = '*' .. sub(digits, 1, 1) .. ' ' .. size end
+    fields[#fields + 1], fields[#fields + 2] = ARGV[2 + i], numbers[i] .. seen .. digits
+  elseif copies[i] then
+    answers[i] = answers[copies[i]]
+  end
+end
+if soonest and (not armed or soonest < armed) then
+  call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
+  armed = soonest
+end
+-- If nobody watches, who is roused now will, for this moment; what is due later rouses
+-- nobody until then.
 if armed and not m[2] then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
 if #fields > 0 then call('HSET', meta, unpack(fields)) end
 return answers

@@ -1,6 +1,7 @@
 -- get ID... answers with how many IDs it has looked at, which may not be all if they are
 -- large, and for each that is there with id, state, time, record, run, failures, and the
 -- record of what follows.
+--include kind.lua
 local answer, weight = {0}, 0
 for i = first, #ARGV do
   if weight > 512 * 1024 then break end

@@ -1,16 +1,17 @@
--- list STATE N MIN MAX AT ID PREFIX HANDLER lists the entries of a state in the order of
+-- list STATE N MIN MAX AT ID HANDLER lists the entries of a state in the order of
 -- their times and, at one time, of their ids, by bytes: at most N, those with times from
--- MIN to MAX, and after the one with AT and ID, unless AT is empty. PREFIX is that of the
--- ids, HANDLER is that of the tasks, if it is not empty. The answer is
+-- MIN to MAX, and after the one with AT and ID. HANDLER is that of the tasks, if it is not
+-- empty. The answer is
 --
 --   done at id entries
 --
 -- of which the first is 1 if there is nothing more, the next two are the last entry that
 -- was looked at, and the list has, for each entry, id time record run failures
 -- next, of which the last is the record of what follows.
+--include kind.lua
 --include merge.lua
 local n, min, max, after, last = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4], ARGV[first + 5]
-local prefix, handler = ARGV[first + 6], ARGV[first + 7]
+local handler = ARGV[first + 6]
 local most, weight = 1000, 512 * 1024 -- entries, and bytes, that are looked at
 local named = #handler .. ':' .. handler
 
@@ -46,13 +47,14 @@ if ARGV[first] == '1' then
 else
   sources[1] = source(ARGV[first] == '2' and lease or dead)
 end
-local take = merge(sources, math.ceil(100 / math.max(1, #sources)), max, less)
 local looked, bytes, entries = 0, 0, {}
 while #entries < 6 * n and looked < most and bytes < weight do
-  local id, score = take()
-  if not id then return {1, after, last, entries} end
-  after, last, looked = int(score), id, looked + 1
-  if sub(id, 1, #prefix) == prefix then
+  local ids, times = {}, {}
+  if #sources > 0 then ids, times = merge(sources, math.min(n, 100), max, less) end
+  if #ids == 0 then return {1, after, last, entries} end
+  for i, id in ipairs(ids) do
+    if #entries == 6 * n or bytes >= weight then break end
+    after, last, looked = int(times[i]), id, looked + 1
     local record = call('HGET', task, id) or ''
     bytes = bytes + #record
     if handler == '' or sub(kindOf(record), 1, #named) == named then

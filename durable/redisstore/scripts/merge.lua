@@ -1,28 +1,41 @@
--- merge goes through the entries of several ZSETs in the order of their times, up to one,
--- and returns the next id each time that it is called, with its time and its source. A
--- source has the key and the index of its first entry, from. At one time the order is that
--- of less, if there is one.
-local function merge(sources, size, last, less)
+-- merge returns the next n entries of several ZSETs in the order of their times, up to
+-- last, with these times and the sources that they are of. A source has the key, and as
+-- from the index of its next entry. At one time the order is that of less, if there is one.
+local function merge(sources, n, last, less)
+  local ids, times, of, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
   local function step(s)
-    if not s.page or s.i > #s.page then
-      s.page, s.i = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES'), 1
-      s.from = s.from + size
+    local page, i = s.page, s.i + 2
+    if not page[i] then
+      page, i = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES'), 1
+      s.page, s.from = page, s.from + size
     end
-    s.id, s.score = s.page[s.i], tonumber(s.page[s.i + 1] or '')
-    s.i = s.i + 2
-    if not s.score or s.score > last then s.id = nil end
+    local score = tonumber(page[i + 1] or '')
+    s.i, s.score = i, score and score <= last and score
   end
-  for _, s in ipairs(sources) do step(s) end
-  return function()
-    local best
+  for _, s in ipairs(sources) do
+    if not s.page then
+      s.page, s.i = {}, -1
+      step(s)
+    end
+  end
+  while k < n do
+    local best, second
     for _, s in ipairs(sources) do
-      if s.id and (not best or s.score < best.score or less and s.score == best.score and less(s.id, best.id)) then
-        best = s
+      local score = s.score
+      if not score then
+        -- It has no more.
+      elseif not best or score < best.score or less and score == best.score and less(s.page[s.i], best.page[best.i]) then
+        best, second = s, best and best.score
+      elseif not second or score < second then
+        second = score
       end
     end
-    if not best then return nil end
-    local id, score = best.id, best.page[best.i - 1]
-    step(best)
-    return id, score, best
+    if not best then break end
+    repeat
+      k = k + 1
+      ids[k], times[k], of[k] = best.page[best.i], best.page[best.i + 1], best
+      step(best)
+    until k == n or not best.score or second and best.score >= second
   end
+  return ids, times, of
 end

@@ -46,23 +46,22 @@
 -- if it is. If what has become due is of a kind that the worker does not know, all are
 -- woken, once: meta has as called until when. It matters for speed alone: any claim is
 -- right at any time.
---include lib.lua
---include merge.lua
 local sender, number, ending, length, most = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
 local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0'), m[5], m[6], tonumber(m[9] or '0')
 claims = n and n > 0 and not paused
 local gone = 100000 -- microseconds after which an owner was not in time
+local wakes = false -- whether others are to look at the shard
 
 local before, kept
 if last then
   before, kept = match(last, '^(%d+) %d+ (.*)$')
-  if older(number, before) then return redis.error_reply('TICKLESS stale') end
+  if #number < #before or #number == #before and number < before then return redis.error_reply('TICKLESS stale') end
 end
 local again = before == number
 if not again and ending and now > ending then return redis.error_reply('TICKLESS late') end
-permit()
+call('HDEL', run, '') -- see permit in lib.lua
 
 local accepted, leases, base, had = 'a', 'l', '0', ''
 local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}}
@@ -96,102 +95,42 @@ if again then
   end
   local runs, extended = #ids > 0 and call('HMGET', run, unpack(ids)) or {}, {}
   for i, id in ipairs(ids) do
-    local token, attempt, crashes, due_, _, _, kind = parse(runs[i])
+    local token, attempt, crashes, due_, kind = match(runs[i] or '', '^(%d+) (%d+) (%d+) (%d+) %S+ %S+ (.*)$')
     local ends = token == int(out[7] + i - 1) and tonumber(call('ZSCORE', lease, id) or '')
     out[8][i], out[9][i], out[10][i], out[11][i] = id, '0', false, false
     if ends and ends > now then
       out[10][i] = call('HGET', task, id)
-      out[11][i] = state('0', attempt - 1, crashes, due_, '-', '-', kind)
+      out[11][i] = table.concat({0, attempt - 1, crashes, due_, '-', '-', kind}, ' ')
       extended[#extended + 1], extended[#extended + 2] = deadline, id
     end
   end
   if #extended > 0 then call('ZADD', lease, unpack(extended)) end
 end
 
--- buryRun makes a dead letter of a run of a task that repeats. It takes the place
--- of the one that the task has, so that a task that fails for ever has one.
-local function buryRun(id, attempt, crashes, due_, text, kind)
-  local single, runs, failures = id .. '\0', 1, ''
-  if call('ZSCORE', dead, single) then
-    local _, _, _, _, _, k = parse(call('HGET', run, single))
-    runs, failures = (tonumber(k) or 1) + 1, call('HGET', err, single) or ''
-  elseif call('HEXISTS', task, single) == 1 then
-    single = single .. due_ -- only damage can have put it into another place
-  end
-  call('HSET', task, single, call('HGET', task, id) or '')
-  note(single, attempt, text, failures .. (call('HGET', err, id) or ''))
-  call('HSET', run, single, state('0', attempt, crashes, due_, '-', runs, kind))
-  call('ZADD', dead, int(now), single)
-end
-
--- finish does what a report says, and returns the digit for it.
-local counts = {done = 0, retried = 0, died = 0, released = 0, refused = 0}
-local function finish(op, id, at, due_, text, r)
-  local _, attempt, crashes, _, flags, next, kind = parse(r)
-  if op == 'd' then counts.done = counts.done + 1 end
-  if op == 'b' then counts.released = counts.released + 1 end
-  if next ~= '-' then
-    follow(id, kind, flags, next)
-    return '2'
-  elseif has(flags, 'c') then
-    forget(id)
-    return '2'
-  end
-  if op == 'm' then op, attempt = 'x', attempt - 1 end
-  local score = at ~= '' and int(when(at))
-  if op == 'd' or op == 'x' then
-    if op == 'x' then
-      counts.died = counts.died + 1
-      if score then
-        buryRun(id, attempt, crashes, due_, text, kind)
-      else
-        bury(id, attempt, crashes, due_, text, kind)
-      end
-    elseif not score then
-      forget(id)
-    end
-    if score then wait(id, kind, score) end
-  elseif op == 'r' then
-    counts.retried = counts.retried + 1
-    note(id, attempt, text)
-    call('HSET', run, id, state('0', attempt, crashes, due_, '-', score, kind))
-    enter(id, kind, score)
-  else
-    call('HSET', run, id, state('0', attempt - 1, crashes, due_, '-', score or '-', kind))
-    enter(id, kind, score or due_)
-  end
-  return '1'
-end
-
 local p = first + 10
 if reports > 0 and not again then
-  local ids, digits, held, over = {}, {}, {}, {}
+  local ids, plain = {}, last
   for i = 1, reports do ids[i] = ARGV[p + 6 * i - 5] end
   local runs = call('HMGET', run, unpack(ids))
-  for i, id in ipairs(ids) do
+  for i = 1, reports do
     local at, r = p + 6 * i - 6, runs[i]
-    local token, plain = ARGV[at + 2] .. ' ', ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' - - '
-    if r and ARGV[at] == 'd' and ARGV[at + 3] == '' and sub(r, 1, #plain) == plain then
-      -- Nearly always: done at the first attempt, and nothing comes after it.
-      over[#over + 1], digits[i] = id, '1'
-    elseif not r or token == '0 ' or sub(r, 1, #token) ~= token then
-      counts.refused, digits[i] = counts.refused + 1, '0'
+    local done = ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' - - '
+    if ARGV[at] ~= 'd' or ARGV[at + 3] ~= '' or not r or sub(r, 1, #done) ~= done then
+      plain = false
+      break
     end
-    if digits[i] ~= '0' then held[#held + 1] = id end
   end
-  if #over > 0 then
-    call('HDEL', task, unpack(over))
-    call('HDEL', run, unpack(over))
+  if plain then
+    -- Nearly always: done at the first attempt, and nothing comes after it.
+    call('HDEL', task, unpack(ids))
+    call('HDEL', run, unpack(ids))
+    call('ZREM', lease, unpack(ids))
+    accepted = 'a' .. string.rep('1', reports)
+    set('done', int((m[8] or 0) + reports))
+  else
+--include lib.lua
+--include finish.lua
   end
-  for i, id in ipairs(ids) do
-    local at = p + 6 * i - 6
-    digits[i] = digits[i] or finish(ARGV[at], id, ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i])
-  end
-  if #held > 0 then call('ZREM', lease, unpack(held)) end
-  if #over + counts.done > 0 then set('done', int((m[8] or 0) + #over + counts.done)) end
-  counts.done = 0
-  for what, k in pairs(counts) do count(what, k) end
-  accepted = 'a' .. table.concat(digits)
   out[2] = accepted
   accepted = pack(accepted)
 end
@@ -202,11 +141,11 @@ if extends > 0 and not again then
   for i = 1, extends do ids[i] = ARGV[p + 2 * i - 2] end
   local runs = call('HMGET', run, unpack(ids))
   for i, id in ipairs(ids) do
-    local token, _, _, _, flags = parse(runs[i])
-    if token == '0' or token ~= ARGV[p + 2 * i - 1] then
+    local token, flags = match(runs[i] or '', '^(%d+) %d+ %d+ %d+ (%S+)')
+    if token ~= ARGV[p + 2 * i - 1] then
       digits[i] = '0'
     else
-      digits[i] = has(flags, 'c') and '2' or '1'
+      digits[i] = string.find(flags, 'c', 1, true) and '2' or '1'
       held[#held + 1], held[#held + 2] = deadline, id
     end
   end
@@ -216,147 +155,100 @@ if extends > 0 and not again then
   leases = pack(leases)
 end
 
--- expire takes back leases that have run out.
-local function expire()
-  local expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
-  local crashed, died = 0, 0
-  local runs = call('HMGET', run, unpack(expired))
-  for i, id in ipairs(expired) do
-    local token, attempt, crashes, at, flags, next, kind = parse(runs[i])
-    if call('HEXISTS', task, id) == 0 then
-      -- Done, or cancelled, except for this entry: what a crash has left.
-      call('HDEL', run, id)
-      call('HDEL', err, id)
-    elseif call('ZSCORE', due .. kind, id) then
-      -- It was not taken out of due when it got its lease: a crash. Now it is here
-      -- alone, and waits for its time.
-    elseif token == '0' then
-      -- It has ended, except for this entry.
-      local record = call('HGET', task, id)
-      if not call('ZSCORE', dead, id) then enter(id, kindOf(record), place(runs[i], record)) end
-    else
-      crashed = crashed + 1
-      if next ~= '-' then
-        follow(id, kind, flags, next)
-      elseif has(flags, 'c') then
-        forget(id)
-      elseif crashes + 1 >= most and not repeats(id, call('HGET', task, id)) then
-        bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
-        died = died + 1
-      else
-        note(id, attempt, 'the worker crashed or lost its lease')
-        call('HSET', run, id, state('0', attempt, crashes + 1, at, '-', int(now), kind))
-        enter(id, kind, int(now))
-      end
-    end
-  end
-  call('ZREM', lease, unpack(expired))
-  count('crashed', crashed)
-  count('died', died)
-end
-
--- known reports whether the worker knows a kind. What is damaged every worker knows: it
--- makes a dead letter of it.
-local function known(kind)
-  local size = match(kind, '^%d+')
-  if not size then return true end
-  local to = #size + 1 + size
-  return string.find(names, '\0h' .. sub(kind, 1, to), 1, true) and
-    (#kind == to or string.find(names, '\0s' .. (#kind - to) .. ':' .. sub(kind, to + 1), 1, true))
-end
-
-local more, strange = false, false -- is more due that the worker knows, or does not know?
-
--- claim gives the worker what has been due for longest. It looks at the first 1,000
--- kinds that are due, and stops when the records have a megabyte or so: four by four.
-local function claim()
-  local heads, sources = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000), {}
-  for i = 1, #heads, 2 do
-    local kind, head = heads[i], tonumber(heads[i + 1])
-    if not known(kind) then
-      strange = strange or head > called
-    else
-      sources[#sources + 1] = {key = due .. kind, kind = kind, head = head, from = 0, ids = {},
-        mark = string.char(math.floor(#kind / 256), #kind % 256) .. kind}
-    end
-  end
-  if #sources == 0 then return end
-  local take = merge(sources, math.ceil((n + 1) / #sources), now)
-  local ids, scores, records, of, bytes, over = {}, {}, {}, {}, 0, false
-  while not over and #ids < n and bytes < 786432 do
-    local some, at, from = {}, {}, {}
-    for j = 1, math.min(4, n - #ids) do
-      some[j], at[j], from[j] = take()
-      over = not some[j]
-    end
-    local values = #some > 0 and call('HMGET', task, unpack(some))
-    for j, id in ipairs(some) do
-      local record, s, k = values[j], from[j], #ids + 1
-      s.ids[#s.ids + 1] = id
-      if record and (s.kind == '' or sub(record, 18, 17 + #s.mark) == s.mark) then
-        -- Servers write 16 digits out, and miniredis an exponent.
-        ids[k], scores[k], records[k], of[k] = id, #at[j] == 16 and at[j] or int(at[j]), record, s
-        bytes = bytes + #record
-      elseif not record then
-        -- An id without a task, which only damage can leave, cannot run.
-        call('HDEL', run, id)
-        call('HDEL', err, id)
-      end
-    end
-  end
-  more = not over and take() ~= nil
-  if #ids > 0 then
-    local runs = call('HMGET', run, unpack(ids))
-    -- Tokens do not go back if the server is replaced by one that knows less.
-    local low = math.max(fence + 1, now)
-    local held, sets, names = {}, {}, {}
-    for i, id in ipairs(ids) do
-      local r, kind = runs[i], of[i].kind
-      held[2 * i - 1], held[2 * i] = deadline, id
-      sets[2 * i - 1] = id
-      if r then
-        local _, attempt, crashes, at = parse(r)
-        sets[2 * i] = state(int(low + i - 1), attempt + 1, crashes, at, '-', '-', kind)
-      else
-        sets[2 * i] = int(low + i - 1) .. ' 1 0 ' .. scores[i] .. ' - - ' .. kind
-      end
-      names[i] = #id .. ':' .. id
-    end
-    call('HSET', run, unpack(sets))
-    call('ZADD', lease, unpack(held))
-    out[7], out[8], out[9], out[10], out[11] = low, ids, scores, records, runs
-    base, had = int(low), table.concat(names)
-    set('fence', int(low + #ids - 1))
-    set('claimed', int((m[7] or 0) + #ids))
-  end
-  for _, s in ipairs(sources) do
-    if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
-    -- What was cancelled, or moved, may have been the first.
-    if #s.ids > 0 or tonumber(s.page[2] or '') ~= s.head then
-      local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
-      if first then call('ZADD', kinds, int(first), s.kind) else call('ZREM', kinds, s.kind) end
-    end
-  end
-end
-
 if n then
   local ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
   if not again then
-    if not last then sweep() end
     if call('HGET', crew, sender) ~= names then call('HSET', crew, sender, names) end
-    if ends and ends <= now then
-      expire()
-      ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')
+    local over = ends and ends <= now
+    if not last or over then
+--include lib.lua
+      if not last then sweep() end
+      if over then
+--include expire.lua
+      end
     end
-    if not paused then claim() end
-  elseif not paused then
-    more = call('ZCOUNT', kinds, '-inf', int(now)) > 0
   end
-  if strange then
-    rouse()
-    for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
-    set('called', int(now))
+
+  -- The claim gets what has been due for longest. It looks at the first 1,000 kinds that
+  -- are due, and stops when the records have a megabyte or so.
+  local more, heads, sources = false, {}, {}
+  if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
+  for i = 1, #heads, 2 do
+    -- What is damaged every worker knows: it makes a dead letter of it.
+    local kind, head = heads[i], tonumber(heads[i + 1])
+    local size = match(kind, '^%d+')
+    local to = size and #size + 1 + size
+    if not size or string.find(names, '\0h' .. sub(kind, 1, to), 1, true) and
+        (#kind == to or string.find(names, '\0s' .. (#kind - to) .. ':' .. sub(kind, to + 1), 1, true)) then
+      sources[#sources + 1] = {key = due .. kind, kind = kind, head = head, from = 0, ids = {},
+        mark = string.char(math.floor(#kind / 256), #kind % 256) .. kind}
+    elseif head > called and not again then
+      for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
+      called, wakes = now, true
+      set('called', int(now))
+    end
   end
+  if again then
+    more = #sources > 0
+  elseif #sources > 0 then
+--include merge.lua
+    local some, times, of = merge(sources, n + 1, now)
+    local ids, scores, records, froms, bytes, i, k = {}, {}, {}, {}, 0, 1, 0
+    while i <= n and some[i] and bytes < 786432 do
+      local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #some)
+      local values = call('HMGET', task, unpack(some, i, to))
+      for j = i, to do
+        local id, record, s = some[j], values[j - i + 1], of[j]
+        s.ids[#s.ids + 1] = id
+        if record and (s.kind == '' or sub(record, 18, 17 + #s.mark) == s.mark) then
+          k = k + 1
+          -- Servers write 16 digits out, and miniredis an exponent.
+          ids[k], scores[k], records[k], froms[k] = id, #times[j] == 16 and times[j] or int(times[j]), record, s
+          bytes = bytes + #record
+        elseif not record then
+          -- An id without a task, which only damage can leave, cannot run.
+          call('HDEL', run, id)
+          call('HDEL', err, id)
+        end
+      end
+      i = to + 1
+    end
+    more = some[i] ~= nil
+    if k > 0 then
+      local runs = call('HMGET', run, unpack(ids))
+      -- Tokens do not go back if the server is replaced by one that knows less.
+      local low = math.max(fence + 1, now)
+      local held, sets, names = {}, {}, {}
+      for i, id in ipairs(ids) do
+        local r, kind, token = runs[i], froms[i].kind, int(low + i - 1)
+        held[2 * i - 1], held[2 * i] = deadline, id
+        sets[2 * i - 1] = id
+        if r then
+          local attempt, crashes, at = match(r, '^%d+ (%d+) (%d+) (%d+) ')
+          if not at then attempt, crashes, at = 0, 0, int(now) end -- damaged
+          sets[2 * i] = table.concat({token, attempt + 1, crashes, at, '- -', kind}, ' ')
+        else
+          sets[2 * i] = token .. ' 1 0 ' .. scores[i] .. ' - - ' .. kind
+        end
+        names[i] = #id .. ':' .. id
+      end
+      call('HSET', run, unpack(sets))
+      call('ZADD', lease, unpack(held))
+      out[7], out[8], out[9], out[10], out[11] = low, ids, scores, records, runs
+      base, had = int(low), table.concat(names)
+      set('fence', int(low + k - 1))
+      set('claimed', int((m[7] or 0) + k))
+    end
+    for _, s in ipairs(sources) do
+      if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
+      -- What was cancelled, or moved, may have been the first.
+      if #s.ids > 0 or s.score ~= s.head then
+        local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
+        if first then call('ZADD', kinds, int(first), s.kind) else call('ZREM', kinds, s.kind) end
+      end
+    end
+  end
+
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
   if not next then
     if armed or owner then call('HDEL', meta, 'armed', 'owner') end
@@ -364,7 +256,7 @@ if n then
     out[4] = 0
   else
     out[5] = math.max(0, next - now)
-    if more and full then rouse() end
+    wakes = wakes or more and full
     if more and n == 0 then
       -- The worker has no room. Let another one have it.
       call('HDEL', meta, 'armed', 'owner')
@@ -386,9 +278,10 @@ if ARGV[first + 4] == '1' then
     for i = #fields - 1, 3, -2 do
       if fields[i] == 'armed' or fields[i] == 'owner' then fields[i + 1] = nil fields[i] = nil end
     end
-    rouse()
+    wakes = true
   end
 end
+if wakes then call('ZADD', wake, 0, 'w', 1, 'x') end -- as rouse in lib.lua
 fields[2] = number .. ' ' .. int(now) .. ' ' .. accepted .. ' ' .. leases .. ' ' .. base .. ' ' .. had
 call('HSET', meta, unpack(fields))
 return out

@@ -1,0 +1,37 @@
+-- Leases that have run out: ends is when the first does.
+local expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
+local crashed, died = 0, 0
+local runs = call('HMGET', run, unpack(expired))
+for i, id in ipairs(expired) do
+  local token, attempt, crashes, at, flags, next, kind = parse(runs[i])
+  if call('HEXISTS', task, id) == 0 then
+    -- Done, or cancelled, except for this entry: what a crash has left.
+    call('HDEL', run, id)
+    call('HDEL', err, id)
+  elseif call('ZSCORE', due .. kind, id) then
+    -- It was not taken out of due when it got its lease: a crash. Now it is here
+    -- alone, and waits for its time.
+  elseif token == '0' then
+    -- It has ended, except for this entry.
+    local record = call('HGET', task, id)
+    if not call('ZSCORE', dead, id) then enter(id, kindOf(record), place(runs[i], record)) end
+  else
+    crashed = crashed + 1
+    if next ~= '-' then
+      follow(id, kind, flags, next)
+    elseif has(flags, 'c') then
+      forget(id)
+    elseif crashes + 1 >= most and not repeats(id, call('HGET', task, id)) then
+      bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
+      died = died + 1
+    else
+      note(id, attempt, 'the worker crashed or lost its lease')
+      call('HSET', run, id, state('0', attempt, crashes + 1, at, '-', int(now), kind))
+      enter(id, kind, int(now))
+    end
+  end
+end
+call('ZREM', lease, unpack(expired))
+count('crashed', crashed)
+count('died', died)
+ends = tonumber(call('ZRANGE', lease, 0, 0, 'WITHSCORES')[2] or '')

@@ -1,0 +1,80 @@
+-- Reports that are not all plain: ids, runs and reports are those of round.lua.
+
+-- buryRun makes a dead letter of a run of a task that repeats. It takes the place
+-- of the one that the task has, so that a task that fails for ever has one.
+local function buryRun(id, attempt, crashes, due_, text, kind)
+  local single, runs, failures = id .. '\0', 1, ''
+  if call('ZSCORE', dead, single) then
+    local _, _, _, _, _, k = parse(call('HGET', run, single))
+    runs, failures = (tonumber(k) or 1) + 1, call('HGET', err, single) or ''
+  elseif call('HEXISTS', task, single) == 1 then
+    single = single .. due_ -- only damage can have put it into another place
+  end
+  call('HSET', task, single, call('HGET', task, id) or '')
+  note(single, attempt, text, failures .. (call('HGET', err, id) or ''))
+  call('HSET', run, single, state('0', attempt, crashes, due_, '-', runs, kind))
+  call('ZADD', dead, int(now), single)
+end
+
+-- finish does what a report says, and returns the digit for it.
+local counts = {done = 0, retried = 0, died = 0, released = 0, refused = 0}
+local function finish(op, id, at, due_, text, r)
+  local _, attempt, crashes, _, flags, next, kind = parse(r)
+  if op == 'd' then counts.done = counts.done + 1 end
+  if op == 'b' then counts.released = counts.released + 1 end
+  if next ~= '-' then
+    follow(id, kind, flags, next)
+    return '2'
+  elseif has(flags, 'c') then
+    forget(id)
+    return '2'
+  end
+  if op == 'm' then op, attempt = 'x', attempt - 1 end
+  local score = at ~= '' and int(when(at))
+  if op == 'd' or op == 'x' then
+    if op == 'x' then
+      counts.died = counts.died + 1
+      if score then
+        buryRun(id, attempt, crashes, due_, text, kind)
+      else
+        bury(id, attempt, crashes, due_, text, kind)
+      end
+    elseif not score then
+      forget(id)
+    end
+    if score then wait(id, kind, score) end
+  elseif op == 'r' then
+    counts.retried = counts.retried + 1
+    note(id, attempt, text)
+    call('HSET', run, id, state('0', attempt, crashes, due_, '-', score, kind))
+    enter(id, kind, score)
+  else
+    call('HSET', run, id, state('0', attempt - 1, crashes, due_, '-', score or '-', kind))
+    enter(id, kind, score or due_)
+  end
+  return '1'
+end
+
+local digits, held, over = {}, {}, {}
+for i, id in ipairs(ids) do
+  local at, r = p + 6 * i - 6, runs[i]
+  local token, done = ARGV[at + 2] .. ' ', ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' - - '
+  if not r or token == '0 ' or sub(r, 1, #token) ~= token then
+    counts.refused, digits[i] = counts.refused + 1, '0'
+  elseif ARGV[at] == 'd' and ARGV[at + 3] == '' and sub(r, 1, #done) == done then
+    over[#over + 1], digits[i] = id, '1'
+  end
+  if digits[i] ~= '0' then held[#held + 1] = id end
+end
+if #over > 0 then
+  call('HDEL', task, unpack(over))
+  call('HDEL', run, unpack(over))
+end
+for i, id in ipairs(ids) do
+  local at = p + 6 * i - 6
+  digits[i] = digits[i] or finish(ARGV[at], id, ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i])
+end
+if #held > 0 then call('ZREM', lease, unpack(held)) end
+counts.done = counts.done + #over
+for what, k in pairs(counts) do count(what, k) end
+accepted = 'a' .. table.concat(digits)
