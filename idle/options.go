@@ -116,20 +116,12 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// systemClock wraps the system's clock, so that a Scheduler treats it as a clock of the
-// user's.
-type systemClock struct{ clock.Clock }
-
-// scheduler makes a Monitor's Scheduler. A Scheduler with a given clock runs timers'
-// functions on its poller, which suits us: most entries were touched meanwhile, and are
-// rearmed without waking another goroutine. Callbacks do not run there: see pool. Such a
-// Scheduler holds no goroutine while it sleeps.
+// scheduler makes a Monitor's Scheduler. It runs timers' functions on its poller, which suits
+// us: most entries were touched meanwhile, and are rearmed without waking another goroutine.
+// Callbacks do not run there: see pool.
 func (c *config) scheduler() *timer.Scheduler {
-	clk := c.clock
-	if clk == nil {
-		clk = systemClock{clock.System()}
-	}
-	return timer.New(timer.WithTick(c.tick), timer.WithName(c.name), timer.WithClock(clk))
+	return timer.New(timer.WithTick(c.tick), timer.WithName(c.name), timer.WithClock(c.clock),
+		timer.WithExecutor(executor.NewInline()))
 }
 
 // stripes returns how many stripes a Monitor has.

@@ -153,8 +153,8 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 // callbacks run on the goroutine that advances the clock and there is one shard,
 // unless other options say otherwise: the same program gives the same order every
 // time. The default is the system's monotonic clock, or the fake clock of the
-// testing/synctest bubble that New is called in. Giving [clock.System] is the same as
-// giving none.
+// testing/synctest bubble that New is called in. Giving [clock.System] or nil is the same
+// as giving none.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
