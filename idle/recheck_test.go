@@ -73,3 +73,21 @@ func TestMonitor_PunctualAfterTouches(t *testing.T) {
 		}
 	}
 }
+
+// Of very many that are due at once, those that were touched stay and the others go.
+func TestMonitor_ManyAtOneMoment(t *testing.T) {
+	const n, timeout = 1000, time.Second
+	w := virtual(t)
+	es := make([]*idle.Entry[string], n)
+	for i := range es {
+		es[i] = w.watch(t, fmt.Sprint(i), timeout)
+	}
+	w.clk.Advance(timeout / 2)
+	for _, e := range es[n/2:] {
+		require.True(t, e.Touch())
+	}
+	w.clk.Advance(timeout / 2)
+	require.Len(t, w.take(), n/2)
+	w.clk.Advance(timeout / 2)
+	require.Len(t, w.take(), n/2)
+}
