@@ -229,7 +229,8 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 		return v, false
 	}
 	delete(q.elements, seq)
-	for k, ok := q.order.head(); ok; k, ok = q.order.head() {
+	for q.order.size() > len(q.elements) {
+		k, _ := q.order.head()
 		if _, alive := q.elements[k.seq]; alive {
 			break
 		}

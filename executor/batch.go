@@ -21,12 +21,12 @@ const batchSize = 256
 // worker whose callback blocked for an hour finds the counter as it was, not
 // that of a new batch in the same memory.
 type batch struct {
-	next   atomic.Int32 // the callback to take next; runs past n by one for each holder at most
-	n      int32        // callbacks in funcs
-	holds  int32        // workers that may take without the lock; guarded by it
-	queued bool         // it is in the queue's list; guarded by the lock
-	link   *batch
-	funcs  [batchSize]func()
+	next    atomic.Int32 // the callback to take next; runs past n by one for each holder at most
+	n       int32        // callbacks in funcs
+	holders int32        // workers that may take without the lock; guarded by it
+	queued  bool         // it is in the queue's list; guarded by the lock
+	link    *batch
+	funcs   [batchSize]func()
 }
 
 // take claims the next callback of a batch that the caller holds and clears
@@ -41,8 +41,8 @@ func (b *batch) take() (f func(), ok bool) {
 	return f, true
 }
 
-// left returns how many callbacks wait in the batch.
-func (b *batch) left() int { return int(b.n - min(b.next.Load(), b.n)) }
+// waiting returns how many callbacks wait in the batch.
+func (b *batch) waiting() int { return int(b.n - min(b.next.Load(), b.n)) }
 
 // A queue is a list of batches with the spent ones kept for reuse. The pool's
 // lock guards all of it except the taking from shared batches.
@@ -61,7 +61,7 @@ const maxSpares = 64
 // hold a batch may make it less at any moment; only the lock's holder can make it more.
 func (q *queue) len(most int) (n int) {
 	for b := q.head; b != nil && n < most; b = b.link {
-		n += b.left()
+		n += b.waiting()
 	}
 	return n
 }
@@ -109,8 +109,8 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 	for q.head != nil {
 		b := q.head
 		f, ok := b.take()
-		if ok && b.left() > 0 {
-			b.holds++
+		if ok && b.waiting() > 0 {
+			b.holders++
 			return b, f, true
 		}
 		q.drop()
@@ -124,10 +124,10 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 // release gives back a batch that the caller has held. It is spent, unless a
 // callback that panicked made the caller come early; then it stays where it is.
 func (q *queue) release(b *batch) {
-	b.holds--
-	if b == q.head && b.left() == 0 {
+	b.holders--
+	if b == q.head && b.waiting() == 0 {
 		q.drop()
-	} else if !b.queued && b.holds == 0 {
+	} else if !b.queued && b.holders == 0 {
 		q.recycle(b)
 	}
 }
@@ -140,7 +140,7 @@ func (q *queue) drop() {
 		q.tail = nil
 	}
 	b.queued = false
-	if b.holds == 0 {
+	if b.holders == 0 {
 		q.recycle(b)
 	}
 }

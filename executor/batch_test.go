@@ -72,7 +72,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 
 		require.Equal(t, len(model), q.len(unbounded))
 		for b, n := range held {
-			require.EqualValues(t, n, b.holds)
+			require.EqualValues(t, n, b.holders)
 		}
 		spares := 0
 		for b := q.spare; b != nil; b = b.link {

@@ -39,7 +39,7 @@ func (s *sharer) Share(fs []func(), watched bool) (w share.Work, err error) {
 		b := p.queue.add()
 		b.n = int32(copy(b.funcs[:], fs))
 		b.take() // it is First
-		b.holds++
+		b.holders++
 		w.Rest = b
 		p.queue.push(fs[b.n:])
 		if !watched {

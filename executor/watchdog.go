@@ -10,8 +10,8 @@ const (
 	// since the last check, from which on more workers are worth what they cost.
 	slowCallback = 100 * time.Microsecond
 
-	// leap is how many workers a check starts at most.
-	leap = 4096
+	// startAtMost is how many workers one check starts.
+	startAtMost = 4096
 )
 
 // A watchdog checks whether callbacks wait behind others that take long. The pool's lock
@@ -72,7 +72,7 @@ func (p *Pool) tick() {
 	slow := p.endedLocked()-w.ended < uint64(time.Since(w.at)/slowCallback)
 	p.yields.Store(p.max == unbounded && waiting > 0 && slow)
 	if waited && slow && p.starting == 0 {
-		p.limit = min(p.max, p.workers+min(waiting, leap)+p.base)
+		p.limit = min(p.max, p.workers+min(waiting, startAtMost)+p.base)
 	}
 	n := p.startLocked()
 	p.mu.Unlock()

@@ -49,7 +49,7 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 			resettable(s, time.Hour, func() {})
 		}
 		require.True(t, x.Stop())
-		clk.Advance(lookAfter)
+		clk.Advance(recheckAfter)
 		before := s.Stats().Wakeups
 		clk.Advance(time.Minute)
 		st := s.Stats()

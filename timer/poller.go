@@ -25,17 +25,17 @@ const (
 	// shareSize is how many callbacks the poller collects before it wakes others to
 	// run them. Fewer it runs itself, once it is the poller no more.
 	shareSize = 4 * batchSize
-	// turn is how long the poller works at a stretch, if that is what it takes: less
-	// than the 10 ms after which Go's scheduler sends a goroutine to the end of the
+	// workAtMost is how long the poller works at a stretch, if that is what it takes:
+	// less than the 10 ms after which Go's scheduler sends a goroutine to the end of the
 	// global run queue, and the poller's role with it. Then it leaves the procs to
-	// others for rest: on one that computes, until that is sent to the end of the
+	// others for breakAfter: on one that computes, until that is sent to the end of the
 	// queue.
-	turn = 8 * time.Millisecond
+	workAtMost = 8 * time.Millisecond
+	breakAfter = 100 * time.Microsecond
 	// bucketCost is what it takes to expire a bucket, in timers.
 	bucketCost = 16
 	// watchSoon is how soon the next ring has to come to look after callbacks that last.
 	watchSoon = 2 * time.Millisecond
-	rest      = 100 * time.Microsecond
 )
 
 // poller expires buckets when they are due, and sleeps in between, until the
@@ -66,7 +66,7 @@ type poller struct {
 	armed int64
 	// recheck: since the poller last looked at the queue for buckets without timers,
 	// a shard's last timer was taken out. Then the alarm is set for no later than
-	// lookAfter from there. It changes under mu, and is read without: see wake.
+	// recheckAfter from there. It changes under mu, and is read without: see wake.
 	recheck atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
@@ -112,10 +112,10 @@ func (p *poller) init(s *Scheduler) {
 	}
 }
 
-// lookAfter is how long the poller goes on sleeping on a bucket after the last
+// recheckAfter is how long the poller goes on sleeping on a bucket after the last
 // timer of its shard was taken out: long enough that timers which come and go,
 // one at a time, do not set the alarm each time.
-const lookAfter = 20 * time.Millisecond
+const recheckAfter = 20 * time.Millisecond
 
 // wake tells the poller that something is due at a moment, if that is earlier
 // than what it knows. If the moment is emptied it tells the poller instead that
@@ -146,7 +146,7 @@ func (p *poller) wake(at int64) {
 			return // nobody can set the alarm from there: it rings when it would have
 		}
 		p.recheck.Store(true)
-		at = min(deadlineAfter(p.s.now(), lookAfter), emptied)
+		at = min(deadlineAfter(p.s.now(), recheckAfter), emptied)
 	}
 	if at < p.armed {
 		now := p.s.now()
@@ -178,7 +178,7 @@ func (p *poller) poll() {
 	p.run(false)
 }
 
-// run works until nothing is due, or for a turn, then falls asleep. What it has
+// run works until nothing is due, or for workAtMost, then falls asleep. What it has
 // fired last it runs itself after that, when another goroutine may be the poller.
 func (p *poller) run(worked bool) {
 	asleep := false
@@ -195,15 +195,15 @@ func (p *poller) run(worked bool) {
 			p.interrupted()
 		}
 	}()
-	var left share.Work
+	var callbacks share.Work
 	for at := p.s.moment(); !asleep; {
 		region := trace.StartRegion(context.Background(), "timer.poll") // costs nothing unless tracing is on
 		didWork, pause := p.work(at)
 		region.End()
 		worked = worked || didWork
-		left, at, asleep = p.sleep(worked, pause)
+		callbacks, at, asleep = p.sleep(worked, pause)
 	}
-	left.Run()
+	callbacks.Run()
 }
 
 // interrupted puts the poller to sleep in the middle of its work, until the clock
@@ -301,13 +301,13 @@ func (p *poller) wasInterrupted() bool {
 // beside n computing goroutines on p procs it waits for n/p times ten milliseconds;
 // and so does running for longer than ten. Therefore:
 //
-//   - It never yields. After a turn it sets the alarm for a moment later and ends,
+//   - It never yields. After workAtMost it sets the alarm for a moment later and ends,
 //     and so does it, at once, if there are callbacks to be run and only moves to be
 //     done: the alarm's next ring goes on with these.
 //   - It wakes nobody for a few callbacks. It runs them itself, but gives its role
 //     away first, with the alarm set: if one of them lasts, the next ring is on
 //     another goroutine.
-//   - On one proc, starts and stops wait for the poller for a turn at most, and the
+//   - On one proc, starts and stops wait for the poller for workAtMost, and the
 //     poller waits for them for as long as they compute without a pause, which is ten
 //     milliseconds. On more, they wait for a batch in one shard, and not even that if
 //     the next shard's lock is free: see lockShard.
@@ -319,7 +319,7 @@ func (p *poller) wasInterrupted() bool {
 func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 	serial := p.s.dispatch.onPoller
 	if serial {
-		p.flush() // what a run that ended in the middle has left
+		p.flush() // what a run that ended in the middle did not come to
 	}
 	p.head = 0
 	begin := at.now
@@ -327,8 +327,8 @@ func (p *poller) work(at moment) (worked bool, pause time.Duration) {
 		if serial || n >= batchSize {
 			at, n = p.s.moment(), 0
 		}
-		if !serial && time.Duration(at.now-begin) > turn {
-			return worked, rest
+		if !serial && time.Duration(at.now-begin) > workAtMost {
+			return worked, breakAfter
 		}
 		if serial {
 			p.batch.fs = p.s.dispatch.takeReady(p.batch.fs)
@@ -472,9 +472,9 @@ func touch(fs []func()) (sum uintptr) {
 }
 
 // sleep sets the alarm for what comes next, or for after pause if there is more to
-// do then, or reports false if something is due by now. It returns what is left in
+// do then, or reports false if something is due by now. It returns the callbacks in
 // the batch, for the caller to run once it is asleep, and its reading of the clock.
-func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, at moment, ok bool) {
+func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, at moment, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at = p.s.moment()
@@ -484,8 +484,8 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, at mo
 		next = at.now + int64(pause)
 	case next <= at.now:
 		p.armed = never
-		return left, at, false
-	case !worked || next-at.now > int64(lookAfter) || p.closed:
+		return callbacks, at, false
+	case !worked || next-at.now > int64(recheckAfter) || p.closed:
 		p.idle = p.recheck.Swap(false) || p.idle
 		if next != never {
 			next = p.discardLocked()
@@ -501,7 +501,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, at mo
 	// soon, which then looks after callbacks that last.
 	if len(p.batch.fs) > 0 {
 		p.watches = p.s.dispatch.pool != nil && next != never && next-at.now <= int64(watchSoon)
-		left = p.s.dispatch.share(&p.batch, p.watches)
+		callbacks = p.s.dispatch.share(&p.batch, p.watches)
 	}
 	if !worked {
 		p.emptyWakeups++
@@ -511,7 +511,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (left share.Work, at mo
 		p.s.trim.soon()
 	}
 	p.fallAsleepLocked(next)
-	return left, at, true
+	return callbacks, at, true
 }
 
 // discardLocked takes buckets without timers off the queue's head, so that the alarm is not

@@ -14,7 +14,7 @@ import (
 //
 // Nothing is ever read from the timerfd. The network poller is edge-triggered, and
 // setting the timerfd again makes it unreadable, so every expiry is an edge. One that
-// comes before the goroutine waits is found by looking at the clock: see block.
+// comes before the goroutine waits is found by looking at the clock: see wait.
 type descriptor struct {
 	file *os.File
 	raw  syscall.RawConn

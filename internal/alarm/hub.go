@@ -15,7 +15,7 @@ import (
 //	state     first moment     descriptor           timer
 //	idle      none             closed after linger  set for the end of the linger, or not
 //	far       beyond near      closed after linger  a little before the moment
-//	exact     near             set for the moment   guards: up to guardAfter behind it
+//	exact     near             set for the moment   guards: guardAfter behind it, or half of that
 //	busy      near             not used             set for the moment
 //
 // The descriptor is late where procs are busy, or while its goroutine is inside a function
@@ -129,7 +129,7 @@ func (h *hub) armLocked(now int64) {
 		}
 		h.fd.at.Store(at)
 		setTimerfd(h.fd.fd, at-now)
-		if h.timerAt < at+guardAfter/4 || h.timerAt > at+guardAfter {
+		if h.timerAt < at+guardAfter/2 || h.timerAt > at+guardAfter {
 			h.timerLocked(now, at+guardAfter)
 		}
 		return
