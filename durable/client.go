@@ -19,6 +19,7 @@ type Client struct {
 	lanes lanes
 	// schedules are those of WithSchedule.
 	schedules map[string]Schedule
+	maxTask   int // bytes
 	// schedule is what Schedule and ScheduleBatch call, nil if there is no middleware.
 	schedule ScheduleFunc
 }
@@ -30,12 +31,12 @@ func New(st store.Store, opts ...Option) *Client {
 	if v := reflect.ValueOf(st); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("durable: New with a nil Store")
 	}
-	config := config{log: slog.Default()}
+	config := config{log: slog.Default(), maxTask: MaxTask}
 	for i, o := range opts {
 		notNil("New", i, o)
 		o.apply(&config)
 	}
-	c := &Client{store: &timedStore{Store: st}, log: config.log, lanes: lanes{client: newName()}, schedules: config.schedules}
+	c := &Client{store: &timedStore{Store: st}, log: config.log, lanes: lanes{client: newName()}, schedules: config.schedules, maxTask: config.maxTask}
 	c.schedule = c.through(config.around)
 	return c
 }

@@ -102,7 +102,17 @@ func TestSchedule_LargestTask(t *testing.T) {
 			task.Body = append(task.Body, 0)
 			_, err := c.Schedule(ctx, task, durable.After(time.Hour))
 			require.ErrorIs(t, err, durable.ErrInvalid, x.headers)
+			require.ErrorContains(t, err, "WithMaxTask")
 		}
+		const most = 256 << 10
+		c = durable.New(mem, quiet, durable.WithMaxTask(most))
+		task := durable.Task{Key: "key", Handler: "h", Body: make([]byte, most-len("key")-len("h"))}
+		schedule(t, c, task, durable.After(time.Hour))
+		task.Body = append(task.Body, 0)
+		_, err := c.Schedule(ctx, task, durable.After(time.Hour))
+		require.ErrorIs(t, err, durable.ErrInvalid)
+		require.Panics(t, func() { durable.WithMaxTask(most + 1) })
+		require.Panics(t, func() { durable.WithMaxTask(0) })
 	})
 }
 

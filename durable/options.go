@@ -15,6 +15,7 @@ type config struct {
 	log       *slog.Logger
 	around    []func(ScheduleFunc) ScheduleFunc
 	schedules map[string]Schedule
+	maxTask   int
 }
 
 type option func(*config)
@@ -59,6 +60,16 @@ func WithSchedule(name string, s Schedule) Option {
 		}
 		c.schedules[name] = s
 	})
+}
+
+// WithMaxTask sets the largest size of a task, in bytes, which it counts as [MaxTask] does,
+// the default. A batch, and what a worker claims at once, may take so much memory a hundred
+// times. It panics unless n is from 1 to 256 KB.
+func WithMaxTask(n int) Option {
+	if n < 1 || n > 256<<10 {
+		panic(fmt.Sprintf("durable: WithMaxTask: the size must be from 1 to %d bytes, it is %d", 256<<10, n))
+	}
+	return option(func(c *config) { c.maxTask = n })
 }
 
 // notNil panics if an option of the function is nil.

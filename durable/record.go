@@ -43,14 +43,14 @@ const (
 // overhead bounds what a record has beside names, headers and body.
 const overhead = 96
 
-// encode returns the task as stores take it.
-func encode(t *Task) (store.Task, error) {
+// encode returns the task, of at most so many bytes, as stores take it.
+func encode(t *Task, most int) (store.Task, error) {
 	size := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
 		size += len(k) + len(v) + 2*binary.MaxVarintLen16
 	}
-	if len(t.Key)+size > MaxTask {
-		return store.Task{}, invalid("task %.80q has %d bytes with its headers, more than %d", t.Key, len(t.Key)+size, MaxTask)
+	if len(t.Key)+size > most {
+		return store.Task{}, invalid("task %.80q has %d bytes with its headers, more than %d: see WithMaxTask", t.Key, len(t.Key)+size, most)
 	}
 	b := make([]byte, 1, size+overhead)
 	b[0] = recordVersion

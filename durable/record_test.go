@@ -20,7 +20,7 @@ func FuzzDecode(f *testing.F) {
 		{Missed: FireMissed},
 		{Cron: "0 9 * * *", Zone: "Europe/Berlin", Start: time.Unix(1, 0), End: time.Unix(1e9, 5000)},
 	} {
-		x, err := encode(&t)
+		x, err := encode(&t, MaxTask)
 		require.NoError(f, err)
 		f.Add(x.Record)
 	}
@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		require.Equal(t, string(record[1:1+generationSize]), generation)
-		again, err := encode(&x)
+		again, err := encode(&x, MaxTask)
 		if err != nil {
 			return // larger than a task may be
 		}
@@ -57,7 +57,7 @@ func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
 		is := func(want bool) {
 			t.Helper()
 			x.Key = "k"
-			stored, err := encode(&x)
+			stored, err := encode(&x, MaxTask)
 			require.NoError(t, err)
 			require.Equal(t, want, stored.Repeats())
 			stored.ID = store.SingleID("k", 1)
@@ -74,7 +74,7 @@ func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
 }
 
 func TestDecode_OfAnotherVersion(t *testing.T) {
-	x, err := encode(&Task{Key: "k", Handler: "h", Body: []byte("body")})
+	x, err := encode(&Task{Key: "k", Handler: "h", Body: []byte("body")}, MaxTask)
 	require.NoError(t, err)
 	x.Record[0]++
 	_, _, err = decode(&x)
@@ -120,7 +120,7 @@ func TestWorker_LeavesAZoneThatItCannotLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New()
 		c := New(mem, WithLogger(slog.New(slog.DiscardHandler)))
-		x, err := encode(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"})
+		x, err := encode(&Task{Key: "k", Handler: "h", Cron: "* * * * *", Zone: "Europe/Atlantis"}, MaxTask)
 		require.NoError(t, err)
 		_, err = c.one(t.Context(), store.Command{Op: store.Schedule}, store.Item{ID: "k", When: store.After(0), Task: x})
 		require.NoError(t, err)

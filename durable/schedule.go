@@ -15,13 +15,14 @@ type Item struct {
 }
 
 // Stored returns the Item as stores take it, for those that schedule in a transaction of
-// the application. [Next] is by this process's clock, and a Schedule has none.
+// the application. [Next] is by this process's clock, and a Schedule has none. What is
+// larger than [MaxTask] is refused.
 func (x *Item) Stored() (store.Item, error) {
-	return x.stored(nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
+	return x.stored(MaxTask, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
 }
 
 // stored returns the Item as stores take it. Now is asked for Next alone.
-func (x *Item) stored(schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
+func (x *Item) stored(maxTask int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
 	t := x.Task
 	if t.Key == "" {
 		t.Key = NewKey()
@@ -44,7 +45,7 @@ func (x *Item) stored(schedules map[string]Schedule, now func(key string) (store
 	if err != nil {
 		return store.Item{}, fmt.Errorf("task %.80q: %w", t.Key, err)
 	}
-	task, err := encode(&t)
+	task, err := encode(&t, maxTask)
 	return store.Item{ID: t.Key, When: when, Task: task}, err
 }
 
@@ -53,7 +54,7 @@ func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
 	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
 		return store.Item{}, invalid("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
 	}
-	return x.stored(c.schedules, func(key string) (store.Time, error) {
+	return x.stored(c.maxTask, c.schedules, func(key string) (store.Time, error) {
 		now, err := c.store.Now(ctx, c.shardOf(key))
 		if err != nil {
 			return 0, fmt.Errorf("durable: %w: %w", ErrNotDone, err)

@@ -15,7 +15,7 @@ const (
 	MaxKey = store.MaxID
 	// MaxTask is the largest size of a task, in bytes: its key, the names of its
 	// handler and schedule, its cron spec and zone, its body, and its headers with 6 more
-	// for each.
+	// for each. [WithMaxTask] changes it.
 	MaxTask = 64 << 10
 )
 

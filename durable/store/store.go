@@ -63,7 +63,7 @@ const (
 	// in bytes; ids of runs are a little longer.
 	MaxID = 512
 	// MaxRecord is the largest size of a record, in bytes.
-	MaxRecord = 65 << 10
+	MaxRecord = 257 << 10
 	// MaxBatch is the largest number of items of a command, and of reports and of
 	// extensions in a round.
 	MaxBatch = 250
