@@ -25,6 +25,9 @@ type attempt struct {
 	// recurs is when the task repeats, and unread why that cannot be read here.
 	recurs recurrence
 	unread error
+	// keeps is whether the store is to keep something of the run, and result a part of that.
+	keeps  bool
+	result []byte
 
 	// due is as of when the task is run. Of the loop, and then of the goroutine that runs
 	// the handler.
@@ -77,6 +80,7 @@ func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
 	var generation string
 	a.task, generation, a.broken = decode(&x.Task)
 	a.recurs, a.unread = a.task.recurrence(w.client.schedules)
+	_, a.keeps = x.Task.Keeps()
 	a.d = Delivery{
 		Key:         a.task.Key,
 		Handler:     a.task.Handler,
@@ -88,6 +92,9 @@ func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
 		Token:       x.Token,
 		Concurrency: w.config.concurrency,
 		gen:         generation,
+	}
+	if a.task.Retention != (Retention{}) {
+		a.d.result = &a.result
 	}
 	if a.d.MaxAttempts == 0 {
 		a.d.MaxAttempts = a.config().attempts

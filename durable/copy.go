@@ -74,7 +74,7 @@ func forEach(ctx context.Context, src store.Store, f func(context.Context, *stor
 	if err != nil {
 		return err
 	}
-	var seen [store.Dead + 1]int64
+	var seen [store.Past + 1]int64
 	for e, err := range c.entries(ctx, store.Filter{}, store.Cursor{}, 256) {
 		if err != nil {
 			return err

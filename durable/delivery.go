@@ -44,6 +44,8 @@ type Delivery struct {
 	// gen tells apart the tasks that were scheduled with the same key, and the runs of
 	// one that were asked for again.
 	gen string
+	// result is where SetResult puts it; nil if nobody asks.
+	result *[]byte
 }
 
 // IdempotencyKey is the same for all attempts at one run of one task, and

@@ -15,9 +15,9 @@ type Info struct {
 	// [Filter.Prefix] which lists them.
 	ID    string `json:"id"`
 	Task  Task   `json:"task"`
-	State State  `json:"state"` // in JSON "pending", "running" or "dead"
+	State State  `json:"state"` // in JSON "pending", "running", "dead" or "past"
 	// At is when it runs next if it is pending, when its lease ends if it is
-	// running, and when it died if it is dead.
+	// running, when it died if it is dead, and until when it is kept if it is past.
 	At time.Time `json:"at"`
 	// Due is when the run was to begin: the same as At if it is pending and has
 	// not been tried.
@@ -33,6 +33,10 @@ type Info struct {
 	Stopping  bool      `json:"stopping,omitempty"`
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
+	// Paused: it repeats, and waits for [Client.ResumeTask].
+	Paused bool `json:"paused,omitempty"`
+	// Run is what is kept of a run that is past; else it is nil.
+	Run *Run `json:"run,omitempty"`
 	// Failures are the latest attempts that failed, the oldest first, 10 at most.
 	Failures []Failure `json:"failures,omitempty"`
 }
@@ -56,12 +60,22 @@ func infoOf(e *store.Entry) (Info, error) {
 		Following: e.Following,
 		Failures:  failuresOf(e),
 	}
+	if e.State == store.Past {
+		info.Task = Task{Key: store.KeyOf(e.ID), Handler: e.Handler}
+		info.Run = runOf(e)
+		return info, nil
+	}
 	if e.State == store.Dead {
 		info.Runs = max(1, e.Runs)
 	}
 	if e.Following {
 		info.Next = e.Next.Std()
 	}
+	task := &e.Task
+	if e.NextTask != nil {
+		task = e.NextTask
+	}
+	info.Paused = task.Repeats() && (e.State == Pending && e.At == store.Farthest || e.Following && e.Next == store.Farthest)
 	var err error
 	info.Task, _, err = decode(&e.Task)
 	return info, err

@@ -54,7 +54,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 				yield(Info{}, err)
 				return
 			}
-			if !yield(infoOf(&e)) {
+			if !isHead(&e) && !yield(infoOf(&e)) {
 				return
 			}
 		}
@@ -96,6 +96,9 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 			p.Next = cursorOf(last)
 			break
 		}
+		if isHead(&e) {
+			continue
+		}
 		info, _ := infoOf(&e)
 		p.Tasks, last = append(p.Tasks, info), stored.CursorOf(&e)
 	}
@@ -115,7 +118,7 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 		x.ID = part[2]
 		_, err = fmt.Sscan(part[0]+" "+part[1], &x.State, &x.At)
 	}
-	if err != nil || x.ID == "" || x.State > store.Dead {
+	if err != nil || x.ID == "" || x.State > store.Past {
 		return x, invalid("%q is no cursor", c)
 	}
 	return x, nil

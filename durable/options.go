@@ -79,8 +79,8 @@ func notNil(function string, i int, option any) {
 	}
 }
 
-// A ScheduleOption changes what [Client.Schedule] does. OnlyNew, OnlyEarlier and
-// OnlyLater exclude one another: a call with two of them fails with [ErrInvalid].
+// A ScheduleOption changes what [Client.Schedule] does. OnlyNew, OnlyChanged, OnlyEarlier
+// and OnlyLater exclude one another: a call with two of them fails with [ErrInvalid].
 // A nil option panics.
 type ScheduleOption interface{ keep() store.Keep }
 
@@ -94,7 +94,7 @@ func scheduling(method string, opts []ScheduleOption) (store.Command, error) {
 	for i, o := range opts {
 		notNil(method, i, o)
 		if c.Keep != store.KeepNone && c.Keep != o.keep() {
-			return c, invalid("OnlyNew, OnlyEarlier and OnlyLater exclude one another, use one of them")
+			return c, invalid("OnlyNew, OnlyChanged, OnlyEarlier and OnlyLater exclude one another, use one of them")
 		}
 		c.Keep = o.keep()
 	}
@@ -104,6 +104,11 @@ func scheduling(method string, opts []ScheduleOption) (store.Command, error) {
 // OnlyNew leaves a task that the key has already, pending, running or dead, as
 // it is: the outcome is then Kept.
 func OnlyNew() ScheduleOption { return scheduleOption(store.KeepAny) }
+
+// OnlyChanged leaves a task that the key has already as it is, with its time, if it is
+// pending or running and nothing of the Task differs: then the outcome is Kept. So programs
+// can schedule their repeating tasks whenever they start, and no run is lost or doubled.
+func OnlyChanged() ScheduleOption { return scheduleOption(store.KeepSame) }
 
 // OnlyEarlier leaves a pending task as it is, unless the new one is due before
 // it: then the outcome is Kept. It is for tasks that are to run by a time at the

@@ -18,11 +18,12 @@ const (
 )
 
 // A State is where a task is: [Pending], [Running] or [Dead]. It is in one place at any
-// time.
+// time. A run that has ended is [Past].
 type State = store.State
 
 const (
 	Pending = store.Pending // it waits for its time, or for its next attempt
 	Running = store.Running // a worker has a lease on it
 	Dead    = store.Dead    // it is a dead letter
+	Past    = store.Past    // a run that has ended, and is kept: see Retention
 )

@@ -35,13 +35,13 @@ const (
 	hasTimeout
 	hasEvery
 	hasMissed
-	hasCron   // with hasEvery, which says that the task repeats, and an Every of zero
-	hasStart  // Start and End
-	allFields = 1<<iota - 1
+	hasCron  // with hasEvery, which says that the task repeats, and an Every of zero
+	hasStart // Start and End
+	hasKept  // Unique and Retention, in front of all others: stores read them
 )
 
 // overhead bounds what a record has beside names, headers and body.
-const overhead = 96
+const overhead = 96 + store.KeepingSize
 
 // encode returns the task, of at most so many bytes, as stores take it.
 func encode(t *Task, most int) (store.Task, error) {
@@ -57,6 +57,10 @@ func encode(t *Task, most int) (store.Task, error) {
 	b = appendGeneration(b)
 	b = append(b, 0)
 	fields := &b[len(b)-1]
+	if k := (store.Keeping{Unique: t.Unique, For: t.Retention.For, Most: t.Retention.Runs}); k != (store.Keeping{}) {
+		*fields |= hasKept
+		b = k.Append(b)
+	}
 	if len(t.Headers) > 0 {
 		*fields |= hasHeaders
 		b = binary.AppendUvarint(b, uint64(len(t.Headers)))
@@ -140,6 +144,14 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 	generation = string(x.Record[1 : 1+generationSize])
 	fields := x.Record[recordHead-1]
 	r := reader{rest: string(x.Record[recordHead:])}
+	if fields&hasKept != 0 {
+		k, ok := x.Keeps()
+		if !ok {
+			return t, generation, errRecord
+		}
+		t.Unique, t.Retention = k.Unique, Retention{k.For, k.Most}
+		r.rest = r.rest[store.KeepingSize:]
+	}
 	if fields&hasHeaders != 0 {
 		n := r.uint()
 		if n > uint64(len(r.rest)) {
@@ -174,7 +186,7 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 		t.Start = r.time()
 		t.End = r.time()
 	}
-	if r.bad || fields&^allFields != 0 {
+	if r.bad {
 		return t, generation, errRecord
 	}
 	if len(r.rest) > 0 {

@@ -21,7 +21,11 @@ type report struct {
 }
 
 func (r *report) stored() store.Report {
-	return store.Report{Lease: r.a.hold, End: r.end, Next: r.next, Due: r.due, Text: r.text}
+	x := store.Report{Lease: r.a.hold, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.a.keeps}
+	if r.end == store.Done && r.a.d.result != nil {
+		x.Result = fmt.Appendf(nil, "%0*d%s", beganSize, r.a.claimed, r.a.result)
+	}
+	return x
 }
 
 // done is the report of a run that went well.

@@ -14,6 +14,7 @@ type Stats struct {
 	Overdue int64 // tasks that are due and not claimed
 	Running int64
 	Dead    int64
+	Past    int64 // runs that are kept, and one more entry for each key that has any
 	// Unknown are overdue tasks that nobody can run: no worker that is there has their
 	// handler, or their schedule.
 	Unknown int64
@@ -41,6 +42,7 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 		sum.Overdue += st.Overdue
 		sum.Running += st.Running
 		sum.Dead += st.Dead
+		sum.Past += st.Past
 		sum.Unknown += st.Unknown
 		sum.Late = max(sum.Late, st.Late)
 		if st.Paused {

@@ -63,6 +63,12 @@ type Task struct {
 	// Every is counted, and none comes after End. Zero means from now on, and for ever.
 	Start, End time.Time
 
+	// Unique is for how long the key is not scheduled again after the task was done: until
+	// then Schedule of a Task that has a Unique is Kept. It is for tasks that do not repeat.
+	Unique time.Duration
+	// Retention says which of the key's runs are kept when they have ended.
+	Retention Retention
+
 	// Missed says what is done about a run that comes late because no worker was
 	// there; the zero value is LatestMissed. MissedAfter belongs to DeadMissed, which
 	// needs it.
@@ -131,6 +137,10 @@ func (t *Task) check() error {
 		return invalid("task %q: there is no Missed of %d", t.Key, t.Missed)
 	case t.Missed == DeadMissed && t.MissedAfter == 0:
 		return invalid("task %q: DeadMissed needs a MissedAfter: without, every run would come too late", t.Key)
+	case t.Unique < 0 || t.Unique > store.MaxDelay || t.Unique > 0 && t.repeats():
+		return invalid("task %q: Unique is %v, negative or more than %v, or the task repeats", t.Key, t.Unique, store.MaxDelay)
+	case t.Retention.For < 0 || t.Retention.For > store.MaxDelay || t.Retention.Runs < 0 || t.Retention.Runs > store.MaxRuns:
+		return invalid("task %q: Retention is %+v, negative or more than %v or %d runs", t.Key, t.Retention, store.MaxDelay, store.MaxRuns)
 	case t.MissedAfter < 0 || t.MissedAfter > 0 && t.Missed != DeadMissed:
 		return invalid("task %q: MissedAfter is %v, which only DeadMissed takes, and not negative", t.Key, t.MissedAfter)
 	}

@@ -14,9 +14,10 @@ type shard struct {
 	all   []*task // the same, in no order
 
 	// A task is in one of these, as its State says: a Pending one in that of its kind, a
-	// Running one in leases; a Dead one in none.
+	// Running one in leases, a Past one in past; a Dead one in none.
 	pending map[kind]*queue
 	leases  queue
+	past    queue
 
 	arrival uint64
 	numbers machine.Numbers
@@ -71,7 +72,7 @@ func (sh *shard) Changed(t *machine.Task) {
 	x := sh.tasks[t.ID]
 	if q := x.queue; q != nil {
 		q.remove(x)
-		if q.Len() == 0 && q != &sh.leases {
+		if q.Len() == 0 && q != &sh.leases && q != &sh.past {
 			delete(sh.pending, q.kind)
 		}
 	}
@@ -88,6 +89,8 @@ func (sh *shard) Changed(t *machine.Task) {
 		q.push(x)
 	case store.Running:
 		sh.leases.push(x)
+	case store.Past:
+		sh.past.push(x)
 	case 0:
 		delete(sh.tasks, t.ID)
 		n := len(sh.all) - 1
@@ -136,6 +139,11 @@ func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 func (sh *shard) Running(until store.Time) (out []*machine.Task) {
 	sh.leases.until(0, until, func(x *task) { out = append(out, &x.Task) })
 	return out
+}
+
+func (sh *shard) Over(now store.Time, n int) (out []*machine.Task) {
+	sh.past.until(0, now, func(x *task) { out = append(out, &x.Task) })
+	return out[:min(n, len(out))]
 }
 
 func (sh *shard) End() store.Time {

@@ -158,6 +158,7 @@ func addQueue(t metric.Table[clientSample]) {
 			yield("unknown", float64(q.Unknown))
 			yield("running", float64(q.Running))
 			yield("dead", float64(q.Dead))
+			yield("past", float64(q.Past))
 		})
 	number := func(kind metric.Kind, name, unit, help string, read func(s clientSample) float64) {
 		t.AddParts(kind, "queue."+name, unit, "", help, func(s clientSample, yield func(string, float64)) {

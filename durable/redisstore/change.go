@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +55,7 @@ func untilArg(t store.Time) string {
 	return strconv.FormatInt(int64(t), 10)
 }
 
-var keeps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl"}
+var keeps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
 var ops = map[store.Op]string{
 	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.Pause: "p", store.Resume: "g",
@@ -66,6 +67,9 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 	op := ops[c.Op]
 	if c.Op == store.Schedule {
 		op = keeps[c.Keep]
+		if slices.ContainsFunc(c.Items, isUnique) {
+			op += "U"
+		}
 	}
 	var head string
 	args := append(make([]any, 0, 1+3*len(c.Items)), &head)
@@ -98,6 +102,11 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 	head = fmt.Sprintf("%d %s %s %d %d", st.Number, untilArg(st.Until), op, len(c.Items), width)
 }
 
+func isUnique(x store.Item) bool {
+	k, _ := x.Task.Keeps()
+	return k.Unique > 0
+}
+
 func importArgs(args []any, e *store.Entry) ([]any, int) {
 	number := func(n int) string { return strconv.Itoa(n) }
 	micros := func(t store.Time) string { return strconv.FormatInt(int64(t), 10) }
@@ -105,8 +114,8 @@ func importArgs(args []any, e *store.Entry) ([]any, int) {
 	t := &e.Task
 	due, attempts, crashes := micros(e.Due), number(e.Attempts), number(e.Crashes)
 	switch {
-	case e.State == store.Dead:
-		into = "dead"
+	case e.State >= store.Dead:
+		into = e.State.String()
 	case e.Following:
 		at, due, attempts, crashes, noted = micros(e.Next), "", "0", "0", ""
 		if e.NextTask != nil {

@@ -65,7 +65,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 		if first := max(f.State, store.Pending); c.State < first {
 			c = store.Cursor{State: first}
 		}
-		if c.State > store.Dead || f.State != 0 && c.State > f.State {
+		if c.State > store.Past || f.State != 0 && c.State > f.State {
 			return p, nil
 		}
 		if len(p.Entries) == limit || looks == maxLooks {
@@ -83,7 +83,7 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 // look returns up to n entries of a state that come behind a cursor, and the cursor behind
 // them.
 func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
-	most := store.Time(1 << 52)
+	most := store.Farthest
 	if filter.To != 0 {
 		most = filter.To - 1
 	}

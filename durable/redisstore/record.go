@@ -114,7 +114,7 @@ func entry(id string, state store.State, at store.Time, f []string) store.Entry 
 			next := parseRecord(id, f[3])
 			e.NextTask = &next
 		}
-	case state == store.Dead && r.follows:
+	case state >= store.Dead && r.follows:
 		e.Runs = int(r.next)
 	}
 	return e

@@ -68,7 +68,7 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Re
 			return total, err
 		}
 	}
-	for _, name := range []string{"lease", "dead", "run", "err", "follows", "task"} {
+	for _, name := range []string{"lease", "dead", "past", "run", "err", "follows", "task"} {
 		if _, err := look(name, ""); err != nil {
 			return total, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -45,7 +46,7 @@ const largeRound = 32
 var ends = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
 // roundFields are what scripts/round.lua reads of meta, behind the sender.
-var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called"}
+var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps"}
 
 // roundArgs are those of scripts/round.lua.
 func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
@@ -66,7 +67,14 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 		if x.Text != "" {
 			text = store.Note(nil, store.Failure{Text: x.Text})[0].Text
 		}
-		args = append(args, ends[x.End], x.ID, strconv.FormatInt(x.Token, 10), next, strconv.FormatInt(int64(x.Due), 10), text)
+		end := ends[x.End]
+		if x.Keep {
+			end = strings.ToUpper(end)
+		}
+		if x.End == store.Done {
+			text = string(x.Result)
+		}
+		args = append(args, end, x.ID, strconv.FormatInt(x.Token, 10), next, strconv.FormatInt(int64(x.Due), 10), text)
 	}
 	for i := range r.Extend {
 		args = append(args, r.Extend[i].ID, strconv.FormatInt(r.Extend[i].Token, 10))

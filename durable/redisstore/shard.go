@@ -44,11 +44,12 @@ type shard struct {
 //	                another a little later
 //	meta     HASH   schema and when the shard was made, fence, paused, who watches,
 //	                counters, and each sender's last command and its answer
+//	past     ZSET   id to until when a run that has ended is kept, or the head of them
 //	crew     HASH   worker to the handlers and schedules that it has
 //
 // What they hold, and how a task moves between them, scripts/begin.lua says. The scripts
 // are told these names, and put the kind behind the first.
-var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew"}
+var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past"}
 
 const (
 	keyWake = 8

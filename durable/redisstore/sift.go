@@ -67,7 +67,7 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 				places = append(places, "d"+kind)
 			}
 		}
-		for state, place := range map[store.State]string{store.Running: "l", store.Dead: "x"} {
+		for state, place := range map[store.State]string{store.Running: "l", store.Dead: "x", store.Past: "p"} {
 			if f.State == 0 || f.State == state {
 				places = append(places, place)
 			}

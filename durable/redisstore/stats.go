@@ -15,11 +15,11 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 		return store.Stats{}, err
 	}
 	return store.Stats{
-		Pending: n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4],
+		Pending: n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4], Past: n[7],
 		Late:   time.Duration(n[5]) * time.Microsecond,
-		Paused: n[7] == 1,
+		Paused: n[8] == 1,
 		Counters: store.Counters{
-			Claimed: n[8], Done: n[9], Retried: n[10], Died: n[11], Crashed: n[12], Released: n[13], Refused: n[14], Cancelled: n[15],
+			Claimed: n[9], Done: n[10], Retried: n[11], Died: n[12], Crashed: n[13], Released: n[14], Refused: n[15], Cancelled: n[16],
 		},
 	}, nil
 }
@@ -34,7 +34,7 @@ func (s *Store) numbers(ctx context.Context, shard int) ([]int64, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	return ints(v, 7+len(fields))
+	return ints(v, 8+len(fields))
 }
 
 // Forecast counts, in O(log n) for each moment and each kind of tasks.

@@ -273,6 +273,12 @@ func (ix *index) Running(until store.Time) []*machine.Task {
 	return found
 }
 
+func (ix *index) Over(now store.Time, n int) []*machine.Task {
+	ix.flush()
+	found, _ := ix.sound(store.Past, overTasks, int64(now), n)
+	return found
+}
+
 // first returns the time that a query selects; Never if there is none.
 func (ix *index) first(query string, args ...any) store.Time {
 	var at sql.NullInt64

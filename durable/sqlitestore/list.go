@@ -52,7 +52,7 @@ func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 		find(f, "sqlite_autoindex_tickless_tasks_1", condition, from, after(f.Prefix))
 		return found
 	}
-	for state := max(store.Pending, c.State); state <= store.Dead && len(found) < n; state++ {
+	for state := max(store.Pending, c.State); state <= store.Past && len(found) < n; state++ {
 		if state > c.State {
 			c = store.Cursor{State: state}
 		}

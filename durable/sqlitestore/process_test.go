@@ -57,6 +57,9 @@ type report struct {
 	End  store.End
 	Due  store.Time
 	Text string
+	Keep bool
+	// Result is that of the run.
+	Result []byte
 }
 
 type when struct {
@@ -130,7 +133,7 @@ func serveChild(path string) error {
 		} else {
 			r := store.Round{Extend: x.Round.Extend, Claim: x.Round.Claim, Lease: x.Round.Lease, MaxCrashes: x.Round.MaxCrashes, Leave: x.Round.Leave}
 			for i, z := range x.Round.Reports {
-				r.Reports = append(r.Reports, store.Report{Lease: z.Lease, End: z.End, Due: z.Due, Text: z.Text, Next: x.Whens[i].store()})
+				r.Reports = append(r.Reports, store.Report{Lease: z.Lease, End: z.End, Due: z.Due, Text: z.Text, Keep: z.Keep, Result: z.Result, Next: x.Whens[i].store()})
 			}
 			y.Answer, err = st.Do(context.Background(), 0, x.Stamp, r)
 		}
@@ -220,7 +223,7 @@ func (p *twoProcesses) Change(ctx context.Context, shard int, s store.Stamp, c s
 func (p *twoProcesses) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
 	x := request{Stamp: s, Round: round{nil, r.Extend, r.Claim, r.Lease, r.MaxCrashes, r.Leave}}
 	for _, z := range r.Reports {
-		x.Round.Reports = append(x.Round.Reports, report{z.Lease, z.End, z.Due, z.Text})
+		x.Round.Reports = append(x.Round.Reports, report{z.Lease, z.End, z.Due, z.Text, z.Keep, z.Result})
 		x.Whens = append(x.Whens, whenOf(z.Next))
 	}
 	if y, done, err := p.remote(ctx, x); done {

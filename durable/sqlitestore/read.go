@@ -106,25 +106,26 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 }
 
 // count returns the numbers, and how many tasks there are in each state.
-func count(x *session) (n machine.Numbers, there [store.Dead + 1]int64) {
-	x.row(countTasks, nil, &there[store.Pending], &there[store.Running], &there[store.Dead])
+func count(x *session) (n machine.Numbers, there [store.Past + 1]int64) {
+	x.row(countTasks, nil, &there[store.Pending], &there[store.Running], &there[store.Dead], &there[store.Past])
 	return newIndex(x).numbers, there
 }
 
 // Repair counts the tasks, and puts the numbers right if something else has changed them. O(n).
 func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	var n machine.Numbers
-	var there [store.Dead + 1]int64
+	var there [store.Past + 1]int64
 	err = s.view(ctx, func(x *session) { n, there = count(x) })
-	pending, running, dead := there[store.Pending]-n.Pending, there[store.Running]-n.Running, there[store.Dead]-n.Dead
-	r.Looked = there[store.Pending] + there[store.Running] + there[store.Dead]
-	if err != nil || pending == 0 && running == 0 && dead == 0 {
+	pending, running, dead, past := there[store.Pending]-n.Pending, there[store.Running]-n.Running, there[store.Dead]-n.Dead, there[store.Past]-n.Past
+	r.Looked = there[store.Pending] + there[store.Running] + there[store.Dead] + there[store.Past]
+	if err != nil || pending == 0 && running == 0 && dead == 0 && past == 0 {
 		return r, err
 	}
 	return r, s.call(ctx, reads{}, func(ix *index, _ machine.Moment) error {
 		ix.numbers.Pending += pending
 		ix.numbers.Running += running
 		ix.numbers.Dead += dead
+		ix.numbers.Past += past
 		return nil
 	})
 }
@@ -148,8 +149,8 @@ func (s *Store) Verify(ctx context.Context) (looked int64, err error) {
 			}
 			looked++
 		})
-		if want := [...]int64{0, n.Pending, n.Running, n.Dead}; want != there || looked != n.Pending+n.Running+n.Dead {
-			must(fmt.Errorf("%w: there are %v tasks that are pending, running and dead, and the numbers are %v: Repair puts them right", ErrDamaged, there[1:], want[1:]))
+		if want := [...]int64{0, n.Pending, n.Running, n.Dead, n.Past}; want != there || looked != n.Pending+n.Running+n.Dead+n.Past {
+			must(fmt.Errorf("%w: there are %v tasks that are pending, running, dead and past, and the numbers are %v: Repair puts them right", ErrDamaged, there[1:], want[1:]))
 		}
 	})
 	return looked, err

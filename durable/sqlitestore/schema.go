@@ -41,12 +41,13 @@ const (
 	nextDue    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
 	dueTimes   = `SELECT at FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
 	runTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
+	overTasks  = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
 	firstEnd   = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
 	// nextKind is of two parts: one comparison of both columns would pass over a whole kind.
 	nextKind = `SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
 		UNION ALL SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
-	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3)`
+	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
 
 	findSenders = `SELECT name, sender FROM tickless_senders WHERE name IN`
 	putSenders  = `INSERT OR REPLACE INTO tickless_senders VALUES`

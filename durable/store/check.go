@@ -21,7 +21,7 @@ func (c *Command) Check(s *Stamp) error {
 	if n := len(c.Items); n < 1 || n > MaxBatch {
 		return invalid("%d items, not from 1 to %d", n, MaxBatch)
 	}
-	if c.Keep > KeepLater || c.Keep != KeepNone && c.Op != Schedule {
+	if c.Keep > KeepSame || c.Keep != KeepNone && c.Op != Schedule {
 		return invalid("there is no Keep of %d, or it is not for this command", c.Keep)
 	}
 	for i := range c.Items {
@@ -68,7 +68,7 @@ func (e *Entry) check(id string) error {
 	inRange := func(t Time) bool { return t >= 0 && t <= Farthest }
 	isCount := func(n int) bool { return n >= 0 && n <= maxTried }
 	switch {
-	case e.State < Pending || e.State > Dead:
+	case e.State < Pending || e.State > Past:
 		return invalid("task %q: there is no State of %d", id, e.State)
 	case !inRange(e.At) || !inRange(e.Due) || !inRange(e.Next):
 		return invalid("task %q: a time is out of range", id)
@@ -133,6 +133,8 @@ func (r *Round) Check(s *Stamp) error {
 			return invalid("task %q: a retry without a time", x.ID)
 		case IsSingle(x.ID) && !x.Next.IsZero() && (x.End == Done || x.End == Failed || x.End == Dropped):
 			return invalid("task %q: a single run does not repeat", x.ID)
+		case len(x.Result) > MaxResult || len(x.Result) > 0 && (x.End != Done || !x.Keep):
+			return invalid("task %q: a result of %d bytes, more than %d, or of a run that is not kept", x.ID, len(x.Result), MaxResult)
 		case !x.Next.IsZero() && !x.Next.inRange() || x.Due < 0 || x.Due > Farthest:
 			return invalid("task %q: the time %v or %v is out of range", x.ID, x.Next, x.Due)
 		}
@@ -157,7 +159,7 @@ func checkID(id string) error {
 
 // CheckList returns an error that wraps [ErrInvalid] if no store may list so.
 func CheckList(f *Filter, limit int) error {
-	if f.State > Dead || limit < 1 || limit > MaxPage {
+	if f.State > Past || limit < 1 || limit > MaxPage {
 		return invalid("a list of %v with a limit of %d", f.State, limit)
 	}
 	return nil

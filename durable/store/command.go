@@ -27,14 +27,15 @@ type Op uint8
 const (
 	// Schedule makes a task Pending, due at When: Created. A task that is Pending or
 	// Dead is Replaced, one that is Running becomes Following, unless Keep says that
-	// it is Kept.
+	// it is Kept, or it must not run so soon again: see [Keeping]. One that is paused, which
+	// is Pending, or Following, at [Farthest], stays so if what is scheduled repeats.
 	Schedule Op = iota + 1
 	// Reschedule has a Pending task be due at When: Moved. One that is Running becomes
 	// Following, with its task as it is, or with the Generation as its NextTask. Others
 	// are Absent.
 	//
-	// A task that has been tried keeps its attempts, Due and generation; of another one
-	// Due is When.
+	// A task that has been tried keeps its attempts, Due and generation, unless it is
+	// paused; of another one Due is When.
 	Reschedule
 	// Cancel takes a Pending task out: Removed. One that is Running becomes Stopping,
 	// and is Following no more. Others are Absent.
@@ -69,6 +70,9 @@ const (
 	// due before it, and KeepLater unless it is due after it.
 	KeepEarlier
 	KeepLater
+	// KeepSame leaves a task that is not Dead as it is if the new one is the same, except for
+	// its generation and its time.
+	KeepSame
 )
 
 // An Outcome says what a command did to a task.

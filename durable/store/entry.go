@@ -15,6 +15,8 @@ const (
 	Running
 	// Dead: it is a dead letter.
 	Dead
+	// Past: it is a run that has ended, or what all the runs of a key have in common.
+	Past
 )
 
 func (s State) String() string {
@@ -25,6 +27,8 @@ func (s State) String() string {
 		return "running"
 	case Dead:
 		return "dead"
+	case Past:
+		return "past"
 	}
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
@@ -34,7 +38,7 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (s *State) UnmarshalText(b []byte) error {
-	for x := Pending; x <= Dead; x++ {
+	for x := Pending; x <= Past; x++ {
 		if x.String() == string(b) {
 			*s = x
 			return nil
@@ -48,7 +52,7 @@ type Entry struct {
 	Task
 	State State
 	// At is when the task is due if it is Pending, when its lease ends if it is
-	// Running, and when it died if it is Dead.
+	// Running, when it died if it is Dead, and until when it is kept otherwise.
 	At Time
 	// Due is when the run was to begin: the same as At if it is Pending and has not
 	// been tried.

@@ -43,6 +43,11 @@ type Report struct {
 	Due Time
 	// Text is why it failed; MaxText bytes of it are kept.
 	Text string
+	// Keep says that the task asks to keep something, as [Task.Keeps] says: else the store
+	// need not look. Result is what the worker says of a run that is Done and kept, of
+	// MaxResult bytes at most.
+	Keep   bool
+	Result []byte
 }
 
 // An End is how an attempt has ended.

@@ -8,6 +8,7 @@ type Stats struct {
 	Overdue int64 // tasks that are due and not claimed
 	Running int64
 	Dead    int64
+	Past    int64 // runs that are kept, and the heads of them
 	// Unknown are tasks that are due and that nobody can run: no worker that is there
 	// has named their handler, or their schedule, in its latest claim.
 	Unknown int64

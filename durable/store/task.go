@@ -36,6 +36,18 @@ func (t *Task) Renew(generation string) bool {
 	return true
 }
 
+// Same reports whether two tasks differ in nothing but their generation.
+func (t *Task) Same(x *Task) bool {
+	if t.Handler != x.Handler || t.Schedule != x.Schedule || len(t.Record) != len(x.Record) {
+		return false
+	}
+	const from, to = 1, 1 + GenerationSize
+	if len(t.Record) < to {
+		return bytes.Equal(t.Record, x.Record)
+	}
+	return bytes.Equal(t.Record[:from], x.Record[:from]) && bytes.Equal(t.Record[to:], x.Record[to:])
+}
+
 // Repeats reports whether the task repeats, so that the store does not end it: its worker
 // knows when it is due next. It does if it names a schedule, or if its record, of version 1,
 // says so in the byte behind the generation, by the bit 8. A single run does not.

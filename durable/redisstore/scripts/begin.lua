@@ -34,7 +34,8 @@
 --   next     of a lease: when the task, scheduled again or rescheduled while it ran,
 --            is due, or -. Of a pending task: when the next attempt is due, or - if
 --            it is when the run was to begin. Of the dead letter of a repeating task:
---            how many of its runs have died
+--            how many of its runs have died; of the head of what is kept of a key's runs:
+--            how many have been kept, and its due is until when the key is not scheduled
 --   kind     the record's
 --
 -- A task that waits is in the ZSET of its kind, whose key is due and the kind, with the
@@ -56,6 +57,8 @@
 --                       │   lease ran out, following        │
 --                       └───────────────────────────────────┘ requeue, schedule
 --
+-- What is kept of runs that have ended is in past, under ids of its own.
+--
 -- A task is in exactly one of these ZSETs, and has a record. It has a run from its first
 -- claim on, which a pending task keeps between attempts and between runs, and a dead
 -- letter for ever.
@@ -69,7 +72,7 @@
 -- be told from one that is done. Nothing is deleted by rank, by a range or by
 -- count, which would hit other tasks by then. That the command was carried out is
 -- written last.
-local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew = unpack(KEYS)
+local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past = unpack(KEYS)
 local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]

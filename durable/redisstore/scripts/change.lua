@@ -8,7 +8,8 @@
 -- The ops and their items are
 --
 --   s        schedule: ID, and WHEN with the RECORD behind it. sn, se, sl keep what is
---            there: always, unless the new one is earlier, unless it is later.
+--            there: always, unless the new one is earlier, unless it is later; sm keeps
+--            what is the same. With a U behind it some keys may be unique for a time.
 --   r        reschedule: ID WHEN GENERATION
 --   c        cancel: ID
 --   q        requeue: ID WHEN GENERATION
@@ -66,7 +67,7 @@ local answers, copies, prior, ids, outs = {}, {}, {}, {}, {}
 for i = 1, n do
   local number, ending, op, count, width = ARGV[p], '', 's', 1, 2
   if string.find(number, ' ', 1, true) then
-    number, ending, op, count, width = match(number, '^(%d+) (%d*) (%l+) (%d+) (%d)$')
+    number, ending, op, count, width = match(number, '^(%d+) (%d*) (%a+) (%d+) (%d)$')
     count, width = tonumber(count), tonumber(width)
   end
   local sender, last = ARGV[2 + i], m[2 + i]
@@ -99,17 +100,19 @@ for i = 1, n do
 end
 
 -- Tasks that the shard does not know are written together. Others wait in known.
-local soonest, known = nil, {}
+local soonest, known, uniques = nil, {}, false
 if all == 's' then
   local there, sets, adds, fresh = call('HMGET', task, unpack(ids)), {}, {}, {}
   for i = 1, n do
-    local from = froms[i]
+    local from, unique = froms[i], sub(ops[i], -1) == 'U'
+    uniques = uniques or unique
     for j = 1, from and counts[i] or 0 do
       local id, record = ids[from + j], ARGV[starts[i] + 2 * j - 1]
       if byte(record, 1, 1) == 43 then
         record = string.format('%016.0f', math.min(now + tonumber(sub(record, 2, 17)), 7258118399999999)) .. sub(record, 18)
       end
-      if there[from + j] or fresh[id] then
+      if there[from + j] or fresh[id] or unique then
+        fresh[id] = true
         known[#known + 1] = {from + j, id, record, ops[i]}
       else
         local at, a, b = sub(record, 1, 16), byte(record, 18, 19)
@@ -151,7 +154,15 @@ local function find(id)
   return tonumber(call('ZSCORE', due .. kind, id) or ''), kind, r, token, attempt, crashes, at, flags, next
 end
 
--- schedule schedules a task that the shard knows.
+-- same reports whether two records differ in nothing but their time and generation.
+local function same(a, b)
+  local k = #kindOf(a)
+  if not a or #a ~= #b or k ~= #kindOf(b) then return false end
+  if #a < 26 + k then return sub(a, 17) == sub(b, 17) end
+  return sub(a, 17, 20 + k) == sub(b, 17, 20 + k) and sub(a, 27 + k) == sub(b, 27 + k)
+end
+
+-- schedule schedules a task that the shard may know.
 local function schedule(id, at, record, mode)
   local score = tonumber(at)
   local there, old, r, token, attempt, crashes, due_, flags, next = find(id)
@@ -160,12 +171,24 @@ local function schedule(id, at, record, mode)
     if mode == 'sn' or mode == 'se' and score >= there or mode == 'sl' and score <= there then
       return kept
     end
+    if mode == 'sm' and same(call('HGET', task, id), record) then return kept end
+    if there == farthest and repeats(id, record) then
+      at = int(farthest)
+      record = at .. sub(record, 17)
+    end
   elseif r then
     if mode == 'sn' then return kept end
     if token ~= '0' then
       local there = tonumber(next)
       if there and (mode == 'se' and score >= there or mode == 'sl' and score <= there) then
         return kept
+      end
+      if mode == 'sm' and (there or not has(flags, 'c')) and same(call('HGET', has(flags, 'n') and follows or task, id), record) then
+        return kept
+      end
+      if there == farthest and repeats(id, record) then
+        score = farthest
+        record = int(farthest) .. sub(record, 17)
       end
       -- The record of what runs stays: the answer that gave it to a worker may be
       -- lost, and is given again.
@@ -201,13 +224,15 @@ end
 local function reschedule(id, score, generation)
   local there, kind, r, token, attempt, crashes, at, flags = find(id)
   if there then
-    if r and (attempt > 0 or crashes > 0) then
+    local paused = there == farthest and repeats(id, call('HGET', task, id))
+    if r and (attempt > 0 or crashes > 0) and not paused then
       call('HSET', run, id, state('0', attempt, crashes, at, '-', int(score), kind))
     else
       -- What has not been tried is due then, and was not due before.
       local record = generation ~= '' and renewed(call('HGET', task, id), generation, score)
       if record then call('HSET', task, id, record) end
       call('HSET', run, id, state('0', 0, 0, int(score), '-', '-', kind))
+      if paused then call('HDEL', err, id) end
     end
     enter(id, kind, int(score))
     return moved
@@ -270,9 +295,10 @@ local function requeue(id, score, generation)
 end
 
 local function purge(id)
-  if not call('ZSCORE', dead, id) then return absent end
+  local place = call('ZSCORE', dead, id) and dead or call('ZSCORE', past, id) and past
+  if not place then return absent end
   forget(id)
-  call('ZREM', dead, id)
+  call('ZREM', place, id)
   return removed
 end
 
@@ -285,9 +311,10 @@ local function take(id, into, at, record, attempts, crashes, due_, runs, failure
   call('HSET', task, id, record)
   if failures ~= '' then call('HSET', err, id, failures) end
   local kind, next = kindOf(record), at ~= due_ and at or '-'
-  if into == 'dead' then next = runs ~= '0' and runs or '-' end
+  local place = into == 'dead' and dead or into == 'past' and past
+  if place then next = runs ~= '0' and runs or '-' end
   call('HSET', run, id, state('0', attempts, crashes, due_, '-', next, kind))
-  if into == 'dead' then call('ZADD', dead, at, id) else enter(id, kind, at) end
+  if place then call('ZADD', place, at, id) else enter(id, kind, at) end
   return created
 end
 
@@ -300,8 +327,24 @@ local function pause(on)
   end
 end
 
+local blocks -- reports whether a task must not be scheduled since its key was done
+if uniques then
+--include kept.lua
+  function blocks(id, record)
+    local unique = keeps(record)
+    if not unique or unique == 0 then return false end
+    local _, blocked = headOf(id)
+    return blocked > now
+  end
+end
+
 for _, x in ipairs(known) do
-  outs[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], x[4])
+  local mode = match(x[4], '^%l+')
+  if mode ~= x[4] and blocks(x[2], x[3]) then
+    outs[x[1]] = kept
+  else
+    outs[x[1]] = schedule(x[2], sub(x[3], 1, 16), x[3], mode)
+  end
 end
 
 for i = 1, n do

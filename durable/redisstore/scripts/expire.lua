@@ -23,6 +23,8 @@ for i, id in ipairs(expired) do
       forget(id)
     elseif crashes + 1 >= most and not repeats(id, call('HGET', task, id)) then
       bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
+--include kept.lua
+      keep(id, call('HGET', task, id), attempt, crashes + 1, at, call('HGET', err, id), false, '')
       died = died + 1
     else
       note(id, attempt, 'the worker crashed or lost its lease')

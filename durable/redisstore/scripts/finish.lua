@@ -16,10 +16,22 @@ local function buryRun(id, attempt, crashes, due_, text, kind)
   call('ZADD', dead, int(now), single)
 end
 
+local keepRun
+for i = 1, reports do
+  if string.find(ARGV[p + 6 * i - 6], '%u') then keepRun = true end
+end
+if keepRun then
+--include kept.lua
+  keepRun = keep
+end
+
 -- finish does what a report says, and returns the digit for it.
 local counts = {done = 0, retried = 0, died = 0, released = 0, refused = 0}
 local function finish(op, id, at, due_, text, r)
   local _, attempt, crashes, _, flags, next, kind = parse(r)
+  local keeping = string.find(op, '%u') and call('HGET', task, id)
+  op = string.lower(op)
+  if keeping and op == 'd' then keepRun(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text) end
   if op == 'd' then counts.done = counts.done + 1 end
   if op == 'b' then counts.released = counts.released + 1 end
   if next ~= '-' then
@@ -34,6 +46,9 @@ local function finish(op, id, at, due_, text, r)
   if op == 'd' or op == 'x' then
     if op == 'x' then
       counts.died = counts.died + 1
+      if keeping then
+        keepRun(id, keeping, attempt, crashes, due_, noted(call('HGET', err, id) or '', attempt, text), false, '')
+      end
       if score then
         buryRun(id, attempt, crashes, due_, text, kind)
       else

@@ -8,7 +8,7 @@ for i = first, #ARGV do
   local id = ARGV[i]
   local record = call('HGET', task, id)
   answer[1] = answer[1] + 1
-  for state, place in ipairs(record and {due .. kindOf(record), lease, dead} or {}) do
+  for state, place in ipairs(record and {due .. kindOf(record), lease, dead, past} or {}) do
     local score = call('ZSCORE', place, id)
     if score then
       weight = weight + #record

@@ -59,6 +59,9 @@ end
 
 local function has(flags, flag) return string.find(flags, flag, 1, true) end
 
+-- A task that repeats and is due then, at the end of time, is paused.
+local farthest = 7258118399999999
+
 -- repeats reports whether a task repeats, as Task.Repeats of package store does.
 local function repeats(id, record)
   local kind = kindOf(record)
@@ -88,9 +91,9 @@ local function forget(id)
   call('HDEL', err, id)
 end
 
--- note adds an attempt to a task's failures, of which it keeps the last ten.
-local function note(id, attempt, text, more)
-  local old, starts, at = more or call('HGET', err, id) or '', {}, 1
+-- noted returns a task's failures with one more attempt. It keeps the last ten.
+local function noted(old, attempt, text)
+  local starts, at = {}, 1
   while at <= #old do
     local _, to, size = string.find(old, '^%d+ %d+ (%d+):', at)
     if not to then -- damaged
@@ -101,7 +104,11 @@ local function note(id, attempt, text, more)
     at = to + 1 + size
   end
   if #starts > 9 then old = sub(old, starts[#starts - 8]) end
-  call('HSET', err, id, old .. attempt .. ' ' .. int(now) .. ' ' .. #text .. ':' .. text)
+  return old .. attempt .. ' ' .. int(now) .. ' ' .. #text .. ':' .. text
+end
+
+local function note(id, attempt, text, more)
+  call('HSET', err, id, noted(more or call('HGET', err, id) or '', attempt, text))
 end
 
 -- bury makes a dead letter of a task.

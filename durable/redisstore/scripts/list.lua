@@ -45,7 +45,7 @@ if ARGV[first] == '1' then
     if handler == '' or sub(kind, 1, #named) == named then sources[#sources + 1] = source(due .. kind) end
   end
 else
-  sources[1] = source(ARGV[first] == '2' and lease or dead)
+  sources[1] = source(({lease, dead, past})[tonumber(ARGV[first]) - 1])
 end
 local looked, bytes, entries = 0, 0, {}
 while #entries < 6 * n and looked < most and bytes < weight do

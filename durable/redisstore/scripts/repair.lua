@@ -6,14 +6,15 @@
 local name, kind, cursor, n = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
 local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
 
-local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, task = task, follows = follows, run = run, err = err}
-local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead') and 'ZSCAN' or 'HSCAN'
+local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past = past, task = task, follows = follows, run = run, err = err}
+local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past') and 'ZSCAN' or 'HSCAN'
 local page = call(scan, keys[name], cursor, 'COUNT', n)
 
 -- settle sees that a task is in one place.
 local function settle(id, record)
   local kind = kindOf(record)
   local d, l, x = call('ZSCORE', due .. kind, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
+  if not x and call('ZSCORE', past, id) then return end
   local r = call('HGET', run, id)
   local token, attempt, crashes, at, flags, next, was = parse(r)
   local held = token ~= '0'

@@ -17,6 +17,8 @@
 --   x  failed for good. If WHEN is not empty the task repeats, is due then, and the
 --      dead letter has an id of its own: one for all runs of the task that died.
 --   m  failed for good likewise, but the run was not begun: the attempt does not count.
+--   D, X and M are d, x and m of a task that asks to keep something: see kept.lua. TEXT of D
+--      is what is kept with the run.
 --   b  handed back: the attempt does not count. If WHEN is not empty it is due then.
 --
 -- DUE is when the run was due, which is another moment than the claim said if missed
@@ -165,6 +167,16 @@ if n then
       if not last then sweep() end
       if over then
 --include expire.lua
+      end
+    end
+    if m[10] then
+      -- Some of what is kept no longer.
+      local some = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100)
+      if #some > 0 then
+        call('HDEL', task, unpack(some))
+        call('HDEL', run, unpack(some))
+        call('HDEL', err, unpack(some))
+        call('ZREM', past, unpack(some))
       end
     end
   end

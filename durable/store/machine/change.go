@@ -122,7 +122,7 @@ func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
 		return m.take(t, x.Entry)
 	}
 	// Purge
-	if t == nil || t.State != store.Dead {
+	if t == nil || t.State < store.Dead {
 		return store.Absent
 	}
 	m.end(t)
@@ -133,25 +133,50 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 	keeps := func(there store.Time) bool {
 		return keep == store.KeepEarlier && at >= there || keep == store.KeepLater && at <= there
 	}
+	paused := func(there store.Time) {
+		if there == store.Farthest && x.Task.Repeats() {
+			at = there
+		}
+	}
 	switch {
+	case m.isUnique(&x.Task):
+		return store.Kept
 	case t == nil:
 		m.fresh(m.add(x.Task), at)
 		return store.Created
+	case keep == store.KeepSame && t.isNext(&x.Task):
+		return store.Kept
 	case keep == store.KeepAny, t.State == store.Pending && keeps(t.At), t.Following && keeps(t.Next):
 		return store.Kept
 	case t.State == store.Running:
+		if t.Following {
+			paused(t.Next)
+		}
 		t.NextTask, t.Following, t.Next = &x.Task, true, at
 		m.ix.Changed(t)
 		return store.Following
+	case t.State == store.Pending:
+		paused(t.At)
 	}
 	t.Task = x.Task
 	m.fresh(t, at)
 	return store.Replaced
 }
 
+// isNext reports whether a task is what the entry runs as, or will after the run under way.
+func (t *Task) isNext(x *store.Task) bool {
+	switch {
+	case t.State >= store.Dead || t.Stopping && !t.Following:
+		return false
+	case t.NextTask != nil:
+		return t.NextTask.Same(x)
+	}
+	return t.Same(x)
+}
+
 func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcome {
 	switch {
-	case t == nil || t.State == store.Dead:
+	case t == nil || t.State >= store.Dead:
 		return store.Absent
 	case t.State == store.Running:
 		next := t.Task
@@ -165,7 +190,12 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 		m.ix.Changed(t)
 		return store.Following
 	}
-	if t.Attempts == 0 && t.Crashes == 0 {
+	switch {
+	case t.At == store.Farthest && t.Repeats():
+		t.Renew(x.Generation)
+		m.fresh(t, at)
+		return store.Moved
+	case t.Attempts == 0 && t.Crashes == 0:
 		t.Due = at
 		t.Renew(x.Generation)
 	}
@@ -175,7 +205,7 @@ func (m *machine) reschedule(t *Task, x *store.Item, at store.Time) store.Outcom
 
 func (m *machine) cancel(t *Task) store.Outcome {
 	switch {
-	case t == nil || t.State == store.Dead:
+	case t == nil || t.State >= store.Dead:
 		return store.Absent
 	case t.State == store.Running:
 		if !t.Stopping {
@@ -216,8 +246,8 @@ func (m *machine) take(t *Task, e *store.Entry) store.Outcome {
 	t = m.add(e.Task)
 	t.Due, t.Attempts, t.Crashes, t.Runs, t.Failures = e.Due, e.Attempts, e.Crashes, e.Runs, e.Failures
 	switch {
-	case e.State == store.Dead:
-		m.put(t, store.Dead, e.At)
+	case e.State >= store.Dead:
+		m.put(t, e.State, e.At)
 	case e.Following:
 		if e.NextTask != nil {
 			t.Task = *e.NextTask

@@ -10,7 +10,7 @@ import (
 // Stats returns the shard's numbers. O(n) in the kinds of tasks that are due.
 func Stats(ix Index, now store.Time) store.Stats {
 	n := ix.Numbers()
-	st := store.Stats{Pending: n.Pending, Running: n.Running, Dead: n.Dead, Paused: n.Paused, Counters: n.Counters}
+	st := store.Stats{Pending: n.Pending, Running: n.Running, Dead: n.Dead, Past: n.Past, Paused: n.Paused, Counters: n.Counters}
 	workers := ix.Workers()
 	for _, k := range ix.Overdue(now) {
 		st.Overdue += k.Tasks
@@ -30,7 +30,7 @@ func Stats(ix Index, now store.Time) store.Stats {
 func (t *Task) Check(n *Numbers) error {
 	running := t.State == store.Running
 	switch {
-	case t.ID == "" || t.Handler == "" || t.State < store.Pending || t.State > store.Dead:
+	case t.ID == "" || t.Handler == "" || t.State < store.Pending || t.State > store.Past:
 		return errors.New("it has no id, no handler or no state")
 	case running != (t.Token > 0) || running != (t.Lease > 0) || t.Token > n.Fence:
 		return fmt.Errorf("it is %v with the token %d of %d", t.State, t.Token, n.Fence)

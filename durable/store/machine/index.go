@@ -39,6 +39,8 @@ type Index interface {
 	Running(until store.Time) []*Task
 	// End returns when the first lease ends; Never if there is none.
 	End() store.Time
+	// Over returns the n first entries, or fewer, that are Past and whose At has come.
+	Over(now store.Time, n int) []*Task
 	// Overdue returns the tasks that are due by kind.
 	Overdue(now store.Time) []Kind
 
@@ -57,7 +59,7 @@ const Never = store.Time(math.MaxInt64)
 
 // Numbers are those of a shard. All processes that share the shard share them.
 type Numbers struct {
-	Pending, Running, Dead int64
+	Pending, Running, Dead, Past int64
 	store.Counters
 	Paused bool
 	Fence  int64 // the latest token

@@ -27,6 +27,7 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 	if r.Claim.Asked {
 		x.Claim = &Claim{slices.Clone(r.Claim.Handlers), slices.Clone(r.Claim.Schedules)}
 		m.expire(r.MaxCrashes)
+		m.trim()
 		x.After = m.n.Fence
 		m.claim(&a, r)
 		x.Last = m.n.Fence
@@ -136,6 +137,7 @@ func (m *machine) expire(most int) {
 		t.Crashes++
 		if t.Crashes >= most && !t.Repeats() {
 			m.bury(t, store.TextPoison)
+			m.keep(t, false, t.Failures, nil)
 			continue
 		}
 		m.note(t, store.TextCrashed)
@@ -173,10 +175,13 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 	case store.HandBack:
 		m.n.Released++
 	}
+	t.Due = r.Due
+	if r.End == store.Done && r.Keep {
+		m.keep(t, true, t.Failures, r.Result)
+	}
 	if m.follow(t) {
 		return store.Overtaken
 	}
-	t.Due = r.Due
 	next := r.Next.From(m.now)
 	switch r.End {
 	case store.Done:
@@ -188,6 +193,9 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 	case store.Failed, store.Dropped:
 		if r.End == store.Dropped {
 			t.Attempts-- // it was not begun
+		}
+		if r.Keep {
+			m.keep(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), nil)
 		}
 		if r.Next.IsZero() {
 			m.bury(t, r.Text)
@@ -273,5 +281,7 @@ func (m *machine) count(s store.State, n int64) {
 		m.n.Running += n
 	case store.Dead:
 		m.n.Dead += n
+	case store.Past:
+		m.n.Past += n
 	}
 }

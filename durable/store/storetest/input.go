@@ -114,7 +114,7 @@ func testBadInput(b *bench) {
 		"negative delay":      with(func(x *store.Item) { x.When = store.After(-time.Microsecond) }),
 		"too late":            with(func(x *store.Item) { x.When = store.At(store.Farthest + 1) }),
 		"too long":            with(func(x *store.Item) { x.When = store.After(store.MaxDelay + time.Microsecond) }),
-		"keep":                {Op: store.Schedule, Keep: store.KeepLater + 1, Items: []store.Item{good}},
+		"keep":                {Op: store.Schedule, Keep: store.KeepSame + 1, Items: []store.Item{good}},
 		"cancel with a time":  {Op: store.Cancel, Items: []store.Item{{ID: "pending", When: store.After(0)}}},
 		"cancel with keep":    {Op: store.Cancel, Keep: store.KeepAny, Items: []store.Item{{ID: "pending"}}},
 		"requeue with a time": {Op: store.Requeue, Items: []store.Item{{ID: "dead"}}},
@@ -147,6 +147,9 @@ func testBadInput(b *bench) {
 		"a single run again": func(r *store.Round) {
 			r.Reports = []store.Report{{Lease: store.Lease{ID: "k\x001"}, End: store.Done, Next: store.At(1)}}
 		},
+		"large result": func(r *store.Round) {
+			r.Reports = []store.Report{{End: store.Done, Keep: true, Result: make([]byte, store.MaxResult+1)}}
+		},
 		"due too far": func(r *store.Round) { r.Reports = []store.Report{{End: store.Done, Due: store.Farthest + 1}} },
 	} {
 		r := b.claimOf(1)
@@ -159,7 +162,7 @@ func testBadInput(b *bench) {
 		_, err := b.Store.List(ctx, 0, store.Filter{}, store.Cursor{}, limit)
 		b.isError(err, store.ErrInvalid)
 	}
-	_, err := b.Store.List(ctx, 0, store.Filter{State: store.Dead + 1}, store.Cursor{}, 1)
+	_, err := b.Store.List(ctx, 0, store.Filter{State: store.Past + 1}, store.Cursor{}, 1)
 	b.isError(err, store.ErrInvalid)
 	_, err = b.Store.Forecast(ctx, 0, []store.Time{2, 1})
 	b.isError(err, store.ErrInvalid)

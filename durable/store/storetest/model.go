@@ -100,6 +100,7 @@ func testModel(b *bench) {
 		"claimed", "unknown left", "crashed", "poisoned", "poison that repeats", "refused", "extended", "stopped", "lost",
 		"done", "done, repeats", "retried", "died", "run died", "run died again", "dropped", "handed back", "handed back for later",
 		"followed", "forgotten", "filtered", "walked", "walked by prefix",
+		"paused", "stays paused", "resumed", "same", "unique", "kept run", "kept run in place of another", "trimmed",
 		"followed by another generation", "moved to another generation", "requeued as another generation",
 	} {
 		b.require(m.counts[what] > 0, "%q never happened", what)
@@ -244,6 +245,8 @@ func (m *model) compare() {
 			st.Running++
 		case store.Dead:
 			st.Dead++
+		case store.Past:
+			st.Past++
 		}
 	}
 	m.walkOn(want)

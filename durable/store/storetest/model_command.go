@@ -12,7 +12,7 @@ func (m *model) command() {
 	ops := []store.Op{store.Schedule, store.Schedule, store.Schedule, store.Reschedule, store.Cancel, store.Requeue, store.Purge}
 	c := store.Command{Op: ops[m.rng.IntN(len(ops))]}
 	if c.Op == store.Schedule {
-		c.Keep = []store.Keep{store.KeepNone, store.KeepNone, store.KeepAny, store.KeepEarlier, store.KeepLater}[m.rng.IntN(5)]
+		c.Keep = []store.Keep{store.KeepNone, store.KeepNone, store.KeepAny, store.KeepEarlier, store.KeepLater, store.KeepSame}[m.rng.IntN(6)]
 	}
 	var times []store.Time
 	for range 1 + m.rng.IntN(3) {
@@ -24,6 +24,9 @@ func (m *model) command() {
 		if c.Op != store.Cancel && c.Op != store.Purge {
 			x.When, at = m.when()
 		}
+		if c.Op == store.Reschedule && m.rng.IntN(6) == 0 {
+			x.When, at = store.At(store.Farthest), store.Farthest
+		}
 		if (c.Op == store.Reschedule || c.Op == store.Requeue) && m.rng.IntN(2) == 0 {
 			x.Generation = m.generation()
 		}
@@ -33,7 +36,18 @@ func (m *model) command() {
 				x.Task.Record = append([]byte{1, 0, 0, 0, 0, 0, 0, byte(m.rng.IntN(256))}, x.Task.Record...)
 			}
 			if m.rng.IntN(4) == 0 {
+				x.Task.Record = m.keeping()
+			}
+			if m.rng.IntN(4) == 0 {
 				x.Task.Schedule = "s" + strconv.Itoa(m.rng.IntN(2))
+			}
+			// What would be rare.
+			if t := m.tasks[x.ID]; t != nil && c.Keep == store.KeepSame && m.rng.IntN(2) == 0 {
+				x.Task = t.Task
+				x.Task.Renew(m.generation())
+			}
+			if t := m.tasks[store.HeadID(x.ID)]; t != nil && m.rng.IntN(3) == 0 {
+				x.Task.Record = m.keeping()
 			}
 		}
 		c.Items, times = append(c.Items, x), append(times, at)
@@ -79,7 +93,7 @@ func (m *model) generation() string {
 func (m *model) dead() string {
 	var ids []string
 	for id, t := range m.tasks {
-		if t.State == store.Dead {
+		if t.State >= store.Dead {
 			ids = append(ids, id)
 		}
 	}
@@ -101,6 +115,12 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 	is := func(s store.State) bool { return t != nil && t.State == s }
 	switch c.Op {
 	case store.Schedule:
+		if k, _ := x.Task.Keeps(); k.Unique > 0 {
+			if head := m.tasks[store.HeadID(x.ID)]; head != nil && head.Due > m.now {
+				m.counts["unique"]++
+				return store.Kept
+			}
+		}
 		if t == nil {
 			t = new(modelTask)
 			t.pend(x.Task, at)
@@ -113,6 +133,20 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 		}
 		if c.Keep == store.KeepAny || timed && (c.Keep == store.KeepEarlier && at >= there || c.Keep == store.KeepLater && at <= there) {
 			return store.Kept
+		}
+		if c.Keep == store.KeepSame && !is(store.Dead) && (!t.Stopping || t.Following) {
+			last := t.Task
+			if t.NextTask != nil {
+				last = *t.NextTask
+			}
+			if last.Same(&x.Task) {
+				m.counts["same"]++
+				return store.Kept
+			}
+		}
+		if timed && there == store.Farthest && x.Task.Repeats() {
+			m.counts["stays paused"]++
+			at = there
 		}
 		if is(store.Running) {
 			t.NextTask, t.Following, t.Next = &x.Task, true, at
@@ -132,6 +166,15 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 			}
 			t.Following, t.Next = true, at
 			return store.Following
+		}
+		if at == store.Farthest && t != nil && t.Repeats() {
+			m.counts["paused"]++
+		}
+		if is(store.Pending) && t.At == store.Farthest && t.Repeats() {
+			m.counts["resumed"]++
+			t.Renew(x.Generation)
+			t.pend(t.Task, at)
+			return store.Moved
 		}
 		if is(store.Pending) {
 			if t.At = at; t.Attempts+t.Crashes == 0 {
@@ -175,7 +218,7 @@ func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outco
 			return store.Moved
 		}
 	case store.Purge:
-		if is(store.Dead) {
+		if is(store.Dead) || is(store.Past) {
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}

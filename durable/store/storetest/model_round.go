@@ -112,6 +112,10 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	if again {
 		x.End = store.Failed
 	}
+	x.Keep = m.rng.IntN(4) > 0
+	if x.Keep && x.End == store.Done && m.rng.IntN(2) == 0 {
+		x.Result = []byte("result\x00\xff of " + h.ID)
+	}
 	if store.IsSingle(h.ID) && x.End != store.Retry && x.End != store.HandBack {
 		return x, true // it does not repeat
 	}
@@ -136,6 +140,10 @@ func (m *model) finish(x store.Report) store.Receipt {
 	case store.HandBack:
 		m.n.Released++
 	}
+	if x.End == store.Done && x.Keep {
+		t.Due = x.Due
+		m.keepRun(t, true, t.Failures, x.Result)
+	}
 	if m.ended(t) {
 		return store.Overtaken
 	}
@@ -145,6 +153,9 @@ func (m *model) finish(x store.Report) store.Receipt {
 		t.Attempts--
 	}
 	failure := store.Failure{Attempt: t.Attempts, Time: m.now, Text: x.Text}
+	if x.Keep && (x.End == store.Failed || x.End == store.Dropped) {
+		m.keepRun(t, false, store.Note(t.Failures, failure), nil)
+	}
 	switch {
 	case x.End == store.Done && x.Next.IsZero():
 		m.counts["done"]++
@@ -225,6 +236,15 @@ func (m *model) expire(most int) {
 			t.State, text = store.Dead, store.TextPoison
 		}
 		t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
+		if t.State == store.Dead {
+			m.keepRun(t, false, t.Failures, nil)
+		}
+	}
+	for id, t := range m.tasks {
+		if t.State == store.Past && t.At <= m.now {
+			m.counts["trimmed"]++
+			delete(m.tasks, id)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ type walk struct {
 // filter draws one.
 func (m *model) filter() (f store.Filter) {
 	if m.rng.IntN(2) == 0 {
-		f.State = store.State(m.rng.IntN(int(store.Dead) + 1))
+		f.State = store.State(m.rng.IntN(int(store.Past) + 1))
 	}
 	if m.rng.IntN(3) == 0 {
 		f.Handler = []string{"h0", "h1", "none"}[m.rng.IntN(3)]

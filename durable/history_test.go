@@ -1,0 +1,176 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+)
+
+func TestHistory_OfARepeatingTask(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *memstore.Store) {
+		c := durable.New(memstore.New(memstore.WithShards(1)), quiet)
+		w := durable.NewWorker(c, durable.WithMaxAttempts(2), durable.WithBackoff(0, 0))
+		n := 0
+		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
+			if d.Attempt == 1 {
+				n++
+			}
+			time.Sleep(time.Second)
+			switch {
+			case n == 4, n == 5 && d.Attempt == 1:
+				return errors.New("no")
+			}
+			require.NoError(t, d.SetResult([]byte(strings.Repeat("r", n))))
+			require.ErrorIs(t, d.SetResult(make([]byte, durable.MaxResult+1)), durable.ErrInvalid)
+			return nil
+		})
+		w.Handle("o", func(context.Context, durable.Delivery) error { return nil })
+		start(t, w)
+		began := time.Now()
+		schedule(t, c, durable.Task{Key: "k", Every: time.Minute, Retention: durable.Retention{For: time.Hour, Runs: 3}}, durable.After(time.Minute))
+		schedule(t, c, durable.Task{Key: "other", Handler: "o", Retention: durable.Retention{For: time.Minute}}, durable.After(0))
+		time.Sleep(5*time.Minute + 30*time.Second)
+
+		runs, err := c.Runs(ctx, "k")
+		require.NoError(t, err)
+		require.Len(t, runs, 3)
+		last := runs[0]
+		require.Equal(t, []bool{true, false, true}, []bool{last.Done, runs[1].Done, runs[2].Done})
+		require.Equal(t, "k h rrrrr", last.Key+" "+last.Handler+" "+string(last.Result))
+		require.Equal(t, 5*time.Minute, last.Due.Sub(began))
+		require.Equal(t, 5*time.Minute+time.Second, last.Began.Sub(began))
+		require.Equal(t, 5*time.Minute+2*time.Second, last.Ended.Sub(began))
+		require.Equal(t, 2, last.Attempts)
+		require.Equal(t, "no", last.Failures[0].Error)
+		require.Len(t, runs[1].Failures, 2)
+		require.Empty(t, runs[1].Result)
+
+		runs, err = c.Runs(ctx, "other")
+		require.NoError(t, err)
+		require.Empty(t, runs, "they were kept for a minute")
+		var listed []durable.Info
+		for info, err := range c.List(ctx, durable.Filter{State: durable.Past, Prefix: "k\x00"}) {
+			require.NoError(t, err)
+			listed = append(listed, info)
+		}
+		require.Len(t, listed, 3)
+		require.Equal(t, last, *listed[1].Run, "of three places the fifth run has the second")
+		require.Equal(t, "k", listed[1].Task.Key)
+
+		_, err = c.Cancel(ctx, "k")
+		require.NoError(t, err)
+		time.Sleep(2 * time.Hour)
+		schedule(t, c, durable.Task{Key: "any"}, durable.After(0)) // with its claim the others are forgotten
+		time.Sleep(time.Second)
+		st, err := c.Stats(ctx)
+		require.NoError(t, err)
+		require.Zero(t, st.Past)
+	})
+}
+
+func TestUnique_AKeyThatWasDone(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		w := durable.NewWorker(c)
+		w.Handle("h", ds.handle)
+		start(t, w)
+		task := durable.Task{Key: "k", Unique: time.Hour}
+		require.Equal(t, durable.Created, schedule(t, c, task, durable.After(time.Minute)))
+		require.Equal(t, durable.Replaced, schedule(t, c, task, durable.After(0)), "nothing was done yet")
+		ds.next(t)
+		gone(t, c, "k")
+		require.Equal(t, durable.Kept, schedule(t, c, task, durable.After(2*time.Hour)))
+		require.Equal(t, durable.Created, schedule(t, c, durable.Task{Key: "k"}, durable.After(0)), "it does not ask")
+		ds.next(t)
+		time.Sleep(59 * time.Minute)
+		require.Equal(t, durable.Kept, schedule(t, c, task, durable.After(0)))
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, durable.Created, schedule(t, c, task, durable.After(0)))
+		ds.next(t)
+	})
+}
+
+func TestPauseTask(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		ds := make(deliveries, 10)
+		end := make(chan error)
+		w := durable.NewWorker(c)
+		w.Handle("h", ds.handle)
+		w.Handle("slow", func(ctx context.Context, d durable.Delivery) error {
+			ds <- d
+			return <-end
+		})
+		start(t, w)
+		task := durable.Task{Key: "k", Cron: "0 * * * *"}
+		outcome := func(f func(context.Context, string) (durable.Outcome, error)) durable.Outcome {
+			out, err := f(ctx, "k")
+			require.NoError(t, err)
+			return out
+		}
+		paused := func() bool {
+			info, err := c.Get(ctx, "k")
+			require.NoError(t, err)
+			return info.Paused
+		}
+		require.Equal(t, durable.Absent, outcome(c.PauseTask))
+		require.Equal(t, durable.Absent, outcome(c.ResumeTask))
+		schedule(t, c, task, durable.Next())
+		require.Equal(t, durable.Kept, outcome(c.ResumeTask))
+		require.False(t, paused())
+		require.Equal(t, durable.Moved, outcome(c.PauseTask))
+		require.True(t, paused())
+		task.Cron = "30 * * * *"
+		require.Equal(t, durable.Replaced, schedule(t, c, task, durable.Next()))
+		require.True(t, paused(), "it stays paused when it is changed")
+		time.Sleep(100*time.Hour + 10*time.Minute)
+		require.Empty(t, ds)
+		require.Equal(t, durable.Moved, outcome(c.ResumeTask))
+		require.False(t, paused())
+		require.Equal(t, "04:30", (<-ds).Due.UTC().Format("15:04"))
+		require.Empty(t, ds, "what would have come is left out")
+
+		// While it runs, and then fails.
+		task.Handler = "slow"
+		schedule(t, c, task, durable.Next())
+		<-ds
+		require.Equal(t, durable.Following, outcome(c.PauseTask))
+		require.True(t, paused())
+		require.Equal(t, durable.Following, schedule(t, c, task, durable.Next()))
+		require.True(t, paused())
+		end <- errors.New("no")
+		time.Sleep(100 * time.Hour)
+		require.Empty(t, ds)
+		require.Equal(t, durable.Moved, outcome(c.ResumeTask))
+		require.Equal(t, 1, (<-ds).Attempt)
+		end <- nil
+	})
+}
+
+func TestOnlyChanged(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		again := func(x durable.Task) durable.Outcome {
+			x.Key, x.Handler = "k", "h"
+			out, err := c.Schedule(ctx, x, durable.Next(), durable.OnlyChanged())
+			require.NoError(t, err)
+			return out
+		}
+		require.Equal(t, durable.Created, again(durable.Task{Cron: "0 * * * *", Body: []byte("b")}))
+		time.Sleep(3 * time.Hour)
+		require.Equal(t, durable.Kept, again(durable.Task{Cron: "0 * * * *", Body: []byte("b")}), "it is overdue, and not put off")
+		info, err := c.Get(ctx, "k")
+		require.NoError(t, err)
+		require.True(t, info.At.Before(time.Now()))
+		require.Equal(t, durable.Replaced, again(durable.Task{Cron: "0 * * * *", Body: []byte("c")}))
+		require.Equal(t, durable.Replaced, again(durable.Task{Cron: "1 * * * *", Body: []byte("c")}))
+	})
+}

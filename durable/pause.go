@@ -1,0 +1,39 @@
+package durable
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// PauseTask keeps a repeating task from running until ResumeTask: the outcome is Moved, or
+// Following if it is running. A run that is under way goes on; if it fails, it is not tried
+// again. Scheduling the key again, with another Cron for example, leaves the task paused.
+func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
+	return c.Reschedule(ctx, key, When{kind: whenAt, at: store.Farthest.Std()})
+}
+
+// ResumeTask ends the pause of a task, which runs next as [Next] says: what would have come
+// during the pause is left out. The outcome is Moved, or Following if it is running, or Kept
+// if the task is not paused.
+func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
+	info, err := c.Get(ctx, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Absent, nil
+	case err != nil:
+		return Unknown, err
+	case !info.Paused:
+		return Kept, nil
+	}
+	now, err := c.store.Now(ctx, c.shardOf(key))
+	if err != nil {
+		return Unknown, explain(err)
+	}
+	at, err := info.Task.first(now, c.schedules)
+	if err != nil {
+		return Unknown, err
+	}
+	return c.Reschedule(ctx, key, When{kind: whenAt, at: at.Std()})
+}

@@ -1,0 +1,66 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// keeping draws a record of a task that asks to keep something of its runs, most of it for
+// less time than a test takes.
+func (m *model) keeping() []byte {
+	k := store.Keeping{Unique: time.Duration(m.rng.IntN(20_000)) * time.Microsecond, For: time.Duration(m.rng.IntN(20_000)) * time.Microsecond}
+	switch m.rng.IntN(4) {
+	case 0:
+		k.Unique = 0
+	case 1:
+		k.For = 0
+	}
+	if m.rng.IntN(2) == 0 {
+		k.Most = m.rng.IntN(3)
+	}
+	repeats := byte(m.rng.IntN(2)) * 8
+	b := k.Append([]byte{1, byte(m.rng.IntN(2)), 0, 0, 0, 0, 0, 128 | repeats})
+	return b[:len(b)-m.rng.IntN(20)/19] // some are too short
+}
+
+// keepRun is what should be kept of a run that has ended.
+func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, result []byte) {
+	k, _ := t.Keeps()
+	unique, history := done && k.Unique > 0, k.For > 0 || k.Most > 0
+	if !unique && !history {
+		return
+	}
+	key := store.KeyOf(t.ID)
+	head := m.tasks[store.HeadID(key)]
+	if head == nil {
+		head = &modelTask{store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
+		m.tasks[head.ID] = head
+	}
+	head.Handler = t.Handler
+	if unique {
+		head.Due = m.now.Add(k.Unique)
+		head.At = max(head.At, head.Due)
+	}
+	if !history {
+		return
+	}
+	number, ends := head.Runs, store.Farthest
+	head.Runs++
+	if k.Most > 0 {
+		number = number % k.Most
+	}
+	if k.For > 0 {
+		ends = m.now.Add(k.For)
+	}
+	head.At = max(head.At, ends)
+	id := store.RunID(key, number)
+	m.counts["kept run"]++
+	if m.tasks[id] != nil {
+		m.counts["kept run in place of another"]++
+	}
+	m.tasks[id] = &modelTask{store.Entry{
+		Task:  store.Task{ID: id, Handler: t.Handler, Record: store.RunRecord(done, m.now, result)},
+		State: store.Past, At: ends, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Failures: failures,
+	}}
+}
