@@ -37,11 +37,14 @@ func (f *Filter) stored() (store.Filter, bool) {
 }
 
 // List goes over the tasks that meet a filter, ordered by State, At and ID: pending tasks by
-// when they are due, dead letters by when they died. With a Prefix it is ordered by ID. Tasks that come, go or move meanwhile
-// may be missed, or seen twice; all others come once. An error of the store ends the list,
-// and comes with no ID. A task that cannot be decoded comes with an error and its ID, and
-// the others follow. On memstore each page of some hundred tasks looks at all of them; on
-// other stores it costs what it holds, and what it passes over.
+// when they are due, dead letters by when they died. With a Prefix it is ordered by ID.
+//
+// Tasks that come, go or move meanwhile may be missed, or seen twice; all others come once.
+// An error of the store ends the list, and comes with no ID. A task that cannot be decoded
+// comes with an error and its ID, and the others follow.
+//
+// A page of some hundred tasks costs what it holds, and what it passes over; but on memstore
+// it looks at all tasks and, with a Prefix, on redisstore at the IDs of all.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		stored, some := f.stored()

@@ -28,7 +28,7 @@ func ordered(all []store.Entry, f store.Filter) (want []store.Entry) {
 func meets(e *store.Entry, f store.Filter) bool {
 	if f.Error != "" {
 		n := len(e.Failures)
-		if n == 0 || strings.Index(e.Failures[n-1].Text, f.Error) < 0 {
+		if n == 0 || !strings.Contains(e.Failures[n-1].Text, f.Error) {
 			return false
 		}
 	}
