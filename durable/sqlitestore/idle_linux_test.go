@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
-// idleChild has a worker wait for a task of tomorrow, and says how often its threads were
+// idleChild runs a worker that waits for a task of tomorrow, and says how often its threads were
 // woken in three seconds.
 func idleChild(path string) error {
 	st, err := sqlitestore.Open(path)

@@ -38,8 +38,8 @@ func begin(ix Index, at Moment) *machine {
 // memory is how long a sender is remembered.
 const memory = 24 * time.Hour
 
-// admit returns what is to be remembered of a command, or of one that was carried out
-// before, or an error for one that must not be carried out.
+// admit returns a new Sender to remember a command in, or the one of a command that was
+// carried out before, or an error for one that must not be carried out.
 func (m *machine) admit(s *store.Stamp) (x *Sender, again bool, err error) {
 	last := m.ix.Sender(s.Sender)
 	switch {
