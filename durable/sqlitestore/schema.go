@@ -26,17 +26,18 @@ const schema = `
 	CREATE INDEX tickless_rest ON tickless_tasks (state, at) WHERE state > 1;
 	CREATE INDEX tickless_more ON tickless_tasks (state, at) WHERE more IS NOT NULL;
 	CREATE TABLE tickless_senders (
-		name TEXT PRIMARY KEY, seen INTEGER NOT NULL, worker INTEGER NOT NULL, sender TEXT NOT NULL) WITHOUT ROWID;
+		name TEXT PRIMARY KEY, seen INTEGER, worker INTEGER, sender TEXT) WITHOUT ROWID;
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
 	INSERT INTO tickless_numbers VALUES (1, 0, '{}');`
 
-// The statements. Those that end in IN or VALUES are for any number of rows: see session.some.
+// The statements. Those with ROWS are for any number of rows: see session.some. OR FAIL, and
+// columns that may be NULL, save the journal that SQLite keeps of a statement of many rows.
 const (
 	columns    = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
-	findSome   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN`
-	insertSome = `INSERT OR FAIL INTO tickless_tasks (` + columns + `) VALUES` // FAIL needs no journal of the statement
+	findSome   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`
+	insertSome = `INSERT OR FAIL INTO tickless_tasks (` + columns + `) VALUES ROWS`
 	moveTask   = `UPDATE tickless_tasks SET state=?, at=?, due=?, attempts=?, token=?, lease=?, more=?, sum=? WHERE id=?`
-	deleteSome = `DELETE FROM tickless_tasks WHERE id IN`
+	deleteSome = `DELETE FROM tickless_tasks WHERE id IN ROWS`
 	dueTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at <= ? ORDER BY at LIMIT ?`
 	nextDue    = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at > ?`
 	dueTimes   = `SELECT at FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ? ORDER BY at LIMIT ?`
@@ -49,9 +50,9 @@ const (
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
 	countTasks = `SELECT (SELECT count(*) FROM tickless_tasks WHERE state = 1), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 2), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 3), (SELECT count(*) FROM tickless_tasks WHERE state > 1 AND state = 4)`
 
-	findSenders = `SELECT name, sender FROM tickless_senders WHERE name IN`
-	putSenders  = `INSERT OR REPLACE INTO tickless_senders VALUES`
-	dropSenders = `DELETE FROM tickless_senders WHERE name IN`
+	findSenders = `SELECT name, sender FROM tickless_senders WHERE name IN ROWS`
+	putSenders  = `INSERT OR FAIL INTO tickless_senders VALUES ROWS ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, worker = excluded.worker, sender = excluded.sender`
+	dropSenders = `DELETE FROM tickless_senders WHERE name IN ROWS`
 	goneSenders = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT ?`
 	workers     = `SELECT sender FROM tickless_senders WHERE worker = 1`
 
@@ -88,7 +89,7 @@ func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
 	if err := checkVersion(v); err != nil {
 		return false, err
 	}
-	for _, query := range []string{findSome + "(?)", dueTasks, runTasks, findSenders + "(?)", getNumbers, getWakes} {
+	for _, query := range []string{statement{findSome, 1, 1}.String(), dueTasks, runTasks, statement{findSenders, 1, 1}.String(), getNumbers, getWakes} {
 		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
 			return false, foreign(err)

@@ -14,7 +14,8 @@ type session struct {
 	stmts   map[statement]*sql.Stmt
 }
 
-// A statement is a query, with a list of so many rows and columns of parameters behind it.
+// A statement is a query in which ROWS stands for a list of parameters, of so many rows and
+// columns.
 type statement struct {
 	query         string
 	rows, columns int
@@ -46,14 +47,14 @@ func recoverInto(err *error) {
 }
 
 func (st statement) String() string {
-	list := func(element string, n int) string { return "(" + strings.Repeat(element+",", n-1) + element + ")" }
+	list := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
 	switch {
 	case st.rows == 0:
 		return st.query
 	case st.columns == 1:
-		return st.query + list("?", st.rows)
+		return strings.Replace(st.query, "ROWS", "("+list("?", st.rows)+")", 1)
 	}
-	return st.query + strings.Repeat(list("?", st.columns)+",", st.rows-1) + list("?", st.columns)
+	return strings.Replace(st.query, "ROWS", list("("+list("?", st.columns)+")", st.rows), 1)
 }
 
 func (x *session) stmt(st statement) *sql.Stmt {
@@ -97,9 +98,9 @@ func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// some carries out a query that ends in a list of rows, each of so many columns, for
-// several rows at a time: that takes half the time of one for each. It calls f, if there is
-// one, for each row of an answer.
+// some carries out a query with ROWS, each of so many columns, for several rows at a time:
+// that takes half the time of one for each. It calls f, if there is one, for each row of an
+// answer.
 func (x *session) some(query string, columns int, args []any, f func(rows *sql.Rows)) {
 	// The driver's time to bind parameters grows with the square of their number.
 	most := 8
