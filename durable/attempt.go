@@ -58,6 +58,8 @@ type attempt struct {
 	called  bool
 	claimed store.Time
 
+	hung bool // guarded by places.mu: its lease was given up
+
 	// open is whether the store may still have the lease. The loop's alone.
 	open bool
 	// reported is guarded by loop.mu.
@@ -73,6 +75,7 @@ type handler struct {
 	// no name. Of the loops.
 	labels context.Context
 	n      handlerCounters
+	use
 }
 
 func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {

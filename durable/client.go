@@ -51,11 +51,20 @@ type Health = store.Health
 
 // Check asks whether the store can be used, and how safely it keeps tasks. What rules its
 // use out is an error, such as [ErrSchema] and [ErrUnsafe]. What is worth knowing is in the
-// Warnings.
+// Warnings, for example that the tasks are paused. O(shards).
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	h, err := c.store.Check(ctx)
-	return h, explain(err)
+	if err != nil {
+		return h, explain(err)
+	}
+	st, err := c.Stats(ctx)
+	if st.Paused > 0 {
+		h.Warnings = append(h.Warnings, textPaused)
+	}
+	return h, err
 }
+
+const textPaused = "the store is paused: no task is claimed until Resume"
 
 // A Repair is what [Client.Repair] has looked at and put right.
 type Repair = store.Repair

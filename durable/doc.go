@@ -42,6 +42,8 @@
 //     keeps what it has acknowledged and a worker has its handler. It does not if it is
 //     cancelled, replaced or removed by hand, or is late and [Missed] says so.
 //   - Never early, by the store's clock.
+//   - A slow handler does not starve the others: see [WithHandlerConcurrency], [WithRate] and
+//     [WithWeight].
 //   - A worker that crashes, hangs or is cut off loses nothing: its tasks go to
 //     others when their leases have run out. What comes again has a larger fencing
 //     token and the same idempotency key.

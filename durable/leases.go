@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -53,6 +54,7 @@ func (l *loop) renewals(now time.Time) []*attempt {
 			// another worker as soon as the lease has run out.
 			l.held.remove(a)
 			l.settled(a)
+			l.places.hang(a)
 			l.w.client.log.Error("durable: a handler does not return; its lease is given up",
 				"handler", a.task.Handler, "key", printable(a.task.Key))
 		} else {
@@ -84,16 +86,29 @@ func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 		early = a.prepare(now)
 	}
 	left := l.untilCut(sent)
-	if w.stopping.Load() || left <= 0 {
+	switch {
+	case w.stopping.Load() || left <= 0:
 		early = a.handBack()
+	case early == nil && !l.places.admit(a):
+		early = a.handBack()
+		early.next = delay(rand.N(time.Second))
 	}
 	if early != nil {
 		a.cancel(nil)
 		l.report(early)
 		return false
 	}
-	a.hangs = sent.Add(a.timeout() + w.config.lease)
 	a.cut, _ = w.timers.Start(left, func() { a.cancel(ErrLeaseLost) })
-	go a.run()
+	if a.isLast() {
+		l.waits = a
+	} else {
+		l.begin(a)
+	}
 	return true
+}
+
+// begin has the handler run.
+func (l *loop) begin(a *attempt) {
+	a.hangs = l.w.now().Add(a.timeout() + l.w.config.lease)
+	go a.run()
 }

@@ -11,11 +11,11 @@ func (w *Worker) listen(ctx context.Context) {
 	for i := range shards {
 		shards[i] = i
 	}
-	slots := w.slots.Load()
+	places := w.places.Load()
 	wake := func(shard int) {
 		w.n.wakeups.Add(1)
+		places.await(w.loops[shard]) // a worker that has no room leaves wake-ups to others
 		w.loops[shard].claimSoon()
-		slots.await() // a worker that has no room leaves wake-ups to others
 	}
 	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
 		begin := time.Now()

@@ -18,21 +18,25 @@ import (
 // which the last answer to a claim told it to come, or at which a lease is to be
 // prolonged, and the store wakes it for what is earlier: see listen.go.
 type loop struct {
-	w     *Worker
-	shard int
-	slots *slots
+	w      *Worker
+	shard  int
+	places *places
 
 	// signal has an element if there may be something to do. Who sends to asks waits
 	// until the loop has done what there is. Ended is closed when the goroutine ends.
 	signal chan struct{}
 	asks   chan chan struct{}
 	ended  chan struct{}
-	// inLine is guarded by the Worker's slots.
+	// Guarded by the Worker's places.
 	inLine bool
+	wants  wants
+	handed int       // a place that it was called for
+	fair   time.Time // when it claimed last for the handlers that have less than their share
 
 	mu      sync.Mutex
 	reports []*report // to be sent
 	claim   bool      // claim, whatever the time
+	called  bool      // claim, if there still is what the loop waits for
 	urgent  []string  // ids of tasks whose leases are to be extended now
 	phase   phase
 
@@ -49,6 +53,7 @@ type loop struct {
 	flushed time.Time // when a loop that closes gives up
 	lost    bool      // the store cannot go on
 	open    int       // attempts whose leases the store may still have
+	waits   *attempt  // until it is alone
 	// known is what the store's clock showed in the latest answer, which came at knownAt;
 	// that is zero if there is none.
 	known   store.Time
@@ -86,11 +91,11 @@ const (
 // never is later than any time.
 var never = time.Unix(1<<40, 0)
 
-func newLoop(w *Worker, shard int, s *slots) *loop {
+func newLoop(w *Worker, shard int, p *places) *loop {
 	return &loop{
 		w:      w,
 		shard:  shard,
-		slots:  s,
+		places: p,
 		sender: w.id + "." + strconv.Itoa(shard),
 		signal: make(chan struct{}, 1),
 		asks:   make(chan chan struct{}),
@@ -98,13 +103,18 @@ func newLoop(w *Worker, shard int, s *slots) *loop {
 	}
 }
 
-// claimSoon has the loop claim. A nil loop is left alone.
+// claimSoon has the loop claim.
 func (l *loop) claimSoon() {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	l.claim = true
+	l.mu.Unlock()
+	l.wake()
+}
+
+// call has the loop claim if there still is what it waits for.
+func (l *loop) call() {
+	l.mu.Lock()
+	l.called = true
 	l.mu.Unlock()
 	l.wake()
 }
@@ -150,10 +160,10 @@ func (l *loop) returned(r *report) {
 		r.a.reported = true
 		l.reports = append(l.reports, r)
 	}
-	next := l.slots.release(1)
+	calls := l.places.release(r.a)
 	l.mu.Unlock()
 	l.wake()
-	next.claimSoon()
+	calls.make()
 }
 
 // enter has the loop enter a phase.
@@ -190,7 +200,7 @@ func (l *loop) run() {
 func (l *loop) step() (over bool) {
 	now := l.w.now()
 	l.mu.Lock()
-	claim, phase := l.claim, l.phase
+	claim, phase := l.claim || l.called, l.phase
 	l.mu.Unlock()
 	l.abort(phase)
 	if phase == abandoned {
@@ -227,6 +237,9 @@ func (l *loop) due(now time.Time, p phase, claim bool) bool {
 
 // abort does to the attempts under way what the phase asks for.
 func (l *loop) abort(p phase) {
+	if p >= stopping && l.waits != nil {
+		l.dismiss(l.waits)
+	}
 	if p < aborting {
 		return
 	}
@@ -300,7 +313,7 @@ func (l *loop) rearm(p phase) {
 func (l *loop) more(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.reports) > 0 || len(l.urgent) > 0 || p == working && l.claim
+	return len(l.reports) > 0 || len(l.urgent) > 0 || p == working && (l.claim || l.called)
 }
 
 // failed lengthens the pause between commands.

@@ -17,7 +17,7 @@ type round struct {
 	round   store.Round
 	reports []*report
 	renewed []*attempt
-	places  int       // that were taken for the claim, unless they were given back
+	grant   grant     // what was taken for the claim, unless it was given back
 	first   time.Time // when it was sent first
 }
 
@@ -50,8 +50,7 @@ func (l *loop) round(p phase) {
 		}
 		if l.w.stopping.Load() {
 			// Who shuts down does not wait for what a claim may have got.
-			l.slots.put(r.places)
-			r.places = 0
+			l.giveBack(r)
 		}
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrInvalid) {
 			l.drop(r) // it would be refused for ever
@@ -90,7 +89,7 @@ func (l *loop) until() store.Time {
 // store's clock was set.
 func (l *loop) refused(r *round) {
 	l.unsure, l.backoff, l.retryAt, l.knownAt = nil, 0, time.Time{}, time.Time{}
-	l.slots.put(r.places)
+	l.giveBack(r)
 	l.mu.Lock()
 	l.reports = append(r.reports, l.reports...)
 	l.claim = l.claim || r.round.Claim.Asked
@@ -101,13 +100,15 @@ func (l *loop) refused(r *round) {
 // build makes a round of all that there is to do, or returns nil if that is nothing.
 func (l *loop) build(now time.Time, p phase) *round {
 	r := &round{first: now, round: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
-	claim := l.takeReports(r)
+	claim, called := l.takeReports(r)
 	for _, a := range l.renewals(now) {
 		r.renewed = append(r.renewed, a)
 		r.round.Extend = append(r.round.Extend, a.hold)
 	}
-	if p == working && (claim || !now.Before(l.claimAt) || l.again(r)) {
-		l.ask(r, now)
+	r.round.Alone = l.places.isAlone(r.renewed)
+	claim = claim || !now.Before(l.claimAt) || l.again(r)
+	if p == working && (claim || called) {
+		l.ask(r, now, !claim)
 	}
 	if len(r.reports)+len(r.renewed) == 0 && !r.round.Claim.Asked {
 		return nil
@@ -121,17 +122,17 @@ func (l *loop) build(now time.Time, p phase) *round {
 }
 
 // takeReports puts into a round what fits of the reports that wait, and returns whether
-// a claim does.
-func (l *loop) takeReports(r *round) (claim bool) {
+// a claim does, or the loop was called for one.
+func (l *loop) takeReports(r *round) (claim, called bool) {
 	l.mu.Lock()
 	n := min(len(l.reports), store.MaxBatch-len(r.reports))
 	some := l.reports[:n:n]
 	if l.reports = l.reports[n:]; len(l.reports) == 0 {
 		l.reports = nil
 	}
-	claim = l.claim
-	if r.places > 0 { // and else the claim that a place has called for is yet to come
-		l.claim = false
+	claim, called = l.claim, l.called
+	if r.grant.places > 0 { // and else the claim that a place has called for is yet to come
+		l.claim, l.called = false, false
 	}
 	l.mu.Unlock()
 	for _, x := range some {
@@ -139,7 +140,7 @@ func (l *loop) takeReports(r *round) (claim bool) {
 		r.round.Reports = append(r.round.Reports, x.stored())
 	}
 	r.reports = append(r.reports, some...)
-	return claim
+	return claim, called
 }
 
 // join returns the round with the reports that have come while it waited. The loop waits
@@ -162,13 +163,16 @@ func (l *loop) again(r *round) bool {
 }
 
 // ask puts a claim into the round, if there is a place, or if there has been none for a
-// while, so that others get what is due.
-func (l *loop) ask(r *round, now time.Time) {
+// while, so that others get what is due. A loop that was only called needs a place.
+func (l *loop) ask(r *round, now time.Time, called bool) {
 	l.mu.Lock()
-	l.claim = false
+	l.claim, l.called = false, false
 	l.mu.Unlock()
-	places, full := l.slots.take(l, l.w.claimBatch)
-	if places == 0 {
+	g := l.places.take(l, l.w.claimBatch, called)
+	if g.places == 0 {
+		if called {
+			return
+		}
 		if l.noPlace.IsZero() {
 			l.noPlace = now
 		}
@@ -179,8 +183,12 @@ func (l *loop) ask(r *round, now time.Time) {
 	}
 	l.noPlace = time.Time{}
 	l.w.n.claims.Add(1)
-	r.places = places
-	r.round.Claim = store.Claim{Asked: true, Max: places, Handlers: l.w.names, Schedules: l.w.schedules, Full: full}
+	r.grant = g
+	r.round.Claim = store.Claim{Asked: true, Max: g.places, Handlers: l.w.names, Schedules: l.w.schedules,
+		Suspects: g.suspects, Full: g.full, Pass: g.pass}
+	if !g.plain {
+		r.round.Claim.Rooms = g.rooms
+	}
 }
 
 // accepted takes the answer to reports.
@@ -227,6 +235,9 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 		case store.Lost:
 			l.settled(a)
 			a.cancel(ErrLeaseLost)
+			if l.waits == a {
+				l.dismiss(a)
+			}
 			continue
 		case store.HeldStopping:
 			a.cancel(ErrCancelled)
@@ -235,39 +246,58 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 			a.cut.Move(left)
 		}
 		l.held.add(a, r.first)
+		if r.round.Alone && l.waits == a {
+			l.waits = nil
+			l.begin(a)
+		}
 	}
 }
 
 // claimed takes the answer to a claim that was sent at a time, or again.
 func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
-	got := len(answer.Tasks)
+	got, run := make([]int, len(l.w.names)), make([]int, len(l.w.names))
 	running := 0
 	for i := range answer.Tasks {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimed = answer.Now
 		a.countClaim()
-		if l.start(a, answer.Now, sent) {
+		runs := l.start(a, answer.Now, sent)
+		if runs {
 			running++
 		}
+		if a.handler != nil {
+			got[a.handler.index]++
+			if runs {
+				run[a.handler.index]++
+			}
+		}
 	}
-	if got == 0 {
+	if len(answer.Tasks) == 0 {
 		l.w.n.empty.Add(1)
 	}
-	l.w.n.claimed.Add(int64(got))
-	l.slots.put(r.places - running)
+	l.w.n.claimed.Add(int64(len(answer.Tasks)))
+	more := answer.Next == 0 && r.grant.places > 0
+	l.places.settle(l, r.grant, got, run, running, more)
+	l.w.notePause(answer.Paused)
 
 	// What the store has measured it has measured after sent: whoever counts from
 	// there comes rather too early than too late, by less than a round trip.
 	l.claimAt = never
-	if answer.Next > 0 || answer.Next == 0 && r.places > 0 { // else the slots call when there are places
+	if answer.Next > 0 { // else the loop is called when there are places
 		l.claimAt = sent.Add(answer.Next)
 	}
 }
 
 // drop gives up a round that no store will ever answer.
 func (l *loop) drop(r *round) {
-	l.slots.put(r.places)
+	l.giveBack(r)
 	l.unsure = nil
+}
+
+// giveBack gives back what was taken for the round's claim.
+func (l *loop) giveBack(r *round) {
+	l.places.giveBack(l, r.grant)
+	r.grant = grant{}
 }
 
 // leave ends the loop, and tells the store that it does not watch the shard any more.
@@ -275,7 +305,7 @@ func (l *loop) drop(r *round) {
 func (l *loop) leave() {
 	l.timer.Stop()
 	if r := l.unsure; r != nil {
-		l.slots.put(r.places)
+		l.giveBack(r)
 		return
 	}
 	ctx, cancel := context.WithTimeout(l.w.commands, time.Second)

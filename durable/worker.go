@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/pprof"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +48,7 @@ type Worker struct {
 	labels context.Context
 
 	stopping atomic.Bool
-	slots    atomic.Pointer[slots] // nil before the first Run
+	places   atomic.Pointer[places] // nil before the first Run
 
 	mu      sync.Mutex
 	started bool // Run was called
@@ -57,6 +58,7 @@ type Worker struct {
 	n          counters
 	dead       recentDead
 	complained atomic.Int64 // when an error was logged, in seconds
+	paused     atomic.Bool  // the store says so
 }
 
 // A currentRun is a call of Run.
@@ -280,11 +282,11 @@ func (w *Worker) begin(ctx, commands context.Context) {
 		}
 	}
 	w.stopping.Store(false)
-	s := newSlots(w.config.concurrency)
-	w.slots.Store(s)
+	p := newPlaces(w)
+	w.places.Store(p)
 	w.loops = make([]*loop, w.client.store.Shards())
 	for i := range w.loops {
-		w.loops[i] = newLoop(w, i, s)
+		w.loops[i] = newLoop(w, i, p)
 	}
 }
 
@@ -298,18 +300,18 @@ func (w *Worker) label() {
 // finish waits for handlers, and for those that it is not to wait for it hands back
 // what they run.
 func (w *Worker) finish(r *currentRun) {
-	slots := w.slots.Load()
-	slots.end()
+	places := w.places.Load()
+	places.end()
 	w.enter(stopping)
 	select {
-	case <-slots.idle:
+	case <-places.idle:
 		return
 	case <-r.abort:
 	}
 	w.enter(aborting)
 	// A handler that heeds its context may have something to report.
 	select {
-	case <-slots.idle:
+	case <-places.idle:
 	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
 		w.enter(handing)
 	}
@@ -332,6 +334,7 @@ func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err er
 		health, err := w.client.Check(ctx)
 		switch {
 		case err == nil, w.config.unsafe && errors.Is(err, ErrUnsafe):
+			w.paused.Store(slices.Contains(health.Warnings, textPaused))
 			for _, warning := range health.Warnings {
 				w.client.log.Warn("durable: " + warning)
 			}
@@ -397,6 +400,13 @@ func (w *Worker) stop() *currentRun {
 	}
 	w.over = true
 	return w.current
+}
+
+// notePause logs that the store is paused, once.
+func (w *Worker) notePause(paused bool) {
+	if w.paused.Swap(paused) != paused && paused {
+		w.client.log.Warn("durable: " + textPaused)
+	}
 }
 
 // complain logs an error of a command, at most one a second: when a store is

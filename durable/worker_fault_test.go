@@ -680,20 +680,19 @@ func TestWorker_PlaceThatIsFreedDuringAClaimWithoutOne(t *testing.T) {
 		st := &moreStore{Store: memstore.New(memstore.WithShards(1))}
 		c := durable.New(st, quiet)
 		w := durable.NewWorker(c, durable.WithConcurrency(1))
+		ran := make(chan string, 2)
 		st.free = func() {
 			close(release)
-			for w.Stats().Running > 0 {
-				time.Sleep(time.Millisecond)
-			}
+			time.Sleep(time.Millisecond)
+			require.Len(t, ran, 1)
 		}
-		ran := make(chan string, 2)
 		w.Handle("h", func(_ context.Context, d durable.Delivery) error {
 			<-release
 			ran <- d.Key
 			return nil
 		})
 		schedule(t, c, durable.Task{Key: "a"}, durable.After(0))
-		schedule(t, c, durable.Task{Key: "b"}, durable.After(0))
+		schedule(t, c, durable.Task{Key: "b"}, durable.After(time.Second))
 		start(t, w)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

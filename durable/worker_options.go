@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -45,6 +46,9 @@ type handlerConfig struct {
 	backoff  time.Duration
 	cap      time.Duration
 	timeout  time.Duration
+	limit    int     // handlers at a time; 0: as many as the Worker has places
+	rate     float64 // tasks a second; 0: any
+	weight   int
 	around   []func(Handler) Handler
 	deadHook func(ctx context.Context, d Delivery, err error) // nil: none
 }
@@ -90,9 +94,11 @@ func WithLease(d time.Duration) WorkerOption {
 
 // WithMaxCrashes sets how many attempts at a run may end with a lost lease, as
 // they do when the process dies, before the run counts as poison and becomes a
-// dead letter. That counts all runs that the process had under way, not only the one that
-// has ended it. The worker that finds the lease expired decides or, if the task
-// repeats, the one that gets it next, which does not run it. The default is
+// dead letter. What ran when a process died is suspect: a Worker runs one suspect at a time
+// beside other tasks. The last of the n, if it is not the first, counts only if the run had
+// its Worker to itself: for that the Worker claims nothing else, and waits until its other
+// handlers have returned. The worker that finds the lease expired buries the run or, if the
+// task repeats, the one that gets it next, which does not run it. The default is
 // [DefaultMaxCrashes]. It panics if n is not positive.
 func WithMaxCrashes(n int) WorkerOption {
 	positive("WithMaxCrashes", n > 0, n)
@@ -143,6 +149,30 @@ func WithTimeout(d time.Duration) HandlerOption {
 	return handlerOption(func(c *handlerConfig) { c.timeout = d })
 }
 
+// WithHandlerConcurrency sets how many of the handler's tasks run at a time in the Worker, so
+// that slow ones leave places to others. The default is as many as [WithConcurrency] has. It
+// panics if n is not positive.
+func WithHandlerConcurrency(n int) HandlerOption {
+	positive("WithHandlerConcurrency", n > 0, n)
+	return handlerOption(func(c *handlerConfig) { c.limit = n })
+}
+
+// WithRate sets how many of the handler's tasks begin in a second in the Worker, on average;
+// a tenth of that many may begin at once. The default is no limit. It panics unless perSecond
+// is positive and finite.
+func WithRate(perSecond float64) HandlerOption {
+	positive("WithRate", perSecond > 0 && !math.IsInf(perSecond, 1), perSecond)
+	return handlerOption(func(c *handlerConfig) { c.rate = perSecond })
+}
+
+// WithWeight sets the handler's share of the Worker's places where there are not enough for
+// all that is due: that of a handler with weight 2 is twice that of one with 1. What one does
+// not need the others have. The default is 1. It panics unless n is from 1 to 1000.
+func WithWeight(n int) HandlerOption {
+	positive("WithWeight", n >= 1 && n <= 1000, n)
+	return handlerOption(func(c *handlerConfig) { c.weight = n })
+}
+
 func newWorkerConfig(opts []WorkerOption) workerConfig {
 	c := workerConfig{
 		concurrency: DefaultConcurrency,
@@ -154,6 +184,7 @@ func newWorkerConfig(opts []WorkerOption) workerConfig {
 			backoff:  DefaultBackoff,
 			cap:      DefaultMaxBackoff,
 			timeout:  DefaultTimeout,
+			weight:   1,
 		},
 	}
 	for i, o := range opts {

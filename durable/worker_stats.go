@@ -29,8 +29,8 @@ type counters struct {
 // Stats returns the Worker's numbers.
 func (w *Worker) Stats() WorkerStats {
 	running := 0
-	if s := w.slots.Load(); s != nil {
-		running = s.taken()
+	if p := w.places.Load(); p != nil {
+		running = p.takenNow()
 	}
 	return WorkerStats{
 		Concurrency: w.config.concurrency,

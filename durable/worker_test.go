@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -800,6 +801,36 @@ func TestWorker_ARepeatingTaskSurvivesADeadRun(t *testing.T) {
 			st, err := c.Stats(ctx)
 			return err == nil && st.Pending == 1 && st.Running == 0 && st.Dead == 0
 		}, soon, 5*time.Millisecond, "the requeued run does not repeat")
+	})
+}
+
+func TestPause_IsLoggedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		var log bytes.Buffer
+		c := durable.New(mem, durable.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		logged := func() int {
+			synctest.Wait()
+			return strings.Count(log.String(), "the store is paused")
+		}
+		require.NoError(t, c.Pause(ctx))
+		health, err := c.Check(ctx)
+		require.NoError(t, err)
+		require.Contains(t, health.Warnings[len(health.Warnings)-1], "the store is paused")
+		w := durable.NewWorker(c)
+		w.Handle("h", make(deliveries, 10).handle)
+		start(t, w)
+		for i := range 4 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint(i)}, durable.After(0))
+			time.Sleep(time.Hour)
+		}
+		require.Equal(t, 1, logged())
+		require.NoError(t, c.Resume(ctx))
+		synctest.Wait()
+		require.NoError(t, c.Pause(ctx))
+		schedule(t, c, durable.Task{Key: "k"}, durable.After(0))
+		time.Sleep(time.Hour)
+		require.Equal(t, 2, logged())
+		require.NoError(t, c.Resume(ctx))
 	})
 }
 

@@ -14,13 +14,13 @@ import (
 // A test that cannot fail proves nothing. Each of the mutants is a change of the machine or of memstore
 // that breaks a promise, with the test of storetest that finds it.
 var mutants = []struct{ promise, file, old, new, test string }{
-	{"never early", "shard.go", "if first.At > now {", "if first.At > now+1 {", "NeverEarly"},
+	{"never early", "shard.go", "if head.At > now {", "if head.At > now+1 {", "NeverEarly"},
 	{"oldest first", "queue.go", "return x.At < y.At", "return x.At > y.At", "OldestFirst"},
 	{"told when there is more", "../store/machine/round.go", "\t\tat = m.now\n", "", "DowntimeCatchesUp"},
 	{"tokens grow", "../store/machine/round.go", "m.n.Fence = max(m.n.Fence, int64(m.now))", "m.n.Fence = int64(m.now)", "TokensGrow"},
 	{"a report needs the token", "../store/machine/round.go", "&& t.Token == h.Token {", "{", "ZombiesAreRefused"},
 	{"a lease that is extended lasts", "../store/machine/round.go", "m.lease(t, r)\n\tif", "if", "LeaseAndToken"},
-	{"poison dies", "../store/machine/round.go", "if t.Crashes >= most &&", "if t.Crashes > most &&", "Poison"},
+	{"poison dies", "../store/machine/round.go", "t.Crashes+1 >= most;", "t.Crashes >= most;", "Poison"},
 	{"but not a task that repeats", "../store/machine/round.go", " && !t.Repeats()", "", "PoisonRepeats"},
 	{"what follows is what was scheduled", "../store/machine/round.go", "t.Task = *t.NextTask", "", "FollowingAndStopping"},
 	{"cancel ends what follows", "../store/machine/change.go", "t.Stopping, t.Following, t.Next, t.NextTask = true, false, 0, nil", "t.Stopping = true", "FollowingAndStopping"},

@@ -36,8 +36,11 @@ type task struct {
 	arrival uint64
 }
 
-// A kind is what a worker must know to run a task.
-type kind struct{ handler, schedule string }
+// A kind is what a worker must know to run a task, and whether the task is suspect.
+type kind struct {
+	handler, schedule string
+	suspect           bool
+}
 
 func newShard() *shard {
 	return &shard{tasks: make(map[string]*task), pending: make(map[kind]*queue), senders: make(map[string]*machine.Sender)}
@@ -80,7 +83,7 @@ func (sh *shard) Changed(t *machine.Task) {
 	case store.Pending:
 		sh.arrival++
 		x.arrival = sh.arrival
-		k := kind{x.Handler, x.Schedule}
+		k := kind{x.Handler, x.Schedule, x.Suspect()}
 		q := sh.pending[k]
 		if q == nil {
 			q = &queue{kind: k}
@@ -109,26 +112,29 @@ func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 			queues = append(queues, q)
 		}
 	}
-	next = machine.Never
+	pick := machine.NewPicker(c)
 	var taken []*task
-	for len(taken) < n {
-		var first *task
-		for _, q := range queues {
-			if q.Len() > 0 && (first == nil || q.tasks[0].before(first)) {
-				first = q.tasks[0]
+	for _, first := range []bool{true, false} {
+		for next = machine.Never; len(taken) < n; {
+			var head *task
+			for _, q := range queues {
+				if q.Len() > 0 && pick.Has(q.kind.handler, q.kind.suspect, first) && (head == nil || q.tasks[0].before(head)) {
+					head = q.tasks[0]
+				}
 			}
+			if head == nil {
+				break
+			}
+			if head.At > now {
+				next = head.At
+				break
+			}
+			q := head.queue
+			q.remove(head)
+			head.queue = q
+			pick.Take(q.kind.handler, q.kind.suspect)
+			taken, due = append(taken, head), append(due, &head.Task)
 		}
-		if first == nil {
-			break
-		}
-		if first.At > now {
-			next = first.At
-			break
-		}
-		q := first.queue
-		q.remove(first)
-		first.queue = q
-		taken, due = append(taken, first), append(due, &first.Task)
 	}
 	for _, x := range taken {
 		x.queue.push(x)

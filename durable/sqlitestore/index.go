@@ -224,12 +224,17 @@ func encode(x any) string {
 func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flush()
 	next = machine.Never
+	pick := machine.NewPicker(c)
 	for _, h := range c.Handlers {
+		if !pick.Has(h, false, false) {
+			continue
+		}
 		for _, s := range append([]string{""}, c.Schedules...) {
 			var some []*machine.Task
 			for most := n; ; most *= 2 {
 				var all int
 				some, all = ix.sound(store.Pending, dueTasks, h, s, int64(now), most)
+				some = pick.Within(some)
 				if len(some) >= n || all < most {
 					break
 				}
@@ -240,7 +245,7 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
-	return due[:min(n, len(due))], next
+	return pick.Pick(due, n), next
 }
 
 // sound returns the tasks that a query selects by an index, without those whose rows are

@@ -16,6 +16,7 @@ type more struct {
 	Runs      int             `json:"runs,omitempty"`
 	Stopping  bool            `json:"stopping,omitempty"`
 	Following bool            `json:"following,omitempty"`
+	Alone     bool            `json:"alone,omitempty"`
 	Next      store.Time      `json:"next,omitempty"`
 	NextTask  *store.Task     `json:"next_task,omitempty"`
 	Failures  []store.Failure `json:"failures,omitempty"`
@@ -23,10 +24,10 @@ type more struct {
 
 // encodeMore returns the column, nil if there is nothing.
 func encodeMore(t *machine.Task) []byte {
-	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && len(t.Failures) == 0 {
+	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Alone && len(t.Failures) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(more{t.Crashes, t.Runs, t.Stopping, t.Following, t.Next, t.NextTask, t.Failures})
+	b, err := json.Marshal(more{t.Crashes, t.Runs, t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures})
 	must(err)
 	return b
 }
@@ -86,6 +87,6 @@ func scan(rows interface{ Scan(...any) error }, t *machine.Task) error {
 		return fmt.Errorf("%w: task %.80q has a wrong checksum", ErrDamaged, t.ID)
 	}
 	t.Crashes, t.Runs = x.Crashes, x.Runs
-	t.Stopping, t.Following, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Next, x.NextTask, x.Failures
+	t.Stopping, t.Following, t.Alone, t.Next, t.NextTask, t.Failures = x.Stopping, x.Following, x.Alone, x.Next, x.NextTask, x.Failures
 	return nil
 }

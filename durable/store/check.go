@@ -117,12 +117,13 @@ func (r *Round) Check(s *Stamp) error {
 	switch {
 	case len(r.Reports) > MaxBatch || len(r.Extend) > MaxBatch:
 		return invalid("%d reports and %d extensions, more than %d", len(r.Reports), len(r.Extend), MaxBatch)
-	case r.Claim.Max < 0 || r.Claim.Max > MaxClaim || r.Claim.Max > 0 && !r.Claim.Asked:
-		return invalid("a claim of %d tasks, not from 0 to %d", r.Claim.Max, MaxClaim)
 	case r.Lease < time.Microsecond || r.Lease > MaxDelay:
 		return invalid("a lease of %v", r.Lease)
 	case r.MaxCrashes < 1:
 		return invalid("a limit of %d crashes", r.MaxCrashes)
+	}
+	if err := r.Claim.check(); err != nil {
+		return err
 	}
 	for i := range r.Reports {
 		x := &r.Reports[i]

@@ -11,9 +11,13 @@ type Round struct {
 	// Lease is how long leases last that the round extends or gives, and MaxCrashes
 	// how many attempts at a run may end with their lease before the run dies: the store
 	// sees to it, and, of a task that repeats, the worker that gets it with so many Crashes.
-	// Both must be positive.
+	// Both must be positive. The last of so many Crashes, if it is not the first, counts only
+	// if the task was Alone: before, its neighbour may have been to blame.
 	Lease      time.Duration
 	MaxCrashes int
+	// Alone says that the worker runs nothing but the tasks whose leases it extends with the
+	// round, from now until their attempts end.
+	Alone bool
 	// Leave says that the worker will not come again: who else waits for the shard is
 	// to watch it.
 	Leave bool
@@ -71,8 +75,8 @@ const (
 // A Claim asks for tasks.
 //
 // It gets up to Max tasks that are due, that name one of Handlers and, if they name a
-// schedule, one of Schedules; those that have been due longest come first. Each gets a
-// lease for the worker, and a token.
+// schedule, one of Schedules; those that have been due longest come first, within Rooms and
+// Suspects. Each gets a lease for the worker, and a token.
 //
 // A round that is repeated gets the tasks once more, with their tokens, that still have
 // the leases which it gave them, and these last from now on again. It gets no others.
@@ -83,9 +87,12 @@ type Claim struct {
 	Max       int // from 0 to MaxClaim
 	Handlers  []string
 	Schedules []string
+	// Rooms has what there is for each of Handlers, or is nil: then each may have Max.
+	Rooms    []Room
+	Suspects Suspects
 	// Full says that the worker has no place for more than Max: others are woken for
-	// what is left.
-	Full bool
+	// what is left. Pass has them woken too for what it has no room for.
+	Full, Pass bool
 }
 
 // An Answer is what a store says to a round.
@@ -102,8 +109,10 @@ type Answer struct {
 	// it: when a task will be due, when a lease ends, or when it is to look whether a
 	// wake-up was lost. It is never too late for that, unless another worker watches
 	// the shard; negative if nothing is to come; zero if there was more that was due
-	// than the claim got.
+	// than the claim got, and that it had room for.
 	Next time.Duration
+	// Paused says that claims get nothing, until Resume.
+	Paused bool
 }
 
 // A Receipt is what has become of a report.

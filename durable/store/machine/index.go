@@ -14,6 +14,8 @@ type Task struct {
 	store.Entry
 	// Lease is how long its lease lasts, if it is Running: see Numbers.Wall.
 	Lease time.Duration
+	// Alone says that its worker runs nothing else, if it is Running.
+	Alone bool
 }
 
 // An Index keeps the tasks of one shard, its numbers and its senders. It sees its own
@@ -31,9 +33,10 @@ type Index interface {
 	Add(id string) *Task
 	// Changed tells the Index that a task has changed. Without a State it is gone.
 	Changed(*Task)
-	// Due returns the n oldest tasks that are Pending, due, and meet the claim. If there
-	// are fewer it returns all of them, and when the next one is due that is not due yet;
-	// Never if there is none. It may count tasks that do not meet the claim as next.
+	// Due returns the n oldest tasks that are Pending, due, and meet the claim, as a Picker
+	// has room for them. If there are fewer it returns all of them, and when the next one is
+	// due that is not due yet; Never if there is none. It may count tasks that do not meet
+	// the claim as next.
 	Due(c *store.Claim, now store.Time, n int) (due []*Task, next store.Time)
 	// Running returns the Running tasks whose lease ends until a time.
 	Running(until store.Time) []*Task
@@ -99,6 +102,9 @@ type Sender struct {
 
 // A Claim is what a worker can run.
 type Claim struct{ Handlers, Schedules []string }
+
+// Suspect reports whether the task may have ended a worker.
+func (t *Task) Suspect() bool { return t.Crashes > 0 }
 
 // Knows reports whether the worker can run tasks of a kind.
 func (c *Claim) Knows(handler, schedule string) bool {

@@ -17,7 +17,7 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 	case again:
 		return m.repeat(x, r), nil
 	}
-	a := store.Answer{Now: m.now, Next: -1}
+	a := store.Answer{Now: m.now, Next: -1, Paused: m.n.Paused}
 	for i := range r.Reports {
 		a.Receipts = append(a.Receipts, m.finish(&r.Reports[i]))
 	}
@@ -42,7 +42,7 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 
 // repeat answers a round that was carried out before.
 func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
-	a := store.Answer{Now: m.now, Next: -1, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
+	a := store.Answer{Now: m.now, Next: -1, Paused: m.n.Paused, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
 	if x.Last > x.After {
 		for _, t := range m.ix.Running(Never) {
 			if t.Token > x.After && t.Token <= x.Last && t.At > m.now {
@@ -72,6 +72,7 @@ func (m *machine) extend(h store.Lease, r *store.Round) store.Extension {
 	if t == nil {
 		return store.Lost
 	}
+	t.Alone = t.Alone || r.Alone
 	m.lease(t, r)
 	if t.Stopping {
 		return store.HeldStopping
@@ -117,14 +118,20 @@ func (m *machine) next(a *store.Answer, r *store.Round, left bool, at store.Time
 		at = Never
 	case left:
 		at = m.now
-		if r.Claim.Full {
-			m.n.Wakes++
-		}
+	}
+	if !m.n.Paused && (r.Claim.Full && left || r.Claim.Pass && m.isBehind(&r.Claim)) {
+		m.n.Wakes++
 	}
 	m.n.Told = max(m.n.Told, at)
 	if at = min(at, m.ix.End()); at != Never {
 		a.Next = max(0, at.Sub(a.Now))
 	}
+}
+
+// isBehind reports whether something is due that the claim has no room for.
+func (m *machine) isBehind(c *store.Claim) bool {
+	due, _ := m.ix.Due(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}, m.now, 1)
+	return len(due) > 0
 }
 
 // expire takes back the leases that are over.
@@ -134,11 +141,13 @@ func (m *machine) expire(most int) {
 		if m.follow(t) {
 			continue
 		}
-		t.Crashes++
-		if t.Crashes >= most && !t.Repeats() {
-			m.bury(t, store.TextPoison)
-			m.keep(t, false, t.Failures, nil)
-			continue
+		if last := t.Crashes+1 >= most; !last || most == 1 || t.Alone {
+			t.Crashes++
+			if last && !t.Repeats() {
+				m.bury(t, store.TextPoison)
+				m.keep(t, false, t.Failures, nil)
+				continue
+			}
 		}
 		m.note(t, store.TextCrashed)
 		m.put(t, store.Pending, m.now)
@@ -263,7 +272,7 @@ func (m *machine) put(t *Task, s store.State, at store.Time) {
 	m.count(s, 1)
 	t.State, t.At = s, at
 	if s != store.Running {
-		t.Token, t.Lease = 0, 0
+		t.Token, t.Lease, t.Alone = 0, 0, false
 		t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
 	}
 	m.ix.Changed(t)

@@ -60,13 +60,59 @@ func testPoison(b *bench) {
 		equal(b, "crashes", x.Crashes, i)
 		b.sleep(lease + 1)
 	}
+	// The third one, and the fourth, are not counted: something ran beside them.
+	attempts := 3
+	if !b.Plain {
+		equal(b, "crashes", b.claimOne("k").Crashes, 2)
+		b.sleep(lease + 1)
+		x := b.claimOne("k")
+		equal(b, "crashes", x.Crashes, 2)
+		b.alone(x)
+		equal(b, "extended", b.extend(x), store.Held) // it stays alone
+		b.sleep(lease + 1)
+		attempts = 5
+	}
 	b.claimNone()
 	e := b.get("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "crashes", e.Crashes, 3)
-	equal(b, "attempts", e.Attempts, 3)
+	equal(b, "attempts", e.Attempts, attempts)
 	equal(b, "the last failure", e.Failures[len(e.Failures)-1].Text, store.TextPoison)
 	equal(b, "died", b.stats().Died, 1)
+}
+
+// One death is enough where no more is allowed, and who was alone may not be any more.
+func testPoisonAtOnce(b *bench) {
+	b.schedule("k", b.after(0))
+	x := b.claimOne("k")
+	b.alone(x)
+	b.require(b.report(x, store.HandBack, store.When{}), "refused")
+	for i := range 2 {
+		equal(b, "crashes", b.claimOne("k").Crashes, i)
+		b.sleep(lease + 1)
+	}
+	if !b.Plain {
+		b.claimOne("k")
+		b.sleep(lease + 1)
+		b.claimOne("k") // it was not alone
+		b.sleep(lease + 1)
+	}
+	b.schedule("once", b.after(0))
+	r := b.claimOf(2)
+	r.MaxCrashes = 1
+	b.do(r)
+	b.sleep(lease + 1)
+	b.do(r)
+	equal(b, "state", b.get("once").State, store.Dead)
+}
+
+// alone says that nothing runs beside a task.
+func (b *bench) alone(x store.Claimed) {
+	b.Helper()
+	r := b.round()
+	r.Alone = true
+	r.Extend = []store.Lease{hold(x)}
+	equal(b, "extended", b.do(r).Extensions[0], store.Held)
 }
 
 // repeating returns a task that repeats by what its record says.
@@ -95,6 +141,7 @@ func testPoisonRepeats(b *bench) {
 		for i := range 5 {
 			x := claim()
 			equal(b, "crashes", x.Crashes, i)
+			b.alone(x)
 			b.sleep(lease + 1)
 		}
 		x := claim()
@@ -110,7 +157,7 @@ func testPoisonRepeats(b *bench) {
 		equal(b, "requeue", b.op(store.Requeue, run.ID, b.after(0)), store.Moved)
 		single := store.SingleID(t.ID, run.Due)
 		for range 3 {
-			b.claimOne(single)
+			b.alone(b.claimOne(single))
 			b.sleep(lease + 1)
 		}
 		b.claimNone()
@@ -124,7 +171,7 @@ func testPoisonRepeats(b *bench) {
 		t.Record = record
 		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, When: b.after(0), Task: t}}})
 		for range 3 {
-			b.claimOne(t.ID)
+			b.alone(b.claimOne(t.ID))
 			b.sleep(lease + 1)
 		}
 		b.claimNone()

@@ -10,7 +10,7 @@ import (
 // round does a worker's round: reports on some of what workers believe to hold, some
 // extensions, and a claim.
 func (m *model) round() {
-	r := store.Round{Lease: modelLease, MaxCrashes: 1 + m.rng.IntN(modelCrashes), Leave: m.rng.IntN(20) == 0}
+	r := store.Round{Lease: modelLease, MaxCrashes: min(1+m.rng.IntN(4), modelCrashes), Leave: m.rng.IntN(20) == 0}
 	for range m.rng.IntN(4) {
 		if x, ok := m.anyReport(r.Reports); ok {
 			r.Reports = append(r.Reports, x)
@@ -25,6 +25,7 @@ func (m *model) round() {
 			r.Extend = append(r.Extend, x.Lease)
 		}
 	}
+	r.Alone = m.rng.IntN(4) == 0 && !m.Plain
 	if m.rng.IntN(3) > 0 {
 		r.Claim = store.Claim{Asked: true, Max: m.rng.IntN(5), Full: m.rng.IntN(3) == 0, Handlers: []string{"h0"}}
 		if m.rng.IntN(2) == 0 {
@@ -33,6 +34,7 @@ func (m *model) round() {
 		for i := range m.rng.IntN(3) {
 			r.Claim.Schedules = append(r.Claim.Schedules, "s"+strconv.Itoa(i))
 		}
+		m.rooms(&r.Claim)
 	}
 	s := m.stampOf("worker" + strconv.Itoa(m.rng.IntN(3)))
 	m.tooLate(func(until store.Time) error {
@@ -51,7 +53,7 @@ func (m *model) round() {
 	equal(m.bench, "receipts", a.Receipts, receipts)
 	var leases []store.Extension
 	for _, h := range r.Extend {
-		leases = append(leases, m.prolong(h))
+		leases = append(leases, m.prolong(h, r.Alone))
 	}
 	equal(m.bench, "leases", a.Extensions, leases)
 	if r.Claim.Asked {
@@ -74,13 +76,14 @@ func (m *model) isStopping(x belief) bool {
 	return t != nil && t.Stopping
 }
 
-func (m *model) prolong(h store.Lease) store.Extension {
+func (m *model) prolong(h store.Lease, alone bool) store.Extension {
 	t := m.held(h)
 	if t == nil {
 		m.counts["lost"]++
 		return store.Lost
 	}
 	t.At = m.now.Add(modelLease)
+	t.alone = t.alone || alone
 	m.counts["extended"]++
 	if t.Stopping {
 		m.counts["stopped"]++
@@ -228,7 +231,10 @@ func (m *model) expire(most int) {
 		}
 		t.Token, t.At, t.State = 0, m.now, store.Pending
 		text := store.TextCrashed
-		if t.Crashes++; t.Crashes >= most && t.Repeats() {
+		if t.Crashes++; t.Crashes >= most && most > 1 && !t.alone && !m.Plain {
+			m.counts["poison beside others"]++
+			t.Crashes--
+		} else if t.Crashes >= most && t.Repeats() {
 			m.counts["poison that repeats"]++
 		} else if t.Crashes >= most {
 			m.n.Died++
@@ -251,34 +257,41 @@ func (m *model) expire(most int) {
 // claimed takes what a claim has got: of several that are due at one moment it may be
 // any.
 func (m *model) claimed(r *store.Round, a *store.Answer) {
-	var due []store.Time
+	var due []*modelTask
 	for _, t := range m.tasks {
 		if t.State != store.Pending || t.At > m.now || m.paused || !r.Claim.Asked {
 			continue
 		}
 		if slices.Contains(r.Claim.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(r.Claim.Schedules, t.Schedule)) {
-			due = append(due, t.At)
+			due = append(due, t)
 		} else {
 			m.counts["unknown left"]++
 		}
 	}
-	slices.Sort(due)
-	left := len(due) > r.Claim.Max
-	due = due[:min(len(due), r.Claim.Max)]
-	equal(m.bench, "tasks claimed", len(a.Tasks), len(due))
-	if r.Claim.Asked && left {
-		equal(m.bench, "next, with more that is due", a.Next, 0)
-	}
+	room := roomOf(&r.Claim)
 	for i, x := range a.Tasks {
+		m.require(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
-		m.require(t != nil && t.State == store.Pending && t.At == due[i], "claimed %+v, of %+v; due are %v", x, t, due)
+		at := room.oldest(due)
+		m.require(t != nil && t.State == store.Pending && slices.Contains(room.candidates(due), t) && t.At == at, "claimed %+v, of %+v; the oldest is of %v", x, t, at)
+		room.take(t)
+		due = slices.DeleteFunc(due, func(u *modelTask) bool { return u == t })
 		equal(m.bench, "what was claimed", x,
 			store.Claimed{Task: t.Task, Token: x.Token, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes})
 		m.require(x.Token > m.fence, "token %d came after %d", x.Token, m.fence)
 		m.fence = x.Token
-		t.State, t.At, t.Token, t.Attempts = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1
+		t.State, t.At, t.Token, t.Attempts, t.alone = store.Running, m.now.Add(r.Lease), x.Token, t.Attempts+1, false
 		m.n.Claimed++
 		m.beliefs = append(m.beliefs, belief{hold(x), t.Due})
 		m.counts["claimed"]++
+		if r.Claim.Rooms != nil {
+			m.counts["claimed with rooms"]++
+		}
+	}
+	if room.oldest(due) > 0 {
+		equal(m.bench, "tasks claimed", len(a.Tasks), r.Claim.Max)
+		equal(m.bench, "next, with more that is due", a.Next, 0)
+	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {
+		m.counts["suspects left"]++
 	}
 }

@@ -1,0 +1,172 @@
+package durable_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/memstore"
+)
+
+// withShards runs a test in bubbles, with stores of one shard and of several.
+func withShards(t *testing.T, f func(t *testing.T, mem *memstore.Store)) {
+	for _, shards := range []int{1, 4} {
+		t.Run(fmt.Sprint("shards=", shards), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := memstore.New(memstore.WithShards(shards))
+				f(t, mem)
+			})
+		})
+	}
+}
+
+// scheduleMany schedules n tasks of a handler.
+func scheduleMany(t *testing.T, c *durable.Client, handler string, n int, w durable.When) {
+	t.Helper()
+	items := make([]durable.Item, n)
+	for i := range items {
+		items[i] = durable.Item{Task: durable.Task{Key: fmt.Sprint(handler, " ", i), Handler: handler}, When: w}
+	}
+	_, err := c.ScheduleBatch(ctx, items)
+	require.NoError(t, err)
+}
+
+// A load counts what runs of a handler, whose tasks take some time.
+type load struct {
+	mu                  sync.Mutex
+	running, most, done int
+	begun               []time.Time
+}
+
+func (l *load) handler(took time.Duration) durable.Handler {
+	return func(ctx context.Context, _ durable.Delivery) error {
+		l.mu.Lock()
+		l.running++
+		l.most = max(l.most, l.running)
+		l.begun = append(l.begun, time.Now())
+		l.mu.Unlock()
+		time.Sleep(took)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.running--
+		l.done++
+		return nil
+	}
+}
+
+// Eight places, 32 tasks of 2 s, and a quick one that is due at 0.1 s.
+func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
+	for name, x := range map[string]struct {
+		opts []durable.HandlerOption
+		late time.Duration
+	}{
+		"limited":    {[]durable.HandlerOption{durable.WithHandlerConcurrency(6)}, 0},
+		"by default": {nil, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withShards(t, func(t *testing.T, mem *memstore.Store) {
+				c := durable.New(mem, quiet)
+				w := durable.NewWorker(c, durable.WithConcurrency(8))
+				var slow, quick load
+				w.Handle("slow", slow.handler(2*time.Second), x.opts...)
+				w.Handle("quick", quick.handler(0))
+				began := time.Now()
+				scheduleMany(t, c, "slow", 32, durable.After(0))
+				scheduleMany(t, c, "quick", 1, durable.After(100*time.Millisecond))
+				start(t, w)
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				require.Equal(t, 32, slow.done)
+				require.Len(t, quick.begun, 1)
+				require.LessOrEqual(t, quick.begun[0].Sub(began)-100*time.Millisecond, x.late)
+				if x.late == 0 {
+					require.Equal(t, 6, slow.most)
+				} else {
+					require.Equal(t, 8, slow.most, "it has all places while nobody else needs any")
+				}
+				st := w.Stats()
+				require.Zero(t, st.Released)
+				// Each shard is asked first, and then once a second for what has less than its share.
+				require.LessOrEqual(t, st.Claims, int64(33+12*mem.Shards()))
+			})
+		})
+	}
+}
+
+// What is over a handler's limit costs no claims.
+func TestWorker_ALimitedHandlerCostsNoClaims(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithConcurrency(64))
+		var limited, other load
+		w.Handle("limited", limited.handler(10*time.Millisecond), durable.WithHandlerConcurrency(6))
+		w.Handle("other", other.handler(time.Millisecond))
+		const n = 2000
+		scheduleMany(t, c, "limited", n, durable.After(0))
+		start(t, w)
+		scheduleMany(t, c, "other", 100, durable.After(50*time.Millisecond))
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		require.Equal(t, n, limited.done)
+		require.Equal(t, 6, limited.most)
+		require.Equal(t, 100, other.done)
+		require.Less(t, limited.begun[n-1].Sub(limited.begun[0]), 3500*time.Millisecond, "6 at a time")
+		st := w.Stats()
+		t.Log(st.Claims, st.Empty, st.Wakeups)
+		require.Zero(t, st.Released)
+		require.LessOrEqual(t, st.Claims, int64(n+n/20))
+		require.LessOrEqual(t, st.Empty, int64(n/20))
+	})
+}
+
+// Where both are behind, each has its share of the places; where one is not, the other has
+// them all.
+func TestWorker_Weights(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c, durable.WithConcurrency(8))
+		var a, b load
+		w.Handle("a", a.handler(time.Second), durable.WithWeight(3))
+		w.Handle("b", b.handler(time.Second))
+		scheduleMany(t, c, "a", 60, durable.After(0))
+		scheduleMany(t, c, "b", 60, durable.After(0))
+		start(t, w)
+		time.Sleep(8*time.Second + 1)
+		synctest.Wait()
+		require.InDelta(t, 6*9, len(a.begun), 12)
+		require.InDelta(t, 2*9, len(b.begun), 12)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 120, a.done+b.done)
+		require.Zero(t, w.Stats().Running, "no place is held")
+		require.Equal(t, 8, b.most)
+	})
+}
+
+func TestWorker_Rate(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		w := durable.NewWorker(c)
+		var l load
+		w.Handle("h", l.handler(0), durable.WithRate(50))
+		began := time.Now()
+		scheduleMany(t, c, "h", 200, durable.After(0))
+		start(t, w)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 200, l.done)
+		for i, at := range l.begun {
+			require.GreaterOrEqual(t, at.Sub(began).Seconds(), float64(i-5)/50, "task %d", i)
+			require.LessOrEqual(t, at.Sub(began).Seconds(), float64(i+5)/50, "task %d", i)
+		}
+		st := w.Stats()
+		t.Log(st.Claims, st.Empty)
+		require.LessOrEqual(t, st.Claims, int64(240))
+	})
+}

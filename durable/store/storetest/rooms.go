@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// scheduleMany schedules n tasks of a handler, each due a microsecond after the one before.
+func (b *bench) scheduleMany(handler string, n int, first store.Time) {
+	b.Helper()
+	for i := range n {
+		t := task(fmt.Sprint(handler, i))
+		t.Handler = handler
+		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: t.ID, Task: t, When: store.At(first + store.Time(i))}}})
+	}
+}
+
+// claimWith claims for the handlers a and b, with rooms.
+func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, next time.Duration) {
+	b.Helper()
+	r := b.claimOf(n)
+	r.Claim.Handlers, r.Claim.Rooms, r.Claim.Full = []string{"a", "b"}, rooms, full
+	a := b.do(r)
+	for _, x := range a.Tasks {
+		ids = append(ids, x.ID)
+	}
+	return ids, a.Next
+}
+
+// A claim gets no more of a handler than it has room for, and of the others what is due.
+func testRooms(b *bench) {
+	if b.Plain {
+		b.Skip("it knows no Rooms")
+	}
+	now := b.now()
+	b.scheduleMany("a", 20, now-1000)
+	b.scheduleMany("b", 3, now-100)
+	got, next := b.claimWith(8, false, store.Room{Most: 3, First: 3}, store.Room{Most: 8, First: 8})
+	equal(b, "claimed", got, []string{"a0", "a1", "a2", "b0", "b1", "b2"})
+	b.require(next != 0, "there is no more that it has room for")
+	got, next = b.claimWith(8, false, store.Room{}, store.Room{Most: 8, First: 8})
+	equal(b, "claimed", len(got), 0)
+	b.require(next != 0, "there is no more that it has room for")
+	got, next = b.claimWith(2, false, store.Room{Most: 2, First: 2}, store.Room{})
+	equal(b, "claimed", got, []string{"a3", "a4"})
+	equal(b, "next: it may have room for more", next, 0)
+	// What it has no room for does not say when it is to come again.
+	b.op(store.Schedule, "later", b.after(10*lease))
+	_, next = b.claimWith(8, true, store.Room{}, store.Room{Most: 8, First: 8})
+	b.require(next > 0, "next is %v", next)
+}
+
+// Where a claim cannot get all, each handler has its share.
+func testShares(b *bench) {
+	if b.Plain {
+		b.Skip("it knows no Rooms")
+	}
+	now := b.now()
+	b.scheduleMany("a", 20, now-1000)
+	b.scheduleMany("b", 20, now-100)
+	got, next := b.claimWith(8, false, store.Room{Most: 8, First: 5}, store.Room{Most: 8, First: 2})
+	equal(b, "claimed", got, []string{"a0", "a1", "a2", "a3", "a4", "b0", "b1", "a5"})
+	equal(b, "next", next, 0)
+	got, _ = b.claimWith(8, false, store.Room{Most: 6, First: 1}, store.Room{Most: 8, First: 1})
+	equal(b, "claimed", got, []string{"a6", "b2", "a7", "a8", "a9", "a10", "a11", "b3"})
+}
+
+// Tasks that have crashed are claimed as the claim says, in their order among the others.
+func testSuspects(b *bench) {
+	if b.Plain {
+		b.Skip("it knows no Suspects")
+	}
+	for i := range 4 {
+		b.schedule(fmt.Sprint("s", i), b.after(0))
+		b.sleep(1)
+	}
+	b.claim(10)
+	b.sleep(lease + 1)
+	claim := func(s store.Suspects, n int) (ids []string, next time.Duration) {
+		b.Helper()
+		r := b.claimOf(n)
+		r.Claim.Suspects = s
+		a := b.do(r)
+		for _, x := range a.Tasks {
+			ids = append(ids, x.ID)
+		}
+		slices.Sort(ids)
+		return ids, a.Next
+	}
+	b.do(b.claimOf(0)) // takes the leases back
+	b.sleep(1)
+	b.schedule("k0", b.after(0))
+	b.schedule("k1", b.after(0))
+	got, _ := claim(store.NoSuspect, 1)
+	equal(b, "claimed", len(got), 1)
+	b.require(got[0][0] == 'k', "claimed %v, which is suspect", got)
+	got, next := claim(store.OneSuspect, 10)
+	equal(b, "claimed", len(got), 2)
+	b.require(got[0][0] == 'k' && got[1][0] == 's', "claimed %v", got)
+	b.require(next != 0, "the others wait for another claim")
+	got, _ = claim(store.NoSuspect, 10)
+	equal(b, "claimed", len(got), 0)
+	got, _ = claim(store.AllSuspects, 10)
+	equal(b, "claimed", len(got), 3)
+}
+
+// The model has rooms of its own, to judge by.
+
+// rooms draws what a claim has room for.
+func (m *model) rooms(c *store.Claim) {
+	if m.Plain {
+		return
+	}
+	c.Suspects = []store.Suspects{store.AllSuspects, store.AllSuspects, store.OneSuspect, store.NoSuspect}[m.rng.IntN(4)]
+	if m.rng.IntN(2) == 0 {
+		return
+	}
+	for range c.Handlers {
+		most := m.rng.IntN(c.Max + 1)
+		c.Rooms = append(c.Rooms, store.Room{Most: most, First: m.rng.IntN(most + 1)})
+	}
+}
+
+// A modelRoom is what is left of a claim's room.
+type modelRoom struct {
+	most, first map[string]int
+	suspects    int
+}
+
+func roomOf(c *store.Claim) *modelRoom {
+	const plenty = 1 << 30
+	x := &modelRoom{make(map[string]int), make(map[string]int), plenty}
+	for i, h := range c.Handlers {
+		x.most[h], x.first[h] = plenty, plenty
+		if c.Rooms != nil {
+			x.first[h] = c.Rooms[i].First
+			if c.Rooms[i].Most < c.Max {
+				x.most[h] = c.Rooms[i].Most
+			}
+		}
+	}
+	switch c.Suspects {
+	case store.OneSuspect:
+		x.suspects = 1
+	case store.NoSuspect:
+		x.suspects = 0
+	}
+	return x
+}
+
+func (x *modelRoom) allows(t *modelTask) bool {
+	return x.most[t.Handler] > 0 && (t.Crashes == 0 || x.suspects > 0)
+}
+
+// candidates are the tasks of which the next one is the oldest.
+func (x *modelRoom) candidates(due []*modelTask) (out []*modelTask) {
+	for _, first := range []bool{true, false} {
+		for _, t := range due {
+			if x.allows(t) && (!first || x.first[t.Handler] > 0) {
+				out = append(out, t)
+			}
+		}
+		if len(out) > 0 {
+			break
+		}
+	}
+	return out
+}
+
+// oldest is when the next one is due; 0 if there is none.
+func (x *modelRoom) oldest(due []*modelTask) (at store.Time) {
+	for _, t := range x.candidates(due) {
+		if at == 0 || t.At < at {
+			at = t.At
+		}
+	}
+	return at
+}
+
+func (x *modelRoom) take(t *modelTask) {
+	x.most[t.Handler]--
+	x.first[t.Handler]--
+	if t.Crashes > 0 {
+		x.suspects--
+	}
+}
