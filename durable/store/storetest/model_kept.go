@@ -34,7 +34,7 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 	key := store.KeyOf(t.ID)
 	head := m.tasks[store.HeadID(key)]
 	if head == nil {
-		head = &modelTask{store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
+		head = &modelTask{Entry: store.Entry{Task: store.Task{ID: store.HeadID(key)}, State: store.Past}}
 		m.tasks[head.ID] = head
 	}
 	head.Handler = t.Handler
@@ -59,7 +59,7 @@ func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, resul
 	if m.tasks[id] != nil {
 		m.counts["kept run in place of another"]++
 	}
-	m.tasks[id] = &modelTask{store.Entry{
+	m.tasks[id] = &modelTask{Entry: store.Entry{
 		Task:  store.Task{ID: id, Handler: t.Handler, Record: store.RunRecord(done, m.now, result)},
 		State: store.Past, At: ends, Due: t.Due, Attempts: t.Attempts, Crashes: t.Crashes, Failures: failures,
 	}}
