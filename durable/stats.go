@@ -18,6 +18,9 @@ type Stats struct {
 	// Unknown are overdue tasks that nobody can run: no worker that is there has their
 	// handler, or their schedule.
 	Unknown int64
+	// Astray are tasks that no worker gets, since a part of the store was damaged:
+	// [Client.Repair] puts them right.
+	Astray int64
 	// Late is how long the task has been due that waits longest; zero if there is
 	// none.
 	Late time.Duration
@@ -44,6 +47,7 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 		sum.Dead += st.Dead
 		sum.Past += st.Past
 		sum.Unknown += st.Unknown
+		sum.Astray += st.Astray
 		sum.Late = max(sum.Late, st.Late)
 		if st.Paused {
 			sum.Paused++

@@ -11,15 +11,16 @@ import (
 
 // A server that was started again may have lost a part of what it had written, or
 // have carried out a part of a script: see scripts/begin.lua. Another one that has
-// taken a shard over may know less. So whoever waits for wake-ups asks the servers now and then, and
-// whenever a connection has failed, who they are, and looks over the shards of one
-// that is not who it was, as Repair does. The shard remembers by which run of
-// its server that was done, so that one does it, or a few at most.
+// taken a shard over may know less. So a worker that waits for wake-ups asks the servers now
+// and then, and whenever a connection has failed, who they are, and repairs the shards of one
+// that is not who it was. The shard remembers by which run of its server that was done, so
+// that one worker does it, or a few at most. It also repairs a shard where the number of tasks
+// is not that of their places.
 
 const (
 	// careInterval is the time after which Wait asks by itself, and careFirst, or
 	// up to twice that, when it asks first.
-	careInterval = time.Minute
+	careInterval = 45 * time.Second
 	careFirst    = 10 * time.Second
 	// careShare is how much longer Wait waits between two steps than a step took,
 	// so that the server has time for others.
@@ -54,7 +55,7 @@ func (s *Store) care(ctx context.Context, shards []*shard) {
 	}
 }
 
-// lookOver looks over the shards whose servers were started since that was done.
+// lookOver repairs the shards that need it.
 func (s *Store) lookOver(ctx context.Context, shards []*shard, done []string) error {
 	runs := make(map[*redis.Client]string)
 	for i, sh := range shards {
@@ -69,14 +70,19 @@ func (s *Store) lookOver(ctx context.Context, shards []*shard, done []string) er
 			}
 			runs[node] = id
 		}
-		if id == "" || id == done[i] {
-			continue // it does not say
-		}
-		v, err := s.one(ctx, s.scripts.checked, sh.index, id, 0)
+		n, err := s.numbers(ctx, sh.index)
 		if err != nil {
 			return err
 		}
-		if v != int64(1) {
+		again := id != "" && id != done[i] // it may not say
+		if again {
+			v, err := s.one(ctx, s.scripts.checked, sh.index, id, 0)
+			if err != nil {
+				return err
+			}
+			again = v != int64(1)
+		}
+		if n[6] != 0 || again {
 			rep, err := s.repairShard(ctx, sh, careShare)
 			if err != nil {
 				return err
@@ -85,6 +91,8 @@ func (s *Store) lookOver(ctx context.Context, shards []*shard, done []string) er
 				s.config.log.Warn("redisstore: what a restart of the server, or a crash, had left was put right",
 					"shard", sh.index, "requeued", rep.Requeued, "doubled", rep.Doubled, "orphaned", rep.Orphaned)
 			}
+		}
+		if again {
 			if _, err := s.one(ctx, s.scripts.checked, sh.index, id, 1); err != nil {
 				return err
 			}

@@ -57,7 +57,13 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	if err != nil {
 		return h, unfit(err)
 	}
-	return s.health(nodes)
+	h, err = s.health(nodes)
+	for _, sh := range shards {
+		if n, err := s.numbers(ctx, sh.index); err == nil && n[6] > 0 {
+			h.Warnings = append(h.Warnings, fmt.Sprintf("shard %d: %d tasks are in no place; workers repair that within a minute", sh.index, n[6]))
+		}
+	}
+	return h, err
 }
 
 // Exists reports whether the store is there, with whatever number of shards. It leaves the

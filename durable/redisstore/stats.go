@@ -15,7 +15,7 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 		return store.Stats{}, err
 	}
 	return store.Stats{
-		Pending: n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4], Past: n[7],
+		Pending: n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4], Astray: max(0, n[6]), Past: n[7],
 		Late:   time.Duration(n[5]) * time.Microsecond,
 		Paused: n[8] == 1,
 		Counters: store.Counters{
@@ -24,7 +24,8 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	}, nil
 }
 
-// numbers are those of scripts/stats.lua.
+// numbers are those of scripts/stats.lua. The seventh is how many more tasks there are than
+// places that they are in.
 func (s *Store) numbers(ctx context.Context, shard int) ([]int64, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err

@@ -12,6 +12,9 @@ type Stats struct {
 	// Unknown are tasks that are due and that nobody can run: no worker that is there
 	// has named their handler, or their schedule, in its latest claim.
 	Unknown int64
+	// Astray are tasks that no claim finds, since what they wait in was damaged: Repair
+	// puts them right.
+	Astray int64
 	// Late is how long the task has been due that waits longest; zero if there is none.
 	Late   time.Duration
 	Paused bool
