@@ -78,11 +78,21 @@ func TestPage(t *testing.T) {
 			for i, id := range seen {
 				require.Equal(t, fmt.Sprint("k", i), id)
 			}
+			byID, err := c.Page(ctx, durable.Filter{Prefix: "k1", State: durable.Pending}, "", 5)
+			require.NoError(t, err)
+			seen = nil
+			for _, info := range byID.Tasks {
+				seen = append(seen, info.ID)
+			}
+			require.Equal(t, []string{"k1", "k10", "k100", "k101", "k102"}, seen)
+			p, err := c.Page(ctx, durable.Filter{Error: "no"}, "", 5)
+			require.NoError(t, err)
+			require.Empty(t, p.Tasks, "nothing has failed")
 			for cursor, limit := range map[durable.Cursor]int{"": 0, "!": 1, "aGVsbG8": 1} {
 				_, err := c.Page(ctx, durable.Filter{}, cursor, limit)
 				require.ErrorIs(t, err, durable.ErrInvalid)
 			}
-			p, err := c.Page(ctx, durable.Filter{Handler: "none"}, "", 1000)
+			p, err = c.Page(ctx, durable.Filter{Handler: "none"}, "", 1000)
 			require.NoError(t, err)
 			require.Equal(t, durable.Page{}, p)
 		}

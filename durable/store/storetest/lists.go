@@ -89,6 +89,21 @@ func testList(b *bench) {
 	equal(b, "seen", len(seen), len(slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool { return e.State != store.Pending })))
 }
 
+// A prefix is bytes: no pattern, no text.
+func testPrefixes(b *bench) {
+	ids := []string{"a*1", "a*2", "ab", "a?1", "a[b]", "a[c", `a\1`, `a\*`, "A*1", "a", "\xff\xff1", "\xff", "\xfe1", "ä1", "a%1", "a_1", "a'1"}
+	for i, id := range ids {
+		b.schedule(id, b.after(1000-i))
+	}
+	all := b.whole()
+	for _, prefix := range []string{"a", "a*", "a?", "a[", "a[b", `a\`, `a\*`, "\xff", "\xff\xff", "\xc3", "a%", "a_", "a'", "b"} {
+		f := store.Filter{Prefix: prefix}
+		for _, limit := range []int{1, 100} {
+			equal(b, fmt.Sprintf("what begins with %q, by %d", prefix, limit), b.all(f, limit), ordered(all, f))
+		}
+	}
+}
+
 func testStats(b *bench) {
 	equal(b, "the numbers of an empty shard", b.stats(), store.Stats{})
 	now := b.now()

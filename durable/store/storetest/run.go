@@ -88,6 +88,7 @@ var tests = []struct {
 	{"NothingIsShared", testShared},
 	{"NothingIsMixedUp", testMixedUp},
 	{"List", testList},
+	{"Prefixes", testPrefixes},
 	{"StatsAndForecast", testStats},
 	{"Wait", testWait},
 	{"WhoSleepsIsInTime", testSleepers},
