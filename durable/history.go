@@ -13,11 +13,11 @@ import (
 // for good: see [Client.Runs]. The zero Retention keeps none.
 type Retention struct {
 	// For is for how long a run is kept. Workers forget what is older, some with each claim.
-	For time.Duration
+	For time.Duration `json:"for_ns,omitempty"`
 	// Runs is how many are kept, the latest ones, up to [store.MaxRuns]; zero is no limit. If
 	// For is zero they are kept until others take their places: for ever, if the key is not
 	// used again.
-	Runs int
+	Runs int `json:"runs,omitempty"`
 }
 
 // MaxResult is the largest size of what [Delivery.SetResult] takes.

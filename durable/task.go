@@ -26,54 +26,55 @@ type Task struct {
 	// replaces the task. Up to MaxKey bytes, any but NUL. An empty key gets one of
 	// [NewKey], which nobody learns: to cancel the task later, or to schedule it again after
 	// an error, call NewKey beforehand.
-	Key string
+	Key string `json:"key"`
 	// Handler is the name under which workers know the function to run: see
 	// [Worker.Handle]. From 1 to MaxKey bytes.
-	Handler string
+	Handler string `json:"handler"`
 	// Body and Headers are handed to the handler as they are.
-	Body    []byte
-	Headers map[string]string
+	Body    []byte            `json:"body,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
 
 	// MaxAttempts is how often the task is tried before it becomes a dead letter.
 	// Zero means what the worker has for the handler.
-	MaxAttempts int
+	MaxAttempts int `json:"max_attempts,omitempty"`
 	// Timeout is how long one attempt may take before its context is cancelled.
 	// Zero means what the worker has for the handler.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout_ns,omitempty"`
 
 	// Every makes the task repeat: each run is due Every after the last was due,
 	// however long that took or how late it was. At least a millisecond. A run that
 	// fails holds up those after it until it has succeeded or had all its attempts;
 	// between two of these is at most the time between two runs.
-	Every time.Duration
+	Every time.Duration `json:"every_ns,omitempty"`
 	// Cron makes the task repeat by the calendar, at the times of a cron spec of five
 	// fields, such as "0 9 * * 1-5", or of one such as "@daily". A run that fails holds up
 	// those after it, as with Every. What happens when the clock is changed is said at
 	// [jobs.Cron].
-	Cron string
+	Cron string `json:"cron,omitempty"`
 	// Zone is the place whose clock Cron follows, such as "Europe/Berlin"; empty is UTC. A
 	// worker that cannot load it leaves the task to others.
-	Zone string
+	Zone string `json:"zone,omitempty"`
 	// Schedule makes the task repeat too: it names a schedule that the Clients and their
 	// workers know, see [WithSchedule], which gives the next run's time. The task is over
 	// when that is the zero time, and a dead letter if it is not after the last. Only
 	// one of Every, Cron and Schedule may be set.
-	Schedule string
+	Schedule string `json:"schedule,omitempty"`
 	// Start and End are of a task that repeats. [Next] gives no run before Start, from which
 	// Every is counted, and none comes after End. Zero means from now on, and for ever.
-	Start, End time.Time
+	Start time.Time `json:"start,omitzero"`
+	End   time.Time `json:"end,omitzero"`
 
 	// Unique is for how long the key is not scheduled again after the task was done: until
 	// then Schedule of a Task that has a Unique is Kept. It is for tasks that do not repeat.
-	Unique time.Duration
+	Unique time.Duration `json:"unique_ns,omitempty"`
 	// Retention says which of the key's runs are kept when they have ended.
-	Retention Retention
+	Retention Retention `json:"retention,omitzero"`
 
 	// Missed says what is done about a run that comes late because no worker was
 	// there; the zero value is LatestMissed. MissedAfter belongs to DeadMissed, which
 	// needs it.
-	Missed      Missed
-	MissedAfter time.Duration
+	Missed      Missed        `json:"missed,omitempty"`
+	MissedAfter time.Duration `json:"missed_after_ns,omitempty"`
 }
 
 // Missed says what becomes of runs that a worker comes to late, after a

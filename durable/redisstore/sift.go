@@ -88,10 +88,8 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 	return ids, nil
 }
 
-var escape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
-
 func (s *Store) scan(ctx context.Context, shard int, place, cursor string, f *store.Filter) ([]string, error) {
-	v, err := s.one(ctx, s.scripts.scan, shard, place, cursor, escape.Replace(f.Prefix)+"*", f.Error)
+	v, err := s.one(ctx, s.scripts.scan, shard, place, cursor, f.Prefix, f.Error)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (s *selection) addFlags(flags *pflag.FlagSet) {
 func (s *selection) filter() (f durable.Filter, err error) {
 	if s.state != "" {
 		if err := f.State.UnmarshalText([]byte(s.state)); err != nil {
-			return f, fmt.Errorf("the state must be pending, running or dead, not %q", s.state)
+			return f, fmt.Errorf("the state must be pending, running, dead or past, not %q", s.state)
 		}
 	}
 	f.Handler, f.Error = s.handler, s.text
@@ -77,7 +77,7 @@ func (c *call) newList() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, running or dead")
+	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, running, dead or past")
 	s.addFlags(cmd.Flags())
 	cmd.Flags().IntVar(&limit, "limit", limit, "how many at most, up to 1000")
 	cmd.Flags().StringVar(&after, "after", "", "go on where the list before has said")
@@ -141,6 +141,9 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 	if info.Stopping {
 		state += ", was asked to stop"
 	}
+	if info.Paused {
+		state += ", is paused"
+	}
 	if info.Following {
 		state += ", runs again at " + showTime(info.Next)
 	}
@@ -162,6 +165,10 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 		t.row("header", showID(key)+": "+oneLine(value))
 	}
 	t.row("body", fmt.Sprintf("%d bytes: %s", len(task.Body), oneLine(string(task.Body))))
+	if r := info.Run; r != nil {
+		t.row("ended", showTime(r.Ended))
+		t.row("result", oneLine(string(r.Result)))
+	}
 	for _, f := range info.Failures {
 		t.row("failure", fmt.Sprintf("%s, attempt %d: %s", showTime(f.Time), f.Attempt, showID(f.Error)))
 	}

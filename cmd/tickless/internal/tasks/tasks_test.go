@@ -214,7 +214,7 @@ func TestTasks_CalledWrongly(t *testing.T) {
 	clitest.CheckCalledWrongly(t, "tasks", []clitest.WrongCall{
 		{Args: []string{"bogus"}, Want: `unknown command "bogus"`},
 		{Args: []string{"stats"}, Want: "--file"},
-		{Args: []string{"list", "--file", file, "--state", "ill"}, Want: "pending, running or dead"},
+		{Args: []string{"list", "--file", file, "--state", "ill"}, Want: "pending, running, dead or past"},
 		{Args: []string{"list", "--file", file, "--from", "noon"}, Want: "neither a time"},
 		{Args: []string{"list", "--file", file, "--limit", "0"}, Want: "between 1 and 1000"},
 		{Args: []string{"get", "--file", file}, Want: "one ID"},
