@@ -1,8 +1,7 @@
 -- scan WHAT CURSOR PREFIX TEXT finds tasks whose ids begin with PREFIX, a few hundred at a time
 -- and in no order, as SCAN does: the answer is the next cursor and the ids. WHAT is d and a
--- kind, for what waits, l for what runs, x for the dead, p for
--- what is past, or f for what has failed, with TEXT in
--- its failures. With k the answer is all kinds.
+-- kind, for what waits, l for what runs, x for the dead, p for what is past, or f for what has
+-- failed, with TEXT in its failures. With k the answer is all kinds.
 local what, cursor, prefix, text = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
 if what == 'k' then return call('ZRANGE', kinds, 0, -1) end
 local page
