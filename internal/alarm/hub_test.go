@@ -26,9 +26,9 @@ func TestHub_FunctionsThatHang(t *testing.T) {
 		h.mu.Lock()
 		at := h.now() + int64(d)
 		for i := range hanging {
-			hanging[i].when, others[i].when = at, at // those that hang come first
-			h.set = append(h.set, hanging[i], others[i])
+			hanging[i].when, others[i].when = at, at+1 // those that hang come first
 		}
+		h.set = append(append(h.set, hanging...), others...)
 		h.armLocked(h.now())
 		h.mu.Unlock()
 		seen := map[int]bool{}
@@ -127,6 +127,32 @@ func TestHub_FunctionsThatTakeLong(t *testing.T) {
 		<-rang
 	}
 	close(release)
+}
+
+// Where the guard has to ring, the timer leads for a while, and another goroutine waits then.
+func TestHub_TheGuardRings(t *testing.T) {
+	h := newHub()
+	rang := false
+	a, later := h.add(func() { rang = true }), h.add(func() {})
+	a.Reset(time.Duration(near / 2))
+	later.Reset(time.Duration(near))
+	if h.fd == nil {
+		t.Skip("no descriptor here")
+	}
+	h.mu.Lock()
+	now := h.now()
+	a.when, h.timerAt = now-guardAfter, now
+	h.fd.at.Store(a.when)
+	h.mu.Unlock()
+	h.tick()
+	require.True(t, rang)
+	require.Nil(t, h.fd)
+	require.GreaterOrEqual(t, h.busyUntil, now+calmAfter)
+	require.Equal(t, later.when, h.armed)
+	a.Reset(time.Duration(near / 2))
+	require.Nil(t, h.fd, "the timer leads")
+	a.Stop()
+	later.Stop()
 }
 
 // Twice late, the descriptor is left alone for a while, and longer if it goes on.
