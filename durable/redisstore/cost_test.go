@@ -163,3 +163,25 @@ func TestMemory_OfATask(t *testing.T) {
 	}
 	require.InEpsilon(t, 190+len(text), running+each("dead"), 0.15)
 }
+
+// A claim stops at about a megabyte, and says that there is more.
+func TestClaim_BoundedByBytes(t *testing.T) {
+	rdb := redistest.Start(t).Client()
+	defer rdb.Close()
+	for _, size := range []int{200, 8_000, 60_000, 250_000} {
+		s := New(rdb, WithShards(1), WithName(fmt.Sprint("bodies-of-", size)), silent)
+		c := &client{durable.New(s, durable.WithLogger(quiet), durable.WithMaxTask(256<<10)), s}
+		fill(t, c, 100, durable.After(0), make([]byte, size))
+		w := &crasher{t: t, c: c}
+		for got := 0; got < 100; {
+			a := w.do(w.claims())
+			require.NotEmpty(t, a.Tasks)
+			require.LessOrEqual(t, len(a.Tasks)*size, 2<<20)
+			if got += len(a.Tasks); got < 100 {
+				require.Greater(t, len(a.Tasks)*size, 512<<10)
+				require.Zero(t, a.Next)
+			}
+		}
+		require.NoError(t, s.Close())
+	}
+}

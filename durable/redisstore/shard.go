@@ -48,7 +48,9 @@ type shard struct {
 //	crew     HASH   worker to the handlers and schedules that it has
 //
 // What they hold, and how a task moves between them, scripts/begin.lua says. The scripts
-// are told these names, and put the kind behind the first.
+// are told these names, and put the kind behind the first. Since no key has the first name
+// alone, a node of a Cluster refuses the scripts while it moves the slot to another: a script
+// that began then could find a part of the shard.
 var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past"}
 
 const (
