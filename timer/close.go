@@ -50,11 +50,11 @@ func (s *Scheduler) Close() error {
 // dropped.
 func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.Lock()
-	left := s.leftover.left
-	s.leftover.left = nil
+	taken := s.leftover.shards
+	s.leftover.shards = nil
 	s.leftover.Unlock()
 	return func(yield func(Leftover) bool) {
-		for _, e := range byDeadline(left) {
+		for _, e := range byDeadline(taken) {
 			if !yield(s.leftoverOf(e)) {
 				return
 			}
@@ -63,13 +63,13 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 }
 
 // byDeadline returns what is left over of the shards.
-func byDeadline(left []shardLeftover) []leftoverEntry {
+func byDeadline(shards []shardLeftover) []leftoverEntry {
 	n := 0
-	for _, l := range left {
+	for _, l := range shards {
 		n += l.wheel.Len() + len(l.fallbacks)
 	}
 	es := make([]leftoverEntry, 0, n)
-	for _, l := range left {
+	for _, l := range shards {
 		l.each(func(e timingwheel.Entry[payload]) {
 			es = append(es, leftoverEntry{e, l.sh})
 		})
@@ -163,14 +163,14 @@ func (sh *shard) shut() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	w := sh.wheel
-	left := shardLeftover{sh, w, sh.takeFallbacksLocked()}
+	taken := shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard: it finds nothing.
 	sh.wheel = newWheel(&sh.s.config)
 	sh.n.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
 	sh.n.cascaded += w.Cascaded()
-	if w.Len()+len(left.fallbacks) > 0 {
+	if w.Len()+len(taken.fallbacks) > 0 {
 		sh.s.leftover.Lock()
-		sh.s.leftover.left = append(sh.s.leftover.left, left)
+		sh.s.leftover.shards = append(sh.s.leftover.shards, taken)
 		sh.s.leftover.Unlock()
 	}
 }

@@ -27,7 +27,7 @@ func TestClose_IsMonotonic(t *testing.T) {
 	start := func(sh *shard) error {
 		sh.mu.Lock()
 		defer sh.unlock()
-		id, err := sh.startLocked(s.now(), time.Hour, funcPayload(func() {}), tagFunc)
+		id, err := sh.startLocked(s.now(), time.Hour, 0, funcPayload(func() {}), tagFunc)
 		sh.stopLocked(id)
 		return err
 	}

@@ -205,7 +205,7 @@ func (d *dispatch) takeReady(into []func()) []func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	into = append(into[:0], d.ready...)
-	d.ready = afterBurst(d.ready)
+	d.ready = nil
 	return into
 }
 
@@ -240,7 +240,10 @@ func (b *batch) each(submit func(func())) {
 		b.done++
 		submit(f)
 	}
-	b.fs, b.done = afterBurst(b.fs), 0
+	b.fs, b.done = b.fs[:0], 0
+	if cap(b.fs) > 2*shareSize { // more than there is room for anyway
+		b.fs = nil
+	}
 }
 
 // shutdown waits until everything handed over has run.

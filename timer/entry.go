@@ -56,9 +56,9 @@ func (t *Timer) stopInWheel() (active, done bool) {
 	}
 	t.mu.Unlock()
 	if was == pending {
-		if left := t.sh.stopped.add(t); left != nil {
+		if unsettled := t.sh.stopped.add(t); unsettled != nil {
 			t.sh.mu.Lock()
-			t.sh.settleTimerLocked(left)
+			t.sh.settleTimerLocked(unsettled)
 			t.sh.settleLocked()
 			t.sh.unlock()
 		}
@@ -277,7 +277,7 @@ func (l *stoppedTimers) own() *stripe {
 }
 
 // add adds a Timer. If there is no room, it returns one that the caller must settle.
-func (l *stoppedTimers) add(t *Timer) (left *Timer) {
+func (l *stoppedTimers) add(t *Timer) (unsettled *Timer) {
 	room := l.room.Load()
 	if room == 0 {
 		return t

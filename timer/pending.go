@@ -32,9 +32,9 @@ type PendingTimer struct {
 // or "" for a timer without a callback.
 func (p PendingTimer) Function() string { return runtime.FuncForPC(p.pc).Name() }
 
-// pendingPlaces is how many places of a shard's wheel are looked at in one hold of
+// pendingSlots is how many slots of a shard's wheel are looked at in one hold of
 // its lock.
-const pendingPlaces = 512
+const pendingSlots = 512
 
 // Pending returns the timers that are pending, in no order, without those that have
 // fallen back to package time. A timer that is started, stopped or moved meanwhile may be
@@ -42,12 +42,12 @@ const pendingPlaces = 512
 // held for longer than it takes to look at 512 timers. O(n).
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
-		batch := make([]PendingTimer, 0, pendingPlaces)
+		batch := make([]PendingTimer, 0, pendingSlots)
 		for sh := range s.shards.made() {
 			more := true
-			for place := uint64(0); more; {
+			for cursor := uint64(0); more; {
 				batch = batch[:0]
-				place, more = sh.scan(place, func(e timingwheel.Entry[payload]) {
+				cursor, more = sh.scan(cursor, func(e timingwheel.Entry[payload]) {
 					batch = append(batch, s.describe(e))
 				})
 				for _, p := range batch {
@@ -66,12 +66,12 @@ func isPending(x *timingwheel.Expired[payload]) bool {
 	return x.Tag != tagTimer || x.Value.timer().standsFor(x)
 }
 
-// scan calls f with the timers in the next places of the shard's wheel, in one hold of
+// scan calls f with the timers in the next slots of the shard's wheel, in one hold of
 // its lock, and returns what the wheel's Scan does.
-func (sh *shard) scan(place uint64, f func(timingwheel.Entry[payload])) (next uint64, more bool) {
+func (sh *shard) scan(cursor uint64, f func(timingwheel.Entry[payload])) (next uint64, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.wheel.Scan(place, pendingPlaces, func(e timingwheel.Entry[payload]) {
+	return sh.wheel.Scan(cursor, pendingSlots, func(e timingwheel.Entry[payload]) {
 		if isPending(&e.Expired) {
 			f(e)
 		}

@@ -444,17 +444,7 @@ func (p *poller) recordLocked() {
 	for _, d := range p.late {
 		p.lateness.Record(d)
 	}
-	p.late = afterBurst(p.late)
-}
-
-// afterBurst returns a slice without elements, in the memory of s unless a burst has made
-// that large.
-func afterBurst[T any](s []T) []T {
-	if cap(s) > 2*batchSize {
-		return nil
-	}
-	clear(s)
-	return s[:0]
+	p.late = p.late[:0]
 }
 
 // touch brings callbacks, which are cold as a rule, near to the processor: many at a

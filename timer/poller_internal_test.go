@@ -20,7 +20,7 @@ func startOn(t testing.TB, sh *shard, d time.Duration, f func()) {
 	t.Helper()
 	now := sh.s.now()
 	sh.mu.Lock()
-	_, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
+	_, err := sh.startLocked(now, d, sh.slackOf(d), funcPayload(f), tagFunc)
 	sh.unlock()
 	require.NoError(t, err)
 }

@@ -143,7 +143,7 @@ func (r *windowRace) round(kind windowKind, seed uint64, moment int64) {
 		c.due = moment + max(0, rng.Int64N(2*spread)-spread)*r.tick
 		now := r.s.now()
 		sh := r.s.lockShard()
-		id, err := sh.startLocked(now, time.Duration(c.due-now), funcPayload(r.fs[i]), tagFunc)
+		id, err := sh.startLocked(now, time.Duration(c.due-now), 0, funcPayload(r.fs[i]), tagFunc)
 		sh.unlock()
 		require.NoError(r.t, err)
 		c.h = Handle{sh, id}

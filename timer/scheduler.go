@@ -52,7 +52,7 @@ type Scheduler struct {
 	// leftover is what was pending at Close, until TakeLeftover takes it.
 	leftover struct {
 		sync.Mutex
-		left []shardLeftover
+		shards []shardLeftover
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 	now := s.now()
 	sh := s.lockShard()
 	defer sh.unlock()
-	id, err := sh.startWithinLocked(now, d, slack, p, tag)
+	id, err := sh.startLocked(now, d, slack, p, tag)
 	if err != nil {
 		sh.n.rejected++
 		return Handle{}, err
@@ -196,6 +196,22 @@ func (s *Scheduler) Stats() Stats {
 	s.poller.stats(&st)
 	s.dispatch.stats(&st)
 	return st
+}
+
+// Now returns the time on the Scheduler's clock.
+func (s *Scheduler) Now() time.Time {
+	s.mustBeMade()
+	return s.clock.Now()
+}
+
+// Wall returns the time of day on the Scheduler's clock. It has no monotonic reading,
+// which would not follow when the clock is set.
+func (s *Scheduler) Wall() time.Time {
+	s.mustBeMade()
+	if c, ok := s.clock.(clock.Wall); ok {
+		return c.Wall()
+	}
+	return s.clock.Now().Round(0)
 }
 
 // now reads the clock: nanoseconds since the epoch, never negative.
@@ -255,3 +271,21 @@ func (s *Scheduler) moment() moment {
 
 // at turns a moment of now's into a time.
 func (s *Scheduler) at(n int64) time.Time { return s.epoch.Add(time.Duration(n)) }
+
+// A limit bounds how many timers of Start may be pending. Each of them has tagLimited.
+type limit struct {
+	most int64
+	n    atomic.Int64
+}
+
+// take makes one more of them pending, or reports false.
+func (l *limit) take() bool {
+	if l.n.Inc() <= l.most {
+		return true
+	}
+	l.n.Dec()
+	return false
+}
+
+// give is called when n of them have left.
+func (l *limit) give(n int) { l.n.Sub(int64(n)) }

@@ -125,15 +125,13 @@ func (sh *shard) unlockAndWake() {
 	sh.s.poller.wake(wake)
 }
 
+// slackOf returns the Scheduler's slack for a delay.
+func (sh *shard) slackOf(d time.Duration) time.Duration { return sh.s.config.slack.of(d) }
+
 // startLocked starts a timer. If it is due already it fires at once. The zero id
 // names no timer: that is what a timer that fired at once gets, unless it has started
 // itself again. The error is ErrClosed or, of one with tagLimited, ErrTooManyPending.
-func (sh *shard) startLocked(now int64, d time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
-	return sh.startWithinLocked(now, d, sh.s.config.slack.of(d), p, tag)
-}
-
-// startWithinLocked is startLocked with a slack of the timer's own.
-func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
+func (sh *shard) startLocked(now int64, d, slack time.Duration, p payload, tag uint8) (id timingwheel.ID, err error) {
 	if sh.s.closed.Load() {
 		return id, ErrClosed
 	}
@@ -158,7 +156,7 @@ func (sh *shard) startWithinLocked(now int64, d, slack time.Duration, p payload,
 // rearmLocked starts a Ticker's timer again while it expires, to fire at a moment after
 // the one that expireLocked was given.
 func (sh *shard) rearmLocked(now, deadline int64, t *Ticker) timingwheel.ID {
-	slack := sh.s.config.slack.of(time.Duration(deadline - now))
+	slack := sh.slackOf(time.Duration(deadline - now))
 	id, ok := sh.wheel.AddTagged(deadline, int64(slack), tickerPayload(t), tagTicker)
 	if !ok {
 		// Not with a clock that never goes back: the moment that expireLocked was
@@ -202,12 +200,7 @@ func (sh *shard) stopLocked(id timingwheel.ID) bool {
 
 // resetLocked gives a timer another deadline. It reports false if there is none
 // of that id in the wheel.
-func (sh *shard) resetLocked(now int64, id timingwheel.ID, d time.Duration) bool {
-	return sh.resetWithinLocked(now, id, d, sh.s.config.slack.of(d))
-}
-
-// resetWithinLocked is resetLocked with a slack of the timer's own.
-func (sh *shard) resetWithinLocked(now int64, id timingwheel.ID, d, slack time.Duration) bool {
+func (sh *shard) resetLocked(now int64, id timingwheel.ID, d, slack time.Duration) bool {
 	if d > 0 {
 		sh.wheel.Observe(now)
 		if sh.wheel.MoveWithin(id, deadlineAfter(now, d), int64(slack)) {

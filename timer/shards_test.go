@@ -54,7 +54,7 @@ func TestShards_MadeByManyAtOnce(t *testing.T) {
 				got[g] = allShards(s)
 				for _, sh := range got[g] {
 					sh.mu.Lock()
-					_, err := sh.startLocked(s.now(), time.Hour, funcPayload(func() {}), tagFunc)
+					_, err := sh.startLocked(s.now(), time.Hour, 0, funcPayload(func() {}), tagFunc)
 					sh.unlock()
 					require.NoError(t, err)
 				}
@@ -86,7 +86,7 @@ func TestShards_MadeBesideClose(t *testing.T) {
 					sh := s.shards.at((i*7 + g) % shards)
 					sh.mu.Lock()
 					late := refused.Load() > 0
-					_, err := sh.startLocked(s.now(), time.Hour, funcPayload(func() {}), tagFunc)
+					_, err := sh.startLocked(s.now(), time.Hour, 0, funcPayload(func() {}), tagFunc)
 					sh.unlock()
 					if err != nil {
 						refused.Inc()
@@ -107,7 +107,7 @@ func TestShards_MadeBesideClose(t *testing.T) {
 		require.Zero(t, s.Len())
 		for _, sh := range allShards(s) {
 			sh.mu.Lock()
-			_, err := sh.startLocked(s.now(), time.Hour, funcPayload(func() {}), tagFunc)
+			_, err := sh.startLocked(s.now(), time.Hour, 0, funcPayload(func() {}), tagFunc)
 			sh.unlock()
 			require.ErrorIs(t, err, ErrClosed)
 		}

@@ -110,11 +110,11 @@ func (t *Ticker) startLocked(now int64, d time.Duration) {
 	}
 	withdraw(t.c)
 	t.period, t.next = d, deadlineAfter(now, d)
-	if sh.resetLocked(now, t.id, d) {
+	if sh.resetLocked(now, t.id, d, sh.slackOf(d)) {
 		return
 	}
 	sh.stopFallbackLocked(t.id)
-	if id, _ := sh.startLocked(now, d, tickerPayload(t), tagTicker); id != (timingwheel.ID{}) {
+	if id, _ := sh.startLocked(now, d, sh.slackOf(d), tickerPayload(t), tagTicker); id != (timingwheel.ID{}) {
 		t.id = id // else it has fired at once, and started itself again
 	}
 }

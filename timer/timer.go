@@ -70,7 +70,7 @@ func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p pay
 
 // startLocked starts the Timer, on the wheel if that can be.
 func (t *Timer) startLocked(now int64, d time.Duration) {
-	id, err := t.sh.startLocked(now, d, t.p, t.tag)
+	id, err := t.sh.startLocked(now, d, t.sh.slackOf(d), t.p, t.tag)
 	if err != nil {
 		id = t.sh.fallBackLocked(d, t.p, t.tag, false)
 	}
@@ -163,7 +163,7 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (active bool) {
 		return t.enterWheelLocked(now, d)
 	}
 	t.moved = true
-	if t.sh.resetLocked(now, t.id, d) {
+	if t.sh.resetLocked(now, t.id, d, t.sh.slackOf(d)) {
 		return true
 	}
 	active = t.sh.stopFallbackLocked(t.id) || t.withdrawLocked()
@@ -179,6 +179,38 @@ func (t *Timer) resetAway(d time.Duration) (active bool) {
 	active = t.stopLocked()
 	t.id = sh.fallBackLocked(d, t.p, t.tag, true)
 	return active
+}
+
+// Deadline returns the moment for which the Timer is set, on the Scheduler's clock and
+// without the slack. It reports false if the Timer is not pending, and for one of
+// package time's, which the package-level functions make inside a testing/synctest
+// bubble. O(1).
+func (t *Timer) Deadline() (time.Time, bool) {
+	if t.sh == nil {
+		return time.Time{}, false
+	}
+	t.sh.mu.Lock()
+	at, ok := t.deadlineLocked()
+	t.sh.mu.Unlock()
+	if !ok {
+		return time.Time{}, false
+	}
+	return t.sh.s.at(at), true
+}
+
+func (t *Timer) deadlineLocked() (int64, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch t.state.Load() {
+	case pending:
+		return t.deadline, true
+	case stopped:
+		return 0, false
+	}
+	if f := t.sh.fallbacks.byID[t.id]; f != nil {
+		return int64(f.at.Sub(t.sh.s.epoch)), true
+	}
+	return t.sh.wheel.Deadline(t.id)
 }
 
 // stdTimer returns the timer of package time that t is.

@@ -27,7 +27,7 @@ func startHandle(t *testing.T, sh *shard, d time.Duration, f func()) Handle {
 	t.Helper()
 	now := sh.s.now()
 	sh.mu.Lock()
-	id, err := sh.startLocked(now, d, funcPayload(f), tagFunc)
+	id, err := sh.startLocked(now, d, sh.slackOf(d), funcPayload(f), tagFunc)
 	h := Handle{sh, id}
 	sh.unlock()
 	require.NoError(t, err)

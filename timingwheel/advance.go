@@ -63,17 +63,17 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 
 // Drain works through the entries of expired buckets, those of the lowest level
 // first: it hands out those that are due at the wheel's clock and places the others
-// again. It looks at no more than len(out) entries, so that a lock around it is
-// never held for long, puts those handed out into out[:n] and reports whether more
+// again. It looks at no more than len(dst) entries, so that a lock around it is
+// never held for long, puts those handed out into dst[:n] and reports whether more
 // are left to look at; [Wheel.Draining] says of which level.
-func (w *Wheel[T]) Drain(out []Expired[T]) (n int, more bool) {
-	n, _ = w.drain(out, 0, len(out))
+func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
+	n, _ = w.drain(dst, 0, len(dst))
 	return n, w.isDraining()
 }
 
 // drain looks at no more than budget entries and puts those that are due into
-// out, from n on. It returns the new n and the budget that is left.
-func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
+// dst, from n on. It returns the new n and the budget that is left.
+func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 	for level := range w.levels {
 		due := w.levels[level].due
 		for ; budget > 0; budget-- {
@@ -89,7 +89,7 @@ func (w *Wheel[T]) drain(out []Expired[T], n, budget int) (int, int) {
 			}
 			e := w.expired(i)
 			e.Value = w.arena.Free(i)
-			out[n] = e
+			dst[n] = e
 			n++
 		}
 	}
@@ -107,21 +107,21 @@ func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
 }
 
 // Advance moves the wheel to the time now, of which a negative one counts as 0, and
-// hands out what has become due, in the order of ticks: into out[:n], looking
-// at no more than len(out) entries. While it reports more, there is more to do
+// hands out what has become due, in the order of ticks: into dst[:n], looking
+// at no more than len(dst) entries. While it reports more, there is more to do
 // for the same now: call it again. A now before the wheel's clock hands out
-// nothing new. out must not be empty. Advance is for wheels made without
+// nothing new. dst must not be empty. Advance is for wheels made without
 // [WithQueue]. An entry whose rounded-up deadline is beyond math.MaxInt64 is never
 // handed out.
-func (w *Wheel[T]) Advance(now int64, out []Expired[T]) (n int, more bool) {
-	if len(out) == 0 {
-		panic("timingwheel: Advance: out must not be empty")
+func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
+	if len(dst) == 0 {
+		panic("timingwheel: Advance: dst must not be empty")
 	}
 	w.mustBeMade()
 	t := w.ticks.floor(max(now, 0))
-	budget := len(out)
+	budget := len(dst)
 	for {
-		n, budget = w.drain(out, n, budget)
+		n, budget = w.drain(dst, n, budget)
 		if w.isDraining() {
 			return n, true
 		}

@@ -128,7 +128,7 @@ func TestWheelAdvance_RoundsUp(t *testing.T) {
 
 func TestWheelAdvance_NeedsRoom(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0)
-	require.PanicsWithValue(t, "timingwheel: Advance: out must not be empty", func() { w.Advance(1, nil) })
+	require.PanicsWithValue(t, "timingwheel: Advance: dst must not be empty", func() { w.Advance(1, nil) })
 }
 
 // Ticks come in order, and within a tick entries that took the same way come
