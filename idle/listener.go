@@ -21,6 +21,9 @@ func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Li
 	if l == nil {
 		panic("idle: NewListener with a nil listener")
 	}
+	for i, o := range opts {
+		notNil("NewListener", i, o)
+	}
 	return NewConns(timeout, opts...).Listener(l)
 }
 
