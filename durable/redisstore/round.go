@@ -55,9 +55,10 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	if c.Asked {
 		most = strconv.Itoa(c.Max)
 	}
-	args := make([]any, 0, 10+6*len(r.Reports)+2*len(r.Extend))
+	args := make([]any, 0, 14+6*len(r.Reports)+2*len(r.Extend))
 	args = append(args, strconv.FormatInt(st.Number, 10), untilArg(st.Until), micros(r.Lease), strconv.Itoa(r.MaxCrashes),
-		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), most, bit(c.Full), names(max(r.Lease, s.config.recheck), c))
+		bit(r.Leave), strconv.Itoa(len(r.Reports)), strconv.Itoa(len(r.Extend)), most, bit(c.Full), names(max(r.Lease, s.config.recheck), c),
+		rooms(c), suspects[c.Suspects], bit(c.Pass), bit(r.Alone))
 	for i := range r.Reports {
 		x := &r.Reports[i]
 		next, text := "", ""
@@ -80,6 +81,22 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 		args = append(args, r.Extend[i].ID, strconv.FormatInt(r.Extend[i].Token, 10))
 	}
 	return args
+}
+
+// suspects is how many tasks a claim gets that have crashed; empty: any number.
+var suspects = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
+
+// rooms writes down what a claim has room for, as scripts/round.lua takes it.
+func rooms(c *store.Claim) string {
+	var b []byte
+	for i, r := range c.Rooms {
+		h := c.Handlers[i]
+		b = append(strconv.AppendInt(append(b, 0, 'h'), int64(len(h)), 10), ':')
+		b = append(append(b, h...), 0)
+		b = strconv.AppendInt(b, int64(r.Most), 10)
+		b = strconv.AppendInt(append(b, ' '), int64(r.First), 10)
+	}
+	return string(b)
 }
 
 func micros(d time.Duration) string {
@@ -112,7 +129,7 @@ func names(silent time.Duration, c *store.Claim) string {
 }
 
 // An answer to a round is what scripts/round.lua says.
-const answerSize = 11
+const answerSize = 12
 
 func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
 	f, _ := v.([]any)
@@ -120,7 +137,7 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 		return a, unexpected(v)
 	}
 	var n [answerSize]int64
-	for _, i := range []int{0, 3, 4, 5, 6} {
+	for _, i := range []int{0, 3, 4, 5, 6, 11} {
 		var ok bool
 		if n[i], ok = f[i].(int64); !ok {
 			return a, unexpected(v)
@@ -136,7 +153,7 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 		len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
 		return a, unexpected(v)
 	}
-	a.Now = store.Time(n[0])
+	a.Now, a.Paused = store.Time(n[0]), n[11] == 1
 	sh.read(a.Now)
 	if len(r.Reports) > 0 {
 		a.Receipts = make([]store.Receipt, len(r.Reports))

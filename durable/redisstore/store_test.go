@@ -56,7 +56,7 @@ func open(connect func() redis.UniversalClient, scripts *scripts, steps int) fun
 		s := again(t)
 		c.advance(0)
 		t.Cleanup(func() { c.s.Close() })
-		return storetest.Subject{Store: s, Advance: c.advance, Reopen: again, Steps: steps, Plain: true}
+		return storetest.Subject{Store: s, Advance: c.advance, Reopen: again, Steps: steps}
 	}
 }
 
@@ -108,7 +108,7 @@ func TestStore_RealTime(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Subject {
 				rdb := x.connect()
 				t.Cleanup(func() { rdb.Close() })
-				return storetest.Subject{Store: New(rdb, WithName(t.Name()), WithShards(x.shards)), Plain: true}
+				return storetest.Subject{Store: New(rdb, WithName(t.Name()), WithShards(x.shards))}
 			})
 		})
 	}

@@ -21,6 +21,11 @@ for i, id in ipairs(expired) do
       follow(id, kind, flags, next)
     elseif has(flags, 'c') then
       forget(id)
+    elseif crashes + 1 >= most and most > 1 and not has(flags, 'a') then
+      -- The last death that is allowed counts only if nothing ran beside the task.
+      note(id, attempt, 'the worker crashed or lost its lease')
+      call('HSET', run, id, state('0', attempt, crashes, at, '-', int(now), kind))
+      enter(id, kind, int(now))
     elseif crashes + 1 >= most and not repeats(id, call('HGET', task, id)) then
       bury(id, attempt, crashes + 1, at, 'the worker crashed or lost its lease, as often as is allowed', kind)
 --include kept.lua

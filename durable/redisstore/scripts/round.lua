@@ -10,6 +10,11 @@
 --   REPORTS    OP ID TOKEN WHEN DUE TEXT
 --   EXTENDS    ID TOKEN
 --
+-- Between NAMES and them are four more: ROOMS, which is empty or has for each handler
+-- "\0hLENGTH:NAME\0MOST FIRST"; SUSPECTS, how many tasks at most the claim gets that have
+-- crashed before, or an empty string; PASS, which is 1 if others are woken for what it has no
+-- room for; and ALONE, which is 1 if the worker runs nothing but what it extends.
+--
 -- The ops of reports are
 --
 --   d  done. If WHEN is not empty the task repeats and is due then.
@@ -26,14 +31,14 @@
 --
 -- The answer is
 --
---   now accepted leases own wait lease base ids scores records runs
+--   now accepted leases own wait lease base ids scores records runs paused
 --
 -- Accepted has, behind an a, a digit for each report: 1 if it was accepted, 0 if the
 -- lease with this token is no more, and nothing was done, 2 if the task was scheduled
 -- again or cancelled meanwhile, and what that said was done instead. Leases has, behind an l,
 -- a digit for each extension: 1 if it was extended, 0 if the lease is no more, 2 if it was
--- and a cancel was asked for. The last four are lists: the tasks, when they were due, their
--- records and their runs as they were before. The token of the first is base, of the next
+-- and a cancel was asked for. The next to the last four are lists: the tasks, when they were due, their
+-- records and their runs as they were before. Paused is 1 if the shard is. The token of the first is base, of the next
 -- base + 1, and so on; what has no record is no task. Wait is the time until the next task
 -- is due, lease that until the next lease ends, both -1 if there is none.
 --
@@ -51,6 +56,8 @@
 local sender, number, ending, length, most = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
+local rooms, suspects = ARGV[first + 10], tonumber(ARGV[first + 11])
+local pass, alone = ARGV[first + 12] == '1', ARGV[first + 13] == '1'
 local last, fence, paused, owner, called = m[3], tonumber(m[4] or '0'), m[5], m[6], tonumber(m[9] or '0')
 claims = n and n > 0 and not paused
 local gone = 100000 -- microseconds after which an owner was not in time
@@ -66,7 +73,7 @@ if not again and ending and now > ending then return redis.error_reply('TICKLESS
 call('HDEL', run, '') -- see permit in lib.lua
 
 local accepted, leases, base, had = 'a', 'l', '0', ''
-local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}}
+local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0}
 local deadline = int(now + length)
 local fields = {sender, ''} -- what is written into meta at the end
 local function set(field, value)
@@ -109,7 +116,7 @@ if again then
   if #extended > 0 then call('ZADD', lease, unpack(extended)) end
 end
 
-local p = first + 10
+local p = first + 14
 if reports > 0 and not again then
   local ids, plain = {}, last
   for i = 1, reports do ids[i] = ARGV[p + 6 * i - 5] end
@@ -147,6 +154,10 @@ if extends > 0 and not again then
     if token ~= ARGV[p + 2 * i - 1] then
       digits[i] = '0'
     else
+      if alone and not string.find(flags, 'a', 1, true) then
+        local head, rest = match(runs[i], '^(%d+ %d+ %d+ %d+ )%S+(.*)$')
+        call('HSET', run, ids[i], head .. (flags == '-' and 'a' or flags .. 'a') .. rest)
+      end
       digits[i] = string.find(flags, 'c', 1, true) and '2' or '1'
       held[#held + 1], held[#held + 2] = deadline, id
     end
@@ -184,6 +195,8 @@ if n then
   -- The claim gets what has been due for longest. It looks at the first 1,000 kinds that
   -- are due, and stops when the records have a megabyte or so.
   local more, heads, sources = false, {}, {}
+  -- For what is due there may be no room, and soonest is when the next of these kinds is due.
+  local kept, soonest, known, picked, byHandler = false, nil, nil, nil, {}
   if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
   for i = 1, #heads, 2 do
     -- What is damaged every worker knows: it makes a dead letter of it.
@@ -194,6 +207,16 @@ if n then
         (#kind == to or string.find(names, '\0s' .. (#kind - to) .. ':' .. sub(kind, to + 1), 1, true)) then
       sources[#sources + 1] = {key = due .. kind, kind = kind, head = head, from = 0, ids = {},
         mark = string.char(math.floor(#kind / 256), #kind % 256) .. kind}
+      if size and rooms ~= '' then
+        local handler = sub(kind, 1, to)
+        if not byHandler[handler] then
+          local _, at = string.find(rooms, '\0h' .. handler .. '\0', 1, true)
+          local most, share = match(rooms, '^(%d+) (%d+)', at + 1)
+          most = tonumber(most)
+          byHandler[handler] = {most = most == n and math.huge or most, first = tonumber(share)}
+        end
+        sources[#sources].room = byHandler[handler]
+      end
     elseif head > called and not again then
       for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
       called, wakes = now, true
@@ -205,7 +228,11 @@ if n then
   elseif #sources > 0 then
 --include merge.lua
     local some, times, of = merge(sources, n + 1, now)
-    local ids, scores, records, froms, bytes, i, k = {}, {}, {}, {}, 0, 1, 0
+    if rooms ~= '' or suspects then
+      suspects = suspects or math.huge
+--include rooms.lua
+    end
+    local ids, scores, records, froms, runs, bytes, i, k = {}, {}, {}, {}, {}, 0, 1, 0
     while i <= n and some[i] and bytes < 786432 do
       local to = math.min(i + (k > 0 and bytes < 65536 and 15 or 3), n, #some)
       local values = call('HMGET', task, unpack(some, i, to))
@@ -216,6 +243,7 @@ if n then
           k = k + 1
           -- Servers write 16 digits out, and miniredis an exponent.
           ids[k], scores[k], records[k], froms[k] = id, #times[j] == 16 and times[j] or int(times[j]), record, s
+          runs[k] = known and known[j]
           bytes = bytes + #record
         elseif not record then
           -- An id without a task, which only damage can leave, cannot run.
@@ -227,7 +255,7 @@ if n then
     end
     more = some[i] ~= nil
     if k > 0 then
-      local runs = call('HMGET', run, unpack(ids))
+      if not known then runs = call('HMGET', run, unpack(ids)) end
       -- Tokens do not go back if the server is replaced by one that knows less.
       local low = math.max(fence + 1, now)
       local held, sets, names = {}, {}, {}
@@ -262,6 +290,8 @@ if n then
   end
 
   local next = more and now or tonumber(call('ZRANGEBYSCORE', kinds, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
+  if soonest and not more then next = math.min(next or soonest, soonest) end
+  if kept and pass then wakes = true end
   if not next then
     if armed or owner then call('HDEL', meta, 'armed', 'owner') end
   elseif paused then
