@@ -61,22 +61,18 @@ func testPoison(b *bench) {
 		b.sleep(lease + 1)
 	}
 	// The third one, and the fourth, are not counted: something ran beside them.
-	attempts := 3
-	if !b.Plain {
-		equal(b, "crashes", b.claimOne("k").Crashes, 2)
-		b.sleep(lease + 1)
-		x := b.claimOne("k")
-		equal(b, "crashes", x.Crashes, 2)
-		b.alone(x)
-		equal(b, "extended", b.extend(x), store.Held) // it stays alone
-		b.sleep(lease + 1)
-		attempts = 5
-	}
+	equal(b, "crashes", b.claimOne("k").Crashes, 2)
+	b.sleep(lease + 1)
+	x := b.claimOne("k")
+	equal(b, "crashes", x.Crashes, 2)
+	b.alone(x)
+	equal(b, "extended", b.extend(x), store.Held) // it stays alone
+	b.sleep(lease + 1)
 	b.claimNone()
 	e := b.get("k")
 	equal(b, "state", e.State, store.Dead)
 	equal(b, "crashes", e.Crashes, 3)
-	equal(b, "attempts", e.Attempts, attempts)
+	equal(b, "attempts", e.Attempts, 5)
 	equal(b, "the last failure", e.Failures[len(e.Failures)-1].Text, store.TextPoison)
 	equal(b, "died", b.stats().Died, 1)
 }
@@ -91,12 +87,10 @@ func testPoisonAtOnce(b *bench) {
 		equal(b, "crashes", b.claimOne("k").Crashes, i)
 		b.sleep(lease + 1)
 	}
-	if !b.Plain {
-		b.claimOne("k")
-		b.sleep(lease + 1)
-		b.claimOne("k") // it was not alone
-		b.sleep(lease + 1)
-	}
+	b.claimOne("k")
+	b.sleep(lease + 1)
+	b.claimOne("k") // it was not alone
+	b.sleep(lease + 1)
 	b.schedule("once", b.after(0))
 	r := b.claimOf(2)
 	r.MaxCrashes = 1

@@ -25,7 +25,7 @@ func (m *model) round() {
 			r.Extend = append(r.Extend, x.Lease)
 		}
 	}
-	r.Alone = m.rng.IntN(4) == 0 && !m.Plain
+	r.Alone = m.rng.IntN(4) == 0
 	if m.rng.IntN(3) > 0 {
 		r.Claim = store.Claim{Asked: true, Max: m.rng.IntN(5), Full: m.rng.IntN(3) == 0, Handlers: []string{"h0"}}
 		if m.rng.IntN(2) == 0 {
@@ -231,7 +231,7 @@ func (m *model) expire(most int) {
 		}
 		t.Token, t.At, t.State = 0, m.now, store.Pending
 		text := store.TextCrashed
-		if t.Crashes++; t.Crashes >= most && most > 1 && !t.alone && !m.Plain {
+		if t.Crashes++; t.Crashes >= most && most > 1 && !t.alone {
 			m.counts["poison beside others"]++
 			t.Crashes--
 		} else if t.Crashes >= most && t.Repeats() {

@@ -32,9 +32,6 @@ func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, 
 
 // A claim gets no more of a handler than it has room for, and of the others what is due.
 func testRooms(b *bench) {
-	if b.Plain {
-		b.Skip("it knows no Rooms")
-	}
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
 	b.scheduleMany("b", 3, now-100)
@@ -55,9 +52,6 @@ func testRooms(b *bench) {
 
 // Where a claim cannot get all, each handler has its share.
 func testShares(b *bench) {
-	if b.Plain {
-		b.Skip("it knows no Rooms")
-	}
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
 	b.scheduleMany("b", 20, now-100)
@@ -70,9 +64,6 @@ func testShares(b *bench) {
 
 // Tasks that have crashed are claimed as the claim says, in their order among the others.
 func testSuspects(b *bench) {
-	if b.Plain {
-		b.Skip("it knows no Suspects")
-	}
 	for i := range 4 {
 		b.schedule(fmt.Sprint("s", i), b.after(0))
 		b.sleep(1)
@@ -111,9 +102,6 @@ func testSuspects(b *bench) {
 
 // rooms draws what a claim has room for.
 func (m *model) rooms(c *store.Claim) {
-	if m.Plain {
-		return
-	}
 	c.Suspects = []store.Suspects{store.AllSuspects, store.AllSuspects, store.OneSuspect, store.NoSuspect}[m.rng.IntN(4)]
 	if m.rng.IntN(2) == 0 {
 		return

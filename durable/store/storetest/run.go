@@ -24,8 +24,6 @@ type Subject struct {
 	// acknowledged. It is nil for a store that does not outlive its process. Advance
 	// moves the clock of the one that is open.
 	Reopen func(t *testing.T) store.Store
-	// Plain says that the store does not know Rooms, Suspects, Alone and Paused yet.
-	Plain bool
 	// Steps is how many steps the model goes, of which each compares all that there is;
 	// 10,000 if it is zero. TICKLESS_MODEL goes before it.
 	Steps int

@@ -106,7 +106,7 @@ func testPause(b *bench) {
 	b.schedule("k", b.after(0))
 	b.change(store.Command{Op: store.Pause})
 	b.require(b.stats().Paused, "it is not paused")
-	equal(b, "paused", b.do(b.claimOf(10)).Paused, !b.Plain)
+	equal(b, "paused", b.do(b.claimOf(10)).Paused, true)
 	b.claimNone()
 	b.schedule("later", b.after(0))
 	b.change(store.Command{Op: store.Pause})
