@@ -23,7 +23,8 @@
 //	client.Cancel(ctx, "order-17")
 //
 // [HandleJSON] decodes the body for the handler. A Task without a Key gets one of [NewKey].
-// [WithDeadHook] tells of dead letters as they are made.
+// [WithDeadHook] tells of dead letters as they are made. [Client.List] goes over tasks and dead
+// letters by state, handler, prefix, time or error, and [Client.Page] does so page by page.
 //
 // Package callback is the handler for tasks that are HTTP requests.
 //
