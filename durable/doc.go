@@ -20,6 +20,8 @@
 //		return err // not scheduled, or not known to be: see UnknownError
 //	}
 //	client.Reschedule(ctx, "order-17", durable.After(time.Hour))
+//	client.Schedule(ctx, durable.Task{Key: "report", Handler: "report", Cron: "0 9 * * 1-5", Zone: "Europe/Berlin"},
+//		durable.Next(), durable.OnlyChanged())
 //	client.Cancel(ctx, "order-17")
 //
 // [HandleJSON] decodes the body for the handler. A Task without a Key gets one of [NewKey].

@@ -10,6 +10,29 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
+func ExampleNext() {
+	ctx := context.Background()
+	client := durable.New(memstore.New())
+	report := durable.Task{Key: "report", Handler: "report", Cron: "0 9 * * 1-5", Zone: "Europe/Berlin",
+		Start: time.Date(2031, 3, 29, 0, 0, 0, 0, time.UTC)} // a Saturday
+	client.Schedule(ctx, report, durable.Next())
+	info, _ := client.Get(ctx, "report")
+	fmt.Println(info.At.UTC())
+
+	client.PauseTask(ctx, "report")
+	report.Cron = "30 8 * * 1-5"
+	client.Schedule(ctx, report, durable.Next(), durable.OnlyChanged()) // as when the program starts again
+	info, _ = client.Get(ctx, "report")
+	fmt.Println(info.Paused)
+	client.ResumeTask(ctx, "report")
+	info, _ = client.Get(ctx, "report")
+	fmt.Println(info.At.UTC())
+	// Output:
+	// 2031-03-31 07:00:00 +0000 UTC
+	// true
+	// 2031-03-31 06:30:00 +0000 UTC
+}
+
 func Example() {
 	ctx := context.Background()
 	client := durable.New(memstore.New(), durable.WithLogger(slog.New(slog.DiscardHandler)))

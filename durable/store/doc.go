@@ -24,6 +24,9 @@
 //   - [Store.Do] carries out a [Round] of a worker: reports on what has run, leases to
 //     extend, and a claim.
 //
+// What a task asks to keep of its runs that have ended are entries that are [Past], with
+// ids of their own: see [Keeping]. A claim forgets some of those whose time is over.
+//
 // A task that is scheduled or rescheduled while it runs is Following: it stays Running,
 // and when the attempt ends, however it ends, it is Pending, at its new time, with
 // nothing tried. A task that is cancelled while it runs is Stopping: when the attempt
