@@ -18,7 +18,6 @@ type index struct {
 	*session
 	tasks   map[string]*task
 	dirty   []*task
-	written int // tasks
 	senders map[string]*sender
 	sent    []string   // the names of senders that are remembered anew, some twice
 	until   store.Time // leases up to here that are still there are of damaged rows
@@ -182,7 +181,6 @@ func (ix *index) flush() {
 	}
 	ix.some(deleteSome, 1, ended, nil)
 	ix.some(insertSome, 12, inserted, nil)
-	ix.written += len(ix.dirty)
 	ix.dirty = ix.dirty[:0]
 }
 

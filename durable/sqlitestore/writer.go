@@ -24,8 +24,8 @@ type writer struct {
 	last    *index // of the latest transaction that was committed, or one that knows nothing
 	session *session
 	calls   chan *call
-	count   int // calls in the transaction before
-	written int // tasks since the latest checkpoint began
+	count   int       // calls in the transaction before
+	looked  time.Time // at the length of the log
 }
 
 const (
@@ -212,7 +212,6 @@ func (w *writer) transaction(group []*call) (done bool, err error) {
 		return done, err
 	}
 	w.last = ix
-	w.written += ix.written
 	w.s.saw(ix.numbers.Wakes)
 	return true, nil
 }
