@@ -100,7 +100,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 	wg.Go(func() { // the expiry
 		for i := front.Load(); i < things; i = front.Load() {
 			e := entries[i]
-			st := e.period.Load().stripe
+			st := e.stripe
 			st.mu.Lock()
 			var last Moment
 			idle := false
@@ -162,7 +162,7 @@ func TestMonitorShutdown_WhileAnotherCloses(t *testing.T) {
 	m := New(func(int, time.Time) { t.Error("evicted") })
 	e, err := m.Watch(1, time.Hour)
 	require.NoError(t, err)
-	st := e.period.Load().stripe
+	st := e.stripe
 	st.mu.Lock() // the one that closes waits to hand the entry back
 	var closed sync.WaitGroup
 	closed.Go(func() { m.Close() })

@@ -41,8 +41,9 @@ type entry struct {
 	// word is the moment of the last activity, times 4, plus the state. It is aligned
 	// on 32-bit machines too.
 	word atomic.Uint64
-	// period is written under its stripe's lock and read anywhere.
-	period atomic.Pointer[period]
+	// timeout is written under the stripe's lock and read anywhere.
+	timeout atomic.Duration
+	stripe  *stripe // fixed by watch
 }
 
 const (
@@ -62,20 +63,13 @@ func word(at Moment) uint64 {
 
 func moment(w uint64) Moment { return Moment(w >> 2) }
 
-// A period is a timeout and the stripe that it belongs to. Entries of one
-// timeout share it: a word each instead of two.
-type period struct {
-	stripe  *stripe
-	timeout time.Duration
-}
-
 // remaining returns how long an entry that was last touched at a moment has
 // before it is idle; zero or less if it is by now.
-func (p *period) remaining(last, now Moment) time.Duration {
-	if d := p.timeout - time.Duration(now-last); d >= 0 || now > last {
+func remaining(timeout time.Duration, last, now Moment) time.Duration {
+	if d := timeout - time.Duration(now-last); d >= 0 || now > last {
 		return d
 	}
-	return p.timeout // last lies ahead, and the sum overflows
+	return timeout // last lies ahead, and the sum overflows
 }
 
 // Value returns what is watched.
@@ -92,7 +86,7 @@ func (e *Entry[T]) Touch() bool { return e.touch() }
 // ahead of the clock keeps the entry from eviction until its timeout has passed from
 // then.
 func (e *Entry[T]) TouchAt(at Moment) bool {
-	e.current()
+	e.made()
 	return e.touchAt(at)
 }
 
@@ -111,21 +105,23 @@ func (e *Entry[T]) SetTimeout(timeout time.Duration) bool {
 }
 
 // Timeout returns the timeout.
-func (e *Entry[T]) Timeout() time.Duration { return e.current().timeout }
+func (e *Entry[T]) Timeout() time.Duration {
+	e.made()
+	return e.timeout.Load()
+}
 
 // Last returns the moment of the last activity, also when the entry is no longer
 // watched.
 func (e *Entry[T]) Last() Moment { return moment(e.word.Load()) }
 
-func (e *entry) touch() bool { return e.touchAt(e.current().stripe.core.now()) }
+func (e *entry) touch() bool { return e.touchAt(e.made().core.now()) }
 
-// current returns the entry's period.
-func (e *entry) current() *period {
-	p := e.period.Load()
-	if p == nil {
+// made returns the stripe of e, which Watch has made.
+func (e *entry) made() *stripe {
+	if e.stripe == nil {
 		panic("idle: an Entry that was not made by Monitor.Watch")
 	}
-	return p
+	return e.stripe
 }
 
 func (e *entry) touchAt(at Moment) bool {
@@ -156,7 +152,7 @@ func (e *entry) leaveLocked(state uint64) bool {
 }
 
 func (e *entry) stop() bool {
-	st := e.current().stripe
+	st := e.made()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !e.leaveLocked(stopped) {
@@ -168,21 +164,19 @@ func (e *entry) stop() bool {
 }
 
 func (e *entry) setTimeout(timeout time.Duration) bool {
-	st := e.current().stripe
+	st := e.made()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	old := e.period.Load()
 	w := e.word.Load()
 	if w&stateMask != live {
 		return false
 	}
-	next := st.periodLocked(timeout)
-	e.period.Store(next)
-	if now := st.core.now(); timeout < old.timeout && now != away && moment(w) != away {
+	old := e.timeout.Swap(timeout)
+	if now := st.core.now(); timeout < old && now != away && moment(w) != away {
 		// The check may come too late for the shorter timeout. With a longer timeout it
 		// comes early enough as it is.
 		st.removeLocked(e)
-		if st.insertLocked(e, now, next.remaining(moment(w), now), false) != nil {
+		if st.insertLocked(e, now, remaining(timeout, moment(w), now), false) != nil {
 			st.handBackLocked(e) // Close comes in between
 			return false
 		}

@@ -123,10 +123,11 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 	st := &c.stripes[rand.IntN(len(c.stripes))]
 	now := c.now()
 	c.mustBeHere(now)
+	e.stripe = st
 	e.word.Store(word(now))
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	e.period.Store(st.periodLocked(timeout))
+	e.timeout.Store(timeout)
 	if st.insertLocked(e, now, timeout, false) != nil {
 		st.n.Rejected++
 		return ErrClosed

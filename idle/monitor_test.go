@@ -474,7 +474,6 @@ func TestMonitor_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
 	require.NoError(t, m.Shutdown(context.Background()))
 }
 
-// Timeouts share their periods only as far as there is room.
 func TestMonitor_ManyTimeouts(t *testing.T) {
 	w := virtual(t)
 	for i := range 2000 {

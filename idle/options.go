@@ -116,11 +116,16 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// scheduler makes a Monitor's Scheduler. It runs timers' functions on its poller, which suits
+// scheduler makes a Monitor's Scheduler, whose ticks begin at another moment than the Monitor's
+// if the clock is the system's: so they are finer. It runs timers' functions on its poller, which suits
 // us: most entries were touched meanwhile, and are rearmed without waking another goroutine.
 // Callbacks do not run there: see pool.
 func (c *config) scheduler() *timer.Scheduler {
-	return timer.New(timer.WithTick(c.tick), timer.WithName(c.name), timer.WithClock(c.clock),
+	tick := c.tick
+	if c.clock == nil {
+		tick = max(tick/16, 1)
+	}
+	return timer.New(timer.WithTick(tick), timer.WithName(c.name), timer.WithClock(c.clock),
 		timer.WithExecutor(executor.NewInline()))
 }
 

@@ -35,7 +35,7 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, second boo
 	if c.closed.Load() {
 		return ErrClosed
 	}
-	key := ringKey{c.share(now, d, c.slackOf(e.period.Load())), second}
+	key := ringKey{c.share(now, d, c.slackOf(e.timeout.Load())), second}
 	r := st.rings[key]
 	if r == nil {
 		r = &ring{ringKey: key, stripe: st}

@@ -13,28 +13,16 @@ type stripe struct {
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	// periods are some of those that are in use: a cache, in which a timeout
-	// has one place. Timeouts that fight for a place, or that are all different,
-	// cost their entries 16 bytes each.
-	periods [16]*period
-	rings   map[ringKey]*ring // those that have entries
-	n       Stats
+	rings map[ringKey]*ring // those that have entries
+	n     Stats
 
 	_ [64]byte // keeps two stripes' locks out of one cache line
 }
 
-// periodLocked returns the period of a timeout.
-func (st *stripe) periodLocked(timeout time.Duration) *period {
-	const golden = 0x9e3779b97f4a7c15
-	p := &st.periods[uint64(timeout)*golden>>60]
-	if *p == nil || (*p).timeout != timeout {
-		*p = &period{st, timeout}
-	}
-	return *p
-}
-
 // slackOf returns how late an eviction may be for its slack.
-func (c *core) slackOf(p *period) time.Duration { return time.Duration(c.slack * float64(p.timeout)) }
+func (c *core) slackOf(timeout time.Duration) time.Duration {
+	return time.Duration(c.slack * float64(timeout))
+}
 
 // checkLocked looks at an entry that was taken out of its ring. It reports whether the entry
 // was idle and is evicted now: then its callback must run. If not, the entry is put in
@@ -44,7 +32,7 @@ func (c *core) slackOf(p *period) time.Duration { return time.Duration(c.slack *
 // wait in its sockets. Then a patient Monitor does not evict at once, but at a second check
 // a little later.
 func (st *stripe) checkLocked(e *entry, second bool) (last Moment, idle bool) {
-	c, p := st.core, e.period.Load()
+	c, timeout := st.core, e.timeout.Load()
 	if c.closed.Load() {
 		st.handBackLocked(e)
 		return 0, false
@@ -59,12 +47,12 @@ func (st *stripe) checkLocked(e *entry, second bool) (last Moment, idle bool) {
 			e.word.CompareAndSwap(w, word(now))
 			continue
 		}
-		if d := p.remaining(last, now); d > 0 {
+		if d := remaining(timeout, last, now); d > 0 {
 			st.rearmLocked(e, now, d, false)
 			return 0, false
 		}
-		if late := time.Duration(now-last) - p.timeout; c.patient && !second && late > p.timeout/4+c.tick+c.slackOf(p) {
-			st.rearmLocked(e, now, p.timeout/4, true)
+		if late := time.Duration(now-last) - timeout; c.patient && !second && late > timeout/4+c.tick+c.slackOf(timeout) {
+			st.rearmLocked(e, now, timeout/4, true)
 			return 0, false
 		}
 		if e.word.CompareAndSwap(w, w|evicted) {
