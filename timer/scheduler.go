@@ -154,10 +154,12 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 	}
 	now := s.now()
 	sh := s.lockShard()
-	defer sh.unlock()
 	id, err := sh.startLocked(now, d, slack, p, tag)
 	if err != nil {
 		sh.n.rejected++
+	}
+	sh.unlock()
+	if err != nil {
 		return Handle{}, err
 	}
 	return Handle{sh, id}, nil
