@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -17,7 +18,7 @@ func (s *Store) sift(ctx context.Context, shard int, f *store.Filter, c store.Cu
 		return p, err
 	}
 	if f.Prefix != "" {
-		ids = slices.DeleteFunc(ids, func(id string) bool { return id <= c.ID })
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id <= c.ID || !strings.HasPrefix(id, f.Prefix) })
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids) // one that has moved was found twice
@@ -88,8 +89,19 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 	return ids, nil
 }
 
+var escape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
+
+// pattern is of the ids with a prefix. miniredis knows no pattern that is not UTF-8: sift
+// looks at the prefix too.
+func pattern(prefix string) string {
+	if !utf8.ValidString(prefix) {
+		return "*"
+	}
+	return escape.Replace(prefix) + "*"
+}
+
 func (s *Store) scan(ctx context.Context, shard int, place, cursor string, f *store.Filter) ([]string, error) {
-	v, err := s.one(ctx, s.scripts.scan, shard, place, cursor, f.Prefix, f.Error)
+	v, err := s.one(ctx, s.scripts.scan, shard, place, cursor, pattern(f.Prefix), f.Error)
 	if err != nil {
 		return nil, err
 	}
