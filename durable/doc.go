@@ -58,7 +58,7 @@
 //     attempt of it is counted.
 //   - After a downtime everything that was due runs, the oldest first, or as
 //     [Missed] says.
-//   - Dead letters stay until somebody takes them away.
+//   - Dead letters stay until somebody takes them away, or [WithDeadLimit] does.
 //
 // # Concurrency
 //

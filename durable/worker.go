@@ -184,6 +184,12 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		w.label()
 		w.listen(listening)
 	})
+	if w.config.dead != (deadLimit{}) {
+		loops.Go(func() {
+			w.label()
+			w.limitDead(listening)
+		})
+	}
 
 	select {
 	case <-ctx.Done():

@@ -38,6 +38,7 @@ type workerConfig struct {
 	maxCrashes  int
 	shutdown    time.Duration
 	unsafe      bool
+	dead        deadLimit
 	handler     handlerConfig
 }
 

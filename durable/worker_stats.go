@@ -14,6 +14,7 @@ type WorkerStats struct {
 	Released  int64 // attempts handed back
 	Overtaken int64 // attempts that failed when their tasks had been cancelled, or scheduled again: no retry and no dead letter follows
 	Lost      int64 // reports that were refused, since the lease was lost before
+	Purged    int64 // dead letters that were too old or too many: see WithDeadLimit
 	Unknown   int64 // tasks claimed that the Worker does not know how to run, and left to others
 	Errors    int64 // rounds of commands with an error
 	Claims    int64 // claims sent
@@ -23,7 +24,7 @@ type WorkerStats struct {
 
 type counters struct {
 	claimed, done, failed, died, overtaken, released, lost atomic.Int64
-	errors, claims, empty, wakeups, unknown                atomic.Int64
+	errors, claims, empty, wakeups, unknown, purged        atomic.Int64
 }
 
 // Stats returns the Worker's numbers.
@@ -43,6 +44,7 @@ func (w *Worker) Stats() WorkerStats {
 		Overtaken: w.n.overtaken.Load(),
 		Released:  w.n.released.Load(),
 		Lost:      w.n.lost.Load(),
+		Purged:    w.n.purged.Load(),
 		Unknown:   w.n.unknown.Load(),
 		Errors:    w.n.errors.Load(),
 		Claims:    w.n.claims.Load(),

@@ -145,7 +145,7 @@ func addQueue(t metric.Table[clientSample]) {
 		})
 	// Every Client of the store has these, so that sums mean nothing.
 	t.AddParts(metric.Gauge, "queue.tasks", "{task}", "state",
-		"Tasks in the store: to come (pending), due and not claimed (due), due and without a worker that has their handler or schedule (unknown), running, dead letters (dead)",
+		"Tasks in the store: to come (pending), due and not claimed (due), due and without a worker that has their handler or schedule (unknown), running, dead letters (dead), kept of runs that have ended (past), in no place until Repair (astray)",
 		func(s clientSample, yield func(string, float64)) {
 			q := s.queue
 			if q == nil {
@@ -159,6 +159,7 @@ func addQueue(t metric.Table[clientSample]) {
 			yield("running", float64(q.Running))
 			yield("dead", float64(q.Dead))
 			yield("past", float64(q.Past))
+			yield("astray", float64(q.Astray))
 		})
 	number := func(kind metric.Kind, name, unit, help string, read func(s clientSample) float64) {
 		t.AddParts(kind, "queue."+name, unit, "", help, func(s clientSample, yield func(string, float64)) {

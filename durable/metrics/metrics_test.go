@@ -73,7 +73,7 @@ func TestSources_HaveWhatHappened(t *testing.T) {
 		all := export(t, metrics.Client("orders", c), metrics.Worker("mailer", w))
 		client, worker := all.Client["orders"], all.Worker["mailer"]
 		require.EqualValues(t, 1, client["queue.up"])
-		require.Equal(t, map[string]any{"pending": 1., "due": 0., "unknown": 1., "running": 1., "dead": 1., "past": 0.}, client["queue.tasks"])
+		require.Equal(t, map[string]any{"pending": 1., "due": 0., "unknown": 1., "running": 1., "dead": 1., "past": 0., "astray": 0.}, client["queue.tasks"])
 		require.EqualValues(t, 11, client["queue.late"])
 		require.EqualValues(t, 3, client["queue.claimed"])
 		require.EqualValues(t, 1, client["queue.done"])

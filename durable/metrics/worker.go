@@ -52,6 +52,8 @@ func workerTable() *metric.Thing {
 	}
 	number("task.unknown", "{task}", "Tasks claimed that the Worker does not know how to run, and left to others",
 		func(s workerSample) int64 { return s.Unknown })
+	number("dead.purged", "{task}", "Dead letters purged since they were too old or too many",
+		func(s workerSample) int64 { return s.Purged })
 	number("claims", "{claim}", "Claims sent", func(s workerSample) int64 { return s.Claims })
 	number("claims_empty", "{claim}", "Claims that got nothing", func(s workerSample) int64 { return s.Empty })
 	number("errors", "{error}", "Rounds of commands that failed or were not answered", func(s workerSample) int64 { return s.Errors })

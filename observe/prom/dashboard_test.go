@@ -72,6 +72,8 @@ var leftOut = []string{
 	"tickless_durable_worker_attempt_running",       // the places are taken by them
 	"tickless_durable_worker_attempt_claimed_total", // the sum of the others
 	"tickless_durable_worker_task_unknown_total",    // the store counts those
+	"tickless_durable_worker_attempt_overran_total",
+	"tickless_durable_worker_dead_purged_total",
 	"tickless_durable_worker_claims_total",
 	"tickless_durable_worker_claims_empty_total",
 	"tickless_durable_worker_errors_total", // as the errors of the Client's commands
