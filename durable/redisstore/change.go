@@ -141,8 +141,9 @@ func (s *Store) callOf(some []*change) call {
 // answered takes the answer to a call of changes.
 func answered(some []*change, cmd *redis.Cmd) {
 	v, err := cmd.Result()
-	list, ok := v.([]any)
-	if err == nil && (!ok || len(list) != len(some)) {
+	same, all := v.(string)
+	list, _ := v.([]any)
+	if err == nil && !all && len(list) != len(some) {
 		err = unexpected(v)
 	}
 	for i, x := range some {
@@ -150,7 +151,11 @@ func answered(some []*change, cmd *redis.Cmd) {
 			x.err = explain(err)
 			continue
 		}
-		switch answer, _ := list[i].(string); {
+		answer := same
+		if !all {
+			answer, _ = list[i].(string)
+		}
+		switch {
 		case answer == "stale":
 			x.err = store.ErrStale
 		case answer == "late":

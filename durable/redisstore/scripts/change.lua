@@ -1,6 +1,6 @@
 -- change carries out commands of clients, and answers with a string for each: the
--- outcomes, a digit each behind an o, or stale, or late. The fields of meta are the
--- senders. There follow, for each command,
+-- outcomes, a digit each behind an o, or stale, or late. One string alone is that of all.
+-- The fields of meta are the senders. There follow, for each command,
 --
 --   "NUMBER UNTIL OP K W" and K items of W arguments, where
 --   "NUMBER" alone stands for "NUMBER  s 1 2"
@@ -54,7 +54,7 @@ if n == 1 and m[3] then
         if tonumber(at) < armed then call('ZADD', wake, 0, 'w', 1, 'x') end
         call('HSET', meta, ARGV[3], answer)
       end
-      return {'o2'}
+      return 'o2'
     end
   end
 end
@@ -90,7 +90,7 @@ for i = 1, n do
   elseif ending ~= '' and now > tonumber(ending) then
     answers[i] = 'late'
   else
-    froms[i], all = k, byte(op, 1, 1) == 115 and 's' or op
+    froms[i], all = k, op == 's' and op or sub(op, 1, 1)
     if all == 's' then
       for j = 1, count do ids[k + j] = ARGV[p + 2 * j - 1] end
     end
@@ -102,9 +102,9 @@ end
 -- Tasks that the shard does not know are written together. Others wait in known.
 local soonest, known, uniques = nil, {}, false
 if all == 's' then
-  local there, sets, adds, fresh = call('HMGET', task, unpack(ids)), {}, {}, {}
+  local there, sets, adds, fresh, filled = call('HMGET', task, unpack(ids)), {}, {}, {}, 0
   for i = 1, n do
-    local from, unique = froms[i], sub(ops[i], -1) == 'U'
+    local from, unique = froms[i], ops[i] ~= 's' and sub(ops[i], -1) == 'U'
     uniques = uniques or unique
     for j = 1, from and counts[i] or 0 do
       local id, record = ids[from + j], ARGV[starts[i] + 2 * j - 1]
@@ -125,13 +125,13 @@ if all == 's' then
         if score < list.soonest then list.soonest = score end
         local k = #list
         list[k + 1], list[k + 2] = at, id
-        k = #sets
-        sets[k + 1], sets[k + 2] = id, record
+        sets[filled + 1], sets[filled + 2] = id, record
+        filled = filled + 2
         fresh[id], outs[from + j] = true, '2'
       end
     end
   end
-  if #sets > 0 then
+  if filled > 0 then
     call('HSET', task, unpack(sets))
     for kind, list in pairs(adds) do
       call('ZADD', kinds, 'LT', int(list.soonest), kind)
@@ -374,14 +374,15 @@ count('cancelled', cancelled)
 if not met then sweep() end
 end
 
-local fields, seen = {}, ' ' .. int(now) .. ' o'
+local fields, written, seen = {}, 0, ' ' .. int(now) .. ' o'
 for i = 1, n do
   local size = counts[i]
   if froms[i] then
     local digits = size == 1 and outs[froms[i] + 1] or table.concat(outs, '', froms[i] + 1, froms[i] + size)
     answers[i] = 'o' .. digits
     if size > 8 and digits == string.rep(sub(digits, 1, 1), size) then digits = '*' .. sub(digits, 1, 1) .. ' ' .. size end
-    fields[#fields + 1], fields[#fields + 2] = ARGV[2 + i], numbers[i] .. seen .. digits
+    written = written + 2
+    fields[written - 1], fields[written] = ARGV[2 + i], numbers[i] .. seen .. digits
   elseif copies[i] then
     answers[i] = answers[copies[i]]
   end
@@ -394,4 +395,7 @@ end
 -- nobody until then.
 if armed and not m[2] then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
 if #fields > 0 then call('HSET', meta, unpack(fields)) end
-return answers
+for i = 2, n do
+  if answers[i] ~= answers[1] then return answers end
+end
+return answers[1]

@@ -13,10 +13,9 @@ local function merge(sources, n, last, less)
     s.i, s.score = i, score and score <= last and score
   end
   for _, s in ipairs(sources) do
-    if not s.page then
-      s.page, s.i = {}, -1
-      step(s)
-    end
+    if not s.page then s.page, s.i, s.taken = {}, -1, true end
+    if s.taken then step(s) end
+    s.taken = false
   end
   while k < n do
     local best, second
@@ -34,8 +33,12 @@ local function merge(sources, n, last, less)
     repeat
       k = k + 1
       ids[k], times[k], of[k] = best.page[best.i], best.page[best.i + 1], best
+      if k == n then
+        best.taken = true -- the next page may not be needed
+        return ids, times, of
+      end
       step(best)
-    until k == n or not best.score or second and best.score >= second
+    until not best.score or second and best.score >= second
   end
   return ids, times, of
 end
