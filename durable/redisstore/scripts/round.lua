@@ -196,7 +196,7 @@ if n then
   -- are due, and stops when the records have a megabyte or so.
   local more, heads, sources = false, {}, {}
   -- For what is due there may be no room, and soonest is when the next of these kinds is due.
-  local kept, soonest, known, picked, byHandler = false, nil, nil, nil, {}
+  local kept, soonest, known, byHandler = false, nil, nil, {}
   if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
   for i = 1, #heads, 2 do
     -- What is damaged every worker knows: it makes a dead letter of it.
@@ -213,7 +213,7 @@ if n then
           local _, at = string.find(rooms, '\0h' .. handler .. '\0', 1, true)
           local most, share = match(rooms, '^(%d+) (%d+)', at + 1)
           most = tonumber(most)
-          byHandler[handler] = {most = most == n and math.huge or most, first = tonumber(share)}
+          byHandler[handler] = {most = most == n and math.huge or most, first = tonumber(share), taken = 0, later = 0}
         end
         sources[#sources].room = byHandler[handler]
       end
