@@ -169,6 +169,8 @@ func (p *places) take(l *loop, most int, called bool) grant {
 		}
 		g.rooms = append(g.rooms, r)
 	}
+	// Shares matter where places are scarce.
+	g.plain = g.plain || !p.limited && !g.fair && p.free > 0
 	if kept && now.Sub(p.passed) >= time.Second {
 		p.passed, g.pass = now, true
 	}

@@ -181,6 +181,8 @@ func TestShutdown_WhileASuspectWaits(t *testing.T) {
 			return nil
 		})
 		schedule(t, c, durable.Task{Key: "other"}, durable.After(0))
+		_, err := c.Reschedule(ctx, "suspect", durable.After(500*time.Millisecond))
+		require.NoError(t, err)
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
 		time.Sleep(time.Second)
