@@ -13,9 +13,8 @@ func init() { share.Of = func(p any) share.Pool { return (*sharer)(p.(*Pool)) } 
 type sharer Pool
 
 // Share counts the calling goroutine in as a worker, with a batch of its own. That batch
-// waits in the queue, too: other workers take from it when its turn comes, and the watchdog
-// starts them if its first callbacks take long.
-func (s *sharer) Share(fs []func(), watched bool) (w share.Work, err error) {
+// waits in the queue, too: other workers take from it when its turn comes.
+func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	p := (*Pool)(s)
 	if len(fs) == 0 {
 		return w, nil
@@ -42,9 +41,6 @@ func (s *sharer) Share(fs []func(), watched bool) (w share.Work, err error) {
 		b.holders++
 		w.Rest = b
 		p.queue.push(fs[b.n:])
-		if !watched {
-			p.watchLocked()
-		}
 	}
 	return w, nil
 }

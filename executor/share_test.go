@@ -19,8 +19,9 @@ import (
 // shared has the pool accept fs for the caller to run.
 func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	t.Helper()
-	w, err := share.Of(p).Share(fs, false)
+	w, err := share.Of(p).Share(fs)
 	require.NoError(t, err)
+	share.Of(p).Watch()
 	return w
 }
 
@@ -85,7 +86,7 @@ func TestShare_Watched(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
 		release := make(chan struct{})
 		var ran atomic.Int32
-		w, err := share.Of(p).Share([]func(){func() { <-release }, func() { ran.Inc() }}, true)
+		w, err := share.Of(p).Share([]func(){func() { <-release }, func() { ran.Inc() }})
 		require.NoError(t, err)
 		go w.Run()
 		time.Sleep(time.Minute)
@@ -189,7 +190,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, p.Shutdown(ctx), context.Canceled, "a share is still to be run")
-	_, err := share.Of(p).Share([]func(){func() {}, func() {}}, false)
+	_, err := share.Of(p).Share([]func(){func() {}, func() {}})
 	require.ErrorIs(t, err, executor.ErrClosed)
 	require.EqualValues(t, 2, p.Stats().Rejected)
 	s.Run()

@@ -123,13 +123,13 @@ func (d *dispatch) batch(b *batch) {
 }
 
 // share takes the callbacks of b, which the goroutine that is the poller now will run
-// itself, if the executor is a pool. watched says that the pool hears of the next ring.
-func (d *dispatch) share(b *batch, watched bool) share.Work {
+// itself, if the executor is a pool.
+func (d *dispatch) share(b *batch) share.Work {
 	if d.pool == nil {
 		d.batch(b)
 		return share.Work{}
 	}
-	w, err := d.pool.Share(d.trackAll(b), watched)
+	w, err := d.pool.Share(d.trackAll(b))
 	if err != nil {
 		d.refused(b.fs...)
 	}

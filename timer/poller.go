@@ -34,8 +34,8 @@ const (
 	breakAfter = 100 * time.Microsecond
 	// bucketCost is what it takes to expire a bucket, in timers.
 	bucketCost = 16
-	// watchSoon is how soon the next ring has to come to look after callbacks that last.
-	watchSoon = 2 * time.Millisecond
+	// watchAfter is after how long a ring looks after callbacks that last.
+	watchAfter = 2 * time.Millisecond
 )
 
 // poller expires buckets when they are due, and sleeps in between, until the
@@ -70,8 +70,10 @@ type poller struct {
 	recheck atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
-	// watches: the pool relies on the next ring to look after callbacks that last.
-	watches bool
+	// watched is the wake-up whose callbacks run behind one another, or 0. The alarm is set
+	// for within watchAfter then, and for afterwards once they have returned.
+	watched    uint64
+	afterwards int64
 	// unfinished: it was interrupted, and sleeps with work at hand.
 	unfinished bool
 
@@ -148,14 +150,22 @@ func (p *poller) wake(at int64) {
 		p.recheck.Store(true)
 		at = min(deadlineAfter(p.s.now(), recheckAfter), emptied)
 	}
+	p.afterwards = min(p.afterwards, at)
 	if at < p.armed {
-		now := p.s.now()
+		now := p.s.moment()
 		if at == atOnce {
-			at = now // or the alarm would count as late since the epoch
+			at = now.now // or the alarm would count as late since the epoch
 		}
-		p.armed = at
-		clock.ResetAt(p.alarm, p.s.at(now), p.s.at(at))
+		p.setAlarmLocked(now, at)
 	}
+}
+
+func (p *poller) setAlarmLocked(now moment, at int64) {
+	if p.armed = at; at == never {
+		p.alarm.Stop()
+		return
+	}
+	clock.ResetAt(p.alarm, now.time, p.s.at(at))
 }
 
 // poll is the alarm's function. An alarm that was moved just as it rang may
@@ -169,18 +179,37 @@ func (p *poller) poll() {
 	p.awake, p.unfinished = true, false
 	p.armed = never
 	p.wakeups++
-	watches := p.watches
-	p.watches = false
+	ring := p.wakeups
+	p.watchLocked()
 	p.mu.Unlock()
-	if watches {
+	p.run(ring, false)
+}
+
+// watchLocked has the pool look after callbacks that still run.
+func (p *poller) watchLocked() {
+	if p.watched != 0 {
+		p.watched = 0
 		p.s.dispatch.pool.Watch()
 	}
-	p.run(false)
+}
+
+// unwatch sets the alarm for what comes next, now that the callbacks of a wake-up have
+// returned.
+func (p *poller) unwatch(ring uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.watched != ring {
+		return // it has rung since, or was stopped
+	}
+	p.watched = 0
+	if p.armed != p.afterwards {
+		p.setAlarmLocked(p.s.moment(), p.afterwards)
+	}
 }
 
 // run works until nothing is due, or for workAtMost, then falls asleep. What it has
 // fired last it runs itself after that, when another goroutine may be the poller.
-func (p *poller) run(worked bool) {
+func (p *poller) run(ring uint64, worked bool) {
 	asleep := false
 	defer func() {
 		switch {
@@ -188,7 +217,7 @@ func (p *poller) run(worked bool) {
 		case p.s.system:
 			// A callback that ran on this goroutine has ended it, with
 			// runtime.Goexit. Another takes over where it stopped.
-			go p.run(true)
+			go p.run(ring, true)
 		default:
 			// Or it has ended the advancing of a clock, also by a panic. The next
 			// one goes on where this one stopped.
@@ -204,6 +233,9 @@ func (p *poller) run(worked bool) {
 		callbacks, at, asleep = p.sleep(worked, pause)
 	}
 	callbacks.Run()
+	if callbacks.Rest != nil {
+		p.unwatch(ring)
+	}
 }
 
 // interrupted puts the poller to sleep in the middle of its work, until the clock
@@ -212,18 +244,19 @@ func (p *poller) interrupted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unfinished = true
-	p.alarm.Reset(0)
-	p.fallAsleepLocked(p.s.now())
+	now := p.s.moment()
+	p.setAlarmLocked(now, now.now)
+	p.fallAsleepLocked()
 }
 
-// fallAsleepLocked is the end of being awake. next is what the alarm is set for.
-func (p *poller) fallAsleepLocked(next int64) {
+// fallAsleepLocked is the end of being awake.
+func (p *poller) fallAsleepLocked() {
 	p.recordLocked()
 	if p.expired != nil {
 		expiredBatches.Put(p.expired)
 		p.expired = nil
 	}
-	p.awake, p.armed = false, next
+	p.awake = false
 	if p.asleep != nil {
 		close(p.asleep)
 		p.asleep = nil
@@ -481,18 +514,14 @@ func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, 
 			next = p.discardLocked()
 		}
 	}
-	if next != never {
-		clock.ResetAt(p.alarm, at.time, p.s.at(next))
-	} else {
-		p.alarm.Stop()
-	}
-	// Only now, since whoever sets a timer wakes a thread unless an earlier one is set:
-	// the pool's watchdog is to be the later one. It is not needed if the next ring comes
-	// soon, which then looks after callbacks that last.
 	if len(p.batch.fs) > 0 {
-		p.watches = p.s.dispatch.pool != nil && next != never && next-at.now <= int64(watchSoon)
-		callbacks = p.s.dispatch.share(&p.batch, p.watches)
+		callbacks = p.s.dispatch.share(&p.batch)
 	}
+	if callbacks.Rest != nil {
+		p.watched, p.afterwards = p.wakeups, next
+		next = min(next, at.now+int64(watchAfter))
+	}
+	p.setAlarmLocked(at, next)
 	if !worked {
 		p.emptyWakeups++
 	}
@@ -500,7 +529,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, 
 		p.idle = false
 		p.s.trim.soon()
 	}
-	p.fallAsleepLocked(next)
+	p.fallAsleepLocked()
 	return callbacks, at, true
 }
 
@@ -537,9 +566,6 @@ func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if p.watches {
-		p.s.dispatch.pool.Watch() // there may be no next ring
-	}
 	if !p.awake && !p.unfinished && !p.s.dispatch.hasReady() {
 		p.stopAlarmLocked()
 	}
@@ -547,6 +573,7 @@ func (p *poller) close() {
 
 // stopAlarmLocked stops the alarm if it is set: it may be of a bubble that is over.
 func (p *poller) stopAlarmLocked() {
+	p.watchLocked() // there is no next ring
 	if p.armed != never {
 		p.armed = never
 		p.alarm.Stop()

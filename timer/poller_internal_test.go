@@ -416,3 +416,33 @@ func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	_, set := clk.Next()
 	require.False(t, set)
 }
+
+// While callbacks run behind one another, the alarm is set for a look at whether they last,
+// and no longer than that.
+func TestPoller_WatchesOverCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		sh := s.shards.at(0)
+		startOn(t, sh, time.Hour, func() {})
+		for range 10 {
+			startOn(t, sh, time.Millisecond, func() {})
+		}
+		time.Sleep(time.Second)
+		st := s.Stats()
+		require.EqualValues(t, 10, st.Fired)
+		require.EqualValues(t, 1, st.Wakeups, "they are short")
+
+		began := time.Now()
+		release := make(chan struct{})
+		var ran, early atomic.Duration
+		startOn(t, sh, time.Millisecond, func() { <-release })
+		startOn(t, sh, time.Millisecond, func() { ran.Store(time.Since(began)) })
+		time.Sleep(time.Millisecond)
+		startOn(t, sh, time.Second, func() { early.Store(time.Since(began)) }) // before the next one
+		time.Sleep(time.Minute)
+		require.LessOrEqual(t, ran.Load(), 5*time.Millisecond)
+		require.Equal(t, time.Second+time.Millisecond, early.Load())
+		close(release)
+		require.NoError(t, s.Shutdown(context.Background()))
+	})
+}

@@ -6,15 +6,15 @@ package share
 // A Pool is an *executor.Pool's side of it.
 type Pool interface {
 	// Share accepts fs, as SubmitBatch does, for the calling goroutine to run: it must
-	// soon call the Work's Run. They do not wait for those in the pool's queue. If one
-	// takes long, workers run those behind it, after a few milliseconds. The caller may
-	// reuse the slice after the return.
+	// soon call the Work's Run. They do not wait for those in the pool's queue. The caller
+	// may reuse the slice after the return.
 	//
-	// watched says that the caller will call Watch within a few milliseconds: then the pool
+	// If the Work has a Rest and does not return within a few milliseconds, the caller must
+	// call Watch: then workers run what waits behind a callback that takes long. The pool
 	// sets no timer, which costs more than short callbacks.
 	//
 	// A pool with WithMaxWorkers does what SubmitBatch does, and the Work is empty.
-	Share(fs []func(), watched bool) (Work, error)
+	Share(fs []func()) (Work, error)
 
 	// Watch makes the pool look after callbacks that still wait.
 	Watch()
@@ -30,7 +30,7 @@ var Of func(pool any) Pool
 type Work struct {
 	Pool  Pool
 	First func()
-	Rest  any // the Pool knows
+	Rest  any // the Pool knows; nil if First is all
 }
 
 // Run runs the callbacks, and then others that wait in the pool's queue, until there are
