@@ -185,7 +185,7 @@ func (p *poller) poll() {
 	p.run(ring, false)
 }
 
-// watchLocked has the pool look after callbacks that still run.
+// watchLocked makes the pool look after callbacks that still run.
 func (p *poller) watchLocked() {
 	if p.watched != 0 {
 		p.watched = 0

@@ -159,9 +159,8 @@ func (sh *shard) rearmLocked(now, deadline int64, t *Ticker) timingwheel.ID {
 	slack := sh.slackOf(time.Duration(deadline - now))
 	id, ok := sh.wheel.AddTagged(deadline, int64(slack), tickerPayload(t), tagTicker)
 	if !ok {
-		// Not with a clock that never goes back: the moment that expireLocked was
-		// given was read under this lock, and so is not before what the wheel was
-		// last told. With another, a panic here would leave the shard locked.
+		// A start has told the wheel of a later moment than the ring's, by which the
+		// deadline has passed: it fires with the next tick.
 		id, _ = sh.wheel.AddTagged(sh.wheel.Clock()+1, 0, tickerPayload(t), tagTicker)
 	}
 	sh.n.started++
