@@ -29,15 +29,12 @@ func (s *Scheduler) mustBeOwned(method string) {
 // nobody can close it: its Close and Shutdown panic. It holds no goroutine while
 // nothing is pending on it.
 //
-// Inside a testing/synctest bubble the package-level functions use package time
-// instead of the default Scheduler, whose timers would not follow the bubble's clock:
-// there they behave exactly as package time's. A Timer or Ticker of the default Scheduler
-// may come from outside, for example from a sync.Pool. A Reset inside the bubble starts it on
-// the bubble's clock, and a later Reset outside starts it on the system's clock again. (As
-// with package time's, a channel that was made outside lets the bubble's clock stand still
-// while a goroutine waits for it.)
-// Default panics in a bubble, and so does what it has returned outside when a timer is
-// started there; code that runs in a bubble makes a Scheduler of its own.
+// Inside a testing/synctest bubble the package-level functions use package time instead, so
+// that their timers follow the bubble's clock. A Timer or Ticker of the default Scheduler
+// that comes from outside, for example from a sync.Pool, follows the bubble's clock when it
+// is reset inside, and the system's when it is reset outside again. Default panics in a
+// bubble, and so does what it has returned outside when a timer is started there: make a
+// Scheduler with [New] in the bubble.
 func Default() *Scheduler {
 	if bubble.Inside() {
 		// Made here it would follow the bubble's clock, for the whole program and for
@@ -80,21 +77,9 @@ func NewTimer(d time.Duration) *Timer {
 	return s.newTimer(now, d, c, chanPayload(c), tagChan)
 }
 
-// After is [time.After] itself. For a timer that nobody can stop, package time serves
-// better: in
-//
-//	for {
-//		select {
-//		case v := <-c:
-//			use(v)
-//		case <-timer.After(30 * time.Second):
-//			return errors.New("timeout")
-//		}
-//	}
-//
-// the timers of earlier rounds are garbage, while a Scheduler would keep each of them
-// for half a minute. A [NewTimer] that the loop stops or resets costs less than
-// either.
+// After is [time.After] itself: its timers are garbage once nobody receives from them, while
+// a Scheduler would keep each until it fires. In a loop, a [NewTimer] that is reset costs
+// less than either.
 func After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // NewTicker is [Scheduler.NewTicker] on the default Scheduler.
