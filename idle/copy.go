@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"net"
 	"syscall"
-	"time"
 )
 
 // # Copies
@@ -17,7 +16,7 @@ import (
 // activity, and none of which may last for long while bytes move:
 //
 //   - From a file there is always something to send, so a piece takes as long as
-//     the peer takes to accept it. Pieces grow while they go fast.
+//     the peer takes to accept it.
 //   - A socket may give a few bytes a minute for ever. A piece of fixed length
 //     would count them when it is full, so a piece is what has arrived by now.
 //   - Of any other source nothing is known. It is read and written a buffer at a
@@ -127,9 +126,8 @@ func (t *transfer) run(op string) (int64, error) {
 }
 
 func (t *transfer) copy() (copied int64, err error) {
-	size := int64(pieceSize)
 	for {
-		piece := size
+		piece := int64(pieceSize)
 		if t.rest != nil {
 			piece = min(piece, t.rest.N)
 		}
@@ -144,7 +142,6 @@ func (t *transfer) copy() (copied int64, err error) {
 			piece = min(piece, arrived)
 		}
 		lr := &io.LimitedReader{R: t.src, N: piece}
-		begin := t.now()
 		n, err := t.dst.ReadFrom(lr)
 		copied += n
 		if t.rest != nil {
@@ -156,34 +153,7 @@ func (t *transfer) copy() (copied int64, err error) {
 		if err != nil || lr.N > 0 { // lr.N > 0: the end of src
 			return copied, err
 		}
-		if piece == size {
-			size = t.next(size, t.now().Sub(begin))
-		}
 	}
-}
-
-// maxPieceSize is where larger pieces gain nothing any more.
-const maxPieceSize = 4 << 20
-
-// next returns the size of the piece after one that took d. A piece takes about
-// a 64th of the timeout at most, at the speed of the last one: only if the speed
-// falls to a 64th in the middle of it can it last for a whole timeout.
-func (t *transfer) next(size int64, d time.Duration) int64 {
-	if d < t.timeout()/128 {
-		return min(size*2, maxPieceSize)
-	}
-	return max(size/2, pieceSize)
-}
-
-// timeout returns the shorter timeout of the Conns that take part.
-func (t *transfer) timeout() time.Duration {
-	d := time.Duration(1<<63 - 1)
-	for _, c := range []*Conn{t.from, t.to} {
-		if c != nil {
-			d = min(d, c.entry.Load().Timeout())
-		}
-	}
-	return d
 }
 
 func (t *transfer) touch() {
@@ -193,12 +163,4 @@ func (t *transfer) touch() {
 	if t.to != nil {
 		t.to.touch()
 	}
-}
-
-func (t *transfer) now() time.Time {
-	c := t.to
-	if c == nil {
-		c = t.from
-	}
-	return c.conns.monitor.clock.Now()
 }
