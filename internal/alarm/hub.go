@@ -185,7 +185,9 @@ func (h *hub) tick() {
 		h.armLocked(now)
 		h.mu.Unlock()
 	}
-	file.Close()
+	if file != nil {
+		go file.Close() // it waits for the descriptor's goroutine, which may wait for a proc
+	}
 	f()
 }
 
