@@ -10,8 +10,8 @@ import (
 // Times of the watch for what other processes commit.
 const (
 	lookEvery  = 50 * time.Millisecond // where nothing tells that the file has changed
-	quickEvery = 2 * time.Millisecond  // after something has
-	quickFor   = 50 * time.Millisecond
+	quickEvery = 2 * time.Millisecond  // at first, after something has
+	lookFor    = time.Minute           // and then the more seldom the longer nothing has
 )
 
 // Wait calls wake first, so that nothing that came before is missed.
@@ -32,7 +32,8 @@ func (s *Store) saw(wakes int64) {
 }
 
 // watchOthers looks for what others have committed. The log is written before what is in
-// it can be seen: so it looks often for a while when something was written.
+// it can be seen, as long before as the disk takes for a sync: so it looks for a while when
+// something was written, after a tenth more of the time since then.
 func (s *Store) watchOthers() {
 	changed := make(chan struct{}, 1)
 	stop, err := notify(s.path, func() {
@@ -72,13 +73,20 @@ func (s *Store) watchOthers() {
 		case <-tick:
 			last = s.look(x, last)
 		case <-changed:
-			for begin := time.Now(); time.Since(begin) < quickFor; {
+			begin := time.Now()
+			for next := begin.Add(quickEvery); time.Since(begin) < lookFor; {
 				select {
 				case <-s.over:
 					return
-				case <-time.After(quickEvery):
+				case <-changed: // again
+					begin = time.Now()
+					if soon := begin.Add(quickEvery); soon.Before(next) {
+						next = soon
+					}
+				case <-time.After(time.Until(next)):
+					last = s.look(x, last)
+					next = time.Now().Add(max(quickEvery, time.Since(begin)/10))
 				}
-				last = s.look(x, last)
 			}
 		}
 	}
