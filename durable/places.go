@@ -197,8 +197,8 @@ func (p *places) isUnfairLocked(n int, now time.Time) bool {
 }
 
 // settle gives back what a claim did not use. It got so many tasks of each handler, of so many
-// the handlers run, and there may be more that are due.
-func (p *places) settle(l *loop, g grant, got, run []int, running int, more bool) {
+// the handlers run, and for more the loop waits.
+func (p *places) settle(l *loop, g grant, got, run []int, running int, more wants) {
 	if g.places == 0 {
 		return
 	}
@@ -206,7 +206,8 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more bool
 	p.mu.Lock()
 	defer p.unlock(now)
 	p.addLocked(g.places - running)
-	l.wants = wants{any: more || g.fair, suspect: g.suspects == store.NoSuspect}
+	l.wants = more
+	l.wants.any = more.any || g.fair
 	for i, h := range p.handlers {
 		room := g.rooms[i].Most
 		if first := g.rooms[i].First; first > 0 {
@@ -231,7 +232,7 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more bool
 // giveBack gives back what a claim has taken that is not to be.
 func (p *places) giveBack(l *loop, g grant) {
 	none := make([]int, len(p.handlers))
-	p.settle(l, g, none, none, 0, false)
+	p.settle(l, g, none, none, 0, wants{suspect: g.suspects == store.NoSuspect})
 }
 
 // release gives back the place of an attempt. The caller makes the calls.

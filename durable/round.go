@@ -257,10 +257,12 @@ func (l *loop) prolonged(r *round, answer *store.Answer) {
 func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	got, run := make([]int, len(l.w.names)), make([]int, len(l.w.names))
 	running := 0
+	more := wants{any: answer.Next == 0 && r.grant.places > 0, suspect: r.grant.suspects == store.NoSuspect}
 	for i := range answer.Tasks {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimed = answer.Now
 		a.countClaim()
+		more.suspect = more.suspect || a.d.Crashes > 0 // the claim gets one, of many maybe
 		runs := l.start(a, answer.Now, sent)
 		if runs {
 			running++
@@ -276,7 +278,6 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 		l.w.n.empty.Add(1)
 	}
 	l.w.n.claimed.Add(int64(len(answer.Tasks)))
-	more := answer.Next == 0 && r.grant.places > 0
 	l.places.settle(l, r.grant, got, run, running, more)
 	l.w.notePause(answer.Paused)
 

@@ -166,6 +166,31 @@ func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 	})
 }
 
+// A suspect comes as soon as the one before it has ended, also if nothing else happens, and if
+// it is to be alone.
+func TestWorker_TheNextSuspectComesAtOnce(t *testing.T) {
+	for crashes := 1; crashes <= 2; crashes++ {
+		withShards(t, func(t *testing.T, mem *memstore.Store) {
+			c := durable.New(mem, quiet)
+			scheduleMany(t, c, "h", 10, durable.After(0))
+			for range crashes {
+				require.Len(t, crash(t, mem), 10)
+			}
+			w := durable.NewWorker(c, durable.WithLease(time.Hour))
+			w.Handle("h", func(context.Context, durable.Delivery) error {
+				time.Sleep(time.Second)
+				return nil
+			})
+			start(t, w)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			st, err := c.Stats(ctx)
+			require.NoError(t, err)
+			require.EqualValues(t, 10, st.Done)
+		})
+	}
+}
+
 // A worker that shuts down while a suspect waits hands it back.
 func TestShutdown_WhileASuspectWaits(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
