@@ -37,10 +37,10 @@ type hub struct {
 	armed int64       // the moment that the hub is armed for; never if it is not
 	fd    *descriptor // nil: none is open
 
-	// Two timers call tick, by turns: only timer is set, for timerAt or never. A timer is
-	// set before the one for an earlier moment is stopped, so that nobody wakes up to sleep
-	// longer.
-	timer, other *time.Timer
+	// Two timers call tick: timer is set for timerAt or never, and spare for guardAfter later.
+	// The goroutine that a timer starts is the next to run, unless another becomes ready
+	// right behind it: then it may wait behind thousands, and the spare's runs before.
+	timer, spare *time.Timer
 	timerAt      int64
 
 	lastRing int64
@@ -74,9 +74,8 @@ var process = sync.OnceValue(newHub)
 
 func newHub() *hub {
 	h := &hub{start: time.Now(), armed: never, timerAt: never}
-	h.timer, h.other = time.AfterFunc(math.MaxInt64, h.tick), time.AfterFunc(math.MaxInt64, h.tick)
-	h.timer.Stop()
-	h.other.Stop()
+	h.timer, h.spare = time.AfterFunc(math.MaxInt64, h.tick), time.AfterFunc(math.MaxInt64, h.tick)
+	h.stopTimersLocked()
 	return h
 }
 
@@ -145,17 +144,26 @@ func (h *hub) armLocked(now int64) {
 	h.timerLocked(now, at)
 }
 
-// timerLocked sets the timer for a moment, or stops it.
+// timerLocked sets the timers for a moment, or stops them. The later one is moved to the front
+// before the other is moved back, so that nobody wakes up to sleep longer.
 func (h *hub) timerLocked(now, at int64) {
 	if h.timerAt == at {
 		return
 	}
-	if at != never {
-		h.other.Reset(time.Duration(max(at-now, 0)))
-	}
-	h.timer.Stop()
-	h.timer, h.other = h.other, h.timer
 	h.timerAt = at
+	if at == never {
+		h.stopTimersLocked()
+		return
+	}
+	h.timer, h.spare = h.spare, h.timer
+	d := time.Duration(max(at-now, 0))
+	h.timer.Reset(d)
+	h.spare.Reset(d + time.Duration(guardAfter))
+}
+
+func (h *hub) stopTimersLocked() {
+	h.timer.Stop()
+	h.spare.Stop()
 }
 
 // tick is the timers' function.
@@ -167,6 +175,7 @@ func (h *hub) tick() {
 		return
 	}
 	h.timerAt = never
+	h.stopTimersLocked()
 	isExact := h.fd != nil && h.fd.at.Load() != never
 	first := h.firstLocked()
 	var file *os.File
