@@ -222,7 +222,7 @@ func (c *lazyContext) Deadline() (time.Time, bool) {
 	return *c.deadline.Load(), true
 }
 
-// String returns what a context of package context's would.
+// String returns what the same context of package context would.
 func (c *lazyContext) String() string {
 	if c.inherits {
 		return fmt.Sprintf("%v.WithCancel", c.parent)

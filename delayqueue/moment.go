@@ -22,10 +22,10 @@ func (q *Queue[T]) now() int64 { return int64(q.clock.Now().Sub(q.epoch)) }
 // timeOf returns the time at the given moment.
 func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Duration(moment)) }
 
-// momentOf returns the moment of a deadline. One that has no monotonic reading, where the
-// epoch has one, becomes a delay by the wall clock, as in time.Until: the wall clock may
-// have been set since the epoch (think of a board that boots in 1970 and asks for the time
-// a second later).
+// momentOf returns the moment of a deadline. If the deadline has no monotonic reading, and the
+// epoch has one, it takes the delay from now by the wall clock, as time.Until does: the wall
+// clock may have been set since the epoch, as on a board that boots in 1970 and asks for the
+// time a second later.
 func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
 	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {

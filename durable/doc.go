@@ -33,7 +33,8 @@
 // # How it works
 //
 // A store keeps the tasks: package store says what it promises, and draws the life of a
-// task. Package memstore keeps them in the process' memory. The tasks are spread over
+// task. Package sqlitestore keeps them in a file, redisstore on a Redis, and memstore in the
+// process' memory. The tasks are spread over
 // the store's shards, by the hash of their keys. For each shard a [Worker] has a loop,
 // which does one round after the other: it reports what was run, prolongs the leases of
 // what runs, and claims what is due, all at once. It does not poll. The store says when
@@ -73,6 +74,6 @@
 // # When not to use it
 //
 // Where tasks may be lost with their process, package timer does the same in
-// nanoseconds. For queues of jobs that are due at once and that need priorities
-// or rate limits, a job queue is the better tool.
+// nanoseconds. For queues of jobs that are due at once and that need priorities, or rate
+// limits over all workers, a job queue is the better tool.
 package durable

@@ -13,8 +13,8 @@ var errFault = errors.New("the connection has failed")
 // faulty is a store behind a connection that fails.
 type faulty struct {
 	store.Store
-	// lose reports whether the answer to a command is lost, which was carried out, and
-	// refuse whether a command does not arrive. A nil one never does.
+	// lose reports whether a command is carried out and its answer lost, and refuse whether
+	// a command does not arrive. Where one is nil, that does not happen.
 	lose, refuse func() bool
 	later        atomic.Pointer[func() bool] // lose, when it was set later
 	frozen       atomic.Bool                 // calls end with their contexts alone

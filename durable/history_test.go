@@ -122,6 +122,11 @@ func TestPauseTask(t *testing.T) {
 			return info.Paused
 		}
 		require.Equal(t, durable.Absent, outcome(c.PauseTask))
+		schedule(t, c, durable.Task{Key: "once", Handler: "h"}, durable.After(time.Hour))
+		_, err := c.PauseTask(ctx, "once")
+		require.ErrorIs(t, err, durable.ErrInvalid, "it does not repeat")
+		_, err = c.Cancel(ctx, "once")
+		require.NoError(t, err)
 		require.Equal(t, durable.Absent, outcome(c.ResumeTask))
 		schedule(t, c, task, durable.Next())
 		require.Equal(t, durable.Kept, outcome(c.ResumeTask))
@@ -138,7 +143,7 @@ func TestPauseTask(t *testing.T) {
 		require.Equal(t, "04:30", (<-ds).Due.UTC().Format("15:04"))
 		require.Empty(t, ds, "what would have come is left out")
 
-		// While it runs, and then fails.
+		// It is paused while it runs, and the run then fails.
 		task.Handler = "slow"
 		schedule(t, c, task, durable.Next())
 		<-ds

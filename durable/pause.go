@@ -9,8 +9,18 @@ import (
 
 // PauseTask keeps a repeating task from running until ResumeTask: the outcome is Moved, or
 // Following if it is running. A run that is under way goes on; if it fails, it is not tried
-// again. Scheduling the key again, with another Cron for example, leaves the task paused.
+// again. Scheduling the key again, with another Cron for example, leaves the task paused;
+// Reschedule ends the pause. The error is an [ErrInvalid] if the task does not repeat.
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
+	info, err := c.Get(ctx, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Absent, nil
+	case err != nil:
+		return Unknown, err
+	case !info.Task.repeats() && !info.Following:
+		return Unknown, invalid("PauseTask: the task %q does not repeat", key)
+	}
 	return c.Reschedule(ctx, key, When{kind: whenAt, at: store.Farthest.Std()})
 }
 

@@ -14,7 +14,7 @@ import (
 type report struct {
 	a    *attempt
 	end  store.End
-	due  store.Time
+	due  store.Time // when this run was due
 	next store.When
 	text string
 	err  error // what text is cut from

@@ -137,7 +137,8 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 
 // Reschedule moves the pending task with a key, or with an [Info.ID], to another time: the
 // outcome is Moved. If it is running, it runs again at that time, and the outcome is
-// Following. It is Absent if there is no such task, or it is a dead letter.
+// Following. It is Absent if there is no such task, or it is a dead letter. It ends a pause of
+// the task.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
 	item, err := Move{id, w}.stored()
 	if err != nil {

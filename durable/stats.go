@@ -18,8 +18,8 @@ type Stats struct {
 	// Unknown are overdue tasks that nobody can run: no worker that is there has their
 	// handler, or their schedule.
 	Unknown int64
-	// Astray are tasks that no worker gets, since a part of the store was damaged:
-	// [Client.Repair] puts them right.
+	// Astray are tasks that no worker gets, since a part of the store was damaged. Workers
+	// on Redis put them right within a minute; else [Client.Repair] does.
 	Astray int64
 	// Late is how long the task has been due that waits longest; zero if there is
 	// none.

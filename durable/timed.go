@@ -29,7 +29,7 @@ type CommandStats struct {
 }
 
 // CommandStats returns the numbers of each kind of command that the Client and its
-// Workers have sent since it was made, in the order of the list above. It does not ask
+// Workers have sent since it was made, in the order of [CommandStats.Command]. It does not ask
 // the store. O(1).
 func (c *Client) CommandStats() []CommandStats {
 	var all []CommandStats

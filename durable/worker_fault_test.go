@@ -186,7 +186,7 @@ func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 	})
 }
 
-// What is reported while an earlier report has no answer is sent right after that has.
+// What is reported while an earlier report is unanswered is sent as soon as the answer arrives.
 func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New(memstore.WithShards(1))

@@ -77,8 +77,9 @@ func WithName(name string) WorkerOption {
 	return workerOption(func(c *workerConfig) { c.name = name })
 }
 
-// WithConcurrency sets how many handlers run at a time in the Worker. The default
-// is [DefaultConcurrency]. It panics if n is not positive.
+// WithConcurrency sets how many handlers run at a time in the Worker. The default is
+// [DefaultConcurrency]. With fewer than the store has shards, a slow handler may keep the others
+// waiting for longer than one task takes. It panics if n is not positive.
 func WithConcurrency(n int) WorkerOption {
 	positive("WithConcurrency", n > 0, n)
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
@@ -131,19 +132,18 @@ func WithMaxAttempts(n int) HandlerOption {
 // WithBackoff sets the delays between attempts: after attempt n it is random
 // from zero to base*2^(n-1), and to limit at most, so that tasks that failed
 // together do not come back together. A task that repeats comes back within the time
-// between two of its runs. The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. A longer time counts as [store.MaxDelay]. It panics unless
-// 0 <= base <= limit.
+// between two of its runs. The defaults are [DefaultBackoff] and [DefaultMaxBackoff]. A longer
+// time counts as [store.MaxDelay]. It panics unless 0 <= base <= limit.
 func WithBackoff(base, limit time.Duration) HandlerOption {
 	positive("WithBackoff", base >= 0 && base <= limit, base)
 	base, limit = min(base, store.MaxDelay), min(limit, store.MaxDelay)
 	return handlerOption(func(c *handlerConfig) { c.backoff, c.cap = base, limit })
 }
 
-// WithTimeout sets how long an attempt may take before its context is cancelled,
-// for tasks that do not say it. If the handler has not returned one lease later
-// the worker gives the lease up, and the task counts as crashed. The default is
-// [DefaultTimeout], and more than [store.MaxDelay] is that. It panics if d is not
-// positive.
+// WithTimeout sets how long an attempt may take before its context is cancelled, for tasks
+// that set no timeout of their own. If the handler has not returned one lease later, the worker
+// gives the lease up, and the task counts as crashed. The default is [DefaultTimeout], and the
+// most is [store.MaxDelay]. WithTimeout panics if d is not positive.
 func WithTimeout(d time.Duration) HandlerOption {
 	positive("WithTimeout", d > 0, d)
 	d = min(d, store.MaxDelay) // a lease can be added to it

@@ -98,7 +98,7 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 // WithName names the Scheduler of the Monitor or the Conns, as [timer.WithName] does: so
 // it is among [timer.Schedulers], and on the page of package observe/debug, and the
 // goroutines that run callbacks have the profiler label "scheduler". What is pending there
-// are moments at which entries are checked, each once. The default is no name.
+// are checks, one for all entries that are checked at the same moment. The default is no name.
 func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }

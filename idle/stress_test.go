@@ -16,9 +16,8 @@ import (
 
 // stressed is one watched thing of a stress.
 type stressed struct {
-	// touched is the latest moment of a touch that reported true, noted after
-	// it. An eviction that was decided later must not ignore it, so it may only
-	// be as late as what the eviction reported, whenever it is noted.
+	// touched is when the latest touch that reported true was made. An eviction that is
+	// decided later must count that touch: the last activity that it reports is no earlier.
 	touched atomic.Int64
 	stopped atomic.Bool
 	evicted atomic.Int32

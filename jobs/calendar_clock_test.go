@@ -35,7 +35,7 @@ func TestCalendar_WallClockSetForward(t *testing.T) {
 	require.Len(t, runs, 2)
 	require.Equal(t, epoch.Add(6*time.Hour), runs[1])
 
-	// Not past it: it comes sooner, to the tick.
+	// The clock is set forward, not past the occurrence, which comes sooner by as much, to the tick.
 	clk.SetWall(epoch.Add(6*time.Hour + 58*time.Minute + 30*time.Second))
 	clk.Advance(90*time.Second - 1)
 	require.Len(t, runs, 2)

@@ -27,7 +27,7 @@ func (p *program) findAPI() {
 	}
 }
 
-// addAPI notes a type and all that one who has a value of it can get at.
+// addAPI records a type and every type that can be reached from a value of it.
 func (p *program) addAPI(t types.Type) {
 	if t == nil || p.api[t] {
 		return

@@ -56,8 +56,8 @@ func typeKey(t types.Type) string {
 	return types.TypeString(t, nil)
 }
 
-// isGeneric reports whether a type is made of type parameters.
-func isGeneric(t types.Type) bool {
+// hasTypeParam reports whether a type has a type parameter anywhere in it.
+func hasTypeParam(t types.Type) bool {
 	found := false
 	walkType(t, func(t types.Type) {
 		_, ok := t.(*types.TypeParam)
@@ -69,7 +69,7 @@ func isGeneric(t types.Type) bool {
 // box has a value of type from, whose node may be nil, become an interface value
 // of type t.
 func (p *program) box(n *node, from, t types.Type) {
-	p.generic = p.generic || isGeneric(from) && !isBox(from)
+	p.generic = p.generic || hasTypeParam(from) && !isBox(from)
 	if n != nil && mentions(from) && !isBox(from) {
 		p.boxed = append(p.boxed, boxingOf(n, from))
 		n.class().stopped = n.class().stopped || hasMethod(t, "Stop")
@@ -108,16 +108,16 @@ func (p *program) visitAssertion(te ast.Expr, m *node) {
 	if t == nil {
 		return
 	}
-	p.generic = p.generic || isGeneric(t)
+	p.generic = p.generic || hasTypeParam(t)
 	if mentions(t) {
 		p.claim(te, m)
 		p.unbox(m, t)
 	}
 }
 
-// unifyBoxes has timers that became interface values share a class with the type
-// assertions that make timers of them again, if there are any. It comes last: what is
-// known until then about a call is what is said of it.
+// unifyBoxes puts timers that became interface values into one class with the type assertions
+// that make timers of them again, if there are any. It comes last: the report on a call says
+// only what was known before.
 func (p *program) unifyBoxes() {
 	groups := make(map[string][]*node)
 	for _, u := range p.unboxed {

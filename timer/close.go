@@ -62,7 +62,7 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	}
 }
 
-// byDeadline returns what is left over of the shards.
+// byDeadline returns all leftovers of the shards, sorted by deadline.
 func byDeadline(shards []shardLeftover) []leftoverEntry {
 	n := 0
 	for _, l := range shards {

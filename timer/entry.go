@@ -204,7 +204,7 @@ func (sh *shard) expireTimerLocked(x *timingwheel.Expired[payload]) bool {
 }
 
 // standsFor replaces the Timer in x by what it stands for, or reports false if it stands for
-// nothing: it was stopped.
+// nothing: it was stopped, or is outside by now.
 func (t *Timer) standsFor(x *timingwheel.Expired[payload]) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -248,8 +248,8 @@ func (sh *shard) handBackTimersLocked(w *timingwheel.Wheel[payload]) (dead int) 
 // uses one of several stripes.
 type stoppedTimers struct {
 	s *Scheduler
-	// room is how many Timers a stripe may have: so few that not all of the shard's can be
-	// stopped. Else a Scheduler with nothing pending would sleep until one of them is due.
+	// room is how many Timers a stripe may have: so few that the stripes cannot have all of the
+	// shard's. Else a Scheduler with nothing pending would sleep until a stopped one is due.
 	room    atomic.Int32
 	_       [52]byte
 	stripes [stripes]stripe

@@ -564,8 +564,7 @@ func TestGuarantee09_NoWakeupsWithoutWork(t *testing.T) {
 		// The first bucket is one of 28 minutes, and expires after 56.
 		clk.Advance(50 * time.Minute)
 		require.Zero(t, s.Stats().Wakeups)
-		// On the way to the first timer it is worked through, and one at each level
-		// below it.
+		// Before the first timer fires, its bucket moves down, and one at each level below.
 		clk.Advance(10*time.Minute - 1)
 		st := s.Stats()
 		require.LessOrEqual(t, st.Wakeups, uint64(3))

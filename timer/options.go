@@ -87,10 +87,10 @@ func WithSlack(share float64, least, most time.Duration) Option {
 }
 
 // WithShards sets the number of shards that timers are spread over, each with a lock
-// of its own. The default is eight times GOMAXPROCS, but no more than 64 or twice
-// GOMAXPROCS, or one if a clock is given. A shard is made when it is first used. Timers start
-// on the first one, and once goroutines have often found that locked, on one for each proc or
-// more. WithShards panics unless n is from 1 to 65536.
+// of its own. The default is one if a clock is given, and else eight times GOMAXPROCS, but no
+// more than 64 or twice GOMAXPROCS. A shard is made when it is first used. All timers start on
+// the first one until goroutines often find it locked; then new ones are spread over a shard
+// for each proc, or more. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards {
 		panic(fmt.Sprintf("timer: WithShards: the number of shards must be from 1 to %d, got %d", maxShards, n))

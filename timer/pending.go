@@ -32,9 +32,9 @@ type PendingTimer struct {
 // or "" for a timer without a callback.
 func (p PendingTimer) Function() string { return runtime.FuncForPC(p.pc).Name() }
 
-// pendingSlots is how many slots of a shard's wheel are looked at in one hold of
+// pendingBatch is how many slots of a shard's wheel are looked at in one hold of
 // its lock.
-const pendingSlots = 512
+const pendingBatch = 512
 
 // Pending returns the timers that are pending, in no order, without those that have
 // fallen back to package time. A timer that is started, stopped or moved meanwhile may be
@@ -42,7 +42,7 @@ const pendingSlots = 512
 // held for longer than it takes to look at 512 timers. O(n).
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
-		batch := make([]PendingTimer, 0, pendingSlots)
+		batch := make([]PendingTimer, 0, pendingBatch)
 		for sh := range s.shards.made() {
 			more := true
 			for cursor := uint64(0); more; {
@@ -71,7 +71,7 @@ func isPending(x *timingwheel.Expired[payload]) bool {
 func (sh *shard) scan(cursor uint64, f func(timingwheel.Entry[payload])) (next uint64, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.wheel.Scan(cursor, pendingSlots, func(e timingwheel.Entry[payload]) {
+	return sh.wheel.Scan(cursor, pendingBatch, func(e timingwheel.Entry[payload]) {
 		if isPending(&e.Expired) {
 			f(e)
 		}

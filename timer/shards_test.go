@@ -21,8 +21,8 @@ func madeShards(s *Scheduler) (made []int) {
 	return made
 }
 
-// stillClock is for tests that count shards: by the system's clock the poller looks at
-// the first shard now and then, and a start that finds it so goes to the next.
+// stillClock is for tests that count shards. With the system's clock the poller locks the first
+// shard now and then, and a timer that is started meanwhile makes the next one.
 func stillClock() Option { return WithClock(timertest.NewClock(time.Unix(0, 0))) }
 
 // A timer needs one shard, however many there could be.

@@ -46,8 +46,8 @@ func Judge(status int) Verdict {
 
 // retryAfter returns the delay that a response asks for: seconds, or a date,
 // which is compared with the response's own Date if it has one, since the
-// receiver's clock may be another. Without one, or with one that is over, ok is
-// false: then the worker's delays do.
+// receiver's clock may be another. If there is no Retry-After, or its date has
+// passed, ok is false, and the worker's own delays apply.
 func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 	s := h.Get("Retry-After")
 	if s == "" {

@@ -51,10 +51,10 @@ func WithPerHost(n int) Option {
 	return option(func(c *config) { c.perHost = n })
 }
 
-// WithTimeout sets how long a request may take from its begin, when the host has
-// room for it, until its status is there. The default is [DefaultTimeout]. The
-// attempt's timeout in the worker counts too, with the time spent waiting for room.
-// It panics if d is not positive.
+// WithTimeout sets how long a request may take until the status of its response arrives,
+// without the time that it waits for room at its host. The default is [DefaultTimeout]. The
+// timeout of the worker's attempt applies too, and counts that time. WithTimeout panics if d is
+// not positive.
 func WithTimeout(d time.Duration) Option {
 	positive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })

@@ -18,13 +18,12 @@ import (
 // taker of the other is frozen or gone: see rouse in scripts/begin.lua.
 const wakeBackup = "x"
 
-// A waiter is a call of Wait. It waits for wake-ups: for members that the scripts put
-// into a shard's wake when a task is due before the one that somebody watches for. It has
-// connections of its own, which spend their life in BZPOPMIN, and would otherwise be
-// missing in the caller's pool.
+// A waiter is a call of Wait. It waits for a wake-up: scripts add one to a shard's wake set
+// when a task is due before the one that is waited for. It waits in BZPOPMIN, on connections
+// of its own, so as not to take those of the caller's pool.
 //
-// A wake-up may get lost with the worker that took it, or with a reply. Then another one,
-// which took the backup, looks by itself, and all do now and then: see next.
+// A wake-up may get lost with the worker that took it, or with a reply. Then the waiter that
+// took the backup asks the store by itself, and all waiters do now and then: see next.
 type waiter struct {
 	s      *Store
 	client redis.UniversalClient

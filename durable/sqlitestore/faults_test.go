@@ -349,7 +349,7 @@ func TestDamagedRow(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Nor does a claim that damaged rows alone would fill.
+// A claim that damaged rows alone would fill does not fail either.
 func TestDamagedRow_FullClaim(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)

@@ -84,8 +84,8 @@ func (w *writer) mayCheckpoint(full bool) {
 	}
 }
 
-// WAL returns the size of the file's log in bytes. A log of some hundred megabytes or more
-// shows that somebody reads the file for long: the log begins again when he ends.
+// WAL returns the size of the file's write-ahead log in bytes. Some hundred megabytes or more
+// mean that a reader keeps a transaction open for long: SQLite uses the log anew when it ends.
 func (s *Store) WAL() int64 {
 	st, err := os.Stat(s.path + "-wal")
 	if err != nil {

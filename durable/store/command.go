@@ -25,10 +25,10 @@ type Item struct {
 type Op uint8
 
 const (
-	// Schedule makes a task Pending, due at When: Created. A task that is Pending or
-	// Dead is Replaced, one that is Running becomes Following, unless Keep says that
-	// it is Kept, or it must not run so soon again: see [Keeping]. One that is paused, which
-	// is Pending, or Following, at [Farthest], stays so if what is scheduled repeats.
+	// Schedule makes a task Pending, due at When. The outcome is Created, Replaced if the task
+	// was Pending or Dead, or Following if it is Running. It is Kept, and nothing changes, if
+	// Keep says so or the task must not run so soon again: see [Keeping]. A paused task, which
+	// is Pending or Following at [Farthest], stays paused if what is scheduled repeats.
 	Schedule Op = iota + 1
 	// Reschedule has a Pending task be due at When: Moved. One that is Running becomes
 	// Following, with its task as it is, or with the Generation as its NextTask. Others

@@ -28,7 +28,7 @@ type Round struct {
 	More func(*Round)
 }
 
-// A Lease is one that a worker believes to have.
+// A Lease names a lease that a worker believes it holds.
 type Lease struct {
 	ID    string
 	Token int64

@@ -5,8 +5,8 @@
 // the runtime sleeps in whole milliseconds, and setting one again after it rang often wakes
 // a second thread. A timerfd is exact and wakes one goroutine. But where every proc is
 // busy, what a descriptor wakes goes to the end of a run queue, and a timer's function to
-// its front. So on Linux the descriptor leads until it is found late: see hub. Elsewhere it
-// is package time's timer alone.
+// its front, most of the time. So on Linux the descriptor leads until it is found late: see
+// hub. Elsewhere there are package time's timers alone.
 //
 // All alarms of a process share one hub, so the runtime and the system see one alarm.
 package alarm

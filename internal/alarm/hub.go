@@ -22,6 +22,8 @@ import (
 // that takes long. After two late rings in a row, or one by the guard, the state is busy for
 // calmAfter.
 //
+// Behind the timer, by guardAfter, there is a spare one.
+//
 // While rings are frequent the descriptor rings no earlier than apart after the last ring.
 //
 // The goroutine that finds the first moment passed, be it the timer's or the one that waits
@@ -208,9 +210,9 @@ func (h *hub) takeLocked() (file *os.File) {
 	return file // to close a nil one does nothing
 }
 
-// ringLocked takes out the alarms that are due, unlocks the hub, and has the functions of all
-// but the first called. It returns the first, for the caller to call. at is what the ring was
-// set for.
+// ringLocked takes out the alarms that are due and unlocks the hub. It returns the function of
+// the first one, for the caller to call; goroutines of their own call the others'. at is the
+// moment that the ring was set for.
 func (h *hub) ringLocked(now, at int64) (first func()) {
 	if now-at <= lateAfter {
 		h.lateRings = 0

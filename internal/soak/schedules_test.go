@@ -73,8 +73,8 @@ func (x *series) Next(t time.Time) time.Time {
 	return at
 }
 
-// check complains if the occurrence is yet to come. This is by the wall clock, and if that
-// is set, the ledger's moment is wrong: so it is made this one.
+// check complains if the occurrence is still ahead by the wall clock. If that clock was set, the
+// ledger's moment is wrong, and check replaces it by the occurrence's.
 func (o *occurrence) check(l *ledger, what string) {
 	if early := o.at.Sub(wall()); early > 0 {
 		l.complain("%s %v early by the wall clock", what, early)

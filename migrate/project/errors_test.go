@@ -21,8 +21,8 @@ func loadError(t *testing.T, dir string, patterns ...string) error {
 	return err
 }
 
-// Each error of a module that does not compile is told once, by the type checker and
-// not by the compiler too, for the package and not for its test too.
+// Each error of a module that does not compile is reported once: not again by the compiler
+// after the type checker, and not again for the package's tests.
 func TestProject_CompileErrors(t *testing.T) {
 	const mod = "module example.com/m\n\ngo 1.25\n"
 	const test = "package m\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { f() }\n"

@@ -32,7 +32,7 @@ type topView struct {
 	Percent  float64    `json:"percent"` // of those read
 }
 
-// windows are the rows of what falls due when, without the last, which has no end.
+// windows are the rows of the table of when timers fall due, without the last, which has no end.
 var windows = []struct {
 	until time.Duration
 	label string

@@ -1,5 +1,5 @@
-// Package machine is the life of a shard's tasks, once for all stores in Go: a store is
-// this machine over an [Index] of its own. It has no clock, no lock and no I/O, and keeps
+// Package machine is the life cycle of a shard's tasks, which all stores in Go share: each runs
+// it over an [Index] of its own. It has no clock, no lock and no I/O, and keeps
 // nothing between two calls.
 //
 // # How it works

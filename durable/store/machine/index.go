@@ -89,7 +89,7 @@ type Moment struct {
 
 // A Sender is the latest command of a sender, and its answer. Stores may keep it as JSON.
 type Sender struct {
-	Number     int64
+	Number     int64 // the command's
 	Seen       store.Time
 	Outcomes   []store.Outcome   `json:",omitempty"`
 	Receipts   []store.Receipt   `json:",omitempty"`

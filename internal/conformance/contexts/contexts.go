@@ -75,7 +75,7 @@ func between(parent Context) (Context, CancelFunc) {
 	return parent, func() {}
 }
 
-// other is a context of a kind of its own.
+// other is a context of a type that package context does not know.
 type other struct{ Context }
 
 func (c other) String() string { return fmt.Sprint(c.Context) }

@@ -62,7 +62,7 @@ names, those that the flags select; --all selects all.`,
 						if info.ID == "" && err != nil {
 							return err
 						}
-						if state != 0 || info.State <= durable.Running {
+						if !info.Paused && (state != 0 || info.State <= durable.Running) || name == "cancel" && info.Paused {
 							ids = append(ids, info.ID)
 						}
 					}

@@ -101,7 +101,11 @@ func (c *call) printPage(cmd *cobra.Command, p *durable.Page) error {
 		if n := len(info.Failures); n > 0 {
 			last = oneLine(info.Failures[n-1].Error)
 		}
-		t.row(showID(info.ID), info.State, showTime(info.At), showID(info.Task.Handler), info.Attempts, last)
+		state := info.State.String()
+		if info.Paused {
+			state = "paused"
+		}
+		t.row(showID(info.ID), state, showTime(info.At), showID(info.Task.Handler), info.Attempts, last)
 	}
 	return t.flush()
 }
@@ -197,7 +201,7 @@ func (c *call) newStats() *cobra.Command {
 					value any
 				}{{"store", health.Store}, {"warnings", strings.Join(health.Warnings, "; ")},
 					{"pending", st.Pending}, {"overdue", st.Overdue}, {"unknown", st.Unknown}, {"late_seconds", st.Late.Round(time.Millisecond).Seconds()},
-					{"running", st.Running}, {"dead", st.Dead}, {"shards", client.Store().Shards()}, {"paused_shards", st.Paused},
+					{"running", st.Running}, {"dead", st.Dead}, {"past", st.Past}, {"astray", st.Astray}, {"shards", client.Store().Shards()}, {"paused_shards", st.Paused},
 					{"claimed", st.Claimed}, {"done", st.Done}, {"retried", st.Retried}, {"died", st.Died}, {"crashed", st.Crashed},
 					{"handed_back", st.Released}, {"refused", st.Refused}, {"cancelled", st.Cancelled}}
 				t := newTable(cmd)

@@ -26,10 +26,9 @@ func onServer(t *testing.T, args ...string) (*trial, *redistest.Server) {
 	return newTrial(t, s.Client(), s.Addr), s
 }
 
-// killsOne has tasks scheduled for the worker that was started, which is killed
-// meanwhile, starts another, and judges. The other comes only now: on a loaded
-// machine it could have taken all the tasks, and the first would never have been
-// killed.
+// killsOne schedules tasks, waits until the worker that runs them has been killed, starts a
+// second one, and judges. The second starts only then: on a loaded machine it could take all
+// the tasks, and the first would never be killed.
 func (x *trial) killsOne(kills *atomic.Int32, how string) {
 	x.Helper()
 	x.schedule(0, 2000, soon(2*time.Second), "")
