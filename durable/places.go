@@ -241,7 +241,7 @@ func (p *places) release(a *attempt) calls {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.addLocked(1)
-	if a.handler != nil {
+	if a.handler != nil && !p.over { // the next Run may have begun, with handlers' use of its own
 		a.handler.taken--
 	}
 	p.clearLocked(a)
