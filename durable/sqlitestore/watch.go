@@ -54,8 +54,9 @@ func (s *Store) watchOthers() {
 		defer t.Stop()
 		tick = t.C
 	}
+	written := changed // nil, and so never ready, where nobody else writes
 	if s.alone {
-		changed = nil
+		written = nil
 	}
 	conn, err := s.tend.Conn(context.Background())
 	if err != nil {
@@ -72,13 +73,13 @@ func (s *Store) watchOthers() {
 			return
 		case <-tick:
 			last = s.look(x, last)
-		case <-changed:
+		case <-written:
 			begin := time.Now()
 			for next := begin.Add(quickEvery); time.Since(begin) < lookFor; {
 				select {
 				case <-s.over:
 					return
-				case <-changed: // again
+				case <-written: // again
 					begin = time.Now()
 					if soon := begin.Add(quickEvery); soon.Before(next) {
 						next = soon
