@@ -206,8 +206,8 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more want
 	p.mu.Lock()
 	defer p.unlock(now)
 	p.addLocked(g.places - running)
+	more.any = more.any || g.fair || l.wants.any // a wake-up has waited since the claim: see await
 	l.wants = more
-	l.wants.any = more.any || g.fair
 	for i, h := range p.handlers {
 		room := g.rooms[i].Most
 		if first := g.rooms[i].First; first > 0 {
