@@ -157,7 +157,7 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 		// to the workers before this one.
 		over = errors.New(store.TextPoison)
 	case a.d.Attempt > a.d.MaxAttempts:
-		over = errors.New("durable: the last attempt has ended with its worker")
+		over = errors.New("durable: the worker of the last attempt crashed")
 	}
 	// Workers that crashed have not reported what they skipped: the store has the oldest
 	// run, until an attempt fails.
@@ -176,7 +176,7 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	}
 	if a.task.Missed == DeadMissed && a.d.Attempt == 1 {
 		if late := now.Sub(a.due); late > a.task.MissedAfter {
-			return a.failed(NoRetry(fmt.Errorf("durable: missed: it comes %v late", late))).unrun()
+			return a.failed(NoRetry(fmt.Errorf("durable: missed: %v late", late))).unrun()
 		}
 	}
 	return nil

@@ -6,13 +6,14 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Move is a task, by its key or its [Info.ID], and its new time.
+// A Move names a task, by its key or its [Info.ID], and the time to move it to.
 type Move struct {
 	ID   string
 	When When
 }
 
-// stored returns the Move as stores take it, with a generation for the run that it begins.
+// stored returns the Move as a store's item, with a new generation for the run that it
+// starts.
 func (m Move) stored() (store.Item, error) {
 	if err := checkID(m.ID); err != nil {
 		return store.Item{}, err
@@ -21,9 +22,9 @@ func (m Move) stored() (store.Item, error) {
 	return again(m.ID, when), err
 }
 
-// RescheduleBatch reschedules many tasks at the cost of few, and returns an outcome for
-// each. If any item is invalid, none is sent; errors are those of [Client.ScheduleBatch]. So
-// it is for the other batches.
+// RescheduleBatch reschedules many tasks in few commands, and returns an outcome for
+// each. If any item is invalid, no command is sent. Errors are those of
+// [Client.ScheduleBatch]. Both hold for the other batches too.
 func (c *Client) RescheduleBatch(ctx context.Context, moves []Move) ([]Outcome, error) {
 	return c.moveBatch(ctx, store.Reschedule, moves)
 }

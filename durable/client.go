@@ -9,27 +9,28 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Client schedules tasks and looks after them. Make one with [New]. It may be
-// used by any number of goroutines. Every method that takes a context does one
-// or a few commands of the store, ends when the context does, and is O(log n)
-// in the number of tasks unless it says otherwise.
+// A Client schedules and manages tasks. Make one with [New]. Any number of goroutines
+// may use it. Every method that takes a context sends one or a few commands to the
+// store, returns when the context ends, and is O(log n) in the number of tasks unless
+// it says otherwise.
 type Client struct {
 	store *timedStore
 	log   *slog.Logger
 	lanes lanes
-	// schedules are those of WithSchedule.
+	// schedules are the schedules of WithSchedule, by name.
 	schedules map[string]Schedule
 	maxTask   int // bytes
-	// schedule is what Schedule and ScheduleBatch call, nil if there is no middleware.
+	// schedule is ScheduleBatch with the middleware around it, or nil if there is no
+	// middleware.
 	schedule ScheduleFunc
 }
 
-// New returns a Client for the tasks in a store, which stays the caller's to close. New
-// does not use the store: [Client.Check] does. It panics if st is
-// nil, as a pointer in the interface too, and if an option is nil.
+// New returns a Client for the tasks in a store. The caller closes the store. New does
+// not access the store; [Client.Check] does. New panics if st is nil or a nil pointer
+// in the interface, or if an option is nil.
 func New(st store.Store, opts ...Option) *Client {
 	if v := reflect.ValueOf(st); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		panic("durable: New with a nil Store")
+		panic("durable: New: nil Store")
 	}
 	config := config{log: slog.Default(), maxTask: MaxTask}
 	for i, o := range opts {
@@ -46,12 +47,12 @@ func (c *Client) Store() store.Store { return c.store.Store }
 
 func (c *Client) shardOf(id string) int { return store.ShardOf(id, c.store.Shards()) }
 
-// A Health is what [Client.Check] has found.
+// A Health is the result of [Client.Check].
 type Health = store.Health
 
-// Check asks whether the store can be used, and how safely it keeps tasks. What rules its
-// use out is an error, such as [ErrSchema] and [ErrUnsafe]. What is worth knowing is in the
-// Warnings, for example that the tasks are paused. O(shards).
+// Check reports whether the store is usable, and how safely it keeps tasks. A problem
+// that prevents its use is an error, such as [ErrSchema] and [ErrUnsafe]. Other
+// findings are in the Warnings, for example that the tasks are paused. O(shards).
 func (c *Client) Check(ctx context.Context) (Health, error) {
 	h, err := c.store.Check(ctx)
 	if err != nil {
@@ -66,13 +67,13 @@ func (c *Client) Check(ctx context.Context) (Health, error) {
 
 const textPaused = "the store is paused: no task is claimed until Resume"
 
-// A Repair is what [Client.Repair] has looked at and put right.
+// A Repair counts what [Client.Repair] has checked and corrected.
 type Repair = store.Repair
 
-// Repair looks at every task and sees that it is in exactly one place, pending,
-// running or dead, and puts right what is not. Nothing here needs it as long as the
-// store keeps what it has acknowledged: it is for what a failover, a crash or a disk has
-// left. It works in small steps beside the traffic. O(n).
+// Repair checks that every task is in exactly one state, pending, running or dead, and
+// corrects tasks that are not. It is only needed if the store has lost acknowledged
+// data, for example in a failover, a crash or by a disk error. It works in small steps
+// while the store is in use. O(n).
 func (c *Client) Repair(ctx context.Context) (Repair, error) {
 	var total Repair
 	for shard := range c.store.Shards() {
@@ -88,14 +89,14 @@ func (c *Client) Repair(ctx context.Context) (Repair, error) {
 	return total, nil
 }
 
-// Pause keeps workers from claiming tasks, until Resume; what they have claimed starts or
-// goes on, and scheduling goes on too. O(shards).
+// Pause stops workers from claiming tasks until Resume. Tasks that are already claimed
+// run, and scheduling continues. O(shards).
 func (c *Client) Pause(ctx context.Context) error { return c.everywhere(ctx, store.Pause) }
 
-// Resume ends a pause. What became due meanwhile runs at once. O(shards).
+// Resume ends a pause. Tasks that became due during the pause run at once. O(shards).
 func (c *Client) Resume(ctx context.Context) error { return c.everywhere(ctx, store.Resume) }
 
-// everywhere carries out a command that has no items in all shards.
+// everywhere sends a command without items to all shards.
 func (c *Client) everywhere(ctx context.Context, op store.Op) error {
 	x := c.newCommand(ctx, store.Command{Op: op}, c.store.Shards())
 	x.out = nil // it has no tasks

@@ -10,37 +10,38 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Copied says what [Copy] or [Import] has done.
+// A Copied is the result of [Copy] or [Import].
 type Copied struct {
-	New  int // tasks that are in the store now, and were not
-	Kept int // tasks whose key the store had already: it keeps its own
+	New  int // tasks added to the store
+	Kept int // tasks not copied because the store already had their key
 }
 
-// ErrChanged is returned by [Copy] and [Export] if the source was used meanwhile. What was
-// read is where it was to go, but may lack tasks, or have some that are gone.
-var ErrChanged = errors.New("durable: the source was used while it was read: stop its workers and clients, empty the destination, and repeat")
+// ErrChanged is returned by [Copy] and [Export] if the source was used during the call.
+// The tasks that were read have been written, but some may be missing, and some may no
+// longer exist in the source.
+var ErrChanged = errors.New("durable: the source was used during the copy: stop its workers and clients, empty the destination, and repeat")
 
-// Copy copies all tasks of one store into another, which may be of another kind and have
-// another number of shards: pending ones with what has been tried, repeating ones, and
-// dead letters. The source stays as it is.
+// Copy copies all tasks from src to dst: pending tasks with their attempts, repeating
+// tasks, and dead letters. The stores may have different types and numbers of shards.
+// src does not change.
 //
-// If dst is src, the error is an [ErrInvalid], and nothing was changed: it would only be
-// paused. Copy sees that of the same value, and where dst has a method
-// Same(context.Context, store.Store) bool that says so, as package redisstore's does.
+// Stop the workers and clients of src first. If a task runs nevertheless, Copy copies
+// it as due at once, or with the time for which it was scheduled again; it omits a task
+// that is running and cancelled. The commands of senders, the counters and the pause of
+// src are not copied.
 //
-// It pauses dst, and leaves it paused, so that nothing runs there before everything is
-// there, and nothing runs twice if Copy has to be repeated after an error: what dst has
-// already it keeps. But if src was used meanwhile, repeat into a store that was emptied:
-// what src has finished, cancelled or changed since is still in dst as it was, and would run
-// there. Tasks of dst's own stay as well, and wait as long. Call [Client.Resume] when the
-// source is out of use, and after an error not before the deadline of the context that Copy
-// had then or, without one, a minute has passed: until then what was sent may still arrive.
+// Copy pauses dst and leaves it paused, so that no task runs before all are copied, and
+// none runs twice if Copy is repeated after an error. Tasks that dst already has do not
+// change, and wait too. Call [Client.Resume] when src is out of use. After an error,
+// first wait until the deadline of Copy's context or, without a deadline, one minute
+// has passed: until then a command may still arrive.
 //
-// The source must be out of use: stop its workers and clients first. A task that is
-// running all the same is copied as one that is due at once, or as what it was scheduled
-// as meanwhile; one that was cancelled meanwhile is left out. Senders' commands,
-// counters and whether the source is paused are not copied. It costs what [Client.List]
-// does, and O(n) to write.
+// If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
+// would run tasks that src has finished, cancelled or changed meanwhile.
+//
+// Copy returns an [ErrInvalid] and changes nothing if dst is src. It recognizes the
+// same value, and stores whose method Same(context.Context, store.Store) bool says so,
+// as package redisstore's does. The cost is that of [Client.List], and O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	if same(ctx, New(dst).Store(), New(src).Store()) { // New panics if one is nil
 		return Copied{}, invalid("the source and the destination of Copy are the same store")
@@ -56,7 +57,7 @@ func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
 	return c.done, err
 }
 
-// same reports whether two stores are known to be one.
+// same reports whether a and b are known to be the same store.
 func same(ctx context.Context, a, b store.Store) bool {
 	if reflect.ValueOf(a).Comparable() && a == b {
 		return true
@@ -67,7 +68,7 @@ func same(ctx context.Context, a, b store.Store) bool {
 	return ok && s.Same(ctx, b)
 }
 
-// forEach calls f with the entries that a copy of a store has.
+// forEach calls f with each entry that a copy of the store contains.
 func forEach(ctx context.Context, src store.Store, f func(context.Context, *store.Entry) error) error {
 	c := New(src)
 	before, err := c.Stats(ctx)
@@ -99,7 +100,7 @@ func forEach(ctx context.Context, src store.Store, f func(context.Context, *stor
 	return nil
 }
 
-// importing puts entries into a store, in batches for each shard.
+// importing writes entries to a store, in batches for each shard.
 type importing struct {
 	dst     store.Store
 	lane    lane
@@ -130,7 +131,7 @@ func (c *importing) add(ctx context.Context, e *store.Entry) error {
 	return c.send(ctx, shard)
 }
 
-// flush sends what has not been sent.
+// flush sends the batches that are not sent yet.
 func (c *importing) flush(ctx context.Context) error {
 	for shard := range c.batches {
 		if err := c.send(ctx, shard); err != nil {
@@ -160,12 +161,12 @@ func (c *importing) send(ctx context.Context, shard int) error {
 	return nil
 }
 
-// maxOnTheWay is for how long a command may be on its way whose context has no deadline:
-// one that comes when its tasks are done would have them run again.
+// maxOnTheWay is how long a command without a deadline may take to arrive. A command
+// that arrived after its tasks have finished would run them again.
 const maxOnTheWay = time.Minute
 
-// change sends a command. One that is refused since it came too late was not carried out,
-// and is sent again if the context has time left.
+// change sends a command. It repeats a command that the store refused because it
+// arrived too late, if the context has time left. Such a command had no effect.
 func (c *importing) change(ctx context.Context, shard int, command store.Command) ([]store.Outcome, error) {
 	for {
 		now, err := c.dst.Now(ctx, shard)

@@ -485,7 +485,7 @@ func TestImport_Refuses(t *testing.T) {
 		{"", "line 1: the file ends too early"},
 		{"hello\n", "line 1: this is no file of tasks"},
 		{"{}\n", `line 1: this is no file of tasks: its format is ""`},
-		{`{"format":"tickless tasks","version":2,"new":1}` + "\n", "the file has version 2 of its format, and this program knows version 1"},
+		{`{"format":"tickless tasks","version":2,"new":1}` + "\n", "the file has format version 2, but this program supports version 1"},
 	} {
 		to := memstore.New()
 		_, err := durable.Import(ctx, to, strings.NewReader(x.file))

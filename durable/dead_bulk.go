@@ -7,11 +7,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// RequeueAll makes pending tasks of all dead letters that meet a filter, to run at the time
-// w, as [Client.Requeue] does, and returns how many. The filter's State is Dead, whatever it
-// says. What dies while it runs is left as it is, so that what fails again at once does not
-// keep it going. It ends at the first error. It costs what [Client.List] does, and O(n) to
-// move them.
+// RequeueAll requeues all dead letters that match a filter, due at the time w, as
+// [Client.Requeue] does, and returns how many. It ignores the filter's State. Runs that
+// become dead letters during the call stay, so that a task that fails at once does not
+// prolong the call for ever. RequeueAll ends at the first error. The cost is that of
+// [Client.List], and O(n) writes.
 func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) {
 	if _, err := w.stored(); err != nil {
 		return 0, err
@@ -25,8 +25,8 @@ func (c *Client) RequeueAll(ctx context.Context, f Filter, w When) (int, error) 
 	})
 }
 
-// PurgeAll deletes all dead letters that meet a filter, and returns how many. It is
-// otherwise like [Client.RequeueAll].
+// PurgeAll deletes all dead letters that match a filter, and returns how many.
+// Otherwise it is like [Client.RequeueAll].
 func (c *Client) PurgeAll(ctx context.Context, f Filter) (int, error) {
 	return c.eachDead(ctx, f, func(ids []string) ([]Outcome, error) { return c.PurgeBatch(ctx, ids) })
 }
@@ -65,7 +65,7 @@ func (c *Client) eachDead(ctx context.Context, f Filter, do func(ids []string) (
 	return n, flush()
 }
 
-// latest returns the latest time that the clock of a shard shows.
+// latest returns the latest time that the clock of any shard shows.
 func (c *Client) latest(ctx context.Context) (time.Time, error) {
 	var latest store.Time
 	for shard := range c.store.Shards() {

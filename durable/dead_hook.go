@@ -5,22 +5,23 @@ import (
 	"runtime/debug"
 )
 
-// WithDeadHook sets what is called when the Worker has made a dead letter of a task, for
-// an alert for example. It gets the last attempt and its error, and runs on a goroutine of
-// its own. Run waits for it as it waits for handlers, and cancels ctx when it returns. A
-// panic is logged.
+// WithDeadHook sets a function that the Worker calls when a task becomes a dead letter,
+// for example to raise an alert. The function gets the last attempt and its error, and
+// runs on a goroutine of its own. Run waits for it as for handlers, and cancels ctx
+// when it returns. A panic is logged.
 //
-// It is called after the store has confirmed the report, so not at all if the process
-// ends in between. A task that the store buries by itself, because its workers crashed, is
-// not seen by any worker: Stats counts it as Died. WithDeadHook panics if f is nil.
+// The call comes after the store has confirmed the dead letter, so it does not happen
+// if the process ends in between. There is no call for a task whose workers crashed too
+// often, because the store makes that dead letter: Stats counts it as Died.
+// WithDeadHook panics if f is nil.
 func WithDeadHook(f func(ctx context.Context, d Delivery, err error)) HandlerOption {
 	if f == nil {
-		panic("durable: WithDeadHook with a nil function")
+		panic("durable: WithDeadHook: nil function")
 	}
 	return handlerOption(func(c *handlerConfig) { c.deadHook = f })
 }
 
-// callDeadHook calls the hook for a task that its report has made a dead letter.
+// callDeadHook calls the hook for a task that this report has made a dead letter.
 func (w *Worker) callDeadHook(r *report) {
 	hook := r.a.config().deadHook
 	if hook == nil {
@@ -37,7 +38,8 @@ func (w *Worker) callDeadHook(r *report) {
 	})
 }
 
-// waitForHooks waits until the dead hooks have returned, or the Run is not to wait any more.
+// waitForHooks waits until the dead hooks have returned, or until the Run must not wait
+// any longer.
 func (w *Worker) waitForHooks(r *currentRun) {
 	returned, hooks := make(chan struct{}), w.hooks // the next Run has others
 	go func() {

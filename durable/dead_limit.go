@@ -12,11 +12,11 @@ type deadLimit struct {
 	most int
 }
 
-// WithDeadLimit has the Worker purge dead letters of the store that died longer than age
-// ago, or that are more than most, the oldest first. Zero is no limit, which is the default
-// for both. The Worker looks once a minute, and purges in batches of 200;
-// [WorkerStats.Purged] counts them. One Worker of a store is enough. It panics if a number
-// is negative.
+// WithDeadLimit makes the Worker purge dead letters of the store that are older than
+// age, and the oldest ones if there are more than most. Zero means no limit, which is
+// the default for both. The Worker checks once a minute and purges in batches of 200;
+// [WorkerStats.Purged] counts the purged ones. One such Worker for each store is
+// enough. WithDeadLimit panics if a number is negative.
 func WithDeadLimit(age time.Duration, most int) WorkerOption {
 	if age < 0 || most < 0 {
 		panic(fmt.Sprintf("durable: WithDeadLimit: must not be negative, got %v and %d", age, most))
@@ -43,7 +43,8 @@ func (w *Worker) limitDead(ctx context.Context) {
 	}
 }
 
-// purgeOldest purges up to most dead letters that exceed the limit, and returns how many.
+// purgeOldest purges up to most dead letters that exceed the limit, and returns how
+// many.
 func (w *Worker) purgeOldest(ctx context.Context, most int) (n int, err error) {
 	limit := w.config.dead
 	var excess int64

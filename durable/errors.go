@@ -9,49 +9,50 @@ import (
 )
 
 var (
-	// ErrInvalid is returned for input that can never be right: a key with a NUL, a
-	// task that is too large, a negative delay. Nothing was sent to the store.
+	// ErrInvalid is returned for invalid input: a key with a NUL, a task that is too
+	// large, a negative delay. No command was sent to the store.
 	ErrInvalid = errors.New("durable: invalid")
-	// ErrNotFound is returned by [Client.Get] for a key that no task has.
+	// ErrNotFound is returned by [Client.Get] if there is no task with the key.
 	ErrNotFound = errors.New("durable: no such task")
-	// ErrUnknown is what errors.Is finds in every [UnknownError].
+	// ErrUnknown matches every [UnknownError] with errors.Is.
 	ErrUnknown = errors.New("durable: it is not known whether the command was carried out")
 
-	// ErrNotDone is what errors.Is finds in errors that say for certain that nothing was
-	// done, and not in an [UnknownError]. If the call was for many tasks, it holds for those
-	// whose outcome is Unknown; the others were done.
+	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
+	// effect. It never matches an [UnknownError]. After a call for many tasks it
+	// applies to the tasks whose outcome is Unknown; the command had its effect on the
+	// others.
 	ErrNotDone = store.ErrNotDone
-	// ErrBusy is returned if more commands wait than the store takes. Nothing was done.
+	// ErrBusy is returned if too many commands are waiting for the store. The command
+	// had no effect.
 	ErrBusy = store.ErrBusy
-	// ErrFull is returned if the store has no room. Nothing was done.
+	// ErrFull is returned if the store is out of space. The command had no effect.
 	ErrFull = store.ErrFull
-	// ErrSchema is returned if the store was made with another number of shards, or by
-	// a version that stores tasks otherwise.
+	// ErrSchema is returned if the store has another number of shards or another data
+	// format than this program expects.
 	ErrSchema = store.ErrSchema
-	// ErrUnsafe is returned by [Client.Check] and [Worker.Run] if the store may throw
-	// tasks away.
+	// ErrUnsafe is returned by [Client.Check] and [Worker.Run] if the store may discard
+	// tasks.
 	ErrUnsafe = store.ErrUnsafe
 
-	// ErrClosed is returned by [Worker.Run] after [Worker.Close] or [Worker.Shutdown],
-	// and is the cause of a handler's context that was cancelled because the worker
-	// shuts down and has waited long enough: the task is handed back, and the attempt
+	// ErrClosed is returned by [Worker.Run] after [Worker.Close] or [Worker.Shutdown].
+	// It is also the cause of a handler's context that is cancelled because the
+	// worker's shutdown timeout is over. The task is then handed back, and the attempt
 	// does not count.
 	ErrClosed = errors.New("durable: the worker is closed")
-	// ErrNotHandedBack is returned by [Worker.Run] if it has ended with attempts of
-	// which the store has not confirmed how they ended, since it did not answer.
-	// Those tasks come again when their leases have run out, unless the report has
-	// arrived all the same. So does what an unanswered claim was given, of which
-	// nobody knows.
+	// ErrNotHandedBack is returned by [Worker.Run] if the store has not confirmed the
+	// reports of some attempts because it did not answer. Unless a report has arrived
+	// nevertheless, the task runs again when its lease has expired. The same applies to
+	// tasks of a claim that was not answered.
 	ErrNotHandedBack = errors.New("durable: the worker has ended without an answer to its last reports")
-	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context that was
-	// cancelled because the worker could not prolong its lease: another worker may
-	// run the task by now.
+	// ErrLeaseLost is the cause ([context.Cause]) of a handler's context that is
+	// cancelled because the worker could not extend the lease: another worker may be
+	// running the task.
 	ErrLeaseLost = errors.New("durable: the lease was lost")
-	// ErrCancelled is the cause of a handler's context that was cancelled because
-	// of [Client.Cancel].
+	// ErrCancelled is the cause of a handler's context that is cancelled because of
+	// [Client.Cancel].
 	ErrCancelled = errors.New("durable: the task was cancelled")
-	// ErrTimeout is the cause of a handler's context that was cancelled because
-	// the attempt took longer than its timeout.
+	// ErrTimeout is the cause of a handler's context that is cancelled because the
+	// attempt has exceeded its timeout.
 	ErrTimeout = errors.New("durable: the attempt took too long")
 )
 
@@ -59,11 +60,11 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// errLate is of a command that the store has refused since its context's deadline had
-// passed by then.
+// errLate is the error of a command that reached the store after the deadline of its
+// context.
 var errLate = fmt.Errorf("durable: %w: %w", ErrNotDone, context.DeadlineExceeded)
 
-// explain returns a store's error as this package's.
+// explain translates a store's error into an error of this package.
 func explain(err error) error {
 	switch {
 	case err == nil:
@@ -76,9 +77,9 @@ func explain(err error) error {
 	return fmt.Errorf("durable: %w", err)
 }
 
-// An UnknownError says that a command was sent and not answered: it may have been
-// carried out, or may still be. (If its context had a deadline it is not after
-// that, by the store's clock.) [UnknownError.Again] asks.
+// An UnknownError is the error of a command that was sent but not answered. The command
+// may have had its effect, or may still have it, but not after the deadline of its
+// context, by the store's clock. [UnknownError.Again] finds out.
 type UnknownError struct {
 	Err   error // what went wrong
 	again func(context.Context) ([]Outcome, error)
@@ -87,16 +88,17 @@ type UnknownError struct {
 func (e *UnknownError) Error() string   { return ErrUnknown.Error() + ": " + text(e.Err) }
 func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 
-// Again sends the same command once more. If it has been carried out it is not carried
-// out again, and the outcomes are those that it had then, whatever has become of the
-// tasks meanwhile. If not, it is carried out now, unless the context of its first call
-// had a deadline, which is over: then the error is [context.DeadlineExceeded], and what was
-// not carried out will not be. There is one outcome for each task of the call. With any
-// error but another UnknownError, which says that again there is no answer, the tasks
-// whose outcome is Unknown are those to which nothing was done: of a call for many tasks
-// a part may have been carried out, and that part must not be sent again.
+// Again sends the same command again. It returns one outcome for each task of the call.
+// If the store has already carried out the command, Again returns the outcomes of that
+// time and has no further effect. If not, the store carries it out now. If the context
+// of the first call had a deadline, and it has passed, the error is
+// [context.DeadlineExceeded], and the command will never have an effect.
 //
-// The store keeps the answers for a day. It may be used by several goroutines.
+// Another UnknownError means that there was no answer again. With any other error the
+// command had no effect on the tasks whose outcome is Unknown. It may have had its
+// effect on other tasks of the call: do not schedule those again.
+//
+// The store keeps the answers for a day. Several goroutines may call Again.
 func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {
 	if e.again == nil { // not made by this package
 		return nil, e

@@ -12,10 +12,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Export writes all tasks of a store to w, for [Import] to read, and returns how many
-// these are. docs/durable.md has the format. The store must be out of use, and stays as
-// it is: see [Copy]. On [ErrChanged] the file is whole all the same, and has what was
-// read. It buffers what it writes. It costs what [Client.List] does.
+// Export writes all tasks of a store to w, in the format that [Import] reads, and
+// returns how many. docs/durable.md describes the format. The store must be out of use
+// and does not change: see [Copy]. If the error is [ErrChanged], the file is complete
+// and contains the tasks that were read. Export buffers its writes. The cost is that of
+// [Client.List].
 func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	x := &exporting{w: bufio.NewWriterSize(w, 64<<10)}
 	if err := x.line(fileHead{Format: fileFormat, Version: fileVersion, Time: moment(store.TimeOf(time.Now()))}); err != nil {
@@ -28,7 +29,7 @@ func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	return x.tasks, err
 }
 
-// exporting is a call of Export.
+// exporting is the state of one call of Export.
 type exporting struct {
 	w     *bufio.Writer
 	crc   uint32 // of all that was written
@@ -36,7 +37,7 @@ type exporting struct {
 	block int // bytes since the latest sum
 }
 
-// blockBytes is how much a reader has to keep until it knows that it is not damaged.
+// blockBytes is how much data a reader buffers until it can verify a checksum.
 const blockBytes = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -12,9 +12,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// The file that Export writes is lines of JSON: a head, a line for each task, and sums, the
-// last of which is the end. A sum is of all bytes in front of its line, so that a
-// reader knows at each of them that nothing is damaged so far.
+// The file that Export writes has lines of JSON: a header, one line for each task, and
+// checksums, the last of which marks the end. A checksum covers all bytes before its
+// line, so that a reader knows at each checksum that the file is undamaged up to there.
 
 const (
 	fileFormat  = "tickless tasks"
@@ -40,7 +40,7 @@ type fileTask struct {
 	Record   []byte  `json:"record,omitempty"`
 }
 
-// A fileLine is the line of a task, or a sum.
+// A fileLine is a line with a task or a checksum.
 type fileLine struct {
 	fileTask
 	State     store.State   `json:"state"`
@@ -61,7 +61,7 @@ type fileFailure struct {
 	Text    bytesOf `json:"text"`
 }
 
-// A moment is a time, written as RFC 3339 has it, with microseconds.
+// A moment is a time, encoded as in RFC 3339 with microseconds.
 type moment store.Time
 
 func (m moment) MarshalText() ([]byte, error) {
@@ -75,13 +75,13 @@ func (m *moment) UnmarshalText(b []byte) error {
 	}
 	*m = moment(t.UnixMicro())
 	if t.Nanosecond()%1000 != 0 {
-		return fmt.Errorf("the time %s is not one of microseconds", b)
+		return fmt.Errorf("the time %s is more precise than a microsecond", b)
 	}
 	return nil
 }
 
-// A bytesOf is a string that need not be UTF-8: one that is not is an object with its
-// base64.
+// A bytesOf is a string that need not be UTF-8. A string that is not UTF-8 is encoded
+// as an object with its base64.
 type bytesOf string
 
 type notUTF8 struct {
@@ -151,7 +151,7 @@ func marshalLine(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// strictly decodes all of b.
+// strictly decodes all of b. Unknown fields and trailing data are errors.
 func strictly(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -159,23 +159,23 @@ func strictly(b []byte, v any) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the object")
+		return errors.New("unexpected data after the object")
 	}
 	return nil
 }
 
 func unmarshalHead(b []byte) (h fileHead, err error) {
-	// A later version may have other fields.
+	// A later version may have other fields, so decode these two first.
 	if err := json.Unmarshal(b, &h); err != nil {
 		return h, err
 	}
 	if h.Format != fileFormat {
-		return h, fmt.Errorf("its format is %q", h.Format)
+		return h, fmt.Errorf("unknown format %q", h.Format)
 	}
 	return h, nil
 }
 
-// unmarshalLine returns a task or a sum.
+// unmarshalLine decodes a task or a checksum.
 func unmarshalLine(b []byte) (*store.Entry, *fileSum, error) {
 	var x struct {
 		fileLine

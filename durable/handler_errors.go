@@ -2,11 +2,11 @@ package durable
 
 import "time"
 
-// A NoRetryError is returned by a handler to make a dead letter of its task at
-// once, whatever attempts are left. [NoRetry] makes one.
+// A NoRetryError makes the task of the handler that returns it a dead letter at once,
+// even if attempts are left. [NoRetry] returns one.
 type NoRetryError struct{ Err error }
 
-// NoRetry says that the task shall not be tried again. It returns nil for nil.
+// NoRetry wraps err so that the task is not tried again. It returns nil if err is nil.
 func NoRetry(err error) error {
 	if err == nil {
 		return nil
@@ -17,18 +17,18 @@ func NoRetry(err error) error {
 func (e *NoRetryError) Error() string { return text(e.Err) }
 func (e *NoRetryError) Unwrap() error { return e.Err }
 
-// A RetryAfterError is returned by a handler to have its task tried again, if it
-// has attempts left, after a delay of the handler's choice instead of the
-// worker's: what a Retry-After header of HTTP asks for. [RetryAfter] makes one.
+// A RetryAfterError is an error that a handler returns to choose the delay before the
+// next attempt, for example from a Retry-After header. It has no effect if no attempts
+// are left. [RetryAfter] returns one.
 type RetryAfterError struct {
 	Err error
-	// After is the delay; zero is at once, and what is negative counts as zero. It
-	// is used as it is, without jitter and beyond the worker's cap, up to 170 years.
+	// After is the delay. Zero or less means at once. It is used without jitter and may
+	// exceed the worker's maximum, up to 170 years.
 	After time.Duration
 }
 
-// RetryAfter says that the task shall be tried again after d. It returns nil if
-// err is nil.
+// RetryAfter wraps err so that the task is tried again after d. It returns nil if err
+// is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -39,19 +39,19 @@ func RetryAfter(err error, d time.Duration) error {
 func (e *RetryAfterError) Error() string { return text(e.Err) }
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// A HandBackError is returned by a handler that cannot take a task now: what it
-// needs has no room, or the process is not the right one. The attempt does not
-// count, the task is pending again, and whichever worker comes first gets it after
-// the delay. [HandBack] makes one.
+// A HandBackError is an error that a handler returns if it cannot run a task now, for
+// example because what it needs has no room, or because another process must run it.
+// The attempt does not count, and the task is pending again. After the delay any worker
+// may claim it. [HandBack] returns one.
 type HandBackError struct {
 	Err error
-	// After is the delay, up to 170 years; zero is at once, and what is negative
-	// counts as zero.
+	// After is the delay, up to 170 years. Zero or less means at once.
 	After time.Duration
 }
 
-// HandBack says that the task shall be taken by whoever comes after d, as if it had
-// not been tried. How often is not limited. It returns nil if err is nil.
+// HandBack wraps err so that any worker may run the task after d, as if this attempt
+// had not happened. A task may be handed back any number of times. HandBack returns nil
+// if err is nil.
 func HandBack(err error, d time.Duration) error {
 	if err == nil {
 		return nil

@@ -11,30 +11,31 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// HandlerStats are a Worker's numbers of the tasks of one handler since it first began
-// to run. What has become of an attempt is counted when the store has taken the report.
+// HandlerStats are a Worker's counters for the tasks of one handler, since the Worker's
+// first Run. The outcome of an attempt is counted when the store has accepted the
+// report.
 type HandlerStats struct {
 	Handler   string
-	Running   int   // handlers under way
-	Claimed   int64 // attempts begun
-	Done      int64 // runs that ended well
-	Retried   int64 // attempts that failed and are followed by another
+	Running   int   // running handlers
+	Claimed   int64 // attempts claimed
+	Done      int64 // runs that succeeded
+	Retried   int64 // attempts that failed and are retried
 	Died      int64 // runs that became dead letters because their last attempt failed
-	Overtaken int64 // attempts that failed when their tasks had been cancelled, or scheduled again: no retry and no dead letter follows
-	Dropped   int64 // runs that became dead letters without the handler: missed, damaged, no attempts left
-	Overran   int64 // runs of repeating tasks that went well, but ended when the next one was due already
+	Overtaken int64 // failed attempts at tasks that were cancelled or scheduled again meanwhile: no retry and no dead letter follows
+	Dropped   int64 // runs that became dead letters without a call: missed, damaged, no attempts left
+	Overran   int64 // successful runs of repeating tasks that ended after the next one was due
 	Released  int64 // attempts handed back
-	Lost      int64 // attempts whose report was refused, since the lease was lost before
+	Lost      int64 // attempts whose report the store refused because the lease was lost
 
-	// Lateness is how long after a run was due its first attempt was claimed that was
-	// neither handed back nor over before the handler was called. Ran is how long
-	// handlers took. Those that still run are in neither.
+	// Lateness is how long after a run was due the first attempt that called the
+	// handler was claimed. Attempts that were handed back do not count. Ran is how long
+	// handlers took. Neither includes handlers that are still running.
 	Lateness timer.Histogram
 	Ran      timer.Histogram
 }
 
-// HandlerStats returns the numbers of each handler that the Worker has, by name.
-// O(n log n) for n handlers.
+// HandlerStats returns the counters of each of the Worker's handlers, by name. O(n log
+// n) for n handlers.
 func (w *Worker) HandlerStats() []HandlerStats {
 	w.mu.Lock()
 	handlers := make([]*handler, 0, len(w.handlers))

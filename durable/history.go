@@ -9,40 +9,40 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Retention says which runs of a task's key are kept when they have ended, done or failed
-// for good: see [Client.Runs]. The zero Retention keeps none.
+// Retention says which finished runs of a task's key are kept, both successful and
+// failed ones: see [Client.Runs]. The zero Retention keeps none.
 type Retention struct {
-	// For is for how long a run is kept. Workers forget what is older, some with each claim.
+	// For is how long a run is kept. Workers delete older runs, a few with each claim.
 	For time.Duration `json:"for_ns,omitempty"`
-	// Runs is how many are kept, the latest ones, up to [store.MaxRuns]; zero is no limit. If
-	// For is zero they are kept until others take their places: for ever, if the key is not
-	// used again.
+	// Runs is how many of the latest runs are kept, up to [store.MaxRuns]. Zero means
+	// no limit. If For is zero, a run is kept until newer runs replace it, for ever if
+	// the key is not used again.
 	Runs int `json:"runs,omitempty"`
 }
 
-// MaxResult is the largest size of what [Delivery.SetResult] takes.
+// MaxResult is the largest size of a result, in bytes: see [Delivery.SetResult].
 const MaxResult = 4 << 10
 
-// A Run is a run that has ended, and is kept.
+// A Run is a finished run that is kept.
 type Run struct {
 	Key     string `json:"key"`
 	Handler string `json:"handler"`
-	// Done is false for a run that failed for good.
+	// Done is true for a run that succeeded and false for one that failed for good.
 	Done bool      `json:"done"`
 	Due  time.Time `json:"due"`
-	// Began is when the attempt was claimed that was done; zero if the run failed.
+	// Began is when the successful attempt was claimed. It is zero if the run failed.
 	Began time.Time `json:"began,omitzero"`
 	Ended time.Time `json:"ended"`
-	// Attempts, Crashes and Failures are those of the run.
+	// Attempts, Crashes and Failures are those of the whole run.
 	Attempts int       `json:"attempts"`
 	Crashes  int       `json:"crashes,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
-	// Result is what the handler of a run that was done said by [Delivery.SetResult].
+	// Result is what the handler of a successful run gave to [Delivery.SetResult].
 	Result []byte `json:"result,omitempty"`
 }
 
-// Runs returns the runs of a key that are kept, as [Task.Retention] says, the latest first.
-// On memstore it looks at all that its shard has.
+// Runs returns the runs of a key that [Task.Retention] has kept, the latest first. On
+// memstore it reads the whole shard.
 func (c *Client) Runs(ctx context.Context, key string) ([]Run, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (c *Client) Runs(ctx context.Context, key string) ([]Run, error) {
 	return runs, nil
 }
 
-// runOf returns the run that an entry is, or nil.
+// runOf returns the run that an entry contains, or nil.
 func runOf(e *store.Entry) *Run {
 	done, ended, result, ok := store.ParseRun(e.Record)
 	if !ok {
@@ -86,20 +86,20 @@ func runOf(e *store.Entry) *Run {
 	return r
 }
 
-// beganSize is the size of what is in front of a result: when it began, in digits.
+// beganSize is the size of the prefix of a result: the decimal digits of Began.
 const beganSize = 16
 
-// isHead reports whether an entry only counts the runs of a key.
+// isHead reports whether an entry is the one that counts the runs of a key.
 func isHead(e *store.Entry) bool {
 	return e.State == store.Past && e.ID == store.HeadID(store.KeyOf(e.ID))
 }
 
-// SetResult has a result kept with the run, if it is done and the task has a
-// [Task.Retention]: see [Client.Runs]. It returns [ErrInvalid] if the result has more than
-// [MaxResult] bytes.
+// SetResult keeps a result with the run, if the run succeeds and the task has a
+// [Task.Retention]: see [Client.Runs]. It returns [ErrInvalid] if the result has more
+// than [MaxResult] bytes.
 func (d *Delivery) SetResult(b []byte) error {
 	if len(b) > MaxResult {
-		return invalid("a result of %d bytes, more than %d", len(b), MaxResult)
+		return invalid("the result has %d bytes, more than %d", len(b), MaxResult)
 	}
 	if d.result != nil {
 		*d.result = slices.Clone(b)

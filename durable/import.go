@@ -11,17 +11,17 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// ErrDamaged is returned by [Import] for a file that is not as [Export] has written it.
+// ErrDamaged is returned by [Import] for a file that is not as [Export] wrote it.
 var ErrDamaged = errors.New("durable: the file is damaged")
 
-// Import puts the tasks of a file that [Export] has written into a store, which may be of
-// another kind than theirs was, and have another number of shards. What dst has already
-// it keeps. Import pauses dst, and leaves it paused: see [Copy].
+// Import writes the tasks of a file that [Export] wrote to dst, which may have another
+// type and another number of shards than the source. Tasks that dst already has do not
+// change. Import pauses dst and leaves it paused: see [Copy].
 //
-// It reads r to its end. If the file is damaged, or cut short, the error is an
-// [ErrDamaged] that names the line: what stands before the damage is imported, and
-// nothing that is damaged. After any error Import can be repeated with the whole file
-// for as long as dst stays paused. O(n).
+// Import reads r to its end. If the file is damaged or incomplete, the error is an
+// [ErrDamaged] that names the line. The tasks before the damage are then imported, and
+// no damaged ones. After any error, Import can be repeated with the whole file as long
+// as dst stays paused. O(n).
 func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 	in := &lines{r: bufio.NewReaderSize(r, maxLine)}
 	if err := in.head(); err != nil { // before anything is changed
@@ -45,8 +45,8 @@ func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 	return c.done, errors.Join(c.flush(ctx), err)
 }
 
-// maxLine is more than the longest line: two records of MaxRecord bytes, as base64, and
-// names and texts whose every byte is escaped.
+// maxLine exceeds the longest line: two records of MaxRecord bytes in base64, and names
+// and texts with every byte escaped.
 const maxLine = 1 << 20
 
 // lines reads the lines of a file.
@@ -62,7 +62,7 @@ func (in *lines) damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %w", ErrDamaged, in.n, fmt.Errorf(format, args...))
 }
 
-// line returns the next line, which stays as it is until the one after it is read.
+// line returns the next line, which is valid until the next call.
 func (in *lines) line() ([]byte, error) {
 	b, err := in.r.ReadSlice('\n')
 	in.n++
@@ -89,13 +89,13 @@ func (in *lines) head() error {
 		return in.damaged("this is no file of tasks: %w", err)
 	}
 	if h.Version != fileVersion {
-		return fmt.Errorf("durable: the file has version %d of its format, and this program knows version %d", h.Version, fileVersion)
+		return fmt.Errorf("durable: the file has format version %d, but this program supports version %d", h.Version, fileVersion)
 	}
 	return nil
 }
 
-// block returns the entries up to the next sum, which is right, and whether that is the
-// end.
+// block returns the entries up to the next checksum, which is correct, and whether that
+// is the end of the file.
 func (in *lines) block() (block []*store.Entry, end bool, err error) {
 	for size := 0; ; {
 		b, err := in.line()

@@ -7,41 +7,42 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Info is what is known of a task.
+// Info describes a task and its state.
 type Info struct {
-	// ID names the task in [Client.Get], [Client.Reschedule] and [Client.Cancel]. It is the
-	// key, but for what shares the key with a repeating task: its dead letter, and a run of
-	// it that was requeued. Their IDs begin with the key and a NUL: that is the
-	// [Filter.Prefix] which lists them.
+	// ID identifies the task for [Client.Get], [Client.Reschedule] and [Client.Cancel].
+	// It equals the key, except for the dead letter and the requeued run of a repeating
+	// task. Their IDs begin with the key and a NUL, so a [Filter.Prefix] of these lists
+	// them.
 	ID    string `json:"id"`
 	Task  Task   `json:"task"`
 	State State  `json:"state"` // in JSON "pending", "running", "dead" or "past"
-	// At is when it runs next if it is pending, when its lease ends if it is
-	// running, when it died if it is dead, and until when it is kept if it is past.
+	// At depends on the State: when a pending task runs next, when the lease of a
+	// running one ends, when a dead one died, until when a past one is kept.
 	At time.Time `json:"at"`
-	// Due is when the run was to begin: the same as At if it is pending and has
-	// not been tried.
+	// Due is when the run was first due. It equals At for a pending task without
+	// attempts.
 	Due time.Time `json:"due"`
-	// Attempts and Crashes count what has been tried of the present run.
+	// Attempts and Crashes are those of the current run.
 	Attempts int `json:"attempts,omitempty"`
 	Crashes  int `json:"crashes,omitempty"`
-	// Runs is how many runs have died, of a dead letter: more than 1 for a repeating task
-	// alone, all of whose runs that died share one dead letter, which tells of the latest.
+	// Runs is how many runs a dead letter stands for. It exceeds 1 only for a repeating
+	// task, whose failed runs share one dead letter with the details of the latest.
 	Runs int `json:"runs,omitempty"`
-	// Stopping: it runs and was asked to stop. Following: it runs, and will again,
-	// at Next, because it was scheduled again meanwhile; Task is still what runs.
+	// Stopping means that the task is running and was asked to stop. Following means
+	// that it is running and was scheduled again, and will run again at Next; Task is
+	// still the running one.
 	Stopping  bool      `json:"stopping,omitempty"`
 	Following bool      `json:"following,omitempty"`
 	Next      time.Time `json:"next,omitzero"`
-	// Paused: it repeats, and waits for [Client.ResumeTask].
+	// Paused means that the task repeats and waits for [Client.ResumeTask].
 	Paused bool `json:"paused,omitempty"`
-	// Run is what is kept of a run that is past; else it is nil.
+	// Run describes the run if State is Past, and is nil otherwise.
 	Run *Run `json:"run,omitempty"`
-	// Failures are the latest attempts that failed, the oldest first, 10 at most.
+	// Failures are the latest failed attempts, at most 10, the oldest first.
 	Failures []Failure `json:"failures,omitempty"`
 }
 
-// A Failure is how an attempt ended.
+// A Failure describes a failed attempt.
 type Failure struct {
 	Attempt int       `json:"attempt"` // from 1; 0 if the run failed before its handler was called first
 	Time    time.Time `json:"time"`    // by the store's clock
@@ -89,8 +90,7 @@ func failuresOf(e *store.Entry) []Failure {
 	return out
 }
 
-// Get returns what is known of the task with a key, or with an [Info.ID], or
-// [ErrNotFound].
+// Get returns the Info of the task with a key or an [Info.ID], or [ErrNotFound].
 func (c *Client) Get(ctx context.Context, id string) (Info, error) {
 	if err := checkID(id); err != nil {
 		return Info{}, err

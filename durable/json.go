@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// HandleJSON has the Worker run h for tasks whose Handler is name, as [Worker.Handle]
-// does, with the task's body decoded from JSON into a T. An empty body is the zero T. A
-// body that cannot be decoded makes the task a dead letter at once, as [NoRetry] does:
-// requeue it when there is a worker that can.
+// HandleJSON registers h for tasks whose Handler is name, as [Worker.Handle] does, and
+// decodes the task's body from JSON into a T. An empty body becomes the zero T. A task
+// whose body cannot be decoded becomes a dead letter at once, as with [NoRetry];
+// requeue it when a worker can decode it.
 func HandleJSON[T any](w *Worker, name string, h func(ctx context.Context, d Delivery, v T) error, opts ...HandlerOption) {
 	if h == nil {
-		panic("durable: HandleJSON with a nil function")
+		panic("durable: HandleJSON: nil function")
 	}
 	w.Handle(name, func(ctx context.Context, d Delivery) error {
 		var v T

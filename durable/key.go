@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// NewKey returns a key that no other task has: 26 random letters and digits. A Task
-// without a Key gets one.
+// NewKey returns a unique random key of 26 letters and digits. A Task without a Key
+// gets one.
 func NewKey() string { return rand.Text() }
 
-// withKeys returns a copy of items, each with a key.
+// withKeys returns a copy of items in which each has a key.
 func withKeys(items []Item) []Item {
 	items = slices.Clone(items)
 	for i := range items {

@@ -12,18 +12,18 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Filter says which tasks a list has: those that meet all of its fields that are not zero.
+// A Filter selects the tasks that match all of its nonzero fields.
 type Filter struct {
 	State   State
 	Handler string
 	Prefix  string // of the ID, and so of the key
-	// From and To limit Info.At: from From on, and before To.
+	// From and To limit Info.At: At is not before From, and before To.
 	From, To time.Time
-	// Error is a part of the text of the latest failure.
+	// Error is a substring of the latest failure's text.
 	Error string
 }
 
-// stored returns the Filter as stores take it, or false if nothing can meet it.
+// stored returns the Filter as a store's filter, or false if no task can match.
 func (f *Filter) stored() (store.Filter, bool) {
 	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error}
 	if !f.From.IsZero() {
@@ -36,15 +36,18 @@ func (f *Filter) stored() (store.Filter, bool) {
 	return x, true
 }
 
-// List goes over the tasks that meet a filter, ordered by State, At and ID: pending tasks by
-// when they are due, dead letters by when they died. With a Prefix it is ordered by ID.
+// List iterates over the tasks that match a filter, ordered by State, At and ID:
+// pending tasks by when they are due, dead letters by when they died. With a Prefix the
+// order is by ID.
 //
-// Tasks that come, go or move meanwhile may be missed, or seen twice; all others come once.
-// An error of the store ends the list, and comes with no ID. A task that cannot be decoded
-// comes with an error and its ID, and the others follow.
+// Tasks that are created, deleted or moved during the iteration may be missed or appear
+// twice; all others appear once. An error of the store ends the iteration and comes
+// with an empty ID. A task that cannot be decoded comes with an error and its ID, and
+// the iteration continues.
 //
-// A page of some hundred tasks costs what it holds, and what it passes over; but on memstore
-// it looks at all tasks and, with a Prefix, on redisstore at the IDs of all.
+// List reads pages of some hundred tasks. The cost is that of the tasks in the pages
+// and those skipped between them. On memstore each page reads all tasks. On redisstore
+// a page with a Prefix reads the IDs of all tasks.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		stored, some := f.stored()
@@ -64,22 +67,23 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	}
 }
 
-// A Cursor is how far a list has come. It may be kept for any time, and sent to a browser
-// and back. The empty Cursor is the beginning.
+// A Cursor is a position in a list. It stays valid for any time, and may be sent to a
+// browser and back. The empty Cursor is the beginning.
 type Cursor string
 
-// A Page is a part of a list. An empty Next is its end.
+// A Page is a part of a list. Next is empty on the last page.
 type Page struct {
 	Tasks []Info `json:"tasks"`
 	Next  Cursor `json:"next,omitempty"`
 }
 
-// Page returns the first tasks of a list, at most limit, from 1 to 1000, that come behind a
-// Cursor of a Page with the same filter. A task that cannot be decoded is there without what
-// its record has. It is otherwise like [Client.List].
+// Page returns the first tasks of a list after a Cursor, at most limit, which must be
+// from 1 to 1000. The Cursor must come from a Page with the same filter, or be empty. A
+// task that cannot be decoded is included without the contents of its record. Otherwise
+// Page is like [Client.List].
 func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (Page, error) {
 	if limit < 1 || limit > store.MaxPage {
-		return Page{}, invalid("a page of %d tasks, not from 1 to %d", limit, store.MaxPage)
+		return Page{}, invalid("the limit must be from 1 to %d, got %d", store.MaxPage, limit)
 	}
 	from, err := after.parse()
 	if err != nil {
@@ -122,12 +126,12 @@ func (c Cursor) parse() (x store.Cursor, err error) {
 		_, err = fmt.Sscan(part[0]+" "+part[1], &x.State, &x.At)
 	}
 	if err != nil || x.ID == "" || x.State > store.Past {
-		return x, invalid("%q is no cursor", c)
+		return x, invalid("%q is not a cursor", c)
 	}
 	return x, nil
 }
 
-// A shardList is the list of a shard.
+// A shardList is the list of one shard.
 type shardList struct {
 	shard   int
 	filter  *store.Filter
@@ -140,7 +144,7 @@ func (s *shardList) compare(t *shardList) int {
 	return s.filter.CursorOf(&s.entries[0]).Compare(s.filter.CursorOf(&t.entries[0]))
 }
 
-// fill reads on unless there are entries, to the end at most.
+// fill reads the next entries if there are none left, unless the list is at its end.
 func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
 	for len(s.entries) == 0 && !s.over {
 		p, err := c.store.List(ctx, s.shard, *s.filter, s.next, limit)
@@ -152,8 +156,8 @@ func (s *shardList) fill(ctx context.Context, c *Client, limit int) error {
 	return nil
 }
 
-// entries goes over the entries of all shards behind a Cursor, in order. It reads ahead about
-// as many as pace says. An error comes last.
+// entries iterates over the entries of all shards after a Cursor, in order. pace is how
+// many entries it reads ahead. An error ends the iteration.
 func (c *Client) entries(ctx context.Context, f store.Filter, after store.Cursor, pace int) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n := c.store.Shards()

@@ -39,8 +39,8 @@ func TestWithMiddleware_OrderAndPanics(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"1", "2", "3", "end of 3", "end of 2", "end of 1"}, calls)
 		require.EqualValues(t, 1, w.Stats().Died)
-		require.PanicsWithValue(t, "durable: WithMiddleware with a nil function", func() { durable.WithMiddleware(nil) })
-		require.PanicsWithValue(t, "durable: Handle: a middleware has returned nil", func() {
+		require.PanicsWithValue(t, "durable: WithMiddleware: nil function", func() { durable.WithMiddleware(nil) })
+		require.PanicsWithValue(t, "durable: Handle: a middleware returned nil", func() {
 			durable.NewWorker(c).Handle("h", func(context.Context, durable.Delivery) error { return nil },
 				durable.WithMiddleware(func(durable.Handler) durable.Handler { return nil }))
 		})
@@ -86,6 +86,6 @@ func TestWithScheduleMiddleware(t *testing.T) {
 		o, err := closed.Schedule(ctx, durable.Task{Key: "a", Handler: "h"}, durable.After(0))
 		require.ErrorIs(t, err, refusal)
 		require.Equal(t, durable.Unknown, o)
-		require.PanicsWithValue(t, "durable: WithScheduleMiddleware with a nil function", func() { durable.WithScheduleMiddleware(nil) })
+		require.PanicsWithValue(t, "durable: WithScheduleMiddleware: nil function", func() { durable.WithScheduleMiddleware(nil) })
 	})
 }

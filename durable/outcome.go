@@ -2,28 +2,28 @@ package durable
 
 import "github.com/tickless/tickless/durable/store"
 
-// An Outcome says what a command did to a task. [store.Outcome] documents each.
+// An Outcome says what a command did with a task. [store.Outcome] documents the values.
 type Outcome = store.Outcome
 
 const (
-	Unknown   = store.Unknown   // it is not known whether the command was carried out
-	Absent    = store.Absent    // no such task, and nothing was done
-	Created   = store.Created   // pending; there was none with its key
-	Replaced  = store.Replaced  // pending, in place of one that was pending or dead
-	Kept      = store.Kept      // the task that the key has stays as it is
-	Following = store.Following // running; it runs again at its new time
-	Moved     = store.Moved     // the pending task has another time
-	Removed   = store.Removed   // gone: it will not run
-	Stopping  = store.Stopping  // running, and asked to stop; none follows
+	Unknown   = store.Unknown   // the effect of the command is unknown
+	Absent    = store.Absent    // no such task; no effect
+	Created   = store.Created   // the new task is pending; the key had none
+	Replaced  = store.Replaced  // the new task is pending; it replaced a pending or dead one
+	Kept      = store.Kept      // the key's existing task is unchanged
+	Following = store.Following // the task is running, and runs again at its new time
+	Moved     = store.Moved     // the pending task has a new time
+	Removed   = store.Removed   // the task is deleted and will not run
+	Stopping  = store.Stopping  // the task is running and was asked to stop
 )
 
-// A State is where a task is: [Pending], [Running] or [Dead]. It is in one place at any
-// time. A run that has ended is [Past].
+// A State says where a task is in its life: [Pending], [Running] or [Dead]. A task has
+// one state at a time. A finished run that is kept is [Past].
 type State = store.State
 
 const (
-	Pending = store.Pending // it waits for its time, or for its next attempt
-	Running = store.Running // a worker has a lease on it
-	Dead    = store.Dead    // it is a dead letter
-	Past    = store.Past    // a run that has ended, and is kept: see Retention
+	Pending = store.Pending // waits for its time or its next attempt
+	Running = store.Running // a worker has a lease on the task
+	Dead    = store.Dead    // a dead letter
+	Past    = store.Past    // a finished run that is kept: see Retention
 )

@@ -7,10 +7,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// PauseTask keeps a repeating task from running until ResumeTask: the outcome is Moved, or
-// Following if it is running. A run that is under way goes on; if it fails, it is not tried
-// again. Scheduling the key again, with another Cron for example, leaves the task paused;
-// Reschedule ends the pause. The error is an [ErrInvalid] if the task does not repeat.
+// PauseTask stops a repeating task from running until ResumeTask. The outcome is Moved,
+// or Following if the task is running. A running attempt continues, but is not tried
+// again if it fails. Scheduling the key again, for example with another Cron, leaves
+// the task paused; Reschedule ends the pause. The error is an [ErrInvalid] if the task
+// does not repeat.
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	switch {
@@ -24,9 +25,9 @@ func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	return c.Reschedule(ctx, key, When{kind: whenAt, at: store.Farthest.Std()})
 }
 
-// ResumeTask ends the pause of a task, which runs next as [Next] says: what would have come
-// during the pause is left out. The outcome is Moved, or Following if it is running, or Kept
-// if the task is not paused.
+// ResumeTask ends the pause of a task. The task next runs as [Next] says; runs that
+// were due during the pause are skipped. The outcome is Moved, Following if the task is
+// running, or Kept if the task is not paused.
 func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
 	switch {

@@ -15,14 +15,14 @@ type RecentDead struct {
 	Error   string // its beginning
 }
 
-// RecentDead returns the runs that became dead letters by this Worker's reports lately,
-// 16 at most, the oldest first. [Client.List] has all that there are.
+// RecentDead returns the latest runs, at most 16, that became dead letters by this
+// Worker's reports, the oldest first. [Client.List] returns all dead letters.
 func (w *Worker) RecentDead() []RecentDead { return w.dead.get() }
 
-// recentKept is how many RecentDead are kept.
+// recentKept is the maximum number of RecentDead.
 const recentKept = 16
 
-// recentDead keeps the latest of them.
+// recentDead is a list of the latest RecentDead.
 type recentDead struct {
 	mu  sync.Mutex
 	all []RecentDead

@@ -128,7 +128,7 @@ func appendTime(b []byte, t time.Time) []byte {
 var (
 	errRecord = errors.New("durable: a task's record is damaged")
 	// errNewer is of a record that a later version of this package has written.
-	errNewer = errors.New("durable: a task's record is of a version that this package does not know")
+	errNewer = errors.New("durable: a task's record has an unknown version")
 )
 
 // decode returns what the store has as a task, and its generation. A run of a repeating

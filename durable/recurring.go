@@ -27,11 +27,11 @@ func zone(name string) (*time.Location, error) {
 		return z.(*time.Location), nil
 	}
 	if name == "Local" {
-		return nil, errors.New(`the zone "Local" is another on each machine`)
+		return nil, errors.New(`the zone "Local" depends on the machine`)
 	}
 	z, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("the zone %q: %w (where the system has no zone files, a program imports time/tzdata)", name, err)
+		return nil, fmt.Errorf("the zone %q: %w (if the system has no zone files, import time/tzdata)", name, err)
 	}
 	zones.Store(name, z)
 	return z, nil
@@ -101,7 +101,7 @@ func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) 
 		case t.IsZero():
 			return 0, false, nil
 		case !t.After(this):
-			return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not go on: after %s comes %s", r.name,
+			return 0, false, NoRetry(fmt.Errorf("durable: the schedule %q does not advance: after %s comes %s", r.name,
 				this.UTC().Format(time.RFC3339Nano), t.UTC().Format(time.RFC3339Nano)))
 		}
 		next = max(store.TimeOf(t), due.Add(minStep))

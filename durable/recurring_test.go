@@ -89,7 +89,7 @@ func TestRecurring_Refused(t *testing.T) {
 		`the cron spec "0 0 30 2 *" has no time`:     {Cron: "0 0 30 2 *"},
 		`the zone "Europe/Atlantis": unknown time`:   {Cron: "* * * * *", Zone: "Europe/Atlantis"},
 		`the zone "Local" is another on each`:        {Cron: "* * * * *", Zone: "Local"},
-		`has a Zone, which only Cron takes`:          {Every: time.Hour, Zone: "Europe/Berlin"},
+		`has a Zone but no Cron`:          {Every: time.Hour, Zone: "Europe/Berlin"},
 		`has two of Every, Cron and Schedule`:        {Every: time.Hour, Cron: "* * * * *"},
 		`has a Start or an End, but does not repeat`: {Start: time.Now()},
 		`the Client does not know the schedule "s"`:  {Schedule: "s"},
@@ -104,7 +104,7 @@ func TestRecurring_Refused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := c.Reschedule(ctx, "k", durable.Next())
-	require.ErrorContains(t, err, "Next is for Schedule alone")
+	require.ErrorContains(t, err, "Next is only for Schedule")
 	_, err = c.Get(ctx, "k")
 	require.ErrorIs(t, err, durable.ErrNotFound)
 }

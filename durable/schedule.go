@@ -8,20 +8,20 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// An Item is a task and when it is due, for [Client.ScheduleBatch].
+// An Item is a task and its time, for [Client.ScheduleBatch].
 type Item struct {
 	Task Task
 	When When
 }
 
-// Stored returns the Item as stores take it, for those that schedule in a transaction of
-// the application. [Next] is by this process's clock, and a Schedule has none. What is
-// larger than [MaxTask] is refused.
+// Stored returns the Item as a store's item, for programs that schedule tasks in a
+// transaction of their own database. [Next] uses this process's clock; Task.Schedule is
+// not supported. A task larger than [MaxTask] is an [ErrInvalid].
 func (x *Item) Stored() (store.Item, error) {
 	return x.stored(MaxTask, nil, func(string) (store.Time, error) { return store.TimeOf(time.Now()), nil })
 }
 
-// stored returns the Item as stores take it. Now is asked for Next alone.
+// stored returns the Item as a store's item. It calls now only for Next.
 func (x *Item) stored(maxTask int, schedules map[string]Schedule, now func(key string) (store.Time, error)) (store.Item, error) {
 	t := x.Task
 	if t.Key == "" {
@@ -49,7 +49,7 @@ func (x *Item) stored(maxTask int, schedules map[string]Schedule, now func(key s
 	return store.Item{ID: t.Key, When: when, Task: task}, err
 }
 
-// item returns the Item as the Client's store takes it.
+// item returns the Item for the Client's store.
 func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
 	if name := x.Task.Schedule; name != "" && c.schedules[name] == nil {
 		return store.Item{}, invalid("task %q: the Client does not know the schedule %q: see WithSchedule", x.Task.Key, name)
@@ -63,13 +63,13 @@ func (c *Client) item(ctx context.Context, x *Item) (store.Item, error) {
 	})
 }
 
-// Schedule puts a task into the store, to run at the time w. If its key has a
-// task already, that is replaced, unless an option says otherwise: the outcome
-// is Created, Replaced, Kept or, if the task is running, Following.
+// Schedule stores a task to run at the time w. If the key already has a task, the new
+// one replaces it, unless an option says otherwise. The outcome is Created, Replaced,
+// Kept or, if the task is running, Following.
 //
-// The context ends the call, whatever the store does. If it ends before the task
-// was sent, or if the store refuses it, the task is not scheduled; if it was sent
-// and there is no answer the error is an [UnknownError], and the task may be
+// Schedule returns when the context ends, whatever the store does. If the context ends
+// before the command is sent, or if the store refuses it, the task is not scheduled. If
+// the command is sent but not answered, the error is an [UnknownError]: the task may be
 // scheduled, but not after the context's deadline.
 func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleOption) (Outcome, error) {
 	if c.schedule != nil {
@@ -90,12 +90,12 @@ func (c *Client) Schedule(ctx context.Context, t Task, w When, opts ...ScheduleO
 	return c.one(ctx, command, item)
 }
 
-// ScheduleBatch schedules many tasks at the cost of few, and returns an outcome
-// for each, in their order. They are sent in commands of at most 250 tasks, each
-// of which is carried out as a whole or not at all; of two items with the same
-// key the later counts. If any item is invalid, none is sent. On another error
-// the outcome of tasks that were not scheduled, or of which that is not known, is
-// Unknown; the error is an [UnknownError] if there are any of the second kind.
+// ScheduleBatch schedules many tasks in few commands, and returns their outcomes in the
+// same order. A command has at most 250 tasks and is carried out as a whole or not at
+// all. If two items have the same key, the later one counts. If any item is invalid, no
+// command is sent. After another error, the outcome is Unknown for tasks that were not
+// scheduled and for tasks whose command was not answered; if there are any of the
+// latter, the error is an [UnknownError].
 func (c *Client) ScheduleBatch(ctx context.Context, items []Item, opts ...ScheduleOption) ([]Outcome, error) {
 	if c.schedule != nil {
 		return c.schedule(ctx, items, opts...)
@@ -119,15 +119,14 @@ func (c *Client) scheduleBatch(ctx context.Context, items []Item, opts ...Schedu
 	return x.do(ctx)
 }
 
-// Cancel takes the task with the key out: the outcome is Removed if it will not
-// run because of this call, Stopping if it is running and was asked to stop, and
-// Absent if there is no such task, or it is a dead letter. A repeating task does
-// not repeat any more in either case. The context of a running handler is cancelled at once
-// in a Worker of this Client, and elsewhere within a third of the lease.
+// Cancel removes the task with this key, and ends its repetition. The outcome is
+// Removed if the task will not run because of this call, Stopping if it is running and
+// was asked to stop, and Absent if there is no such task or it is a dead letter. The
+// context of a running handler is cancelled at once if its Worker belongs to this
+// Client, and otherwise within a third of the lease.
 //
-// A run of a repeating task that was requeued is a task of its own: Cancel with the key
-// leaves it as it is, and Cancel with its [Info.ID] takes it out, and leaves the repeating
-// task.
+// A requeued run of a repeating task is a separate task: Cancel with the key removes
+// the repeating task only, and Cancel with the run's [Info.ID] removes the run only.
 func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	if err := checkID(id); err != nil {
 		return Unknown, err
@@ -135,10 +134,10 @@ func (c *Client) Cancel(ctx context.Context, id string) (Outcome, error) {
 	return c.one(ctx, store.Command{Op: store.Cancel}, store.Item{ID: id})
 }
 
-// Reschedule moves the pending task with a key, or with an [Info.ID], to another time: the
-// outcome is Moved. If it is running, it runs again at that time, and the outcome is
-// Following. It is Absent if there is no such task, or it is a dead letter. It ends a pause of
-// the task.
+// Reschedule moves the pending task with a key or an [Info.ID] to another time. The
+// outcome is Moved. If the task is running, it runs again at that time, and the outcome
+// is Following. The outcome is Absent if there is no such task or it is a dead letter.
+// Reschedule ends a pause of the task.
 func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, error) {
 	item, err := Move{id, w}.stored()
 	if err != nil {

@@ -8,32 +8,32 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Stats are the numbers of all shards.
+// Stats are the numbers of tasks and the counters of all shards together.
 type Stats struct {
-	Pending int64 // tasks that wait, those included that are overdue
+	Pending int64 // tasks that wait, including overdue ones
 	Overdue int64 // tasks that are due and not claimed
 	Running int64
 	Dead    int64
-	Past    int64 // runs that are kept, and one more entry for each key that has any
-	// Unknown are overdue tasks that nobody can run: no worker that is there has their
-	// handler, or their schedule.
+	Past    int64 // finished runs that are kept, and one more entry for each key with such runs
+	// Unknown is the number of overdue tasks whose handler or schedule no running
+	// worker has.
 	Unknown int64
-	// Astray are tasks that no worker gets, since a part of the store was damaged. Workers
-	// on Redis put them right within a minute; else [Client.Repair] does.
+	// Astray is the number of tasks that no worker can claim because a part of the
+	// store was damaged. Workers on Redis repair them within a minute; elsewhere call
+	// [Client.Repair].
 	Astray int64
-	// Late is how long the task has been due that waits longest; zero if there is
-	// none.
+	// Late is how long the most overdue task has been due, or zero.
 	Late time.Duration
-	// Paused is how many shards are paused: all or none, unless a Pause or Resume has
-	// failed half way.
+	// Paused is the number of paused shards: all or none, unless a Pause or Resume
+	// failed halfway.
 	Paused int
 
-	// Counters count what has happened since the store was made.
+	// Counters count events since the store was created.
 	store.Counters
 }
 
-// Stats returns the numbers, summed over the shards, which are read one after the
-// other. O(shards).
+// Stats returns the sums over all shards, which it reads one after the other.
+// O(shards).
 func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	var sum Stats
 	for shard := range c.store.Shards() {
@@ -57,11 +57,11 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	return sum, nil
 }
 
-// Forecast returns, for each of the moments, how many pending tasks are due before it.
-// It returns [ErrInvalid] unless the moments ascend, 1000 at most.
+// Forecast returns how many pending tasks are due before each moment. It returns
+// [ErrInvalid] unless the moments are sorted and there are at most 1000.
 func (c *Client) Forecast(ctx context.Context, moments ...time.Time) ([]int64, error) {
 	if len(moments) > store.MaxForecast || !slices.IsSortedFunc(moments, time.Time.Compare) {
-		return nil, invalid("the moments do not ascend, or are more than %d", store.MaxForecast)
+		return nil, invalid("the moments are not sorted, or more than %d", store.MaxForecast)
 	}
 	stored := make([]store.Time, len(moments))
 	for i, t := range moments {

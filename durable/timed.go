@@ -11,26 +11,26 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// CommandStats are a Client's numbers of one kind of command of its store, its Workers'
-// commands included.
+// CommandStats are a Client's counters for one type of store command, including the
+// commands of its Workers.
 type CommandStats struct {
-	// Command is what was asked of the store: "schedule", "reschedule", "cancel",
-	// "requeue", "purge", "pause" or "resume", a Worker's "round", or "now", "get",
-	// "list", "stats", "forecast", "check" or "repair".
+	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
+	// "pause" or "resume", a Worker's "round", or "now", "get", "list", "stats",
+	// "forecast", "check" or "repair".
 	Command string
-	// Took is how long the store took, whether it succeeded or not. A call of a method
-	// may need several commands.
+	// Took is how long the store took for each command, whether it succeeded or not.
+	// One call of a method may need several commands.
 	Took timer.Histogram
-	// Errors counts the commands with an error, but for [ErrNotFound].
+	// Errors is the number of commands that failed, except with [ErrNotFound].
 	Errors int64
-	// Outcomes counts what has become of the tasks of the commands without one; nil if
-	// they have no outcomes.
+	// Outcomes counts the outcomes of the tasks in successful commands. It is nil for
+	// types without outcomes.
 	Outcomes map[Outcome]int64
 }
 
-// CommandStats returns the numbers of each kind of command that the Client and its
-// Workers have sent since it was made, in the order of [CommandStats.Command]. It does not ask
-// the store. O(1).
+// CommandStats returns the counters of each type of command that the Client and its
+// Workers have sent, in the order of [CommandStats.Command]. It does not access the
+// store. O(1).
 func (c *Client) CommandStats() []CommandStats {
 	var all []CommandStats
 	for i := range c.store.commands {
@@ -41,7 +41,7 @@ func (c *Client) CommandStats() []CommandStats {
 	return all
 }
 
-// The kinds of commands. Those of Change have the numbers of their Ops.
+// The types of commands. Those of Change have the numbers of their Ops.
 const (
 	doRound = iota + int(store.Resume) + 1
 	askNow
@@ -61,7 +61,7 @@ var commandNames = [numCommands]string{
 	askForecast: "forecast", askCheck: "check", askRepair: "repair",
 }
 
-// A commandCount is what is counted of one kind of command.
+// A commandCount counts one type of command.
 type commandCount struct {
 	errors   atomic.Int64
 	outcomes [store.Stopping + 1]atomic.Int64
@@ -96,7 +96,7 @@ func (c *commandCount) read(name string) CommandStats {
 	return st
 }
 
-// A timedStore is a Store whose commands are counted and timed.
+// A timedStore is a Store that counts and times its commands.
 type timedStore struct {
 	store.Store
 	commands  [numCommands]commandCount

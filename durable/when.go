@@ -6,8 +6,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A When is a time for a task: after a delay, at a point in time, or at the next run of a
-// task that repeats. Make one with [After], [At] or [Next]; the zero When is refused.
+// A When is the time for a task: a delay, a point in time, or the next run of a
+// repeating task. Make one with [After], [At] or [Next]. The zero When is an
+// [ErrInvalid].
 type When struct {
 	kind  whenKind
 	after time.Duration
@@ -23,21 +24,21 @@ const (
 	whenNext
 )
 
-// After is a delay from the moment at which the store carries the command out, by the
-// store's clock. Zero is due at once; a negative delay is refused with [ErrInvalid]. The
-// delay is rounded up to a microsecond.
+// After returns a delay that counts from when the store carries out the command, by the
+// store's clock. It is rounded up to a microsecond. Zero means due at once; a negative
+// delay is an [ErrInvalid].
 func After(d time.Duration) When { return When{kind: whenAfter, after: d} }
 
-// At is a point in time, rounded up to a microsecond; one in the past is due at
-// once. The zero time, and years from 2200 on, are refused with [ErrInvalid].
+// At returns a point in time, rounded up to a microsecond. A past time is due at once.
+// The zero time, and years from 2200 on, are an [ErrInvalid].
 func At(t time.Time) When { return When{kind: whenAt, at: t} }
 
-// Next is the first moment from now on, by the store's clock, at which a task with a Cron,
-// an Every or a Schedule is due, if it has one by its Start and End: else it is refused with
-// [ErrInvalid]. With an Every and no Start that is after one period.
+// Next returns the time of the first run, from now on by the store's clock, of a task
+// with Every, Cron or Schedule. With Every and no Start, that is after one period. It
+// is an [ErrInvalid] if the task does not repeat, or has no run between Start and End.
 func Next() When { return When{kind: whenNext} }
 
-// stored returns the When as stores take it.
+// stored returns the When as a store's time.
 func (w When) stored() (store.When, error) {
 	switch w.kind {
 	case whenAfter:
@@ -50,7 +51,7 @@ func (w When) stored() (store.When, error) {
 		return store.After(w.after), nil
 	case whenAt:
 		if w.at.IsZero() {
-			return store.When{}, invalid("the time to be due at is zero")
+			return store.When{}, invalid("the time is zero")
 		}
 		if y := w.at.UTC().Year(); y >= store.Farthest.Std().UTC().Year()+1 || y < 1 {
 			return store.When{}, invalid("the time %v is out of range", w.at)
@@ -58,7 +59,7 @@ func (w When) stored() (store.When, error) {
 		return store.At(store.TimeOf(w.at)), nil
 	}
 	if w.kind == whenNext {
-		return store.When{}, invalid("Next is for Schedule alone")
+		return store.When{}, invalid("Next is only for Schedule")
 	}
 	return store.When{}, invalid("no time was given: use After, At or Next")
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Worker takes tasks that are due and runs their handlers. Make one with
-// [NewWorker], tell it its handlers, and Run it. Any number of Workers, in one
-// process or many, share a store.
+// A Worker claims due tasks and runs their handlers. Make one with [NewWorker],
+// register handlers with Handle, and call Run. Any number of Workers, in one process or
+// many, may share a store.
 type Worker struct {
 	client *Client
 	config workerConfig
@@ -86,11 +86,11 @@ func (r *currentRun) fail(err error) {
 
 var errRunning = errors.New("durable: the Worker is running")
 
-// NewWorker returns a Worker for the client's store. It panics if c or an option is
-// nil, or an option out of its range.
+// NewWorker returns a Worker for the client's store. It panics if c or an option is nil
+// or an option is invalid.
 func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	if c == nil {
-		panic("durable: NewWorker with a nil Client")
+		panic("durable: NewWorker: nil Client")
 	}
 	w := &Worker{
 		client:   c,
@@ -111,19 +111,19 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 // now returns the time by which the Worker counts what has passed.
 func (w *Worker) now() time.Time { return w.clock.Now() }
 
-// Handle has the Worker run h for tasks whose Handler is name. It leaves tasks whose
-// handler or schedule it does not have to others. Handle panics if name is empty or
-// taken, if h or an option is nil, and after Run.
+// Handle registers h for tasks whose Handler is name. The Worker leaves tasks whose
+// handler or schedule it does not have to other Workers. Handle panics if name is empty
+// or taken, if h or an option is nil, and after Run.
 func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case name == "" || h == nil:
-		panic("durable: Handle with no name or a nil Handler")
+		panic("durable: Handle: empty name or nil Handler")
 	case w.handlers[name] != nil:
-		panic(fmt.Sprintf("durable: Handle: there is a handler %q already", name))
+		panic(fmt.Sprintf("durable: Handle: the handler %q already exists", name))
 	case w.started:
-		panic("durable: Handle after Run")
+		panic("durable: Handle: called after Run")
 	}
 	x := &handler{name: name, handlerConfig: w.config.handler}
 	for i, o := range opts {
@@ -135,20 +135,19 @@ func (w *Worker) Handle(name string, h Handler, opts ...HandlerOption) {
 	w.names = append(w.names, name)
 }
 
-// Run runs tasks until the context is cancelled or Shutdown or Close is called, and then
-// shuts down by itself: it returns when every handler has returned, or after the
-// time of [WithShutdownTimeout], with what the handlers had handed back to the
-// store. It returns nil then, or [ErrNotHandedBack] if the store does not answer. While the
-// store answers with errors alone, that takes some seconds, for which Run tries again.
+// Run runs tasks until ctx ends or Shutdown or Close is called. After ctx has ended, it
+// waits for running handlers, at most for the time of [WithShutdownTimeout], and hands
+// back the tasks of those that have not returned. It then returns nil, or
+// [ErrNotHandedBack] if the store has not confirmed the last reports. If the store only
+// returns errors, Run retries for some seconds before it gives up.
 //
-// It returns an error at once if [Client.Check] has one that does not pass by
-// itself: [ErrSchema], [ErrUnsafe]. If the store says such a thing later, or was closed
-// while Run uses it, Run ends as by [Worker.Close], with the store's error. A store that
-// does not answer, during a failover for example, is no reason to give up, neither at
-// first nor later: Run logs that and tries again.
+// Run returns an error at once if [Client.Check] finds a permanent problem, such as
+// [ErrSchema] or [ErrUnsafe]. If the store reports such a problem later, or is closed,
+// Run ends as after [Worker.Close] and returns the store's error. If the store does not
+// answer, for example during a failover, Run logs that and retries without a limit.
 //
-// After Run has returned it may be called again, but not at the same time, and not
-// after Shutdown or Close: then it returns [ErrClosed].
+// After Run has returned, it may be called again. It returns an error if it is already
+// running, and [ErrClosed] after Shutdown or Close.
 func (w *Worker) Run(ctx context.Context) (err error) {
 	r := &currentRun{stop: make(chan struct{}), abort: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{})}
 	if err := w.enroll(r); err != nil {
@@ -224,7 +223,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	w.waitForHooks(r)
 	select {
 	case <-r.failed:
-		return errors.Join(fmt.Errorf("durable: the worker's store cannot go on: %w", r.reason), w.unsettled())
+		return errors.Join(fmt.Errorf("durable: the store failed permanently: %w", r.reason), w.unsettled())
 	default:
 		return w.unsettled()
 	}
@@ -363,11 +362,11 @@ func (w *Worker) enter(p phase) {
 	}
 }
 
-// Close ends Run without waiting for it: no more tasks are started, the contexts of
-// handlers under way are cancelled, and their tasks are handed back, which other workers
-// may run at once. Attempts that are handed back do not count. Handlers may call Close.
-// To wait, call [Worker.Shutdown], before or after. It is for good: Run returns
-// [ErrClosed] afterwards. Close returns nil.
+// Close ends Run without waiting. The Worker starts no more tasks, cancels the contexts
+// of running handlers and hands back their tasks, which other workers may run at once.
+// These attempts do not count. Handlers may call Close. To wait for the end of Run,
+// call [Worker.Shutdown] before or afterwards. A closed Worker cannot run again: Run
+// returns [ErrClosed]. Close returns nil.
 func (w *Worker) Close() error {
 	if r := w.stop(); r != nil {
 		r.dontWait()
@@ -375,13 +374,13 @@ func (w *Worker) Close() error {
 	return nil
 }
 
-// Shutdown ends Run: no more tasks are started, and those that were claimed but
-// not started are handed back. It waits for handlers that are under way until
-// ctx is done; then it does what [Worker.Close] does, waits until Run has ended, and
-// returns the context's error. That takes up to half a second if handlers do not heed
-// their contexts, and a second more if the store does not answer. If every handler has
-// returned before, Shutdown returns what Run does: nil or [ErrNotHandedBack]. It may be
-// called more than once. It is for good: Run returns [ErrClosed] afterwards.
+// Shutdown ends Run and waits for it. The Worker starts no more tasks, hands back those
+// that it has claimed but not started, and waits for running handlers until ctx ends.
+// If ctx ends first, Shutdown does what [Worker.Close] does, waits for Run, and returns
+// the context's error. That takes up to half a second if handlers ignore their
+// contexts, and another second if the store does not answer. Otherwise Shutdown returns
+// the result of Run: nil or [ErrNotHandedBack]. It may be called more than once. The
+// Worker cannot run again: Run returns [ErrClosed].
 func (w *Worker) Shutdown(ctx context.Context) error {
 	r := w.stop()
 	if r == nil {

@@ -2,24 +2,24 @@ package durable
 
 import "sync/atomic"
 
-// WorkerStats are the numbers of one Worker since it first began to run.
+// WorkerStats are the counters of one Worker since its first Run.
 type WorkerStats struct {
 	Concurrency int // how many handlers may run at a time
 
-	Running   int   // handlers under way, and places taken for tasks that are being claimed
-	Claimed   int64 // attempts begun
-	Done      int64 // runs that ended well
-	Failed    int64 // attempts that failed, those included that are tried no more
+	Running   int   // running handlers, and places reserved for claims
+	Claimed   int64 // attempts claimed
+	Done      int64 // runs that succeeded
+	Failed    int64 // attempts that failed, including those that are not retried
 	Died      int64 // runs that became dead letters
 	Released  int64 // attempts handed back
-	Overtaken int64 // attempts that failed when their tasks had been cancelled, or scheduled again: no retry and no dead letter follows
-	Lost      int64 // reports that were refused, since the lease was lost before
-	Purged    int64 // dead letters that were too old or too many: see WithDeadLimit
-	Unknown   int64 // tasks claimed that the Worker does not know how to run, and left to others
-	Errors    int64 // rounds of commands with an error
+	Overtaken int64 // failed attempts at tasks that were cancelled or scheduled again meanwhile: no retry and no dead letter follows
+	Lost      int64 // reports that the store refused because the lease was lost
+	Purged    int64 // dead letters purged: see WithDeadLimit
+	Unknown   int64 // tasks left to other Workers because their handler or schedule is unknown
+	Errors    int64 // rounds that failed
 	Claims    int64 // claims sent
-	Empty     int64 // claims that got nothing
-	Wakeups   int64 // wake-ups for tasks that were scheduled before the next
+	Empty     int64 // claims that got no task
+	Wakeups   int64 // wake-ups by the store for tasks that are due earlier than the next one
 }
 
 type counters struct {
@@ -27,7 +27,7 @@ type counters struct {
 	errors, claims, empty, wakeups, unknown, purged        atomic.Int64
 }
 
-// Stats returns the Worker's numbers.
+// Stats returns the Worker's counters.
 func (w *Worker) Stats() WorkerStats {
 	running := 0
 	if p := w.places.Load(); p != nil {

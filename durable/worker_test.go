@@ -1160,7 +1160,7 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 		require.Empty(t, calls, "nothing was run")
 		for d, err := range c.List(ctx, durable.Filter{State: durable.Dead}) {
 			require.NoError(t, err)
-			want, attempts := "does not go on: after ", 0
+			want, attempts := "does not advance: after ", 0
 			switch {
 			case d.Task.Key == "panics":
 				want, attempts = "panic in the schedule", 1

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Analyzer reports the call sites of a package, and suggests one fix for all that
-// can be rewritten. Its result is a *Report.
+// Analyzer reports the call sites of a package and suggests one fix for all that can be
+// rewritten. Its result is a *Report.
 //
-// It sees one package at a time, with its tests if the driver loads them: so what
-// is exported stays as it is, unless the package is a program, and what the other
-// files of the package's folder may use does too. `tickless migrate` sees all packages of
-// a module together.
+// Analyzer sees one package at a time, with its tests if the driver loads them. So it
+// does not rewrite what other packages may use: exported names, unless the package is a
+// program, and names that other files in the package's folder may use. `tickless
+// migrate` sees all packages of a module together.
 var Analyzer = newAnalyzer()
 
 func newAnalyzer() *analysis.Analyzer {
@@ -24,14 +24,14 @@ func newAnalyzer() *analysis.Analyzer {
 	left := true
 	a := &analysis.Analyzer{
 		Name:       "tickless",
-		Doc:        "report timers of package time and contexts with deadlines that can be Tickless's\n\nThe fix rewrites those that can, with the types that they are kept in, and leaves the others.",
+		Doc:        "report timers of package time and contexts with deadlines that can be Tickless's\n\nThe fix rewrites these timers and the types that contain them, and nothing else.",
 		URL:        "https://pkg.go.dev/github.com/tickless/tickless/migrate",
 		ResultType: reflect.TypeFor[*Report](),
 	}
 	a.Flags.BoolVar(&opts.Tests, "tests", false, "rewrite call sites in tests too, not only what shares a type with the code under test")
-	a.Flags.BoolVar(&opts.Exported, "exported", false, "rewrite exported types too, which breaks who uses them elsewhere")
+	a.Flags.BoolVar(&opts.Exported, "exported", false, "rewrite exported types too, which breaks users in other modules")
 	a.Flags.BoolVar(&opts.Worth, "worth", false, "rewrite only where there may be very many timers at a time")
-	a.Flags.BoolVar(&left, "left", true, "report call sites that are left as they are too, with the reasons")
+	a.Flags.BoolVar(&left, "left", true, "also report call sites that are not rewritten, with the reasons")
 	a.Run = func(pass *analysis.Pass) (any, error) { return runPass(pass, opts, left) }
 	return a
 }
@@ -86,7 +86,8 @@ func runPass(pass *analysis.Pass, opts Options, left bool) (any, error) {
 	return report, nil
 }
 
-// unseenBy lists the Go files beside those of the pass.
+// unseenBy lists the Go files in the folder of the pass's package that the pass does
+// not have.
 func unseenBy(pass *analysis.Pass) []string {
 	if len(pass.Files) == 0 {
 		return nil

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// findAPI notes the types that other modules can get at without their names: the
-// unexported ones, and those of internal packages, that exported identifiers are
-// made of or hand out.
+// findAPI notes the types that other modules can reach without naming them: unexported
+// types and types of internal packages that exported identifiers contain or return.
 func (p *program) findAPI() {
 	if p.opts.Exported {
 		return
@@ -27,7 +26,7 @@ func (p *program) findAPI() {
 	}
 }
 
-// addAPI records a type and every type that can be reached from a value of it.
+// addAPI records a type and every type that code can reach from a value of it.
 func (p *program) addAPI(t types.Type) {
 	if t == nil || p.api[t] {
 		return
@@ -41,7 +40,7 @@ func (p *program) addAPI(t types.Type) {
 			p.addAPI(arg)
 		}
 		t = t.Origin()
-		if t.Obj().Pkg() == nil || !p.set[t.Obj().Pkg().Path()] {
+		if t.Obj().Pkg() == nil || !p.paths[t.Obj().Pkg().Path()] {
 			return
 		}
 		p.apiNames[p.key(t.Obj().Pos(), 'o')] = true
@@ -97,6 +96,6 @@ func (p *program) addAPI(t types.Type) {
 	}
 }
 
-// inAPI reports whether other modules can get at the type that id declares, whatever
-// its name is.
+// inAPI reports whether other modules can reach the type that id declares, by name or
+// otherwise.
 func (p *program) inAPI(id *ast.Ident) bool { return p.apiNames[p.key(id.Pos(), 'o')] }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// boxing is a value made of timers that becomes an interface value, or that a type
-// assertion makes of one. Only one of its own type can.
+// boxing is a conversion between a value made of timers and an interface value. A type
+// assertion can only get back a value of the type that was boxed.
 type boxing struct {
 	node *node
 	typ  string
@@ -16,8 +16,8 @@ type boxing struct {
 
 func boxingOf(n *node, t types.Type) boxing { return boxing{n, typeKey(t)} }
 
-// typeKey returns a text that identical types share, also where a package was
-// type-checked twice. Different types may share it too.
+// typeKey returns the same text for identical types, even if a package was type-checked
+// twice. Different types may have the same text.
 func typeKey(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Pointer:
@@ -56,7 +56,7 @@ func typeKey(t types.Type) string {
 	return types.TypeString(t, nil)
 }
 
-// hasTypeParam reports whether a type has a type parameter anywhere in it.
+// hasTypeParam reports whether a type contains a type parameter.
 func hasTypeParam(t types.Type) bool {
 	found := false
 	walkType(t, func(t types.Type) {
@@ -66,8 +66,8 @@ func hasTypeParam(t types.Type) bool {
 	return found
 }
 
-// box has a value of type from, whose node may be nil, become an interface value
-// of type t.
+// box notes that a value of type from becomes an interface value of type t. The value's
+// node n may be nil.
 func (p *program) box(n *node, from, t types.Type) {
 	p.generic = p.generic || hasTypeParam(from) && !isBox(from)
 	if n != nil && mentions(from) && !isBox(from) {
@@ -94,8 +94,8 @@ func (p *program) uniteMethods(from, t types.Type) {
 	}
 }
 
-// unbox notes that an interface value becomes a value of type t again, or is compared
-// with one.
+// unbox notes that an interface value is asserted to be of type t, or compared with a
+// value of type t.
 func (p *program) unbox(n *node, t types.Type) {
 	if n != nil && mentions(t) && !isBox(t) {
 		p.unboxed = append(p.unboxed, boxingOf(n, t))
@@ -115,9 +115,9 @@ func (p *program) visitAssertion(te ast.Expr, m *node) {
 	}
 }
 
-// unifyBoxes puts timers that became interface values into one class with the type assertions
-// that make timers of them again, if there are any. It comes last: the report on a call says
-// only what was known before.
+// unifyBoxes puts timers that became interface values into one class with the type
+// assertions that may return them. It runs last, so that the report on a call shows
+// only the reasons found without it.
 func (p *program) unifyBoxes() {
 	groups := make(map[string][]*node)
 	for _, u := range p.unboxed {

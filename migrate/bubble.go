@@ -10,18 +10,19 @@ import (
 
 const synctest = "testing/synctest"
 
-// keeper is what keeps values for whoever comes next: a package's variable or a pool.
+// keeper is a package variable or a pool: its values may outlive the function that
+// stored them.
 type keeper struct {
-	path string // of the package
+	path string // of the package that declares it
 	pos  token.Pos
-	t    types.Type // of the values
-	node *node      // if that has a timer, or nil
+	t    types.Type // type of the values
+	node *node      // of the timers in t, or nil
 	what string
 }
 
-// blockKept leaves the timers that live in the variables and pools of packages which a
-// bubble reaches, or in structs that those lead to. One that was made outside a bubble
-// and is reset inside belongs to neither.
+// blockKept blocks timers that package variables or pools hold, directly or through
+// structs, in packages that a synctest bubble can reach. A timer that is made outside a
+// bubble and reset inside it belongs to neither.
 func (p *program) blockKept() {
 	reached := p.reachedByBubbles()
 	if len(reached) == 0 {
@@ -37,7 +38,7 @@ func (p *program) blockKept() {
 	}
 	for _, k := range p.keepers {
 		if reached[plainPath(k.path)] {
-			reason := k.what + " keeps it, and a test may use it inside a testing/synctest bubble and outside"
+			reason := k.what + " holds it, and a test may use it inside and outside a testing/synctest bubble"
 			p.blockIn(k.t, k.node, block{k.pos, reason}, make(map[*types.Named]bool))
 		}
 	}
@@ -54,8 +55,8 @@ func (p *program) addKeeper(path string, pos token.Pos, t types.Type, n func() *
 	p.keepers = append(p.keepers, k)
 }
 
-// blockIn leaves the timers that a value of type t leads to, but not those that functions
-// return. The node is that of the timers in the type itself.
+// blockIn blocks the timers that code can reach from a value of type t, except those
+// that functions return. n is the node of the timers in t itself.
 func (p *program) blockIn(t types.Type, n *node, b block, seen map[*types.Named]bool) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -66,7 +67,7 @@ func (p *program) blockIn(t types.Type, n *node, b block, seen map[*types.Named]
 		for arg := range t.TypeArgs().Types() {
 			p.blockIn(arg, n, b, seen)
 		}
-		if pkg := t.Obj().Pkg(); pkg != nil && p.set[pkg.Path()] && !seen[t] {
+		if pkg := t.Obj().Pkg(); pkg != nil && p.paths[pkg.Path()] && !seen[t] {
 			seen[t] = true
 			p.blockIn(t.Underlying(), p.definedNode(t), b, seen)
 		}
@@ -88,7 +89,7 @@ func (p *program) blockIn(t types.Type, n *node, b block, seen map[*types.Named]
 	}
 }
 
-// addPooled notes what a call puts into a sync.Pool.
+// addPooled notes the value that a call puts into a sync.Pool.
 func (p *program) addPooled(n *ast.CallExpr) {
 	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
 	if !ok || len(n.Args) != 1 {
@@ -99,7 +100,7 @@ func (p *program) addPooled(n *ast.CallExpr) {
 	}
 }
 
-// addPoolNew notes what the function New of a sync.Pool returns.
+// addPoolNew notes the value that the New function of a sync.Pool returns.
 func (p *program) addPoolNew(n *ast.ReturnStmt, stack []ast.Node) {
 	for i := len(stack) - 1; i > 1; i-- {
 		if _, ok := stack[i].(*ast.FuncLit); !ok {
@@ -120,9 +121,9 @@ func (p *program) pool(e ast.Expr) {
 }
 
 // reachedByBubbles returns the packages that a test may run inside a bubble of
-// testing/synctest. Package synctest makes bubbles, and so may the functions of what
-// imports it, and so on. What a package that imports one of these gets at, its own
-// functions among them, may run in one.
+// testing/synctest. A package makes bubbles if it imports synctest, directly or through
+// other packages. The result contains every package that imports one of these, and
+// everything it imports.
 func (p *program) reachedByBubbles() map[string]bool {
 	g := p.importGraph()
 	makers := map[string]bool{synctest: true}
@@ -162,7 +163,8 @@ func (p *program) reachedByBubbles() map[string]bool {
 	return reached
 }
 
-// importGraph is what the packages import: their own files, and all with their tests.
+// importGraph records what each package imports: by its own files alone, and with its
+// tests.
 type importGraph struct{ own, all map[string]map[string]bool }
 
 func (p *program) importGraph() importGraph {
@@ -200,11 +202,11 @@ func (p *program) importGraph() importGraph {
 	return g
 }
 
-// plainPath returns the path of the package whose test a package is, if it is a test in
-// a package of its own, or its own path.
+// plainPath returns the path of the package under test if path names an external test
+// package, and else path itself.
 func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
 
-// compare compares two places: it is negative if a comes before b.
+// compare is negative if position a comes before b, positive if it comes after.
 func (p *program) compare(a, b token.Pos) int {
 	return comparePositions(p.position(a), p.position(b))
 }

@@ -5,9 +5,9 @@ import (
 	"go/types"
 )
 
-// blockConstrained leaves what is a type argument where the constraint names types
-// that are made of timers: constraints are not rewritten. It unites the methods that a
-// constraint asks for with the type argument's, which may be another module's.
+// blockConstrained blocks type arguments whose constraint lists types made of timers,
+// because constraints are not rewritten. It also unites the methods that a constraint
+// requires with the methods of the type argument, which may come from another module.
 func (p *program) blockConstrained() {
 	for _, pkg := range p.pkgs {
 		p.pkg = pkg
@@ -17,7 +17,7 @@ func (p *program) blockConstrained() {
 				if i >= inst.TypeArgs.Len() {
 					break
 				}
-				p.here = id.Pos()
+				p.visiting = id.Pos()
 				p.uniteMethods(inst.TypeArgs.At(i), params.At(i).Constraint())
 				if namesTimers(params.At(i).Constraint()) {
 					p.blockArgument(id, inst.TypeArgs.At(i))
@@ -27,8 +27,8 @@ func (p *program) blockConstrained() {
 	}
 }
 
-// namesTimers reports whether a constraint, or one that it embeds, lists a type that
-// is made of timers.
+// namesTimers reports whether a constraint, or one that it embeds, lists a type that is
+// made of timers.
 func namesTimers(t types.Type) bool {
 	switch u := types.Unalias(t).(type) {
 	case *types.Union:
@@ -54,9 +54,9 @@ func namesTimers(t types.Type) bool {
 	return mentions(t) || mentions(t.Underlying())
 }
 
-// blockArgument leaves the timers that a type argument is made of.
+// blockArgument blocks the timers that a type argument is made of.
 func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
-	reason := "a type parameter of " + id.Name + " names its types"
+	reason := "a constraint of " + id.Name + " lists its type"
 	walkType(arg, func(t types.Type) {
 		named, ok := t.(*types.Named)
 		if !ok || timerType(named) != "" {
@@ -65,7 +65,7 @@ func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 		p.definedNode(named).block(id.Pos(), reason)
 		if s, ok := named.Origin().Underlying().(*types.Struct); ok {
 			for f := range s.Fields() {
-				if mentions(f.Type()) && p.set[f.Pkg().Path()] {
+				if mentions(f.Type()) && p.paths[f.Pkg().Path()] {
 					p.object(f).block(id.Pos(), reason)
 				}
 			}
@@ -73,8 +73,8 @@ func (p *program) blockArgument(id *ast.Ident, arg types.Type) {
 	})
 }
 
-// visitInstantiation leaves the timers that are written in type arguments, where a
-// constraint names such types.
+// visitInstantiation blocks the timers in type arguments whose constraint lists types
+// made of timers.
 func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 	id := named(x)
 	if id == nil {
@@ -84,7 +84,8 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 	f := p.genericFunc(x)
 	for i, arg := range args {
 		if f != nil && mentions(p.typeOf(arg)) {
-			// Whether it is called or is a value, it has these types.
+			// The instantiated function has these types whether it is called or used as
+			// a value.
 			n := p.expression(ast.Unparen(x))
 			p.claim(arg, n)
 			if mentions(f.Origin().Type()) {
@@ -99,14 +100,14 @@ func (p *program) visitInstantiation(x ast.Expr, args []ast.Expr) {
 		}
 		ast.Inspect(arg, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok && timerName(p.pkg.Info.Uses[sel.Sel]) != "" {
-				p.expression(sel).block(id.Pos(), "a type parameter of "+id.Name+" names its types")
+				p.expression(sel).block(id.Pos(), "a constraint of "+id.Name+" lists its type")
 			}
 			return true
 		})
 	}
 }
 
-// addInstances notes the timers that are written in a type argument.
+// addInstances notes the timers in a type argument.
 func (p *program) addInstances(arg ast.Expr) {
 	ast.Inspect(arg, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -136,7 +137,8 @@ func typeParams(obj types.Object) *types.TypeParamList {
 	return nil
 }
 
-// visitTypeParams unites the methods that constraints ask for with their types.
+// visitTypeParams unites the methods that constraints require with the types in those
+// methods' signatures.
 func (p *program) visitTypeParams(list *ast.FieldList) {
 	if list == nil {
 		return

@@ -1,15 +1,15 @@
-// Package migrate finds the timers of a program that can be Tickless's, and rewrites
-// them: what package time's AfterFunc, NewTimer, NewTicker and Sleep start, and
-// contexts with a deadline. It goes by types, not by text. A *time.Timer in a field, a
-// hook, an interface, a map or a test becomes a *timer.Timer with all that it gets to
-// and comes from, or stays as it is.
+// Package migrate finds the timers of a program that can become Tickless's and rewrites
+// them: calls of time.AfterFunc, NewTimer, NewTicker and Sleep, and contexts with a
+// deadline. It works on types, not on text: a *time.Timer becomes a *timer.Timer
+// together with every field, hook, interface, map and test that it flows through, or
+// none of them changes.
 //
 // # Usage
 //
-// `tickless migrate` rewrites the packages of a module together: package project.
-// Analyzer is the same for drivers of golang.org/x/tools/go/analysis, such as go vet
-// (package vettool) and golangci-lint; it sees a package at a time. Analyze is what
-// both are made of.
+// `tickless migrate` rewrites the packages of a module together, with package project.
+// Analyzer does the same for one package at a time, under drivers of
+// golang.org/x/tools/go/analysis such as go vet (package vettool) and golangci-lint.
+// Both call Analyze.
 //
 // # What is rewritten
 //
@@ -17,48 +17,51 @@
 //	*time.Timer, *time.Ticker                     *timer.Timer, *timer.Ticker
 //	context.WithTimeout, WithDeadline, ...Cause   deadline.WithTimeout, ...
 //
-// time.After and time.Tick stay: package timer's are the same functions. The import is
-// added under another name where timer or deadline means something else in the file, and that of
-// package time is taken out where nothing needs it any more.
+// time.After and time.Tick stay: the functions of package timer are the same. If the
+// name timer or deadline is taken in a file, the import gets another name. The import
+// of package time is removed when nothing uses it.
 //
-// # What is left
+// # What is not rewritten
 //
-// Each call that is left has its reasons, with the place that stands in the way:
+// The report gives the reasons for each call that is not rewritten, with their
+// positions:
 //
-//   - the timer gets to another module, or comes from one
-//   - it is part of the API of a package, unless that is internal or a program; so is
-//     what an exported type promotes, or an exported function hands out
-//   - it is held or copied by value, or becomes an unsafe.Pointer
-//   - len or cap is taken of its channel, or its channel gets to a variable or the like
-//     and len or cap is taken of some channel of times
-//   - it is a NewTimer or NewTicker that nothing stops
-//   - it becomes an interface value of a function's that is not known to be harmless, or
-//     a value whose methods take or return timers does
-//   - it is embedded beside another method Deadline, which package timer's would hide
-//   - it is in a file that is generated, uses cgo, or imports package time with a dot
-//   - it is in a file that looks for goroutines that were left behind
-//   - a file may use it, by its name, that the build leaves out
-//   - it becomes an interface value, and a type assertion may get it or another of its
-//     type that is left
-//   - runtime.SetFinalizer gets it
-//   - it gets to a type switch that has a case for package timer's type too
-//   - a package's variable or a sync.Pool keeps it, or leads to it, in a package that a
-//     test may run inside a testing/synctest bubble: used outside it too, such a timer
-//     belongs to neither
+//   - The timer flows to another module or comes from one.
+//   - The timer is part of the API of a package that is neither internal nor a
+//     program. Fields that an exported type promotes and values that an exported
+//     function returns are API too.
+//   - The timer is held or copied by value, or becomes an unsafe.Pointer.
+//   - The program takes len or cap of the timer's channel, or may do so because
+//     the channel is stored in a variable.
+//   - Nothing stops the NewTimer or NewTicker.
+//   - The timer, or a value whose methods take or return timers, becomes an
+//     interface value in a call of a function that is not known to be harmless.
+//   - A struct embeds the timer beside another method Deadline, which package
+//     timer's would hide.
+//   - The file is generated, uses cgo, imports package time with a dot, or looks
+//     for leaked goroutines.
+//   - A file that the build excludes may use the timer by name.
+//   - The timer becomes an interface value, and a type assertion may return it or
+//     another timer of the same type that is not rewritten.
+//   - runtime.SetFinalizer gets the timer.
+//   - The timer reaches a type switch that has a case for package timer's type.
+//   - A package variable or a sync.Pool leads to the timer, in a package that a
+//     test may run inside a testing/synctest bubble. A timer that is used both
+//     inside and outside a bubble belongs to neither.
 //
-// What the rewritten program then does differently is in docs/migrating.md.
+// docs/migrating.md says what the rewritten program does differently.
 //
 // # Guarantees
 //
-// The rewritten packages compile if the analyzed ones do and all packages that use
-// them were analyzed with them. A file that was as gofmt has it still is.
+// The rewritten packages compile if the original ones do and all packages that use them
+// are analyzed together. A file that was formatted with gofmt still is.
 //
 // # Limits
 //
-// Reflection, assembly, and files for other systems are not looked through; what files
-// for other systems may use by name is left. What prints a type or reflects on it shows
-// the new one. Exported identifiers of internal packages may be used by
-// other modules in folders below: these are not seen.
+// The analysis does not see through reflection and assembly. It does not type-check
+// files for other systems and blocks what these may use by name. Code that prints a
+// type or reflects on it sees the new one. Modules nested in this one may use exported
+// identifiers of its internal packages: the analysis does not see them.
 //
 // # Complexity
 //

@@ -55,5 +55,5 @@ func (l *lease) wait(d time.Duration) { <-time.After(d) }
 	}
 	// Output:
 	// p.go:8:14: time.AfterFunc becomes timer.AfterFunc: each object
-	// p.go:11:43: time.After stays: package timer's After is time's: nobody can stop it
+	// p.go:11:43: time.After stays: timer.After is time.After, which cannot be stopped
 }

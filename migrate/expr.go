@@ -5,8 +5,8 @@ import (
 	"go/types"
 )
 
-// nodeOf returns the node of an expression's value, or nil if its type has nothing
-// to do with timers.
+// nodeOf returns the node of an expression's value, or nil if its type contains no
+// timers.
 func (p *program) nodeOf(e ast.Expr) *node {
 	e = ast.Unparen(e)
 	t := p.typeOf(e)
@@ -54,15 +54,15 @@ func (p *program) typeOf(e ast.Expr) types.Type {
 	return p.pkg.Info.TypeOf(e)
 }
 
-// genericFunc returns the function that is instantiated where x is followed by type
-// arguments, or nil.
+// genericFunc returns the function that x instantiates if type arguments follow x, and
+// else nil.
 func (p *program) genericFunc(x ast.Expr) *types.Func {
 	f, _ := p.pkg.Info.Uses[named(x)].(*types.Func)
 	return f
 }
 
-// named returns the name that x is, or that it ends with if it is qualified or a field or
-// method, and else nil.
+// named returns the identifier of x: x itself, or the last part of a qualified name or
+// selector. It returns nil for other expressions.
 func named(x ast.Expr) *ast.Ident {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
@@ -73,8 +73,8 @@ func named(x ast.Expr) *ast.Ident {
 	return nil
 }
 
-// nodeOfUse returns the node of the object that id stands for, e being id or the
-// qualified identifier that it ends.
+// nodeOfUse returns the node of the object that id denotes. e is id, or the qualified
+// identifier that ends in id.
 func (p *program) nodeOfUse(id *ast.Ident, e ast.Expr) *node {
 	obj := p.pkg.Info.ObjectOf(id)
 	if obj == nil {
@@ -84,7 +84,7 @@ func (p *program) nodeOfUse(id *ast.Ident, e ast.Expr) *node {
 		return p.expression(e) // a constructor
 	}
 	if _, generic := p.pkg.Info.Instances[id]; generic && !mentions(origin(obj).Type()) {
-		// Each use of a generic function has types of its own.
+		// Each use of a generic function has its own types.
 		return p.expression(e)
 	}
 	if _, ok := obj.(*types.Nil); ok {
@@ -109,8 +109,8 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 	if mentions(origin(sel.Obj()).Type()) {
 		return p.object(sel.Obj())
 	}
-	// The timers came in as arguments of the type of a field that it is promoted
-	// through, or of the operand's.
+	// The timers are type arguments of an embedded field on the way to the member, or
+	// of the operand.
 	if n := p.promotedThrough(sel); n != nil {
 		return n
 	}
@@ -118,7 +118,7 @@ func (p *program) nodeOfSelector(e *ast.SelectorExpr) *node {
 }
 
 // promotedThrough returns the node of the innermost embedded field on the way to a
-// selected member whose type is written with timers, or nil.
+// selected member whose written type contains timers, or nil.
 func (p *program) promotedThrough(sel *types.Selection) *node {
 	var n *node
 	t := sel.Recv()
@@ -163,13 +163,13 @@ func builtinName(info *types.Info, e *ast.CallExpr) string {
 	return ""
 }
 
-// claim says to whom the timers belong that are written in a type: to n.
+// claim unites n with the timers in the type expression te, which n owns.
 func (p *program) claim(te ast.Expr, n *node) {
 	if te == nil {
 		return
 	}
 	info := p.pkg.Info
-	pointed := make(map[ast.Expr]bool) // what has a pointer or a type before it
+	pointed := make(map[ast.Expr]bool) // operands of * and type arguments
 	ast.Inspect(te, func(x ast.Node) bool {
 		switch x := x.(type) {
 		case *ast.StarExpr:
@@ -200,7 +200,8 @@ func (p *program) claim(te ast.Expr, n *node) {
 	})
 }
 
-// claimName is claim for one name, which e is or ends.
+// claimName is claim for one name. e is id, or the qualified identifier that ends in
+// id.
 func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	obj, ok := p.pkg.Info.Uses[id].(*types.TypeName)
 	if !ok {
@@ -220,12 +221,11 @@ func (p *program) claimName(id *ast.Ident, e ast.Expr, n *node, pointed bool) {
 	p.claimed[p.key(e.Pos(), 'e')] = true
 	unite(n, m)
 	if !pointed {
-		n.block(e.Pos(), "a time."+kind+" by value: one of package timer's must not be copied")
+		n.block(e.Pos(), "a time."+kind+" by value: package timer's must not be copied")
 	}
 }
 
-// claimFields is claim for the parameters or results of a function, whose node is
-// n.
+// claimFields is claim for the parameters or results of a function whose node is n.
 func (p *program) claimFields(list *ast.FieldList, n *node) {
 	if list == nil {
 		return
@@ -242,10 +242,10 @@ func (p *program) claimFields(list *ast.FieldList, n *node) {
 	}
 }
 
-// blockUnclaimed keeps from being rewritten what stands in a construct that is not
-// looked through, such as the constraint of a type parameter.
+// blockUnclaimed blocks timer types in constructs that the analysis does not follow,
+// such as the constraint of a type parameter.
 func (p *program) blockUnclaimed() {
-	for k, m := range p.marks {
+	for k, m := range p.typeUses {
 		if !p.claimed[k] {
 			p.nodes[k].block(m.ident.Pos(), "it is used in a way that this tool does not follow")
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// flow unites what goes into a place of type t, whose node is dst, with the place.
+// flow unites the value src with its destination, which has type t and node dst.
 func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	from := p.typeOf(src)
 	if from == nil {
@@ -24,9 +24,8 @@ func (p *program) flow(dst *node, t types.Type, src ast.Expr) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// uniteFields unites the fields of two struct types, one of which can be used as the
-// other: one is unnamed, or it is converted. The nodes are those of what has the
-// types; they may be nil.
+// uniteFields unites the fields of two struct types that are assignable or convertible
+// to each other. x and y are the nodes of the values; they may be nil.
 func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	a, ok1 := t.Underlying().(*types.Struct)
 	b, ok2 := u.Underlying().(*types.Struct)
@@ -38,7 +37,7 @@ func (p *program) uniteFields(x *node, t types.Type, y *node, u types.Type) {
 	}
 }
 
-// fieldNode returns the node of a field of a struct whose own node is whole.
+// fieldNode returns the node of the field f of a struct whose own node is whole.
 func (p *program) fieldNode(f *types.Var, whole *node) *node {
 	switch {
 	case f.Pkg() != nil && f.Pkg().Path() == "time":
@@ -74,7 +73,7 @@ func (p *program) flowResult(dst *node, t types.Type, src ast.Expr, i int) {
 	p.uniteFields(dst, t, n, from)
 }
 
-// meet unites two values that are compared.
+// meet unites two values that a comparison compares.
 func (p *program) meet(x, y ast.Expr) {
 	tx, ty := p.typeOf(x), p.typeOf(y)
 	if tx == nil || ty == nil {
@@ -116,7 +115,7 @@ func hasMethod(t types.Type, name string) bool {
 	return false
 }
 
-// part returns the node of a part of e, whose type is t.
+// part returns the node of a part of e that has type t.
 func (p *program) part(e ast.Expr, t types.Type) *node {
 	if mentions(t) {
 		return p.nodeOf(e)
@@ -172,17 +171,17 @@ func (p *program) visitCall(n *ast.CallExpr) {
 		p.flow(dst, pt, n.Args[i])
 		if third != "" && isBox(pt) {
 			if from := p.typeOf(n.Args[i]); from != nil && mentions(from) {
-				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is handed to "+third+" as an interface value")
+				p.nodeOf(n.Args[i]).block(n.Args[i].Pos(), "it is passed to "+third+" as an interface value")
 			} else if from != nil {
-				p.blockMethods(from, n.Args[i].Pos(), "it is handed to "+third+", which may ask for this method, as an interface value")
+				p.blockMethods(from, n.Args[i].Pos(), "it is passed to "+third+" as an interface value, and may be asserted to have this method")
 			}
 		}
 	}
 }
 
-// printed reports whether the i-th argument of a call is one of NewTimer or NewTicker
-// that is handed as one of any number of interface values to a function that is not
-// looked at, such as fmt.Print: nobody can stop it.
+// printed reports whether argument i of a call is a new timer that becomes a variadic
+// interface value of a function outside the analyzed packages, such as fmt.Print.
+// Nothing can stop such a timer.
 func (p *program) printed(n *ast.CallExpr, sig *types.Signature, i int) bool {
 	if !sig.Variadic() || i < sig.Params().Len()-1 || n.Ellipsis.IsValid() {
 		return false
@@ -202,16 +201,16 @@ func (p *program) printed(n *ast.CallExpr, sig *types.Signature, i int) bool {
 		return false
 	}
 	obj := p.pkg.Info.Uses[named(n.Fun)]
-	return obj != nil && obj.Pkg() != nil && !p.set[obj.Pkg().Path()]
+	return obj != nil && obj.Pkg() != nil && !p.paths[obj.Pkg().Path()]
 }
 
-// finalized reports whether a call is one of runtime.SetFinalizer.
+// finalized reports whether a call is runtime.SetFinalizer.
 func (p *program) finalized(n *ast.CallExpr) bool {
 	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
 	return ok && qualified(p.pkg.Info, sel, "runtime") == "SetFinalizer"
 }
 
-// blockMethods leaves the exported methods of a type that are made of timers.
+// blockMethods blocks the exported methods of a type whose signatures contain timers.
 func (p *program) blockMethods(t types.Type, pos token.Pos, reason string) {
 	for m := range types.NewMethodSet(t).Methods() {
 		if obj := m.Obj(); obj.Exported() && mentions(origin(obj).Type()) {
@@ -238,12 +237,12 @@ func paramType(sig *types.Signature, i int, spread bool) types.Type {
 	return nil // append([]byte, string...)
 }
 
-// thirdParty returns what a call calls if that is neither in the packages that are
-// looked at, nor in the standard library, nor known to be harmless: it might ask
-// an interface value for its type.
+// thirdParty returns the name of the called function if it is neither in the analyzed
+// packages, nor in the standard library, nor known to be harmless. Such a function
+// might assert an interface value's type.
 func (p *program) thirdParty(fun ast.Expr) string {
 	obj := p.pkg.Info.Uses[named(fun)]
-	if obj == nil || obj.Pkg() == nil || p.set[obj.Pkg().Path()] {
+	if obj == nil || obj.Pkg() == nil || p.paths[obj.Pkg().Path()] {
 		return ""
 	}
 	path := obj.Pkg().Path()
@@ -253,8 +252,8 @@ func (p *program) thirdParty(fun ast.Expr) string {
 	return obj.Pkg().Name() + "." + obj.Name()
 }
 
-// standardLibrary has the first elements of the standard library's paths. Other modules'
-// need not have a dot in theirs.
+// standardLibrary has the first elements of the standard library's import paths. A path
+// without a dot may also belong to another module.
 var standardLibrary = map[string]bool{
 	"archive": true, "bufio": true, "bytes": true, "cmp": true, "compress": true, "container": true,
 	"context": true, "crypto": true, "database": true, "debug": true, "embed": true, "encoding": true,
@@ -266,8 +265,8 @@ var standardLibrary = map[string]bool{
 	"unique": true, "unsafe": true, "weak": true,
 }
 
-// visitInstance unites what a generic function is called with: its type arguments
-// occur in several places.
+// visitInstance unites the type arguments of a call of a generic function: each may
+// occur in several of its parameters and results.
 func (p *program) visitInstance(call *ast.CallExpr) {
 	fun := ast.Unparen(call.Fun)
 	var targs []ast.Expr
@@ -310,7 +309,7 @@ func (p *program) visitInstance(call *ast.CallExpr) {
 	for tp := range f.Origin().Signature().TypeParams().TypeParams() {
 		n.class().stopped = n.class().stopped || hasMethod(tp.Constraint(), "Stop")
 		if namesTimers(tp.Constraint()) {
-			n.block(call.Pos(), "a type parameter of "+f.Name()+" names its types")
+			n.block(call.Pos(), "a constraint of "+f.Name()+" lists its type")
 		}
 	}
 }
@@ -339,7 +338,8 @@ func (p *program) visitConversion(n *ast.CallExpr, t types.Type) {
 	}
 	p.flow(dst, t, n.Args[0])
 
-	// Pointers to structs of the same fields can be converted too.
+	// A pointer to a struct converts to a pointer to another struct with the same
+	// fields.
 	p.uniteFields(dst, deref(t.Underlying()), p.nodeOf(n.Args[0]), deref(from.Underlying()))
 }
 

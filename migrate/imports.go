@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// newImport is a package that a file is to import, and by which name.
+// newImport is the path of an import to add and the name it gets.
 type newImport struct{ path, name string }
 
-// spec returns the import as it is written.
+// spec returns the source text of the import.
 func (n newImport) spec() string {
 	if n.name == path.Base(n.path) {
 		return `"` + n.path + `"`
@@ -22,9 +22,9 @@ func (n newImport) spec() string {
 	return n.name + ` "` + n.path + `"`
 }
 
-// editImports takes the imports out of a file that are not used any more, which are
-// given by their indexes, and adds others. It returns one edit. Comments stay where they
-// are, except those of what is taken out.
+// editImports removes the imports with the indexes gone from a file and adds the
+// imports add, in one edit. All comments stay in place, except those of removed
+// imports.
 func editImports(src []byte, gone []int, add []newImport) (Edit, error) {
 	old := src
 	if len(gone) > 0 {
@@ -83,8 +83,8 @@ func (im *imports) decls() []*ast.GenDecl {
 	return decls
 }
 
-// remove takes out imports. The one to add is spec, or "" for none. It replaces the only
-// import of a declaration if there is no better place for it.
+// remove returns the edits that remove imports. If spec is not empty and has no better
+// place, it replaces the only import of a declaration.
 func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool) {
 	isGone := func(s ast.Spec) bool {
 		return slices.ContainsFunc(gone, func(i int) bool { return im.file.Imports[i] == s })
@@ -99,7 +99,7 @@ func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool)
 				edits = append(edits, Edit{im.offset(s.Pos()), im.offset(s.(*ast.ImportSpec).Path.End()), spec})
 				replaced = true
 				for j, s := range specs[1:] {
-					edits = append(edits, im.cutOut(s, s.(*ast.ImportSpec).Doc, im.next(specs[1+j:])))
+					edits = append(edits, im.removeNode(s, s.(*ast.ImportSpec).Doc, im.next(specs[1+j:])))
 				}
 				continue
 			}
@@ -107,16 +107,16 @@ func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool)
 			if i+1 < len(decls) && im.line(decls[i+1].Pos()) == im.line(d.End())+1 {
 				next = decls[i+1]
 			}
-			edits = append(edits, im.cutOut(d, d.Doc, next))
+			edits = append(edits, im.removeNode(d, d.Doc, next))
 			continue
 		}
 		for j, s := range d.Specs {
 			if isGone(s) {
 				doc := s.(*ast.ImportSpec).Doc
 				if j > 0 && im.next(d.Specs[j-1:]) != nil {
-					edits = append(edits, im.cutOut(s, doc, nil))
+					edits = append(edits, im.removeNode(s, doc, nil))
 				} else {
-					edits = append(edits, im.cutOut(s, doc, im.next(d.Specs[j:])))
+					edits = append(edits, im.removeNode(s, doc, im.next(d.Specs[j:])))
 				}
 			}
 		}
@@ -125,8 +125,7 @@ func (im *imports) remove(gone []int, spec string) (edits []Edit, replaced bool)
 	return edits, replaced
 }
 
-// next returns what follows the first of the imports without an empty line between
-// them, or nil.
+// next returns specs[1] if no empty line separates it from specs[0], and else nil.
 func (im *imports) next(specs []ast.Spec) ast.Node {
 	if len(specs) < 2 {
 		return nil
@@ -141,16 +140,16 @@ func (im *imports) next(specs []ast.Spec) ast.Node {
 	return specs[1]
 }
 
-// cutOut takes out an import, or a declaration of imports, with the comments in its
-// lines and its doc comment. If this heads a block, next is what follows in the block:
-// then it stays.
-func (im *imports) cutOut(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
+// removeNode removes an import or an import declaration, with its doc comment and the
+// comments in its lines. If the doc comment heads a block, it stays: next is the rest
+// of that block, or nil.
+func (im *imports) removeNode(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit {
 	start, end := im.offset(n.Pos()), im.offset(n.End())
 	from, to := im.lineStart(start), im.lineEnd(end)
 	rest := slices.Concat(im.src[from:start], im.src[end:to])
 	for _, g := range im.file.Comments {
 		for _, c := range g.List {
-			// Those within n go with it.
+			// Comments within n go with n.
 			a, b := im.offset(c.Pos()), im.offset(c.Pos())+len(c.Text)
 			switch {
 			case a >= from && b <= start:
@@ -161,7 +160,7 @@ func (im *imports) cutOut(n ast.Node, doc *ast.CommentGroup, next ast.Node) Edit
 		}
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return im.cutInline(start, end)
+		return im.removeInline(start, end)
 	}
 	if doc != nil && next == nil {
 		from = im.lineStart(im.offset(doc.Pos()))
@@ -182,8 +181,9 @@ func blank(text []byte) {
 	}
 }
 
-// cutInline takes out what shares its line with something else, with a semicolon.
-func (im *imports) cutInline(start, end int) Edit {
+// removeInline removes an import that shares its line with other code, and one
+// semicolon.
+func (im *imports) removeInline(start, end int) Edit {
 	rest := bytes.TrimLeft(im.src[end:], " \t")
 	if bytes.HasPrefix(rest, []byte(";")) {
 		rest = bytes.TrimLeft(rest[1:], " \t")
@@ -195,7 +195,8 @@ func (im *imports) cutInline(start, end int) Edit {
 	return Edit{Start: start, End: end}
 }
 
-// lineStart returns where the line of an offset begins, lineEnd where the next does.
+// lineStart returns the offset where the line of an offset begins, lineEnd where the
+// next line begins.
 func (im *imports) lineStart(at int) int { return bytes.LastIndexByte(im.src[:at], '\n') + 1 }
 
 func (im *imports) lineEnd(at int) int {
@@ -213,8 +214,8 @@ func (im *imports) lineBefore(at int) string {
 	return string(im.src[im.lineStart(at-1):at])
 }
 
-// insert adds an import: to those of other modules, in their order, or else in a block
-// of its own.
+// insert adds an import: in order among those of other modules, or else in a block of
+// its own.
 func (im *imports) insert(n newImport) Edit {
 	spec := n.spec()
 	decls := im.decls()
@@ -244,7 +245,7 @@ func (im *imports) insert(n newImport) Edit {
 		if best == nil {
 			gap = im.nl
 		}
-		// A comment behind it stays with it.
+		// A comment after the import stays with it.
 		if c := last.(*ast.ImportSpec).Comment; c != nil {
 			end = im.offset(c.End())
 			if im.nl == "\r\n" {
@@ -262,7 +263,7 @@ func (im *imports) insert(n newImport) Edit {
 	return im.insertSorted(decl, best, n)
 }
 
-// insertSorted adds an import to the block of lines that best is in.
+// insertSorted adds an import to the block of lines that contains best.
 func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) Edit {
 	spec := n.spec()
 	i := slices.Index(decl.Specs, best)
@@ -271,7 +272,7 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) E
 	}
 	first := decl.Specs[i]
 	if importPath(first.(*ast.ImportSpec)) > n.path {
-		if im.line(first.Pos()) == im.line(decl.Lparen) { // which gofmt would not have left so
+		if im.line(first.Pos()) == im.line(decl.Lparen) { // gofmt would split this line
 			at := im.offset(first.Pos())
 			return Edit{Start: at, End: at, New: spec + "; "}
 		}
@@ -285,8 +286,8 @@ func (im *imports) insertSorted(decl *ast.GenDecl, best ast.Spec, n newImport) E
 	return Edit{Start: at, End: at, New: "\t" + spec + im.nl}
 }
 
-// bestMatch returns the import that shares most of its path's elements with another
-// path, and its declaration. It returns nil if all are the standard library's.
+// bestMatch returns the import whose path shares the most elements with the path other,
+// and its declaration. It returns nil if all imports are the standard library's.
 func (im *imports) bestMatch(decls []*ast.GenDecl, other string) (decl *ast.GenDecl, best ast.Spec) {
 	most := -1
 	for _, d := range decls {
@@ -303,7 +304,7 @@ func (im *imports) bestMatch(decls []*ast.GenDecl, other string) (decl *ast.GenD
 	return decl, best
 }
 
-// shared returns how many elements two paths have in common at the front.
+// shared returns how many leading elements two paths have in common.
 func shared(x, y string) int {
 	a, b := strings.Split(x, "/"), strings.Split(y, "/")
 	n := 0
@@ -313,7 +314,7 @@ func shared(x, y string) int {
 	return n
 }
 
-// difference returns the edit that makes one text of another.
+// difference returns the edit that turns before into after.
 func difference(before, after []byte) Edit {
 	start := 0
 	for start < len(before) && start < len(after) && before[start] == after[start] {

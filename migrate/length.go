@@ -6,12 +6,12 @@ import (
 	"go/types"
 )
 
-// visitLength looks at a call of len or cap: that of a timer's channel shows whether
-// the channel has a buffer.
+// visitLength handles a call of len or cap. The length of a timer's channel shows
+// whether the channel has a buffer.
 func (p *program) visitLength(n *ast.CallExpr, name string) {
 	arg := ast.Unparen(n.Args[0])
 	if sel, ok := arg.(*ast.SelectorExpr); ok && p.isChannel(sel) {
-		p.channelOwner(sel).block(n.Pos(), name+" of its channel, which is always 0 in package time, shows a buffer of one")
+		p.channelOwner(sel).block(n.Pos(), name+" of its channel is always 0 in package time, but not in package timer")
 		return
 	}
 	if t := p.typeOf(arg); t != nil && mayBeChannel(t) {
@@ -19,7 +19,8 @@ func (p *program) visitLength(n *ast.CallExpr, name string) {
 	}
 }
 
-// mayBeChannel reports whether a timer's channel can have the type, or a type made from it.
+// mayBeChannel reports whether t, or an instance of it, can be the type of a timer's
+// channel.
 func mayBeChannel(t types.Type) bool {
 	if tp, ok := types.Unalias(t).(*types.TypeParam); ok {
 		found := false
@@ -42,7 +43,7 @@ func mayBeChannel(t types.Type) bool {
 	return false
 }
 
-// termMayBeChannel is mayBeChannel for what a constraint embeds.
+// termMayBeChannel is mayBeChannel for an element that a constraint embeds.
 func termMayBeChannel(t types.Type) bool {
 	switch u := types.Unalias(t).(type) {
 	case *types.Union:
@@ -77,7 +78,7 @@ func (p *program) channelOwner(n *ast.SelectorExpr) *node {
 	return p.receiver(n, p.pkg.Info.Selections[n])
 }
 
-// visitChannel notes a timer whose channel is more than received from.
+// visitChannel notes timers whose channel is used for more than to receive.
 func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 	if !p.isChannel(n) {
 		return
@@ -118,13 +119,14 @@ func (p *program) visitChannel(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// blockLengths leaves timers whose channels get elsewhere, if len or cap is taken
-// somewhere of a channel that may be one of them: channels are not followed.
+// blockLengths blocks timers whose channels are stored or passed on, if the program
+// anywhere takes len or cap of a channel that may be one of them. The analysis does not
+// follow channels.
 func (p *program) blockLengths() {
 	if len(p.lengths) == 0 {
 		return
 	}
 	for _, n := range p.channels {
-		n.block(p.lengths[0], "len or cap is taken there of a channel that may be its own, and shows a buffer of one")
+		n.block(p.lengths[0], "len or cap of a channel that may be its own is always 0 in package time, but not in package timer")
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"go/types"
 )
 
-// timerType returns "Timer" or "Ticker" if t is package time's type of that name,
-// not a pointer to it, and else nothing.
+// timerType returns "Timer" or "Ticker" if t is package time's type of that name, and
+// else "". A pointer to the type does not count.
 func timerType(t types.Type) string {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok {
@@ -24,16 +24,16 @@ func timerName(obj types.Object) string {
 	return ""
 }
 
-// mentions reports whether the type is made of package time's timers, by itself:
-// not through the definition of a named type.
+// mentions reports whether the type itself contains package time's timers. It does not
+// look into the definitions of named types.
 func mentions(t types.Type) bool {
 	found := false
 	walkType(t, func(t types.Type) { found = found || timerType(t) != "" })
 	return found
 }
 
-// walkType calls f with the type and with all that it is made of, down to named
-// types and into their arguments.
+// walkType calls f with t and every type that t is made of. It stops at named types,
+// except for their type arguments.
 func walkType(t types.Type, f func(types.Type)) {
 	if t == nil {
 		return
@@ -75,8 +75,7 @@ func walkType(t types.Type, f func(types.Type)) {
 	}
 }
 
-// uniteAliases has a node share its class with those of the aliases that its type
-// is written with.
+// uniteAliases unites n with the aliases that the type t is written with.
 func (p *program) uniteAliases(n *node, t types.Type) {
 	walkType(t, func(t types.Type) {
 		if a, ok := t.(*types.Alias); ok && mentions(a.Rhs()) {
@@ -85,9 +84,8 @@ func (p *program) uniteAliases(n *node, t types.Type) {
 	})
 }
 
-// definedNode returns the node of a named type whose definition is made of timers
-// and which can be taken apart: a map, a slice, a function and so on, or a pointer
-// to such. It returns nil for any other type.
+// definedNode returns the node of a named map, slice, function or similar type, or a
+// pointer to one, whose definition contains timers. It returns nil for any other type.
 func (p *program) definedNode(t types.Type) *node {
 	if t == nil {
 		return nil

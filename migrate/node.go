@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// A node stands for the timers in the type of one object or expression: of a
-// variable, a field, a function's parameters and results together, a literal.
-// What flows from one to another has one type, before and after: their nodes
-// are united, into classes. A class is rewritten as a whole or not at all.
+// A node stands for the timers in the type of one variable, field, literal or
+// expression, or of a function's parameters and results together. A value keeps one
+// type wherever it flows, so the nodes along its way are united into a class
+// (union-find). A class is rewritten as a whole or not at all.
 type node struct {
 	parent *node // nil for the one that stands for its class
 
-	// All below is that of the class.
+	// The fields below are valid in the representative of a class.
 
-	size    int
-	blocks  []block
-	sites   []*site
-	marks   []*mark
-	names   []name
-	stopped bool      // a Stop is called
-	news    token.Pos // a NewTimer or NewTicker: what is garbage in package time
+	size     int
+	blocks   []block
+	sites    []*site
+	typeUses []*typeUse
+	names    []name
+	stopped  bool      // a Stop is called
+	newCall  token.Pos // a call of NewTimer or NewTicker, or NoPos
 }
 
 // block is a reason not to rewrite a class.
@@ -31,17 +31,18 @@ type block struct {
 	reason string
 }
 
-// bothTypes is a reason that concerns the interface values of a class themselves.
+// bothTypes is a reason that applies to the interface values of a class, not only to
+// one call.
 const bothTypes = "a type switch has a case for package timer's type too"
 
-// name is one by which other files may know a member of the class.
+// name is a name under which other files may use a member of the class.
 type name struct {
 	pkg, name string
 	member    bool // a field or a method
 }
 
-// mark is a place where the type time.Timer or time.Ticker is written.
-type mark struct {
+// typeUse is a position where the source says time.Timer or time.Ticker.
+type typeUse struct {
 	file  *file
 	ident *ast.Ident // the package's name
 }
@@ -56,7 +57,7 @@ func (n *node) class() *node {
 	return n
 }
 
-// unite makes one class of two nodes'. Either may be nil.
+// unite merges the classes of two nodes. Either may be nil.
 func unite(a, b *node) {
 	if a == nil || b == nil {
 		return
@@ -72,16 +73,16 @@ func unite(a, b *node) {
 	a.size += b.size
 	a.blocks = append(a.blocks, b.blocks...)
 	a.sites = append(a.sites, b.sites...)
-	a.marks = append(a.marks, b.marks...)
+	a.typeUses = append(a.typeUses, b.typeUses...)
 	a.names = append(a.names, b.names...)
 	a.stopped = a.stopped || b.stopped
-	if !a.news.IsValid() {
-		a.news = b.news
+	if !a.newCall.IsValid() {
+		a.newCall = b.newCall
 	}
-	b.blocks, b.sites, b.marks, b.names = nil, nil, nil, nil
+	b.blocks, b.sites, b.typeUses, b.names = nil, nil, nil, nil
 }
 
-// block keeps a class from being rewritten. The node may be nil.
+// block records a reason not to rewrite the class of n. n may be nil.
 func (n *node) block(pos token.Pos, reason string) {
 	if n == nil {
 		return
@@ -92,8 +93,8 @@ func (n *node) block(pos token.Pos, reason string) {
 	}
 }
 
-// at returns the node of a place, and whether it is new.
-func (p *program) at(pos token.Pos, kind byte) (*node, bool) {
+// nodeAt returns the node for a position, and whether the node is new.
+func (p *program) nodeAt(pos token.Pos, kind byte) (*node, bool) {
 	k := p.key(pos, kind)
 	if n := p.nodes[k]; n != nil {
 		return n, false
@@ -103,27 +104,28 @@ func (p *program) at(pos token.Pos, kind byte) (*node, bool) {
 	return n, true
 }
 
-// expression returns the node of an expression that is no object's.
+// expression returns the node of an expression that is not a variable, field or
+// function.
 func (p *program) expression(e ast.Expr) *node {
-	n, _ := p.at(e.Pos(), 'e')
+	n, _ := p.nodeAt(e.Pos(), 'e')
 	return n
 }
 
-// object returns the node of an object whose type has a timer.
+// object returns the node of an object whose type contains a timer.
 func (p *program) object(obj types.Object) *node {
 	obj = origin(obj)
-	if obj.Pkg() == nil || !p.set[obj.Pkg().Path()] {
-		// Each time a node of its own: what one package is asked to do with a timer
-		// says nothing of the next one that uses it.
+	if obj.Pkg() == nil || !p.paths[obj.Pkg().Path()] {
+		// Each use of another package's object gets its own node: one use says nothing
+		// about the next.
 		n := &node{size: 1}
 		where := "another package"
 		if obj.Pkg() != nil {
 			where = "package " + obj.Pkg().Path()
 		}
-		n.block(p.here, obj.Name()+", of "+where+", has package time's type")
+		n.block(p.visiting, obj.Name()+" of "+where+" has package time's type")
 		return n
 	}
-	n, fresh := p.at(obj.Pos(), 'o')
+	n, fresh := p.nodeAt(obj.Pos(), 'o')
 	if !fresh {
 		return n
 	}
@@ -137,7 +139,7 @@ func (p *program) object(obj types.Object) *node {
 	return n
 }
 
-// origin returns the generic object that obj was made of, if it was.
+// origin returns the generic object that obj is an instance of, or obj itself.
 func origin(obj types.Object) types.Object {
 	switch obj := obj.(type) {
 	case *types.Var:
@@ -159,8 +161,8 @@ func isKnownOutside(obj types.Object) bool {
 	return obj.Parent() == obj.Pkg().Scope()
 }
 
-// unifyMethods has methods of one name share a class: an interface's and those of
-// the types that implement it.
+// unifyMethods unites methods of the same name: those of an interface and those of the
+// types that implement it.
 func (p *program) unifyMethods() {
 	for _, nodes := range p.methods {
 		for _, n := range nodes[1:] {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Package is a type-checked package: what an analysis.Pass has, and what
+// A Package is a type-checked package, with the data that an analysis.Pass has or
 // go/packages loads.
 type Package struct {
 	Path  string
@@ -16,132 +16,131 @@ type Package struct {
 	Types *types.Package
 	Info  *types.Info
 
-	// Unseen are the Go files of the package's folder that are not among Files:
-	// those for other systems, and the tests where only the package itself was
-	// loaded. They are not changed, and neither is what they may use of the package,
-	// and of what other packages export.
+	// Unseen are the Go files of the package's folder that are not among Files: files
+	// for other systems, and the tests if only the package itself was loaded. Analyze
+	// does not change them, nor anything that they may use of this package or of what
+	// other packages export.
 	Unseen []string
-	// Untouched says that the package is there to be looked at, not to be changed.
+	// Untouched says that the package is analyzed but not changed.
 	Untouched bool
 }
 
-// Options choose what is rewritten.
+// Options choose what Analyze rewrites.
 type Options struct {
-	// Tests has call sites in tests rewritten too. Without it, of tests only that
-	// is rewritten which shares a type with the code that they test.
+	// Tests also rewrites call sites in tests. Without it, Analyze rewrites only the
+	// parts of tests that share a type with the code under test.
 	Tests bool
-	// Exported has types rewritten that are part of a package's API: exported, in
+	// Exported also rewrites types that are part of a package's API: exported types of
 	// a package that is neither internal nor a program.
 	Exported bool
-	// Worth leaves call sites as they are that are not worth it, unless they share
-	// a type with one that is.
+	// Worth rewrites only call sites whose Use is worth it, and those that share a type
+	// with such a call site.
 	Worth bool
-	// ReadFile reads a file by its name: os.ReadFile if it is nil.
+	// ReadFile reads a file by its name. Nil means os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
 
-	// Unseen are Go files of the module that are in no folder of the packages, all
-	// for other systems. What they may use is not changed.
+	// Unseen are Go files of the module, for other systems, outside the folders of the
+	// packages. Analyze does not change what they may use.
 	Unseen []string
 
-	// Bubbles are packages of other modules that get at testing/synctest: their
-	// functions may run what they are given inside a bubble.
+	// Bubbles are packages of other modules that import testing/synctest, directly or
+	// through others. Their functions may run a callback inside a bubble.
 	Bubbles map[string]bool
 
-	// alone says that nothing is known of the packages that import these.
+	// alone says that the packages that import the analyzed ones are unknown.
 	alone bool
 }
 
-// key is a place in the source. A file may be part of several packages, the one
-// and the one with its tests: what stands there has several objects, but one key.
+// key is a position in the source. A file may be part of both a package and its test
+// variant: the same declaration then has two objects, but one key.
 type key struct {
 	file      string
 	line, col int
 	kind      byte // 'o' for an object, 'e' for an expression
 }
 
-// program is what is looked at together.
+// program holds the state of one analysis of several packages.
 type program struct {
-	fset *token.FileSet
-	opts Options
-	set  map[string]bool // paths of the packages
-	pkgs []*Package
+	fset  *token.FileSet
+	opts  Options
+	paths map[string]bool // of the packages
+	pkgs  []*Package
 
-	nodes   map[key]*node
-	sites   map[key]*site
-	files   map[string]*file
-	claimed map[key]bool                // mentions of which the owner is known
-	elided  map[*ast.CompositeLit]*node // literals whose type is not written
-	marks   map[key]*mark
-	unseen  map[string]*ast.File // files that were not type-checked, by name
-	methods map[string][]*node   // by name, of those whose types have a timer
+	nodes    map[key]*node
+	sites    map[key]*site
+	files    map[string]*file
+	claimed  map[key]bool                // timer types whose owner is known
+	elided   map[*ast.CompositeLit]*node // literals whose type is not written
+	typeUses map[key]*typeUse
+	unseen   map[string]*ast.File // files that were not type-checked, by name
+	methods  map[string][]*node   // methods whose types contain a timer, by name
 
-	api      map[types.Type]bool // what other modules can get at
-	apiNames map[key]bool        // where types of api are declared
+	api      map[types.Type]bool // types that other modules can reach
+	apiNames map[key]bool        // declarations of the types in api
 
-	// boxed are timers that became interface values, unboxed the type assertions
-	// that make timers of them again.
+	// boxed are the timers that became interface values. unboxed are the type
+	// assertions that return timers.
 	boxed, unboxed []boxing
-	// instances are type arguments that have timers. If generic is set, a value whose
-	// type is made of type parameters becomes an interface value somewhere, or comes
-	// from one: it may be of any of these.
+	// instances are type arguments that contain timers. generic says that a value whose
+	// type contains a type parameter is boxed or unboxed somewhere: its type may be any
+	// of the instances.
 	instances []*node
 	generic   bool
 
-	// lengths are where len or cap is taken of a channel that may be a timer's,
-	// channels the timers whose channel gets to a variable or the like.
+	// lengths are the calls of len or cap on a channel that may be a timer's. channels
+	// are the timers whose channel is stored or passed on.
 	lengths  []token.Pos
 	channels []*node
 
-	// keepers are what may outlive a test: see blockKept.
+	// keepers are the variables and pools that may outlive a test: see blockKept.
 	keepers []keeper
 
-	// What is being visited.
+	// The fields below describe what is being visited.
 
-	pkg  *Package
-	file *file
-	here token.Pos
+	pkg      *Package
+	file     *file
+	visiting token.Pos
 }
 
-// file is what is known of a source file.
+// file is a source file and what the analysis knows about it.
 type file struct {
-	name  string
-	ast   *ast.File
-	in    []*Package // that it is part of
-	test  bool
-	fixed string // why it must not be changed, or empty
-	leak  token.Pos
-	cuts  map[int]cut // package names to be replaced, by their offset
+	name         string
+	ast          *ast.File
+	packages     []*Package // those that the file is part of
+	test         bool
+	refusal      string // why the file must not change, or empty
+	leak         token.Pos
+	replacements map[int]replacement // by offset
 }
 
-// cut is a package's name in front of an identifier, to be replaced by another's.
-type cut struct {
-	to    string // the path of the package that takes its place
-	width int    // of the name
+// replacement replaces a package's name before an identifier.
+type replacement struct {
+	to    string // path of the new package
+	width int    // length of the old name
 }
 
-// Analyze looks at packages together and decides what of them can use package
-// timer. Packages that import one another must have been type-checked together,
-// with one file set.
+// Analyze decides which timers of the packages can become package timer's. Packages
+// that import one another must be type-checked together, with one file set.
 func Analyze(fset *token.FileSet, pkgs []*Package, opts Options) *Report {
 	p := &program{
-		fset:    fset,
-		opts:    opts,
-		set:     make(map[string]bool),
-		pkgs:    pkgs,
-		nodes:   make(map[key]*node),
-		sites:   make(map[key]*site),
-		files:   make(map[string]*file),
-		claimed: make(map[key]bool),
-		elided:  make(map[*ast.CompositeLit]*node),
-		marks:   make(map[key]*mark),
-		unseen:  make(map[string]*ast.File),
-		methods: make(map[string][]*node),
+		fset:     fset,
+		opts:     opts,
+		paths:    make(map[string]bool),
+		pkgs:     pkgs,
+		nodes:    make(map[key]*node),
+		sites:    make(map[key]*site),
+		files:    make(map[string]*file),
+		claimed:  make(map[key]bool),
+		elided:   make(map[*ast.CompositeLit]*node),
+		typeUses: make(map[key]*typeUse),
+		unseen:   make(map[string]*ast.File),
+		methods:  make(map[string][]*node),
 
 		api:      make(map[types.Type]bool),
 		apiNames: make(map[key]bool),
 	}
 	for _, pkg := range pkgs {
-		p.set[pkg.Path] = true
+		p.paths[pkg.Path] = true
 		for _, f := range pkg.Files {
 			p.addFile(pkg, f)
 		}
@@ -168,30 +167,30 @@ func (p *program) addFile(pkg *Package, f *ast.File) {
 	name := p.position(f.FileStart).Filename
 	known := p.files[name]
 	if known == nil {
-		known = &file{name: name, ast: f, test: strings.HasSuffix(name, "_test.go"), cuts: make(map[int]cut)}
+		known = &file{name: name, ast: f, test: strings.HasSuffix(name, "_test.go"), replacements: make(map[int]replacement)}
 		switch {
 		case p.fromCgo(f):
-			known.fixed = "the file uses cgo"
+			known.refusal = "the file uses cgo"
 		case ast.IsGenerated(f):
-			known.fixed = "the file is generated"
+			known.refusal = "the file is generated"
 		case importsPath(f, "C"):
-			known.fixed = "the file uses cgo"
+			known.refusal = "the file uses cgo"
 		case pkg.Untouched:
-			known.fixed = "the package was not named"
+			known.refusal = "the package was not named"
 		}
 		p.files[name] = known
 	}
-	known.in = append(known.in, pkg)
+	known.packages = append(known.packages, pkg)
 	if pos := leakCheck(pkg, f); pos.IsValid() {
 		known.leak = pos
 	}
 }
 
-// position is where something stands in its file, whatever line directives say.
+// position returns the file and offset of pos. It ignores line directives.
 func (p *program) position(pos token.Pos) token.Position { return p.fset.PositionFor(pos, false) }
 
-// source is position for people: of what cgo has made of a file it is the place in the
-// file itself.
+// source is position for reports: in a file that cgo generated it returns the position
+// in the original file.
 func (p *program) source(pos token.Pos) token.Position {
 	at := p.position(pos)
 	if f := p.files[at.Filename]; f != nil && p.fromCgo(f.ast) {
@@ -200,7 +199,7 @@ func (p *program) source(pos token.Pos) token.Position {
 	return at
 }
 
-// fromCgo reports whether a file is what cgo has made of one.
+// fromCgo reports whether cgo generated the file.
 func (p *program) fromCgo(f *ast.File) bool {
 	if len(f.Comments) == 0 || !strings.Contains(f.Comments[0].Text(), "generated by cmd/cgo") {
 		return false
@@ -218,8 +217,7 @@ func importsPath(f *ast.File, path string) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"`+path+`"` })
 }
 
-// qualified returns the name that sel takes from the package of that path, or
-// nothing.
+// qualified returns the name that sel selects from the package with that path, or "".
 func qualified(info *types.Info, sel *ast.SelectorExpr, path string) string {
 	id, ok := sel.X.(*ast.Ident)
 	if !ok {
@@ -233,7 +231,8 @@ func qualified(info *types.Info, sel *ast.SelectorExpr, path string) string {
 
 const goleak = "go.uber.org/goleak"
 
-// leakCheck returns where a file counts or lists goroutines, or no position.
+// leakCheck returns the position where a file counts or lists goroutines, or
+// token.NoPos.
 func leakCheck(pkg *Package, f *ast.File) token.Pos {
 	if importsPath(f, goleak) {
 		return f.Package

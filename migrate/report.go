@@ -9,49 +9,50 @@ import (
 	"strings"
 )
 
-// The import paths of the packages that are migrated to.
+// The import paths of the packages that replace package time and package context.
 const (
 	TimerPath    = "github.com/tickless/tickless/timer"
 	DeadlinePath = "github.com/tickless/tickless/deadline"
 )
 
-// A Report is what Analyze has found.
+// A Report is the result of Analyze.
 type Report struct {
-	// Sites are the call sites, by position. Those in tests that are left alone
-	// because nobody asked for them are only counted.
+	// Sites are the call sites, by position, without those that Muted counts.
 	Sites []Site `json:"sites"`
 	// Files are the files that can be rewritten, by name.
 	Files []File `json:"files"`
-	// Muted is the number of call sites in tests that are left alone.
+	// Muted is the number of call sites in tests that are not rewritten because
+	// Options.Tests is not set.
 	Muted int `json:"muted"`
-	// Warnings are places that may do something else once the files are rewritten.
+	// Warnings are positions of code that may behave differently after the rewrite.
 	Warnings []Reason `json:"warnings,omitempty"`
 }
 
-// A Site is a call that starts a timer, or a function that does, used as a value.
+// A Site is a call of a function that starts a timer, or a use of that function as a
+// value.
 type Site struct {
 	Pos token.Position `json:"pos"`
-	// From and To are the function, and what takes its place: time.NewTimer and
+	// From is the function, such as time.NewTimer, and To its replacement, such as
 	// timer.NewTimer.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
 	Use  Use    `json:"use"`
-	// Left are the reasons why the call is left as it is. There are none if it is
+	// Left are the reasons why the call is not rewritten. It is empty if the call is
 	// rewritten.
 	Left []Reason `json:"left,omitempty"`
 
-	// pos is Pos as a file set has it.
+	// pos is Pos in the file set.
 	pos token.Pos
 }
 
 // Rewritten reports whether the call site can be rewritten.
 func (s Site) Rewritten() bool { return len(s.Left) == 0 }
 
-// A Reason says why a call is left as it is.
+// A Reason says why a call is not rewritten.
 type Reason struct {
 	Text string `json:"text"`
-	// Pos is the place that stands in the way: the call itself, or one that its
-	// timer gets to.
+	// Pos is the position that prevents the rewrite: the call itself, or code that its
+	// timer flows to.
 	Pos token.Position `json:"pos"`
 
 	pos token.Pos
@@ -60,18 +61,18 @@ type Reason struct {
 // A File is a source file that can be rewritten.
 type File struct {
 	Name string `json:"name"`
-	// Edits do not overlap, and are in the order of their offsets.
+	// Edits are sorted by offset and do not overlap.
 	Edits []Edit `json:"edits"`
 }
 
-// An Edit replaces the bytes from offset Start up to End.
+// An Edit replaces the bytes in [Start, End).
 type Edit struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 	New   string `json:"new"`
 }
 
-// report decides about the classes and collects what is to be done.
+// report decides about each class and collects the results.
 func (p *program) report() *Report {
 	classes := make(map[*node]bool)
 	for _, s := range p.sites {
@@ -84,7 +85,7 @@ func (p *program) report() *Report {
 
 	r := &Report{}
 	for _, s := range p.sites {
-		if s.mute {
+		if s.muted {
 			r.Muted++
 			continue
 		}
@@ -92,7 +93,7 @@ func (p *program) report() *Report {
 	}
 	slices.SortFunc(r.Sites, func(a, b Site) int { return comparePositions(a.Pos, b.Pos) })
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		if f := p.files[name]; len(f.cuts) > 0 {
+		if f := p.files[name]; len(f.replacements) > 0 {
 			r.Files = append(r.Files, p.rewrite(f))
 		}
 	}
@@ -107,25 +108,25 @@ func (p *program) report() *Report {
 const goroutinesCounted = "goroutines are counted here, and the library keeps one for up to 20 ms after its last timer was stopped:" +
 	" wait until it is gone, see \"Leak checkers\" in docs/migrating.md"
 
-const neverStopped = "never stopped: in package time it is garbage when nobody refers to it any more, here it stays until it fires"
+const neverStopped = "never stopped: package time frees it when nothing refers to it, package timer keeps it until it fires"
 
-// settle decides about a class, and notes the replacements if it is rewritten.
+// settle decides whether to rewrite a class, and notes its replacements.
 func (p *program) settle(c *node) {
 	slices.SortFunc(c.blocks, func(a, b block) int { return p.compare(a.pos, b.pos) })
-	if len(c.blocks) == 0 && c.news.IsValid() && !c.stopped {
-		c.block(c.news, neverStopped)
+	if len(c.blocks) == 0 && c.newCall.IsValid() && !c.stopped {
+		c.block(c.newCall, neverStopped)
 	}
 	tests, worth := true, false
 	for _, s := range c.sites {
 		tests = tests && s.file.test
 		worth = worth || s.use.Worth()
 	}
-	for _, m := range c.marks {
+	for _, m := range c.typeUses {
 		tests = tests && m.file.test
 	}
 	if tests && !p.opts.Tests {
 		for _, s := range c.sites {
-			s.mute = true
+			s.muted = true
 		}
 		return
 	}
@@ -142,36 +143,36 @@ func (p *program) settle(c *node) {
 			continue
 		}
 		from, _, _ := strings.Cut(s.call, ".")
-		s.file.cuts[p.position(s.sel.X.Pos()).Offset] = cut{targets[from], int(s.sel.X.End() - s.sel.X.Pos())}
+		s.file.replacements[p.position(s.sel.X.Pos()).Offset] = replacement{targets[from], int(s.sel.X.End() - s.sel.X.Pos())}
 	}
-	for _, m := range c.marks {
-		m.file.cuts[p.position(m.ident.Pos()).Offset] = cut{TimerPath, len(m.ident.Name)}
+	for _, m := range c.typeUses {
+		m.file.replacements[p.position(m.ident.Pos()).Offset] = replacement{TimerPath, len(m.ident.Name)}
 	}
 }
 
 func (p *program) siteReport(s *site) Site {
 	pos := p.source(s.sel.Pos())
 	from, name, _ := strings.Cut(s.call, ".")
-	out := Site{Pos: pos, From: s.call, Use: s.use, pos: s.sel.Pos()}
+	result := Site{Pos: pos, From: s.call, Use: s.use, pos: s.sel.Pos()}
 	if to := constructors[from][name]; to != "" {
-		out.To = path.Base(targets[from]) + "." + to
+		result.To = path.Base(targets[from]) + "." + to
 	}
 	if s.stays != "" {
-		out.Left = append(out.Left, Reason{Text: s.stays, Pos: pos, pos: s.sel.Pos()})
+		result.Left = append(result.Left, Reason{Text: s.stays, Pos: pos, pos: s.sel.Pos()})
 	}
 	for _, r := range p.reasons(s) {
 		same := func(o Reason) bool { return o.Text == r.Text }
-		if i := slices.IndexFunc(out.Left, same); i < 0 {
-			out.Left = append(out.Left, r)
+		if i := slices.IndexFunc(result.Left, same); i < 0 {
+			result.Left = append(result.Left, r)
 		} else if r.Pos == pos {
-			out.Left[i] = r
+			result.Left[i] = r
 		}
 	}
-	return out
+	return result
 }
 
-// reasons returns what stands in the way of a call. What does for its interface values
-// only, because of another, comes with that explanation.
+// reasons returns why a call is not rewritten. If the reason is another timer that
+// becomes an interface value, the text says so.
 func (p *program) reasons(s *site) (list []Reason) {
 	reason := func(text string, b block) Reason { return Reason{Text: text, Pos: p.source(b.pos), pos: b.pos} }
 	blocks := s.node.class().blocks
@@ -182,7 +183,7 @@ func (p *program) reasons(s *site) (list []Reason) {
 	}
 	if len(list) == 0 && len(blocks) > 0 {
 		b := blocks[0]
-		list = append(list, reason("a type assertion may get it, or another that is left: "+b.reason, b))
+		list = append(list, reason("a type assertion may return it, or another timer that is left: "+b.reason, b))
 	}
 	return list
 }

@@ -12,9 +12,9 @@ import (
 	"slices"
 )
 
-// rewrite makes the edits of a file: the replacements, and one for its imports.
+// rewrite returns the edits of a file: the replacements, and one for its imports.
 func (p *program) rewrite(f *file) File {
-	out := File{Name: f.name}
+	edited := File{Name: f.name}
 	names := make(map[string]string) // of the packages, by path
 	var add []newImport
 	for _, to := range []string{DeadlinePath, TimerPath} {
@@ -27,13 +27,13 @@ func (p *program) rewrite(f *file) File {
 			add = append(add, newImport{to, name})
 		}
 	}
-	for _, offset := range slices.Sorted(maps.Keys(f.cuts)) {
-		c := f.cuts[offset]
-		out.Edits = append(out.Edits, Edit{Start: offset, End: offset + c.width, New: names[c.to]})
+	for _, offset := range slices.Sorted(maps.Keys(f.replacements)) {
+		c := f.replacements[offset]
+		edited.Edits = append(edited.Edits, Edit{Start: offset, End: offset + c.width, New: names[c.to]})
 	}
 	gone := p.unused(f)
 	if len(add) == 0 && len(gone) == 0 {
-		return out
+		return edited
 	}
 	src, err := p.readFile(f.name)
 	if err != nil {
@@ -43,13 +43,13 @@ func (p *program) rewrite(f *file) File {
 	if err != nil {
 		return File{Name: f.name}
 	}
-	out.Edits = slices.Insert(out.Edits, 0, e)
-	return out
+	edited.Edits = slices.Insert(edited.Edits, 0, e)
+	return edited
 }
 
-// needs reports whether a name in the file becomes that of the package of that path.
+// needs reports whether a replacement in the file refers to the package with that path.
 func (f *file) needs(path string) bool {
-	for _, c := range f.cuts {
+	for _, c := range f.replacements {
 		if c.to == path {
 			return true
 		}
@@ -57,10 +57,10 @@ func (f *file) needs(path string) bool {
 	return false
 }
 
-// unused returns the indexes of the file's imports that nothing needs any more.
+// unused returns the indexes of the imports that the rewritten file does not use.
 func (p *program) unused(f *file) []int {
-	info := f.in[0].Info
-	all, cut := make(map[types.Object]int), make(map[types.Object]int)
+	info := f.packages[0].Info
+	all, replaced := make(map[types.Object]int), make(map[types.Object]int)
 	ast.Inspect(f.ast, func(x ast.Node) bool {
 		id, ok := x.(*ast.Ident)
 		if !ok {
@@ -68,15 +68,15 @@ func (p *program) unused(f *file) []int {
 		}
 		if pn, ok := info.Uses[id].(*types.PkgName); ok {
 			all[pn]++
-			if _, ok := f.cuts[p.position(id.Pos()).Offset]; ok {
-				cut[pn]++
+			if _, ok := f.replacements[p.position(id.Pos()).Offset]; ok {
+				replaced[pn]++
 			}
 		}
 		return true
 	})
 	var gone []int
 	for i, spec := range f.ast.Imports {
-		if pn := info.PkgNameOf(spec); pn != nil && cut[pn] > 0 && cut[pn] == all[pn] {
+		if pn := info.PkgNameOf(spec); pn != nil && replaced[pn] > 0 && replaced[pn] == all[pn] {
 			gone = append(gone, i)
 		}
 	}
@@ -85,8 +85,8 @@ func (p *program) unused(f *file) []int {
 
 func (p *program) readFile(name string) ([]byte, error) {
 	if p.opts.ReadFile != nil {
-		// An analyzer's driver gives only the files of the package and those that the
-		// build leaves out, not the tests.
+		// An analyzer's driver provides only the files of the package and those that
+		// the build excludes, not the tests.
 		if src, err := p.opts.ReadFile(name); err == nil {
 			return src, nil
 		}
@@ -94,10 +94,10 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// nameIn returns the name by which the package of that path is known in a file, or is to
-// be, and whether the file imports it already. An import that is shadowed somewhere in the
-// file does not count: it is imported a second time, by another name. given are the names
-// of others that the file will import.
+// nameIn returns the name of the package with path to in a file, and whether the file
+// already imports it under that name. An import that is shadowed anywhere in the file
+// does not count: the package is imported again under another name. given holds the
+// names of the other imports to add.
 func (p *program) nameIn(f *file, to string, given map[string]string) (name string, imported bool) {
 	for _, spec := range f.ast.Imports {
 		if importPath(spec) != to {
@@ -126,27 +126,27 @@ func (p *program) nameIn(f *file, to string, given map[string]string) (name stri
 	}
 }
 
-// taken reports whether the name means something in the file, or in the file's
-// package, or is declared somewhere in the file: an import of that name would not
-// compile, or be shadowed there. What the build leaves out is of the package too.
+// taken reports whether an import with that name would not compile in the file or would
+// be shadowed there: because the file or its package, including files that the build
+// excludes, declares the name.
 func (p *program) taken(f *file, name string) bool {
-	for _, pkg := range f.in {
+	for _, pkg := range f.packages {
 		if pkg.Types.Scope().Lookup(name) != nil || p.declaresUnseen(pkg, name) {
 			return true
 		}
 	}
 	for _, spec := range f.ast.Imports {
-		if pn := f.in[0].Info.PkgNameOf(spec); pn != nil && pn.Name() == name {
+		if pn := f.packages[0].Info.PkgNameOf(spec); pn != nil && pn.Name() == name {
 			return true
 		}
 	}
 	return declares(f, name)
 }
 
-// declares reports whether the name is declared somewhere in the file, other than by
-// an import, a field or a method.
+// declares reports whether the file declares the name anywhere, other than as an
+// import, a field or a method.
 func declares(f *file, name string) bool {
-	info := f.in[0].Info
+	info := f.packages[0].Info
 	found := false
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -156,7 +156,7 @@ func declares(f *file, name string) bool {
 				found = found || !imported
 			}
 		case *ast.TypeSwitchStmt:
-			// Info.Defs does not have its variable's type.
+			// Info.Defs does not record the variable of a type switch.
 			if a, ok := n.Assign.(*ast.AssignStmt); ok && a.Lhs[0].(*ast.Ident).Name == name {
 				found = true
 			}
@@ -166,8 +166,8 @@ func declares(f *file, name string) bool {
 	return found
 }
 
-// isMember reports whether the object is a field or a method, whose name can only
-// follow a dot.
+// isMember reports whether the object is a field or a method: its name only follows a
+// dot.
 func isMember(obj types.Object) bool {
 	switch obj := obj.(type) {
 	case *types.Var:
@@ -178,9 +178,8 @@ func isMember(obj types.Object) bool {
 	return false
 }
 
-// Apply returns the file's new contents, given those that it had when it was
-// analyzed. If they were as gofmt has them, but for the line endings, the new ones
-// are. Line endings stay what they were.
+// Apply returns the new contents of the file. src is the contents that were analyzed.
+// If src is formatted with gofmt, the result is too. Apply keeps the line endings.
 func (f File) Apply(src []byte) ([]byte, error) {
 	at := 0
 	for _, e := range f.Edits {
@@ -189,34 +188,34 @@ func (f File) Apply(src []byte) ([]byte, error) {
 		}
 		at = e.End
 	}
-	out := apply(src, f.Edits)
+	edited := apply(src, f.Edits)
 	plain, crlf := unixLines(src)
 	if formatted, err := format.Source(plain); err != nil || !bytes.Equal(formatted, plain) {
-		return out, nil
+		return edited, nil
 	}
 	if crlf {
-		out = bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n"))
+		edited = bytes.ReplaceAll(edited, []byte("\r\n"), []byte("\n"))
 	}
-	out, err := format.Source(out)
+	edited, err := format.Source(edited)
 	if crlf {
-		out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+		edited = bytes.ReplaceAll(edited, []byte("\n"), []byte("\r\n"))
 	}
-	return out, err
+	return edited, err
 }
 
-// apply carries out edits that are in order and do not overlap.
+// apply carries out edits that are sorted and do not overlap.
 func apply(src []byte, edits []Edit) []byte {
-	var out []byte
+	var edited []byte
 	at := 0
 	for _, e := range edits {
-		out = append(append(out, src[at:e.Start]...), e.New...)
+		edited = append(append(edited, src[at:e.Start]...), e.New...)
 		at = e.End
 	}
-	return append(out, src[at:]...)
+	return append(edited, src[at:]...)
 }
 
-// unixLines returns a text whose lines all end in CR and LF with lines that end in LF,
-// and whether it was such a text.
+// unixLines converts a text whose lines all end in CR LF to LF, and reports whether it
+// did.
 func unixLines(src []byte) ([]byte, bool) {
 	n := bytes.Count(src, []byte("\r\n"))
 	if n == 0 || n != bytes.Count(src, []byte("\n")) {

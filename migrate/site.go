@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// site is a call of package time's or context's that starts a timer, or such a
-// function used as a value.
+// site is a use of a function of package time or context that starts a timer: a call,
+// or the function as a value.
 type site struct {
 	file  *file
 	sel   *ast.SelectorExpr
 	call  string // "time.NewTimer"
 	node  *node
-	stays string // why it is package time's on purpose, or empty
+	stays string // why the call stays package time's by design, or empty
 	use   Use
-	boxed bool    // it becomes an interface value, or comes from one
-	own   []block // if so, what stands in its way, and not in that of the others
-	mute  bool    // a call site in a test, which nobody asked about
+	boxed bool    // the timer becomes an interface value, or comes from one
+	own   []block // if boxed, the reasons that do not apply to the other boxed timers
+	muted bool    // the call is in a test, and Options.Tests is not set
 }
 
-// targets are the packages that take the place of others, by their paths.
+// targets maps the path of a package to the path of its replacement.
 var targets = map[string]string{"time": TimerPath, "context": DeadlinePath}
 
-// constructors are the functions that start timers, and what the package that takes
-// their package's place has instead.
+// constructors maps each function that starts a timer to its name in the replacement
+// package.
 var constructors = map[string]map[string]string{
 	"time": {
 		"AfterFunc": "AfterFunc",
@@ -49,7 +49,7 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 		return
 	}
 	if obj := p.pkg.Info.Uses[n.Sel]; obj != nil && timerName(obj) != "" {
-		p.addMark(n)
+		p.addTypeUse(n)
 		return
 	}
 	p.visitChannel(n, stack)
@@ -58,7 +58,7 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 		return
 	}
 	if sel.Kind() == types.MethodExpr {
-		p.nodeOf(n) // it claims what stands before the dot
+		p.nodeOf(n) // claims the type before the dot
 	}
 	if f, ok := sel.Obj().(*types.Func); ok && f.Name() == "Stop" && f.Pkg() != nil && f.Pkg().Path() == "time" {
 		if m := p.receiver(n, sel); m != nil {
@@ -67,8 +67,8 @@ func (p *program) visitSelector(n *ast.SelectorExpr, stack []ast.Node) {
 	}
 }
 
-// receiver returns the node of the timer whose method sel selects: of the operand,
-// or of the field that it embeds.
+// receiver returns the node of the timer whose member sel selects: the operand, or a
+// field that the operand embeds.
 func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 	path := sel.Index()
 	if len(path) == 1 {
@@ -93,8 +93,8 @@ func (p *program) receiver(n *ast.SelectorExpr, sel *types.Selection) *node {
 	return p.object(field)
 }
 
-// constructor returns the path of the package and the name of a function that
-// starts timers.
+// constructor returns the package path and name of a function that starts timers, or
+// "".
 func constructor(obj types.Object) (path, name string) {
 	f, ok := obj.(*types.Func)
 	if !ok || f.Pkg() == nil || f.Signature().Recv() != nil {
@@ -106,22 +106,22 @@ func constructor(obj types.Object) (path, name string) {
 	return f.Pkg().Path(), f.Name()
 }
 
-// addMark notes a place where the type is written.
-func (p *program) addMark(n *ast.SelectorExpr) {
+// addTypeUse notes a position where a timer type is written.
+func (p *program) addTypeUse(n *ast.SelectorExpr) {
 	k := p.key(n.Pos(), 'e')
-	if p.marks[k] != nil {
+	if p.typeUses[k] != nil {
 		return
 	}
-	m := &mark{file: p.file, ident: n.X.(*ast.Ident)}
-	p.marks[k] = m
+	m := &typeUse{file: p.file, ident: n.X.(*ast.Ident)}
+	p.typeUses[k] = m
 	node := p.expression(n).class()
-	node.marks = append(node.marks, m)
-	if p.file.fixed != "" {
-		node.block(n.Pos(), p.file.fixed)
+	node.typeUses = append(node.typeUses, m)
+	if p.file.refusal != "" {
+		node.block(n.Pos(), p.file.refusal)
 	}
 }
 
-// visitIdent looks for what was imported with a dot.
+// visitIdent finds uses of identifiers that a dot import provides.
 func (p *program) visitIdent(n *ast.Ident, stack []ast.Node) {
 	if sel, ok := stack[len(stack)-1].(*ast.SelectorExpr); ok && sel.Sel == n {
 		return
@@ -155,39 +155,39 @@ func (p *program) addSite(n *ast.SelectorExpr, path, name string, stack []ast.No
 	p.sites[k] = s
 	c := s.node.class()
 	c.sites = append(c.sites, s)
-	if (name == "NewTimer" || name == "NewTicker") && !c.news.IsValid() && !p.read(stack) {
-		c.news = n.Pos()
+	if (name == "NewTimer" || name == "NewTicker") && !c.newCall.IsValid() && !p.read(stack) {
+		c.newCall = n.Pos()
 	}
 	if constructors[path][name] == "" {
 		s.stays = staysTime(name, s.use)
 	}
 	switch {
-	case p.file.fixed != "":
-		s.node.block(n.Pos(), p.file.fixed)
+	case p.file.refusal != "":
+		s.node.block(n.Pos(), p.file.refusal)
 	case p.file.leak.IsValid():
-		s.node.block(p.file.leak, "the file looks for goroutines that were left behind, and waits for them on package time")
+		s.node.block(p.file.leak, "the file looks for leaked goroutines and waits for them with package time")
 	}
 }
 
-// staysTime says why a call of time.After or time.Tick is left.
+// staysTime returns why a call of time.After or time.Tick stays.
 func staysTime(name string, u Use) string {
 	if name == "Tick" {
-		return "package timer's Tick is time's: nobody can stop it"
+		return "timer.Tick is time.Tick, which cannot be stopped"
 	}
 	if u == Loop {
-		return "package timer's After is time's: nobody can stop it; in this loop a NewTimer that is stopped or reset costs less"
+		return "timer.After is time.After, which cannot be stopped; in this loop a NewTimer with Stop or Reset costs less"
 	}
-	return "package timer's After is time's: nobody can stop it"
+	return "timer.After is time.After, which cannot be stopped"
 }
 
-// called reports whether the function that n names is called, and not a value.
+// called reports whether n is the function of a call, rather than a value.
 func (p *program) called(n *ast.SelectorExpr, stack []ast.Node) bool {
 	call, ok := stack[len(stack)-1].(*ast.CallExpr)
 	return ok && call.Fun == n
 }
 
-// read reports whether the timer that a call makes is waited for where it is made,
-// so that it fires before anything goes on: <-time.NewTimer(d).C as a statement.
+// read reports whether the statement that makes a timer also waits for it, as in
+// <-time.NewTimer(d).C.
 func (p *program) read(stack []ast.Node) bool {
 	if len(stack) < 5 {
 		return false

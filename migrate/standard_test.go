@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The list of what the standard library's paths begin with is this Go's, or that of an
+// The list of the standard library's path prefixes is that of this Go version or an
 // older one.
 func TestStandardLibrary(t *testing.T) {
 	out, err := exec.Command("go", "list", "std").Output()

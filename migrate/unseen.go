@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// blockUnseen keeps as they are the types that a file may use which was not
-// type-checked: one for another system, or a test. It goes by names: any of the file's
-// own package, and exported ones of all packages.
+// blockUnseen blocks the types that files without type information may use: files for
+// other systems, and tests. It goes by name: such a file may use any name of its own
+// package and all exported names of other packages.
 func (p *program) blockUnseen() {
-	used := make(map[name]token.Pos) // those of all packages have no path
-	look := func(file, path string) {
+	used := make(map[name]token.Pos) // exported names have no path
+	parse := func(file, path string) {
 		f := p.parseUnseen(file)
 		if f == nil || p.opts.alone && strings.HasSuffix(file, "_test.go") && !importsPath(f, "time") {
-			return // most tests: what they use by its name only can have either type
+			return // a test that does not import time works with either type
 		}
 		use := func(id *ast.Ident, member bool) {
 			used[name{path, id.Name, member}] = id.Pos()
@@ -56,11 +56,11 @@ func (p *program) blockUnseen() {
 	}
 	for _, pkg := range p.pkgs {
 		for _, file := range pkg.Unseen {
-			look(file, pkg.Path)
+			parse(file, pkg.Path)
 		}
 	}
 	for _, file := range p.opts.Unseen {
-		look(file, "")
+		parse(file, "")
 	}
 	if len(used) == 0 {
 		return
@@ -75,14 +75,14 @@ func (p *program) blockUnseen() {
 				pos, ok = used[name{"", known.name, known.member}]
 			}
 			if ok {
-				n.block(pos, known.name+" may be used there, in a file that was not looked at")
+				n.block(pos, known.name+" may be used there, in a file that the analysis does not see")
 			}
 		}
 	}
 }
 
-// parseUnseen parses a file that was not type-checked. It returns nil for one that
-// cannot be parsed.
+// parseUnseen parses a file that was not type-checked. It returns nil if the file does
+// not parse.
 func (p *program) parseUnseen(name string) *ast.File {
 	if f, ok := p.unseen[name]; ok {
 		return f
@@ -98,7 +98,7 @@ func (p *program) parseUnseen(name string) *ast.File {
 }
 
 // declaresUnseen reports whether a file of the package that was not type-checked
-// declares the name for the whole package.
+// declares the name at package level.
 func (p *program) declaresUnseen(pkg *Package, name string) bool {
 	for _, file := range pkg.Unseen {
 		f := p.parseUnseen(file)
@@ -130,12 +130,12 @@ func (p *program) declaresUnseen(pkg *Package, name string) bool {
 	return false
 }
 
-// namesNoFields reports whether a composite literal may set fields that it does not name,
-// by itself or by those within, whose types are left out.
+// namesNoFields reports whether a composite literal, or one nested in it without a
+// type, may set fields by position.
 func namesNoFields(n *ast.CompositeLit) bool {
 	switch n.Type.(type) {
 	case nil:
-		return false // what it is in tells
+		return false // the enclosing literal decides
 	case *ast.ArrayType, *ast.MapType:
 		return true
 	}
@@ -146,8 +146,8 @@ func namesNoFields(n *ast.CompositeLit) bool {
 	return !keyed
 }
 
-// eachField calls f with the names of the fields of the structs that a composite
-// literal's type may be, by its name.
+// eachField calls f with the field names of all structs that have the name of a
+// composite literal's type.
 func (p *program) eachField(te ast.Expr, f func(string)) {
 	var id *ast.Ident
 	ast.Inspect(te, func(n ast.Node) bool { // the last name: of a selector, or a slice's element

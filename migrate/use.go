@@ -5,14 +5,14 @@ import (
 	"go/types"
 )
 
-// Use is what a call site is for, as far as the code around it tells. It decides
-// how many timers there may be at a time, and so whether the call is worth
-// rewriting.
+// Use is what the timers of a call site are for, as far as the code around the call
+// shows. It suggests how many may be pending at a time, and so whether the call is
+// worth rewriting.
 type Use uint8
 
-// The uses. Once, Sleeping and Testing are not worth it. Of Call nobody can say.
+// The uses. Once, Sleeping and Testing are not worth rewriting. Call means unknown.
 const (
-	Call       Use = iota // each call of a function, of which nothing is known
+	Call       Use = iota // unknown
 	Keyed                 // an entry of a map
 	Connection            // each network connection
 	Request               // each request
@@ -37,15 +37,14 @@ var useTexts = [...]string{
 
 func (u Use) String() string { return useTexts[u] }
 
-// MarshalText makes a Use readable in JSON.
+// MarshalText encodes a Use as its String, for JSON.
 func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// Worth reports whether there may be very many timers of the call site's at a time,
-// most of which are stopped. Where few are pending nothing is won, whatever this
-// says.
+// Worth reports whether the call site may have very many timers at a time, most of
+// which are stopped before they fire. A rewrite gains nothing where few are pending.
 func (u Use) Worth() bool { return u >= Keyed && u <= Object }
 
-// use says what a call site is for.
+// use guesses what a call site is for.
 func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	switch {
 	case p.file.test:
@@ -76,8 +75,8 @@ func (p *program) use(n *ast.SelectorExpr, path string, stack []ast.Node) Use {
 	return Call
 }
 
-// stored says where the result of a call goes: into a map's entry, or into a field
-// of the type owner.
+// stored reports where the result of a call is stored: in a map entry, or in a field of
+// the type owner.
 func (p *program) stored(stack []ast.Node) (u Use, owner types.Type) {
 	for i := len(stack) - 1; i > 0; i-- {
 		switch s := stack[i].(type) {
@@ -116,8 +115,8 @@ func (p *program) stored(stack []ast.Node) (u Use, owner types.Type) {
 	return Call, nil
 }
 
-// keyed reports whether values of the type, or pointers to it, are entries of a map
-// that is a field or a variable of the package.
+// keyed reports whether a field or variable of the package is a map of values of type
+// t, or of pointers to t.
 func (p *program) keyed(t types.Type) bool {
 	scope := p.pkg.Types.Scope()
 	for _, name := range scope.Names() {
@@ -140,8 +139,8 @@ func isMapOf(m, elem types.Type) bool {
 	return ok && types.Identical(deref(mt.Elem()), elem)
 }
 
-// surroundings says what the functions around a call get: a request, a connection;
-// or whether they run once.
+// surroundings reports whether an enclosing function gets a request or a connection,
+// and whether it runs only once.
 func (p *program) surroundings(stack []ast.Node) (request, conn, once bool) {
 	function := false
 	for _, n := range stack {
@@ -171,8 +170,7 @@ func (p *program) surroundings(stack []ast.Node) (request, conn, once bool) {
 	return request, conn, once || !function
 }
 
-// isRequest reports whether a function that gets a value of the type is called for
-// a request.
+// isRequest reports whether a function with a parameter of type t runs for a request.
 func isRequest(t types.Type) bool {
 	named, ok := types.Unalias(deref(t)).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
@@ -187,7 +185,7 @@ func isRequest(t types.Type) bool {
 	return false
 }
 
-// isConn reports whether a value of the type is a connection, or holds one.
+// isConn reports whether a value of type t is a connection or contains one.
 func isConn(t types.Type) bool {
 	if isNetConn(t) {
 		return true
@@ -221,8 +219,7 @@ func isNetConn(t types.Type) bool {
 	return false
 }
 
-// inLoop reports whether the innermost function that surrounds a call makes it in a
-// loop.
+// inLoop reports whether the innermost function around a call makes the call in a loop.
 func inLoop(stack []ast.Node) bool {
 	for i := len(stack) - 1; i >= 0; i-- {
 		switch n := stack[i].(type) {
@@ -239,7 +236,7 @@ func inLoop(stack []ast.Node) bool {
 		case *ast.FuncDecl:
 			return false
 		case *ast.FuncLit:
-			// A goroutine each round, or a function called in the round.
+			// The loop starts a goroutine or calls a function literal in each round.
 			continue
 		}
 	}

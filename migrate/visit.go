@@ -6,10 +6,10 @@ import (
 	"go/types"
 )
 
-// visit unites what flows together in a file, and finds the call sites.
+// visit unites the nodes between which values flow in a file, and finds the call sites.
 func (p *program) visit(f *ast.File) {
 	ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
-		p.here = n.Pos()
+		p.visiting = n.Pos()
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			p.visitTypeParams(n.Type.TypeParams)
@@ -69,7 +69,7 @@ func (p *program) visit(f *ast.File) {
 		case *ast.StarExpr:
 			if tv := p.pkg.Info.Types[n]; tv.IsValue() {
 				if kind := timerType(tv.Type); kind != "" {
-					p.nodeOf(n.X).block(n.Pos(), "a time."+kind+" is copied: one of package timer's must not be")
+					p.nodeOf(n.X).block(n.Pos(), "a time."+kind+" is copied: package timer's must not be")
 				}
 			}
 		case *ast.SelectorExpr:
@@ -81,8 +81,8 @@ func (p *program) visit(f *ast.File) {
 	})
 }
 
-// visitRange unites what is ranged over with what its values are assigned to. Only a
-// variable that is declared elsewhere can have another type than the elements.
+// visitRange unites the ranged-over value with the variables of the range clause. The
+// types can differ only if the variables are declared elsewhere.
 func (p *program) visitRange(n *ast.RangeStmt) {
 	whole := p.nodeOf(n.X)
 	for i, v := range []ast.Expr{n.Key, n.Value} {
@@ -105,7 +105,7 @@ func (p *program) visitRange(n *ast.RangeStmt) {
 	}
 }
 
-// rangeType returns the type of the first or second value of a range over x, or nil.
+// rangeType returns the type of value i (0 or 1) of a range over x, or nil.
 func rangeType(x types.Type, i int) types.Type {
 	if x == nil {
 		return nil
@@ -169,8 +169,8 @@ func (p *program) visitFuncDecl(n *ast.FuncDecl) {
 	p.blockExported(fn, n.Name)
 }
 
-// blockExported keeps an exported name's type as it is if others than the packages
-// that are looked at may use it.
+// blockExported blocks the type of an exported name if packages outside the analysis
+// may use it.
 func (p *program) blockExported(n *node, id *ast.Ident) {
 	if !id.IsExported() || p.pkg.Types.Name() == "main" || isInternal(p.pkg.Path) && !p.opts.alone {
 		return
@@ -178,7 +178,7 @@ func (p *program) blockExported(n *node, id *ast.Ident) {
 	p.blockAPI(n, id)
 }
 
-// blockAPI is blockExported for what other modules can get at, whatever its name is.
+// blockAPI is blockExported for types that other modules can reach without a name.
 func (p *program) blockAPI(n *node, id *ast.Ident) {
 	if p.opts.Exported || p.file.test {
 		return
@@ -266,7 +266,7 @@ func (p *program) member(typeName types.Object, id *ast.Ident) types.Object {
 	if obj := p.pkg.Info.Defs[id]; obj != nil {
 		return obj
 	}
-	// Info.Defs does not have embedded fields.
+	// Info.Defs does not record embedded fields.
 	if s, ok := typeName.Type().Underlying().(*types.Struct); ok {
 		for f := range s.Fields() {
 			if f.Embedded() && f.Name() == id.Name {
@@ -380,8 +380,8 @@ func (p *program) visitTypeSwitch(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// blockDuplicates leaves what has a case in a type switch where the type that it would
-// have has one too.
+// blockDuplicates blocks a type in a type switch if the rewrite would make it equal to
+// the type of another case.
 func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	var timers, others []ast.Expr
 	for _, s := range n.Body.List {
@@ -404,8 +404,8 @@ func (p *program) blockDuplicates(n *ast.TypeSwitchStmt) {
 	}
 }
 
-// becomes reports whether t may be u when its timers are package timer's. It does not
-// look into structs, interfaces and functions.
+// becomes reports whether t may equal u once its timers are package timer's. Structs,
+// interfaces and functions count as equal.
 func becomes(t, u types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -451,8 +451,9 @@ func becomes(t, u types.Type) bool {
 	return types.Identical(t, u)
 }
 
-// blockHiding leaves the timers that a struct type embeds, at any depth, if it has another
-// method Deadline that theirs would hide, or be ambiguous with: time.Timer has none.
+// blockHiding blocks the timers that a struct type embeds, at any depth, if the struct
+// has another method Deadline. package timer's Deadline would hide that method or
+// conflict with it; time.Timer has no such method.
 func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 	if outer == nil {
 		return
@@ -461,7 +462,7 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 	if found == nil {
 		return
 	}
-	// Deeper down than that one, those of timers are hidden themselves.
+	// A timer embedded deeper than this is hidden by the other Deadline.
 	deepest := len(index) - 1
 	var walk func(t types.Type, depth int)
 	walk = func(t types.Type, depth int) {
@@ -473,7 +474,7 @@ func (p *program) blockHiding(outer types.Type, pos token.Pos) {
 			switch t := deref(f.Type()); {
 			case !f.Embedded():
 			case timerType(t) == "Timer":
-				p.object(f).block(pos, "embedded beside another method Deadline, which one of package timer's would hide")
+				p.object(f).block(pos, "embedded beside another method Deadline, which package timer's would hide")
 			default:
 				walk(t, depth+1)
 			}

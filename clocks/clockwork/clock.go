@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Clock is a clockwork.Clock whose timers are a Scheduler's. Make one with New or
-// NewOn.
+// A Clock is a clockwork.Clock that takes its timers from a Scheduler. Make one with
+// New or NewOn.
 type Clock struct {
 	s   *timer.Scheduler
 	clk clock.Clock
@@ -18,12 +18,12 @@ type Clock struct {
 
 var _ clockwork.Clock = (*Clock)(nil)
 
-// New returns a Clock on a Scheduler that follows the system's clock. It panics if s
-// is nil.
+// New returns a Clock on a Scheduler that follows the system's clock. It panics if s is
+// nil.
 func New(s *timer.Scheduler) *Clock { return NewOn(s, clock.System()) }
 
-// NewOn returns a Clock on a Scheduler that follows clk, which is what it was given
-// by timer.WithClock. It panics if either is nil.
+// NewOn returns a Clock on a Scheduler that was made with timer.WithClock(clk). It
+// panics if s or clk is nil.
 func NewOn(s *timer.Scheduler, clk clock.Clock) *Clock {
 	if s == nil || clk == nil {
 		panic("clockwork: a Clock needs a Scheduler and its clock, got nil")

@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// TestFakeClock_UpstreamTests runs clockwork's tests of its FakeClock on this one.
+// TestFakeClock_UpstreamTests runs clockwork's tests of its FakeClock on our FakeClock.
 func TestFakeClock_UpstreamTests(t *testing.T) {
 	const before123 = "it requires of Stop after expiry what it reported before Go 1.23"
 	upstreamSuite{
@@ -36,7 +36,7 @@ func onBoth(t *testing.T, test func(t *testing.T, c upstream.Clock, advance func
 		}, test)
 }
 
-// adapt returns a Clock's timers as the contract has them.
+// adapt converts a clockwork.Clock to an anyClock.
 func adapt(c upstream.Clock) anyClock {
 	timer := func(t upstream.Timer) anyTimer { return anyTimer{C: t.Chan(), Stop: t.Stop, Reset: t.Reset} }
 	return anyClock{
@@ -66,8 +66,8 @@ func TestFakeClock_Due(t *testing.T) {
 	})
 }
 
-// Whoever has been told of a timer may move the time to its moment, and so may others
-// while it is being started.
+// A goroutine may advance the time to a timer's deadline as soon as BlockUntil has
+// returned, or while the timer is being started.
 func TestFakeClock_Overtaken(t *testing.T) {
 	checkOvertaken(t, func() overtaken {
 		fc := clockwork.NewFakeClock()
@@ -78,8 +78,8 @@ func TestFakeClock_Overtaken(t *testing.T) {
 	})
 }
 
-// A callback that is due at once runs without the clock's lock, and one that is nil leaves
-// it free.
+// A callback that is due at once runs without the clock's lock. A nil callback releases
+// the lock too.
 func TestFakeClock_DueUsesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fc := clockwork.NewFakeClock()
@@ -102,7 +102,7 @@ func TestFakeClock_DueUsesClock(t *testing.T) {
 	})
 }
 
-// A timer that fires at once is none to wait for.
+// A timer that fires at once does not count as pending.
 func TestFakeClock_DueIsNotPending(t *testing.T) {
 	fc := clockwork.NewFakeClock()
 	fc.AfterFunc(0, func() {})
@@ -113,8 +113,8 @@ func TestFakeClock_DueIsNotPending(t *testing.T) {
 	}
 }
 
-// A clock that is set back tells so, as clockwork's does, and keeps the delays of what is
-// pending.
+// A negative Advance sets the clock's time back, as with clockwork's own FakeClock, and
+// pending timers keep their delays.
 func TestFakeClock_SetBack(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	fc, theirs := clockwork.NewFakeClockAt(start), upstream.NewFakeClockAt(start)

@@ -1,5 +1,5 @@
-// Package clockwork puts a Scheduler behind the Clock interface of
-// github.com/jonboulle/clockwork, and a virtual clock for tests too.
+// Package clockwork implements the Clock interface of github.com/jonboulle/clockwork
+// with a Scheduler, and provides a virtual clock for tests.
 //
 // # Usage
 //
@@ -7,9 +7,8 @@
 //
 //	server := NewServer(clockwork.New(timer.Default()))
 //
-// Its tests use clockwork's own FakeClock as before, or this package's, which is
-// package timertest's clock behind the same methods: so the code under test runs on
-// a Scheduler as it does in production.
+// Tests can keep clockwork's own FakeClock. With this package's FakeClock, the code
+// under test runs on a Scheduler, as in production:
 //
 //	fc := clockwork.NewFakeClock()
 //	server := NewServer(fc)
@@ -18,16 +17,18 @@
 //
 // # Differences
 //
-// Timers and tickers follow Go 1.23, as those of clockwork's real clock do, and not
-// its FakeClock: after Stop or Reset no earlier value is received, and a Stop that
-// withdraws a value reports true. A timer that is started while time advances counts
-// from the moment that has been reached, not from the end of the Advance. Timers that are
-// pending when a negative Advance sets the clock back keep their delays, as they do when
-// the system's clock is set back; the times that they send are those of the clock without
-// it. A FakeClock is made by NewFakeClock or NewFakeClockAt; its zero value cannot be
-// used. clockwork.WithDeadline and
-// clockwork.WithTimeout know only clockwork's own FakeClock: use the Scheduler's
-// methods of these names, which a FakeClock's Scheduler returns.
+// Timers and tickers behave as since Go 1.23, like those of clockwork's real clock but
+// unlike those of its FakeClock: after Stop or Reset no earlier value is received, and
+// a Stop that withdraws a value reports true. The delay of a timer that is started
+// during an Advance counts from the time reached so far, not from the end of the
+// Advance. A negative Advance sets the clock back and leaves the delays of pending
+// timers as they are, like a change of the system's clock. These timers send the time
+// that the clock would show without the change.
+//
+// Make a FakeClock with NewFakeClock or NewFakeClockAt: the zero value is not usable.
+// clockwork.WithDeadline and clockwork.WithTimeout only work with clockwork's own
+// FakeClock. Use the methods WithDeadline and WithTimeout of FakeClock.Scheduler
+// instead.
 //
 // # Concurrency
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A FakeClock is a Clock on a virtual clock, with the methods of clockwork's
-// FakeClock. Callbacks run on goroutines of their own, where a panic ends the program.
+// A FakeClock is a Clock on a virtual clock, with the methods of clockwork's FakeClock.
+// Each callback runs on a new goroutine, and its panic ends the program.
 type FakeClock struct {
 	*Clock
 	virtual *timertest.Clock
@@ -24,28 +24,28 @@ type FakeClock struct {
 
 	mu struct {
 		sync.Mutex
-		// behind is by how much the time that Now tells is behind the virtual clock's,
-		// which cannot be set back.
+		// behind is how far Now is behind the virtual clock, which cannot be set back.
 		behind time.Duration
-		// started is closed when another timer is started. It is nil while nobody
-		// waits for that.
+		// started is closed when the next timer starts. It is nil if no call waits for
+		// that.
 		started chan struct{}
 	}
 }
 
-// NewFakeClock returns a FakeClock that stands at the current time.
+// NewFakeClock returns a FakeClock that shows the current time and does not advance by
+// itself.
 func NewFakeClock() *FakeClock { return NewFakeClockAt(time.Now()) }
 
-// NewFakeClockAt returns a FakeClock that stands at t.
+// NewFakeClockAt returns a FakeClock that shows t.
 func NewFakeClockAt(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t.Round(0))
-	// A tick of a nanosecond has timers fire at their very moment.
+	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	e := executor.NewGoroutines(executor.WithPanicHandler(func(v any, stack []byte) { panic(fmt.Sprintf("%v\n\n%s", v, stack)) }))
 	s := timer.New(timer.WithClock(virtual), timer.WithTick(1), timer.WithExecutor(e))
 	return &FakeClock{Clock: NewOn(s, virtual), virtual: virtual}
 }
 
-// Now returns the time to which the clock was moved.
+// Now returns the time to which the clock has advanced.
 func (f *FakeClock) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,9 +58,9 @@ func (f *FakeClock) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 // Until returns the time until t.
 func (f *FakeClock) Until(t time.Time) time.Duration { return t.Sub(f.Now()) }
 
-// Advance moves the clock by d. What is due on the way fires at its moment, in
-// order; callbacks may still run when Advance returns. It waits for another Advance that
-// is under way. A negative d only changes what Now, Since and Until tell.
+// Advance moves the clock forward by d. Timers fire at their deadlines, in order;
+// callbacks may still run when Advance returns. Concurrent calls of Advance run one
+// after the other. A negative d changes only the results of Now, Since and Until.
 func (f *FakeClock) Advance(d time.Duration) {
 	f.advance.Lock()
 	defer f.advance.Unlock()
@@ -76,9 +76,9 @@ func (f *FakeClock) Advance(d time.Duration) {
 	}
 }
 
-// overtaken reports whether a timer is due although the time was just moved: one that was
-// being started meanwhile may count from a moment before, and have its alarm set when that
-// has passed. The lock waits for such starts.
+// overtaken reports whether a timer is due right after an advance. A timer that was
+// started during the advance may count from an earlier time, and set its alarm for a
+// time that has passed. The lock waits until such a timer has set its alarm.
 func (f *FakeClock) overtaken() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,9 +91,9 @@ func (f *FakeClock) overtaken() bool {
 // Deprecated: use BlockUntilContext.
 func (f *FakeClock) BlockUntil(n int) { _ = f.BlockUntilContext(context.Background(), n) }
 
-// BlockUntilContext waits until at least n timers and tickers are pending, those of
-// Sleep and After among them. It returns ctx's error if that ends first. Timers that
-// were started on the Scheduler itself count, but do not wake it up.
+// BlockUntilContext waits until at least n timers and tickers are pending, including
+// those of Sleep and After. It returns ctx's error if ctx ends first. Timers started
+// directly on the Scheduler count, but their start does not wake the waiting call.
 func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 	for {
 		f.mu.Lock()
@@ -114,9 +114,9 @@ func (f *FakeClock) BlockUntilContext(ctx context.Context, n int) error {
 	}
 }
 
-// startedLocked wakes up who waits for timers. Its callers have started one with the lock
-// held, for it counts as pending before its alarm is set: whoever counted it in between,
-// and moved the time, would move past it.
+// startedLocked wakes the calls of BlockUntilContext. Its callers start the timer under
+// the lock, because a timer counts as pending before its alarm is set: a test could
+// count it and advance the time past the alarm.
 func (f *FakeClock) startedLocked() {
 	if f.mu.started != nil {
 		close(f.mu.started)
@@ -151,7 +151,7 @@ func (f *FakeClock) AfterFunc(d time.Duration, g func()) clockwork.Timer {
 	return t
 }
 
-// never is a delay that no FakeClock can get to the end of.
+// never is a delay that outlasts every FakeClock.
 const never time.Duration = math.MaxInt64
 
 // NewTicker is Clock.NewTicker.
@@ -176,7 +176,7 @@ func (t fakeTimer) Reset(d time.Duration) bool {
 
 func (t fakeTimer) resetLocked(d time.Duration) bool {
 	if t.f != nil && d <= 0 {
-		// A Scheduler would run it when the time moves.
+		// On a Scheduler the callback would only run at the next advance.
 		active := t.Stop()
 		go t.f()
 		return active

@@ -1,7 +1,7 @@
 package clockwork_test
 
-// What the clocks of other libraries have in common to be tested; clocks/k8s has the
-// same file.
+// This file tests what the clocks of all supported libraries have in common. clocks/k8s
+// has the same file.
 
 import (
 	"encoding/json"
@@ -23,23 +23,23 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A upstreamSuite is test files of another module, and what is changed about them.
+// An upstreamSuite is a set of test files of another module, and the changes to make in
+// them.
 type upstreamSuite struct {
 	Module string   // its path; the tested package's go.mod requires it
 	Files  []string // below the module's folder
-	// Replace are pairs of a text and what takes its place, for
-	// strings.NewReplacer.
+	// Replace are pairs of an old and a new text, for strings.NewReplacer.
 	Replace []string
-	// Skip are the tests that are left out, each with the reason.
+	// Skip maps the tests to skip to the reasons.
 	Skip map[string]string
-	// Also is the source of a file that the tests need besides.
+	// Also is the source of one more file that the tests need.
 	Also string
 }
 
 var declared = regexp.MustCompile(`(?m)^func ((?:Test|Example)[A-Za-z0-9_]*)\(`)
 
-// Run runs the suite as tests of the package in the current folder, whose own tests
-// are put aside. Each test must pass.
+// run runs the suite as tests of the package in the current folder, in place of the
+// package's own tests. Each test must pass.
 func (s upstreamSuite) run(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -118,7 +118,7 @@ func raceEnabled() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// command runs the go command and returns what it printed.
+// command runs the go command and returns its output.
 func command(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -131,10 +131,9 @@ func command(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// onBothClocks runs a test of an adapter, of type C, on a Scheduler that follows the
-// system's clock, and on a virtual clock with what advances it. Both run in a bubble.
-// The test is given a function that moves the time and returns when all that is due
-// has happened.
+// onBothClocks runs a test of an adapter of type C twice, each time in a bubble: on a
+// Scheduler that follows the system's clock, and on a virtual clock. The test gets a
+// function that advances the time and returns when everything due has happened.
 func onBothClocks[C any](t *testing.T, system func(*timer.Scheduler) C, virtual func() (C, func(time.Duration)), test func(t *testing.T, c C, advance func(time.Duration))) {
 	t.Run("system", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -157,7 +156,7 @@ func onBothClocks[C any](t *testing.T, system func(*timer.Scheduler) C, virtual 
 	})
 }
 
-// An anyClock is what all adapters have, under whatever names.
+// An anyClock has the methods of all adapters, under common names.
 type anyClock struct {
 	Now       func() time.Time
 	NewTimer  func(time.Duration) anyTimer
@@ -165,21 +164,22 @@ type anyClock struct {
 	NewTicker func(time.Duration) anyTicker
 }
 
-// An anyTimer is a timer of an anyClock's.
+// An anyTimer is a timer of an anyClock.
 type anyTimer struct {
 	C     <-chan time.Time
 	Stop  func() bool
 	Reset func(time.Duration) bool
 }
 
-// An anyTicker is a ticker of an anyClock's. Reset is nil if it has none.
+// An anyTicker is a ticker of an anyClock. Reset is nil if the library's tickers have
+// no Reset.
 type anyTicker struct {
 	C     <-chan time.Time
 	Stop  func()
 	Reset func(time.Duration)
 }
 
-// received reports whether there was a value to be received.
+// received reports whether it received a value from c without blocking.
 func received(c <-chan time.Time) bool {
 	select {
 	case <-c:
@@ -189,8 +189,8 @@ func received(c <-chan time.Time) bool {
 	}
 }
 
-// checkTimers requires of an anyClock's timers and tickers what package time's do since
-// Go 1.23.
+// checkTimers checks that an anyClock's timers and tickers behave like package time's
+// since Go 1.23.
 func checkTimers(t *testing.T, c anyClock, advance func(time.Duration)) {
 	t.Helper()
 	start := c.Now()
@@ -241,11 +241,10 @@ func checkTimers(t *testing.T, c anyClock, advance func(time.Duration)) {
 	}
 }
 
-// checkDue requires of timers that are due when they are started, with a delay of zero or
-// less, what those of the library's own fake do: they fire at once, or when the time
-// moves by any amount. It also compares what Stop and Reset report, but for the steps of
-// which the library itself is wrong. Each of the functions makes a clock, and returns what
-// moves it.
+// checkDue compares our timers with the library's own fake for delays of zero or less:
+// the timers fire at once, or at the next advance, as the library's do. It also
+// compares the results of Stop and Reset, except in the steps where the library is
+// wrong. theirs and ours return a clock and the function that advances it.
 func checkDue(t *testing.T, theirs, ours func(t *testing.T) (anyClock, func(time.Duration)), wrong ...string) {
 	t.Helper()
 	run := func(clock func(t *testing.T) (anyClock, func(time.Duration))) (log []string) {
@@ -311,7 +310,7 @@ func checkDue(t *testing.T, theirs, ours func(t *testing.T) (anyClock, func(time
 	}
 }
 
-// An overtaken is a virtual clock whose time may pass while timers are being started.
+// An overtaken is a virtual clock that may advance while timers are being started.
 type overtaken struct {
 	anyClock
 	Advance func(time.Duration)
@@ -319,16 +318,17 @@ type overtaken struct {
 	Await   func()     // returns once one is pending
 }
 
-// checkOvertaken starts timers and tickers while another goroutine moves the time to
-// their moment: once they are pending, or regardless of them. Then each either has fired
-// or is pending for a moment that is yet to come. The function makes a clock.
+// checkOvertaken starts timers and tickers while another goroutine advances the time to
+// their deadline, either as soon as they are pending or without waiting for that.
+// Afterwards each must have fired or be pending for a later time.
 func checkOvertaken(t *testing.T, clock func() overtaken) {
 	t.Helper()
 	const d = time.Second
 	const rounds = 1_000
 	for _, tt := range []struct {
 		name string
-		// prepare returns what starts the timer and returns its channel, or nil.
+		// prepare returns a function that starts the timer and returns its channel. It
+		// returns nil if the library has no such timer.
 		prepare func(anyClock) func() <-chan time.Time
 	}{
 		{"NewTimer", func(c anyClock) func() <-chan time.Time {
@@ -399,8 +399,8 @@ func checkOvertaken(t *testing.T, clock func() overtaken) {
 	}
 }
 
-// hasFiredOrWaits reports whether a timer has fired, or is pending for a moment that is
-// yet to come unless it must have fired: no time need pass for one that is due to fire.
+// hasFiredOrWaits reports whether a timer has fired. If must is not set, a timer that
+// is pending for a later time is fine too.
 func (o overtaken) hasFiredOrWaits(c <-chan time.Time, must bool) bool {
 	pending := o.Pending()
 	if pending == 0 { // and so the function of AfterFunc may be under way
@@ -418,8 +418,8 @@ func (o overtaken) hasFiredOrWaits(c <-chan time.Time, must bool) bool {
 	return o.Pending() == pending && !received(c)
 }
 
-// checkPanicEnds requires that the program ends with what f panics with, wherever it
-// does: it runs the test again in a process of its own, where f is called.
+// checkPanicEnds checks that a panic of f with want ends the program, on whichever
+// goroutine. It runs the test again in a child process, which calls f.
 func checkPanicEnds(t *testing.T, want string, f func()) {
 	t.Helper()
 	const variable = "TICKLESS_PANICS"

@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Clock is a clock.WithTickerAndDelayedExecution whose timers are a Scheduler's.
-// Make one with New or NewOn.
+// A Clock is a clock.WithTickerAndDelayedExecution that takes its timers from a
+// Scheduler. Make one with New or NewOn.
 type Clock struct {
 	s   *timer.Scheduler
 	clk clock.Clock
@@ -22,8 +22,8 @@ var _ k8sclock.WithTickerAndDelayedExecution = (*Clock)(nil)
 // is nil.
 func New(s *timer.Scheduler) *Clock { return NewOn(s, clock.System()) }
 
-// NewOn returns a Clock on a Scheduler that follows clk, which is what it was given
-// by timer.WithClock. It panics if either is nil.
+// NewOn returns a Clock on a Scheduler that was made with timer.WithClock(clk). It
+// panics if s or clk is nil.
 func NewOn(s *timer.Scheduler, clk clock.Clock) *Clock {
 	if s == nil || clk == nil {
 		panic("k8s: a Clock needs a Scheduler and its clock, got nil")

@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// TestFakeClock_UpstreamTests runs the tests of k8s.io/utils of its FakeClock on this
-// one.
+// TestFakeClock_UpstreamTests runs the tests that k8s.io/utils has for its FakeClock on
+// our FakeClock.
 func TestFakeClock_UpstreamTests(t *testing.T) {
 	upstreamSuite{
 		Module: "k8s.io/utils",
@@ -37,7 +37,7 @@ func onBoth(t *testing.T, test func(t *testing.T, c k8sclock.WithTickerAndDelaye
 		}, test)
 }
 
-// adapt returns a Clock's timers as the contract has them.
+// adapt converts a clock.WithTickerAndDelayedExecution to an anyClock.
 func adapt(c k8sclock.WithTickerAndDelayedExecution) anyClock {
 	timer := func(t k8sclock.Timer) anyTimer { return anyTimer{C: t.C(), Stop: t.Stop, Reset: t.Reset} }
 	return anyClock{
@@ -67,8 +67,8 @@ func TestFakeClock_Due(t *testing.T) {
 	})
 }
 
-// Whoever has been told of a waiter may move the time to its moment, and so may others
-// while it is being started.
+// A goroutine may advance the time to a timer's deadline as soon as HasWaiters reports
+// the timer, or while the timer is being started.
 func TestFakeClock_Overtaken(t *testing.T) {
 	with := func(adapt func(k8sclock.WithTickerAndDelayedExecution) anyClock) func() overtaken {
 		return func() overtaken {
@@ -90,7 +90,7 @@ func TestFakeClock_Overtaken(t *testing.T) {
 	})
 }
 
-// What is due is a waiter until the next Step.
+// A timer that is due at once is a waiter until the next Step.
 func TestFakeClock_DueWaiters(t *testing.T) {
 	for _, fc := range []interface {
 		k8sclock.WithTickerAndDelayedExecution
@@ -112,7 +112,7 @@ func TestFakeClock_DueWaiters(t *testing.T) {
 	}
 }
 
-// A callback's panic is Step's, and the clock can still be used.
+// If a callback panics, Step panics, and the clock stays usable.
 func TestFakeClock_Panic(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Now())
 	fc.AfterFunc(time.Second, func() { panic("boom") })
@@ -162,7 +162,7 @@ func TestClock_Sleep(t *testing.T) {
 	})
 }
 
-// A clock that is set back keeps the delays of what is pending.
+// A clock that is set back leaves the delays of pending timers as they are.
 func TestFakeClock_SetBack(t *testing.T) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	fc := k8s.NewFakeClock(start)
@@ -194,7 +194,7 @@ func TestNew_Nil(t *testing.T) {
 	k8s.New(nil)
 }
 
-// A ticker that was stopped is no waiter, unlike one of k8s.io/utils.
+// A stopped ticker is not a waiter. With k8s.io/utils it still is.
 func TestFakeClock_StoppedTicker(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Now())
 	ticker := fc.NewTicker(time.Second)
@@ -207,8 +207,8 @@ func TestFakeClock_StoppedTicker(t *testing.T) {
 	}
 }
 
-// From the zero time to now is more than a Duration holds. What is pending could not be
-// advanced by that; with nothing pending the clock is set.
+// The time from the zero time to now does not fit into a Duration. SetTime refuses such
+// a step while timers are pending, and sets the clock if none are.
 func TestFakeClock_SetTimeFar(t *testing.T) {
 	fc := k8s.NewFakeClock(time.Time{})
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -20,19 +20,19 @@ type FakeClock struct {
 
 	mu struct {
 		sync.Mutex
-		// set is the time that the clock was last set to, and then the virtual clock's,
-		// which cannot be set back.
+		// set is the time to which the clock was last set, and then is what the virtual
+		// clock showed at that moment. The virtual clock cannot be set back.
 		set, then time.Time
-		// due are the timers that were started with a delay of zero or less, which wait
-		// for the next Step.
+		// due are the timers that were started with a delay of zero or less. They fire
+		// in the next Step.
 		due []*fakeTimer
 	}
 }
 
-// NewFakeClock returns a FakeClock that stands at t.
+// NewFakeClock returns a FakeClock that shows t.
 func NewFakeClock(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t)
-	// A tick of a nanosecond has timers fire at their very moment.
+	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	clk := reading{virtual, t, virtual.Now()}
 	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
 	f := &FakeClock{Clock: NewOn(s, clk), virtual: virtual}
@@ -40,8 +40,9 @@ func NewFakeClock(t time.Time) *FakeClock {
 	return f
 }
 
-// A reading is a virtual clock whose times have the monotonic reading, if any, of the time
-// that it began at: so what a channel gets is == to what Now returned then.
+// A reading is a virtual clock whose times keep the monotonic reading of the start
+// time, if it has one, so that a time from a timer's channel is == to the Now of that
+// moment.
 type reading struct {
 	*timertest.Clock
 	start, from time.Time // the same moment, with and without the reading
@@ -49,7 +50,7 @@ type reading struct {
 
 func (r reading) Now() time.Time { return r.start.Add(r.Clock.Now().Sub(r.from)) }
 
-// Now returns the time to which the clock was moved.
+// Now returns the time to which the clock was set or has advanced.
 func (f *FakeClock) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,9 +60,10 @@ func (f *FakeClock) Now() time.Time {
 // Since returns the time that has passed since t.
 func (f *FakeClock) Since(t time.Time) time.Duration { return f.Now().Sub(t) }
 
-// Step moves the clock by d. What is due on the way fires at its moment, in order;
-// it has, callbacks included, when Step returns. If a callback panics, so does Step, and
-// what else was due waits for the next one. A negative d is SetTime to an earlier time.
+// Step moves the clock forward by d. Timers fire at their deadlines, in order, and
+// their callbacks have returned when Step returns. If a callback panics, Step panics,
+// and the timers that are still due fire in the next Step. A negative d sets the clock
+// back, as SetTime does.
 func (f *FakeClock) Step(d time.Duration) {
 	if d < 0 {
 		f.SetTime(f.Now().Add(d))
@@ -79,9 +81,9 @@ func (f *FakeClock) Step(d time.Duration) {
 	}
 }
 
-// overtaken reports whether a timer is due although the time was just moved: one that was
-// being started meanwhile may count from a moment before, and have its alarm set when that
-// has passed. The lock waits for such starts.
+// overtaken reports whether a timer is due right after a step. A timer that was started
+// during the step may count from an earlier time, and set its alarm for a time that has
+// passed. The lock waits until such a timer has set its alarm.
 func (f *FakeClock) overtaken() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,10 +91,10 @@ func (f *FakeClock) overtaken() bool {
 	return ok && !next.After(f.virtual.Now())
 }
 
-// SetTime moves the clock to t. If that is before Now, it only changes what Now
-// tells: timers that are pending fire after the same delays as before, and the times
-// that they send are those of the clock without it. It panics if timers are pending and t
-// is more than 292 years after Now, which is what a Duration can hold.
+// SetTime moves the clock to t. If t is before Now, only the result of Now changes:
+// pending timers keep their delays, and send the time that the clock would show without
+// the change. SetTime panics if timers are pending and t is more than 292 years after
+// Now, because a Duration cannot hold such a step.
 func (f *FakeClock) SetTime(t time.Time) {
 	d := t.Sub(f.Now())
 	if d == math.MaxInt64 {
@@ -107,37 +109,37 @@ func (f *FakeClock) SetTime(t time.Time) {
 	f.mu.set, f.mu.then = t, f.virtual.Now()
 }
 
-// Sleep is Step, as it is of the FakeClock of k8s.io/utils.
+// Sleep is Step, as in the FakeClock of k8s.io/utils.
 func (f *FakeClock) Sleep(d time.Duration) { f.Step(max(d, 0)) }
 
-// Waiters returns the number of timers and tickers that are pending.
+// Waiters returns the number of pending timers and tickers.
 func (f *FakeClock) Waiters() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.s.Len() + len(f.mu.due)
 }
 
-// HasWaiters reports whether any are.
+// HasWaiters reports whether any timers or tickers are pending.
 func (f *FakeClock) HasWaiters() bool { return f.Waiters() > 0 }
 
 // After is NewTimer(d).C().
 func (f *FakeClock) After(d time.Duration) <-chan time.Time { return f.NewTimer(d).C() }
 
-// NewTimer returns a timer that sends the time on its channel after d: if that is zero
-// or less, in the next Step, whatever its duration is.
+// NewTimer returns a timer that sends the time on its channel after d. If d is zero or
+// less, it fires in the next Step, even a Step of zero.
 func (f *FakeClock) NewTimer(d time.Duration) k8sclock.Timer {
 	return f.start(f.s.NewTimer, d)
 }
 
-// AfterFunc returns a timer that runs cb after d, on the goroutine that moves the time:
-// if d is zero or less, in the next Step, whatever its duration is.
+// AfterFunc returns a timer that runs cb after d, on the goroutine that moves the time.
+// If d is zero or less, cb runs in the next Step, even a Step of zero.
 func (f *FakeClock) AfterFunc(d time.Duration, cb func()) k8sclock.Timer {
 	return f.start(func(d time.Duration) *timer.Timer { return f.s.AfterFunc(d, cb) }, d)
 }
 
 // NewTicker returns a ticker with the period d. It panics if d is not positive.
 func (f *FakeClock) NewTicker(d time.Duration) k8sclock.Ticker {
-	f.mu.Lock() // whoever counted it before its alarm is set could move the time past it
+	f.mu.Lock() // a test could count the ticker and step past its alarm before the alarm is set
 	defer f.mu.Unlock()
 	return f.Clock.NewTicker(d)
 }
@@ -161,11 +163,11 @@ func (f *FakeClock) start(start func(time.Duration) *timer.Timer, d time.Duratio
 	return t
 }
 
-// never is a delay that no FakeClock can get to the end of.
+// never is a delay that outlasts every FakeClock.
 const never time.Duration = math.MaxInt64
 
-// A fakeTimer is a FakeClock's timer. It is the Scheduler's while it is pending, unless it
-// is among the clock's due timers.
+// A fakeTimer is a timer of a FakeClock. It is pending either in the Scheduler or in
+// the clock's list due.
 type fakeTimer struct {
 	t     *timer.Timer
 	clock *FakeClock
@@ -195,7 +197,8 @@ func (t *fakeTimer) resetLocked(d time.Duration) bool {
 	return active
 }
 
-// stopLocked takes the timer from where it is. It reports whether it was pending.
+// stopLocked removes the timer from the Scheduler or the list due. It reports whether
+// the timer was pending.
 func (t *fakeTimer) stopLocked() bool {
 	due := &t.clock.mu.due
 	if i := slices.Index(*due, t); i >= 0 {

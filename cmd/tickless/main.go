@@ -1,4 +1,4 @@
-// Tickless shows what the timer library of that name does on this machine.
+// Tickless demonstrates the timer library of the same name on this machine.
 //
 // Usage:
 //
@@ -9,12 +9,12 @@
 //	tickless export FILE        writes the tasks of a store to a file
 //	tickless import FILE        puts a file's tasks into a store
 //
-// Each has its flags and examples under --help.
+// Each command lists its flags and examples under --help.
 //
-// It exits with 0 when everything went well, 1 when something failed or a timer of
-// Tickless was lost, early or fired twice, 2 when it was called wrongly, 3 when migrate
-// has found what it could rewrite, and 130 when it was interrupted; what was measured
-// until then is printed all the same.
+// The exit code is 0 for success, 1 if something failed or a timer of Tickless was
+// lost, early or fired twice, 2 for wrong arguments, 3 if migrate finds calls to
+// rewrite, and 130 after an interruption. An interrupted command prints what it has
+// measured.
 package main
 
 import (
@@ -34,8 +34,7 @@ func main() {
 	os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// newCommand returns the program's command, which is also what runs when no
-// subcommand is named.
+// newCommand returns the root command, which itself runs if no subcommand is given.
 func newCommand() *cobra.Command {
 	root := requests.NewCommand()
 	root.AddCommand(scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())

@@ -8,8 +8,8 @@ import (
 
 func TestMain(m *testing.M) { clitest.Main(m, newCommand) }
 
-// The tests of each command are in its package; those of the whole program are
-// here.
+// The tests of each command are in the command's package. The tests here are for the
+// whole program.
 
 func TestProgram_Help(t *testing.T) {
 	clitest.CheckHelp(t, "", "scale", "migrate", "tasks", "export", "import", "--count")

@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// ErrAddress is the error of a call to an address that is not allowed: see
+// ErrAddress is the error of a request to an address that is not allowed: see
 // [WithAllowed].
 var ErrAddress = errors.New("callback: the address is not allowed")
 
-// special are the ranges beyond those that netip knows that are not of the public
-// internet: IANA's registries of special-purpose addresses.
+// special are address ranges outside the public internet that package netip does not
+// classify, from IANA's registries of special-purpose addresses.
 var special = prefixes(
 	"0.0.0.0/8",       // this network
 	"100.64.0.0/10",   // shared, behind carriers' NAT
@@ -49,8 +49,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// public reports whether an address is one of the public internet. An IPv6
-// address that stands for an IPv4 one is judged as that.
+// public reports whether an address belongs to the public internet. An IPv6 address
+// that embeds an IPv4 address is judged by the IPv4 address.
 func public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
@@ -74,8 +74,8 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
-// control is a net.Dialer's Control: it is called with the address that a
-// connection is about to be made to.
+// control implements net.Dialer.Control: it checks the address of each connection
+// before it is made.
 func (c *config) control(network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -87,9 +87,9 @@ func (c *config) control(network, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// dial connects to an address that is allowed. Of a name with several addresses a
-// net.Dialer has the first one's error: that the first is refused is not for good if
-// another one is not, which may be down for the moment.
+// dial connects to an allowed address. If a name has several addresses, a net.Dialer
+// returns the error of the first one. That error must not be ErrAddress, which is
+// final, if another address is allowed: that address may only be down for the moment.
 func (c *Caller) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var allowed atomic.Bool // two addresses may be tried at a time
 	d := c.dialer

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// resolver returns one by which every name has these addresses of IPv4.
+// resolver returns a resolver that has these IPv4 addresses for every name.
 func resolver(addrs ...netip.Addr) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
@@ -36,7 +36,7 @@ func resolver(addrs ...netip.Addr) *net.Resolver {
 	}}
 }
 
-// answer is what a server of RFC 1035 says to a query.
+// answer returns a DNS server's reply (RFC 1035) to a query.
 func answer(query []byte, addrs []netip.Addr) []byte {
 	const header = 12
 	question := header + bytes.IndexByte(query[header:], 0) + 1 // where its name ends
@@ -53,8 +53,8 @@ func answer(query []byte, addrs []netip.Addr) []byte {
 	return reply
 }
 
-// A name is dead if all its addresses are refused. One that has another, which is down for
-// the moment, is tried again, whichever comes first.
+// A task becomes a dead letter if all addresses of its host are refused. If one address
+// is allowed but down, the task is tried again, in whatever order the addresses come.
 func TestCaller_NameWithSeveralAddresses(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	port := s.Listener.Addr().(*net.TCPAddr).Port

@@ -16,19 +16,19 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A Caller sends the requests of tasks. Make one with [New]; its Handle is a
-// [durable.Handler]. It keeps connections for reuse, and may be used by any
-// number of workers at a time.
+// A Caller sends the HTTP requests of tasks. Make one with [New] and register its
+// Handle, which is a [durable.Handler]. A Caller keeps connections for reuse. Any
+// number of workers may share it.
 type Caller struct {
 	config
-	// Not a Client: that parses where a redirect leads to, although it is not followed,
-	// and makes an error of what is no URL.
+	// A Transport and not a Client: a Client parses the target of a redirect even if it
+	// does not follow it, and returns an error if the target is not a URL.
 	transport *http.Transport
 	dialer    net.Dialer // see dial
 	hosts     hosts
 }
 
-// New returns a Caller. It panics if an option is nil or out of its range.
+// New returns a Caller. It panics if an option is nil or invalid.
 func New(opts ...Option) *Caller {
 	c := &Caller{config: config{
 		perHost:     DefaultPerHost,
@@ -46,36 +46,35 @@ func New(opts ...Option) *Caller {
 	c.hosts = hosts{limit: c.perHost, m: make(map[string]*host)}
 	c.dialer = net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	c.transport = &http.Transport{
-		// No Proxy: it would be the one to connect, and to the address that
-		// control is to refuse.
+		// No Proxy: the proxy would connect to the host, and could reach addresses that
+		// control refuses.
 		DialContext:            c.dial,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConnsPerHost:    c.perHost,
 		MaxIdleConns:           1024,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true, // what is small on the wire stays small
+		DisableCompression:     true, // so that a small compressed response cannot become large
 		ForceAttemptHTTP2:      true,
-		// A call that is not answered closes a connection of HTTP/1, but not one of
-		// HTTP/2, which may be dead without anybody having said so.
+		// A timeout closes an HTTP/1 connection, but not an HTTP/2 connection, which
+		// may be dead without an error. Pings detect that.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
 	}
 	return c
 }
 
-// Close closes the connections that are kept for reuse. It returns nil.
+// Close closes idle connections. It returns nil.
 func (c *Caller) Close() error {
 	c.transport.CloseIdleConnections()
 	return nil
 }
 
-// errRoom is why a task is handed back.
+// errRoom is the reason for handing back a task.
 var errRoom = errors.New("callback: the host has no room")
 
-// Handle sends a task's request. It blocks while the host has no room, if it does
-// not use too many of the worker's places already, and then until there is an
-// answer or the time is up. See [WithPerHost] for what becomes of a task for which
-// there is no room.
+// Handle sends the request of a task. If the host has too many requests under way,
+// Handle waits for room, or hands the task back: see [WithPerHost]. It returns after
+// the response, or when the time is up.
 func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	r, err := Parse(d.Body)
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 		return durable.NoRetry(called(err))
 	}
 	resp, err := c.transport.RoundTrip(req)
-	// What the worker itself has ended says nothing about the host.
+	// An attempt that the worker cancelled says nothing about the host.
 	answered = err == nil || errors.Is(err, ErrAddress) ||
 		ctx.Err() != nil && !errors.Is(context.Cause(ctx), durable.ErrTimeout)
 	if err != nil {
@@ -116,8 +115,8 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	defer resp.Body.Close()
 	verdict := c.judge(resp.StatusCode)
 	var said string
-	// After 101 Switching Protocols the body is the connection itself, and cancel does not
-	// close it.
+	// After 101 Switching Protocols the body is the connection itself, which cancel
+	// does not close.
 	if _, conn := resp.Body.(io.Writer); !conn {
 		said = c.read(resp.Body, cancel)
 	}
@@ -159,8 +158,8 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 		password, _ := u.Password()
 		req.SetBasicAuth(u.Username(), password)
 	}
-	// net/http sends a request with this key once more by itself if a connection
-	// that it had kept turns out to be closed, as long as no answer has begun.
+	// Because of this header, net/http repeats the request by itself if a reused
+	// connection turns out to be closed before a response begins.
 	h.Set(headerIdempotency, d.IdempotencyKey())
 	h.Set(headerKey, url.PathEscape(d.Key))
 	h.Set(headerToken, strconv.FormatInt(d.Token, 10))
@@ -172,11 +171,11 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 	return req, nil
 }
 
-// drain is how long the rest of a response may take to come.
+// drain is how long Handle reads the response body after the status.
 const drain = time.Second
 
-// read reads a response's body up to the cap and returns its beginning, in one
-// line. If all came the connection can be used again.
+// read reads a response body up to the limit and returns its beginning on one line. A
+// connection whose response was read completely can be reused.
 func (c *Caller) read(body io.Reader, cancel func()) string {
 	late := time.AfterFunc(drain, cancel)
 	defer late.Stop()
@@ -192,7 +191,7 @@ func (c *Caller) read(body io.Reader, cancel func()) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// hostOf is what the limit per host counts by.
+// hostOf returns the host and port for the limit per host.
 func hostOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -201,7 +200,8 @@ func hostOf(u *url.URL) string {
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// shown is a URL as errors have it: what is after the path may be secret.
+// shown returns the URL for error messages, without the parts that may be secret: user
+// and query.
 func shown(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// loopback lets calls reach the servers of these tests.
+// loopback allows requests to the servers of these tests.
 var loopback = WithAllowed(netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 
 func newCaller(t *testing.T, opts ...Option) *Caller {
@@ -38,7 +38,7 @@ func serve(t *testing.T, f http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// delivery is one of a request.
+// delivery returns the delivery of a task for the request.
 func delivery(t *testing.T, r Request) durable.Delivery {
 	t.Helper()
 	task, err := r.Task("key 1/ü")
@@ -199,7 +199,7 @@ func TestCaller_SlowReceiver(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrLeaseLost)
 }
 
-// Once the status is there it counts, however slow the rest.
+// The status decides, however slowly the body arrives.
 func TestCaller_SlowBody(t *testing.T) {
 	release := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -239,8 +239,8 @@ func TestCaller_RedirectLoop(t *testing.T) {
 	require.EqualValues(t, 1, n.Load())
 }
 
-// Where a redirect leads to does not matter, nor that it is no URL: package http's client
-// made an error of that, as if nobody had answered.
+// A redirect to an invalid URL is judged by its status. The client of net/http would
+// return an error, as if there had been no response.
 func TestCaller_RedirectToNoURL(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -258,7 +258,7 @@ func TestCaller_RedirectToNoURL(t *testing.T) {
 	}
 }
 
-// The URL's user is sent as package http's client does it, unless a header says it.
+// The URL's user is sent as basic authentication, unless a header sets Authorization.
 func TestCaller_BasicAuth(t *testing.T) {
 	var got string
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") })
@@ -272,7 +272,7 @@ func TestCaller_BasicAuth(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// A receiver that answers without end is cut off at the cap.
+// Reading stops at the limit if a response does not end.
 func TestCaller_OversizeResponse(t *testing.T) {
 	for _, status := range []int{200, 500} {
 		var sent atomic.Int64
@@ -325,8 +325,8 @@ func TestCaller_RefusesPrivateAddresses(t *testing.T) {
 	require.EqualValues(t, 1, n.Load())
 }
 
-// The name was fine when it was looked at, and points to the inside when the
-// connection is made: only the address that is connected to can tell.
+// A name may resolve to a public address when it is checked and to a private one when
+// the connection is made. The Caller therefore checks the address of the connection.
 func TestCaller_LooksAtTheAddressThatIsDialled(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was reached") })
 	addr := netip.MustParseAddrPort(s.Listener.Addr().String())

@@ -1,5 +1,5 @@
-// Package callback is the handler for tasks that are HTTP requests: a task says
-// what to send where, and any worker sends it when it is due.
+// Package callback provides the handler for tasks that are HTTP requests: a task
+// contains the request, and any worker sends it when the task is due.
 //
 // # Usage
 //
@@ -15,16 +15,16 @@
 //	}.Task("order-17")
 //	client.Schedule(ctx, t, durable.After(30*time.Minute))
 //
-// # What becomes of a call
+// # How a response is judged
 //
-// A status of 2xx ends the run. The statuses 408, 425, 429 and 5xx and errors of
-// the network have it tried again, not before the time of a Retry-After header if
-// there is one, and up to a tenth of it and 10 ms later: see [WithMaxRetryAfter]. All
-// other statuses make a dead letter: see [Judge]. The status decides alone: of what comes
-// after it up to 64 KB are read, and the first 200 bytes are kept for the dead letter. Redirects are not followed.
+// Only the status decides: see [Judge]. 2xx ends the run. 408, 425, 429, 5xx and
+// network errors lead to another attempt. Any other status makes the task a dead
+// letter. Redirects are not followed. A Retry-After header delays the next attempt: see
+// [WithMaxRetryAfter]. At most 64 KB of the body are read: see [WithMaxResponse]. The
+// first 200 bytes go into the error of a failed attempt.
 //
-// A host has a share of a worker's places: see [WithPerHost]. What exceeds it is put
-// off, so that a host that does not answer does not hold up the others.
+// Each host may use a limited share of a worker's places, so that a host that does not
+// answer does not delay other hosts: see [WithPerHost].
 //
 // # What a receiver gets
 //
@@ -36,19 +36,19 @@
 //	Tickless-Attempt  from 1
 //	Tickless-Due      when it was due: RFC 3339, UTC
 //
-// With [WithSecrets] there are also Webhook-Id, Webhook-Timestamp and Webhook-Signature, as
-// Standard Webhooks says: see [Verify].
+// [WithSecrets] adds Webhook-Id, Webhook-Timestamp and Webhook-Signature according to
+// Standard Webhooks: see [Verify].
 //
-// A call may come more than once: docs/receivers.md, in the folder of package durable,
-// is for those who are called.
+// A receiver may get the same request more than once. docs/receivers.md, in the folder
+// of package durable, is written for receivers.
 //
-// # Where it connects to
+// # Which addresses are allowed
 //
-// Loopback, private, link-local and all other addresses that are not of the
-// public internet are refused unless [WithAllowed] has them (for a receiver on your own
-// machine: netip.MustParsePrefix("127.0.0.0/8")), and the task becomes
-// a dead letter if its host has no other address. What is looked at is the address
-// of the connection itself, after the name was resolved, so that it does not help
-// to let a name point elsewhere between a check and a call. Proxies of the
-// environment are not used.
+// Only addresses of the public internet are allowed by default. Loopback, private,
+// link-local and reserved addresses need [WithAllowed], for example with
+// netip.MustParsePrefix("127.0.0.0/8") for a receiver on the same machine. If all
+// addresses of a host are refused, the task becomes a dead letter. The check applies to
+// the address of the connection itself, after the name was resolved, so a name that
+// changes its address between a check and the request cannot bypass it. Proxies from
+// the environment are not used.
 package callback

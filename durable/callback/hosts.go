@@ -9,51 +9,49 @@ import (
 	"time"
 )
 
-// hosts share out a worker's places among the hosts that are called, so that one
-// that does not answer, with very many tasks, does not keep the others waiting.
+// hosts shares a worker's places among the called hosts, so that one host that does not
+// answer and has very many tasks does not delay the others.
 //
-// A host has room for a number of requests at a time, which begins at firstRoom.
-// An answer, whatever its status, makes it one larger, up to the limit, and a
-// request without an answer halves it, down to one. As many more may wait in
-// their places. Both together take at most half of a worker's places. What comes
-// beyond that is handed back to the queue, for about the time at which its turn
-// comes.
+// Each host has room for a number of concurrent requests, firstRoom at first. A
+// response of any status adds one, up to the limit. A request without a response halves
+// the room, down to one. As many more tasks may wait in the worker's places. Running
+// and waiting tasks together take at most half of the places. Further tasks are handed
+// back to the queue, until about the time when the host has room for them.
 type hosts struct {
 	limit int
 
 	mu    sync.Mutex
 	m     map[string]*host
-	sweep int // the number of hosts at which those are forgotten that were idle for long
+	sweep int // the number of hosts at which forgetLocked runs again
 }
 
-// host is what is known of one, all of it guarded by hosts.mu. It is forgotten when
-// nobody uses it, or a while later if it did not answer.
+// host is the state of one host, guarded by hosts.mu. It is deleted when it has no
+// requests. A host that did not answer is kept a while longer.
 type host struct {
 	room, running int
-	waiting       []chan struct{} // closed when the running one's place is theirs
-	took          time.Duration   // a moving average
-	turn          time.Time       // of the one that was handed back last
-	idle          time.Time       // since when nobody uses it
+	waiting       []chan struct{} // each is closed when its task may run
+	took          time.Duration   // moving average of the requests' durations
+	nextFree      time.Time       // when the task handed back last may run
+	idle          time.Time       // when the last request ended
 }
 
 const (
-	// firstRoom is a new host's room.
+	// firstRoom is the room of a new host.
 	firstRoom = 4
-	// firstTook is how long a request is thought to take before there was one.
+	// firstTook is the assumed duration of a request before the first one ends.
 	firstTook = 50 * time.Millisecond
-	// soonest and latest bound for how long a task is handed back.
+	// soonest and latest are the limits of the delay of a task that is handed back.
 	soonest, latest = 100 * time.Millisecond, 20 * time.Second
-	// memory is how long it is remembered that a host did not answer.
+	// memory is how long a host that did not answer is remembered.
 	memory = time.Minute
 )
 
-// enter takes one of the places that the host may have of a worker's, and waits
-// until it has room for a request. If it may not have another one, or the context
-// ends before, ok is false, and after is when to come back. Otherwise the caller
-// calls leave when the request is over.
+// enter waits until the host has room for a request. If the host already uses its share
+// of the worker's places, or ctx ends first, ok is false, and after is the delay for
+// handing the task back. Otherwise the caller must call leave after the request.
 func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, after time.Duration, ok bool) {
 	most := max(1, places/2)
-	if places == 0 { // no worker's
+	if places == 0 { // not called by a worker
 		most = math.MaxInt
 	}
 	s.mu.Lock()
@@ -88,28 +86,28 @@ func (s *hosts) enter(ctx context.Context, name string, places int) (h *host, af
 	if i := slices.Index(h.waiting, mine); i >= 0 {
 		h.waiting = slices.Delete(h.waiting, i, i+1)
 	} else {
-		// It was called at the same moment.
+		// The host had just given us room: pass it on.
 		s.doneLocked(name, h)
 	}
 	return nil, soonest, false
 }
 
-// laterLocked returns for how long to hand back a task: one after the other gets
-// the time at which the host can have done with those before it.
+// laterLocked returns the delay for a task that is handed back. Each task gets the time
+// at which the host has probably finished the tasks before it.
 func (h *host) laterLocked(now time.Time) time.Duration {
-	if first := now.Add(soonest); h.turn.Before(first) {
-		h.turn = first
+	if first := now.Add(soonest); h.nextFree.Before(first) {
+		h.nextFree = first
 	}
-	h.turn = h.turn.Add(h.took / time.Duration(h.room))
-	if last := now.Add(latest); h.turn.After(last) {
-		h.turn = last
+	h.nextFree = h.nextFree.Add(h.took / time.Duration(h.room))
+	if last := now.Add(latest); h.nextFree.After(last) {
+		h.nextFree = last
 		return latest/2 + rand.N(latest/2)
 	}
-	return h.turn.Sub(now)
+	return h.nextFree.Sub(now)
 }
 
-// leave says that a request is over, how long it took, and whether there was an
-// answer.
+// leave records that a request is over, how long it took, and whether the host
+// answered.
 func (s *hosts) leave(name string, h *host, took time.Duration, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,12 +130,13 @@ func (s *hosts) doneLocked(name string, h *host) {
 	if h.running > 0 {
 		return
 	}
-	if h.idle = time.Now(); h.room >= min(firstRoom, s.limit) && h.idle.After(h.turn) {
+	if h.idle = time.Now(); h.room >= min(firstRoom, s.limit) && h.idle.After(h.nextFree) {
 		delete(s.m, name)
 	}
 }
 
-// forgetLocked forgets hosts that have been idle for long, now and then.
+// forgetLocked deletes hosts that have been idle for long. It does so only each time
+// the number of hosts has doubled.
 func (s *hosts) forgetLocked() {
 	if len(s.m) < s.sweep {
 		return

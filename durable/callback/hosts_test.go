@@ -11,7 +11,7 @@ import (
 
 func newHosts(limit int) *hosts { return &hosts{limit: limit, m: make(map[string]*host)} }
 
-// try enters without waiting. Whoever has to wait goes away.
+// try is enter with a context that has already ended, so that it does not wait.
 func (s *hosts) try(name string, places int) (*host, time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -73,7 +73,7 @@ func TestHosts_TakeHalfOfTheWorkersPlacesAtMost(t *testing.T) {
 	})
 }
 
-// What waits enters in its order, when there is room.
+// Waiting tasks enter in order when the host has room.
 func TestHosts_WaitingOnesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)
@@ -92,8 +92,8 @@ func TestHosts_WaitingOnesFollow(t *testing.T) {
 	})
 }
 
-// What is handed back gets one turn after the other, at the host's own pace, and
-// comes again before long whatever the host does.
+// Tasks that are handed back get delays one after the other, at the host's own pace,
+// and never a delay above the limit.
 func TestHosts_HandBackForTheTimeOfTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHosts(1)

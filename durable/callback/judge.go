@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Verdict says what becomes of a task.
+// A Verdict says how to treat a response.
 type Verdict uint8
 
 const (
@@ -30,9 +30,9 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("Verdict(%d)", uint8(v))
 }
 
-// Judge is what is made of a status unless [WithJudge] says otherwise: 2xx is
-// Success; 408 Request Timeout, 425 Too Early, 429 Too Many Requests and 5xx are
-// Retry; everything else, redirects too, is Dead.
+// Judge is the default for [WithJudge]: 2xx is Success; 408 Request Timeout, 425 Too
+// Early, 429 Too Many Requests and 5xx are Retry; any other status, including
+// redirects, is Dead.
 func Judge(status int) Verdict {
 	switch {
 	case status >= 200 && status < 300:
@@ -44,10 +44,10 @@ func Judge(status int) Verdict {
 	return Dead
 }
 
-// retryAfter returns the delay that a response asks for: seconds, or a date,
-// which is compared with the response's own Date if it has one, since the
-// receiver's clock may be another. If there is no Retry-After, or its date has
-// passed, ok is false, and the worker's own delays apply.
+// retryAfter returns the delay of a response's Retry-After header: seconds, or a date.
+// A date is compared with the response's Date header if it has one, because the
+// receiver's clock may be wrong. ok is false if there is no such header or its date has
+// passed.
 func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 	s := h.Get("Retry-After")
 	if s == "" {
@@ -67,12 +67,12 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 	return d, d > 0
 }
 
-// spread adds up to a tenth to a delay, at least a little, so that tasks that were
-// put off together do not all come back at one moment. None comes before it.
+// spread adds up to a tenth and 10 ms to a delay, so that tasks that were delayed
+// together do not all return at once. The result is never shorter than d.
 func spread(d time.Duration) time.Duration {
 	d = min(d, maxAfter)
 	return d + rand.N(d/10+10*time.Millisecond)
 }
 
-// maxAfter leaves a Duration room for a tenth more.
+// maxAfter is the longest delay. A Duration can hold a tenth more.
 const maxAfter = 100 * 365 * 24 * time.Hour

@@ -16,26 +16,26 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// Name is the name of the handler in the tasks that [Request.Task] makes.
+// Name is the handler's name in tasks made by [Request.Task].
 const Name = "http"
 
-// ErrInvalid is returned for a request that can never be sent.
+// ErrInvalid is the error for a request that can never be sent.
 var ErrInvalid = errors.New("callback: invalid request")
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// A Request is what is sent when a task is due.
+// A Request is the HTTP request to send when a task is due.
 type Request struct {
 	URL     string            // http or https, with a host; escaped, so without blanks
 	Method  string            // POST if it is empty; not CONNECT
-	Headers map[string]string // Host is the request's host; those of the package doc are refused
+	Headers map[string]string // Host sets the request's host; headers that the package sets are refused
 	Body    []byte
 }
 
-// wire is a Request as a task's body has it. A body that is text stays readable,
-// unless the task is too large so.
+// wire is the encoding of a Request in a task's body. A body that is text stays
+// readable, unless that would make the task too large.
 type wire struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"`
@@ -44,11 +44,10 @@ type wire struct {
 	Bytes   []byte            `json:"body64,omitempty"`
 }
 
-// Task returns a task with the key that sends the request, to be scheduled as it
-// is or with its other fields set. The error is [ErrInvalid] for a request that can
-// never be sent, and for one that takes more than [durable.MaxTask] bytes as it
-// is stored, which is JSON: there a body that is no text, or has very much to
-// escape, is a third longer.
+// Task returns a task with this key that sends the request. Its other fields may be set
+// before it is scheduled. The error is [ErrInvalid] for a request that can never be
+// sent, or whose JSON encoding takes more than [durable.MaxTask] bytes. The encoding
+// makes a body a third longer if the body is not text or needs many escapes.
 func (r Request) Task(key string) (durable.Task, error) {
 	if _, err := r.check(); err != nil {
 		return durable.Task{}, err
@@ -82,7 +81,7 @@ func encode(w wire) ([]byte, error) {
 	return bytes.TrimSpace(body.Bytes()), err
 }
 
-// Parse is the reverse of [Request.Task]: it returns what a task's body asks for.
+// Parse returns the request in a task's body. It is the reverse of [Request.Task].
 func Parse(body []byte) (Request, error) {
 	var w wire
 	if err := json.Unmarshal(body, &w); err != nil {
@@ -98,7 +97,7 @@ func Parse(body []byte) (Request, error) {
 	return r, nil
 }
 
-// check returns the URL, or an error if the request can never be sent.
+// check returns the parsed URL, or an error if the request can never be sent.
 func (r Request) check() (*url.URL, error) {
 	u, err := r.url()
 	if err != nil {
@@ -124,7 +123,8 @@ func (r Request) check() (*url.URL, error) {
 	return u, nil
 }
 
-// arrives reports whether a server can read what net/http makes of the URL and the host.
+// arrives reports whether a server can parse the URL and the host as net/http sends
+// them.
 func arrives(req *http.Request) bool {
 	var wire bytes.Buffer
 	if req.Write(&wire) != nil {
@@ -134,7 +134,7 @@ func arrives(req *http.Request) bool {
 	return err == nil && got.Host != ""
 }
 
-// host returns the request's host if the headers have one.
+// host returns the value of the Host header, or "".
 func (r Request) host() string {
 	for k, v := range r.Headers {
 		if strings.EqualFold(k, "Host") {
@@ -164,14 +164,16 @@ func (r Request) url() (*url.URL, error) {
 	return u, nil
 }
 
-// errSlash is for what is probably a password with a slash: the rest of it is in the path.
-var errSlash = errors.New("there is an @ in the path")
+// errSlash is the error for a URL whose password probably contains a slash: the rest of
+// the password is then part of the path.
+var errSlash = errors.New("the path contains an @")
 
-// unquoted returns what is wrong with a URL without the URL, and without any part of it where
-// that may be of a password: a / in one makes the rest a path, and its beginning a port.
+// unquoted returns err without any part of the URL that may be secret. An unescaped /
+// in a password turns its beginning into a port and its rest into a path, and errors
+// quote both.
 func unquoted(raw string, err error) error {
 	if strings.Contains(raw, "@") {
-		return errors.New("in a user or a password, / is %2F, ? is %3F, # is %23 and @ is %40")
+		return errors.New("in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")
 	}
 	var whole *url.Error
 	if errors.As(err, &whole) {
@@ -188,8 +190,8 @@ func portOK(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// own are the headers that the handler or HTTP itself sets.
-func own(name string) bool {
+// reserved reports whether the handler or HTTP itself sets the header.
+func reserved(name string) bool {
 	switch name = textproto.CanonicalMIMEHeaderKey(name); name {
 	case headerIdempotency, "Connection", "Content-Length", "Keep-Alive", "Proxy-Connection", "Te", "Trailer",
 		"Transfer-Encoding", "Upgrade":
@@ -202,15 +204,15 @@ func checkHeader(name, value string) error {
 	bad := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	switch {
 	case !token(name):
-		return invalid("the header's name %q", name)
-	case own(name):
-		return invalid("the header %s is not the task's to set", name)
+		return invalid("the header name %q", name)
+	case reserved(name):
+		return invalid("the header %s is set by this package", name)
 	case strings.ContainsFunc(value, bad):
 		return invalid("the value of the header %s contains a control character", name)
 	case !utf8.ValidString(value):
 		return invalid("the value of the header %s is not UTF-8", name)
 	case strings.EqualFold(name, "Host") && !isHost(value):
-		return invalid("the header Host is %q, not a name or an address, with a port or without", value)
+		return invalid("the header Host is %q, not a name or an address with an optional port", value)
 	}
 	return nil
 }
@@ -220,7 +222,7 @@ func isHost(s string) bool {
 	return err == nil && u.Host == s && u.Hostname() != "" && portOK(u)
 }
 
-// token reports whether s is a token as RFC 9110 has it.
+// token reports whether s is a token of RFC 9110.
 func token(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

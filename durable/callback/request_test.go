@@ -57,7 +57,8 @@ func TestRequest_RefusesWhatCannotBeSent(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-// What is refused is said without its user and its query, which dead letters would show.
+// The error for an invalid request does not contain its user and query, because dead
+// letters show the error.
 func TestRequest_ErrorsHaveNoSecrets(t *testing.T) {
 	for _, raw := range []string{
 		"ftp://me:pw@a.example/?token=1",
@@ -81,7 +82,8 @@ func TestRequest_ErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// What Task accepts can be scheduled and arrives.
+// A request that Task accepts can be scheduled and reaches its receiver, even if it is
+// unusual.
 func TestRequest_WhatIsUnusualArrives(t *testing.T) {
 	for _, r := range []Request{
 		{URL: "/?q=\u00e4&r=%20+", Headers: map[string]string{"Host": "b.example:8080"}},
@@ -111,7 +113,8 @@ func TestRequest_WhatIsUnusualArrives(t *testing.T) {
 	}
 }
 
-// No task comes before the time of Retry-After, whatever is asked for and allowed.
+// No attempt comes before the time of Retry-After, whatever delays are requested and
+// allowed.
 func TestSpread_IsNeverEarly(t *testing.T) {
 	for _, d := range []time.Duration{1, time.Millisecond, time.Second, time.Hour, 24 * time.Hour, maxAfter, math.MaxInt64} {
 		for range 100 {
@@ -123,7 +126,7 @@ func TestSpread_IsNeverEarly(t *testing.T) {
 	}
 }
 
-// What others have put into the queue is looked at as well.
+// The handler also validates tasks that other programs have scheduled.
 func TestCaller_BrokenTasksAreDead(t *testing.T) {
 	c := New()
 	defer c.Close()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Headers of a request, beside those of the task.
+// Headers that Handle adds to a request.
 const (
 	headerIdempotency = "Idempotency-Key"
 	headerKey         = "Tickless-Key"
@@ -22,25 +22,25 @@ const (
 	headerAttempt     = "Tickless-Attempt"
 	headerDue         = "Tickless-Due"
 
-	// Of Standard Webhooks, with WithSecrets.
+	// Headers of Standard Webhooks, with WithSecrets.
 	headerID        = "Webhook-Id"
 	headerTimestamp = "Webhook-Timestamp"
 	headerSignature = "Webhook-Signature"
 )
 
-// DefaultTolerance is how old a signature may be for [Verify], and how far ahead
-// the sender's clock.
+// DefaultTolerance is a tolerance for [Verify]: how old a signature may be, and how far
+// ahead the sender's clock.
 const DefaultTolerance = 5 * time.Minute
 
-// MaxBody is the largest body that [Verify] reads, in bytes: more than a task can
-// hold.
+// MaxBody is the largest body that [Verify] reads, in bytes. A task cannot hold a body
+// of this size.
 const MaxBody = 1 << 20
 
-// minSecret is the least size of a secret, in bytes, as Standard Webhooks has it.
+// minSecret is the minimum length of a secret in bytes, according to Standard Webhooks.
 const minSecret = 24
 
-// ErrSignature is returned by [Verify] for a request that was not signed with any
-// of the secrets, or was changed since, or is too old.
+// ErrSignature is returned by [Verify] for a request that is not signed with any of the
+// secrets, was changed after signing, or is too old.
 var ErrSignature = errors.New("callback: the signature is not valid")
 
 func checkSecrets(name string, secrets [][]byte) {
@@ -54,8 +54,8 @@ func checkSecrets(name string, secrets [][]byte) {
 	}
 }
 
-// signature is what Standard Webhooks calls v1: the HMAC-SHA256 of the id, the time in
-// seconds since 1970 and the body, with dots between.
+// signature returns a v1 signature of Standard Webhooks: the HMAC-SHA256 of id, Unix
+// time in seconds and body, joined by dots.
 func signature(secret []byte, id, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	io.WriteString(mac, id+"."+at+".")
@@ -63,7 +63,7 @@ func signature(secret []byte, id, at string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// sign sets the headers of Standard Webhooks, with a signature for each secret.
+// sign sets the headers of Standard Webhooks, with one signature for each secret.
 func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte) {
 	at := strconv.FormatInt(now.Unix(), 10)
 	all := make([]string, len(secrets))
@@ -75,19 +75,19 @@ func sign(secrets [][]byte, now time.Time, h http.Header, id string, body []byte
 	h.Set(headerSignature, strings.Join(all, " "))
 }
 
-// Verify is for receivers: it checks the headers of Standard Webhooks, which say that a
-// request was signed with one of the secrets, no longer ago than the tolerance, by a
-// sender whose clock is not further ahead than that. It returns the body, which can be
-// read from the request once more too. The error is [ErrSignature], or one of reading a
-// body, which is at most [MaxBody] long.
+// Verify is for receivers. It checks that a request was signed with one of the secrets,
+// according to Standard Webhooks, and that the signature is no older than the tolerance
+// and no further in the future. It returns the body and restores r.Body, so that the
+// body can be read again. The error is [ErrSignature], or an error of reading the body,
+// which may have at most [MaxBody] bytes.
 //
-// What is signed is Webhook-Id, which is the Idempotency-Key, Webhook-Timestamp and the
-// body. The method, the URL and the other headers are not. A request that was recorded
-// is refused after the tolerance; within it, a receiver that remembers Webhook-Id does not
-// mind it.
+// The signature covers Webhook-Id, which equals the Idempotency-Key, Webhook-Timestamp
+// and the body, but not the method, the URL and the other headers. Verify refuses a
+// recorded request after the tolerance has passed. Until then, a receiver can detect it
+// by its Webhook-Id.
 //
-// Verify panics if there is no secret, one is shorter than 24 bytes, or the tolerance is
-// not positive.
+// Verify panics if there are no secrets, if one is shorter than 24 bytes, or if the
+// tolerance is not positive.
 func Verify(r *http.Request, tolerance time.Duration, secrets ...[]byte) ([]byte, error) {
 	return verify(r, time.Now(), tolerance, secrets)
 }
@@ -107,7 +107,7 @@ func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][
 	id, at := r.Header.Get(headerID), r.Header.Get(headerTimestamp)
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || id == "" || r.Header.Get(headerSignature) == "" {
-		return nil, fmt.Errorf("%w: there is none", ErrSignature)
+		return nil, fmt.Errorf("%w: the request is not signed", ErrSignature)
 	}
 	right := false
 	for given := range strings.FieldsSeq(r.Header.Get(headerSignature)) {
@@ -119,7 +119,7 @@ func verify(r *http.Request, now time.Time, tolerance time.Duration, secrets [][
 		return nil, ErrSignature
 	}
 	if age := now.Sub(time.Unix(seconds, 0)); age.Abs() > tolerance {
-		return nil, fmt.Errorf("%w: it is of %v ago", ErrSignature, age.Truncate(time.Second))
+		return nil, fmt.Errorf("%w: signed %v ago", ErrSignature, age.Truncate(time.Second))
 	}
 	return body, nil
 }

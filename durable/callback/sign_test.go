@@ -17,7 +17,7 @@ var (
 	newSecret = []byte("the new secret of everybody")
 )
 
-// record returns a request as it arrived, and its body.
+// record sends a request and returns it as the receiver got it, with its body.
 func record(t *testing.T, opts ...Option) (*http.Request, []byte) {
 	var got *http.Request
 	var body []byte
@@ -107,7 +107,7 @@ func TestVerify_RefusesMisuse(t *testing.T) {
 	}
 }
 
-// The example of the Standard Webhooks specification, which all its libraries are tested with.
+// The test vector of the Standard Webhooks specification, which all its libraries use.
 func TestSignature_IsThatOfStandardWebhooks(t *testing.T) {
 	secret, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	require.NoError(t, err)

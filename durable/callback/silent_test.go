@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener whose connections are pipes, and the dialer for it.
+// pipes is a listener whose connections are pipes, together with their dialer.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -48,7 +48,7 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return c, nil
 }
 
-// silent is a connection whose packets somebody on the way may drop.
+// silent is a connection that can drop its packets, as a NAT may do.
 type silent struct {
 	net.Conn
 	drops atomic.Bool
@@ -61,8 +61,8 @@ func (c *silent) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A connection of HTTP/2 whose packets are dropped, as a NAT does that has forgotten it,
-// has the call fail that uses it, and the next call gets another one.
+// If an HTTP/2 connection silently drops packets, for example because a NAT has
+// forgotten it, the request on it fails, and the next request uses a new connection.
 func TestCaller_SilentConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -91,7 +91,7 @@ func TestCaller_SilentConnection(t *testing.T) {
 		require.NoError(t, call(t, c, r))
 		require.Len(t, p.dialed, 2)
 
-		// One that nobody uses meanwhile costs no call.
+		// No request fails if the connection breaks while it is idle.
 		p.dialed[1].drops.Store(true)
 		time.Sleep(time.Minute)
 		require.NoError(t, call(t, c, r))
@@ -99,7 +99,7 @@ func TestCaller_SilentConnection(t *testing.T) {
 	})
 }
 
-// A receiver that switches protocols, and then says nothing, holds nobody up.
+// A receiver that switches protocols and then sends nothing does not block the handler.
 func TestCaller_SwitchedProtocols(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

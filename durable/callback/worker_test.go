@@ -15,8 +15,9 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// The whole way: a receiver that asks for a second's patience gets the call again,
-// not before, with the same key, a larger token, and a signature that is right.
+// An end-to-end test: a receiver that asks for one second's delay gets the request
+// again, not earlier, with the same idempotency key, a larger token and a valid
+// signature.
 func TestWorker_Calls(t *testing.T) {
 	type arrival struct {
 		at      time.Time
@@ -69,8 +70,8 @@ func TestWorker_Calls(t *testing.T) {
 	require.EqualValues(t, 1, st.Retried)
 }
 
-// A host that accepts connections and does not answer, with far more tasks than the
-// worker has places, holds up no other.
+// A host that accepts connections but does not answer does not delay tasks of another
+// host, even if it has far more tasks than the worker has places.
 func TestWorker_ADeadHostDoesNotHoldUpOthers(t *testing.T) {
 	const places, many = 64, 500
 	var under, most atomic.Int32

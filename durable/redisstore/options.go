@@ -80,7 +80,7 @@ func WithLogger(l *slog.Logger) Option {
 // nil.
 func WithLossHandler(f func(err error)) Option {
 	if f == nil {
-		panic("redisstore: WithLossHandler with a nil function")
+		panic("redisstore: WithLossHandler: nil function")
 	}
 	return option(func(c *config) { c.onLoss = f })
 }

@@ -135,7 +135,7 @@ func (r *Round) Check(s *Stamp) error {
 		case IsSingle(x.ID) && !x.Next.IsZero() && (x.End == Done || x.End == Failed || x.End == Dropped):
 			return invalid("task %q: a single run does not repeat", x.ID)
 		case len(x.Result) > MaxResult || len(x.Result) > 0 && (x.End != Done || !x.Keep):
-			return invalid("task %q: a result of %d bytes, more than %d, or of a run that is not kept", x.ID, len(x.Result), MaxResult)
+			return invalid("task %q: the result has %d bytes, more than %d, or of a run that is not kept", x.ID, len(x.Result), MaxResult)
 		case !x.Next.IsZero() && !x.Next.inRange() || x.Due < 0 || x.Due > Farthest:
 			return invalid("task %q: the time %v or %v is out of range", x.ID, x.Next, x.Due)
 		}

@@ -26,11 +26,12 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// browserNames are the programs that are tried, unless BROWSER_BIN names one.
+// browserNames are the programs to try if BROWSER_BIN is not set.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// newBrowser starts a browser, and fails the test in the end if a page complained. It comes
-// after newPage, and so ends before: a page that asks a server which is gone complains.
+// newBrowser starts a browser. When the test ends, it fails if the browser has logged
+// errors. Call newPage before it, so that the browser ends before the page's server: a
+// page without its server logs errors.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -81,7 +82,7 @@ func newBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// do carries out steps on the page.
+// do runs steps on the page.
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // it is not the page's speed that is tested
@@ -89,7 +90,7 @@ func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Voi
 	require.NoError(t, chromedp.Do(ctx, steps...))
 }
 
-// get carries out an action that has a result.
+// get runs an action and returns its result.
 func get[T any](t *testing.T, ctx context.Context, a chromedp.Action[T]) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
@@ -106,7 +107,7 @@ func call[P, R any](t *testing.T, ctx context.Context, c cdp.Command[P, R], para
 	return v
 }
 
-// until waits for a condition of the page's.
+// until waits for a JavaScript condition to become true.
 func until(condition string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, err error) {
 		_, err = chromedp.Poll[bool](condition)(ctx, t)
@@ -116,7 +117,7 @@ func until(condition string) chromedp.Action[chromedp.Void] {
 
 func expire() {}
 
-// newPage returns the address of a page with two Schedulers under load.
+// newPage serves a debug page with two Schedulers under load and returns its URL.
 func newPage(t *testing.T) string {
 	t.Helper()
 	var all []*timer.Scheduler
@@ -134,7 +135,7 @@ func newPage(t *testing.T) string {
 	return server.URL
 }
 
-// mailer is what the page shows below the Schedulers, with a table and a note.
+// mailer is a source that the page shows below the Schedulers, with a table and a note.
 func mailer() observe.Source {
 	t := metric.NewTable[int]("mail.worker", "worker").Titled("Mail worker").Noted("Latest errors")
 	t.Add(metric.UpDownCounter, "places", "{handler}", "How many may run at a time", func(n int) float64 { return float64(n) })
@@ -149,7 +150,7 @@ func mailer() observe.Source {
 	})
 }
 
-// fits fails if the page is wider than the window.
+// fits fails the test if the page is wider than the window.
 func fits(t *testing.T, ctx context.Context) {
 	t.Helper()
 	over := get(t, ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
@@ -158,7 +159,7 @@ func fits(t *testing.T, ctx context.Context) {
 
 const (
 	clock = `document.querySelector("header time").textContent`
-	// rates: it is known how many timers fire a second.
+	// rates is true once the page shows how many timers fire a second.
 	rates = `/^\d/.test(document.querySelectorAll(".figures dd")[3].textContent)`
 )
 
@@ -176,10 +177,10 @@ func TestPage_Live(t *testing.T) {
 	require.NotEqual(t, "0", get(t, ctx, chromedp.Text(chromedp.CSS(`.figures div:nth-child(4) dd`))), "a ticker ticks")
 	fits(t, ctx)
 
-	// The page goes on.
+	// The page updates itself.
 	at := get(t, ctx, chromedp.Evaluate[string](clock))
 	do(t, ctx, until(clock+` !== "`+at+`"`))
-	// Paused, it does not.
+	// A paused page does not.
 	do(t, ctx,
 		chromedp.Click(chromedp.CSS(`#live`)),
 		until(`document.querySelector("#live").getAttribute("aria-pressed") === "false"`),
@@ -189,7 +190,7 @@ func TestPage_Live(t *testing.T) {
 	require.Equal(t, at, get(t, ctx, chromedp.Evaluate[string](clock)))
 }
 
-// A name that looks like markup is a name.
+// The page escapes a name that looks like markup.
 func TestPage_Names(t *testing.T) {
 	url := newPage(t)
 	ctx := newBrowser(t)
@@ -223,7 +224,7 @@ func TestPage_WithoutJavaScript(t *testing.T) {
 	fits(t, ctx)
 }
 
-// Whoever cannot see the page is told what each control does, and each picture shows.
+// Every control and every picture has a text for screen readers.
 func TestPage_ControlsHaveNames(t *testing.T) {
 	url := newPage(t)
 	ctx := newBrowser(t)
@@ -256,8 +257,8 @@ func controlsHaveNames(t *testing.T, ctx context.Context) {
 	}
 }
 
-// What WithSources names is below the list, on a phone and on a screen, without
-// JavaScript and with it.
+// The page shows the sources of WithSources below the Schedulers, on narrow and wide
+// screens, with and without JavaScript.
 func TestPage_Sources(t *testing.T) {
 	url := newPage(t)
 	for _, script := range []bool{false, true} {
@@ -280,7 +281,8 @@ func TestPage_Sources(t *testing.T) {
 	}
 }
 
-// Both widths, light and dark: set SCREENSHOTS to a folder to look at them.
+// TestPage_Screenshots writes screenshots in both widths, light and dark, to the folder
+// SCREENSHOTS.
 func TestPage_Screenshots(t *testing.T) {
 	folder := os.Getenv("SCREENSHOTS")
 	if folder == "" {
@@ -308,8 +310,8 @@ func TestPage_Screenshots(t *testing.T) {
 	}
 }
 
-// TestPage_Picture takes the picture PAGE_PICTURE of the page at PAGE_URL: see
-// scripts/page-picture.
+// TestPage_Picture writes a screenshot of the page at PAGE_URL to the file
+// PAGE_PICTURE: see scripts/page-picture.
 func TestPage_Picture(t *testing.T) {
 	url, path := os.Getenv("PAGE_URL"), os.Getenv("PAGE_PICTURE")
 	if url == "" || path == "" {

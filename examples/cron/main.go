@@ -1,10 +1,10 @@
-// Command cron runs functions at the times of cron expressions: robfig/cron reads them,
-// package jobs follows the clock.
+// Command cron runs functions at the times of cron expressions. robfig/cron parses the
+// expressions; package jobs schedules the runs.
 //
 //	go run ./cron '*/2 * * * * *' '@every 3s'
 //
-// Each argument is a schedule, with seconds. It prints a line at each of their
-// times, until it is interrupted.
+// Each argument is a schedule, with seconds. The command prints a line at each time of
+// each schedule until it is interrupted.
 package main
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// parser reads cron expressions with an optional field for seconds, and @daily
-// and the like.
+// parser parses cron expressions with an optional field for seconds, and descriptors
+// such as @daily.
 var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 func parse(spec string) (jobs.Schedule, error) {

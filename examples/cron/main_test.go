@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// runs returns when a job with the given schedule ran in the days after start.
+// runs returns when a job with the given schedule runs in the days after start.
 func runs(t *testing.T, spec string, start time.Time, days int) []string {
 	sched, err := parse(spec)
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-// Nine in the morning stays nine in the morning when the clocks change.
+// A job at nine in the morning stays at nine when the clocks change.
 func TestSchedule_DailyAcrossBothClockChanges(t *testing.T) {
 	berlin := zone(t, "Europe/Berlin")
 	require.Equal(t, []string{
@@ -56,7 +56,7 @@ func TestSchedule_MonthEnds(t *testing.T) {
 		t.Skip("takes long under the race detector: make test runs it")
 	}
 	start := time.Date(2027, 12, 31, 12, 0, 0, 0, time.UTC)
-	// The 31st: months without one are left out.
+	// The 31st skips shorter months.
 	require.Equal(t, []string{
 		"2028-01-31 00:00:00 UTC", "2028-03-31 00:00:00 UTC", "2028-05-31 00:00:00 UTC",
 		"2028-07-31 00:00:00 UTC", "2028-08-31 00:00:00 UTC", "2028-10-31 00:00:00 UTC",
@@ -71,8 +71,8 @@ func TestSchedule_EveryTenSecondsForADay(t *testing.T) {
 	require.Len(t, runs(t, "*/10 * * * * *", time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), 1), 24*60*6)
 }
 
-// What falls into an hour that does not exist is at its end, and what falls into one that
-// comes twice is once.
+// A time in an hour that the clock change skips runs at the end of that hour. A time in
+// an hour that occurs twice runs once.
 func TestSchedule_InTheHourOfAClockChange(t *testing.T) {
 	berlin := zone(t, "Europe/Berlin")
 	require.Equal(t, []string{

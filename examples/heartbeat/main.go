@@ -18,8 +18,8 @@ func main() {
 	log.Fatal(http.ListenAndServe("localhost:8080", newServer(10*time.Second)))
 }
 
-// A server echoes messages. Each is a heartbeat, which costs one atomic word, whatever
-// the number of connections.
+// A server echoes messages. Each message is a heartbeat, which costs one atomic store,
+// however many connections there are.
 type server struct {
 	timeout time.Duration
 	monitor *idle.Monitor[*websocket.Conn]

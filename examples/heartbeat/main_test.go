@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of two clients the silent one is closed, not before its time. The timeout is long enough
-// that no scheduling delay looks like silence.
+// The server closes the silent one of two clients, and not early. The timeout is longer
+// than any scheduling delay.
 func TestHeartbeat_OnlyTheSilentAreClosed(t *testing.T) {
 	const timeout = 2 * time.Second
 	server := httptest.NewServer(newServer(timeout))

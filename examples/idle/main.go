@@ -1,6 +1,6 @@
-// Command idle is a TCP server that closes connections which have been silent for three
-// seconds. It sleeps for as long as each line says, and answers. A handler that takes
-// longer than the timeout is not silence: its connection stays open.
+// Command idle is a TCP server that closes connections after three seconds of silence.
+// It reads durations, one a line, sleeps for each and then answers. A connection whose
+// handler runs longer than the timeout is not silent and stays open.
 //
 //	go run ./idle
 //	nc localhost 7070      # type 5s and Enter: an answer after 5 s, then wait 3 s more
@@ -35,7 +35,7 @@ func sleep(line string) (answer string) {
 	return "slept " + line
 }
 
-// serve answers lines until the listener is closed.
+// serve answers lines until the listener closes.
 func serve(tcp net.Listener, timeout time.Duration, handle func(line string) string) error {
 	var busy sync.Map // the connections with a handler at work
 	l := idle.NewListener(tcp, timeout, idle.WithOnIdle(func(c *idle.Conn, since time.Time) (evict bool) {

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// local has the deadlines in this process.
+// local implements deadlines with timers in this process.
 type local struct {
 	scheduler *timer.Scheduler
 	orders    *keyed.Timers[string, []byte]

@@ -1,5 +1,5 @@
-// Command moving is one small program on the timer of this process, and on tasks in a
-// store, of any kind: orders of a shop that expire unless they are paid in time.
+// Command moving is one small program that can keep its deadlines in timers of this
+// process or in tasks of a store: orders of a shop expire unless they are paid in time.
 //
 //	go run ./moving                         timers of this process
 //	go run ./moving -memory                 tasks of a store in memory
@@ -7,9 +7,9 @@
 //	go run ./moving -redis localhost:6379   on a server: many processes share the orders
 //	go run ./moving -redis in-process       on a small server inside this process
 //
-// What differs is in local.go and store.go. From the timer to a store: another
-// constructor, and the callback has a name, since another process may be the one to run
-// it. From one store to another: a line.
+// The differences are in local.go and store.go. A store needs another constructor than
+// the timer and a name for the callback, because another process may run it. Two stores
+// differ in one line.
 package main
 
 import (
@@ -29,7 +29,7 @@ type deadlines interface {
 	Close() error
 }
 
-// An expiry is called for an order that was not paid in time.
+// An expiry is the callback for an order that was not paid in time.
 type expiry func(order string, amount []byte)
 
 func main() {
@@ -44,7 +44,8 @@ func main() {
 	}
 }
 
-// where is where the deadlines are. The zero value is this process.
+// where says what implements the deadlines. The zero value means timers of this
+// process.
 type where struct {
 	memory bool
 	file   string
@@ -65,11 +66,12 @@ func (w where) open(f expiry) (deadlines, error) {
 	return newLocal(f)
 }
 
-// shop is the program. It does not know where its deadlines are.
+// shop is the program. It does not depend on what implements its deadlines.
 func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
 	var mu sync.Mutex
 	var expired sync.WaitGroup
-	// A store may have orders of other processes too, and may call for an order twice.
+	// A store may contain orders of other processes, and may call back twice for one
+	// order.
 	ours := map[string]bool{"order-1": true, "order-3": true}
 	expired.Add(len(ours))
 	d, err := open(func(order string, amount []byte) {
@@ -94,7 +96,7 @@ func shop(out io.Writer, open func(expiry) (deadlines, error)) error {
 	if err := d.Remove("order-2"); err != nil { // it was paid
 		return err
 	}
-	// The others are impatient.
+	// Let the others expire sooner.
 	if err := d.Move("order-1", 20*time.Millisecond); err != nil {
 		return err
 	}

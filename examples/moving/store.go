@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// These are the stores: a line or two each.
+// The constructors below are all that differs between stores.
 
 func newInMemory(f expiry) (deadlines, error) {
 	st := memstore.New()
@@ -36,7 +36,7 @@ func newOnRedis(addr string, f expiry) (deadlines, error) {
 	return newOnStore(st, func() error { return errors.Join(st.Close(), rdb.Close()) }, f)
 }
 
-// newOnRedisInProcess is for want of a server.
+// newOnRedisInProcess runs a Redis server in this process.
 func newOnRedisInProcess(f expiry) (deadlines, error) {
 	m, err := miniredis.Run()
 	if err != nil {
@@ -56,8 +56,9 @@ func newOnRedisInProcess(f expiry) (deadlines, error) {
 	return s, nil
 }
 
-// onStore has the deadlines in a store of package durable. Whoever has the store may set
-// them, and may be the one in which an order expires: so the callback has a name.
+// onStore implements deadlines with tasks of package durable. The callback has a name,
+// because any process that uses the store may set a deadline and any may run its
+// callback.
 type onStore struct {
 	orders *durable.Client
 	worker *durable.Worker

@@ -1,5 +1,5 @@
-// Command purgatory is a small message log over HTTP with long polling: a fetch is answered
-// as soon as there is something to read, or with nothing after ten seconds.
+// Command purgatory is a small message log over HTTP with long polling: a fetch returns
+// as soon as there is a message to read, or empty after ten seconds.
 //
 //	go run ./purgatory
 //	curl 'localhost:8080/orders?from=0' &       # waits
@@ -52,14 +52,14 @@ func (b *broker) produce(w http.ResponseWriter, r *http.Request) {
 	b.waiting.CheckAndComplete(topic)
 }
 
-// read returns the messages of a topic from the given one on.
+// read returns the messages of a topic from number from on.
 func (b *broker) read(topic string, from int) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string{}, b.logs[topic][min(from, len(b.logs[topic])):]...)
 }
 
-// A fetch waits until its topic has something to read.
+// A fetch waits until its topic has a message to read.
 type fetch struct {
 	purgatory.Delayed[string] // makes it an Operation
 	read                      func() []string

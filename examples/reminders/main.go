@@ -1,5 +1,5 @@
-// Command reminders prints reminders when they are due. They are tasks in a file: what was
-// scheduled before a crash is printed after it.
+// Command reminders prints reminders when they are due. The reminders are tasks in a
+// file, so they survive a crash of the program.
 //
 //	go run ./reminders -in 20s 'tea is ready'    # then kill -9 it
 //	go run ./reminders                           # prints it, late if need be
@@ -30,7 +30,8 @@ func main() {
 	}
 }
 
-// run schedules a reminder, if there is a text, and prints what is due until ctx ends.
+// run schedules a reminder if text is not empty, and prints due reminders until ctx
+// ends.
 func run(ctx context.Context, file string, in time.Duration, text string) (err error) {
 	st, err := sqlitestore.Open(file)
 	if err != nil {
@@ -40,7 +41,7 @@ func run(ctx context.Context, file string, in time.Duration, text string) (err e
 	client := durable.New(st)
 
 	if text != "" {
-		// One key, one task: the same reminder again moves the first.
+		// A key identifies one task: scheduling the same reminder again moves it.
 		task := durable.Task{Key: text, Handler: "remind", Body: []byte(text)}
 		if _, err := client.Schedule(ctx, task, durable.After(in)); err != nil {
 			return err

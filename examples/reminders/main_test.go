@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Called by the test, this program is the command.
+// If REMINDERS_TEST is set, the test binary runs the command.
 func TestMain(m *testing.M) {
 	if os.Getenv("REMINDERS_TEST") != "" {
 		main()

@@ -6,9 +6,9 @@ import (
 	"github.com/tickless/tickless/migrate"
 )
 
-// TestProject_Bubbles has tests make bubbles by themselves and by helpers that are no
-// tests, here and in another module, and run what other packages have in them: timers
-// that package variables keep are left.
+// TestProject_Bubbles makes bubbles in tests and in helper packages, of this module and
+// of another one. Timers in package variables that code inside a bubble can reach are
+// left.
 func TestProject_Bubbles(t *testing.T) {
 	const do = `
 
@@ -39,7 +39,7 @@ func Do() { t = time.AfterFunc(time.Second, func() {}) }
 		"own/a_test.go":       "package own\n\nimport _ \"testing/synctest\"\n",
 		"user/a.go":           "package user\n\nimport _ \"example.com/m/own\"" + do[1:],
 	})
-	const kept = "the package's variable t keeps it, and a test may use it inside a testing/synctest bubble and outside (a.go:5)"
+	const kept = "the package's variable t holds it, and a test may use it inside and outside a testing/synctest bubble (a.go:5)"
 	compare(t, load(t, dir, migrate.Options{}, "./..."), map[string]string{
 		"helped/a.go:7 time.AfterFunc": kept,
 		"afar/a.go:7 time.AfterFunc":   kept,

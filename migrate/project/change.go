@@ -14,17 +14,17 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// A Change is what becomes of a file.
+// A Change is the old and the new contents of a file.
 type Change struct {
-	Name     string // the file's, as an absolute path
+	Name     string // absolute path of the file
 	Old, New []byte
-	// Lines is how many of the new lines are not old ones.
+	// Lines is the number of added or changed lines.
 	Lines int
 
 	diff string
 }
 
-// prepare works out what becomes of the files.
+// prepare computes the changes.
 func (p *Project) prepare() error {
 	for _, f := range p.Report.Files {
 		src, err := p.source(f.Name)
@@ -48,16 +48,16 @@ func (p *Project) prepare() error {
 
 var hunk = regexp.MustCompile(`^@@ -(\d+)((?:,\d+)?) \+\d+((?:,\d+)?) @@`)
 
-// renumber puts the new file's line numbers right in a diff's hunks: udiff does not
-// count the lines between two changes of one hunk. It also returns how many lines the
-// diff adds.
+// renumber corrects the line numbers of the new file in a diff's hunks, because udiff
+// does not count the lines between two changes of one hunk. It also returns how many
+// lines the diff adds.
 func renumber(diff string) (string, int) {
 	var out strings.Builder
 	added, removed, inside := 0, 0, false
 	for line := range strings.Lines(diff) {
 		if m := hunk.FindStringSubmatch(line); m != nil {
 			inside = true
-			old, _ := strconv.Atoi(m[1]) // it is digits
+			old, _ := strconv.Atoi(m[1]) // cannot fail: m[1] is digits
 			line = fmt.Sprintf("@@ -%d%s +%d%s @@\n", old, m[2], old+added-removed, m[3])
 		}
 		switch {
@@ -71,7 +71,7 @@ func renumber(diff string) (string, int) {
 	return out.String(), added
 }
 
-// Changes returns what becomes of the files, by name.
+// Changes returns the changed files, sorted by name.
 func (p *Project) Changes() []Change { return p.changes }
 
 // WriteDiff writes the changes as a unified diff, with names below the module's
@@ -85,8 +85,8 @@ func (p *Project) WriteDiff(w io.Writer) error {
 	return nil
 }
 
-// Fix writes the files, or none of them: if one was changed since it was loaded, or
-// cannot be written. Then those that were written are put back.
+// Fix writes all changed files, or none of them if one has changed since Load or cannot
+// be written. In that case Fix restores the files that it has already written.
 func (p *Project) Fix() error {
 	modes := make([]os.FileMode, len(p.changes))
 	for i, c := range p.changes {
@@ -95,7 +95,7 @@ func (p *Project) Fix() error {
 			return err
 		}
 		if !bytes.Equal(now, c.Old) {
-			return fmt.Errorf("%s was changed meanwhile", c.Name)
+			return fmt.Errorf("%s has changed since it was loaded", c.Name)
 		}
 		info, err := os.Stat(c.Name)
 		if err != nil {
@@ -103,12 +103,12 @@ func (p *Project) Fix() error {
 		}
 		modes[i] = info.Mode().Perm()
 	}
-	// What takes space is done before the first file is touched.
+	// Write all new files first: only renames remain then, which need no disk space.
 	written := make([]string, len(p.changes))
 	defer func() {
 		for _, name := range written {
 			if name != "" {
-				os.Remove(name) // what is left of it where this fails does not matter
+				os.Remove(name) // a file that cannot be removed does no harm
 			}
 		}
 	}()
@@ -125,12 +125,12 @@ func (p *Project) Fix() error {
 			continue
 		}
 		for j, c := range p.changes[:i] {
-			back, backErr := writeBeside(c.Name, c.Old, modes[j])
-			if backErr == nil {
-				backErr = rename(back, c.Name)
+			restored, restoreErr := writeBeside(c.Name, c.Old, modes[j])
+			if restoreErr == nil {
+				restoreErr = rename(restored, c.Name)
 			}
-			if backErr != nil {
-				err = errors.Join(err, fmt.Errorf("%s stays rewritten: %w", c.Name, backErr))
+			if restoreErr != nil {
+				err = errors.Join(err, fmt.Errorf("cannot restore %s: %w", c.Name, restoreErr))
 			}
 		}
 		return err
@@ -138,9 +138,9 @@ func (p *Project) Fix() error {
 	return nil
 }
 
-// rename is replaced by tests.
+// rename is a variable so that tests can replace it.
 var rename = func(from, to string) error {
-	// What a symbolic link leads to is replaced, not the link.
+	// Replace the target of a symbolic link, not the link.
 	to, err := filepath.EvalSymlinks(to)
 	if err != nil {
 		return err
@@ -148,7 +148,8 @@ var rename = func(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// writeBeside writes a new file into the folder that a file is in, and returns its name.
+// writeBeside writes a new file into the folder of the named file and returns the new
+// file's name.
 func writeBeside(name string, text []byte, mode os.FileMode) (string, error) {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -167,7 +168,7 @@ func writeBeside(name string, text []byte, mode os.FileMode) (string, error) {
 	return f.Name(), nil
 }
 
-// relative returns a file's name below the module's folder.
+// relative returns a file's name relative to the module's folder.
 func (p *Project) relative(name string) string {
 	if rel, err := filepath.Rel(p.Dir, name); err == nil && !strings.HasPrefix(rel, "..") {
 		return rel

@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/migrate/project"
 )
 
-// write makes a module of the files, and returns its folder.
+// write creates a module with these files and returns its folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,8 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// reasons returns for each call, by its place, why it is left, or nothing.
+// reasons returns why each call is left, by the call's position. The reason is empty
+// for a rewritten call.
 func reasons(p *project.Project) map[string]string {
 	got := make(map[string]string)
 	for _, s := range p.Report.Sites {
@@ -61,7 +62,7 @@ func compare(t *testing.T, p *project.Project, want map[string]string) {
 	}
 }
 
-// A file keeps its line endings, and is as gofmt has it but for them.
+// A file keeps its line endings, and gofmt's formatting apart from them.
 func TestProject_LineEndings(t *testing.T) {
 	const before = `package m
 
@@ -124,7 +125,7 @@ func f() { fmt.Println(s{timer: tickless.AfterFunc(1, nil)}) }
 	}
 }
 
-// Each hunk of the diff has the lines that the files have where it says.
+// The line numbers of each hunk point at the lines that the hunk shows.
 func TestProject_DiffLineNumbers(t *testing.T) {
 	var src strings.Builder
 	src.WriteString("package m\n\nimport (\n\t\"fmt\"\n\t\"time\"\n)\n\nvar _ = fmt.Sprint\n\n")
@@ -170,8 +171,8 @@ func TestProject_DiffLineNumbers(t *testing.T) {
 	}
 }
 
-// What a file with cgo starts is reported where it stands, and not in what cgo has
-// made of it.
+// A call in a file with cgo is reported at its position in that file, not in the file
+// that cgo generates.
 func TestProject_Cgo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles C")
@@ -214,7 +215,7 @@ func TestProject_FixAllOrNothing(t *testing.T) {
 	if err := os.WriteFile(changed, []byte("package m\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Fix(); err == nil || err.Error() != changed+" was changed meanwhile" {
+	if err := p.Fix(); err == nil || err.Error() != changed+" has changed since it was loaded" {
 		t.Errorf("a file was changed: %v", err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "a.go")); err != nil || string(text) != fmt.Sprintf(src, "a") {
@@ -222,7 +223,8 @@ func TestProject_FixAllOrNothing(t *testing.T) {
 	}
 }
 
-// If a file cannot be replaced, those that were are put back, and nothing lies about.
+// If a file cannot be replaced, Fix restores the files before it and leaves no
+// temporary files.
 func TestProject_FixPutsBack(t *testing.T) {
 	const src = "package m\n\nimport \"time\"\n\nfunc %s() { time.AfterFunc(1, nil) }\n"
 	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n"}
@@ -247,7 +249,7 @@ func TestProject_FixPutsBack(t *testing.T) {
 	}
 }
 
-// A file keeps its mode, and a symbolic link is one afterwards.
+// A file keeps its mode, and a symbolic link stays a link.
 func TestProject_FixModesAndLinks(t *testing.T) {
 	const src = "package m\n\nimport \"time\"\n\nfunc f() { time.AfterFunc(1, nil) }\n"
 	dir := write(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "real": src})
@@ -272,8 +274,7 @@ func TestProject_FixModesAndLinks(t *testing.T) {
 	}
 }
 
-// A file that is saved while the packages are loaded is not rewritten at places of what
-// it was.
+// A file that is saved while Load runs is not rewritten at stale offsets.
 func TestProject_SavedMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it puts a shell script before the go command")
@@ -286,7 +287,7 @@ func TestProject_SavedMeanwhile(t *testing.T) {
 	}
 	file := filepath.Join(dir, "a.go")
 	bin := t.TempDir()
-	// The third list of all packages comes after the files are parsed.
+	// The go command lists all packages for the third time after the files are parsed.
 	script := fmt.Sprintf(`#!/bin/sh
 for last; do :; done
 if [ "$1" = list ] && [ "$last" = ./... ]; then
@@ -309,7 +310,7 @@ exec %[3]q "$@"
 	if c := p.Changes(); len(c) != 1 || string(c[0].Old) != src {
 		t.Errorf("the changes are %q", c)
 	}
-	if err := p.Fix(); err == nil || err.Error() != file+" was changed meanwhile" {
+	if err := p.Fix(); err == nil || err.Error() != file+" has changed since it was loaded" {
 		t.Errorf("a file was saved meanwhile: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package project rewrites the packages of a module together, with their tests:
-// what `tickless migrate` does.
+// Package project rewrites the packages of a module together, with their tests.
+// `tickless migrate` is built on it.
 //
 // # Usage
 //
@@ -13,16 +13,14 @@
 // # Guarantees
 //
 //   - A type is rewritten in all packages of the module that use it, or in none.
-//   - Nothing is written before Fix, and nothing outside the files of the report. Fix
-//     writes all of them or none.
-//   - A file that gofmt would not have changed it does not change afterwards. Its lines
-//     end as they did.
-//   - Packages that do not compile are refused, if they were named. Others are left out,
-//     and what they may use by its name.
+//   - Nothing is written before Fix. Fix writes all files of the report or none.
+//   - A file that is formatted with gofmt stays so. Line endings do not change.
+//   - A named package that does not compile is an error. Other packages that do
+//     not compile are skipped, and what they may use by name does not change.
 //
 // # Limits
 //
-// Files that the build leaves out, for other systems or tags, are not rewritten,
-// and neither is what they may use by its name. Modules below the module's folder
-// are other modules. The module's go.mod is not touched.
+// Files that the build excludes, for other systems or tags, are not rewritten, and
+// neither is what they may use by name. Nested modules are separate modules. The
+// module's go.mod does not change.
 package project

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// ErrSeveralModules is returned for patterns that match packages of more than one
+// ErrSeveralModules is the error for patterns that match packages of more than one
 // module.
-var ErrSeveralModules = errors.New("the packages are of several modules")
+var ErrSeveralModules = errors.New("the packages belong to several modules")
 
-// An ArgumentError says that the folder or a pattern cannot be meant.
+// An ArgumentError reports a folder or a pattern that is not valid.
 type ArgumentError struct{ text string }
 
 func (e *ArgumentError) Error() string { return e.text }
 
-// check refuses what the go command would, or would understand in another way.
+// check refuses arguments that the go command refuses, or accepts with another meaning.
 func (cfg Config) check() error {
 	if cfg.Dir != "" {
 		if info, err := os.Stat(cfg.Dir); err != nil {
@@ -46,7 +46,7 @@ func (cfg Config) check() error {
 	return nil
 }
 
-// explain returns what to say when the go command cannot list packages.
+// explain returns a readable error for a go command that cannot list packages.
 func (cfg Config) explain(ctx context.Context, err error) error {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOWORK")
 	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
@@ -64,7 +64,7 @@ func (cfg Config) explain(ctx context.Context, err error) error {
 	return errors.New(strings.TrimPrefix(strings.TrimSpace(text), "go: "))
 }
 
-// message is the text of an error of package packages, with a file's name below dir.
+// message returns the text of a package's error, with the file's name relative to dir.
 func message(e packages.Error, dir string) string {
 	if e.Pos == "" || e.Pos == "-" {
 		return e.Msg
@@ -75,16 +75,16 @@ func message(e packages.Error, dir string) string {
 	return e.Pos + ": " + e.Msg
 }
 
-// compileErrors returns the first errors of packages that do not compile. An error of
-// what they import comes before those that it causes.
+// compileErrors returns the first errors of packages that do not compile. The error of
+// an imported package comes before the errors that it causes.
 func compileErrors(pkgs []*packages.Package, dir string) error {
-	var missing, syntax, typing, built []string // of what go list finds, parsing, and so on
+	var missing, syntax, typing, built []string // by the step that finds the error
 	add := func(list *[]string, text string) {
 		if !slices.Contains(*list, text) {
 			*list = append(*list, text)
 		}
 	}
-	lines := make(map[string]bool) // that have a syntax error, which causes others
+	lines := make(map[string]bool) // files with a syntax error, which causes further ones
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		for _, e := range pkg.Errors {
 			text := message(e, dir)
@@ -97,7 +97,7 @@ func compileErrors(pkgs []*packages.Package, dir string) error {
 				}
 			case e.Kind == packages.TypeError:
 				add(&typing, text)
-			case strings.HasPrefix(e.Msg, "# "): // the compiler says the same again
+			case strings.HasPrefix(e.Msg, "# "): // the compiler repeats it
 				add(&built, text)
 			default:
 				add(&missing, text)

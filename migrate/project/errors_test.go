@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/migrate/project"
 )
 
-// loadError returns what Load says to be wrong.
+// loadError returns the error of Load.
 func loadError(t *testing.T, dir string, patterns ...string) error {
 	t.Helper()
 	_, err := project.Load(t.Context(), project.Config{Dir: dir, Patterns: patterns, Env: env()})
@@ -21,8 +21,8 @@ func loadError(t *testing.T, dir string, patterns ...string) error {
 	return err
 }
 
-// Each error of a module that does not compile is reported once: not again by the compiler
-// after the type checker, and not again for the package's tests.
+// Each compile error is reported once: the compiler's copy and the copy for the
+// package's tests are dropped.
 func TestProject_CompileErrors(t *testing.T) {
 	const mod = "module example.com/m\n\ngo 1.25\n"
 	const test = "package m\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { f() }\n"
@@ -59,7 +59,7 @@ func TestProject_CalledWrongly(t *testing.T) {
 		{filepath.Join(dir, "none"), "./...", "there is no folder " + filepath.Join(dir, "none"), true},
 		{filepath.Join(dir, "m.go"), "./...", filepath.Join(dir, "m.go") + " is not a folder", true},
 		{dir, "./none", "stat " + filepath.Join(dir, "none") + ": directory not found", false},
-		{dir, "fmt", "package fmt is of no module, but of the standard library", false},
+		{dir, "fmt", "package fmt belongs to the standard library", false},
 		{filepath.Join(dir, "other"), "./...", "no packages match ./...", false},
 		{outside, "./...", "there is no go.mod file in " + outside + ", nor in any folder above", false},
 		{outside, "", "there is no go.mod file in " + outside + ", nor in any folder above", false},
@@ -80,7 +80,8 @@ func TestProject_CalledWrongly(t *testing.T) {
 	}
 }
 
-// What docs/migrating.md says of go.mod: requiring the library raises a lower version.
+// docs/migrating.md says this about go.mod: requiring the library raises a lower
+// version.
 func TestProject_GoVersionIsRaised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the go command")
@@ -102,8 +103,8 @@ func TestProject_GoVersionIsRaised(t *testing.T) {
 	}
 }
 
-// A package beside those that are named need not compile: it is left out, and so is what
-// it may use by its name.
+// A package that is not named need not compile: it is skipped, and what it may use by
+// name does not change.
 func TestProject_OthersThatDoNotCompile(t *testing.T) {
 	dir := write(t, map[string]string{
 		"go.mod":           "module example.com/m\n\ngo 1.25\n",
@@ -117,9 +118,9 @@ func TestProject_OthersThatDoNotCompile(t *testing.T) {
 	compare(t, p, map[string]string{
 		"m.go:5 time.AfterFunc":             "",
 		"internal/a/a.go:9 time.AfterFunc":  "",
-		"internal/a/a.go:11 time.AfterFunc": "Used may be used there, in a file that was not looked at (b.go:5)",
+		"internal/a/a.go:11 time.AfterFunc": "Used may be used there, in a file that the analysis does not see (b.go:5)",
 	})
-	if len(p.Warnings) != 2 || !strings.HasPrefix(p.Warnings[0], "package example.com/m/broken is left out, which does not compile: broken/b.go:5:13: ") {
+	if len(p.Warnings) != 2 || !strings.HasPrefix(p.Warnings[0], "package example.com/m/broken is skipped because it does not compile: broken/b.go:5:13: ") {
 		t.Errorf("warned of %q", p.Warnings)
 	}
 	if err := loadError(t, dir, "./above"); !strings.Contains(err.Error(), "broken/b.go:5:13") {
@@ -127,7 +128,7 @@ func TestProject_OthersThatDoNotCompile(t *testing.T) {
 	}
 }
 
-// GOFLAGS may name another go.mod, from the folder that the go command runs in.
+// GOFLAGS may name another go.mod, relative to the folder in which the go command runs.
 func TestProject_ModFile(t *testing.T) {
 	dir := write(t, map[string]string{
 		"go.mod":   "module example.com/m\n\ngo 1.25\n",

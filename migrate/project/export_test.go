@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FailRename has Fix fail where it replaces a file, until the test ends.
+// FailRename lets Fix fail when it replaces the named file, until the test ends.
 func FailRename(t *testing.T, name string, err error) {
 	name, evalErr := filepath.EvalSymlinks(name)
 	if evalErr != nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// libraryGo is the minor version of Go that this library's go.mod asks for, and that
-// requiring it raises a lower one to.
+// libraryGo is the minor Go version of this library's go.mod. Requiring the library
+// raises a lower version to it.
 const libraryGo = 25
 
-// godebugs are the GODEBUG settings whose defaults a version changed, by its minor number.
+// godebugs lists the GODEBUG settings whose defaults changed, by minor Go version.
 var godebugs = map[int]string{
 	21: "panicnil",
 	22: "httplaxcontentlength, httpmuxgo121, tls10server, tlsrsakex, tlsunsafeekm",
@@ -20,8 +20,8 @@ var godebugs = map[int]string{
 	25: "containermaxprocs, decoratemappings, tlssha1, updatemaxprocs, x509sha256skid",
 }
 
-// raises says what changes when go.mod's go line, which has that version, is raised to the
-// library's. It returns nothing if that is no higher.
+// raises says what changes when go.mod's version goVersion is raised to the library's.
+// It returns "" if goVersion is not lower.
 func raises(goVersion string) string {
 	_, after, _ := strings.Cut(version.Lang("go"+goVersion), ".")
 	minor, err := strconv.Atoi(after)

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestGodebugs_AreTheToolchains compares the table with the toolchain's.
+// TestGodebugs_AreTheToolchains compares godebugs with the table in the toolchain's
+// source.
 func TestGodebugs_AreTheToolchains(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

@@ -21,16 +21,17 @@ import (
 	"github.com/tickless/tickless/migrate"
 )
 
-// Config says what to look at and what to rewrite.
+// Config says which packages to load and what to rewrite in them.
 type Config struct {
-	// Dir is the folder that the patterns refer to. Empty means the current one.
+	// Dir is the folder that the patterns are relative to. Empty means the current
+	// folder.
 	Dir string
-	// Patterns name the packages to rewrite, as for go build. All others of their
-	// module are looked at, and left as they are. None means the package in Dir.
+	// Patterns name the packages to rewrite, as for go build. The other packages of the
+	// module are analyzed but not changed. None means the package in Dir.
 	Patterns []string
 	// Tags are build tags, separated by commas.
 	Tags string
-	// Env is the environment that the go command runs in. Nil means that of the
+	// Env is the environment of the go command. Nil means the environment of this
 	// process.
 	Env []string
 
@@ -39,15 +40,15 @@ type Config struct {
 	modFile string // of GOFLAGS, as an absolute path
 }
 
-// A Project is the packages of a module, and what can be rewritten of them.
+// A Project is the packages of a module and the result of their analysis.
 type Project struct {
-	// Module is the module's path, and Dir its folder.
+	// Module is the module's path, Dir its folder.
 	Module, Dir string
-	// Requires says that the module requires Tickless already.
+	// Requires says whether the module already requires Tickless.
 	Requires bool
 	Report   *migrate.Report
-	// Warnings are what to know besides, about packages that were left out, and of what
-	// the rewritten module does.
+	// Warnings are about packages that were skipped, and about changes in what the
+	// rewritten module does.
 	Warnings []string
 
 	changes []Change
@@ -56,8 +57,8 @@ type Project struct {
 	sources map[string][]byte // the files as they were parsed
 }
 
-// parse parses a file, and keeps what it parsed: the file itself may be written
-// meanwhile.
+// parse parses a file and keeps its source, because the file may change before source
+// reads it.
 func (p *Project) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	p.mu.Lock()
 	p.sources[name] = src
@@ -65,7 +66,7 @@ func (p *Project) parse(fset *token.FileSet, name string, src []byte) (*ast.File
 	return parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments)
 }
 
-// source returns a file as it was parsed, or, of others, as it is.
+// source returns the parsed source of a file, or reads a file that was not parsed.
 func (p *Project) source(name string) ([]byte, error) {
 	p.mu.Lock()
 	src, ok := p.sources[name]
@@ -76,8 +77,8 @@ func (p *Project) source(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Load loads the packages of the module that the patterns are in, and analyzes
-// them. It runs the go command, which compiles what the module depends on.
+// Load loads and analyzes the packages of the module that the patterns match. It runs
+// the go command, which compiles the module's dependencies.
 func Load(ctx context.Context, cfg Config) (*Project, error) {
 	cfg, err := cfg.takeModFile(ctx)
 	if err != nil {
@@ -141,15 +142,15 @@ func (cfg Config) packages(ctx context.Context, mode packages.LoadMode) *package
 	return pc
 }
 
-// takeModFile takes -modfile out of GOFLAGS. Package packages also runs the go command
-// without modules, which refuses the flag there, and in other folders, for which a
-// relative path would be wrong.
+// takeModFile moves -modfile from GOFLAGS to modFile. Package packages also runs the go
+// command without modules, where the flag is an error, and in other folders, where a
+// relative path is wrong.
 func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
 	cmd.Dir, cmd.Env = cfg.Dir, cfg.Env
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), "-modfile=") {
-		return cfg, nil // what is wrong with the go command, matched will tell
+		return cfg, nil // matched reports what is wrong with the go command
 	}
 	var rest []string
 	for _, flag := range strings.Fields(string(out)) {
@@ -171,13 +172,14 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// leaveOut splits off the packages that do not compile and were not named, with those
-// that import them, and warns of them. What they may use by its name is not changed.
+// leaveOut separates packages that do not compile and were not named, with the packages
+// that import them, and adds a warning. What these packages may use by name does not
+// change.
 func (p *Project) leaveOut(loaded []*packages.Package, named map[string]bool) (good, broken []*packages.Package) {
 	warned := make(map[string]bool)
 	for _, pkg := range loaded {
 		if isTestMain(pkg) {
-			continue // what it imports is there too
+			continue // the packages that it imports are in loaded too
 		}
 		if !pkg.IllTyped && len(pkg.Errors) == 0 || named[plainPath(pkg.PkgPath)] {
 			good = append(good, pkg)
@@ -186,16 +188,16 @@ func (p *Project) leaveOut(loaded []*packages.Package, named map[string]bool) (g
 		broken = append(broken, pkg)
 		path := plainPath(pkg.PkgPath)
 		for _, e := range pkg.Errors {
-			if !warned[path] && !strings.HasPrefix(e.Msg, "# ") { // the compiler says the same again
+			if !warned[path] && !strings.HasPrefix(e.Msg, "# ") { // the compiler repeats it
 				warned[path] = true
-				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is left out, which does not compile: %s", path, message(e, p.Dir)))
+				p.Warnings = append(p.Warnings, fmt.Sprintf("package %s is skipped because it does not compile: %s", path, message(e, p.Dir)))
 			}
 		}
 	}
 	return good, broken
 }
 
-// goFiles returns the Go files of packages, also those that the build leaves out.
+// goFiles returns the Go files of packages, including those that the build excludes.
 func goFiles(pkgs []*packages.Package) (files []string) {
 	for _, pkg := range pkgs {
 		for _, file := range slices.Concat(pkg.GoFiles, pkg.IgnoredFiles) {
@@ -207,8 +209,8 @@ func goFiles(pkgs []*packages.Package) (files []string) {
 	return files
 }
 
-// bubbles returns the packages of other modules that get at testing/synctest: test
-// helpers, which may call what they are given inside a bubble.
+// bubbles returns the packages of other modules that import testing/synctest, directly
+// or through others. They are test helpers that may run a callback inside a bubble.
 func bubbles(ctx context.Context, cfg Config, dir string) (map[string]bool, error) {
 	pc := cfg.packages(ctx, packages.NeedName|packages.NeedImports|packages.NeedDeps|packages.NeedModule)
 	pc.Dir = dir
@@ -217,7 +219,7 @@ func bubbles(ctx context.Context, cfg Config, dir string) (map[string]bool, erro
 		return nil, err
 	}
 	found := make(map[string]bool)
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) { // what is imported comes first
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) { // imported packages come first
 		if pkg.Module == nil || pkg.Module.Main {
 			return
 		}
@@ -230,8 +232,8 @@ func bubbles(ctx context.Context, cfg Config, dir string) (map[string]bool, erro
 	return found, nil
 }
 
-// otherFiles returns the Go files of a module that are in folders where the build
-// leaves out all of them.
+// otherFiles returns the Go files of a module in folders where the build excludes every
+// file.
 func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 	known := make(map[string]bool)
 	for _, pkg := range loaded {
@@ -265,8 +267,7 @@ func otherFiles(root string, loaded []*packages.Package) ([]string, error) {
 	return files, err
 }
 
-// matched returns the paths of the packages that the patterns match, and their
-// module.
+// matched returns the paths of the packages that the patterns match, and their module.
 func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module, error) {
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
@@ -286,9 +287,9 @@ func matched(ctx context.Context, cfg Config) (map[string]bool, *packages.Module
 		}
 		switch {
 		case pkg.Module == nil:
-			return nil, nil, fmt.Errorf("package %s is of no module, but of the standard library", pkg.PkgPath)
+			return nil, nil, fmt.Errorf("package %s belongs to the standard library", pkg.PkgPath)
 		case !pkg.Module.Main:
-			return nil, nil, fmt.Errorf("package %s is of module %s, which is not worked on here", pkg.PkgPath, pkg.Module.Path)
+			return nil, nil, fmt.Errorf("package %s belongs to module %s, which is a dependency", pkg.PkgPath, pkg.Module.Path)
 		}
 		if module != nil && module.Dir != pkg.Module.Dir {
 			return nil, nil, fmt.Errorf("%w: %s and %s", ErrSeveralModules, module.Path, pkg.Module.Path)
@@ -317,15 +318,15 @@ func requires(file string) (bool, error) {
 	}), nil
 }
 
-// plainPath returns the path of the package whose test a package is, if it is one
-// of its own, or its own path.
+// plainPath returns the path of the package under test if path names an external test
+// package, and else path itself.
 func plainPath(path string) string { return strings.TrimSuffix(path, "_test") }
 
-// isTestMain reports whether a package is the program that go test makes up.
+// isTestMain reports whether a package is the main package that go test generates.
 func isTestMain(pkg *packages.Package) bool { return strings.HasSuffix(pkg.ID, ".test") }
 
-// convert chooses of each package the variant with the most files, which is the one
-// with its tests.
+// convert chooses the variant with the most files of each package: the one with its
+// tests.
 func convert(loaded []*packages.Package, named map[string]bool) []*migrate.Package {
 	best := make(map[string]*packages.Package)
 	for _, pkg := range loaded {

@@ -35,7 +35,7 @@ func load(t *testing.T, dir string, opts migrate.Options, patterns ...string) *p
 	return p
 }
 
-// env keeps the go command out of this repository's workspace.
+// env runs the go command outside this repository's workspace.
 func env() []string { return append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod") }
 
 func goCommand(t *testing.T, dir string, args ...string) {
@@ -48,7 +48,7 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// left returns the first reason for each call that is left, by its place.
+// left returns the first reason for each call that is left, by the call's position.
 func left(p *project.Project) map[string]string {
 	reasons := make(map[string]string)
 	for _, s := range p.Report.Sites {
@@ -59,8 +59,8 @@ func left(p *project.Project) map[string]string {
 	return reasons
 }
 
-// TestProject_Fix rewrites a module with hooks, tests of their own packages and an
-// API, and runs its tests on this library.
+// TestProject_Fix rewrites a module that has hooks, external test packages and an API,
+// and runs its tests with this library.
 func TestProject_Fix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles this library for another module")
@@ -69,7 +69,7 @@ func TestProject_Fix(t *testing.T) {
 	p := load(t, dir, migrate.Options{}, "./...")
 	want := map[string]string{
 		"server.go time.AfterFunc": "Retry is part of the API of package server",
-		"server.go time.After":     "package timer's After is time's: nobody can stop it",
+		"server.go time.After":     "timer.After is time.After, which cannot be stopped",
 	}
 	got := left(p)
 	for site, reason := range want {
@@ -132,8 +132,8 @@ func TestProject_ReportAndDiff(t *testing.T) {
 		"time.AfterFunc -> timer.AfterFunc",
 		"Retry is part of the API of package server (server/server.go:15:2)",
 		"10 of 12 call sites can be rewritten",
-		"Besides, 1 call site in tests; --tests rewrites these too.",
-		"Where few timers are pending nothing is won",
+		"Not counted: 1 call site in tests; --tests rewrites these too.",
+		"A rewrite gains nothing where few timers are pending",
 	} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, report.String())
@@ -156,8 +156,8 @@ func TestProject_ReportAndDiff(t *testing.T) {
 	}
 }
 
-// TestProject_OnlyNamedPackages keeps types as they are that packages use which were
-// not named.
+// TestProject_OnlyNamedPackages checks that types stay if packages that were not named
+// use them.
 func TestProject_OnlyNamedPackages(t *testing.T) {
 	dir := fixture(t)
 	p := load(t, dir, migrate.Options{}, "./server")
@@ -204,14 +204,14 @@ func TestProject_Refuses(t *testing.T) {
 		}
 	}
 	check("a package that is not there", "missing", "./missing")
-	check("the standard library", "package time is of no module", "time")
+	check("the standard library", "package time belongs to the standard library", "time")
 
 	p := load(t, dir, migrate.Options{}, "./...")
 	file := filepath.Join(dir, "server", "server.go")
 	if err := os.WriteFile(file, []byte("package server\n\nvar x int = \"\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Fix(); err == nil || !strings.Contains(err.Error(), "server.go was changed meanwhile") {
+	if err := p.Fix(); err == nil || !strings.Contains(err.Error(), "server.go has changed since it was loaded") {
 		t.Errorf("a file that has changed: %v", err)
 	}
 	check("what does not compile", "does not compile", "./...")
@@ -223,7 +223,7 @@ func TestProject_Refuses(t *testing.T) {
 	}
 }
 
-// TestProject_Unseen has files for another system use what other packages export.
+// TestProject_Unseen checks types that files for another system use across packages.
 func TestProject_Unseen(t *testing.T) {
 	dir := write(t, map[string]string{
 		"go.mod": "module example.com/unseen\n\ngo 1.25\n",
@@ -278,11 +278,11 @@ func own(c *a.Conn) { c.Idle.Stop() }
 		got = append(got, reason)
 	}
 	want := []string{
-		"Start may be used there, in a file that was not looked at: b_plan9.go",
-		"Idle may be used there, in a file that was not looked at: c_plan9.go",
+		"Start may be used there, in a file that the analysis does not see: b_plan9.go",
+		"Idle may be used there, in a file that the analysis does not see: c_plan9.go",
 		"",
 		"",
-		"a may be used there, in a file that was not looked at: a_plan9.go",
+		"a may be used there, in a file that the analysis does not see: a_plan9.go",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("reasons %q, want %q", got, want)

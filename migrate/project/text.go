@@ -9,18 +9,18 @@ import (
 	"github.com/tickless/tickless/migrate"
 )
 
-// Counts sums a report up.
+// Counts are the totals of a report.
 type Counts struct {
-	Sites     int `json:"sites"`     // call sites, without those that are muted
-	Rewritten int `json:"rewritten"` // of them, those that can be rewritten
-	Worth     int `json:"worth"`     // of these, those that are worth it
-	Left      int `json:"left"`
-	Muted     int `json:"muted"` // call sites of tests that nobody asked for
-	Files     int `json:"files"`
-	Lines     int `json:"lines"` // that are changed, in the files
+	Sites     int `json:"sites"`     // call sites, without those that Muted counts
+	Rewritten int `json:"rewritten"` // call sites that can be rewritten
+	Worth     int `json:"worth"`     // call sites that are worth rewriting
+	Left      int `json:"left"`      // call sites that cannot be rewritten
+	Muted     int `json:"muted"`     // call sites in tests, without Options.Tests
+	Files     int `json:"files"`     // files that change
+	Lines     int `json:"lines"`     // lines that change
 }
 
-// Counts returns the report's sums.
+// Counts returns the totals of the report.
 func (p *Project) Counts() Counts {
 	c := Counts{Sites: len(p.Report.Sites), Muted: p.Report.Muted, Files: len(p.changes)}
 	for _, s := range p.Report.Sites {
@@ -40,8 +40,8 @@ func (p *Project) Counts() Counts {
 	return c
 }
 
-// WriteReport writes which call sites are worth rewriting, which are not, and which
-// are left as they are, and why.
+// WriteReport writes which call sites are worth rewriting, which are not, and which are
+// left and why.
 func (p *Project) WriteReport(w io.Writer) error {
 	out := &printer{w: w}
 	out.section("Worth it where very many are pending at a time, and most are stopped:", p, func(s migrate.Site) bool {
@@ -64,18 +64,18 @@ func (p *Project) WriteReport(w io.Writer) error {
 			c.Rewritten, number(c.Sites, "call site"), number(c.Lines, "line"), number(c.Files, "file"), c.Left)
 	}
 	if c.Muted > 0 {
-		out.printf("Besides, %s in tests; --tests rewrites these too.\n", number(c.Muted, "call site"))
+		out.printf("Not counted: %s in tests; --tests rewrites these too.\n", number(c.Muted, "call site"))
 	}
 	for _, w := range p.Warnings {
 		out.printf("Note: %s\n", w)
 	}
 	if c.Rewritten > 0 {
-		out.printf("Where few timers are pending nothing is won: with a few thousand package time is as fast.\nMeasure before and after.\n")
+		out.printf("A rewrite gains nothing where few timers are pending: up to a few thousand, package time is as fast.\nMeasure before and after.\n")
 	}
 	return out.err
 }
 
-// number returns a number of things.
+// number formats n with the singular or plural of thing.
 func number(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -83,7 +83,7 @@ func number(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// printer remembers the first error.
+// printer writes to w until the first error and keeps that error.
 type printer struct {
 	w   io.Writer
 	err error
@@ -95,7 +95,7 @@ func (o *printer) printf(format string, args ...any) {
 	}
 }
 
-// section prints a table of the call sites that are in it, if there are any.
+// section prints a table of the call sites for which in returns true, if there are any.
 func (o *printer) section(title string, p *Project, in func(migrate.Site) bool) {
 	table := tabwriter.NewWriter(o.w, 0, 0, 2, ' ', 0)
 	any := false

@@ -10,9 +10,9 @@ import (
 	"github.com/tickless/tickless/migrate"
 )
 
-// lostCancel is vet's lostcancel for package deadline too: it reports where the cancel
-// function of a context is not called on all paths. vet's own knows package context
-// alone, by its path, so here a package sees what it imports under that path.
+// lostCancel is vet's lostcancel check for package deadline: it reports contexts whose
+// cancel function is not called on all paths. vet's own check knows only package
+// context, by its path, so lostCancel presents deadline to it under that path.
 var lostCancel = &analysis.Analyzer{
 	Name:     "lostcancel",
 	Doc:      lostcancel.Analyzer.Doc,

@@ -1,12 +1,13 @@
-// Vettool is the analyzer of package migrate for go vet, with vet's own lostcancel for
-// contexts of package deadline:
+// Vettool runs the analyzer of package migrate under go vet, together with vet's
+// lostcancel check for contexts of package deadline:
 //
 //	go build -o /tmp/migrate github.com/tickless/tickless/migrate/vettool
 //	go vet -vettool=/tmp/migrate ./...
 //
-// From Go 1.26 on, go vet -vettool=/tmp/migrate -fix rewrites the files. It looks at
-// one package at a time; `tickless migrate` looks at all of a module's. After moving over,
-// go vet -vettool=/tmp/migrate -lostcancel ./... looks for contexts that nobody cancels.
+// From Go 1.26 on, go vet -vettool=/tmp/migrate -fix rewrites the files. Vettool sees
+// one package at a time; `tickless migrate` sees all packages of a module. After a
+// migration, go vet -vettool=/tmp/migrate -lostcancel ./... finds contexts that are
+// never canceled.
 package main
 
 import (

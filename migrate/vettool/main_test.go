@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestVettool runs go vet with the analyzer, as its users do.
+// TestVettool runs go vet with the analyzer, as users do.
 func TestVettool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a program; TestAnalyzer_Golden runs the same code")

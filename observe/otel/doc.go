@@ -1,5 +1,5 @@
-// Package otel exports the numbers of Schedulers, and of what stands on them, through
-// OpenTelemetry.
+// Package otel exports the metrics of Schedulers, and of the packages built on them,
+// through OpenTelemetry.
 //
 // # Usage
 //
@@ -8,25 +8,25 @@
 //		sdkmetric.NewPeriodicReader(otlp, sdkmetric.WithProducer(exporter))))
 //	registration, err := exporter.Register(provider)
 //
-// Counts and gauges are asynchronous instruments, which Register makes. Histograms are
-// kept by the Schedulers already, and OpenTelemetry has no asynchronous instrument for
-// these. So the Exporter is a Producer too, which the reader asks for them. Views apply
-// to the instruments, not to the histograms.
+// Register creates asynchronous instruments for counters and gauges. OpenTelemetry has
+// no asynchronous instrument for histograms, and the Schedulers already keep them, so
+// the reader gets them from the Exporter as a Producer. Views apply to the instruments
+// only, not to the histograms.
 //
-// Leave readers at cumulative temporality, the SDK's default. Histograms are cumulative
-// whatever a reader prefers. And a reader of deltas takes the first value of a counter
-// for an increase: the totals of a durable store, which count since the store was made,
-// it would report in full when a process starts and when the store answers again.
+// Leave readers at cumulative temporality, the SDK's default. The histograms are always
+// cumulative. A reader with delta temporality reports the first value of a counter as
+// an increase: at the start of a process, and when a durable store answers again, it
+// would report the store's totals since its creation.
 //
-// Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
-// open. Package observe makes Sources of other things. observe/metrics.csv lists the
-// metrics. They are the same as those of package prom, by the mapping that
-// OpenTelemetry prescribes.
+// The Exporter exports every open Scheduler that has a name, which timer.WithName
+// gives. Package observe makes Sources of other things. observe/metrics.csv lists the
+// metrics. They are the same as those of package prom, translated by OpenTelemetry's
+// rules.
 //
 // # Concurrency
 //
-// Any number of readers may use an Exporter at once. It starts no goroutine, and nothing
-// costs anything until a reader collects.
+// Any number of readers may use an Exporter at once. An Exporter starts no goroutine
+// and costs nothing until a reader collects.
 //
 // # Complexity
 //

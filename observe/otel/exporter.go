@@ -17,20 +17,20 @@ import (
 // scopeName is the name of the instrumentation scope.
 const scopeName = "github.com/tickless/tickless/observe/otel"
 
-// An Exporter exports what its Sources have. Counts and gauges go through the
-// instruments that Register makes, histograms through Produce.
+// An Exporter exports the metrics of its Sources: counters and gauges through the
+// instruments that Register creates, histograms through Produce.
 type Exporter struct {
 	set         *metric.Set
 	begin       time.Time // when counting began, as far as readers are concerned
 	exponential bool
 }
 
-// errZero is returned by an Exporter that New has not made.
+// errZero is the error of an Exporter that was not made by New.
 var errZero = errors.New("otel: the zero Exporter: call otel.New")
 
-// New makes an Exporter of the sources; without any, of observe.Schedulers. Its histograms
-// have explicit bounds: see ExponentialHistograms. New panics if a source is the zero
-// Source.
+// New returns an Exporter of the sources, or of observe.Schedulers if there are none.
+// Its histograms have explicit bounds: see ExponentialHistograms. New panics if a
+// source is the zero Source.
 func New(sources ...observe.Source) *Exporter {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
@@ -38,21 +38,23 @@ func New(sources ...observe.Source) *Exporter {
 	return &Exporter{set: metric.NewSet(sources), begin: time.Now()}
 }
 
-// ExponentialHistograms makes the Exporter's histograms exponential ones, of scale 3.
-// They are finer, and Prometheus has them as native histograms, but not every backend
-// takes them. Call it before Register and before the Exporter is given to a reader. It
+// ExponentialHistograms switches the Exporter to exponential histograms of scale 3.
+// They are finer, and become native histograms in Prometheus, but not every backend
+// accepts them. Call it before Register and before a reader gets the Exporter. It
 // returns e.
 func (e *Exporter) ExponentialHistograms() *Exporter {
 	e.exponential = true
 	return e
 }
 
-// Register makes the instruments with a meter of the provider. The Registration takes
-// them away again. It fails if the provider is nil, or New has not made e.
+// Register creates the instruments with a meter of the provider. The Registration
+// removes them. Register returns an error if the provider is nil or e was not made by
+// New.
 //
-// Register one Exporter with a provider, once, and give it all Sources. If numbers come
-// twice, OpenTelemetry adds up the counts, and takes one of the gauges. If a thing panics
-// when it is read, otel.Handle gets the panic, and only its read_failures are exported.
+// Register one Exporter with a provider, once, and give it all Sources. If two
+// Exporters export the same metric, OpenTelemetry adds the counters and takes one of
+// the gauges. If a source panics when it is read, Register passes the panic to
+// otel.Handle and exports only the source's read_failures.
 func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Registration, error) {
 	switch {
 	case e == nil || e.set == nil:
@@ -80,7 +82,8 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 	return meter.RegisterCallback(func(_ context.Context, o otelmetric.Observer) error {
 		for _, r := range e.set.Read() {
 			if r.Err != nil {
-				// If it were returned, a periodic reader would export nothing at all.
+				// If this callback returned the error, a periodic reader would export
+				// nothing at all.
 				otel.Handle(fmt.Errorf("%s %q: %w", r.Thing.Name, r.Name, r.Err))
 			}
 			for i := range r.Thing.Metrics {
@@ -97,7 +100,7 @@ func (e *Exporter) Register(provider otelmetric.MeterProvider) (otelmetric.Regis
 	}, all...)
 }
 
-// attributes returns the attributes of a part of a metric.
+// attributes returns the attributes of one part of a metric.
 func attributes(m *metric.Metric, r *metric.Reading, part string) []attribute.KeyValue {
 	if m.Label == "" {
 		return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name)}
@@ -105,7 +108,7 @@ func attributes(m *metric.Metric, r *metric.Reading, part string) []attribute.Ke
 	return []attribute.KeyValue{attribute.String(r.Thing.Label, r.Name), attribute.String(m.Label, metric.Text(part))}
 }
 
-// newInstrument makes the instrument for a metric.
+// newInstrument creates the instrument for a metric.
 func newInstrument(meter otelmetric.Meter, m *metric.Metric) (otelmetric.Float64Observable, error) {
 	unit, help := otelmetric.WithUnit(m.Unit), otelmetric.WithDescription(m.Help)
 	switch m.Kind {

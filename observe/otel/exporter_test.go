@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collect returns what a reader gets of an Exporter.
+// collect returns the metrics that a reader gets from an Exporter.
 func collect(t *testing.T, e *otel.Exporter) []metricdata.Metrics {
 	t.Helper()
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(e))
@@ -51,8 +51,8 @@ func collect(t *testing.T, e *otel.Exporter) []metricdata.Metrics {
 	return all
 }
 
-// kind returns the documented kind of what has been collected, and the attributes of its
-// points.
+// kind returns the type of a metric, in the words of the documentation, and the
+// attributes of its points.
 func kind(t *testing.T, data metricdata.Aggregation) (kind string, attributes []attribute.Set) {
 	t.Helper()
 	switch data := data.(type) {
@@ -84,7 +84,7 @@ func kind(t *testing.T, data metricdata.Aggregation) (kind string, attributes []
 	return "", nil
 }
 
-// TestExporter_HasWhatIsDocumented compares names, kinds, units, attributes and
+// TestExporter_HasWhatIsDocumented compares the names, types, units, attributes and
 // descriptions with observe/metrics.csv.
 func TestExporter_HasWhatIsDocumented(t *testing.T) {
 	sources := observetest.Sources(t)
@@ -128,8 +128,8 @@ func TestExporter_HasWhatIsDocumented(t *testing.T) {
 	}
 }
 
-// TestExporter_PrometheusNamesAreTheOfficialOnes has OpenTelemetry's own rules translate
-// each name.
+// TestExporter_PrometheusNamesAreTheOfficialOnes translates each name by
+// OpenTelemetry's own rules and compares the result.
 func TestExporter_PrometheusNamesAreTheOfficialOnes(t *testing.T) {
 	types := map[string]otlptranslator.MetricType{
 		"counter":         otlptranslator.MetricTypeMonotonicCounter,
@@ -146,8 +146,9 @@ func TestExporter_PrometheusNamesAreTheOfficialOnes(t *testing.T) {
 	}
 }
 
-// TestExporter_ThroughPrometheusIsPackageProm reads the same things by package prom, and
-// through OpenTelemetry's exporter for Prometheus. All of it has to be the same.
+// TestExporter_ThroughPrometheusIsPackageProm exports the same sources through package
+// prom, and through this package and OpenTelemetry's exporter for Prometheus. The
+// results must be equal.
 func TestExporter_ThroughPrometheusIsPackageProm(t *testing.T) {
 	sources := append(observetest.Sources(t), observetest.Foreign())
 	direct := prometheus.NewPedanticRegistry()
@@ -185,7 +186,7 @@ func TestExporter_ThroughPrometheusIsPackageProm(t *testing.T) {
 	}
 }
 
-// gather returns all series, with their types and help texts, and their values.
+// gather returns all series with their types, help texts and values.
 func gather(t *testing.T, g prometheus.Gatherer, native bool) map[string]string {
 	t.Helper()
 	families, err := g.Gather()
@@ -258,7 +259,7 @@ func TestExporter_NothingToExport(t *testing.T) {
 	}
 }
 
-// TestExporter_Unregister ends the reading.
+// After Unregister nothing is exported.
 func TestExporter_Unregister(t *testing.T) {
 	e := otel.New(observetest.Sources(t)...)
 	reader := sdkmetric.NewManualReader()
@@ -307,7 +308,7 @@ func Example() {
 	// Output: tickless.scheduler.timer.pending {timer} jobs 1
 }
 
-// A thing that panics when it is read ends neither the process nor the collection.
+// A source that panics when it is read ends neither the process nor the collection.
 func TestExporter_AThingThatPanics(t *testing.T) {
 	var mu sync.Mutex
 	var handled []string

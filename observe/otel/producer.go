@@ -16,9 +16,8 @@ import (
 
 var _ sdkmetric.Producer = (*Exporter)(nil)
 
-// Produce implements sdkmetric.Producer: it returns the histograms. They are cumulative,
-// whatever temporality the reader prefers. It fails if ctx has ended, and if New has not
-// made e.
+// Produce implements sdkmetric.Producer. It returns the histograms, which are always
+// cumulative. It returns an error if ctx has ended or e was not made by New.
 func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -26,8 +25,8 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if e == nil || e.set == nil {
 		return nil, errZero
 	}
-	// ReadAgain does not count failures: the instruments, which a reader collects first,
-	// have counted them.
+	// ReadAgain does not count failures, because a reader collects the instruments
+	// first, and they have counted the failures.
 	readings, now := e.set.ReadAgain(), time.Now()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scopeName}}
 	for _, thing := range e.set.Things() {
@@ -49,7 +48,7 @@ func (e *Exporter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	return []metricdata.ScopeMetrics{scope}, nil
 }
 
-// aggregate returns the histograms that a metric has of all things, nil if none.
+// aggregate returns a metric's histograms of all sources, or nil if there are none.
 func (e *Exporter) aggregate(thing *metric.Thing, m *metric.Metric, readings []metric.Reading, now time.Time) metricdata.Aggregation {
 	var explicit []metricdata.HistogramDataPoint[float64]
 	var exponential []metricdata.ExponentialHistogramDataPoint[float64]

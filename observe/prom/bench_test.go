@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// sizes are the numbers of timers that are pending. 10 million need TICKLESS_BENCH=full,
-// and 2 GB.
+// sizes returns the numbers of pending timers to measure with. 10 million need
+// TICKLESS_BENCH=full and 2 GB.
 func sizes() []int {
 	switch {
 	case testing.Short():
@@ -32,7 +32,7 @@ func sizes() []int {
 	return []int{1000, 100_000}
 }
 
-// pending returns a Scheduler with n timers pending, from a minute to a day away.
+// pending returns a Scheduler with n pending timers, due in one minute to one day.
 func pending(b *testing.B, n int, opts ...timer.Option) *timer.Scheduler {
 	b.Helper()
 	s := timer.New(opts...)
@@ -46,7 +46,7 @@ func pending(b *testing.B, n int, opts ...timer.Option) *timer.Scheduler {
 	return s
 }
 
-// scraper returns a function that scrapes all of the Scheduler's metrics, as text.
+// scraper returns a function that scrapes all metrics of the Scheduler as text.
 func scraper(s *timer.Scheduler) func() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prom.New(observe.Scheduler("bench", s)))
@@ -63,7 +63,7 @@ type discard struct {
 func (d *discard) Header() http.Header { return d.header }
 func (d *discard) WriteHeader(int)     {}
 
-// BenchmarkScrape is what a scrape costs.
+// BenchmarkScrape measures a scrape.
 func BenchmarkScrape(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("pending=%d", n), func(b *testing.B) {
@@ -76,12 +76,12 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkStartStop stops a timer and starts another, while nobody scrapes, and while
-// somebody scrapes without a pause.
+// BenchmarkStartStop stops a timer and starts another, first without scrapes and then
+// during scrapes without a pause.
 //
-// In the last case it reports hold-ns: the longest operation during a scrape, the median
-// of all scrapes. If a scrape held a lock for longer, most scrapes would show it. (The
-// longest of all operations would show the garbage collector, and other processes.)
+// During scrapes it reports hold-ns: the longest operation of each scrape, as the
+// median over all scrapes. A scrape that held a lock would raise the median. (The
+// maximum over all scrapes would show the garbage collector and other processes.)
 func BenchmarkStartStop(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("pending=%d", n), func(b *testing.B) { startStop(b, n) })

@@ -10,16 +10,15 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Collector is a prometheus.Collector of what its Sources have. New makes one: the zero
-// Collector cannot be registered.
+// A Collector is a prometheus.Collector for the metrics of its Sources. Make one with
+// New: the zero Collector cannot be registered.
 //
-// A registry takes one Collector of each kind of thing, since a metric belongs to one
-// Collector there. So give all Sources to one New. Registering a second one returns an
-// error, "duplicate metrics collector registration attempted" if it has the same kinds of
-// things, or that a descriptor "already exists with the same fully-qualified name and const
-// label values". If it must be two, because parts of a program do not know of one another,
-// register each with a prometheus.WrapRegistererWith, with one label for all of them and a
-// value for each.
+// Give all Sources to one Collector, because a registry accepts each metric from one
+// Collector only. Registering a second one returns the error "duplicate metrics
+// collector registration attempted" if it has the same types of sources, or else an
+// error that a descriptor "already exists with the same fully-qualified name and const
+// label values". If two parts of a program need a Collector each, register both with
+// prometheus.WrapRegistererWith, with the same label and different values.
 type Collector struct {
 	set   *metric.Set
 	descs map[*metric.Thing][]*prometheus.Desc // in the order of Thing.Metrics
@@ -27,11 +26,12 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// errZero is what a registry says of a Collector that New has not made.
+// errZero is the error that a registry returns for a Collector that was not made by
+// New.
 var errZero = errors.New("prom: the zero Collector: call prom.New")
 
-// New makes a Collector of the sources; without any, of observe.Schedulers. It panics if a
-// source is the zero Source.
+// New returns a Collector for the sources, or for observe.Schedulers if there are none.
+// It panics if a source is the zero Source.
 func New(sources ...observe.Source) *Collector {
 	if len(sources) == 0 {
 		sources = []observe.Source{observe.Schedulers()}
@@ -63,8 +63,8 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. If a thing panics when it is read, Collect sends
-// only its read_failures.
+// Collect implements prometheus.Collector. If a source panics when it is read, Collect
+// sends only the source's read_failures.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if c == nil || c.set == nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(errZero), errZero)
@@ -77,7 +77,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// collect sends what has been read of one metric.
+// collect sends one reading of a metric.
 func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metric, r *metric.Reading) {
 	if m.Kind == metric.Histogram {
 		r.Histograms(m, func(part string, h timer.Histogram) {
@@ -94,7 +94,7 @@ func collect(out chan<- prometheus.Metric, desc *prometheus.Desc, m *metric.Metr
 	})
 }
 
-// labels returns the values of the labels of a part of a metric.
+// labels returns the label values of one part of a metric.
 func labels(m *metric.Metric, r *metric.Reading, part string) []string {
 	if m.Label == "" {
 		return []string{r.Name}

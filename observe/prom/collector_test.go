@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gather returns what is exported of the things that tests have, by name.
+// gather returns the exported metrics of the sources, by name.
 func gather(t *testing.T, sources ...observe.Source) map[string]*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -46,8 +46,8 @@ func gather(t *testing.T, sources ...observe.Source) map[string]*dto.MetricFamil
 	return all
 }
 
-// TestCollector_HasWhatIsDocumented compares names, kinds, labels and help texts with
-// observe/metrics.csv.
+// TestCollector_HasWhatIsDocumented compares the names, types, labels and help texts
+// with observe/metrics.csv.
 func TestCollector_HasWhatIsDocumented(t *testing.T) {
 	families := gather(t, observetest.Sources(t)...)
 	kinds := map[string]dto.MetricType{
@@ -86,7 +86,7 @@ func TestCollector_HasWhatIsDocumented(t *testing.T) {
 	}
 }
 
-// TestCollector_Values checks the numbers of the Scheduler that observetest makes.
+// TestCollector_Values checks the values for observetest's Scheduler.
 func TestCollector_Values(t *testing.T) {
 	want := `
 		# HELP tickless_scheduler_timer_pending Timers that have neither fired nor been stopped
@@ -117,7 +117,8 @@ func TestCollector_Values(t *testing.T) {
 	}
 }
 
-// TestCollector_NamesFollowTheRules runs Prometheus' own checks of names and help texts.
+// TestCollector_NamesFollowTheRules runs Prometheus's own checks of names and help
+// texts.
 func TestCollector_NamesFollowTheRules(t *testing.T) {
 	problems, err := testutil.CollectAndLint(prom.New(observetest.Sources(t)...))
 	if err != nil {
@@ -128,8 +129,8 @@ func TestCollector_NamesFollowTheRules(t *testing.T) {
 	}
 }
 
-// TestCollector_HistogramIsNativeAndClassic looks at the lateness of three timers that
-// were 3 ms late.
+// TestCollector_HistogramIsNativeAndClassic checks the lateness histogram of three
+// timers that were 3 ms late.
 func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 	h := gather(t, observetest.Sources(t)...)["tickless_scheduler_timer_lateness_seconds"].GetMetric()[0].GetHistogram()
 	if h.GetSampleCount() != 3 || math.Abs(h.GetSampleSum()-0.009) > 1e-12 {
@@ -154,15 +155,15 @@ func TestCollector_HistogramIsNativeAndClassic(t *testing.T) {
 	if len(spans) != 1 || spans[0].GetLength() != 1 || !slices.Equal(deltas, []int64{3}) || h.GetSchema() != 3 {
 		t.Fatalf("the native histogram is %v", h)
 	}
-	// 3 ms are in the bucket of timer.Histogram that ends at 3,145,727 ns, and that is in
-	// the native bucket from 2^(-67/8) to 2^(-66/8), 3.01 to 3.29 ms.
+	// timer.Histogram counts 3 ms in the bucket that ends at 3,145,727 ns. This is
+	// within the native bucket from 2^(-67/8) to 2^(-66/8), or 3.01 to 3.29 ms.
 	if spans[0].GetOffset() != -66 {
 		t.Errorf("the native bucket is %d, want -66", spans[0].GetOffset())
 	}
 }
 
-// TestCollector_ServedFormatsParse serves all formats that Prometheus asks for, and reads
-// them back by Prometheus' parser.
+// TestCollector_ServedFormatsParse serves every format that Prometheus may request and
+// parses the result with Prometheus's parser.
 func TestCollector_ServedFormatsParse(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	sources := observetest.Sources(t)
@@ -223,7 +224,7 @@ func Example() {
 	// Output: tickless_scheduler_timer_pending{scheduler="jobs"} 1
 }
 
-// A thing that panics when it is read ends neither the process nor the scrape.
+// A source that panics when it is read ends neither the process nor the scrape.
 func TestCollector_AThingThatPanics(t *testing.T) {
 	sources := append(observetest.Sources(t), observe.Purgatory("not made", new(purgatory.Purgatory[string])), observe.Scheduler("not made", new(timer.Scheduler)))
 	registry := prometheus.NewPedanticRegistry()
@@ -270,7 +271,8 @@ func TestCollector_TheZeroOne(t *testing.T) {
 	}
 }
 
-// TestCollector_TwoOfAKind shows what Collector's documentation says of two of them.
+// TestCollector_TwoOfAKind checks what Collector's documentation says about two
+// Collectors.
 func TestCollector_TwoOfAKind(t *testing.T) {
 	s, other := timer.New(), timer.New()
 	defer s.Close()
@@ -298,7 +300,7 @@ func TestCollector_TwoOfAKind(t *testing.T) {
 	}
 }
 
-// What several Sources have is exported once.
+// A Scheduler that several Sources contain is exported once.
 func TestCollector_TheSameThingTwice(t *testing.T) {
 	s := timer.New(timer.WithName("its own"))
 	defer s.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/observe/internal/observetest"
 )
 
-// A panel is what these tests read of a dashboard's panel.
+// A panel is the part of a dashboard's panel that these tests read.
 type panel struct {
 	ID      int
 	Type    string
@@ -38,8 +38,9 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestFiles_NameMetricsThatExist looks for each metric that the dashboard and the alert
-// rules name in the documentation, which other tests compare with what is exported.
+// TestFiles_NameMetricsThatExist checks that every metric in the dashboard and the
+// alert rules is documented. Other tests compare the documentation with the exported
+// metrics.
 func TestFiles_NameMetricsThatExist(t *testing.T) {
 	exist := make(map[string]bool)
 	for _, r := range observetest.Documented(t, "../..") {
@@ -65,7 +66,7 @@ func TestFiles_NameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// leftOut are metrics of package durable that the dashboard does not show.
+// leftOut are the metrics of package durable that the dashboard does not show.
 var leftOut = []string{
 	"tickless_durable_client_queue_age_seconds",
 	"tickless_durable_client_queue_paused",
@@ -82,8 +83,8 @@ var leftOut = []string{
 	"tickless_durable_worker_read_failures_total",
 }
 
-// TestDashboard_ShowsWhatMatters requires that the dashboard shows all of a Scheduler's
-// metrics, and of durable Clients and Workers all but a few.
+// TestDashboard_ShowsWhatMatters checks that the dashboard shows all metrics of
+// Schedulers, and those of durable Clients and Workers except leftOut.
 func TestDashboard_ShowsWhatMatters(t *testing.T) {
 	dashboard := read(t, "dashboard.json")
 	for _, r := range observetest.Documented(t, "../..") {
@@ -98,8 +99,8 @@ func TestDashboard_ShowsWhatMatters(t *testing.T) {
 	}
 }
 
-// TestDashboard_PanelsAreWhole requires that each panel has a title, an identity of its
-// own and, but for rows, something to show.
+// TestDashboard_PanelsAreWhole checks that each panel has a title, a unique id and,
+// unless it is a row, something to show.
 func TestDashboard_PanelsAreWhole(t *testing.T) {
 	seen := make(map[int]string)
 	for _, p := range panels(t) {
@@ -113,7 +114,8 @@ func TestDashboard_PanelsAreWhole(t *testing.T) {
 	}
 }
 
-// instances is the selector of the metrics from which the dashboard takes its instances.
+// instances returns the selector of the metrics that provide the dashboard's list of
+// instances.
 func instances(t *testing.T) string {
 	t.Helper()
 	var dashboard struct {
@@ -133,8 +135,8 @@ func instances(t *testing.T) string {
 	return ""
 }
 
-// TestDashboard_AnyProcessCanBeChosen requires that the dashboard has the instances of
-// processes that export things of one kind alone.
+// TestDashboard_AnyProcessCanBeChosen checks that the list of instances includes
+// processes that export only one type of source.
 func TestDashboard_AnyProcessCanBeChosen(t *testing.T) {
 	selector := instances(t)
 	m := regexp.MustCompile(`^\{__name__=~"(.+)"\}$`).FindStringSubmatch(selector)
@@ -153,8 +155,8 @@ func TestDashboard_AnyProcessCanBeChosen(t *testing.T) {
 	}
 }
 
-// TestAlerts_EachHasATest requires a case in alerts_test.yml for each alert, and a line
-// in the documentation.
+// TestAlerts_EachHasATest checks that alerts_test.yml has a case and the documentation
+// a line for each alert.
 func TestAlerts_EachHasATest(t *testing.T) {
 	rules, tests, docs := read(t, "alerts.yml"), read(t, "alerts_test.yml"), read(t, "../../docs/observability.md")
 	alerts := regexp.MustCompile(`(?s)- alert: (\w+).*?severity: (\w+)`).FindAllStringSubmatch(rules, -1)

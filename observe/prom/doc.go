@@ -1,4 +1,4 @@
-// Package prom exports the numbers of Schedulers, and of what stands on them, to
+// Package prom exports the metrics of Schedulers, and of the packages built on them, to
 // Prometheus.
 //
 // # Usage
@@ -6,19 +6,20 @@
 //	prometheus.MustRegister(prom.New(observe.Schedulers()))
 //	http.Handle("/metrics", promhttp.Handler())
 //
-// Give a Scheduler a name with timer.WithName, and it is exported for as long as it is
-// open. Package observe makes Sources of other things. observe/metrics.csv lists the
+// The Collector exports every open Scheduler that has a name, which timer.WithName
+// gives. Package observe makes Sources of other things. observe/metrics.csv lists the
 // metrics.
 //
-// Histograms are native ones where Prometheus scrapes these, and classic ones besides.
+// Each histogram is exported as a classic histogram, and also as a native one if
+// Prometheus scrapes native histograms.
 //
-// A dashboard for Grafana and alert rules for Prometheus are beside the code:
-// dashboard.json and alerts.yml. They take either kind of histogram.
+// A Grafana dashboard and alert rules for Prometheus are beside the code:
+// dashboard.json and alerts.yml. They work with both types of histogram.
 //
 // # Concurrency
 //
-// Any number of scrapes may run at once. Registering a Collector starts no goroutine,
-// and nothing costs anything until Prometheus scrapes.
+// Any number of scrapes may run at once. A Collector starts no goroutine and costs
+// nothing until Prometheus scrapes.
 //
 // # Complexity
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A histogram is a native and a classic histogram in one: Prometheus takes the one that
-// it was told to scrape.
+// A histogram is both a native and a classic histogram. Prometheus takes the one that
+// it is configured for.
 type histogram struct {
 	prometheus.Metric // the native one
 	classic           []*dto.Bucket

@@ -24,8 +24,8 @@ import (
 	"github.com/tickless/tickless/observe/prom"
 )
 
-// program returns the path of prometheus or promtool, and skips the test where it is
-// missing. scripts/need-prometheus puts both into the repository's folder .bin.
+// program returns the path of prometheus or promtool. It skips the test if the program
+// is missing. scripts/need-prometheus installs both into the repository's folder .bin.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -48,15 +48,14 @@ func run(t *testing.T, path string, args ...string) {
 	}
 }
 
-// TestAlerts_ByPromtool has Prometheus' own tool check the rules, and that each alert
-// fires when it should and not else.
+// TestAlerts_ByPromtool runs promtool on the alert rules and their tests.
 func TestAlerts_ByPromtool(t *testing.T) {
 	promtool := program(t, "promtool")
 	run(t, promtool, "check", "rules", "alerts.yml")
 	run(t, promtool, "test", "rules", "alerts_test.yml")
 }
 
-// TestCollector_ByPromtool has Prometheus' own tool check what is served.
+// TestCollector_ByPromtool runs promtool on the served metrics.
 func TestCollector_ByPromtool(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), program(t, "promtool"), "check", "metrics")
 	w := httptest.NewRecorder()
@@ -67,7 +66,7 @@ func TestCollector_ByPromtool(t *testing.T) {
 	}
 }
 
-// exporter serves the things that observetest makes.
+// exporter serves the metrics of observetest's sources.
 func exporter(t *testing.T) http.Handler {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -75,8 +74,8 @@ func exporter(t *testing.T) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
-// TestPrometheus_Scrapes has a real Prometheus scrape, with classic histograms and with
-// native ones, and answer each query of the dashboard.
+// TestPrometheus_Scrapes runs a real Prometheus that scrapes classic and then native
+// histograms, and runs each query of the dashboard.
 func TestPrometheus_Scrapes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers and waits for them")
@@ -108,8 +107,8 @@ func TestPrometheus_Scrapes(t *testing.T) {
 	})
 }
 
-// answersAll has the server answer each query of the dashboard about the core, and what the alerts
-// compare with a threshold of histograms.
+// answersAll runs each dashboard query about the core, and the histogram query of each
+// alert, and checks that it has a result.
 func (s *server) answersAll(t *testing.T) {
 	t.Helper()
 	for _, p := range panels(t) {
@@ -134,12 +133,12 @@ func (s *server) answersAll(t *testing.T) {
 	}
 }
 
-// A server is a Prometheus that scrapes an exporter.
+// A server is a running Prometheus that scrapes an exporter.
 type server struct{ url string }
 
-// startPrometheus returns when it has scraped a few times. A scrape may take as long as
-// there is between two: on a busy machine that is seconds, and after one that took too
-// long there would be no value until the next.
+// startPrometheus starts a Prometheus and returns after a few scrapes. The scrape
+// timeout equals the scrape interval, which is long: on a busy machine a scrape may
+// take seconds, and after a timeout there is no value until the next scrape.
 func startPrometheus(t *testing.T, path string, flags ...string) *server {
 	t.Helper()
 	target := httptest.NewServer(exporter(t))
@@ -165,15 +164,15 @@ scrape_configs:
 		if s != nil {
 			return s
 		}
-		// Between the choice of a port and its use another program may have taken it.
+		// Another program may take the port between its choice and its use.
 		if tries == 5 || !strings.Contains(log, "address already in use") {
 			t.Fatalf("prometheus has ended:\n%s", log)
 		}
 	}
 }
 
-// listen starts the program on a free port and waits until it has scraped a few times. It
-// returns nil if the program has ended, with what it has logged.
+// listen starts the program on a free port and waits for a few scrapes. If the program
+// ends, listen returns nil and the program's log.
 func listen(t *testing.T, path string, flags []string) (s *server, log string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -212,7 +211,7 @@ func listen(t *testing.T, path string, flags []string) (s *server, log string) {
 	}
 }
 
-// try returns the values that a query has now.
+// try returns the current values of a query.
 func (s *server) try(expr string) ([]float64, error) {
 	r, err := http.Get(s.url + "/api/v1/query?query=" + url.QueryEscape(expr))
 	if err != nil {
@@ -249,8 +248,8 @@ func (s *server) try(expr string) ([]float64, error) {
 	return values, nil
 }
 
-// query returns the values that a query has, as soon as it has any: on a busy machine a
-// scrape may have come too late, and the next has to come first.
+// query returns the values of a query as soon as it has any. On a busy machine a scrape
+// may time out, and the next scrape brings the value.
 func (s *server) query(t *testing.T, expr string) []float64 {
 	t.Helper()
 	for tries := 0; ; tries++ {

@@ -16,11 +16,12 @@ import (
 
 const schema = semconv.SchemaURL
 
-// system names this library among messaging systems.
+// system is this library's name among messaging systems.
 var system = semconv.MessagingSystemKey.String("tickless")
 
-// Client makes spans of what a Client schedules, and writes their contexts into the
-// tasks' headers. It panics if an option is nil.
+// Client returns the option that makes a span for each call of Schedule and
+// ScheduleBatch, and writes the span's context into the tasks' headers. It panics if an
+// option is nil.
 func Client(opts ...Option) durable.Option {
 	c := newConfig("Client", opts)
 	tracer := c.tracer()
@@ -36,7 +37,8 @@ func Client(opts ...Option) durable.Option {
 				headers := make(map[string]string, len(items[i].Task.Headers)+1)
 				maps.Copy(headers, items[i].Task.Headers)
 				if span.SpanContext().IsValid() {
-					// A task that is passed on may have the headers of another span.
+					// A task that a handler schedules again may have the headers of
+					// another span.
 					for _, field := range c.propagator.Fields() {
 						delete(headers, field)
 					}
@@ -57,7 +59,8 @@ func Client(opts ...Option) durable.Option {
 	})
 }
 
-// spanName is the operation with the handler, if all items have the same.
+// spanName returns the operation, with the handler's name if all items have the same
+// handler.
 func spanName(operation string, items []durable.Item) string {
 	if handler, ok := destination(items); ok {
 		return operation + " " + text(handler)
@@ -65,7 +68,8 @@ func spanName(operation string, items []durable.Item) string {
 	return operation
 }
 
-// destination returns the handler of all items, of which there is one, or false if they have several.
+// destination returns the handler of the items, or false if they have several handlers.
+// There is at least one item.
 func destination(items []durable.Item) (string, bool) {
 	for i := range items {
 		if items[i].Task.Handler != items[0].Task.Handler {
@@ -75,7 +79,7 @@ func destination(items []durable.Item) (string, bool) {
 	return items[0].Task.Handler, true
 }
 
-// sent are the attributes of a span of Schedule.
+// sent returns the attributes of a send span.
 func sent(items []durable.Item) []attribute.KeyValue {
 	all := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
 	if handler, ok := destination(items); ok {
@@ -87,13 +91,13 @@ func sent(items []durable.Item) []attribute.KeyValue {
 	return append(all, semconv.MessagingBatchMessageCount(len(items)))
 }
 
-// text returns s as spans may have it. Keys, names of handlers and texts of errors may
-// have any bytes, and one text that is not UTF-8 makes the whole batch of spans that an
-// exporter sends invalid, the program's other spans with it.
+// text returns s with invalid UTF-8 replaced. Keys, handlers' names and error texts may
+// contain any bytes. One span that is not UTF-8 makes an exporter's whole batch
+// invalid, including the program's other spans.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// failed notes an error. It adds no event, as the conventions ask: the status has all that
-// an event would have.
+// failed sets the status to the error. It adds no event, as the conventions require,
+// because the status says the same.
 func failed(span trace.Span, err error) {
 	span.SetStatus(codes.Error, text(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))

@@ -21,8 +21,8 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithTracerProvider sets where spans go. The default is the global TracerProvider. It
-// panics if p is nil.
+// WithTracerProvider sets the TracerProvider that makes the spans. The default is the
+// global one. It panics if p is nil.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	if p == nil {
 		panic("tracing: WithTracerProvider: nil TracerProvider")
@@ -30,9 +30,9 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 	return option(func(c *config) { c.provider = p })
 }
 
-// WithPropagator sets how a span's context is written into a task's headers, and read.
-// The Client and the Worker must have the same. The default is the global propagator. It
-// panics if p is nil.
+// WithPropagator sets the propagator that writes a span's context into a task's headers
+// and reads it. Use the same one for the Client and the Worker. The default is the
+// global propagator. It panics if p is nil.
 func WithPropagator(p propagation.TextMapPropagator) Option {
 	if p == nil {
 		panic("tracing: WithPropagator: nil TextMapPropagator")
@@ -40,8 +40,8 @@ func WithPropagator(p propagation.TextMapPropagator) Option {
 	return option(func(c *config) { c.propagator = p })
 }
 
-// WithParent makes attempts children of the span of Schedule, in its trace, beside the
-// link: for tasks that run once, and soon. It is for Workers.
+// WithParent makes an attempt's span a child of the send span, in its trace, in
+// addition to the link. It is an option of Worker, for tasks that run once and soon.
 func WithParent() Option { return option(func(c *config) { c.parent = true }) }
 
 func newConfig(function string, opts []Option) config {

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A bench is a Client and a Worker with spans that are kept in memory.
+// A bench is a Client and a Worker whose spans are recorded in memory.
 type bench struct {
 	spans  *tracetest.InMemoryExporter
 	tracer trace.Tracer
@@ -35,7 +35,7 @@ type bench struct {
 	log    strings.Builder // behind the handler's lock
 }
 
-// newBench is called in a bubble. The worker's handlers are to be set before run.
+// newBench must be called in a bubble. Register the worker's handlers before run.
 func newBench(opts ...tracing.Option) *bench {
 	b := &bench{spans: tracetest.NewInMemoryExporter()}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(b.spans))
@@ -50,7 +50,7 @@ func newBench(opts ...tracing.Option) *bench {
 	return b
 }
 
-// run runs the worker for a time, and returns the spans.
+// run runs the worker for d and returns the spans.
 func (b *bench) run(t *testing.T, ctx context.Context, d time.Duration) tracetest.SpanStubs {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -78,8 +78,8 @@ func (b *bench) schedule(t *testing.T, ctx context.Context, task durable.Task, w
 	}
 }
 
-// An attempt, an hour later, links to the span of Schedule, and is in a trace of its own;
-// what the handler does is in that.
+// An attempt that runs an hour later has its own trace and a link to the send span.
+// Spans that the handler makes belong to the attempt's trace.
 func TestSpans_LinkAttemptsToSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
@@ -175,8 +175,8 @@ func TestWithParent(t *testing.T) {
 	})
 }
 
-// A task without headers has attempts without a link, and not one to what Run was called
-// in.
+// The attempts of a task without headers have no link, not even to the span in the
+// context of Run.
 func TestSpans_TaskWithoutHeaders(t *testing.T) {
 	for name, opts := range map[string][]tracing.Option{"root": nil, "parent": {tracing.WithParent()}} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,8 @@ func TestSpans_TaskWithoutHeaders(t *testing.T) {
 	}
 }
 
-// What a handler's return means is in its span, and a panic is an error that passes.
+// An attempt's span shows the handler's result. A panic of the handler reaches the
+// Worker.
 func TestSpans_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
@@ -267,15 +268,15 @@ func TestSpans_Ends(t *testing.T) {
 			!strings.Contains(event["exception.stacktrace"], "TestSpans_Ends.func") {
 			t.Errorf("the panic is %q, %v", s.Status.Description, event)
 		}
-		// The Worker's own message has the stack of the handler too.
+		// The Worker's own log message has the stack of the handler too.
 		if !strings.Contains(b.log.String(), "TestSpans_Ends.func") {
 			t.Errorf("the log lacks the stack: %s", &b.log)
 		}
 	})
 }
 
-// A handler that does not return when the Worker has closed has failed, and is not handed
-// back: its span says what the Worker counts.
+// An attempt whose handler panics or ends its goroutine after the Worker was closed has
+// failed and is not handed back. Its span agrees with the Worker's counters.
 func TestSpans_PanicAfterShutdown(t *testing.T) {
 	for name, leave := range map[string]func(){"panic": func() { panic("on purpose") }, "goexit": runtime.Goexit} {
 		for attempts, want := range map[int]string{1: "dead", 2: "retry"} {
@@ -370,8 +371,8 @@ func TestOptions_RefuseNil(t *testing.T) {
 	}
 }
 
-// Spans are UTF-8 whatever keys, names of handlers and texts of errors are: exporters
-// refuse the whole batch otherwise.
+// Spans are valid UTF-8 for all keys, handlers' names and error texts: exporters refuse
+// a whole batch otherwise.
 func TestSpans_AreUTF8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
@@ -397,7 +398,7 @@ func TestSpans_AreUTF8(t *testing.T) {
 	})
 }
 
-// A task that is passed on does not take the baggage of the span before with it.
+// A task that is scheduled with another task's headers does not keep the old baggage.
 func TestSpans_StaleHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()

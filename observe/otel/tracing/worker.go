@@ -16,9 +16,10 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// Worker makes spans of attempts. Given to [durable.NewWorker] it is for all handlers,
-// given to [durable.Worker.Handle] for one; given first it is the outermost of functions
-// around them. It panics if an option is nil.
+// Worker returns the option that makes a span for each attempt. It applies to all
+// handlers if it is given to [durable.NewWorker], and to one if it is given to
+// [durable.Worker.Handle]. Give it before other middleware, so that the span includes
+// them. It panics if an option is nil.
 func Worker(opts ...Option) durable.HandlerOption {
 	c := newConfig("Worker", opts)
 	tracer := c.tracer()
@@ -60,7 +61,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 	})
 }
 
-// processed are the attributes of an attempt's span.
+// processed returns the attributes of an attempt's span.
 func processed(d *durable.Delivery) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
@@ -73,8 +74,8 @@ func processed(d *durable.Delivery) []attribute.KeyValue {
 	}
 }
 
-// panicked notes that the handler has not returned: it panicked with v, or ended its
-// goroutine, if v is nil.
+// panicked records that the handler did not return: it panicked with v or, if v is nil,
+// ended its goroutine.
 func panicked(ctx context.Context, span trace.Span, d *durable.Delivery, v any) {
 	err := errors.New("the handler ended its goroutine")
 	kind := "goexit"
@@ -88,7 +89,8 @@ func panicked(ctx context.Context, span trace.Span, d *durable.Delivery, v any) 
 		semconv.ExceptionType(kind), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(text(string(debug.Stack())))))
 }
 
-// stopped reports whether the error is that the task was cancelled, which is no failure.
+// stopped reports whether the error only says that the task was cancelled, which is not
+// a failure.
 func stopped(ctx context.Context, err error) bool {
 	return errors.Is(context.Cause(ctx), durable.ErrCancelled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, durable.ErrCancelled))
@@ -98,7 +100,7 @@ const handBack = "hand_back"
 
 const endKey = attribute.Key("tickless.end")
 
-// end is what a handler's return asks for.
+// end returns the attribute tickless.end for the handler's result.
 func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue {
 	var never *durable.NoRetryError
 	var back *durable.HandBackError
@@ -111,8 +113,8 @@ func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue
 	return failure(ctx, d, errors.As(err, &never))
 }
 
-// failure is end for an attempt that has failed. An attempt whose handler did not return
-// has failed also when the Worker has closed.
+// failure is end for a failed attempt. An attempt whose handler did not return has
+// failed, even if the Worker was closed.
 func failure(ctx context.Context, d *durable.Delivery, never bool) attribute.KeyValue {
 	switch {
 	case errors.Is(context.Cause(ctx), durable.ErrCancelled):

@@ -27,8 +27,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// All that has two decimals, although their product with a thousand or a million is mostly
-// rounded.
+// Every number with two decimals is parsed exactly, although its floating-point product
+// with a thousand or a million is often rounded.
 func TestCount_Decimals(t *testing.T) {
 	for i := range 2000 {
 		for suffix, scale := range map[string]int{"k": 10, "M": 10_000} {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A Count is a flag's value that may be written as 10k, 1.5M or 1_000_000.
+// A Count is a number given as the value of a flag, such as 10k, 1.5M or 1_000_000.
 type Count int
 
-// String returns c with its zeros written as k or M.
+// String formats c, with k or M for trailing zeros.
 func (c *Count) String() string {
 	n := int(*c)
 	switch {
@@ -22,8 +22,8 @@ func (c *Count) String() string {
 	return strconv.Itoa(n)
 }
 
-// Set parses s. The scale is written as an exponent, since 4.1 times a million is no whole
-// number in binary.
+// Set parses s. It uses an exponent for the scale, because 4.1 times a million is not a
+// whole number in binary floating point.
 func (c *Count) Set(s string) error {
 	digits, scale := strings.ReplaceAll(s, "_", ""), ""
 	switch {
@@ -40,5 +40,5 @@ func (c *Count) Set(s string) error {
 	return nil
 }
 
-// Type names the value in the help.
+// Type is the name of the value in the help text.
 func (*Count) Type() string { return "number" }

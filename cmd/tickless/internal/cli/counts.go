@@ -2,10 +2,10 @@ package cli
 
 import "strings"
 
-// Counts is a flag's value of several counts, written with commas between.
+// Counts is a list of counts, separated by commas, given as the value of a flag.
 type Counts []int
 
-// String writes them as the flag is written.
+// String formats the counts as Set parses them.
 func (cs *Counts) String() string {
 	var parts []string
 	for _, n := range *cs {
@@ -28,5 +28,5 @@ func (cs *Counts) Set(s string) error {
 	return nil
 }
 
-// Type names the value in the help.
+// Type is the name of the value in the help text.
 func (*Counts) Type() string { return "numbers" }

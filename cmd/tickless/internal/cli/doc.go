@@ -1,3 +1,3 @@
-// Package cli is what the commands of the program have in common: exit codes and
-// errors, the values of flags, and the tables and JSON that they print.
+// Package cli is shared by the program's commands: exit codes and errors, flag values,
+// and the output of tables and JSON.
 package cli

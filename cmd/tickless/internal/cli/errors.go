@@ -16,22 +16,22 @@ const (
 	ExitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
 
-// ErrInterrupted is returned by a command that was cut short by a signal and
-// has printed what it had.
+// ErrInterrupted is returned by a command that a signal interrupted and that has
+// printed its results so far.
 var ErrInterrupted = errors.New("interrupted")
 
-// An ExitCode is returned by a command that has said all it has to say.
+// An ExitCode is the error of a command that has already printed its error message.
 type ExitCode int
 
 func (c ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// A UsageError is a mistake in how the program was called.
+// A UsageError reports wrong flags or arguments.
 type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
-// NoArguments refuses arguments of a command that has only flags.
+// NoArguments refuses arguments for a command that takes only flags.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UsageError{fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0])}
@@ -39,14 +39,15 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// A Fault is a number that is zero where a side has kept its promises.
+// A Fault counts violations of one guarantee; N is zero if there are none.
 type Fault struct {
 	Name string
 	N    int64
 }
 
-// Faults returns an error that says which are not zero, or nil. Of the sides it is for our
-// own: what another one breaks is in the table, and no failure of the run.
+// Faults returns an error that names the nonzero faults, or nil. It is only for
+// tickless: violations by other implementations appear in the table and do not fail the
+// run.
 func Faults(faults ...Fault) error {
 	var broken []string
 	for _, f := range faults {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A Machine is what the figures of a report were measured on.
+// A Machine describes where the figures of a report were measured.
 type Machine struct {
 	Go         string `json:"go"`
 	OS         string `json:"os"`
@@ -17,20 +17,20 @@ type Machine struct {
 	GOMAXPROCS int    `json:"gomaxprocs"`
 }
 
-// ThisMachine returns the machine that the program runs on.
+// ThisMachine describes the machine that runs the program.
 func ThisMachine() Machine {
 	return Machine{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0)}
 }
 
-// String returns the line above a table.
+// String formats m as the line above a table.
 func (m Machine) String() string {
 	return fmt.Sprintf("%s %s/%s, %d procs", m.Go, m.OS, m.Arch, m.GOMAXPROCS)
 }
 
-const interruptedNote = "Interrupted: this is what was done until then."
+const interruptedNote = "Interrupted: the figures are incomplete."
 
-// Conclude ends a command that has printed its tables: if JSON was asked for it
-// prints the report instead, and it tells of an interruption.
+// Conclude ends a command. With json it prints the report; without, it adds a note if
+// the command was interrupted. An interrupted command returns ErrInterrupted.
 func Conclude(cmd *cobra.Command, json bool, report any) error {
 	interrupted := cmd.Context().Err() != nil
 	if json {
@@ -46,7 +46,7 @@ func Conclude(cmd *cobra.Command, json bool, report any) error {
 	return nil
 }
 
-// PrintJSON writes a report.
+// PrintJSON writes a report to w.
 func PrintJSON(w io.Writer, report any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Run carries out the program and returns its exit code.
+// Run runs the program and returns its exit code.
 func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
-	// The first signal asks for an orderly end. After it the signals have
-	// their usual effect again, so that a second one ends the program at once.
+	// The first signal cancels the context. A second one ends the program at once,
+	// because the signals have their default effect again.
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
 		signals = append(signals, syscall.SIGHUP)

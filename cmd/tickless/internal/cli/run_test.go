@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A command that has nothing to print until then returns the context's error when a signal
-// comes. That is an interruption, but not if nobody sent a signal.
+// A command that returns the context's error after a signal was interrupted. Without a
+// signal, the same error is a failure.
 func TestRun_Interrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to send")

@@ -7,28 +7,28 @@ import (
 	"text/tabwriter"
 )
 
-// absent stands for a figure that one side can tell and another cannot.
+// absent stands for a figure that this side does not measure.
 const absent = "-"
 
-// A Figure is one row of a table: the same of every result.
+// A Figure is one row of a table.
 type Figure[R any] struct {
 	Name string
-	// Value returns the figure; ok is false where it cannot be told.
+	// Value returns the figure of a result; ok is false if it is unknown.
 	Value func(R) (v float64, ok bool)
-	// Format writes it with its unit.
+	// Format formats the figure with its unit.
 	Format func(float64) string
-	// Compare says whether a ratio of two such figures means anything.
+	// Compare says whether the ratio of two such figures is meaningful.
 	Compare bool
 }
 
-// Tally returns a figure that can always be told, a whole number.
+// Tally returns a Figure for a whole number that is always known.
 func Tally[R any](name string, get func(R) int64) Figure[R] {
 	return Figure[R]{Name: name, Format: Whole, Value: func(r R) (float64, bool) { return float64(get(r)), true }}
 }
 
-// RenderTable draws results side by side under their names, a group of figures
-// after the other, and leaves out what no result can tell. With ratios there is
-// a column for that of the first to the second, if these are all.
+// RenderTable formats results side by side, one column each, with a blank line between
+// groups of figures. It omits figures that no result has. If ratios is set and there
+// are two results, a third column shows the ratio of the first to the second.
 func RenderTable[R any](names []string, results []R, groups [][]Figure[R], ratios bool) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)

@@ -1,5 +1,5 @@
-// Package clitest runs the program as its users do, for the tests of its
-// commands: they see exit codes, signals and both outputs.
+// Package clitest runs the program in a child process, for tests of its commands that
+// check exit codes, signals and output.
 package clitest
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// AsProgram names the environment variable that makes a test binary behave as
-// the program: see Main.
+// AsProgram is the environment variable that turns a test binary into the program: see
+// Main.
 const AsProgram = "TICKLESS_TEST_AS_PROGRAM"
 
-// Main is the TestMain of a package whose tests run the program. Called by such a
-// test, the binary is the program itself, of that command.
+// Main is the TestMain of a package whose tests run the program. If AsProgram is set,
+// it runs newCommand instead of the tests.
 func Main(m *testing.M, newCommand func() *cobra.Command) {
 	if os.Getenv(AsProgram) != "" {
 		os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
@@ -27,7 +27,7 @@ func Main(m *testing.M, newCommand func() *cobra.Command) {
 	os.Exit(m.Run())
 }
 
-// Under returns the program with one subcommand, for Main.
+// Under returns a root command with one subcommand, for Main.
 func Under(newCommand func() *cobra.Command) func() *cobra.Command {
 	return func() *cobra.Command {
 		root := &cobra.Command{Use: "tickless"}
@@ -36,14 +36,14 @@ func Under(newCommand func() *cobra.Command) func() *cobra.Command {
 	}
 }
 
-// Program returns the program, called with args.
+// Program returns a command that runs the program with args.
 func Program(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), AsProgram+"=1")
 	return cmd
 }
 
-// Run returns what the program printed and its exit code.
+// Run runs the program and returns its output and exit code.
 func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -59,7 +59,7 @@ func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// arguments are those of a command, which is empty if there is none.
+// arguments puts the name of the command, if any, before its arguments.
 func arguments(command string, args ...string) []string {
 	if command == "" {
 		return args
@@ -67,14 +67,14 @@ func arguments(command string, args ...string) []string {
 	return append([]string{command}, args...)
 }
 
-// A WrongCall is a mistake in how the program is called.
+// A WrongCall is a call of the program with wrong flags or arguments.
 type WrongCall struct {
 	Args []string
 	Want string // part of the line that tells of it
 }
 
-// CheckCalledWrongly requires one line on standard error, and the exit code, for
-// each of the mistakes.
+// CheckCalledWrongly checks that each call prints one line to standard error and exits
+// with ExitUsage.
 func CheckCalledWrongly(t *testing.T, command string, calls []WrongCall) {
 	for _, tt := range calls {
 		t.Run(strings.Join(tt.Args, " "), func(t *testing.T) {
@@ -95,8 +95,8 @@ func CheckCalledWrongly(t *testing.T, command string, calls []WrongCall) {
 	}
 }
 
-// CheckHelp requires of a command's help that it mentions certain words, and
-// returns it.
+// CheckHelp checks that a command's help text contains the given words, and returns the
+// text.
 func CheckHelp(t *testing.T, command string, wants ...string) (help string) {
 	t.Helper()
 	for _, flag := range []string{"--help", "-h"} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// AvailableMemory returns how much memory the system says can be had without
-// swapping; ok is false where it does not tell. The limit of a container is not in it.
+// AvailableMemory returns how much memory is available without swapping; ok is false if
+// the system does not say. It ignores the limit of a container.
 func AvailableMemory() (bytes int64, ok bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -2,6 +2,6 @@
 
 package measure
 
-// AvailableMemory returns how much memory the system says can be had without
-// swapping; ok is false where it does not tell.
+// AvailableMemory returns how much memory is available without swapping; ok is false if
+// the system does not say.
 func AvailableMemory() (bytes int64, ok bool) { return 0, false }

@@ -1,3 +1,2 @@
-// Package measure reads what the figures of the program are made of: the CPU time
-// and the memory of the process.
+// Package measure reads the CPU time and the memory of the process.
 package measure

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// LiveHeap collects the garbage, and returns the bytes that the collector found
-// alive and how long it took.
+// LiveHeap runs the garbage collector, and returns the bytes of live heap and the
+// duration of the collection.
 func LiveHeap() (bytes int64, took time.Duration) {
 	begin := time.Now()
 	runtime.GC()
@@ -15,7 +15,8 @@ func LiveHeap() (bytes int64, took time.Duration) {
 	return read("/gc/heap/live:bytes"), took
 }
 
-// Memory returns the bytes that the runtime has of the system's memory.
+// Memory returns how many bytes the Go runtime has obtained from the system and not
+// returned.
 func Memory() int64 {
 	return read("/memory/classes/total:bytes") - read("/memory/classes/heap/released:bytes")
 }

@@ -31,12 +31,12 @@ func (f *flags) validate() error {
 		return fmt.Errorf("the slack must lie between 0 and 1h, not %v", f.slack)
 	}
 	if f.http != "" && f.json {
-		return errors.New("--http shows the load for as long as it runs, and has no result for --json to print")
+		return errors.New("give either --http or --json: --http runs until interrupted and prints no result")
 	}
 	return nil
 }
 
-// options are those of the Scheduler.
+// options returns the options for the Scheduler.
 func (f *flags) options() []timer.Option {
 	var opts []timer.Option
 	if f.tick != 0 {
@@ -48,24 +48,23 @@ func (f *flags) options() []timer.Option {
 	return opts
 }
 
-// NewCommand returns the command that runs when none is named.
+// NewCommand returns the command that runs if no subcommand is given.
 func NewCommand() *cobra.Command {
 	f := flags{config: Config{Count: 1_000_000}}
 	cmd := &cobra.Command{
 		Use:   "tickless [flags]",
-		Short: "Puts the same load of request timeouts on Tickless and on time.AfterFunc",
-		Long: `Puts a load of request timeouts on Tickless, then the same load on
-time.AfterFunc, and prints one table of both.
+		Short: "Compares Tickless and time.AfterFunc under a load of request timeouts",
+		Long: `Runs a load of request timeouts on Tickless, then the same load on
+time.AfterFunc, and prints both results in one table.
 
 Requests arrive at a steady rate. Each starts a timer with its timeout. Most
 are answered in time, which stops the timer; the others time out, which runs
-the timer's callback. Delays, answers and their moments are drawn beforehand,
-and both sides get the same ones.`,
+the timer's callback. Delays and answers are random, but the same for both.`,
 		Example: `  tickless                                    a million requests over 3 seconds
   tickless --count 100k --duration 1s         a small load
   tickless --stop-ratio 0 --delay-min 1s      every request times out
   tickless --tick 10ms                        a coarser tick
-  tickless --slack 10ms                       timers wait for one another, to share wake-ups
+  tickless --slack 10ms                       timers up to 10 ms apart share a wake-up
   tickless --http :0                          a page that shows the load while it runs
   tickless --json > result.json               the figures as JSON`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -87,7 +86,7 @@ and both sides get the same ones.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var((*cli.Count)(&f.config.Count), "count", "number of requests, such as 10k or 1M")
-	flags.DurationVar(&f.config.Duration, "duration", 3*time.Second, "time over which they arrive")
+	flags.DurationVar(&f.config.Duration, "duration", 3*time.Second, "time over which the requests arrive")
 	flags.Float64Var(&f.config.StopRatio, "stop-ratio", 0.9, "share of the requests that are answered in time, 0 to 1")
 	flags.DurationVar(&f.config.MinDelay, "delay-min", 100*time.Millisecond, "shortest timeout")
 	flags.DurationVar(&f.config.MaxDelay, "delay-max", 2*time.Second, "longest timeout")
@@ -95,6 +94,6 @@ and both sides get the same ones.`,
 	flags.DurationVar(&f.slack, "slack", 0, "how much later timers of the scheduler may fire, to share wake-ups")
 	flags.Uint64Var(&f.config.Seed, "seed", 1, "seed of the delays and the answers")
 	flags.BoolVar(&f.json, "json", false, "print JSON instead of a table")
-	flags.StringVar(&f.http, "http", "", "serve the debug page of the running load at this address, such as :0 (on localhost), and repeat the load on Tickless until interrupted; only who asks for localhost, or for the host that is named here, gets it")
+	flags.StringVar(&f.http, "http", "", "repeat the load on Tickless until interrupted, and serve its debug page at this address, such as :0 (on localhost); the page answers only for localhost and the host named here")
 	return cmd
 }

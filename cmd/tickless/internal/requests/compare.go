@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// report is what --json prints.
+// report is the output of --json.
 type report struct {
 	cli.Machine
 	Load        Config   `json:"load"`
@@ -17,15 +17,15 @@ type report struct {
 	Runs        []Result `json:"runs"`
 }
 
-// sides are the sides that are compared, with room for n requests each: ours comes first.
-// One is made when its turn comes and forgotten after it, so that none pays for another's
-// memory.
+// sides are the constructors of the compared backends, each with room for n requests.
+// tickless comes first. A backend exists only while it runs, so that no backend pays
+// for another's memory.
 var sides = []func(f flags, n int) Backend{
 	func(f flags, n int) Backend { return NewTickless(n, f.options()...) },
 	func(_ flags, n int) Backend { return NewTime(n) },
 }
 
-// runAll runs the load on each side in turn, and prints the results.
+// runAll runs the load on one side after the other and prints the results.
 func runAll(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	plan, err := NewPlan(f.config)
@@ -55,7 +55,7 @@ func runAll(cmd *cobra.Command, f flags) error {
 	return ours.faults(ours.Lost + ours.Pending)
 }
 
-// announce says on standard error that a run begins.
+// announce writes to standard error that a run begins.
 func announce(w io.Writer, name string, c Config) {
 	fmt.Fprintf(w, "%s: %s requests over %v\n", name, cli.Thousands(int64(c.Count)), c.Duration)
 }

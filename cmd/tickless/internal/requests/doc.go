@@ -1,13 +1,10 @@
-// Package requests is the command that puts the same load of request timeouts on
-// package timer and on time.AfterFunc, and measures what it costs and whether it
-// is kept.
+// Package requests is the command that runs one load of request timeouts on package
+// timer and on time.AfterFunc. It measures the cost and checks the timers' guarantees.
 //
-// A [Plan] is drawn once and may be run again and again: every [Backend] gets
-// the same delays, the same answers at the same moments, through the same code.
+// A [Plan] is generated once and may run many times: every [Backend] gets the same
+// delays, and the same answers at the same times, through the same code.
 //
-// The generator must not distort what it measures, so it allocates nothing
-// while a run is under way: delays and answers are drawn before, and so are
-// the records that a callback writes to. Its own share of the CPU time (two
-// clock readings and a few loads and stores a request) is in the figures of
-// every backend alike.
+// The generator must not distort the measurement. It allocates nothing during a run:
+// delays, answers and result records exist before. Its own CPU time (two clock readings
+// and a few loads and stores a request) is part of every backend's figures.
 package requests

@@ -13,11 +13,11 @@ import (
 	"go.uber.org/atomic"
 )
 
-// MaxCount is the largest number of requests in a plan: a request is known by
-// an int32, and a hundred million need about 10 GB.
+// MaxCount is the largest number of requests in a plan. The index of a request is an
+// int32, and a hundred million requests need about 10 GB.
 const MaxCount = 100_000_000
 
-// Config says what the load is.
+// Config describes the load.
 type Config struct {
 	Count     int           `json:"count"`        // requests, 1 to MaxCount
 	Duration  time.Duration `json:"duration_ns"`  // over which the requests arrive at a steady rate
@@ -30,7 +30,7 @@ type Config struct {
 // maxSpan bounds durations and delays, so that sums of them cannot overflow.
 const maxSpan = 24 * time.Hour
 
-// Validate returns what is wrong with c in one line, or nil.
+// Validate returns an error if c is not valid.
 func (c Config) Validate() error {
 	switch {
 	case c.Count < 1 || c.Count > MaxCount:
@@ -49,26 +49,25 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// The states of a request. It leaves pending once: to stopped when Stop
-// returned true, to fired when its callback ran. Any other step is a broken
-// promise of the backend and is counted in Result.Wrong.
+// The states of a request. A request leaves pending once: for stopped if Stop returns
+// true, for fired if its callback runs. Result.Wrong counts any other transition, which
+// is an error of the backend.
 const (
 	pending uint32 = iota
 	stopped
 	fired
 )
 
-// A Plan is a load drawn in advance: which request arrives when, with which
-// timeout, and when it is answered.
+// A Plan is a load generated in advance: when each request arrives, its timeout, and
+// when it is answered.
 //
-// The slices are indexed by request. They are separate slices, rather than
-// one of structs, so that the starting side and the callbacks write to
-// different cache lines.
+// The slices are indexed by request. They are not one slice of structs, so that the
+// starting goroutine and the callbacks write to different cache lines.
 type Plan struct {
 	cfg    Config
 	delays []time.Duration
-	// answerAt is when a request is answered, counted from the run's begin;
-	// never when it is left to time out.
+	// answerAt is when a request is answered, relative to the start of the run, or
+	// never if it times out.
 	answerAt []time.Duration
 	workers  []worker
 
@@ -77,12 +76,12 @@ type Plan struct {
 	state []atomic.Uint32
 	fire  []func() // the callbacks, made in advance
 
-	// run is the run under way, to which the callbacks belong; nil when there
-	// is none, so that a plan keeps no backend alive.
+	// run is the current run, nil between runs, so that a plan does not keep a backend
+	// alive.
 	run atomic.Pointer[run]
 }
 
-// A worker sends the requests of which it owns every len(workers)th.
+// A worker sends every len(workers)th request, from first on.
 type worker struct {
 	first   int
 	answers []int32 // its answered requests, in the order of their answers
@@ -92,8 +91,7 @@ const never = time.Duration(math.MaxInt64)
 
 var errNoMemory = errors.New("too many requests for this machine's addresses")
 
-// NewPlan draws the load that c describes. It needs about 100 bytes a
-// request.
+// NewPlan generates the load that c describes. A plan needs about 100 bytes a request.
 func NewPlan(c Config) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -116,8 +114,8 @@ func NewPlan(c Config) (*Plan, error) {
 		p.delays[i] = c.MinDelay + time.Duration(rng.Int64N(int64(c.MaxDelay-c.MinDelay)+1))
 		p.answerAt[i] = never
 		if rng.Float64() < c.StopRatio {
-			// Not in the last tenth: a busy machine may answer a little late,
-			// and the request was to be answered in time.
+			// Answers come before the last tenth of the timeout, so that an answer that
+			// a busy machine delays is still in time.
 			p.answerAt[i] = p.arrival(i) + time.Duration(float64(p.delays[i])*0.9*rng.Float64())
 		}
 		p.fire[i] = func() { p.fired(i) }
@@ -136,12 +134,12 @@ func NewPlan(c Config) (*Plan, error) {
 	return p, nil
 }
 
-// arrival returns when request i arrives, counted from the run's begin.
+// arrival returns when request i arrives, relative to the start of the run.
 func (p *Plan) arrival(i int) time.Duration {
 	return time.Duration(float64(p.cfg.Duration) * float64(i) / float64(p.cfg.Count))
 }
 
-// reset makes the records ready for another run.
+// reset clears the records for another run.
 func (p *Plan) reset() {
 	clear(p.due)
 	clear(p.late)

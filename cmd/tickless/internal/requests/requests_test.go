@@ -115,8 +115,7 @@ func TestRequests_Table(t *testing.T) {
 	}
 }
 
-// What a run has done by the time that it is interrupted is tested in
-// run_test.go.
+// run_test.go tests the results of an interrupted run.
 func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
 	stdout := interrupt(t, "tickless: 100,000 requests", "--json", "--count", "100k", "--duration", "10m", "--delay-max", "500ms")
 	r := parseReport(t, stdout)
@@ -132,7 +131,7 @@ func TestRequests_InterruptPrintsWhatWasDone(t *testing.T) {
 	}
 }
 
-// Timers of our own that do not keep their promises are a failure, and not only a figure.
+// A violation of a guarantee by tickless fails the command.
 func TestRequests_BrokenPromisesFail(t *testing.T) {
 	ours := sides[0]
 	defer func() { sides[0] = ours }()
@@ -161,8 +160,8 @@ func TestRequests_BrokenPromisesFail(t *testing.T) {
 	}
 }
 
-// interrupt runs the program, sends it an interrupt once it has written want to
-// standard error, requires the exit code of that, and returns what it printed.
+// interrupt runs the program, sends it an interrupt when standard error contains want,
+// checks the exit code, and returns the standard output.
 func interrupt(t *testing.T, want string, args ...string) (stdout string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -191,7 +190,7 @@ func interrupt(t *testing.T, want string, args ...string) (stdout string) {
 	return out.String()
 }
 
-// waitFor reads r until want has come.
+// waitFor reads r until the text contains want.
 func waitFor(t *testing.T, r io.Reader, want string) {
 	t.Helper()
 	var seen strings.Builder

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// A Result is what one backend made of a plan.
+// A Result is the outcome of one backend's run of a plan.
 type Result struct {
 	Name        string        `json:"name"`
 	Interrupted bool          `json:"interrupted"`
@@ -28,15 +28,15 @@ type Result struct {
 	Allocated int64          `json:"allocated_bytes"`  // on the heap, during the run
 }
 
-// Lateness says how long after the caller's own deadline (its clock just
-// before Start, plus the delay) callbacks ran.
+// Lateness says how long after the deadline callbacks ran. The deadline is the caller's
+// clock before Start, plus the delay.
 type Lateness struct {
 	P50 time.Duration `json:"p50_ns"`
 	P99 time.Duration `json:"p99_ns"`
 	Max time.Duration `json:"max_ns"`
 }
 
-// newLateness sorts late.
+// newLateness computes the percentiles of late, which it sorts.
 func newLateness(late []time.Duration) Lateness {
 	if len(late) == 0 {
 		return Lateness{}
@@ -46,8 +46,8 @@ func newLateness(late []time.Duration) Lateness {
 	return Lateness{P50: at(0.5), P99: at(0.99), Max: at(1)}
 }
 
-// faults returns an error if timers of our own have not kept their promises, of which so
-// many were lost.
+// faults returns an error if tickless violated a guarantee. lost is the number of lost
+// timers.
 func (r Result) faults(lost int64) error {
 	return cli.Faults(cli.Fault{Name: "lost", N: lost}, cli.Fault{Name: "early", N: r.Early},
 		cli.Fault{Name: "fired twice or after Stop", N: r.Wrong})

@@ -13,16 +13,16 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
-// pace is how long a worker sleeps when it has caught up with the plan. What
-// falls due meanwhile is sent in one batch.
+// pace is how long a worker that is not behind the plan sleeps. It then sends in one
+// batch what is due.
 const pace = time.Millisecond
 
-// patience is how often a run that waits for timers looks, at its pace, without seeing one
-// more settle before it calls the rest lost. It counts looks, not time: a process that was
-// suspended may only not have had its turn.
+// patience is how many times in a row waitUntilSettled sees no progress before it
+// counts the missing timers as lost. It is a number of checks and not a duration,
+// because a process may be suspended.
 const patience = 1000
 
-// A run is a plan being carried out by one backend.
+// A run is one execution of a plan by a backend.
 type run struct {
 	plan    *Plan
 	backend Backend
@@ -33,10 +33,10 @@ type run struct {
 	wrong   atomic.Int32 // counted before the firing, or the stop, that it is about
 }
 
-// A tally is what one worker has done. It is written by that worker alone,
-// after each batch, and lies apart from its neighbours.
+// A tally is the progress of one worker. Only that worker writes it, after each batch.
+// Padding keeps it on its own cache line.
 type tally struct {
-	// 32 bits hold MaxCount, and need no alignment on 32-bit machines.
+	// 32 bits are enough for MaxCount and need no alignment on 32-bit machines.
 	started atomic.Int32
 	stopped atomic.Int32
 	behind  time.Duration // read when the worker has ended
@@ -46,8 +46,8 @@ type tally struct {
 
 func (r *run) now() time.Duration { return time.Since(r.base) }
 
-// fired is the callback of request i. One that comes when no run is under way
-// any more belongs to a timer that was counted as lost.
+// fired is the callback of request i. A callback that comes after the run belongs to a
+// timer that was counted as lost.
 func (p *Plan) fired(i int) {
 	r := p.run.Load()
 	if r == nil {
@@ -63,8 +63,8 @@ func (p *Plan) fired(i int) {
 	r.firings.Inc()
 }
 
-// settled returns how many requests were started, and how many of them have
-// been stopped or have fired.
+// settled returns how many requests have been started, and how many of these have been
+// stopped or have fired.
 func (r *run) settled() (started, settled int64) {
 	settled = int64(r.firings.Load())
 	for w := range r.workers {
@@ -77,10 +77,9 @@ func (r *run) settled() (started, settled int64) {
 	return started, settled
 }
 
-// Run puts the plan on b, which must be fresh, and returns what came of it.
-// It takes about as long as the plan's duration and longest delay together.
-// When ctx ends it stops sending and answering, closes b and returns what was
-// done until then.
+// Run runs the plan on b, which must be new, and returns the result. It takes about the
+// sum of the plan's duration and its longest delay. If ctx ends, Run stops early,
+// closes b and returns the result so far.
 func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	p.reset()
 	runtime.GC() // so that the garbage of what came before is not collected in the run
@@ -128,8 +127,8 @@ func (p *Plan) Run(ctx context.Context, b Backend) (Result, error) {
 	return res, nil
 }
 
-// work sends and answers the requests of worker w, each at its moment by the
-// plan or, when it has fallen behind, as soon after as it can.
+// work sends and answers the requests of worker w at their planned times, or as soon as
+// possible if it is behind.
 func (r *run) work(ctx context.Context, w int) {
 	var (
 		p       = r.plan
@@ -185,8 +184,8 @@ func (r *run) work(ctx context.Context, w int) {
 	}
 }
 
-// waitUntilSettled returns when all started requests but so many that are left have been
-// stopped or have fired, or when no more of them seem to come.
+// waitUntilSettled returns when all but left of the started requests have been stopped
+// or have fired, or when there is no progress any more.
 func (r *run) waitUntilSettled(ctx context.Context, left int64) {
 	last := int64(-1)
 	allDue := r.plan.cfg.Duration + r.plan.cfg.MaxDelay
@@ -202,7 +201,7 @@ func (r *run) waitUntilSettled(ctx context.Context, left int64) {
 	}
 }
 
-// count adds up the records of the run.
+// count sums up the records of the run.
 func (r *run) count() Result {
 	res := Result{Fired: int64(r.firings.Load()), Wrong: int64(r.wrong.Load())}
 	for w := range r.workers {

@@ -16,8 +16,7 @@ func config() Config {
 		MinDelay: 10 * time.Millisecond, MaxDelay: 50 * time.Millisecond, Seed: 7}
 }
 
-// A faulty backend breaks its promises, so as to show that the measurement
-// would notice.
+// A faulty backend violates guarantees, which the measurement must notice.
 type faulty struct {
 	Backend
 	start func(i int, d time.Duration, f func()) (time.Duration, func())
@@ -108,8 +107,8 @@ func TestRun_NoticesTimersThatFireTwice(t *testing.T) {
 	}
 }
 
-// A timer that fires once too often does not stand for another that does not fire, and
-// the run does not end before the others have fired.
+// A timer that fires twice does not make up for one that never fires, and the run waits
+// for the other timers.
 func TestRun_OneTooManyIsNotOneLess(t *testing.T) {
 	p, err := NewPlan(config())
 	if err != nil {
@@ -177,7 +176,7 @@ func TestRun_SameLoadForEveryBackend(t *testing.T) {
 	}
 }
 
-// endingAt is a backend that calls end when a request begins.
+// endingAt returns a backend that calls end when the given request starts.
 func endingAt(request int, b Backend, end func()) Backend {
 	return faulty{Backend: b, start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
 		if i == request {

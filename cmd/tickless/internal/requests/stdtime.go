@@ -6,14 +6,14 @@ import (
 	"go.uber.org/atomic"
 )
 
-// NewTime returns a backend for n requests on time.AfterFunc.
+// NewTime returns a backend for n requests that uses time.AfterFunc.
 func NewTime(n int) Backend {
 	return &stdTime{timers: make([]atomic.Pointer[time.Timer], n)}
 }
 
-// stdTime lets go of a timer as soon as it has fired or been stopped, as a
-// program that counts its bytes would. The pointers are atomic because the
-// callback lets go of a timer that Close may be looking at.
+// stdTime drops a timer when it fires or is stopped, as a program that saves memory
+// would. The pointers are atomic because a callback may drop its timer while Close
+// reads the pointer.
 type stdTime struct {
 	timers []atomic.Pointer[time.Timer]
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// printTable prints the results side by side and, where there are two, the
-// ratio of the first to the second.
+// printTable prints the results side by side and, if there are two, the ratio of the
+// first to the second.
 func printTable(w io.Writer, c Config, results []Result, interrupted bool) error {
 	var names []string
 	for _, r := range results {
@@ -27,8 +27,7 @@ func printTable(w io.Writer, c Config, results []Result, interrupted bool) error
 	return err
 }
 
-// figures are the table's rows: what became of the timers, how late
-// they were, what it cost.
+// figures returns the rows of the table: the outcomes, the lateness, the cost.
 func figures(results []Result) [][]cli.Figure[Result] {
 	counts := []cli.Figure[Result]{
 		cli.Tally("started", func(r Result) int64 { return r.Started }),
@@ -67,16 +66,16 @@ func figures(results []Result) [][]cli.Figure[Result] {
 	}
 }
 
-// notes returns what the reader of the table should know besides.
+// notes returns the remarks below the table.
 func notes(results []Result, interrupted bool) []string {
-	ns := []string{"Lateness is by the caller's clock. CPU time includes the load's own. For memory see tickless scale."}
+	ns := []string{"Lateness is by the caller's clock. CPU time includes the load generator. For memory see tickless scale."}
 	for _, r := range results {
 		if r.Behind > 100*time.Millisecond {
 			ns = append(ns, fmt.Sprintf("%s: the load ran up to %s behind its plan; this machine is too busy for it.", r.Name, cli.Millis(float64(r.Behind))))
 		}
 	}
 	if interrupted {
-		ns = append(ns, "Interrupted: the table shows what was done until then.")
+		ns = append(ns, "Interrupted: the table is incomplete.")
 	}
 	return ns
 }

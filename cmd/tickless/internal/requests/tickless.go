@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// NewTickless returns a backend for n requests on a timer.Scheduler with these
+// NewTickless returns a backend for n requests that uses a timer.Scheduler with these
 // options.
 func NewTickless(n int, opts ...timer.Option) Backend { return newTickless(n, opts...) }
 

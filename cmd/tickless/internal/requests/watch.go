@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// watch puts the load on one Scheduler, again and again until it is interrupted, and serves
-// the page that shows it.
+// watch repeats the load on one Scheduler until it is interrupted, and serves the debug
+// page.
 func watch(cmd *cobra.Command, f flags) error {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	l, hosts, err := listen(f.http)
@@ -47,8 +47,8 @@ func watch(cmd *cobra.Command, f flags) error {
 	return errors.Join(err, sum.faults(sum.Lost))
 }
 
-// repeat runs a plan on b until ctx ends, or the page is served no more, which is an error,
-// and returns what came of all runs.
+// repeat runs the plan on b until ctx ends, and returns the sum of the results. It
+// returns an error if the page's server fails.
 func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served <-chan error) (Result, error) {
 	var sum Result
 	for runs := 1; ctx.Err() == nil; runs++ {
@@ -69,8 +69,9 @@ func repeat(ctx context.Context, stderr io.Writer, plan *Plan, b Backend, served
 	return sum, nil
 }
 
-// listen listens on an address, on the loopback unless it names a host, and returns the
-// hosts besides the loopback that the page may be asked for as.
+// listen listens on an address, on the loopback interface unless the address names a
+// host. It also returns the host names, besides the loopback ones, for which the page
+// answers.
 func listen(address string) (l net.Listener, hosts []string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -85,8 +86,8 @@ func listen(address string) (l net.Listener, hosts []string, err error) {
 	return l, hosts, err
 }
 
-// pageURL is where the page of a listener can be asked for. At an address that stands for all
-// of the machine's the page is localhost's alone.
+// pageURL returns the URL of the page. If the listener accepts any address of the
+// machine, the page only answers on localhost.
 func pageURL(listens net.Addr) string {
 	if a, ok := listens.(*net.TCPAddr); ok && a.IP.IsUnspecified() {
 		return fmt.Sprintf("http://localhost:%d/", a.Port)
@@ -94,7 +95,7 @@ func pageURL(listens net.Addr) string {
 	return fmt.Sprintf("http://%s/", listens)
 }
 
-// watched is a Scheduler that load after load is put on, until ctx ends.
+// watched is a backend whose Scheduler runs load after load, until ctx ends.
 type watched struct {
 	*tickless
 	ctx context.Context
@@ -102,8 +103,9 @@ type watched struct {
 
 func (*watched) Open() {}
 
-// Close leaves it open for the next load. After an interruption there is none, and what is
-// pending is the interrupted load's: it must not fire between being counted and the rest.
+// Close leaves the Scheduler open for the next load. After an interruption there is no
+// next load: Close then closes the Scheduler, so that no timer fires after it was
+// counted as pending.
 func (b *watched) Close() (int, error) {
 	if b.ctx.Err() != nil {
 		return b.tickless.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The page of the running load has its Scheduler.
+// The debug page shows the Scheduler of the running load.
 func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -63,7 +63,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// The page answers at the URL that is printed.
+// The page answers at the printed URL.
 func TestPageURL(t *testing.T) {
 	for listens, want := range map[string]string{
 		"0.0.0.0:6060":   "http://localhost:6060/",
@@ -80,7 +80,7 @@ func TestPageURL(t *testing.T) {
 	}
 }
 
-// hasty is a backend whose timers fire when they are started, the first one twice.
+// hasty is a backend whose timers fire at once, and the first one twice.
 type hasty struct{ Backend }
 
 func (hasty) Start(i int, _ time.Duration, f func()) error {
@@ -91,7 +91,7 @@ func (hasty) Start(i int, _ time.Duration, f func()) error {
 	return nil
 }
 
-// Timers that fire early or twice are a failure, as without --http.
+// With --http, too, timers that fire early or twice fail the command.
 func TestRepeat_BrokenPromises(t *testing.T) {
 	p, err := NewPlan(Config{Count: 10, Duration: time.Millisecond, MinDelay: time.Hour, MaxDelay: time.Hour})
 	if err != nil {
@@ -109,8 +109,8 @@ func TestRepeat_BrokenPromises(t *testing.T) {
 	}
 }
 
-// What an interrupted load has pending fires no more once it is counted: it would be
-// counted twice, and so be fewer than none that were lost.
+// Once Close has counted the pending timers of an interrupted load, they do not fire.
+// Otherwise they would count twice, and the number of lost timers would be negative.
 func TestWatched_Interrupted(t *testing.T) {
 	c := config()
 	c.Duration = time.Minute

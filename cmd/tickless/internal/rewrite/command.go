@@ -32,19 +32,18 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate [flags] [packages]",
 		Short: "Moves a module's timers and contexts from package time to this library",
-		Long: `Looks at all packages of a module, with their tests, and lists the calls that
-start timers: which can be rewritten and are worth it, which can and are not,
-and which are left as they are, with the reason and the line. It goes by types:
-a field, a hook, an interface and all that uses it change together or not at
-all. Packages are named as for go build; without any it is the one in the
+		Long: `Analyzes all packages of a module, with their tests, and lists the calls that
+start timers: those worth rewriting, those that can be rewritten but are not
+worth it, and those that are left, with the reason and the line. The analysis
+works on types: a field, a hook or an interface and all its uses change together
+or not at all. Name packages as for go build; the default is the package in the
 current folder.
 
-It changes nothing but with --fix. Then the module needs the library:
+Files change only with --fix. The module then requires the library:
 go get github.com/tickless/tickless.
 
-It exits with 0 when there is nothing to rewrite, or --fix has done it, with 3
-when there is, with 1 when something failed, and with 2 when it was called
-wrongly.`,
+The exit code is 0 if there is nothing to rewrite or --fix has rewritten it, 3 if
+there is something to rewrite, 1 after an error and 2 for wrong arguments.`,
 		Example: `  tickless migrate ./...                  which calls can be rewritten, and which are worth it
   tickless migrate --diff ./...           what would change
   tickless migrate --fix ./...            rewrite
@@ -60,9 +59,9 @@ wrongly.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.fix, "fix", false, "rewrite the files")
-	flags.BoolVar(&f.diff, "diff", false, "print what would change, and no report")
+	flags.BoolVar(&f.diff, "diff", false, "print the changes as a diff instead of the report")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
-	flags.BoolVar(&f.Worth, "worth", false, "only what is worth it, and what shares a type with that")
+	flags.BoolVar(&f.Worth, "worth", false, "only calls worth rewriting, and calls that share a type with them")
 	flags.BoolVar(&f.Tests, "tests", false, "calls in tests too, not only what shares a type with the code under test")
 	flags.BoolVar(&f.Exported, "exported", false, "exported types too, which breaks other modules that use them")
 	flags.StringVar(&f.tags, "tags", "", "build tags, separated by commas")

@@ -1,2 +1,3 @@
-// Package rewrite is the command that moves a module's timers to this library.
+// Package rewrite is the migrate command: it rewrites a module's timers to use this
+// library.
 package rewrite

@@ -28,7 +28,7 @@ func TestMigrate_CalledWrongly(t *testing.T) {
 	})
 }
 
-// module returns the folder of a module with one file of that source.
+// module creates a module with one source file and returns its folder.
 func module(t *testing.T, source string) string {
 	t.Helper()
 	t.Setenv("GOWORK", "off")

@@ -18,8 +18,8 @@ type flags struct {
 	child  string // the side to measure in a process that the program started: see runChild
 }
 
-// maxCount is the most timers at once: a Scheduler's shards have room for more,
-// machines seldom have.
+// maxCount is the most timers at once. The shards of a Scheduler have room for more,
+// but few machines have the memory.
 const maxCount = 1_000_000_000
 
 func (f *flags) validate() error {
@@ -37,16 +37,16 @@ func (f *flags) validate() error {
 	return nil
 }
 
-// NewCommand returns the command that keeps very many timers pending.
+// NewCommand returns the command that measures very many pending timers.
 func NewCommand() *cobra.Command {
 	f := flags{counts: cli.Counts{1_000_000, 10_000_000, 100_000_000}}
 	cmd := &cobra.Command{
 		Use:   "scale [flags]",
-		Short: "Keeps up to 100 million timers pending, and reports what they cost",
-		Long: `Starts many timers, all of them due in hours, each number of them in a process
-of its own. Prints the memory and the garbage collector's time that they need,
-what it then costs to start and stop another, and what it costs to stop a random
-one and start another. Then does the same with time.AfterFunc.
+		Short: "Measures what up to 100 million pending timers cost",
+		Long: `Starts many timers that are due in hours, in a separate process for each number
+of timers. Prints the memory and the garbage collector's time that they need,
+the cost to start and stop another timer, and the cost to stop a random timer
+and start another. Then does the same with time.AfterFunc.
 
 Skips a number of timers that needs more memory than the machine has available.
 100 million timers need about 4 GiB, and 18 GiB with time.AfterFunc.`,

@@ -11,23 +11,21 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A side is what keeps the timers.
+// A side is one of the compared implementations.
 type side struct {
 	name string
-	// bytes is about what a timer takes of the machine's memory while they are
-	// started.
+	// bytes estimates the memory a timer takes while the timers are started.
 	bytes int64
 	open  func() timers
 }
 
-// timers are timers without callbacks worth speaking of. Of most of them
-// nobody keeps the handle, as a program need not.
+// timers starts timers with trivial callbacks.
 type timers interface {
 	// start starts a timer and returns its handle.
 	start(d time.Duration) handle
 }
 
-// A handle is a timer's handle, of one kind or the other.
+// A handle refers to a timer of either side.
 type handle struct {
 	handle timer.Handle
 	timer  *time.Timer
@@ -61,7 +59,7 @@ func (stdTimers) start(d time.Duration) handle {
 	return handle{timer: time.AfterFunc(d, func() {})}
 }
 
-// A result is what a number of timers takes.
+// A result is the cost of a number of pending timers.
 type result struct {
 	Count      int           `json:"count"`
 	Skipped    string        `json:"skipped,omitempty"` // why nothing was measured
@@ -70,7 +68,7 @@ type result struct {
 	HeapBytes  int64         `json:"heap_bytes"`        // alive
 	TotalBytes int64         `json:"total_bytes"`       // what the runtime has of the system's memory
 	FullGC     time.Duration `json:"full_gc_ns"`
-	// What an operation costs on one proc, in nanoseconds: with no timer
+	// The cost of one operation on one proc, in nanoseconds: first with no timer
 	// pending, then with all.
 	EmptyStartStop float64 `json:"empty_start_stop_ns"`
 	StartStop      float64 `json:"start_stop_ns"`
@@ -81,19 +79,19 @@ type result struct {
 func (r *result) measured() bool { return r.Skipped == "" && r.Failed == "" }
 
 const (
-	// maxKept is how many handles are kept, spread over all timers, to stop
-	// random ones.
+	// maxKept is how many handles are kept, spread evenly over all timers, for random
+	// stops.
 	maxKept = 1_000_000
-	// An operation is done so often a round, of which the median counts.
+	// A round has ops operations. The median round counts.
 	ops       = 100_000
 	numRounds = 9
-	// The timers are due between these.
+	// The timers are due between near and far.
 	near = time.Hour
 	far  = 11 * time.Hour
 )
 
-// measureTimers starts n timers and measures. It does not stop them: the process
-// is about to end.
+// measureTimers starts n timers and measures their cost. It does not stop them, because
+// the process ends afterwards.
 func measureTimers(timers timers, n int) *result {
 	r := &result{Count: n}
 	delays := newDelays()
@@ -109,7 +107,8 @@ func measureTimers(timers timers, n int) *result {
 	nprocs := runtime.GOMAXPROCS(0)
 	for g := range nprocs {
 		wg.Go(func() {
-			// Each has its part of the kept, which lie evenly among its timers.
+			// Each goroutine fills its part of kept with handles spread evenly over its
+			// timers.
 			first, end := len(kept)*g/nprocs, len(kept)*(g+1)/nprocs
 			own := n*(g+1)/nprocs - n*g/nprocs
 			for i, k := 0, first; i < own; i++ {
@@ -141,7 +140,7 @@ func measureTimers(timers timers, n int) *result {
 	return r
 }
 
-// newDelays are drawn before, few enough to stay in the cache.
+// newDelays returns random delays, few enough to fit into the cache.
 func newDelays() []time.Duration {
 	rng := rand.New(rand.NewPCG(3, 4))
 	delays := make([]time.Duration, 1<<12)
@@ -151,7 +150,7 @@ func newDelays() []time.Duration {
 	return delays
 }
 
-// medianOf returns what op costs, in nanoseconds.
+// medianOf returns the cost of op in nanoseconds.
 func medianOf(op func(i int)) float64 {
 	var rounds []float64
 	for range numRounds {
@@ -165,7 +164,7 @@ func medianOf(op func(i int)) float64 {
 	return rounds[len(rounds)/2]
 }
 
-// fullGC returns the median of what a collection takes.
+// fullGC returns the median duration of a garbage collection.
 func fullGC() time.Duration {
 	var took []time.Duration
 	for range 3 {

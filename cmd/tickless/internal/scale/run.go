@@ -18,14 +18,14 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/measure"
 )
 
-// A report is what --json prints.
+// A report is the output of --json.
 type report struct {
 	cli.Machine
 	Interrupted bool        `json:"interrupted"`
 	Sides       []*sideRuns `json:"sides"`
 }
 
-// sideRuns are the results of one side, in the order of the counts.
+// sideRuns are the results of one side, by count.
 type sideRuns struct {
 	Name string    `json:"name"`
 	Runs []*result `json:"runs"`
@@ -48,7 +48,8 @@ func runAll(cmd *cobra.Command, f flags) error {
 			switch {
 			case ctx.Err() != nil: // what was cut short tells nothing
 			case err != nil:
-				// The system may have ended it because it took too much memory: the others go on.
+				// The system may have killed the child for its memory: continue with
+				// the others.
 				failed++
 				r = &result{Count: n, Failed: fmt.Sprintf("%s, %s timers: %v", side.name, cli.Thousands(int64(n)), err)}
 				fmt.Fprintf(stderr, "tickless: %s\n", r.Failed)
@@ -71,8 +72,8 @@ func runAll(cmd *cobra.Command, f flags) error {
 	return cli.ExitCode(cli.ExitFailed)
 }
 
-// runOne runs one side with n timers in a process of its own, unless there is
-// too little memory.
+// runOne measures one side with n timers in a child process, unless there is too little
+// memory.
 func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, error) {
 	needed := int64(n) * side.bytes
 	if available, ok := measure.AvailableMemory(); ok && needed > available {
@@ -87,7 +88,7 @@ func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, e
 		return nil, err
 	}
 	child := exec.CommandContext(ctx, self, "scale", "--child", side.name, "--counts", strconv.Itoa(n))
-	// The child ends when its input does: also when this process dies.
+	// The child exits when its standard input closes, even if this process dies.
 	if _, err := child.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -102,11 +103,11 @@ func runOne(ctx context.Context, stderr io.Writer, side side, n int) (*result, e
 	return r, json.Unmarshal(out, r)
 }
 
-// runChild is what a child does: it measures one side, and writes the result.
+// runChild is the child process: it measures one side and writes the result.
 func runChild(cmd *cobra.Command, name string, n int) error {
 	i := slices.IndexFunc(sides, func(s side) bool { return s.name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no side %q", name)
+		return fmt.Errorf("no such implementation: %q", name)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, cmd.InOrStdin())

@@ -122,7 +122,7 @@ func TestScale_Interrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The second line is that of the larger number.
+	// The program prints its second line for the larger number.
 	read := make([]byte, 4096)
 	said := ""
 	for strings.Count(said, "\n") < 2 {
@@ -151,8 +151,8 @@ func TestScale_Interrupted(t *testing.T) {
 	}
 }
 
-// Where a process fails, as one that takes too much memory does, the others' results are
-// kept, and it is said which failed.
+// If one measurement fails, for example because it needs too much memory, the report
+// keeps the others and names the failed one.
 func TestScale_FailureKeepsTheOthers(t *testing.T) {
 	t.Setenv(clitest.AsProgram, "1")
 	before := sides
@@ -176,7 +176,7 @@ func TestScale_FailureKeepsTheOthers(t *testing.T) {
 		t.Fatalf("not all results are there: %s", stdout.String())
 	}
 	for _, run := range r.Sides[1].Runs {
-		if !strings.Contains(run.Failed, `no side "greedy"`) || !strings.Contains(stderr.String(), "tickless: "+run.Failed) {
+		if !strings.Contains(run.Failed, `no such implementation: "greedy"`) || !strings.Contains(stderr.String(), "tickless: "+run.Failed) {
 			t.Errorf("it is not said what failed: %+v, %s", run, stderr.String())
 		}
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
-// printTable prints one side's results, a column a number of timers.
+// printTable prints one side's results, one column for each number of timers.
 func printTable(w io.Writer, runs *sideRuns) error {
 	var names []string
 	for _, r := range runs.Runs {
 		names = append(names, cli.Thousands(int64(r.Count)))
 	}
 	first := runs.Runs[0]
-	// A figure is one of those that were measured.
+	// row returns a figure of the results that were measured.
 	row := func(name string, format func(float64) string, get func(*result) float64) cli.Figure[*result] {
 		return cli.Figure[*result]{Name: name, Format: format, Value: func(r *result) (float64, bool) {
 			return get(r), r.measured()

@@ -1,4 +1,4 @@
-// Package stores opens the stores that the commands keep tasks in.
+// Package stores opens the task stores that the commands work on.
 package stores
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Place is where tasks are kept: in a file, or on Redis.
+// A Place says where a store is: in a file or on Redis.
 type Place struct {
 	File    string
 	URL     string
 	Cluster bool
 	Name    string // of the queue on Redis; empty: the default
 	Shards  int    // on Redis; 0: the default
-	// ReadOnly is whether a file is only read.
+	// ReadOnly opens a file for reading only.
 	ReadOnly bool
 }
 
-// Open returns the store at the place. Its logger writes to log what it cannot return.
+// Open opens the store. Errors that no call can return are written to log.
 func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
 	if p.File != "" {
@@ -53,7 +53,7 @@ func (p Place) Open(log io.Writer) (store.Store, func() error, error) {
 	return st, func() error { return errors.Join(st.Close(), client.Close()) }, nil
 }
 
-// Client returns a client for the server.
+// Client returns a client of the Redis server.
 func (p Place) Client() (redis.UniversalClient, error) {
 	if p.Cluster {
 		o, err := redis.ParseClusterURL(p.URL)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Shown is the URL of a server for people: its scheme, host and database. All else may be
-// a secret.
+// Shown returns the parts of a server's URL that are safe to print: scheme, host and
+// database. The other parts may contain a secret.
 func Shown(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || misread(u) {
@@ -34,17 +34,17 @@ func Shown(raw string) string {
 	return out.String() + ", database " + database
 }
 
-// misread reports whether the user and the password do not end where they seem to: with a
-// / or a ? in a password, the rest of it is taken for a path or a parameter.
+// misread reports whether u was probably parsed wrongly: an unescaped / or ? in a
+// password starts the path or the query, which then contain the @.
 func misread(u *url.URL) bool {
 	return u.Scheme != "unix" && strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
-// withoutSecrets returns err, of a URL that is refused, unless it may quote the password:
-// what package url says quotes all of the URL.
+// withoutSecrets returns err, the error for a refused URL, or another error if err may
+// quote the password. Errors of package url quote the whole URL.
 func withoutSecrets(raw string, err error) error {
 	if u, err := url.Parse(raw); err != nil || misread(u) {
-		return errors.New("the URL cannot be read; in a user or a password, / is %2F, ? is %3F, # is %23 and @ is %40")
+		return errors.New("the URL is not valid; in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")
 	}
 	return err
 }

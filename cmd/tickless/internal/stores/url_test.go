@@ -27,8 +27,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// What is wrong with a URL is said without its password, also where that is why it cannot
-// be read.
+// The error for a URL never contains the password, even if the password is what makes
+// the URL invalid.
 func TestPlaceClient_ErrorsHaveNoPassword(t *testing.T) {
 	for _, raw := range []string{"redis://:sec ret@h:7000", "redis://:sec/ret@h:7000", "redis://:1/ret@h:7000", "redis://user?ret@h:7000",
 		"redis://:secret@h:port", "redis://:secret@h:7000/database", "redis://:secret@h:7000?bogus=ret", "http://:secret@h", "user:secret@h:7000"} {

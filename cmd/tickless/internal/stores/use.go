@@ -17,29 +17,30 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// quiet keeps go-redis from writing what comes back as an error as well.
+// quiet discards go-redis's log: the same errors are returned.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// AddFlags adds the flags that name the place.
+// AddFlags adds the flags that say where the store is.
 func (p *Place) AddFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringVar(&p.File, "file", "", "file of the store, of SQLite")
+	flags.StringVar(&p.File, "file", "", "SQLite file of the store")
 	flags.StringVar(&p.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
-	flags.BoolVar(&p.Cluster, "cluster", false, "the server is one of a Redis Cluster")
+	flags.BoolVar(&p.Cluster, "cluster", false, "the server is part of a Redis Cluster")
 	flags.StringVar(&p.Name, "name", "", "name of the store on Redis (default: that of package redisstore)")
 	flags.IntVar(&p.Shards, "shards", 0, "number of shards of a store on Redis (default: that of package redisstore)")
 }
 
-// Use checks the flags and opens the store, which must be there if exists is set.
+// Use checks the flags and opens the store. If exists is set, it returns an error for a
+// store that does not exist.
 func (p Place) Use(ctx context.Context, log io.Writer, exists bool) (store.Store, func() error, error) {
 	redis.SetLogger(quiet{})
 	if n := p.Shards; n < 0 || n > 1024 || n&(n-1) != 0 {
 		return nil, nil, cli.UsageError{Err: fmt.Errorf("the number of shards must be a power of two up to 1024, not %d", n)}
 	}
 	if (p.File == "") == (p.URL == "") {
-		return nil, nil, cli.UsageError{Err: errors.New("the store must be named, by --file or by --redis")}
+		return nil, nil, cli.UsageError{Err: errors.New("name the store with --file or --redis")}
 	}
 	if err := named(p.Name); err != nil {
 		return nil, nil, cli.UsageError{Err: err}
@@ -59,11 +60,11 @@ func (p Place) Use(ctx context.Context, log io.Writer, exists bool) (store.Store
 	return st, closeStore, nil
 }
 
-// named returns an error for what redisstore takes for no name.
+// named returns an error for a name that package redisstore refuses.
 func named(name string) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = fmt.Errorf("%q is no name of a store: it has 1 to 64 bytes, without braces, blanks and control characters", name)
+			err = fmt.Errorf("%q is not a valid store name: it must have 1 to 64 bytes, without braces, blanks and control characters", name)
 		}
 	}()
 	if name != "" {
@@ -72,10 +73,11 @@ func named(name string) (err error) {
 	return nil
 }
 
-// exists returns an error if no store is there. To open one for writing makes it.
+// exists returns an error if the store does not exist, because opening it for writing
+// would create it.
 func (p Place) exists(ctx context.Context, log io.Writer) error {
 	if p.IsNew() {
-		return fmt.Errorf("there is no file %s", p.File)
+		return fmt.Errorf("no such file: %s", p.File)
 	}
 	p.ReadOnly = true
 	st, closeStore, err := p.Open(log)
@@ -85,13 +87,13 @@ func (p Place) exists(ctx context.Context, log io.Writer) error {
 	if on, ok := st.(*redisstore.Store); ok {
 		var there bool
 		if there, err = on.Exists(ctx); err == nil && !there {
-			err = fmt.Errorf("there is no store named %q on the server at %s", cmp.Or(p.Name, redisstore.DefaultName), Shown(p.URL))
+			err = fmt.Errorf("no store named %q on the server at %s", cmp.Or(p.Name, redisstore.DefaultName), Shown(p.URL))
 		}
 	}
 	return errors.Join(err, closeStore())
 }
 
-// IsNew reports whether a file is named that is not there.
+// IsNew reports whether the named file does not exist.
 func (p Place) IsNew() bool {
 	if p.File == "" {
 		return false

@@ -11,10 +11,10 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A batch is a method of Client for many tasks.
+// A batch is a Client method that changes many tasks.
 type batch = func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error)
 
-// again is a batch that has tasks run at once.
+// again returns a batch that runs tasks at once.
 func again(do func(*durable.Client, context.Context, []durable.Move) ([]durable.Outcome, error)) batch {
 	return func(c *durable.Client, ctx context.Context, ids []string) ([]durable.Outcome, error) {
 		moves := make([]durable.Move, len(ids))
@@ -25,21 +25,24 @@ func again(do func(*durable.Client, context.Context, []durable.Move) ([]durable.
 	}
 }
 
-// A result is what has become of a task.
+// A result says what happened to a task.
 type result struct {
 	ID      string `json:"id"`
 	Outcome string `json:"outcome"`
 }
 
-// newChange returns a command that changes the tasks that are named, or those that flags
-// select among the ones in a state (0: any). It asks before if there is a question.
+// newChange returns a command that changes tasks: those named by ID, or those that
+// flags select among the tasks in a state (0 means any). If question is not empty, the
+// command asks for confirmation.
 func (c *call) newChange(name, short, question string, state durable.State, do batch) *cobra.Command {
 	var s selection
 	cmd := &cobra.Command{
 		Use:   name + " [ID...]",
 		Short: short,
-		Long: short + `. The tasks are those that are named or, without
-names, those that the flags select; --all selects all.`,
+		Long: short + `.
+
+The arguments are IDs of tasks. Without arguments the flags select tasks; --all selects
+all.`,
 		Example: fmt.Sprintf("  tickless tasks %[1]s --file tasks.db order-17 order-18\n  tickless tasks %[1]s --file tasks.db --handler mail", name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := s.filter()
@@ -76,15 +79,15 @@ names, those that the flags select; --all selects all.`,
 		},
 	}
 	s.addFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&s.any, "all", false, "all tasks that the command is for")
+	cmd.Flags().BoolVar(&s.any, "all", false, "all tasks that the command applies to")
 	if question != "" {
 		cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	}
 	return cmd
 }
 
-// printResults prints what became of each task, and returns an error if some that were
-// named are not there.
+// printResults prints what happened to each task. It returns an error if a task that
+// was named by ID does not exist.
 func (c *call) printResults(cmd *cobra.Command, ids []string, outcomes []durable.Outcome, named bool) error {
 	absent := 0
 	results := make([]result, len(outcomes))
@@ -105,7 +108,7 @@ func (c *call) printResults(cmd *cobra.Command, ids []string, outcomes []durable
 		err = t.flush()
 	}
 	if absent > 0 && named && err == nil {
-		return fmt.Errorf("no such task, or not one for %s: %d of %d", cmd.Name(), absent, len(ids))
+		return fmt.Errorf("%d of %d tasks do not exist or cannot be changed by %s", absent, len(ids), cmd.Name())
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package tasks is the commands that look at the tasks of a store, and change them, beside
-// the program that works on it.
+// Package tasks is the commands that show and change the tasks of a store, also while
+// workers use it.
 package tasks
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A call is what the flags of all these commands say.
+// A call is the flags that all these commands share.
 type call struct {
 	place stores.Place
 	json  bool
 	yes   bool
 }
 
-// NewCommand returns the command that the others are under.
+// NewCommand returns the parent command.
 func NewCommand() *cobra.Command {
 	var c call
 	cmd := &cobra.Command{
 		Use:   "tasks",
-		Short: "Shows the tasks of a store, and changes them",
-		Long: `Shows the tasks of a store, and changes them, beside the program that works on it.
+		Short: "Shows and changes the tasks of a store",
+		Long: `Shows and changes the tasks of a store, also while workers use it.
 
-IDs are keys. In what is printed, and in arguments, \x00 stands for a NUL and \\ for a
-backslash: the dead letter of a repeating task has its key and \x00 as its ID. Times are
-given as 2026-01-02T15:04:05Z, or as a duration from now, such as 1h or -30m.`,
+The ID of a task is its key. In output and arguments, \x00 means a NUL and \\ a
+backslash: the dead letter of a repeating task has the ID KEY\x00. A time is written as
+2026-01-02T15:04:05Z, or as a duration from now, such as 1h or -30m.`,
 		Example: `  tickless tasks list --file tasks.db --error timeout
   tickless tasks get --file tasks.db order-17
   tickless tasks requeue --redis redis://localhost:6379 --handler mail
@@ -59,7 +59,7 @@ given as 2026-01-02T15:04:05Z, or as a duration from now, such as 1h or -30m.`,
 	return cmd
 }
 
-// with opens the store for f.
+// with opens the store and calls f with a client.
 func (c *call) with(cmd *cobra.Command, f func(ctx context.Context, client *durable.Client) error) error {
 	st, closeStore, err := c.place.Use(cmd.Context(), cmd.ErrOrStderr(), true)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *call) with(cmd *cobra.Command, f func(ctx context.Context, client *dura
 	return errors.Join(f(cmd.Context(), durable.New(st)), closeStore())
 }
 
-// confirm asks whether to go on, unless the flags have said so.
+// confirm asks whether to continue, unless --yes is set.
 func (c *call) confirm(cmd *cobra.Command, what string, n int) error {
 	if c.yes || what == "" || n == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (c *call) confirm(cmd *cobra.Command, what string, n int) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "Really %s %s? [y/N] ", what, tasks(n))
 	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return errors.New("nothing was done: answer y, or give --yes")
+		return errors.New("nothing changed: answer y, or give --yes")
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func tasks(n int) string {
 	return cli.Thousands(int64(n)) + " tasks"
 }
 
-// newSwitch returns pause or resume.
+// newSwitch returns the command pause or resume.
 func (c *call) newSwitch(name, short string, do func(*durable.Client, context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   name,

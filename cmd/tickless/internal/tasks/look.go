@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A selection is the flags that say which tasks a command is for.
+// A selection is the flags that select tasks.
 type selection struct {
 	state, handler, prefix, from, to, text string
 	any                                    bool
@@ -23,10 +23,10 @@ type selection struct {
 func (s *selection) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&s.handler, "handler", "", "tasks of this handler")
-	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID begins so")
-	flags.StringVar(&s.from, "from", "", "tasks that are due from then on, or that died since")
-	flags.StringVar(&s.to, "to", "", "tasks that are due, or died, before then")
-	flags.StringVar(&s.text, "error", "", "tasks whose latest error contains this")
+	flags.StringVar(&s.prefix, "prefix", "", "tasks whose ID has this prefix")
+	flags.StringVar(&s.from, "from", "", "tasks that are due at or after this time, or died then")
+	flags.StringVar(&s.to, "to", "", "tasks that are due before this time, or died before it")
+	flags.StringVar(&s.text, "error", "", "tasks whose latest error contains this text")
 }
 
 func (s *selection) filter() (f durable.Filter, err error) {
@@ -43,7 +43,8 @@ func (s *selection) filter() (f durable.Filter, err error) {
 	return f, errors.Join(errs[:]...)
 }
 
-// shown is a task in JSON, with an ID that can be given to the commands.
+// shown is the JSON form of a task. Its ID is escaped: the commands accept it as an
+// argument.
 type shown struct {
 	ID string `json:"id"`
 	durable.Info
@@ -79,8 +80,8 @@ func (c *call) newList() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&s.state, "state", "", "tasks that are pending, running, dead or past")
 	s.addFlags(cmd.Flags())
-	cmd.Flags().IntVar(&limit, "limit", limit, "how many at most, up to 1000")
-	cmd.Flags().StringVar(&after, "after", "", "go on where the list before has said")
+	cmd.Flags().IntVar(&limit, "limit", limit, "maximum number of tasks, up to 1000")
+	cmd.Flags().StringVar(&after, "after", "", "continue after the cursor that the previous list printed")
 	return cmd
 }
 
@@ -113,11 +114,11 @@ func (c *call) printPage(cmd *cobra.Command, p *durable.Page) error {
 func (c *call) newGet() *cobra.Command {
 	return &cobra.Command{
 		Use:     "get ID",
-		Short:   "Shows all that is known of a task",
+		Short:   "Shows one task with all its details",
 		Example: "  tickless tasks get --file tasks.db order-17",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.UsageError{Err: fmt.Errorf("one ID must be given, not %d", len(args))}
+				return cli.UsageError{Err: fmt.Errorf("one ID is required, got %d", len(args))}
 			}
 			id, err := parseID(args[0])
 			if err != nil {
@@ -182,7 +183,7 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 func (c *call) newStats() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stats",
-		Short:   "Shows how many tasks there are, and what has become of them",
+		Short:   "Shows how many tasks there are, by state and outcome",
 		Example: "  tickless tasks stats --file tasks.db",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

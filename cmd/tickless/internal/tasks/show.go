@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// showID is an ID for a terminal: \x00 for a NUL, \\ for a backslash.
+// showID escapes an ID for a terminal: \x00 for a NUL, \\ for a backslash.
 func showID(id string) string {
 	quoted := strconv.Quote(id)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// parseID reads what showID writes.
+// parseID parses the output of showID.
 func parseID(arg string) (string, error) {
 	var id []byte
 	for rest := arg; rest != ""; {
@@ -34,7 +34,7 @@ func parseID(arg string) (string, error) {
 	return string(id), nil
 }
 
-// parseTime reads a time, or a duration from now.
+// parseTime parses a time, or a duration relative to now.
 func parseTime(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -51,7 +51,7 @@ func parseTime(s string) (time.Time, error) {
 
 func showTime(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// oneLine is the beginning of a text, on one line.
+// oneLine shortens a text to one line.
 func oneLine(s string) string {
 	const longest = 80
 	s = showID(strings.ToValidUTF8(s, "?"))
@@ -61,7 +61,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// A table is columns of text.
+// A table aligns text in columns.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(cmd *cobra.Command, header ...any) table {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { clitest.Main(m, clitest.Under(NewCommand)) }
 
 var ctx = context.Background()
 
-// redisServer runs a server until the test ends, and returns its URL.
+// redisServer runs a Redis server until the test ends, and returns its URL.
 func redisServer(t *testing.T) string {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -61,14 +61,15 @@ func eventually(t *testing.T, ok func() bool) {
 	}
 }
 
-// A subject is a store that a worker works on, and how the program names it.
+// A subject is a store with a running worker, and the flags that name the store.
 type subject struct {
 	*testing.T
 	flags  []string
 	client *durable.Client
 }
 
-// run runs the program with an input, and returns what it printed.
+// run runs the program with the given standard input, checks its exit code and returns
+// its output.
 func (s *subject) run(code int, input string, args ...string) (stdout, stderr string) {
 	s.Helper()
 	cmd := clitest.Program(append(append([]string{"tasks"}, args...), s.flags...)...)
@@ -81,7 +82,7 @@ func (s *subject) run(code int, input string, args ...string) (stdout, stderr st
 	return out.String(), errs.String()
 }
 
-// prints requires that the program prints something.
+// prints checks that the program's output contains want.
 func (s *subject) prints(want string, args ...string) {
 	s.Helper()
 	if out, errs := s.run(0, "", args...); !strings.Contains(strings.Join(strings.Fields(out), " "), want) || errs != "" {
@@ -104,7 +105,7 @@ func (s *subject) schedule(t durable.Task, w durable.When) {
 	}
 }
 
-// on runs f with a store of each kind, on which a worker works meanwhile.
+// on runs f with a store in a file and one on Redis. A worker uses the store meanwhile.
 func on(t *testing.T, f func(s *subject)) {
 	test := func(p stores.Place, flags ...string) func(t *testing.T) {
 		return func(t *testing.T) {
@@ -223,7 +224,7 @@ func TestTasks_CalledWrongly(t *testing.T) {
 		{Args: []string{"purge", "--file", file, "id", "--all"}, Want: "either IDs"},
 	})
 	_, stderr, code := clitest.Run(t, "tasks", "purge", "--file", file, "--all")
-	if code != cli.ExitFailed || !strings.Contains(stderr, "there is no file") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "no such file") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }

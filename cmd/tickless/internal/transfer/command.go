@@ -1,4 +1,4 @@
-// Package transfer is the commands that write a queue to a file, and read it.
+// Package transfer is the commands export and import.
 package transfer
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// NewExport returns the command that writes a queue to a file.
+// NewExport returns the command that writes the tasks of a store to a file.
 func NewExport() *cobra.Command {
 	var p stores.Place
 	cmd := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Writes all tasks of a store to a file",
 		Long: `Writes all tasks of a store to a file, for tickless import: pending and repeating
-ones, with what has been tried of them, and dead letters. The store stays as it is. Stop
-its workers and clients first; docs/durable.md says how a queue moves, and has the
-format of the file.`,
+tasks with their attempts, and dead letters. The store does not change. Stop its
+workers and clients first; docs/durable.md says how to move a queue and describes
+the file format.`,
 		Example: `  tickless export --file tasks.db tasks.jsonl
   tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
 		Args: oneFile,
@@ -36,30 +36,30 @@ format of the file.`,
 	return cmd
 }
 
-// NewImport returns the command that puts a file's tasks into a store.
+// NewImport returns the command that reads tasks from a file into a store.
 func NewImport() *cobra.Command {
 	var p stores.Place
 	var resume bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Puts the tasks of a file that tickless export has written into a store",
-		Long: `Puts the tasks of a file that tickless export has written into a store, of any kind
-and with any number of shards. What the store has already it keeps. It is paused, so
-that nothing runs before all is there, and stays paused without --resume. After an
-error the import can be repeated.`,
+		Short: "Reads the tasks of a file that tickless export wrote into a store",
+		Long: `Reads the tasks of a file that tickless export wrote into a store of any type and
+any number of shards. Tasks that the store already has do not change. The import
+pauses the store, so that no task runs before all are imported; --resume resumes it
+at the end. After an error, run the import again.`,
 		Example: `  tickless import --file new.db tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, p, args[0], resume) },
 	}
 	p.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&resume, "resume", false, "have workers run the tasks when all are there")
+	cmd.Flags().BoolVar(&resume, "resume", false, "resume the store after the import, so that workers run the tasks")
 	return cmd
 }
 
 func oneFile(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return cli.UsageError{Err: fmt.Errorf("one file must be named, or - for standard input or output, not %d", len(args))}
+		return cli.UsageError{Err: fmt.Errorf("one argument is required, a file or - for standard input or output, got %d", len(args))}
 	}
 	if args[0] == "" {
 		return cli.UsageError{Err: errors.New("the name of the file is empty")}
@@ -85,10 +85,10 @@ func export(cmd *cobra.Command, p stores.Place, name string) (err error) {
 	return err
 }
 
-// exportTo writes a new file, which has its name when it is whole.
+// exportTo writes a new file, which gets its name when it is complete.
 func exportTo(ctx context.Context, name string, st store.Store) (int, error) {
 	if _, err := os.Lstat(name); err == nil {
-		return 0, fmt.Errorf("%s is there already", name)
+		return 0, fmt.Errorf("%s already exists", name)
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {
@@ -129,7 +129,7 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 	}()
 	copied, err = durable.Import(cmd.Context(), st, in)
 	if copied.New+copied.Kept > 0 || err == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that were there\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that already existed\n",
 			cli.Thousands(int64(copied.New)), cli.Thousands(int64(copied.Kept)))
 	}
 	if err != nil {
@@ -138,6 +138,6 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 	if resume {
 		return durable.New(st).Resume(cmd.Context())
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "The store is paused: run this again with --resume when the old one is out of use (after a new export into an emptied store, if it was used since).")
+	fmt.Fprintln(cmd.ErrOrStderr(), "The store is paused. When the old store is no longer in use, run this command again with --resume. If the old store was used after the export, export again and import into an empty store.")
 	return nil
 }

@@ -33,7 +33,7 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 		{Args: []string{"file"}, Want: "--file"},
 		{Args: []string{"file", "--file", "a", "--redis", "b"}, Want: "--file"},
 		{Args: []string{"file", "--file", "a", "--shards", "3"}, Want: "power of two"},
-		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, Want: "is no name of a store"},
+		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, Want: "is not a valid store name"},
 		{Args: []string{"", "--file", "a"}, Want: "name of the file is empty"},
 	})
 	clitest.CheckCalledWrongly(t, "import", []clitest.WrongCall{{Args: []string{"a", "b"}, Want: "one file"}})
@@ -41,7 +41,7 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 	clitest.CheckHelp(t, "import", "--file", "--redis", "--resume")
 }
 
-// with opens the store at a place for f.
+// with opens the store and calls f with a client.
 func with(t *testing.T, p stores.Place, f func(c *durable.Client)) {
 	t.Helper()
 	st, closeStore, err := p.Open(io.Discard)
@@ -52,7 +52,7 @@ func with(t *testing.T, p stores.Place, f func(c *durable.Client)) {
 	f(durable.New(st))
 }
 
-// must runs the program, which must do as it is told.
+// must runs the program and checks that it succeeds and prints want.
 func must(t *testing.T, want string, args ...string) {
 	t.Helper()
 	stdout, stderr, code := clitest.Run(t, args...)
@@ -61,7 +61,7 @@ func must(t *testing.T, want string, args ...string) {
 	}
 }
 
-// A queue goes from a file to Redis, and from there to another file.
+// TestTransfer moves a queue from a file to Redis and from there to another file.
 func TestTransfer(t *testing.T) {
 	dir := t.TempDir()
 	m := miniredis.RunT(t)
@@ -105,14 +105,14 @@ func TestTransfer_Failures(t *testing.T) {
 	m := miniredis.RunT(t)
 	url := "redis://" + m.Addr()
 	for want, args := range map[string][]string{
-		"there is no file " + dir + "/none":                          {"export", "--file", dir + "/none", file + "2"},
-		file + " is there already":                                   {"export", "--file", data, file},
-		"line 1: this is no file of tasks":                           {"import", "--file", data, file},
-		"line 1: the file ends too early":                            {"import", "--file", dir + "/new", os.DevNull},
-		"no such file":                                               {"import", "--file", data, file + "3"},
-		"connection refused":                                         {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
-		`there is no store named "none" on the server at ` + url:     {"export", "--redis", url, "--name", "none", file + "5"},
-		`there is no store named "tickless" on the server at ` + url: {"export", "--redis", url, "-"},
+		"no such file: " + dir + "/none":                    {"export", "--file", dir + "/none", file + "2"},
+		file + " already exists":                            {"export", "--file", data, file},
+		"line 1: this is no file of tasks":                  {"import", "--file", data, file},
+		"line 1: the file ends too early":                   {"import", "--file", dir + "/new", os.DevNull},
+		"no such file":                                      {"import", "--file", data, file + "3"},
+		"connection refused":                                {"export", "--redis", "redis://127.0.0.1:1", file + "4"},
+		`no store named "none" on the server at ` + url:     {"export", "--redis", url, "--name", "none", file + "5"},
+		`no store named "tickless" on the server at ` + url: {"export", "--redis", url, "-"},
 	} {
 		stdout, stderr, code := clitest.Run(t, args...)
 		if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {

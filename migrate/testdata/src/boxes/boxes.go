@@ -21,7 +21,7 @@ func take(v any) {
 }
 
 func other() {
-	t := time.AfterFunc(1, nil) // want `is left: a type assertion may get it, or another that is left: T is part of the API of package boxes`
+	t := time.AfterFunc(1, nil) // want `is left: a type assertion may return it, or another timer that is left: T is part of the API of package boxes`
 	take(t)
 }
 
@@ -44,7 +44,7 @@ func compared() bool {
 	t := time.NewTicker(1) // want `is left: Ticker is part of the API of package boxes`
 	defer t.Stop()
 	Ticker = t
-	var x any = time.NewTicker(1) // want `is left: a type assertion may get it, or another that is left: Ticker is part of the API`
+	var x any = time.NewTicker(1) // want `is left: a type assertion may return it, or another timer that is left: Ticker is part of the API`
 	return x == t
 }
 

@@ -13,7 +13,7 @@ func work() {
 	t.Stop()
 }
 
-var global = time.NewTimer(time.Second) // want `time.NewTimer is left: the package's variable global keeps it, and a test may use it inside a testing/synctest bubble and outside`
+var global = time.NewTimer(time.Second) // want `time.NewTimer is left: the package's variable global holds it, and a test may use it inside and outside a testing/synctest bubble`
 
 func stopGlobal() { global.Stop() }
 

@@ -33,12 +33,12 @@ var sleep = time.Sleep // want `time.Sleep can be timer.Sleep`
 
 // What nobody can stop stays package time's: there it is garbage.
 func waits(d time.Duration, c <-chan int) {
-	<-time.After(d) // want `time.After is left: package timer's After is time's: nobody can stop it$`
+	<-time.After(d) // want `time.After is left: timer.After is time.After, which cannot be stopped$`
 	<-time.Tick(d)  // want `time.Tick is left: package timer's Tick is time's`
 	for {
 		select {
 		case <-c:
-		case <-time.After(d): // want `time.After is left: .*; in this loop a NewTimer that is stopped or reset costs less`
+		case <-time.After(d): // want `time.After is left: .*; in this loop a NewTimer with Stop or Reset costs less`
 			return
 		}
 	}

@@ -3,7 +3,7 @@ package channels
 import "time"
 
 func lengths() {
-	t := time.NewTimer(1) // want `time.NewTimer is left: len of its channel, which is always 0 in package time, shows a buffer of one`
+	t := time.NewTimer(1) // want `time.NewTimer is left: len of its channel is always 0 in package time, but not in package timer`
 	t.Stop()
 	_ = len(t.C)
 

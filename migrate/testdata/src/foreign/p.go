@@ -7,7 +7,7 @@ import (
 )
 
 func all() {
-	t := time.NewTimer(1) // want `time.NewTimer is left: Keep, of package foreign/clock, has package time's type`
+	t := time.NewTimer(1) // want `time.NewTimer is left: Keep of package foreign/clock has package time's type`
 	t.Stop()
 	clock.Keep(t)
 

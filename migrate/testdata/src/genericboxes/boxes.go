@@ -15,6 +15,6 @@ func api() {
 func get[T any](v any) T { return v.(T) }
 
 func other() {
-	t := time.AfterFunc(1, nil) // want `is left: a type assertion may get it, or another that is left: T is part of the API`
+	t := time.AfterFunc(1, nil) // want `is left: a type assertion may return it, or another timer that is left: T is part of the API`
 	get[*time.Timer](t).Stop()
 }
