@@ -1,5 +1,6 @@
-// Package durable runs tasks later that a store keeps: what package timer is within a
-// process, for tasks that must outlive it or be shared by several.
+// Package durable schedules tasks in a store. It does for tasks that must outlive a
+// process, or be shared by several processes, what package timer does within one
+// process.
 //
 // # Usage
 //
@@ -11,61 +12,60 @@
 //		return send(ctx, d.Key, d.Body)
 //	})
 //	ended := make(chan error, 1)
-//	go func() { ended <- w.Run(ctx) }() // when ctx has ended, wait for it: it hands back what it has not begun
+//	go func() { ended <- w.Run(ctx) }() // after ctx ends, wait for Run: it hands back unfinished tasks
 //
 //	// Anywhere:
 //	_, err := client.Schedule(ctx, durable.Task{Key: "order-17", Handler: "remind", Body: body},
 //		durable.After(30*time.Minute))
 //	if err != nil {
-//		return err // not scheduled, or not known to be: see UnknownError
+//		return err // not scheduled, or unknown: see UnknownError
 //	}
 //	client.Reschedule(ctx, "order-17", durable.After(time.Hour))
 //	client.Schedule(ctx, durable.Task{Key: "report", Handler: "report", Cron: "0 9 * * 1-5", Zone: "Europe/Berlin"},
 //		durable.Next(), durable.OnlyChanged())
 //	client.Cancel(ctx, "order-17")
 //
-// [HandleJSON] decodes the body for the handler. A Task without a Key gets one of [NewKey].
-// [WithDeadHook] tells of dead letters as they are made. [Client.List] goes over tasks and dead
-// letters by state, handler, prefix, time or error, and [Client.Page] does so page by page.
-//
-// Package callback is the handler for tasks that are HTTP requests.
+// [HandleJSON] decodes the body for the handler. A Task without a Key gets one from
+// [NewKey]. [WithDeadHook] calls a function for each new dead letter. [Client.List]
+// iterates over tasks and dead letters by state, handler, prefix, time or error;
+// [Client.Page] returns them page by page. Package callback provides the handler for
+// tasks that are HTTP requests.
 //
 // # How it works
 //
-// A store keeps the tasks: package store says what it promises, and draws the life of a
-// task. Package sqlitestore keeps them in a file, redisstore on a Redis, and memstore in the
-// process' memory. The tasks are spread over
-// the store's shards, by the hash of their keys. For each shard a [Worker] has a loop,
-// which does one round after the other: it reports what was run, prolongs the leases of
-// what runs, and claims what is due, all at once. It does not poll. The store says when
-// the next task is due, and wakes it for an earlier one.
+// A store keeps the tasks: sqlitestore in a file, redisstore on Redis, memstore in
+// memory. Package store defines what every store guarantees, and shows the life of a
+// task. The hash of a task's key selects one of the store's shards. For each shard a
+// [Worker] runs a loop. Each round of the loop is one command that reports finished
+// attempts, extends the leases of running ones, and claims due tasks. The loop does not
+// poll: the store says when the next task is due, and wakes the loop if an earlier one
+// is scheduled.
 //
 // # Guarantees
 //
-//   - A task that was scheduled without an error runs at least once, as long as the store
-//     keeps what it has acknowledged and a worker has its handler. It does not if it is
-//     cancelled, replaced or removed by hand, or is late and [Missed] says so.
-//   - Never early, by the store's clock.
+//   - A task that was scheduled without an error runs at least once, as long as the store keeps
+//     its data and a worker has the task's handler. Exceptions are tasks that are cancelled or
+//     replaced, and late ones for which [Missed] says otherwise.
+//   - A task never runs early, by the store's clock.
 //   - A slow handler does not starve the others: see [WithHandlerConcurrency], [WithRate] and
 //     [WithWeight].
-//   - A worker that crashes, hangs or is cut off loses nothing: its tasks go to
-//     others when their leases have run out. What comes again has a larger fencing
-//     token and the same idempotency key.
-//   - If Cancel says Removed the task does not run any more.
-//   - Each command has its effect once, however often it is sent. Where it is not known
-//     whether it had, the error is an [UnknownError], which can ask.
-//   - The context ends every call.
-//   - A task whose handler or schedule a worker does not have is left to others, and no
-//     attempt of it is counted.
-//   - After a downtime everything that was due runs, the oldest first, or as
-//     [Missed] says.
-//   - Dead letters stay until somebody takes them away, or [WithDeadLimit] does.
+//   - A worker that crashes, hangs or is disconnected loses nothing: other workers get its
+//     tasks when the leases have expired. A repeated attempt has a larger fencing token and the
+//     same idempotency key.
+//   - If Cancel returns Removed, the task does not run any more.
+//   - Each command has its effect once, however often it is sent. If the effect is unknown, the
+//     error is an [UnknownError], whose method Again finds out.
+//   - Every call returns when its context ends.
+//   - A worker leaves a task whose handler or schedule it does not have to other workers. That
+//     does not count as an attempt.
+//   - After a downtime every task that became due runs, the oldest first, or as [Missed] says.
+//   - Dead letters stay until they are requeued or purged, or [WithDeadLimit] purges them.
 //
 // # Concurrency
 //
-// Clients and Workers may be used by any number of goroutines. Handlers run
-// concurrently, each on a goroutine of its own. Two attempts at one task do not
-// overlap unless a lease was lost.
+// Any number of goroutines may use Clients and Workers. Handlers run concurrently, each
+// on a goroutine of its own. Two attempts at one task do not overlap unless a lease was
+// lost.
 //
 // # Complexity
 //
@@ -73,7 +73,7 @@
 //
 // # When not to use it
 //
-// Where tasks may be lost with their process, package timer does the same in
-// nanoseconds. For queues of jobs that are due at once and that need priorities, or rate
-// limits over all workers, a job queue is the better tool.
+// If tasks need not survive their process, package timer does the same in nanoseconds.
+// For jobs that run at once and need priorities, or rate limits over all workers, use a
+// job queue.
 package durable

@@ -214,14 +214,14 @@ func TestNew_RefusesWhatIsNil(t *testing.T) {
 	task, at := durable.Task{Key: "k", Handler: "h"}, durable.After(0)
 	run := func(context.Context, durable.Delivery) error { return nil }
 	for want, f := range map[string]func(){
-		"durable: New: nil Store":                        func() { durable.New(nil) },
-		"durable: New: nil Store ":                       func() { durable.New((*memstore.Store)(nil)) },
-		"durable: New: option 2 is nil":                        func() { durable.New(mem, quiet, nil) },
-		"durable: NewWorker: nil Client":                 func() { durable.NewWorker(nil) },
-		"durable: NewWorker: option 1 is nil":                  func() { durable.NewWorker(c, nil) },
-		"durable: Handle: option 1 is nil":                     func() { durable.NewWorker(c).Handle("h", run, nil) },
-		"durable: Schedule: option 1 is nil":                   func() { _, _ = c.Schedule(ctx, task, at, nil) },
-		"durable: ScheduleBatch: option 1 is nil":              func() { _, _ = c.ScheduleBatch(ctx, nil, nil) },
+		"durable: New: nil Store":                           func() { durable.New(nil) },
+		"durable: New: nil Store ":                          func() { durable.New((*memstore.Store)(nil)) },
+		"durable: New: option 2 is nil":                     func() { durable.New(mem, quiet, nil) },
+		"durable: NewWorker: nil Client":                    func() { durable.NewWorker(nil) },
+		"durable: NewWorker: option 1 is nil":               func() { durable.NewWorker(c, nil) },
+		"durable: Handle: option 1 is nil":                  func() { durable.NewWorker(c).Handle("h", run, nil) },
+		"durable: Schedule: option 1 is nil":                func() { _, _ = c.Schedule(ctx, task, at, nil) },
+		"durable: ScheduleBatch: option 1 is nil":           func() { _, _ = c.ScheduleBatch(ctx, nil, nil) },
 		"durable: WithSchedule: empty name or nil Schedule": func() { durable.WithSchedule("s", nil) },
 	} {
 		require.PanicsWithValue(t, strings.TrimRight(want, " "), f, want)

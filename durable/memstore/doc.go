@@ -1,34 +1,33 @@
-// Package memstore is a store for package durable that keeps its tasks in the process'
-// memory: for tests of programs that use durable, for examples, and to begin with.
+// Package memstore is a store for package durable that keeps its tasks in memory. It is
+// meant for tests of programs that use durable, for examples and for first steps.
 //
 // # Usage
 //
 //	client := durable.New(memstore.New())
 //
-// In a testing/synctest bubble all of it, workers and handlers included, follows the
-// bubble's clock, so that a test of a task that is due in a year takes no time. Use such a
-// store in its bubble alone, and others outside: the times differ by decades. With
-// [WithClock] and the clock of package timertest the store and its workers follow that.
+// In a testing/synctest bubble the store, its workers and their handlers follow the
+// bubble's clock, so that a test of a task that is due in a year takes no time. Use a
+// store only in the bubble in which it was made. With [WithClock] and the clock of
+// package timertest, the store and its workers follow that clock.
 //
 // # Guarantees
 //
-// Those of package store, as long as the process lives: nothing is written anywhere. When
-// the wall clock is set, leases go on: a worker notices a clock that was set forward
-// within a minute.
+// Those of package store, as long as the process lives. Leases do not depend on the
+// wall clock. If the wall clock is set forward, a worker notices within a minute.
 //
 // # Concurrency
 //
-// A Store may be used from any goroutine. Each shard has a lock, which is held for
-// one command at a time.
+// A Store may be used from any goroutine. Each shard has a lock, which each command
+// holds while it runs.
 //
 // # Complexity
 //
-// Tasks wait in a heap for each handler and schedule: scheduling, cancelling, claiming and
-// finishing a task are O(log n) in the tasks of a shard, a page of List O(n log n), and
-// Forecast O(n).
+// Each shard has a heap of pending tasks for each handler and schedule. In the tasks of
+// a shard, scheduling, cancelling, claiming and finishing a task are O(log n), a page
+// of List is O(n log n), and Forecast is O(n).
 //
 // # When not to use it
 //
-// Where tasks must outlive the process; and package timer is cheaper by far where they
-// need not be tasks.
+// If tasks must outlive the process. If they need not be tasks, package timer is much
+// cheaper.
 package memstore

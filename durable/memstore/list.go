@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// Get returns what is known of a task.
+// Get returns a task's entry.
 func (s *Store) Get(ctx context.Context, index int, id string) (e store.Entry, err error) {
 	ended := s.in(ctx, index, func(sh *shard, _ machine.Moment) {
 		err = store.ErrNotFound
@@ -21,17 +21,18 @@ func (s *Store) Get(ctx context.Context, index int, id string) (e store.Entry, e
 	return e, cmp.Or(ended, err)
 }
 
-// atOnce is how many tasks a list looks at before others have a turn.
+// atOnce is how many tasks List reads before it releases the lock for a moment.
 const atOnce = 2048
 
-// A candidate is a task that a list may have, and where it was.
+// A candidate is a task that may belong to the page, and its position in the list.
 type candidate struct {
 	store.Cursor
 	task *task
 }
 
-// List returns a page. O(n) in the tasks of the shard. It looks at them from the last to the
-// first: the last one moves when another is gone, so none that stays is missed.
+// List returns a page. O(n log n) in the tasks of the shard. It reads the tasks from
+// the last index to the first, because the removal of a task moves the last one to its
+// index: so List misses no task that stays.
 func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
@@ -68,7 +69,7 @@ func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cur
 	}
 	return p, s.in(ctx, index, func(sh *shard, _ machine.Moment) {
 		for _, x := range found {
-			// It may be gone, or have moved, since it was looked at.
+			// The task may have been removed or moved since List read it.
 			if e := &x.task.Entry; sh.tasks[x.ID] == x.task && f.CursorOf(e) == x.Cursor && f.Match(e) {
 				p.Entries = append(p.Entries, machine.CopyEntry(*e))
 			}
@@ -76,13 +77,14 @@ func (s *Store) List(ctx context.Context, index int, f store.Filter, c store.Cur
 	})
 }
 
-// Stats returns the shard's numbers. O(n) in the tasks that are overdue.
+// Stats returns the shard's numbers. O(n) in the overdue tasks.
 func (s *Store) Stats(ctx context.Context, index int) (st store.Stats, err error) {
 	err = s.in(ctx, index, func(sh *shard, at machine.Moment) { st = machine.Stats(sh, at.Wall) })
 	return st, err
 }
 
-// Forecast counts. O(n) in the tasks of the shard.
+// Forecast counts the pending tasks that are due before each moment. O(n) in the tasks
+// of the shard.
 func (s *Store) Forecast(ctx context.Context, index int, moments []store.Time) (counts []int64, err error) {
 	if err := store.CheckForecast(moments); err != nil {
 		return nil, err
@@ -98,8 +100,8 @@ func (s *Store) Forecast(ctx context.Context, index int, moments []store.Time) (
 	return counts, err
 }
 
-// Repair looks at every task. There is nothing to put right: no command is ever half
-// done.
+// Repair counts the tasks. There is nothing to correct, because every command is
+// atomic.
 func (s *Store) Repair(ctx context.Context, index int) (r store.Repair, err error) {
 	err = s.in(ctx, index, func(sh *shard, _ machine.Moment) { r.Looked = int64(len(sh.tasks)) })
 	return r, err

@@ -21,7 +21,7 @@ type Store struct {
 	wall   clock.Wall // nil if Now of the clock is the time of day too
 	epoch  time.Time
 	shards []*shard
-	// set: the wall clock can be set.
+	// set says whether the wall clock can be set.
 	set     bool
 	waiters waiters.Waiters
 }
@@ -40,11 +40,11 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithClock has the Store, and the workers on it, follow a clock. The default is
-// [clock.System]. It panics if c is nil.
+// WithClock sets the clock of the Store and its workers. The default is [clock.System].
+// It panics if c is nil.
 func WithClock(c clock.Clock) Option {
 	if c == nil {
-		panic("memstore: WithClock with a nil Clock")
+		panic("memstore: WithClock: nil Clock")
 	}
 	return option(func(x *config) { x.clock = c })
 }
@@ -53,7 +53,7 @@ func WithClock(c clock.Clock) Option {
 // n is a power of two from 1 to 1024.
 func WithShards(n int) Option {
 	if n <= 0 || n > 1024 || n&(n-1) != 0 {
-		panic(fmt.Sprintf("memstore: WithShards: the number of shards must be a power of two up to 1024, it is %d", n))
+		panic(fmt.Sprintf("memstore: WithShards: the number of shards must be a power of two up to 1024, got %d", n))
 	}
 	return option(func(x *config) { x.shards = n })
 }
@@ -77,8 +77,8 @@ func New(opts ...Option) *Store {
 	return s
 }
 
-// Close ends the Store: every call returns [store.ErrClosed] from now on, and Wait
-// returns. The tasks are gone with it. Close returns nil.
+// Close closes the Store and discards its tasks: every later call returns
+// [store.ErrClosed], and Wait returns. Close returns nil.
 func (s *Store) Close() error {
 	s.waiters.Close()
 	return nil
@@ -95,7 +95,7 @@ func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
 	return s.moment().Wall, s.begin(ctx)
 }
 
-// moment reads the clock. It rounds down: a task is not due before its time.
+// moment reads the clock. It rounds down, so that no task is due early.
 func (s *Store) moment() machine.Moment {
 	now := s.clock.Now()
 	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Steady: now.Sub(s.epoch)}
@@ -105,11 +105,11 @@ func (s *Store) moment() machine.Moment {
 	return at
 }
 
-// longest is how long a worker sleeps at most if the wall clock can be set meanwhile and
-// something is to come.
+// longest is the longest time that a worker sleeps while tasks are pending, if the wall
+// clock can be set.
 const longest = time.Minute
 
-// in calls f with a shard, under its lock.
+// in calls f with a shard, under the shard's lock.
 func (s *Store) in(ctx context.Context, index int, f func(sh *shard, at machine.Moment)) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (s *Store) Change(ctx context.Context, index int, st store.Stamp, c store.C
 	return out, cmp.Or(ended, err)
 }
 
-// Do carries out a round. When a worker leaves nobody has to take its place: all the
-// others watch every shard.
+// Do carries out a round. A worker that leaves needs no successor, because all workers
+// watch every shard.
 func (s *Store) Do(ctx context.Context, index int, st store.Stamp, r store.Round) (a store.Answer, err error) {
 	if err := r.Check(&st); err != nil {
 		return a, err
@@ -143,13 +143,12 @@ func (s *Store) Do(ctx context.Context, index int, st store.Stamp, r store.Round
 	return a, cmp.Or(ended, err)
 }
 
-// Wait calls wake for each of the shards first, so that nothing that came before is
-// missed.
+// Wait first calls wake for each shard, so that no earlier change is missed.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// begin returns an error if a call may not begin.
+// begin returns an error if the Store is closed or ctx has ended.
 func (s *Store) begin(ctx context.Context) error {
 	if s.waiters.Closed() {
 		return store.ErrClosed
@@ -157,7 +156,7 @@ func (s *Store) begin(ctx context.Context) error {
 	return store.Ended(ctx)
 }
 
-// Check finds nothing wrong.
+// Check never finds a problem.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	return store.Health{
 		Store:    "memory of this process",

@@ -22,8 +22,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// The same by the real clock, in several shards. TICKLESS_STRESS runs it: what it waits
-// for may take longer on a busy machine than the leases last.
+// TestStore_RealTime runs storetest with the system's clock and several shards. It
+// needs TICKLESS_STRESS, because on a busy machine a step may take longer than a lease.
 func TestStore_RealTime(t *testing.T) {
 	if os.Getenv("TICKLESS_STRESS") == "" {
 		t.Skip("set TICKLESS_STRESS to run it")
@@ -31,7 +31,7 @@ func TestStore_RealTime(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject { return storetest.Subject{Store: memstore.New()} })
 }
 
-// What storetest does with a store that it opens again: see Reopened.
+// TestStore_Reopened runs storetest with a store that can be reopened: see Reopened.
 func TestStore_Reopened(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -44,7 +44,7 @@ func TestStore_Reopened(t *testing.T) {
 	})
 }
 
-// setter sets the time of day forward.
+// setter returns a function that sets the wall clock forward.
 func setter(clk *timertest.Clock) func(time.Duration) {
 	return func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) }
 }

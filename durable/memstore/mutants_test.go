@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A test that cannot fail proves nothing. Each of the mutants is a change of the machine or of memstore
-// that breaks a promise, with the test of storetest that finds it.
+// mutants are changes of package machine or memstore that each break a guarantee, with
+// the test of storetest that must then fail.
 var mutants = []struct{ promise, file, old, new, test string }{
 	{"never early", "shard.go", "if head.At > now {", "if head.At > now+1 {", "NeverEarly"},
 	{"oldest first", "queue.go", "return x.At < y.At", "return x.At > y.At", "OldestFirst"},
@@ -69,8 +69,8 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a closed store is closed", "memstore.go", "if s.waiters.Closed() {\n\t\treturn store.ErrClosed", "if false {\n\t\treturn store.ErrClosed", "Reopened"},
 }
 
-// TestMutants sees that each mutant can be applied, and that the first is found;
-// TICKLESS_STRESS has it try all of them, which takes a minute or two.
+// TestMutants checks that each mutant still applies, and that storetest fails with the
+// first one. With TICKLESS_STRESS it runs all of them, which takes a minute or two.
 func TestMutants(t *testing.T) {
 	for i, m := range mutants {
 		t.Run(strings.ReplaceAll(m.promise, " ", "_"), func(t *testing.T) {

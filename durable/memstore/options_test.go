@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// What is at the border of what is allowed is taken, and what is beyond it panics.
+// Options accept the limits of their ranges and panic beyond them.
 func TestOptions_RefuseMisuse(t *testing.T) {
 	memstore.WithShards(1)
 	memstore.WithShards(1024)

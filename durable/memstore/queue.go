@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A queue is a heap of the tasks of one kind that are pending, or of those that run: the
-// one with the earliest At first, and of one moment the one that came first.
+// A queue is a heap of the pending tasks of one kind, or of the running tasks, ordered
+// by At and then by arrival.
 type queue struct {
 	kind  kind
 	tasks []*task
@@ -23,7 +23,7 @@ func (q *queue) remove(x *task) {
 	x.queue = nil
 }
 
-// until calls f for the tasks of the heap below i that have an At of no more than a time.
+// until calls f for the tasks in the heap at or below index i whose At is not after at.
 func (q *queue) until(i int, at store.Time, f func(*task)) {
 	if i < len(q.tasks) && q.tasks[i].At <= at {
 		f(q.tasks[i])
@@ -36,7 +36,7 @@ func (x *task) before(y *task) bool {
 	return x.At < y.At || x.At == y.At && x.arrival < y.arrival
 }
 
-// What package heap needs.
+// The methods of heap.Interface.
 
 func (q *queue) Len() int           { return len(q.tasks) }
 func (q *queue) Less(i, j int) bool { return q.tasks[i].before(q.tasks[j]) }

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// Reopened moves what s has to a new Store, and closes s: what a store does that
-// outlives its process, so that the tests of that are tested too.
+// Reopened moves the contents of s to a new Store and closes s, as if s were stored
+// outside the process. With it the reopening tests of storetest are tested too.
 func Reopened(s *Store, opts ...Option) *Store {
 	to := New(opts...)
 	for i, old := range s.shards {

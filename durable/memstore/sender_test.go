@@ -11,23 +11,25 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A worker that has not been heard of for more than a day can run nothing.
+// A worker that has sent nothing for more than a day does not count as able to run a
+// task.
 func TestStats_AWorkerThatIsGone(t *testing.T) {
 	unknown, _ := unknownAfterADay(t, false)
 	require.EqualValues(t, 3, unknown)
 }
 
-// While the store is paused it may be there nevertheless, and have had nothing to ask for.
-// Afterwards it is forgotten as others are.
+// While the store is paused, a silent worker may still be alive, because it has nothing
+// to claim. After the pause, it counts as gone after a day, like the others.
 func TestStats_AWorkerOfAPausedStore(t *testing.T) {
 	unknown, resumed := unknownAfterADay(t, true)
 	require.Zero(t, unknown)
 	require.EqualValues(t, 4, resumed)
 }
 
-// unknownAfterADay returns how many of three tasks no worker can run, when the one that can
-// has not been heard of for more than a day, and how many of four when the store is not
-// paused any more. It is paused meanwhile, or not.
+// unknownAfterADay returns how many of three tasks no worker can run after the only
+// worker with their handler has sent nothing for more than a day, and how many of four
+// after the pause, if there was one, has ended. pause says whether the store is paused
+// meanwhile.
 func unknownAfterADay(t *testing.T, pause bool) (unknown, resumed int64) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := memstore.New(memstore.WithClock(clk), memstore.WithShards(1))

@@ -7,14 +7,14 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// A shard is a part of the tasks, under a lock of its own. It is the Index of its machine.
+// A shard holds a part of the tasks under its own lock. It is the Index of its machine.
 type shard struct {
 	mu    sync.Mutex
 	tasks map[string]*task
 	all   []*task // the same, in no order
 
-	// A task is in one of these, as its State says: a Pending one in that of its kind, a
-	// Running one in leases, a Past one in past; a Dead one in none.
+	// A task is in the container of its State: a Pending one in the queue of its kind,
+	// a Running one in leases, a Past one in past, a Dead one in none.
 	pending map[kind]*queue
 	leases  queue
 	past    queue
@@ -26,17 +26,18 @@ type shard struct {
 
 var _ machine.Index = (*shard)(nil)
 
-// A task is an entry, and where it is.
+// A task is an entry and its positions.
 type task struct {
 	machine.Task
 	nth   int    // of all
 	queue *queue // nil if it is in none
 	index int    // in the queue
-	// arrival is the order in which tasks of one moment came.
+	// arrival orders tasks with the same At.
 	arrival uint64
 }
 
-// A kind is what a worker must know to run a task, and whether the task is suspect.
+// A kind is the handler and schedule that a worker needs for a task, and whether the
+// task is a suspect.
 type kind struct {
 	handler, schedule string
 	suspect           bool
@@ -46,7 +47,7 @@ func newShard() *shard {
 	return &shard{tasks: make(map[string]*task), pending: make(map[kind]*queue), senders: make(map[string]*machine.Sender)}
 }
 
-// call calls f, and reports whether those who wait must be woken.
+// call calls f under the lock, and reports whether waiting workers must be woken.
 func (sh *shard) call(now func() machine.Moment, f func(sh *shard, at machine.Moment)) (wake bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -70,7 +71,7 @@ func (sh *shard) Add(id string) *machine.Task {
 	return &x.Task
 }
 
-// Changed takes a task from its queue to that of its State.
+// Changed moves a task to the container of its new State.
 func (sh *shard) Changed(t *machine.Task) {
 	x := sh.tasks[t.ID]
 	if q := x.queue; q != nil {
@@ -103,7 +104,7 @@ func (sh *shard) Changed(t *machine.Task) {
 	}
 }
 
-// Due takes tasks out of their queues, and puts them back.
+// Due returns up to n due tasks that the claim may get, without changing the queues.
 func (sh *shard) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	knows := machine.Claim{Handlers: c.Handlers, Schedules: c.Schedules}
 	var queues []*queue
@@ -178,7 +179,8 @@ func (sh *shard) Remember(name string, x *machine.Sender) {
 	sh.senders[name] = x
 }
 
-// Gone looks at some of the senders, of which there may be many.
+// Gone returns senders that have been silent for long. It checks only some of them,
+// because there may be many.
 func (sh *shard) Gone(before store.Time, n int) (out []string) {
 	for name, x := range sh.senders { // which begins anywhere
 		if x.Seen < before {

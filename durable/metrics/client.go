@@ -24,9 +24,9 @@ type clientOption func(*queue)
 
 func (f clientOption) apply(q *queue) { f(q) }
 
-// WithMaxAge sets how old the numbers of the store may be before a scrape asks for them
-// again. The default is [DefaultMaxAge]; zero is to ask each time. It panics if d is
-// negative.
+// WithMaxAge sets how old the numbers of the store may be before a scrape reads them
+// again. The default is [DefaultMaxAge]. With zero, every scrape reads them. It panics
+// if d is negative.
 func WithMaxAge(d time.Duration) ClientOption {
 	if d < 0 {
 		panic(fmt.Sprintf("metrics: WithMaxAge: the duration must not be negative, got %v", d))
@@ -34,8 +34,8 @@ func WithMaxAge(d time.Duration) ClientOption {
 	return clientOption(func(q *queue) { q.maxAge = d })
 }
 
-// WithTimeout sets how long a scrape waits for the store. If that is over, the queue's
-// metrics are missing, and queue.up is 0. The default is [DefaultTimeout]. It panics if
+// WithTimeout sets how long a scrape waits for the store. After that time the queue's
+// metrics are missing and queue.up is 0. The default is [DefaultTimeout]. It panics if
 // d is not positive.
 func WithTimeout(d time.Duration) ClientOption {
 	if d <= 0 {
@@ -44,11 +44,12 @@ func WithTimeout(d time.Duration) ClientOption {
 	return clientOption(func(q *queue) { q.timeout = d })
 }
 
-// Client is one Client: what is in its store, and the commands that it and its Workers
-// have sent. It panics if the name is empty, or if c or an option is nil.
+// Client returns a Source for a Client: the contents of its store, and the commands
+// that the Client and its Workers have sent. It panics if the name is empty, or if c or
+// an option is nil.
 //
-// Each Client of a store exports the numbers of the same store: to see them, take the
-// maximum over the processes and not the sum.
+// All Clients of a store export the numbers of the same store: take the maximum over
+// the processes, not the sum.
 func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source {
 	if c == nil {
 		panic("metrics: Client: nil Client")
@@ -71,15 +72,15 @@ func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source
 	})
 }
 
-// outcomes are those that are exported even if there was none of them.
+// outcomes are the outcomes that are exported even if their number is zero.
 var outcomes = map[string][]durable.Outcome{
 	"schedule":   {durable.Created, durable.Replaced, durable.Kept, durable.Following},
 	"reschedule": {durable.Moved, durable.Following, durable.Absent},
 	"cancel":     {durable.Removed, durable.Stopping, durable.Absent},
 }
 
-// expected are the kinds of commands that are exported even if there was none: of a number
-// that appears with the first burst, a rate lacks that burst.
+// expected are the types of commands that are exported even if their number is zero. If
+// a counter appeared only with its first burst, a rate would miss that burst.
 var expected = []string{"schedule", "reschedule", "cancel", "round"}
 
 func commands(c *durable.Client) []durable.CommandStats {
@@ -92,7 +93,7 @@ func commands(c *durable.Client) []durable.CommandStats {
 	return all
 }
 
-// A clientSample is what is read of a Client.
+// A clientSample is one reading of a Client.
 type clientSample struct {
 	queue    *durable.Stats // what its store has said lately; nil if it does not answer
 	age      time.Duration  // of that
@@ -134,7 +135,7 @@ func clientTable() *metric.Thing {
 	return t.Thing()
 }
 
-// addQueue adds what the store has.
+// addQueue adds the metrics of the store's contents.
 func addQueue(t metric.Table[clientSample]) {
 	t.Add(metric.Gauge, "queue.up", "{store}", "Whether the store has said lately what it has: 1 or 0; if 0 the other metrics of the queue are missing",
 		func(s clientSample) float64 {
@@ -143,7 +144,8 @@ func addQueue(t metric.Table[clientSample]) {
 			}
 			return 1
 		})
-	// Every Client of the store has these, so that sums mean nothing.
+	// Every Client of the store exports the next metrics, so their sum over Clients
+	// means nothing.
 	t.AddParts(metric.Gauge, "queue.tasks", "{task}", "state",
 		"Tasks in the store: to come (pending), due and not claimed (due), due and without a worker that has their handler or schedule (unknown), running, dead letters (dead), kept of runs that have ended (past), in no place until Repair (astray)",
 		func(s clientSample, yield func(string, float64)) {
@@ -151,8 +153,8 @@ func addQueue(t metric.Table[clientSample]) {
 			if q == nil {
 				return
 			}
-			// The shards are asked one after the other, and a store may count as it goes: of
-			// what moves meanwhile a difference may come out below zero.
+			// The shards are read one after the other, and tasks may move meanwhile, so
+			// that a difference can be negative.
 			yield("pending", float64(max(0, q.Pending-q.Overdue)))
 			yield("due", float64(max(0, q.Overdue-q.Unknown)))
 			yield("unknown", float64(q.Unknown))

@@ -1,5 +1,6 @@
-// Package metrics exports the numbers of durable Clients and Workers, with the exporters
-// of package observe: for Prometheus, OpenTelemetry and expvar, and on the debug page.
+// Package metrics exports the numbers of durable Clients and Workers through the
+// exporters of package observe: to Prometheus, OpenTelemetry, expvar and the debug
+// page.
 //
 // # Usage
 //
@@ -11,13 +12,12 @@
 //
 // observe/metrics.csv lists the metrics.
 //
-// # What a scrape costs
+// # Cost of a scrape
 //
-// What is in the store is asked for by a scrape, in one call of [durable.Client.Stats],
-// unless what it said last is younger than [WithMaxAge] says. A scrape waits for the
-// store as long as [WithTimeout] says, and when a store has not answered the next
-// scrapes do not wait at all, until it is asked again. All else is in memory: O(n log n)
-// for n handlers.
+// A scrape reads the store's numbers with one call of [durable.Client.Stats], unless
+// the numbers of the last call are younger than [WithMaxAge]. It waits for the store up
+// to [WithTimeout]. After a timeout, later scrapes do not wait until the store is read
+// again. All other metrics are in memory: O(n log n) for n handlers.
 //
 // # Concurrency
 //

@@ -15,7 +15,8 @@ import (
 	"github.com/tickless/tickless/observe/metric"
 )
 
-// Each number of durable's is in some metric: a new field cannot be forgotten.
+// Each field of durable's statistics appears in some metric, so that a new field cannot
+// be forgotten.
 func TestTables_ExportEachField(t *testing.T) {
 	each(t, clients, func(st durable.Stats) any {
 		st.Pending += st.Overdue // of which these are a part
@@ -26,13 +27,13 @@ func TestTables_ExportEachField(t *testing.T) {
 		c.Command = "cancel"
 		return clientSample{commands: []durable.CommandStats{c}}
 	})
-	// The handlers' numbers say more than these.
+	// The handlers' metrics export these numbers in more detail.
 	each(t, workers, func(st durable.WorkerStats) any { return workerSample{WorkerStats: st} },
 		"Claimed", "Done", "Failed", "Died", "Released", "Overtaken", "Lost")
 	each(t, workers, func(h durable.HandlerStats) any { return workerSample{handlers: []durable.HandlerStats{h}} })
 }
 
-// each sets the numbers of a T, one at a time, and requires that some metric changes.
+// each sets the fields of a T, one at a time, and checks that some metric changes.
 func each[T any](t *testing.T, thing *metric.Thing, sample func(T) any, leftOut ...string) {
 	t.Helper()
 	var stats T
@@ -64,7 +65,7 @@ func each[T any](t *testing.T, thing *metric.Thing, sample func(T) any, leftOut 
 	walk(reflect.ValueOf(&stats).Elem())
 }
 
-// observe/metrics.csv lists each metric with its names, kind, unit, labels and meaning.
+// observe/metrics.csv lists each metric with its names, type, unit, labels and meaning.
 func TestTables_AreListed(t *testing.T) {
 	f, err := os.Open("../../observe/metrics.csv")
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 
 var quiet = durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 
-// exported is what expvar has of a Client and a Worker.
+// exported is the expvar output for a Client and a Worker.
 type exported struct {
 	Client map[string]map[string]any `json:"durable.client"`
 	Worker map[string]map[string]any `json:"durable.worker"`
@@ -36,7 +36,7 @@ func export(t *testing.T, sources ...observe.Source) (all exported) {
 	return all
 }
 
-// work schedules a task of each kind, and has a worker deal with them.
+// work schedules tasks with different outcomes and runs them with a worker.
 func work(t *testing.T, c *durable.Client) *durable.Worker {
 	t.Helper()
 	w := durable.NewWorker(c, durable.WithMaxAttempts(1), durable.WithConcurrency(7))
@@ -98,7 +98,8 @@ func TestSources_HaveWhatHappened(t *testing.T) {
 	})
 }
 
-// What a Client is asked to do first is a rise from zero, which a rate has.
+// The counters exist with value zero before the first command, so that a rate includes
+// the first burst.
 func TestClient_ZerosBeforeTheFirstCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := export(t, metrics.Client("orders", durable.New(memstore.New(), quiet))).Client["orders"]
@@ -112,7 +113,7 @@ func TestClient_ZerosBeforeTheFirstCommand(t *testing.T) {
 	})
 }
 
-// asked is a store whose Stats can fail or hang, and that counts the questions.
+// asked is a store that counts calls of Stats, which can fail or hang.
 type asked struct {
 	store.Store
 	n    atomic.Int32
@@ -164,8 +165,8 @@ func TestClient_AsksTheStoreNowAndThen(t *testing.T) {
 	})
 }
 
-// A store that hangs for ever, and does not heed the context, delays one scrape by the
-// timeout and the others not at all.
+// A store that hangs for ever and ignores the context delays one scrape by the timeout,
+// and the later ones not at all.
 func TestClient_AStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &asked{Store: memstore.New()}
@@ -211,7 +212,7 @@ type panics struct{ store.Store }
 
 func (panics) Stats(context.Context, int) (store.Stats, error) { panic("no numbers") }
 
-// A store that panics, and a Client or Worker that nobody has made, end no process.
+// A store that panics, or a zero Client or Worker, does not end the process.
 func TestSources_OnesThatPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := durable.New(panics{memstore.New()}, quiet)

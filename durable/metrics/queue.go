@@ -10,7 +10,8 @@ import (
 	"github.com/tickless/tickless/observe/metric"
 )
 
-// A queue asks a store what it has, one question at a time, and remembers the answer.
+// A queue reads the numbers of a store, one call at a time, and keeps the latest
+// answer.
 type queue struct {
 	stats           func(context.Context) (durable.Stats, error)
 	maxAge, timeout time.Duration
@@ -18,13 +19,14 @@ type queue struct {
 	mu    sync.Mutex
 	asked time.Time     // when it was asked last
 	open  chan struct{} // closed when the question is answered; nil: it is
-	// answer is the last answer, nil if that was an error, and at when it was given.
+	// answer is the latest answer, or nil if that was an error. at is when it arrived.
 	answer *durable.Stats
 	at     time.Time
 	err    error // of the last answer
 }
 
-// read returns what the store has and how old that is, or nil if it has not said so in time.
+// read returns the store's numbers and their age, or nil if the store did not answer in
+// time.
 func (q *queue) read() (*durable.Stats, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,8 +36,8 @@ func (q *queue) read() (*durable.Stats, time.Duration) {
 	}
 	open := q.open
 	if open != nil {
-		// A store that has not answered by then is not waited for any more, neither by
-		// this scrape nor by the next.
+		// If the store has not answered by then, neither this scrape nor the next ones
+		// wait for it.
 		left := time.NewTimer(q.asked.Add(q.timeout).Sub(now))
 		q.mu.Unlock()
 		select {
@@ -45,14 +47,14 @@ func (q *queue) read() (*durable.Stats, time.Duration) {
 		left.Stop()
 		q.mu.Lock()
 	}
-	// Another scrape may have asked again since.
+	// Another scrape may have started a new call meanwhile.
 	if q.open != nil && q.open == open || q.answer == nil {
 		return nil, 0
 	}
 	return q.answer, time.Since(q.at)
 }
 
-// askLocked asks the store, on a goroutine: a store need not heed the context.
+// askLocked calls the store on a goroutine, because a store may ignore the context.
 func (q *queue) askLocked(now time.Time) {
 	open := make(chan struct{})
 	q.open, q.asked = open, now
@@ -70,7 +72,7 @@ func (q *queue) askLocked(now time.Time) {
 	}()
 }
 
-// ask asks the store. A panic of it, which nobody else can recover, is an error.
+// ask calls the store. It turns a panic, which no caller could recover, into an error.
 func (q *queue) ask(ctx context.Context) (st durable.Stats, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -80,7 +82,7 @@ func (q *queue) ask(ctx context.Context) (st durable.Stats, err error) {
 	return q.stats(ctx)
 }
 
-// notes returns why the last question had no answer, if it had none.
+// notes returns the error of the last call, if it failed.
 func (q *queue) notes() []metric.Note {
 	q.mu.Lock()
 	defer q.mu.Unlock()

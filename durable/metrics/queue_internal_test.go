@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// What another scrape asks meanwhile does not take the answer from this one.
+// A call of another scrape does not take the answer away from this scrape.
 func TestQueue_ManyThatAskEachTime(t *testing.T) {
 	q := &queue{stats: func(context.Context) (durable.Stats, error) { return durable.Stats{Pending: 1}, nil }, timeout: time.Hour}
 	var all sync.WaitGroup

@@ -9,9 +9,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Worker is one Worker, whether it runs or not. What its handlers do is told apart by
-// them: there are as many as the program has given to [durable.Worker.Handle]. It panics
-// if the name is empty, or w is nil.
+// Worker returns a Source for a Worker, whether it is running or not. The metrics of
+// its handlers have a label with the handler's name, so their number is that of the
+// handlers registered with [durable.Worker.Handle]. It panics if the name is empty or w
+// is nil.
 func Worker(name string, w *durable.Worker) observe.Source {
 	if w == nil {
 		panic("metrics: Worker: nil Worker")
@@ -32,7 +33,7 @@ func notes(w *durable.Worker) (all []metric.Note) {
 	return all
 }
 
-// A workerSample is what is read of a Worker.
+// A workerSample is one reading of a Worker.
 type workerSample struct {
 	durable.WorkerStats
 	handlers []durable.HandlerStats
@@ -61,7 +62,7 @@ func workerTable() *metric.Thing {
 	return t.Thing()
 }
 
-// addHandlers adds what handlers do.
+// addHandlers adds the metrics of the handlers.
 func addHandlers(t metric.Table[workerSample]) {
 	parts := func(kind metric.Kind, name, help string, read func(h *durable.HandlerStats) int64) {
 		t.AddParts(kind, "attempt."+name, "{attempt}", "handler", help, func(s workerSample, yield func(string, float64)) {

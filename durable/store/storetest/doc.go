@@ -1,4 +1,4 @@
-// Package storetest checks whether a store keeps what package store promises.
+// Package storetest tests whether a store meets the guarantees of package store.
 //
 // # Usage
 //
@@ -14,13 +14,13 @@
 //
 // # Guarantees
 //
-// There is a test for each promise, which names it, and a model: random commands, some
-// of them repeated, overtaken or too late, against a plain map, where every answer and
-// all that is stored are compared after each step. The model prints its seed, and
-// TICKLESS_SEED repeats it. TICKLESS_MODEL sets the number of steps.
+// There is a test for each guarantee, named after it, and a model test. The model test
+// sends random commands, some of them repeated, overtaken or too late. After each step
+// it compares every answer and all stored data with a plain map. It prints its seed;
+// TICKLESS_SEED repeats a seed, and TICKLESS_MODEL sets the number of steps.
 //
 // # When not to use it
 //
-// What a store does when its process, its disk or its server fails is for tests of its
-// own.
+// To test what a store does when its process, its disk or its server fails. Each store
+// needs its own tests for that.
 package storetest

@@ -7,8 +7,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A run that is asked for again has another generation, though it be due when the one before
-// was; a further attempt at a run has the same. All else of the record stays.
+// Requesting a run again gives it a new generation, even if it is due at the same time
+// as the run before. Further attempts at a run keep its generation. The rest of the
+// record never changes.
 func testGenerations(b *bench) {
 	n := 0
 	again := func(op store.Op, id string, w store.When) store.Outcome {
@@ -37,14 +38,15 @@ func testGenerations(b *bench) {
 	b.schedule("k", store.At(at))
 	x := claim("k", 0)
 
-	// Attempts at one run have one generation, whatever lies between them.
+	// All attempts at one run have the same generation.
 	b.require(b.report(x, store.Retry, b.after(10)), "refused")
 	equal(b, "reschedule", again(store.Reschedule, "k", b.after(0)), store.Moved)
 	claim("k", 0)
 	b.sleep(lease + 1)
 	x = claim("k", 0)
 
-	// Rescheduled while it runs it has another one, and what runs keeps its own.
+	// A task that is rescheduled while it runs gets a new generation for the next run.
+	// The running attempt keeps its own.
 	equal(b, "reschedule", again(store.Reschedule, "k", store.At(x.Due)), store.Following)
 	equal(b, "what runs", string(b.get("k").Record), record(0))
 	equal(b, "what follows", follows(), record(2))
@@ -55,18 +57,20 @@ func testGenerations(b *bench) {
 	equal(b, "due", y.Due, x.Due)
 	b.require(b.report(y, store.HandBack, b.after(1)), "refused")
 
-	// One that waits and was not tried may have run at that time before.
+	// A pending task without attempts gets a new generation too: an earlier run may
+	// have had this time.
 	equal(b, "reschedule", again(store.Reschedule, "k", store.At(at)), store.Moved)
 	equal(b, "due", b.get("k").Due, at)
 	x = claim("k", 4)
 	b.require(b.report(x, store.Failed, store.When{}), "refused")
 
-	// And so has a dead letter.
+	// A requeued dead letter gets a new generation too.
 	equal(b, "requeue", again(store.Requeue, "k", store.At(at)), store.Moved)
 	equal(b, "due", b.get("k").Due, at)
 	x = claim("k", 5)
 
-	// What was scheduled while it ran, and is rescheduled, comes as it was scheduled.
+	// A task that was scheduled while another ran, and is then rescheduled, keeps the
+	// record with which it was scheduled.
 	other := store.Task{ID: "k", Handler: "h", Record: []byte("vGENERAother")}
 	out := b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: store.At(at), Task: other}}})
 	equal(b, "schedule", out[0], store.Following)
@@ -75,7 +79,8 @@ func testGenerations(b *bench) {
 	x = b.claimOne("k")
 	equal(b, "record", string(x.Record), "v666666other")
 
-	// A run of a repeating task that died, and the task itself, stay apart.
+	// The dead letter of a repeating task and the task itself have separate
+	// generations.
 	b.require(b.report(x, store.Failed, b.after(100)), "refused")
 	equal(b, "requeue", again(store.Requeue, store.DeadID("k"), store.At(at)), store.Moved)
 	y = b.claimOne(store.SingleID("k", at))
@@ -84,7 +89,8 @@ func testGenerations(b *bench) {
 	b.require(b.report(y, store.Done, store.When{}), "refused")
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
 
-	// A record that is too short to have one stays, and so does one for which there is none.
+	// A record that is too short to contain a generation does not change, and neither
+	// does any record if the command has no generation.
 	short := store.Task{ID: "k", Handler: "h", Record: []byte("short!")}
 	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "k", When: b.after(0), Task: short}}})
 	x = b.claimOne("k")

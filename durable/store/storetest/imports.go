@@ -32,7 +32,8 @@ func testImport(b *bench) {
 	equal(b, "what was imported twice", b.whole(), want)
 	equal(b, "counters", b.stats().Counters, store.Counters{})
 
-	// What ran there runs here, at once, or as it was scheduled again meanwhile.
+	// A task that was running in the source is due at once here, or at the time for
+	// which it was scheduled again.
 	running, follows := entry("running", store.Running, far), entry("follows", store.Running, far)
 	running.Schedule, follows.Schedule = "", ""
 	running.Token, follows.Token = 17, 18

@@ -54,7 +54,7 @@ func testBatches(b *bench) {
 	equal(b, "what is left", len(b.whole()), store.MaxBatch-50-150)
 }
 
-// What is as large as it may be comes back as it was.
+// Items of the maximum size are stored unchanged.
 func testLimits(b *bench) {
 	key := strings.Repeat("\xff", store.MaxID-1) + "\x01"
 	record := bytes.Repeat([]byte{0, 1, 2, 0xff, '\n', '\r'}, store.MaxRecord/6+1)[:store.MaxRecord]
@@ -75,7 +75,7 @@ func testLimits(b *bench) {
 	b.require(b.report(got[0], store.Failed, store.At(store.Farthest)), "refused")
 	equal(b, "requeue", b.op(store.Requeue, store.DeadID(key), store.After(0)), store.Moved)
 	equal(b, "the key", store.KeyOf(b.do(r).Tasks[0].ID), key)
-	// No record at all, and no time left to run.
+	// A task may have no record, and a lease may be so short that it expires at once.
 	empty := store.Task{ID: "empty", Handler: "h"}
 	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "empty", When: store.After(0), Task: empty}}})
 	equal(b, "record", len(b.claimOne("empty").Record), 0)
@@ -174,7 +174,7 @@ func testBadInput(b *bench) {
 	b.isError(err, store.ErrInvalid)
 }
 
-// What a caller does with its bytes is nothing to the store, and the other way round.
+// The store and its caller do not share memory: either may change its bytes afterwards.
 func testShared(b *bench) {
 	x := item("k", store.After(0))
 	items := []store.Item{x}

@@ -30,7 +30,8 @@ func testKeep(b *bench) {
 		e := b.get("k")
 		equal(b, "moved", e.At == now+x.at, x.want != store.Kept || x.at == 50 || x.at == 49)
 	}
-	// The same of one that runs: the first follows, whatever Keep says but KeepAny.
+	// The same for a running task: the new one follows it, whatever Keep says, except
+	// for KeepAny.
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Removed)
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -40,7 +41,7 @@ func testKeep(b *bench) {
 	equal(b, "outcome", schedule(store.KeepLater, now+50), store.Kept)
 	equal(b, "outcome", schedule(store.KeepLater, now+60), store.Following)
 	equal(b, "next", b.get("k").Next, now+60)
-	// And of one that is dead.
+	// The same for a dead task.
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Stopping)
 	b.require(b.report(x, store.Failed, store.When{}), "refused")
 	b.schedule("k", b.after(0))
@@ -52,7 +53,8 @@ func testKeep(b *bench) {
 	equal(b, "what was tried", e.Attempts+len(e.Failures), 0)
 }
 
-// What is scheduled while it runs comes afterwards, however the attempt ends.
+// A task that is scheduled while another with its key runs comes afterwards, however
+// that attempt ends.
 func testFollowing(b *bench) {
 	reports := func(end store.End, next store.When) func(store.Claimed) {
 		return func(x store.Claimed) { equal(b, "receipt", b.receipt(x, end, next), store.Overtaken) }
@@ -89,12 +91,12 @@ func testFollowing(b *bench) {
 			equal(b, name+": the record that follows", string(y.Record), "another")
 			equal(b, "due", y.Due, at)
 			equal(b, "what was tried", y.Attempts+y.Crashes, 0)
-			// Rescheduled it is the same once more.
+			// The same for Reschedule of a running task.
 			equal(b, "reschedule", b.op(store.Reschedule, name, store.At(at)), store.Following)
 			end(y)
 			y = b.claimOne(name)
 			equal(b, "the record", string(y.Record), "another")
-			// And cancelled it is gone.
+			// A Cancel after the Reschedule removes the task.
 			equal(b, "reschedule", b.op(store.Reschedule, name, store.At(at)), store.Following)
 			equal(b, "cancel", b.op(store.Cancel, name, store.When{}), store.Stopping)
 			end(y)
@@ -117,14 +119,14 @@ func testCancel(b *bench) {
 	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
 	x := b.claimOne("k")
 	equal(b, "due", x.Due, b.get("k").Due)
-	// One that was tried keeps when it was due.
+	// A task that has been attempted keeps its Due.
 	b.require(b.report(x, store.Retry, b.after(10)), "refused")
 	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Moved)
 	y := b.claimOne("k")
 	equal(b, "due", y.Due, x.Due)
 	equal(b, "attempts", y.Attempts, 1)
 	b.require(b.report(y, store.Failed, store.When{}), "refused")
-	// Dead letters are for Requeue and Purge, and these for dead letters.
+	// Only Requeue and Purge work on dead letters, and they work on nothing else.
 	equal(b, "cancel", b.op(store.Cancel, "k", store.When{}), store.Absent)
 	equal(b, "reschedule", b.op(store.Reschedule, "k", b.after(0)), store.Absent)
 	equal(b, "purge", b.op(store.Purge, "k", store.When{}), store.Removed)
@@ -135,10 +137,10 @@ func testCancel(b *bench) {
 	equal(b, "cancelled", b.stats().Cancelled, 1)
 }
 
-// A run of a repeating task that was requeued is a task of its own, which commands name by
-// its id: what is done to the one leaves the other.
+// A requeued run of a repeating task is a separate task with its own id. A command for
+// one of the two does not change the other.
 func testRequeuedRuns(b *bench) {
-	// begin makes k and a requeued run of it, due at a time.
+	// begin creates the repeating task k and a requeued run of it that is due at w.
 	begin := func(w store.When) (id string) {
 		b.Helper()
 		b.schedule("k", b.after(0))
@@ -166,7 +168,8 @@ func testRequeuedRuns(b *bench) {
 	equal(b, "state", b.get("k").State, store.Pending)
 	cancel("k", store.Removed)
 
-	// Both run at one time, and of any two attempts the later has the larger token.
+	// Both may run at the same time. Of any two attempts the later one has the larger
+	// token.
 	id = begin(b.after(90))
 	at := b.get("k").At
 	equal(b, "reschedule", b.op(store.Reschedule, id, b.after(0)), store.Moved)
@@ -194,7 +197,8 @@ func testRequeuedRuns(b *bench) {
 	b.claimNone()
 	b.absent(id)
 
-	// Of runs that were due at one time each stays, also where the clock stands still.
+	// Several requeued runs with the same Due all stay, even if the clock does not
+	// advance.
 	at = b.now() - 1
 	for range 3 {
 		b.schedule("k", store.At(at))

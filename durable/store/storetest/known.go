@@ -6,7 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Nobody gets a task that he cannot run, and such a task holds up nobody.
+// A worker never gets a task whose handler or schedule it does not name, and such a
+// task does not delay other tasks.
 func testUnknown(b *bench) {
 	put := func(id, handler, schedule string, at store.Time) {
 		t := store.Task{ID: id, Handler: handler, Schedule: schedule}
@@ -28,7 +29,8 @@ func testUnknown(b *bench) {
 		e := b.get(id)
 		b.require(e.State == store.Pending && e.Attempts == 0, "%+v", e)
 	}
-	// A worker that has the one and the other, but not a third.
+	// A worker with handler "other" and schedule "daily", but without the handler
+	// "third".
 	put("third", "third", "daily", 1)
 	r := b.claimOf(store.MaxClaim)
 	r.Claim.Handlers = []string{"other", "h"}
@@ -50,7 +52,7 @@ func testUnknown(b *bench) {
 	}
 	equal(b, "claimed", n, 4*store.MaxClaim)
 	equal(b, "unknown", b.stats().Unknown, 1)
-	// When the last one leaves that has it, nobody has it.
+	// When the last worker with a handler leaves, its tasks count as unknown.
 	s := b.stamp()
 	r.Claim = store.Claim{Asked: true, Handlers: []string{"third"}, Schedules: []string{"daily"}}
 	_, err := b.Store.Do(ctx, 0, s, r)
@@ -62,7 +64,7 @@ func testUnknown(b *bench) {
 	b.noError(err)
 	equal(b, "unknown", b.stats().Unknown, 1)
 	r = b.claimOf(10)
-	// One who names nothing gets nothing.
+	// A claim that names no handlers gets no tasks.
 	r.Claim.Handlers, r.Claim.Schedules = nil, nil
 	equal(b, "claimed", len(b.do(r).Tasks), 0)
 }

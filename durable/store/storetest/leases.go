@@ -17,7 +17,7 @@ func testLease(b *bench) {
 	equal(b, "token", e.Token, x.Token)
 	equal(b, "attempts", e.Attempts, 1)
 	b.claimNone()
-	// As long as it is extended nobody else gets it.
+	// As long as the lease is extended, no other claim gets the task.
 	for range 3 {
 		b.sleep(lease * 3 / 4)
 		equal(b, "extended", b.extend(x), store.Held)
@@ -36,7 +36,8 @@ func testLease(b *bench) {
 }
 
 func testTokens(b *bench) {
-	// They begin with the store's time, so that they grow from one store to the next.
+	// Tokens start at the store's time, so that they also grow when a queue moves to
+	// another store.
 	last := int64(b.now()) - 1
 	for i := range 20 {
 		for j := range 3 {
@@ -60,7 +61,7 @@ func testPoison(b *bench) {
 		equal(b, "crashes", x.Crashes, i)
 		b.sleep(lease + 1)
 	}
-	// The third one, and the fourth, are not counted: something ran beside them.
+	// The third and fourth crash do not count, because the task did not run alone.
 	equal(b, "crashes", b.claimOne("k").Crashes, 2)
 	b.sleep(lease + 1)
 	x := b.claimOne("k")
@@ -77,7 +78,8 @@ func testPoison(b *bench) {
 	equal(b, "died", b.stats().Died, 1)
 }
 
-// One death is enough where no more is allowed, and who was alone may not be any more.
+// With MaxCrashes of 1 the first crash is enough. A task that was alone for one attempt
+// need not be alone for the next.
 func testPoisonAtOnce(b *bench) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -100,7 +102,7 @@ func testPoisonAtOnce(b *bench) {
 	equal(b, "state", b.get("once").State, store.Dead)
 }
 
-// alone says that nothing runs beside a task.
+// alone tells the store that nothing else runs beside the task.
 func (b *bench) alone(x store.Claimed) {
 	b.Helper()
 	r := b.round()
@@ -109,15 +111,15 @@ func (b *bench) alone(x store.Claimed) {
 	equal(b, "extended", b.do(r).Extensions[0], store.Held)
 }
 
-// repeating returns a task that repeats by what its record says.
+// repeating returns a task whose record says that it repeats.
 func repeating(id string) store.Task {
 	t := task(id)
 	t.Record = append([]byte{1, 2, 3, 4, 5, 6, 7, 0x08 | 0x21}, id...)
 	return t
 }
 
-// The store does not know when a task that repeats is due next: the worker is told how
-// often the run has crashed, and says.
+// The store does not know when a repeating task is due next. The worker therefore gets
+// the number of crashes and decides.
 func testPoisonRepeats(b *bench) {
 	scheduled := task("scheduled")
 	scheduled.Schedule = "daily"
@@ -147,7 +149,7 @@ func testPoisonRepeats(b *bench) {
 		run := b.get(store.DeadID(t.ID))
 		b.require(run.State == store.Dead && run.Runs == 1 && run.Attempts == 5 && run.Crashes == 5, "the run is %+v", run)
 
-		// Requeued it does not repeat, and dies as others do.
+		// A requeued run does not repeat, and dies like other tasks.
 		equal(b, "requeue", b.op(store.Requeue, run.ID, b.after(0)), store.Moved)
 		single := store.SingleID(t.ID, run.Due)
 		for range 3 {
@@ -159,7 +161,8 @@ func testPoisonRepeats(b *bench) {
 	}
 	equal(b, "died", b.stats().Died, 4)
 
-	// Neither a record of another version says that it repeats, nor one that is too short.
+	// A record of another version does not say that the task repeats, and neither does
+	// one that is too short.
 	for i, record := range [][]byte{{2, 2, 3, 4, 5, 6, 7, 0xff}, {1, 2, 3, 4, 5, 6, 7, 0xf7}, {1, 8, 8, 8, 8, 8, 8}, {1}, nil} {
 		t := task(fmt.Sprint(i))
 		t.Record = record
@@ -173,7 +176,7 @@ func testPoisonRepeats(b *bench) {
 	}
 }
 
-// A worker that was frozen comes back, and does no harm.
+// A worker that was frozen and continues does no harm.
 func testZombie(b *bench) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")
@@ -258,7 +261,8 @@ func testFailures(b *bench) {
 	}
 }
 
-// What repeats goes on, and the runs that die share a dead letter.
+// A repeating task continues after a failed run, and all its failed runs share one dead
+// letter.
 func testRepeating(b *bench) {
 	b.schedule("k", b.after(0))
 	x := b.claimOne("k")

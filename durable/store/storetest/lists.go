@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// ordered returns the entries that meet a filter, in the order of the list.
+// ordered returns the entries that match a filter, in the order of the list.
 func ordered(all []store.Entry, f store.Filter) (want []store.Entry) {
 	for _, e := range all {
 		if meets(&e, f) {
@@ -73,7 +73,7 @@ func testList(b *bench) {
 			equal(b, fmt.Sprintf("%+v by %d", f, limit), b.all(f, limit), want)
 		}
 	}
-	// What goes away behind the cursor makes it miss nothing.
+	// Removing entries before the cursor does not make the list miss others.
 	var seen []string
 	for c := (store.Cursor{}); ; {
 		p, err := b.Store.List(ctx, 0, store.Filter{State: store.Pending}, c, 7)
@@ -89,7 +89,7 @@ func testList(b *bench) {
 	equal(b, "seen", len(seen), len(slices.DeleteFunc(slices.Clone(all), func(e store.Entry) bool { return e.State != store.Pending })))
 }
 
-// A prefix is bytes: no pattern, no text.
+// A prefix is a string of bytes, not a pattern and not text.
 func testPrefixes(b *bench) {
 	ids := []string{"a*1", "a*2", "ab", "a?1", "a[b]", "a[c", `a\1`, `a\*`, "A*1", "a", "\xff\xff1", "\xff", "\xfe1", "ä1", "a%1", "a_1", "a'1"}
 	for i, id := range ids {

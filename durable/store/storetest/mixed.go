@@ -11,8 +11,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Many clients schedule what is due at once, each task with a record of its own, while
-// workers claim. What a worker has got stays as it was scheduled, whatever comes later.
+// Many clients schedule tasks that are due at once, each with a different record, while
+// workers claim them. A claimed task keeps the record with which it was scheduled,
+// whatever is scheduled later.
 func testMixedUp(b *bench) {
 	const clients, workers, each = 8, 2, 40
 	record := func(id string) []byte { return bytes.Repeat([]byte(id+" "), 20) }

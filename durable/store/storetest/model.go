@@ -11,18 +11,18 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// The model test drives one shard with random commands and rounds, as clients and
-// workers race with one another, crash, come back and repeat what they do not know the
-// answer of, at once or much later, under a clock of its own. Beside them it keeps what
-// the store should have, in a plain map, and compares all of it after each step.
+// The model test drives one shard with random commands and rounds under a virtual
+// clock. Its clients and workers race, crash, return, and repeat commands whose answer
+// they lost, at once or much later. The model keeps the expected contents of the store
+// in a plain map, and compares everything after each step.
 
-// A modelTask is what the store should have of a task.
+// A modelTask is the expected state of a task.
 type modelTask struct {
 	store.Entry
 	alone bool
 }
 
-// A sent is a command or a round that was sent, and its answer.
+// A sent is a command or a round that was sent, with its answer.
 type sent struct {
 	stamp    store.Stamp
 	command  *store.Command
@@ -31,7 +31,7 @@ type sent struct {
 	answer   store.Answer
 }
 
-// A belief is what a worker believes to hold.
+// A belief is a lease that a worker believes it holds.
 type belief struct {
 	store.Lease
 	due store.Time
@@ -144,7 +144,7 @@ func (m *model) step() {
 
 func (m *model) key() string { return "k" + strconv.Itoa(m.rng.IntN(12)) }
 
-// when draws a time.
+// when returns a random time.
 func (m *model) when() (store.When, store.Time) {
 	d := m.rng.Int64N(2000)
 	if m.rng.IntN(2) == 0 {
@@ -154,7 +154,7 @@ func (m *model) when() (store.When, store.Time) {
 	return store.At(at), at
 }
 
-// stamp is the next of one of a few senders.
+// stampOf returns the next stamp of a sender.
 func (m *model) stampOf(sender string) store.Stamp {
 	m.number += 1 + m.rng.Int64N(3)
 	s := store.Stamp{Sender: sender, Number: m.number}
@@ -164,7 +164,7 @@ func (m *model) stampOf(sender string) store.Stamp {
 	return s
 }
 
-// tooLate sends something first with a deadline that has passed.
+// tooLate sometimes first sends the command with a deadline that has passed.
 func (m *model) tooLate(send func(until store.Time) error) {
 	if m.rng.IntN(8) == 0 {
 		m.isError(send(m.now-1), store.ErrLate)
@@ -173,8 +173,8 @@ func (m *model) tooLate(send func(until store.Time) error) {
 	}
 }
 
-// copies sends copies of what was sent before, and its time may be over: the latest of
-// a sender has the answer that it had, and the one before is refused.
+// copies repeats earlier commands, possibly after their deadlines. The latest of a
+// sender must get the same answer again, and the one before must be refused.
 func (m *model) copies() {
 	if len(m.senders) == 0 {
 		return
@@ -199,7 +199,7 @@ func (m *model) copies() {
 	}
 }
 
-// keep keeps what was sent, whose answer may be lost: then it is sent again.
+// keep records a sent command, so that it can be repeated as if its answer were lost.
 func (m *model) keep(x sent) {
 	m.senders[x.stamp.Sender] = append(m.senders[x.stamp.Sender], x)
 	if m.rng.IntN(4) == 0 {
@@ -233,8 +233,8 @@ func (m *model) repeat(x sent) {
 	}
 }
 
-// compare compares all that is stored with the model, which has every task in exactly
-// one place.
+// compare compares all stored data with the model. Every task must have exactly one
+// state.
 func (m *model) compare() {
 	m.Helper()
 	want := make([]store.Entry, 0, len(m.tasks))

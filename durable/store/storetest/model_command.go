@@ -41,7 +41,7 @@ func (m *model) command() {
 			if m.rng.IntN(4) == 0 {
 				x.Task.Schedule = "s" + strconv.Itoa(m.rng.IntN(2))
 			}
-			// What would be rare.
+			// Make rare cases more frequent.
 			if t := m.tasks[x.ID]; t != nil && c.Keep == store.KeepSame && m.rng.IntN(2) == 0 {
 				x.Task = t.Task
 				x.Task.Renew(m.generation())
@@ -60,8 +60,8 @@ func (m *model) command() {
 	})
 }
 
-// send sends a command, and first maybe one that is too late. The effect is applied in
-// between, and returns what the outcomes should be.
+// send sends a command, sometimes after a copy that is too late. effect applies the
+// command to the model and returns the expected outcomes.
 func (m *model) send(c store.Command, effect func() []store.Outcome) {
 	s := m.stampOf("client" + strconv.Itoa(m.rng.IntN(4)))
 	m.tooLate(func(until store.Time) error {
@@ -80,7 +80,7 @@ func (m *model) send(c store.Command, effect func() []store.Outcome) {
 	m.keep(sent{stamp: s, command: &c, outcomes: out})
 }
 
-// generation draws one, of any bytes.
+// generation returns a random generation.
 func (m *model) generation() string {
 	b := make([]byte, store.GenerationSize)
 	for i := range b {
@@ -89,7 +89,7 @@ func (m *model) generation() string {
 	return string(b)
 }
 
-// dead draws the id of a dead letter, or another one.
+// dead returns the id of a random dead letter, or sometimes another id.
 func (m *model) dead() string {
 	var ids []string
 	for id, t := range m.tasks {
@@ -104,12 +104,12 @@ func (m *model) dead() string {
 	return ids[m.rng.IntN(len(ids))]
 }
 
-// pend makes the entry one that waits and has not been tried.
+// pend makes t a pending task without attempts.
 func (t *modelTask) pend(x store.Task, at store.Time) {
 	*t = modelTask{Entry: store.Entry{Task: x, State: store.Pending, At: at, Due: at}}
 }
 
-// effect is what a command should do to one task.
+// effect applies a command to one task of the model and returns the expected outcome.
 func (m *model) effect(c store.Command, x store.Item, at store.Time) store.Outcome {
 	t := m.tasks[x.ID]
 	is := func(s store.State) bool { return t != nil && t.State == s }

@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// keeping draws a record of a task that asks to keep something of its runs, most of it for
-// less time than a test takes.
+// keeping returns a random record of a task with Unique and Retention, mostly shorter
+// than the test takes.
 func (m *model) keeping() []byte {
 	k := store.Keeping{Unique: time.Duration(m.rng.IntN(20_000)) * time.Microsecond, For: time.Duration(m.rng.IntN(20_000)) * time.Microsecond}
 	switch m.rng.IntN(4) {
@@ -24,7 +24,7 @@ func (m *model) keeping() []byte {
 	return b[:len(b)-m.rng.IntN(20)/19] // some are too short
 }
 
-// keepRun is what should be kept of a run that has ended.
+// keepRun keeps a finished run in the model, if its task asks for that.
 func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, result []byte) {
 	k, _ := t.Keeps()
 	unique, history := done && k.Unique > 0, k.For > 0 || k.Most > 0

@@ -7,8 +7,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// round does a worker's round: reports on some of what workers believe to hold, some
-// extensions, and a claim.
+// round sends a worker's round: reports on some of the leases that workers believe they
+// hold, some extensions, and a claim.
 func (m *model) round() {
 	r := store.Round{Lease: modelLease, MaxCrashes: min(1+m.rng.IntN(4), modelCrashes), Leave: m.rng.IntN(20) == 0}
 	for range m.rng.IntN(4) {
@@ -92,7 +92,7 @@ func (m *model) prolong(h store.Lease, alone bool) store.Extension {
 	return store.Held
 }
 
-// anyReport draws a report on a task that none of the others is on.
+// anyReport returns a random report on a task that has none among others.
 func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	if len(m.beliefs) == 0 {
 		return store.Report{}, false
@@ -110,7 +110,7 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 		x.Due += store.Time(m.rng.IntN(100)) // runs that were missed were left out
 	}
 	x.End = []store.End{store.Done, store.Done, store.Retry, store.Failed, store.HandBack, store.Dropped}[m.rng.IntN(6)]
-	// A run that dies while the dead letter of another is there would be rare.
+	// Make it frequent that a run dies while its task already has a dead letter.
 	again := m.tasks[store.DeadID(h.ID)] != nil && m.rng.IntN(2) == 0
 	if again {
 		x.End = store.Failed
@@ -128,7 +128,7 @@ func (m *model) anyReport(others []store.Report) (store.Report, bool) {
 	return x, true
 }
 
-// finish is what a report should do.
+// finish applies a report to the model and returns the expected receipt.
 func (m *model) finish(x store.Report) store.Receipt {
 	t := m.held(x.Lease)
 	if t == nil {
@@ -199,7 +199,7 @@ func (m *model) finish(x store.Report) store.Receipt {
 	return store.Accepted
 }
 
-// ended is for a task that was scheduled again, or cancelled, while it ran.
+// ended handles the end of a run whose task was scheduled again or cancelled meanwhile.
 func (m *model) ended(t *modelTask) bool {
 	switch {
 	case t.Following:
@@ -218,7 +218,7 @@ func (m *model) ended(t *modelTask) bool {
 	return false
 }
 
-// expire takes back leases, as every claim does first.
+// expire takes back expired leases, as every claim does first.
 func (m *model) expire(most int) {
 	for _, t := range m.tasks {
 		if t.State != store.Running || t.At > m.now {
@@ -254,8 +254,8 @@ func (m *model) expire(most int) {
 	}
 }
 
-// claimed takes what a claim has got: of several that are due at one moment it may be
-// any.
+// claimed checks the tasks that a claim got. Of several tasks that are due at the same
+// time it may get any.
 func (m *model) claimed(r *store.Round, a *store.Answer) {
 	var due []*modelTask
 	for _, t := range m.tasks {

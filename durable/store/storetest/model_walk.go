@@ -6,8 +6,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A walk is a list that is read page by page while tasks come, go and move. What stays where
-// it was from its begin to its end must come once.
+// A walk reads a list page by page while tasks are created, removed and moved. A task
+// that stays in place during the whole walk must appear exactly once.
 type walk struct {
 	filter store.Filter
 	cursor store.Cursor
@@ -15,7 +15,7 @@ type walk struct {
 	seen   map[string]int          // of these
 }
 
-// filter draws one.
+// filter returns a random filter.
 func (m *model) filter() (f store.Filter) {
 	if m.rng.IntN(2) == 0 {
 		f.State = store.State(m.rng.IntN(int(store.Past) + 1))
@@ -38,7 +38,8 @@ func (m *model) filter() (f store.Filter) {
 	return f
 }
 
-// walkOn reads a page of the walk that is under way, or begins one. All is what there is.
+// walkOn reads the next page of the current walk, or starts a walk. all is the expected
+// contents of the store.
 func (m *model) walkOn(all []store.Entry) {
 	m.Helper()
 	w := m.walk

@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// everyCommand is one of each, on a store that prepare has made ready.
+// everyCommand returns one command of each type, for a store filled by prepare.
 func (b *bench) everyCommand() []store.Command {
 	one := func(op store.Op, id string, w store.When) store.Command {
 		x := store.Item{ID: id, When: w}
@@ -68,7 +68,8 @@ func testOnce(b *bench) {
 	}
 }
 
-// A Pause or a Resume that comes once more, when the other has come meanwhile, is over.
+// A repeated Pause has no effect if a Resume came after the original, and the other way
+// round.
 func testOncePaused(b *bench) {
 	for _, op := range []store.Op{store.Pause, store.Resume} {
 		s, paused := b.stamp(), op == store.Pause
@@ -135,10 +136,11 @@ func testOnceRounds(b *bench) {
 	equal(b, "leases once more", again.Extensions, first.Extensions)
 	equal(b, "claimed in all", b.stats().Claimed, 4)
 	equal(b, "retried in all", b.stats().Retried, 1)
-	// Their leases have begun again, but not the one that was extended.
+	// The repeated round starts the leases of the claimed tasks again, but does not extend
+	// the lease of got[1] again.
 	b.sleep(lease * 3 / 4)
 	equal(b, "the one that was extended", b.claimOne(got[1].ID).Crashes, 1)
-	// What has ended meanwhile is left out.
+	// The answer of a repeated claim omits tasks that have ended meanwhile.
 	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "refused")
 	again, err = b.Store.Do(ctx, 0, s, r)
 	b.noError(err)
@@ -209,7 +211,7 @@ func testDeadlines(b *bench) {
 	equal(b, "all that there is", b.whole(), before)
 	b.require(!b.stats().Paused, "it is paused")
 
-	// What was carried out in time has its answer for ever.
+	// A command that arrived in time is answered again even after its deadline.
 	s := b.stamp()
 	s.Until = b.now().Add(10 * b.unit)
 	c := store.Command{Op: store.Schedule, Items: []store.Item{item("in time", b.after(100))}}
@@ -219,7 +221,8 @@ func testDeadlines(b *bench) {
 	out, err := b.Store.Change(ctx, 0, s, c)
 	b.noError(err)
 	equal(b, "outcome", out, []store.Outcome{store.Created})
-	// And what was refused once is not carried out by a copy that comes later.
+	// A command that was refused because it was late is never carried out by a later
+	// copy.
 	s = late(b.stamp())
 	c = store.Command{Op: store.Schedule, Items: []store.Item{item("late", b.after(100))}}
 	for range 2 {

@@ -7,7 +7,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// reopen closes the store and opens it again, and sees that the closed one is of no use.
+// reopen closes the store and opens it again, and checks that the closed one returns
+// errors.
 func (b *bench) reopen() {
 	b.Helper()
 	old, before := b.Store, b.now()
@@ -22,15 +23,15 @@ func (b *bench) reopen() {
 	}
 }
 
-// reopenLater sets the clock while the store is closed, and is open again.
+// reopenLater advances the clock while the store is closed, and opens it again.
 func (b *bench) reopenLater(step time.Duration) {
 	b.Helper()
 	b.SetWall(step)
 	b.Store = b.Reopen(b.T)
 }
 
-// testReopened has all that was acknowledged before a store was closed be there when it
-// is open again, as it was.
+// testReopened checks that everything acknowledged before the store was closed is
+// unchanged after it is opened again.
 func testReopened(b *bench) {
 	if b.Reopen == nil {
 		b.Skip("it does not outlive its process")
@@ -57,7 +58,7 @@ func testReopened(b *bench) {
 	b.require(b.report(x, store.Failed, b.after(70)), "refused")
 	b.schedule("tried", b.after(0))
 	b.require(b.report(b.claimOne("tried"), store.Retry, b.after(60)), "refused")
-	// Each of the commands, by a sender of its own, whose answer was lost.
+	// Send each type of command by its own sender, as if its answer were lost.
 	type answered struct {
 		stamp    store.Stamp
 		command  store.Command
@@ -103,7 +104,7 @@ func testReopened(b *bench) {
 	b.isError(err, store.ErrLate)
 	same()
 
-	// Leases last: their workers do not notice.
+	// Leases continue: workers notice nothing.
 	again, err := b.Store.Do(ctx, 0, s, round)
 	b.noError(err)
 	equal(b, "the tasks once more", again.Tasks, answer.Tasks)
@@ -121,7 +122,7 @@ func testReopened(b *bench) {
 	b.require(e.State == store.Pending && string(e.Record) == "another", "%+v", e)
 	b.require(!b.report(x, store.Done, store.When{}), "a token that was used was accepted")
 
-	// What comes has a token that no other had.
+	// A new claim gets a token that was never used before.
 	b.change(store.Command{Op: store.Resume})
 	y := b.claimOne("while paused")
 	for id, x := range held {
@@ -129,7 +130,7 @@ func testReopened(b *bench) {
 	}
 	b.require(b.report(y, store.Done, store.When{}), "refused")
 
-	// Leases end, and who waits when the store is closed does not wait for ever.
+	// Expired leases are taken back, and a call of Wait returns when the store closes.
 	ended := make(chan error, 1)
 	go func(st store.Store) { ended <- st.Wait(ctx, []int{0}, func(int) {}) }(b.Store)
 	old := b.Store

@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// scheduleMany schedules n tasks of a handler, each due a microsecond after the one before.
+// scheduleMany schedules n tasks of a handler, one microsecond apart.
 func (b *bench) scheduleMany(handler string, n int, first store.Time) {
 	b.Helper()
 	for i := range n {
@@ -18,7 +18,7 @@ func (b *bench) scheduleMany(handler string, n int, first store.Time) {
 	}
 }
 
-// claimWith claims for the handlers a and b, with rooms.
+// claimWith claims tasks of the handlers a and b with the given rooms.
 func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, next time.Duration) {
 	b.Helper()
 	r := b.claimOf(n)
@@ -30,7 +30,8 @@ func (b *bench) claimWith(n int, full bool, rooms ...store.Room) (ids []string, 
 	return ids, a.Next
 }
 
-// A claim gets no more of a handler than it has room for, and of the others what is due.
+// A claim gets at most as many tasks of a handler as it has room for, and due tasks of
+// the other handlers.
 func testRooms(b *bench) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
@@ -44,13 +45,13 @@ func testRooms(b *bench) {
 	got, next = b.claimWith(2, false, store.Room{Most: 2, First: 2}, store.Room{})
 	equal(b, "claimed", got, []string{"a3", "a4"})
 	equal(b, "next: it may have room for more", next, 0)
-	// What it has no room for does not say when it is to come again.
+	// Tasks for which the claim has no room do not count for Next.
 	b.op(store.Schedule, "later", b.after(10*lease))
 	_, next = b.claimWith(8, true, store.Room{}, store.Room{Most: 8, First: 8})
 	b.require(next > 0, "next is %v", next)
 }
 
-// Where a claim cannot get all, each handler has its share.
+// If a claim cannot get all due tasks, each handler gets its share.
 func testShares(b *bench) {
 	now := b.now()
 	b.scheduleMany("a", 20, now-1000)
@@ -62,7 +63,7 @@ func testShares(b *bench) {
 	equal(b, "claimed", got, []string{"a6", "b2", "a7", "a8", "a9", "a10", "a11", "b3"})
 }
 
-// Tasks that have crashed are claimed as the claim says, in their order among the others.
+// A claim gets as many suspects as it asks for, in order among the other tasks.
 func testSuspects(b *bench) {
 	for i := range 4 {
 		b.schedule(fmt.Sprint("s", i), b.after(0))
@@ -98,9 +99,9 @@ func testSuspects(b *bench) {
 	equal(b, "claimed", len(got), 3)
 }
 
-// The model has rooms of its own, to judge by.
+// The functions below decide in the model which tasks a claim may get.
 
-// rooms draws what a claim has room for.
+// rooms sets random rooms for a claim.
 func (m *model) rooms(c *store.Claim) {
 	c.Suspects = []store.Suspects{store.AllSuspects, store.AllSuspects, store.OneSuspect, store.NoSuspect}[m.rng.IntN(4)]
 	if m.rng.IntN(2) == 0 {
@@ -112,7 +113,7 @@ func (m *model) rooms(c *store.Claim) {
 	}
 }
 
-// A modelRoom is what is left of a claim's room.
+// A modelRoom is what a claim still has room for.
 type modelRoom struct {
 	most, first map[string]int
 	suspects    int
@@ -143,7 +144,7 @@ func (x *modelRoom) allows(t *modelTask) bool {
 	return x.most[t.Handler] > 0 && (t.Crashes == 0 || x.suspects > 0)
 }
 
-// candidates are the tasks of which the next one is the oldest.
+// candidates returns the due tasks from which the next one is chosen.
 func (x *modelRoom) candidates(due []*modelTask) (out []*modelTask) {
 	for _, first := range []bool{true, false} {
 		for _, t := range due {
@@ -158,7 +159,7 @@ func (x *modelRoom) candidates(due []*modelTask) (out []*modelTask) {
 	return out
 }
 
-// oldest is when the next one is due; 0 if there is none.
+// oldest returns when the next task is due, or 0 if there is none.
 func (x *modelRoom) oldest(due []*modelTask) (at store.Time) {
 	for _, t := range x.candidates(due) {
 		if at == 0 || t.At < at {

@@ -11,25 +11,26 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Subject is a store to be tested. It must be empty; it is used by one test.
+// A Subject is a store to test. Its Store must be empty, and serves one test.
 type Subject struct {
 	Store store.Store
-	// Advance moves the store's clock, which nothing else moves. If it is nil the
-	// clock is the real one: tests wait then, and the model is skipped.
+	// Advance advances the store's clock, which must not advance by itself. Nil means
+	// that the store uses the system's clock: the tests then wait, and the model test
+	// is skipped.
 	Advance func(d time.Duration)
-	// SetWall sets the wall clock of the store forward by d, without any time that passes,
-	// or back. It is nil for a store whose time does not follow that clock.
+	// SetWall sets the store's wall clock forward by d, or back, while no time passes.
+	// Nil means that the store's time does not follow the wall clock.
 	SetWall func(d time.Duration)
-	// Reopen closes the latest Store and opens it again, with all that it has
-	// acknowledged. It is nil for a store that does not outlive its process. Advance
-	// moves the clock of the one that is open.
+	// Reopen closes the latest Store and opens it again with everything that it has
+	// acknowledged. Advance must then move the clock of the new Store. Nil means that
+	// the store does not outlive its process.
 	Reopen func(t *testing.T) store.Store
-	// Steps is how many steps the model goes, of which each compares all that there is;
-	// 10,000 if it is zero. TICKLESS_MODEL goes before it.
+	// Steps is the number of steps of the model test, 10,000 if zero. Each step
+	// compares all stored data. TICKLESS_MODEL overrides it.
 	Steps int
 }
 
-// Run tests the stores that open returns, one for each test.
+// Run tests the store that open returns. It calls open for each test.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
@@ -128,7 +129,7 @@ func (b *bench) now() store.Time {
 	return now
 }
 
-// stamp is one of a sender that has sent nothing before.
+// stamp returns the first stamp of a new sender.
 func (b *bench) stamp() store.Stamp {
 	b.number++
 	return store.Stamp{Sender: fmt.Sprint("test", b.number), Number: b.number}
@@ -162,14 +163,14 @@ func (b *bench) require(ok bool, format string, args ...any) {
 	}
 }
 
-// task is one with the id, for handler h.
+// task returns a task with this id for the handler h.
 func task(id string) store.Task {
 	return store.Task{ID: id, Handler: "h", Record: []byte("record of " + id)}
 }
 
 func item(id string, w store.When) store.Item { return store.Item{ID: id, When: w, Task: task(id)} }
 
-// change sends a command to the shard of its items, which must be one.
+// change sends a command to the shard of its items, which must all be in one shard.
 func (b *bench) change(c store.Command) []store.Outcome {
 	b.Helper()
 	out, err := b.Store.Change(ctx, 0, b.stamp(), c)
@@ -191,7 +192,7 @@ func (b *bench) schedule(id string, w store.When) {
 	equal(b, "schedule "+id, b.op(store.Schedule, id, w), store.Created)
 }
 
-// round is an empty one.
+// round returns an empty round.
 func (b *bench) round() store.Round {
 	return store.Round{Lease: lease * b.unit, MaxCrashes: 3}
 }
@@ -214,7 +215,7 @@ func (b *bench) claim(n int) []store.Claimed {
 	return b.do(b.claimOf(n)).Tasks
 }
 
-// claimOne claims one task, which must be there.
+// claimOne claims one task, which must be the one with this id.
 func (b *bench) claimOne(id string) store.Claimed {
 	b.Helper()
 	got := b.claim(10)
@@ -231,13 +232,13 @@ func (b *bench) claimNone() {
 
 func hold(x store.Claimed) store.Lease { return store.Lease{ID: x.ID, Token: x.Token} }
 
-// report reports the end of an attempt, and returns false if that was refused.
+// report reports the end of an attempt, and returns false if the report was refused.
 func (b *bench) report(x store.Claimed, end store.End, next store.When) bool {
 	b.Helper()
 	return b.receipt(x, end, next) != store.Refused
 }
 
-// receipt reports the end of an attempt, and returns what has become of the report.
+// receipt reports the end of an attempt, and returns the store's receipt.
 func (b *bench) receipt(x store.Claimed, end store.End, next store.When) store.Receipt {
 	b.Helper()
 	r := b.round()
@@ -276,7 +277,7 @@ func (b *bench) stats() store.Stats {
 	return st
 }
 
-// all lists all entries, by pages of limit.
+// all lists all entries that match a filter, in pages of limit.
 func (b *bench) all(f store.Filter, limit int) []store.Entry {
 	b.Helper()
 	var out []store.Entry

@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A sleeper is a worker that claims when it is woken, or when it was told to come, as
-// those of package durable do.
+// A sleeper is a worker that claims when it is woken or when the last answer told it
+// to, like the workers of package durable.
 type sleeper struct {
 	b        *bench
 	handlers []string
@@ -20,7 +20,7 @@ type sleeper struct {
 	got      int        // tasks that it has claimed
 }
 
-// sleeper begins one. The function that it returns ends it.
+// sleeper starts a sleeper. The returned function ends it.
 func (b *bench) sleeper(name string, handlers ...string) (s *sleeper, end func()) {
 	s = &sleeper{b: b, handlers: handlers, stamp: store.Stamp{Sender: name}, woken: make(chan struct{}, 1)}
 	waiting, cancel := context.WithCancel(ctx)
@@ -56,7 +56,7 @@ func (s *sleeper) do(r store.Round) store.Answer {
 	return a
 }
 
-// step claims if it was woken, or is to come.
+// step claims if the sleeper was woken or its time has come.
 func (s *sleeper) step() {
 	s.b.Helper()
 	select {
@@ -69,8 +69,8 @@ func (s *sleeper) step() {
 	s.claim(store.MaxClaim)
 }
 
-// waitFor has workers step until the first of them has got n tasks in all, and until
-// nothing more wakes it.
+// waitFor steps the workers until the first of them has got n tasks in total and
+// nothing wakes it any more.
 func waitFor(what string, n int, s ...*sleeper) {
 	b := s[0].b
 	b.Helper()
@@ -87,8 +87,9 @@ func waitFor(what string, n int, s ...*sleeper) {
 	equal(b, what+": claimed", s[0].got, n)
 }
 
-// testSleepers has one worker sleep, while another one has more to do than it claims at
-// once. What only the sleeper can run, or the other one leaves behind, is in time.
+// testSleepers lets one worker sleep while another has more due tasks than it claims at
+// once. Tasks that only the sleeper can run, or that the other worker leaves, must run
+// in time.
 func testSleepers(b *bench) {
 	if a := b.do(b.claimOf(1)); a.Next >= 0 {
 		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
@@ -106,8 +107,8 @@ func testSleepers(b *bench) {
 	defer end()
 	other, leave := b.sleeper("other", "b")
 	defer leave()
-	// part has the other one claim one of the tasks that are due, while s sleeps. It is to
-	// come again at once, and s may have to wait until it does.
+	// part lets the other worker claim one of the due tasks while s sleeps. The other
+	// worker must come again at once, and s may have to wait for that.
 	part := func() {
 		b.Helper()
 		waitFor("nothing", s.got, s)
@@ -135,7 +136,7 @@ func testSleepers(b *bench) {
 	b.sleep(10)
 	waitFor("later", 2, s, other)
 
-	// More than a store has in memory, maybe, and behind it something for later.
+	// More tasks than a store may hold in memory, followed by one for later.
 	for i := range 3 {
 		put("b", 100+100*i, 100, b.after(0))
 	}
@@ -148,7 +149,7 @@ func testSleepers(b *bench) {
 	b.sleep(10)
 	waitFor("later than what was behind", 3, s, other)
 
-	// And a worker that leaves before it has what is due.
+	// A worker that leaves while tasks are due.
 	put("b", 2000, 5, b.after(0))
 	part()
 	put("a", 3, 1, b.after(10))

@@ -74,9 +74,9 @@ func testDowntime(b *bench) {
 	b.claimNone()
 }
 
-// A worker that is alone comes when Next says, and is in time.
+// A single worker that follows Next claims every task in time.
 func testNext(b *bench) {
-	// A store that may lose a wake-up has workers look now and then.
+	// A store that may lose a wake-up limits Next even if nothing is pending.
 	if a := b.do(b.claimOf(1)); a.Next >= 0 && a.Next < lease*b.unit {
 		b.Fatalf("Next is %v, and there is nothing", a.Next)
 	}
@@ -94,7 +94,7 @@ func testNext(b *bench) {
 			break
 		}
 	}
-	// Now for the lease.
+	// The same for the end of a lease.
 	b.require(a.Next >= 0 && a.Next <= lease*b.unit, "Next is %v, a lease ends after %d units", a.Next, lease)
 	b.schedule("one", b.after(0))
 	b.schedule("two", b.after(0))
@@ -122,8 +122,8 @@ func testPause(b *bench) {
 	equal(b, "extended", b.extend(running[1]), store.Held)
 }
 
-// Moments follow the wall clock, and leases are durations, which a clock that is set
-// neither ends nor lengthens by more than a lease.
+// The times of tasks follow the wall clock. Leases are durations: setting the clock
+// neither ends a lease nor lengthens it by more than one lease.
 func testClock(b *bench) {
 	if b.SetWall == nil {
 		b.Skip("its time does not follow the wall clock")
@@ -164,7 +164,7 @@ func testClock(b *bench) {
 	b.Advance((lease + 1) * b.unit)
 	equal(b, "leases that ran out", len(b.claim(100)), 100)
 
-	// What is overdue waits again if the clock is set back.
+	// An overdue task is pending again if the clock is set back.
 	b.schedule("overdue", b.after(0))
 	equal(b, "overdue", b.stats().Overdue, 1)
 	b.SetWall(-time.Hour)

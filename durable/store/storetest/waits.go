@@ -9,10 +9,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// patience is how long a test waits for what comes at once.
+// patience is how long a test waits for an event that should come at once.
 const patience = 10 * time.Second
 
-// testWait has a worker sleep until it is woken, for each thing that is to wake it.
+// testWait lets a worker sleep until it is woken, once for each event that must wake
+// it.
 func testWait(b *bench) {
 	if b.Reopen != nil {
 		b.reopen()
@@ -22,7 +23,8 @@ func testWait(b *bench) {
 	woken := make(chan int, 1000)
 	ended := make(chan error, 1)
 	go func() { ended <- b.Store.Wait(waiting, []int{0}, func(shard int) { woken <- shard }) }()
-	// claim claims whenever it is woken, until there is something, which it returns.
+	// claim claims whenever the worker is woken, until it gets a task, which it
+	// returns.
 	claim := func(what string) store.Claimed {
 		b.Helper()
 		late := time.After(patience)
@@ -38,7 +40,7 @@ func testWait(b *bench) {
 			}
 		}
 	}
-	// settle has the worker look, and go to sleep.
+	// settle lets the worker claim and go to sleep.
 	settle := func() {
 		time.Sleep(time.Millisecond)
 		for len(woken) > 0 {
@@ -83,7 +85,7 @@ func testWait(b *bench) {
 	}
 }
 
-// calls are all methods of a store that can fail.
+// calls returns all methods of a store that can fail.
 func (b *bench) calls(ctx context.Context, st store.Store) map[string]func() error {
 	return map[string]func() error{
 		"Now":      func() error { _, err := st.Now(ctx, 0); return err },
@@ -99,7 +101,8 @@ func (b *bench) calls(ctx context.Context, st store.Store) map[string]func() err
 	}
 }
 
-// Every call ends with its context. What was not begun was not done.
+// Every call returns when its context ends. A command whose context had already ended
+// has no effect.
 func testContext(b *bench) {
 	b.prepare()
 	before := b.whole()
@@ -116,7 +119,7 @@ func testContext(b *bench) {
 	}
 	equal(b, "all that there is", b.whole(), before)
 
-	// One that ends meanwhile ends the call that goes on.
+	// A context that ends during a call ends the call.
 	ending, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for range 4 {

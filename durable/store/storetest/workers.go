@@ -10,9 +10,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// testWorkers has many workers race for the tasks of all shards, some of which crash
-// or freeze, while time goes on. Every task is done once, and no lease overlaps
-// another.
+// testWorkers runs many workers that race for the tasks of all shards while time
+// advances. Some crash or freeze. Every task must be done once, and no two leases may
+// overlap.
 func testWorkers(b *bench) {
 	const tasks, workers = 400, 6
 	shards := b.Store.Shards()
@@ -100,7 +100,8 @@ func (x *crowd) work(w, shards, tasks int) {
 		r := x.round()
 		for _, c := range a.Tasks {
 			x.mu.Lock()
-			// Who hears of a claim when its lease is over may be overtaken by the next.
+			// A worker that gets the answer of its claim after the lease has expired
+			// may see the next claim's token first.
 			if now, err := x.Store.Now(ctx, shard); c.Token <= x.last[c.ID] && err == nil && now < a.Now.Add(lease*x.unit) {
 				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.last[c.ID])
 			}
