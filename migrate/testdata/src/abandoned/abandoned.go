@@ -3,7 +3,7 @@ package abandoned
 import "time"
 
 func timers(d time.Duration, c chan int) {
-	t := time.NewTimer(d) // want `time.NewTimer is left: never stopped: in package time it is garbage`
+	t := time.NewTimer(d) // want `time.NewTimer is left: never stopped: package time frees it`
 	select {
 	case <-t.C:
 	case <-c:

@@ -34,7 +34,7 @@ var sleep = time.Sleep // want `time.Sleep can be timer.Sleep`
 // What nobody can stop stays package time's: there it is garbage.
 func waits(d time.Duration, c <-chan int) {
 	<-time.After(d) // want `time.After is left: timer.After is time.After, which cannot be stopped$`
-	<-time.Tick(d)  // want `time.Tick is left: package timer's Tick is time's`
+	<-time.Tick(d)  // want `time.Tick is left: timer.Tick is time.Tick`
 	for {
 		select {
 		case <-c:
@@ -44,4 +44,4 @@ func waits(d time.Duration, c <-chan int) {
 	}
 }
 
-var after = time.After // want `time.After is left: package timer's After is time's`
+var after = time.After // want `time.After is left: timer.After is time.After`

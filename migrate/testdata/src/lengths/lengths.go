@@ -3,14 +3,14 @@ package lengths
 import "time"
 
 func variable() int {
-	t := time.NewTimer(1) // want `time.NewTimer is left: len or cap is taken there of a channel that may be its own`
+	t := time.NewTimer(1) // want `time.NewTimer is left: len or cap of a channel that may be its own`
 	t.Stop()
 	c := t.C
 	return len(c)
 }
 
 func parameter() int {
-	t := time.NewTimer(1) // want `is left: len or cap is taken there`
+	t := time.NewTimer(1) // want `is left: len or cap of a channel`
 	t.Stop()
 	return lens(t.C)
 }
@@ -20,7 +20,7 @@ func lens(c <-chan time.Time) int { return len(c) }
 type keeper struct{ c <-chan time.Time }
 
 func field() int {
-	t := time.NewTicker(1) // want `is left: len or cap is taken there`
+	t := time.NewTicker(1) // want `is left: len or cap of a channel`
 	defer t.Stop()
 	k := keeper{c: (t.C)}
 	return cap(k.c)
