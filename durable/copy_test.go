@@ -484,7 +484,7 @@ func TestImport_Refuses(t *testing.T) {
 	for _, x := range []struct{ file, want string }{
 		{"", "line 1: the file ends too early"},
 		{"hello\n", "line 1: this is no file of tasks"},
-		{"{}\n", `line 1: this is no file of tasks: its format is ""`},
+		{"{}\n", `line 1: this is no file of tasks: unknown format ""`},
 		{`{"format":"tickless tasks","version":2,"new":1}` + "\n", "the file has format version 2, but this program supports version 1"},
 	} {
 		to := memstore.New()

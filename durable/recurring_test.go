@@ -88,7 +88,7 @@ func TestRecurring_Refused(t *testing.T) {
 		`has a period, which belongs in Every`:       {Cron: "@every 1h"},
 		`the cron spec "0 0 30 2 *" has no time`:     {Cron: "0 0 30 2 *"},
 		`the zone "Europe/Atlantis": unknown time`:   {Cron: "* * * * *", Zone: "Europe/Atlantis"},
-		`the zone "Local" is another on each`:        {Cron: "* * * * *", Zone: "Local"},
+		`the zone "Local" depends on`:        {Cron: "* * * * *", Zone: "Local"},
 		`has a Zone but no Cron`:                     {Every: time.Hour, Zone: "Europe/Berlin"},
 		`has two of Every, Cron and Schedule`:        {Every: time.Hour, Cron: "* * * * *"},
 		`has a Start or an End, but does not repeat`: {Start: time.Now()},
