@@ -64,13 +64,17 @@ func (h *hub) wait(d *descriptor) {
 		case h.fd != d:
 			h.mu.Unlock()
 			return
-		case d.at.Load() > now:
-			h.mu.Unlock() // it has been set for another moment meanwhile
-		case h.firstLocked() > now:
-			h.armLocked(now) // what it was armed for has been stopped
+		case d.at.Load() > now || h.firstLocked() > now:
+			h.armLocked(now) // what it was set for has been moved or stopped
 			h.mu.Unlock()
 		default:
 			h.ringLocked(now, d.at.Load())()
 		}
 	}
+}
+
+// set sets it for a moment, with the hub's lock held.
+func (d *descriptor) set(now, at int64) {
+	d.at.Store(at)
+	setTimerfd(d.fd, at-now)
 }

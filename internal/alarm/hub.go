@@ -3,7 +3,6 @@ package alarm
 import (
 	"cmp"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -12,21 +11,19 @@ import (
 // A hub rings for all alarms of a process, the first of which says when. It is in one of
 // these states, which armLocked chooses whenever the first moment has changed:
 //
-//	state     first moment     descriptor           timer
-//	idle      none             closed after linger  set for the end of the linger, or not
-//	far       beyond near      closed after linger  a little before the moment
-//	exact     near             set for the moment   guards: guardAfter behind it, or half of that
-//	busy      near             not used             set for the moment
+//	state   first moment   descriptor           timers
+//	idle    none           closed after linger  set for the end of the linger, or not
+//	far     beyond near    closed after linger  set for the moment
+//	exact   near           set for the moment   guards: 4 to 20 ms behind it, or half of that
+//	busy    near           closed after linger  set for the moment
 //
 // The descriptor is late where procs are busy, or while its goroutine is inside a function
-// that takes long. After two late rings in a row, or one by the guard, the state is busy for
+// that takes long. After two late rings in a row, or one by the guards, the state is busy for
 // calmAfter.
-//
-// Behind the timer, by guardAfter, there is a spare one.
 //
 // While rings are frequent the descriptor rings no earlier than apart after the last ring.
 //
-// The goroutine that finds the first moment passed, be it the timer's or the one that waits
+// The goroutine that finds the first moment passed, be it a timer's or the one that waits
 // for the descriptor, takes out all alarms that are due, arms the hub for the next, and
 // calls their functions without the lock, the first one itself. So a function that never
 // returns holds up no other.
@@ -36,48 +33,51 @@ type hub struct {
 	mu sync.Mutex
 	// Guarded by mu.
 	set   []*member   // the alarms that are set, the first to go off first
-	armed int64       // the moment that the hub is armed for; never if it is not
+	armed int64       // the moment that the hub is armed for, or notArmed
 	fd    *descriptor // nil: none is open
 
-	// Two timers call tick: timer is set for timerAt or never, and spare for guardAfter later.
-	// The goroutine that a timer starts is the next to run, unless another becomes ready
-	// right behind it: then it may wait behind thousands, and the spare's runs before.
-	timer, spare *time.Timer
-	timerAt      int64
+	// Two pairs of timers call tick, by turns. Only timers is set: the first one for timerAt,
+	// unless that is never, and the second for spareAfter later. The goroutine that a timer
+	// starts is the next to run, unless another becomes ready right behind it: then it may
+	// wait behind thousands, and the second timer's runs before.
+	timers, others [2]*time.Timer
+	timerAt        int64
 
-	lastRing int64
-	// Rings fill a leaky bucket, which loses one in spacing and will be empty at emptyAt.
-	emptyAt   int64
-	lateRings int // in a row
+	lastRing  int64
+	gap       int64 // between rings, a moving average
+	lateRings int   // in a row
 	busyUntil int64
 }
 
 const (
-	never = int64(math.MaxInt64)
+	never    = int64(math.MaxInt64)
+	notArmed = int64(math.MinInt64)
 
 	// near is how close a moment has to be for the descriptor to be open: while a goroutine
 	// waits for one, the runtime asks the system for more whenever it looks for work.
-	near       = int64(time.Second)
-	soonEnough = int64(5 * time.Millisecond)
-	linger     = int64(20 * time.Millisecond)
+	near   = int64(time.Second)
+	linger = int64(20 * time.Millisecond)
 
-	guardAfter = int64(10 * time.Millisecond)
-	lateAfter  = int64(3 * time.Millisecond) // in calm, the timer is late by up to 1.5
+	// guardAfter, less the gap between rings, is how far behind the descriptor the guards are:
+	// the rarer the rings, the less it costs to have them near.
+	guardAfter = int64(20 * time.Millisecond)
+	spareAfter = int64(10 * time.Millisecond)
+	lateAfter  = int64(3 * time.Millisecond) // in calm, a timer is late by up to 1.5
 	calmAfter  = int64(2 * time.Second)
 
-	// Rings are frequent while the leaky bucket holds more than a burst.
-	apart   = int64(time.Millisecond)
-	spacing = 2 * apart
-	burst   = 32 * spacing
+	// Rings are frequent while the gap between them is less than twice as long. Of a longer gap
+	// than maxGap the average takes maxGap: then it takes some thirty rings to fall.
+	apart  = int64(time.Millisecond)
+	maxGap = 16 * apart
 )
 
 // process returns the process's hub.
 var process = sync.OnceValue(newHub)
 
 func newHub() *hub {
-	h := &hub{start: time.Now(), armed: never, timerAt: never}
-	h.timer, h.spare = time.AfterFunc(math.MaxInt64, h.tick), time.AfterFunc(math.MaxInt64, h.tick)
-	h.stopTimersLocked()
+	h := &hub{start: time.Now(), armed: notArmed, timerAt: never, gap: maxGap}
+	timer := func() *time.Timer { return time.AfterFunc(math.MaxInt64, h.tick) }
+	h.timers, h.others = [2]*time.Timer{timer(), timer()}, [2]*time.Timer{timer(), timer()}
 	return h
 }
 
@@ -103,69 +103,57 @@ func (h *hub) move(m *member, when int64) {
 		i, _ := slices.BinarySearchFunc(h.set, when, func(m *member, when int64) int { return cmp.Compare(m.when, when) })
 		h.set = slices.Insert(h.set, i, m)
 	}
-	if h.armed == never || h.armed != h.firstLocked() {
+	if h.armed != h.firstLocked() {
 		h.armLocked(h.now())
 	}
 }
 
 func (h *hub) release() {
 	h.mu.Lock()
-	var file *os.File
+	defer h.mu.Unlock()
 	if len(h.set) == 0 {
-		file = h.takeLocked()
+		h.closeLocked()
 		h.armLocked(h.now())
 	}
-	h.mu.Unlock()
-	file.Close()
 }
 
 // armLocked arms the hub for the first moment.
 func (h *hub) armLocked(now int64) {
-	h.armed = h.firstLocked()
-	isNear := h.armed != never && h.armed-now <= near
-	if isNear && now >= h.busyUntil && h.openLocked() {
-		at := h.armed
-		if h.emptyAt-now > burst {
+	at := h.firstLocked()
+	h.armed = at
+	if at-now <= near && now >= h.busyUntil && h.openLocked() {
+		guard := guardAfter - h.gap
+		if h.gap < 2*apart {
 			at = max(at, h.lastRing+apart)
 		}
-		h.fd.at.Store(at)
-		setTimerfd(h.fd.fd, at-now)
-		if h.timerAt < at+guardAfter/2 || h.timerAt > at+guardAfter {
-			h.timerLocked(now, at+guardAfter)
+		h.fd.set(now, at)
+		if at+guard/2 <= h.timerAt && h.timerAt <= at+guard {
+			return
 		}
-		return
-	}
-	at := h.armed
-	if !isNear && at != never {
-		at -= soonEnough
-	}
-	if h.fd != nil {
+		at += guard
+	} else if h.fd != nil {
 		h.fd.at.Store(never)
 		at = min(at, now+linger)
 	}
 	h.timerLocked(now, at)
 }
 
-// timerLocked sets the timers for a moment, or stops them. The later one is moved to the front
-// before the other is moved back, so that nobody wakes up to sleep longer.
+// timerLocked sets the timers for a moment, or stops them. The others are set before those for
+// an earlier moment are stopped: so nobody wakes up to sleep longer, and package time wakes no
+// thread to look after a timer that became the first.
 func (h *hub) timerLocked(now, at int64) {
 	if h.timerAt == at {
 		return
 	}
 	h.timerAt = at
-	if at == never {
-		h.stopTimersLocked()
-		return
+	h.timers, h.others = h.others, h.timers
+	if at != never {
+		d := time.Duration(max(at-now, 0))
+		h.timers[0].Reset(d)
+		h.timers[1].Reset(d + time.Duration(spareAfter))
 	}
-	h.timer, h.spare = h.spare, h.timer
-	d := time.Duration(max(at-now, 0))
-	h.timer.Reset(d)
-	h.spare.Reset(d + time.Duration(guardAfter))
-}
-
-func (h *hub) stopTimersLocked() {
-	h.timer.Stop()
-	h.spare.Stop()
+	h.others[0].Stop()
+	h.others[1].Stop()
 }
 
 // tick is the timers' function.
@@ -173,41 +161,31 @@ func (h *hub) tick() {
 	now := h.now()
 	h.mu.Lock()
 	if now < h.timerAt {
-		h.mu.Unlock() // it has been set for another moment meanwhile
+		h.mu.Unlock() // they have been set for another moment meanwhile
 		return
 	}
-	h.timerAt = never
-	h.stopTimersLocked()
-	isExact := h.fd != nil && h.fd.at.Load() != never
-	first := h.firstLocked()
-	var file *os.File
-	if first <= now || !isExact {
-		// The linger is over, or the timer leads, or the descriptor's goroutine is late or
-		// inside a function.
-		file = h.takeLocked()
+	h.timerLocked(now, never)
+	first, isGuard := h.firstLocked(), h.fd != nil && h.fd.at.Load() != never
+	if first <= now || !isGuard {
+		h.closeLocked() // its goroutine is late or inside a function, or the linger is over
 	}
-	f := func() {}
-	if first <= now {
-		if isExact {
-			h.busyUntil = now + calmAfter
-		}
-		f = h.ringLocked(now, first)
-	} else {
+	if first > now {
 		h.armLocked(now)
 		h.mu.Unlock()
+		return
 	}
-	if file != nil {
-		go file.Close() // it waits for the descriptor's goroutine, which may wait for a proc
+	if isGuard {
+		h.busyUntil = now + calmAfter
 	}
-	f()
+	h.ringLocked(now, first)()
 }
 
-// takeLocked takes the descriptor for the caller to close, which ends its goroutine.
-func (h *hub) takeLocked() (file *os.File) {
+// closeLocked closes the descriptor, if it is open, which ends its goroutine.
+func (h *hub) closeLocked() {
 	if h.fd != nil {
-		file, h.fd = h.fd.file, nil
+		go h.fd.file.Close() // it waits for that goroutine, which may wait for a proc
+		h.fd = nil
 	}
-	return file // to close a nil one does nothing
 }
 
 // ringLocked takes out the alarms that are due and unlocks the hub. It returns the function of
@@ -228,12 +206,9 @@ func (h *hub) ringLocked(now, at int64) (first func()) {
 		go m.f()
 	}
 	h.set = slices.Delete(h.set, 0, due)
+	h.gap += (min(now-h.lastRing, maxGap) - h.gap) / 16
 	h.lastRing = now
-	h.emptyAt = min(max(h.emptyAt, now)+spacing, now+2*burst)
-	h.armed = never
-	if h.fd != nil {
-		h.fd.at.Store(never)
-	}
+	h.armed = notArmed
 	if len(h.set) > 0 {
 		h.armLocked(now)
 	} // else the function will set its alarm again, or stop it
