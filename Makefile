@@ -236,8 +236,6 @@ bench-once: ## run each benchmark once, to see that it works
 bench: ## run the main workloads in short, for results/quick.md; MODE=full, busy, rates, contexts, stores or redis: the rest; or what matches BENCH
 ifdef BENCH
 	cd benchmarks && GOWORK=off TICKLESS_BENCH=$(MODE) $(GO) test -run '^$$' -bench '$(value BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) -timeout 0 ./peers
-else ifeq ($(MODE),stores)
-	cd benchmarks/stores && GOWORK=off $(GO) build -o '$(CURDIR)/.bin/stores' . && '$(CURDIR)/.bin/stores' --runs 5 --time 700ms --raw ../results/stores.txt --out results.md
 else
 	GO='$(GO)' ./scripts/bench $(MODE)
 	cd benchmarks && GOWORK=off $(GO) run ./report -mode $(MODE)

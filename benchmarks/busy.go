@@ -64,30 +64,17 @@ func BusyBurst(b *testing.B, m Maker) {
 const busyGrace = 60 * time.Second
 
 // BusyRate has a thousand timers a second fall due, at random, beside goroutines
-// that compute. It reports p50-ms, p99-ms and max-ms, how late they ran, early
-// and lost.
+// that compute. It reports p50-ms and p99-ms, how late they ran, early and lost.
 func BusyRate(b *testing.B, m Maker) {
 	beside(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
 		stop := keepBusy(busy)
 		defer stop()
-		return rate(m)
+		span := choose(50*time.Millisecond, 2*time.Second, 5*time.Second)
+		l := newScattered(max(10, int(span/time.Millisecond)), span)
+		l.grace = busyGrace
+		l.run(m)
+		return l.figures()
 	})
-}
-
-// rate measures a thousand timers a second.
-func rate(m Maker) map[string]float64 {
-	span := choose(50*time.Millisecond, 2*time.Second, 5*time.Second)
-	l := newScattered(max(10, int(span/time.Millisecond)), span)
-	l.grace = busyGrace
-	l.run(m)
-	late, lost := l.lateness()
-	if lost > 0 {
-		late = append(late, milliseconds(busyGrace))
-	}
-	return map[string]float64{
-		"p50-ms": quantile(late, 0.5), "p99-ms": quantile(late, 0.99), "max-ms": quantile(late, 1),
-		"early": float64(countEarly(late)), "lost": float64(lost),
-	}
 }
 
 // BusyQueue has 3,000 callbacks fall due at once that compute for two

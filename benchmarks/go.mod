@@ -1,3 +1,5 @@
+// License: MIT, in LICENSE.
+
 module github.com/tickless/tickless/benchmarks
 
 go 1.25.0
@@ -20,7 +22,7 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	github.com/stretchr/objx v0.5.3 // indirect
 	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 	modernc.org/libc v1.72.0 // indirect
@@ -38,7 +40,6 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/spaolacci/murmur3 v1.1.0 // indirect
-	github.com/stretchr/testify v1.12.1
 	github.com/tickless/tickless/durable v0.1.0
 	github.com/tickless/tickless/durable/redisstore v0.1.0
 	github.com/tickless/tickless/durable/sqlitestore v0.1.0

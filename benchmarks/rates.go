@@ -20,8 +20,8 @@ var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
 // Rates has so many timers a second fall due, at random, in a process that does
 // nothing else, each a second or more after it was started. It reports
 // cpu-ms/s, the user and system time a second, and switches/s, the context switches,
-// from when all timers are started; p50-ms, p99-ms and max-ms, how late they ran; and
-// early and lost.
+// from when all timers are started; p50-ms and p99-ms, how late they ran; and early and
+// lost.
 func Rates(b *testing.B, m Maker) {
 	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
 		b.Run("rate="+Size(rate), func(b *testing.B) {
@@ -48,14 +48,7 @@ func rated(m Maker, rate int) map[string]float64 {
 	}
 	l.run(m)
 	after, elapsed := usageNow(), time.Since(begin).Seconds()
-	late, lost := l.lateness()
-	if len(late) == 0 {
-		late = []float64{milliseconds(scatterGrace)}
-	}
-	figures := map[string]float64{
-		"p50-ms": quantile(late, 0.5), "p99-ms": quantile(late, 0.99), "max-ms": quantile(late, 1),
-		"early": float64(countEarly(late)), "lost": float64(lost),
-	}
+	figures := l.figures()
 	if before.ok {
 		figures["cpu-ms/s"] = milliseconds(after.cpu-before.cpu) / elapsed
 		figures["switches/s"] = float64(after.switches-before.switches) / elapsed

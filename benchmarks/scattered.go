@@ -22,12 +22,12 @@ type scattered struct {
 	todo atomic.Int32
 	done chan struct{}
 
-	grace   time.Duration // after which a callback counts as lost; 0: scatterGrace
+	grace   time.Duration // after which a callback counts as lost
 	started func()        // is called when all timers have been started, if not nil
 }
 
 func newScattered(n int, span time.Duration) *scattered {
-	s := &scattered{due: make([]time.Duration, n), ran: make([]atomic.Int64, n), done: make(chan struct{})}
+	s := &scattered{due: make([]time.Duration, n), ran: make([]atomic.Int64, n), done: make(chan struct{}), grace: scatterGrace}
 	s.todo.Store(int32(n))
 	rng := rand.New(rand.NewPCG(5, 6))
 	for i := range s.due {
@@ -54,17 +54,13 @@ func (s *scattered) run(m Maker) {
 	if s.started != nil {
 		s.started()
 	}
-	grace := scatterGrace
-	if s.grace > 0 {
-		grace = s.grace
-	}
 	var last time.Duration
 	for _, due := range s.due {
 		last = max(last, due)
 	}
 	select {
 	case <-s.done:
-	case <-time.After(last + grace):
+	case <-time.After(last + s.grace):
 	}
 }
 
@@ -80,6 +76,18 @@ func (s *scattered) lateness() (late []float64, lost int) {
 		late = append(late, milliseconds(ran-s.due[i]))
 	}
 	return late, lost
+}
+
+// figures returns p50-ms and p99-ms, how late the callbacks ran, early and lost.
+func (s *scattered) figures() map[string]float64 {
+	late, lost := s.lateness()
+	if lost > 0 {
+		late = append(late, milliseconds(s.grace))
+	}
+	return map[string]float64{
+		"p50-ms": quantile(late, 0.5), "p99-ms": quantile(late, 0.99),
+		"early": float64(countEarly(late)), "lost": float64(lost),
+	}
 }
 
 func countEarly(late []float64) int {

@@ -100,7 +100,7 @@ func tasks(n int, due func(int) time.Time) []task {
 
 func each(b *testing.B, f func(b *testing.B, s *server, x impl)) {
 	some := impls
-	if name, _, _ := strings.Cut(b.Name(), "/"); name == "BenchmarkLateness" || name == "BenchmarkSteady" {
+	if strings.HasPrefix(b.Name(), "BenchmarkSteady/") {
 		some = append(slices.Clone(some), exact)
 	}
 	for _, i := range some {
@@ -121,42 +121,24 @@ func each(b *testing.B, f func(b *testing.B, s *server, x impl)) {
 // BenchmarkSchedule schedules tasks for tomorrow.
 func BenchmarkSchedule(b *testing.B) {
 	tomorrow := func(int) time.Time { return time.Now().Add(24 * time.Hour) }
-	b.Run("by=batch/conns=4", func(b *testing.B) {
-		n := scale(1_000_000)
-		each(b, func(b *testing.B, s *server, x impl) {
-			if !x.batches() {
-				b.Skip("has no batches")
-			}
-			ts := tasks(n, tomorrow)
-			since := timesOf(b, s)
-			begin := time.Now()
-			x.schedule(b, ts, 4, true)
-			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
-			since.report(b, s, n)
+	for _, w := range []struct {
+		by           string
+		conns, tasks int
+	}{{"batch", 4, 1_000_000}, {"one", 1, 100_000}, {"one", 32, 300_000}} {
+		b.Run(fmt.Sprintf("by=%s/conns=%d", w.by, w.conns), func(b *testing.B) {
+			each(b, func(b *testing.B, s *server, x impl) {
+				if w.by == "batch" && !x.batches() {
+					b.Skip("has no batches")
+				}
+				n := scale(w.tasks)
+				ts := tasks(n, tomorrow)
+				cpu, begin := serverCPU(b, s), time.Now()
+				x.schedule(b, ts, w.conns, w.by == "batch")
+				b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
+				b.ReportMetric(1e6*(serverCPU(b, s)-cpu)/float64(n), "server-us/task")
+			})
 		})
-	})
-	b.Run("by=one/conns=1", func(b *testing.B) {
-		n := scale(100_000)
-		each(b, func(b *testing.B, s *server, x impl) {
-			ts := tasks(n, tomorrow)
-			since := timesOf(b, s)
-			begin := time.Now()
-			x.schedule(b, ts, 1, false)
-			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
-			since.report(b, s, n)
-		})
-	})
-	b.Run("by=one/conns=32", func(b *testing.B) {
-		n := scale(300_000)
-		each(b, func(b *testing.B, s *server, x impl) {
-			ts := tasks(n, tomorrow)
-			since := timesOf(b, s)
-			begin := time.Now()
-			x.schedule(b, ts, 32, false)
-			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "tasks/s")
-			since.report(b, s, n)
-		})
-	})
+	}
 }
 
 // BenchmarkBurst has tasks due at one instant, and measures from then until the
@@ -172,62 +154,25 @@ func BenchmarkBurst(b *testing.B) {
 		}
 		var handled atomic.Int64
 		all := make(chan struct{})
-		since := timesOf(b, s)
+		cpu := serverCPU(b, s)
 		stop := x.work(b, func([]byte) {
 			if handled.Add(1) == int64(n) {
 				close(all)
 			}
 		})
 		<-all
-		last := time.Since(due)
 		for x.left(b) > 0 {
 			time.Sleep(time.Millisecond)
 		}
 		b.ReportMetric(time.Since(due).Seconds(), "s")
-		b.ReportMetric(last.Seconds(), "s-handled")
-		since.report(b, s, n)
+		b.ReportMetric(1e6*(serverCPU(b, s)-cpu)/float64(n), "server-us/task")
 		stop()
 	})
 }
 
-// BenchmarkLateness has tasks due at random times, and measures how late their
-// handlers start.
-func BenchmarkLateness(b *testing.B) {
-	each(b, func(b *testing.B, s *server, x impl) { lateness(b, x) })
-}
-
-func lateness(b *testing.B, x impl) {
-	n := scale(20_000)
-	begin := time.Now().Add(2 * time.Second)
-	ts := tasks(n, func(int) time.Time { return begin.Add(rand.N(span(10 * time.Second))).Truncate(time.Microsecond) })
-	h := hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
-	var mu sync.Mutex
-	var early, handled int
-	all := make(chan struct{})
-	stop := x.work(b, func(body []byte) {
-		late := time.Since(dueOf(body))
-		mu.Lock()
-		defer mu.Unlock()
-		if late < 0 {
-			early++
-		}
-		_ = h.RecordValue(max(1, late.Microseconds()))
-		if handled++; handled == n {
-			close(all)
-		}
-	})
-	x.schedule(b, ts, 8, x.batches())
-	<-all
-	stop()
-	ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
-	b.ReportMetric(ms(50), "p50-ms")
-	b.ReportMetric(ms(99), "p99-ms")
-	b.ReportMetric(ms(100), "max-ms")
-	b.ReportMetric(float64(early)/float64(n)*100, "early-%")
-}
-
 // BenchmarkSteady has so many tasks due a second, at random times, and measures what
-// the server and the worker need for them, and how late they are.
+// the server and the worker need for them, how late their handlers start, and what share
+// starts early.
 func BenchmarkSteady(b *testing.B) {
 	for _, rate := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
@@ -243,11 +188,14 @@ func steady(b *testing.B, s *server, x impl, rate int) {
 	x.schedule(b, tasks(n, func(int) time.Time { return begin.Add(rand.N(long)).Truncate(time.Microsecond) }), 8, x.batches())
 	h := hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
 	var mu sync.Mutex
-	handled, all := 0, make(chan struct{})
+	early, handled, all := 0, 0, make(chan struct{})
 	stop := x.work(b, func(body []byte) {
 		late := time.Since(dueOf(body))
 		mu.Lock()
 		defer mu.Unlock()
+		if late < 0 {
+			early++
+		}
 		_ = h.RecordValue(max(1, late.Microseconds()))
 		if handled++; handled == n {
 			close(all)
@@ -256,20 +204,17 @@ func steady(b *testing.B, s *server, x impl, rate int) {
 	time.Sleep(time.Until(begin))
 	own := ownCPU()
 	calls, _, cpu := spent(b, s)
-	since := timesOf(b, s)
 	<-all
-	took := time.Since(begin).Seconds()
 	ownSpent := ownCPU() - own
 	calls2, _, cpu2 := spent(b, s)
 	stop()
-	since.report(b, s, n)
-	b.ReportMetric((cpu2-cpu)/took*100, "server-cpu-%")
-	b.ReportMetric(ownSpent.Seconds()/took*100, "worker-cpu-%")
+	b.ReportMetric(1e6*(cpu2-cpu)/float64(n), "server-us/task")
+	b.ReportMetric(1e6*ownSpent.Seconds()/float64(n), "worker-us/task")
 	b.ReportMetric((calls2-calls)/float64(n), "commands/task")
 	ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
 	b.ReportMetric(ms(50), "p50-ms")
 	b.ReportMetric(ms(99), "p99-ms")
-	b.ReportMetric(ms(100), "max-ms")
+	b.ReportMetric(float64(early)/float64(n)*100, "early-%")
 }
 
 // BenchmarkMemory measures what Redis needs for a task that is pending.
@@ -358,30 +303,8 @@ func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	return calls, number("stats", "total_commands_processed"), number("cpu", "used_cpu_user") + number("cpu", "used_cpu_sys")
 }
 
-// serverTimes are what a server has worked, in microseconds: for how long it has run
-// scripts, during which nobody else's command is served, and its CPU time.
-type serverTimes struct{ scripts, cpu float64 }
-
-func timesOf(b *testing.B, s *server) (t serverTimes) {
-	b.Helper()
+// serverCPU is a server's CPU time in seconds.
+func serverCPU(b *testing.B, s *server) float64 {
 	_, _, cpu := spent(b, s)
-	t.cpu = 1e6 * cpu
-	c := s.client()
-	defer c.Close()
-	for line := range strings.Lines(c.Info(context.Background(), "commandstats").Val()) {
-		if stats, ok := strings.CutPrefix(line, "cmdstat_evalsha:"); ok { // none before the first script
-			_, after, _ := strings.Cut(stats, "usec=")
-			us, _, _ := strings.Cut(after, ",")
-			t.scripts, _ = strconv.ParseFloat(us, 64)
-		}
-	}
-	return t
-}
-
-// report reports what a server has worked since t for each of n tasks.
-func (t serverTimes) report(b *testing.B, s *server, n int) {
-	b.Helper()
-	now := timesOf(b, s)
-	b.ReportMetric((now.scripts-t.scripts)/float64(n), "script-us/task")
-	b.ReportMetric((now.cpu-t.cpu)/float64(n), "server-us/task")
+	return cpu
 }

@@ -10,39 +10,46 @@ import (
 
 // titles say what the workloads are. Those that are missing go by their names.
 var titles = map[string]string{
-	"StartStop":   "Start and stop a timer, n others pending",
-	"Churn":       "Stop a random one of n and start another",
-	"Reset":       "Reset one of n that are pending",
-	"StopReset":   "Stop a random one of n Timers and reset the same one",
-	"Held":        "A million pending",
-	"KeyedSet":    "Set a key that is pending",
-	"Expiry":      "A million due within one second",
-	"ExpirySlack": "The same, with a slack of 10 ms",
-	"Heartbeats":  "100,000 connections that send a heartbeat every 5 s, with a timeout of 30 s",
-	"BusyBurst":   "100,000 due at once, beside goroutines that compute",
-	"BusyRate":    "A thousand a second, beside goroutines that compute",
-	"BusyQueue":   "A timer behind 3,000 callbacks of 2 ms",
-	"Rates":       "So many timers a second in a process that does nothing else",
-	"Tickers":     "10,000 tickers",
-	"Context":     "A context with a timeout",
-	"ContextLive": "A million contexts that nobody waits for",
+	"StartStop":     "Start and stop a timer, n others pending",
+	"Churn":         "Stop a random one of n and start another",
+	"Reset":         "Reset one of n that are pending",
+	"StopReset":     "Stop a random one of n Timers and reset the same one",
+	"Held":          "n pending",
+	"KeyedSet":      "Set one of n pending keys",
+	"Expiry":        "n due within one second",
+	"ExpirySlack":   "n due within one second, with slack",
+	"Heartbeats":    "n connections, a heartbeat every 5 s, a timeout of 30 s",
+	"BusyBurst":     "n due at once beside computing goroutines",
+	"BusyRate":      "1,000 a second beside computing goroutines",
+	"BusyQueue":     "A timer behind 3,000 callbacks of 2 ms",
+	"Rates":         "Timers a second, in a process that does nothing else",
+	"Tickers":       "n tickers",
+	"Context":       "A context with a timeout",
+	"ContextLive":   "A million contexts that nobody waits for",
+	"Schedule":      "Schedule tasks",
+	"Burst":         "100,000 tasks due at once",
+	"Steady":        "Tasks a second",
+	"Memory":        "A pending task",
+	"Idle":          "A worker with nothing to do",
+	"StoreSchedule": "Schedule tasks",
+	"StoreBurst":    "40,000 tasks due at once, handled and reported",
+	"StoreLate":     "1,000 tasks a second",
 }
 
 // mishaps are units of what should not happen. A median would hide the few runs in which
 // it does, so their rows have the worst run's number, and are left out if all are 0.
-var mishaps = []string{"early", "lost", "wrong"}
+var mishaps = []string{"early", "early-%", "lost", "wrong"}
 
 // more are units of which more is better, and neutral those of which neither is.
-var more, neutral = []string{"tasks/s"}, []string{"ticks", "MB/s"}
+var more, neutral = []string{"tasks/s"}, []string{"ticks"}
 
-// markdown returns a table for each workload.
+// markdown returns a table for each workload. README.md, beside the results' folder,
+// explains them.
 func (r *results) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Results of `make bench MODE=%s`\n\n", r.config["mode"])
-	fmt.Fprintf(&b, "Commit %s, %s, %s, %s procs, %s, %s, %s.\n", r.config["commit"], r.config["go"],
+	fmt.Fprintf(&b, "Commit %s, %s, %s, %s procs, %s, %s, %s. [How to read them](../README.md).\n", r.config["commit"], r.config["go"],
 		r.config["cpu"], r.config["procs"], r.config["memory"], r.config["system"], r.config["date"])
-	b.WriteString("Medians; lower is better unless the unit is tasks/s, and the best of a row is bold. " +
-		"`ratio` is `tickless` to " + "`" + r.rival() + "`" + ". Timers that were early, lost or wrong have a row if there were any, with the worst run's number.\n")
 	var workloads []string
 	for _, k := range r.keys {
 		if !slices.Contains(workloads, k.workload) {
@@ -53,14 +60,6 @@ func (r *results) markdown() string {
 		r.table(&b, w)
 	}
 	return b.String()
-}
-
-// rival is the implementation that the ratios compare ours with.
-func (r *results) rival() string {
-	if r.config["mode"] == "redis" {
-		return "asynq-tuned"
-	}
-	return "time"
 }
 
 func (r *results) table(b *strings.Builder, workload string) {
@@ -91,19 +90,23 @@ func (r *results) table(b *strings.Builder, workload string) {
 	if least < most {
 		runs = strconv.Itoa(least) + " to " + runs
 	}
-	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| | %s | ratio |\n|---|%s\n", title, workload, runs,
-		strings.Join(impls, " | "), strings.Repeat("---:|", len(impls)+1))
+	fmt.Fprintf(b, "\n**%s** (`%s`, %s runs)\n\n| | %s |\n|---|%s\n", title, workload, runs,
+		strings.Join(impls, " | "), strings.Repeat("---:|", len(impls)))
 	for _, k := range keys {
 		b.WriteString(r.row(k, impls))
 	}
 }
 
 // dull reports whether a row says nothing new: a time that the benchmark has hidden, a
-// mishap that never happened, or what was allocated, if another row says it in bytes on one
-// proc.
+// mishap that never happened, or what was allocated if an earlier row of the workload says
+// it.
 func (r *results) dull(k key) bool {
-	if k.unit == "allocs/op" || k.unit == "B/op" && strings.Contains(k.params, "p=") && !strings.Contains(k.params, "p=1") {
+	switch k.unit {
+	case "allocs/op":
 		return true
+	case "B/op":
+		first := slices.IndexFunc(r.keys, func(x key) bool { return x.workload == k.workload && x.unit == k.unit })
+		return r.keys[first] != k
 	}
 	for impl := range r.samples[k] {
 		if r.most(k, impl) > 0 {
@@ -113,26 +116,19 @@ func (r *results) dull(k key) bool {
 	return k.unit == "ns/op" || slices.Contains(mishaps, k.unit)
 }
 
+// row is named as the benchmark is, without the implementation: n=1M/p=1 ns/op.
 func (r *results) row(k key, impls []string) string {
 	mishap := slices.Contains(mishaps, k.unit)
-	figure := func(impl string) (float64, bool) {
-		v, ok := r.median(k, impl)
-		if ok && mishap {
-			v = r.most(k, impl)
-		}
-		return v, ok
-	}
 	best := ""
 	if !mishap && !slices.Contains(neutral, k.unit) {
 		best = r.best(k, impls)
 	}
-	name := strings.NewReplacer("/", ", ", "=", " ").Replace(k.params)
-	row := fmt.Sprintf("| %s, %s |", name, k.unit)
-	if name == "" {
-		row = fmt.Sprintf("| %s |", k.unit)
-	}
+	row := "| " + strings.TrimSpace(k.params+" "+k.unit) + " |"
 	for _, impl := range impls {
-		v, ok := figure(impl)
+		v, ok := r.median(k, impl)
+		if mishap {
+			v = r.most(k, impl)
+		}
 		switch {
 		case !ok:
 			row += " |"
@@ -142,16 +138,11 @@ func (r *results) row(k key, impls []string) string {
 			row += " " + number(v) + " |"
 		}
 	}
-	ours, ok1 := r.median(k, "tickless")
-	theirs, ok2 := r.median(k, r.rival())
-	if mishap || !ok1 || !ok2 || ours < 0 || theirs <= 0 {
-		return row + " |\n"
-	}
-	return row + " " + strconv.FormatFloat(ours/theirs, 'f', 2, 64) + " |\n"
+	return row + "\n"
 }
 
-// best returns the best figure of a row of several, as it is written. Who has fired timers
-// early, or lost some, cannot be the best at how late they were.
+// best returns the best figure of a row of several, as it is written. An implementation
+// that fired timers early, or lost some, cannot be the best at how late they were.
 func (r *results) best(k key, impls []string) string {
 	best, rows := math.NaN(), 0
 	for _, impl := range impls {

@@ -1,4 +1,4 @@
-package main
+package stores
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func (x *tickless) work(handle func(body []byte)) (func() error, error) {
 	}, nil
 }
 
-func (x *tickless) left(ctx context.Context) (int64, error) {
+func (x *tickless) remaining(ctx context.Context) (int64, error) {
 	st, err := x.client.Stats(ctx)
 	return st.Pending + st.Running + st.Dead, err
 }

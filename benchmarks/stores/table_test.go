@@ -1,4 +1,4 @@
-package main
+package stores
 
 import (
 	"context"
@@ -269,7 +269,7 @@ func (x *table) work(handle func(body []byte)) (func() error, error) {
 	}, nil
 }
 
-func (x *table) left(ctx context.Context) (n int64, err error) {
+func (x *table) remaining(ctx context.Context) (n int64, err error) {
 	err = x.db.QueryRowContext(ctx, "SELECT count(*) FROM tasks").Scan(&n)
 	return n, err
 }

@@ -1,4 +1,4 @@
-package main
+package stores
 
 import (
 	"cmp"
@@ -29,9 +29,14 @@ func openFile(dir string) (side, error) {
 	return newTickless(st, st.Close), nil
 }
 
+var errNoServer = errors.New("there is no redis-server: see scripts/need-redis")
+
 // openRedis starts a server, which writes its log as it does by default: once a second.
 func openRedis(dir string) (side, error) {
-	path := cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server")
+	path, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
+	if err != nil {
+		return nil, errNoServer
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
