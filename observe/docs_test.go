@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/observetest"
 	"github.com/tickless/tickless/observe/metric"
 )
 

@@ -2,12 +2,13 @@ package layout
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestLayout_InternalStaysInItsModule keeps modules from importing what is internal to
-// another: they are released apart.
+// TestLayout_InternalStaysInItsModule keeps modules, and their tests, from importing what is
+// internal to another: they are released apart.
 func TestLayout_InternalStaysInItsModule(t *testing.T) {
 	var dirs []string
 	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {
@@ -23,8 +24,8 @@ func TestLayout_InternalStaysInItsModule(t *testing.T) {
 		t.Fatal("there are no modules")
 	}
 	for _, dir := range dirs {
-		for _, p := range packages(t, dir, "-e", "-json=ImportPath,Imports") {
-			for _, path := range p.Imports {
+		for _, p := range packages(t, dir, "-e", "-json=ImportPath,Imports,TestImports,XTestImports") {
+			for _, path := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
 				ours := strings.HasPrefix(path, module+"/") && strings.Contains(path, "/internal/")
 				if ours && !strings.HasPrefix(path, module+"/"+dir+"/") {
 					t.Errorf("%s, of module %s, imports %s", p.ImportPath, dir, path)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tickless/tickless/observe"
 	tickless "github.com/tickless/tickless/observe/expvar"
-	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/observetest"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"

@@ -1,5 +1,5 @@
-// Package observetest has what the tests of the exporters share: things that have
-// numbers, and the documentation to compare with.
+// Package observetest is for tests of exporters: it has things whose numbers are known, and
+// reads the list of metrics to compare with.
 package observetest
 
 import (

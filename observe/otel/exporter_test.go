@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tickless/tickless/observe"
-	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/observetest"
 	"github.com/tickless/tickless/observe/otel"
 	"github.com/tickless/tickless/observe/prom"
 	"github.com/tickless/tickless/purgatory"

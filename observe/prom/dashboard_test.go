@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tickless/tickless/observe/internal/observetest"
+	"github.com/tickless/tickless/observe/observetest"
 )
 
 // A panel is the part of a dashboard's panel that these tests read.
