@@ -1,3 +1,5 @@
+// License: MIT, in LICENSE.
+
 module github.com/tickless/tickless
 
 go 1.25.0

@@ -1,3 +1,5 @@
+// License: MIT, in LICENSE.
+
 module github.com/tickless/tickless/durable/redisstore
 
 go 1.25.0

@@ -319,7 +319,7 @@ func TestPage_Picture(t *testing.T) {
 	}
 	ctx := newBrowser(t)
 	do(t, ctx,
-		chromedp.EmulateViewport(960, 760),
+		chromedp.EmulateViewport(960, 734),
 		chromedp.Navigate(url),
 		until(rates),
 	)
