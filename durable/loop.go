@@ -54,6 +54,7 @@ type loop struct {
 	lost    bool      // the store cannot go on
 	open    int       // attempts whose leases the store may still have
 	waits   *attempt  // until it is alone
+	limited bool      // the latest claim was: what a report makes room for comes with it
 	// known is what the store's clock showed in the latest answer, which came at knownAt;
 	// that is zero if there is none.
 	known   store.Time

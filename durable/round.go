@@ -106,7 +106,7 @@ func (l *loop) build(now time.Time, p phase) *round {
 		r.round.Extend = append(r.round.Extend, a.hold)
 	}
 	r.round.Alone = l.places.isAlone(r.renewed)
-	claim = claim || !now.Before(l.claimAt) || l.again(r)
+	claim = claim || !now.Before(l.claimAt) || l.again(r) || l.limited && len(r.reports) > 0
 	if p == working && (claim || called) {
 		l.ask(r, now, !claim)
 	}
@@ -280,6 +280,7 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	l.w.n.claimed.Add(int64(len(answer.Tasks)))
 	l.places.settle(l, r.grant, got, run, running, more)
 	l.w.notePause(answer.Paused)
+	l.limited = answer.Limited
 
 	// What the store has measured it has measured after sent: whoever counts from
 	// there comes rather too early than too late, by less than a round trip.

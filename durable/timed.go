@@ -15,7 +15,7 @@ import (
 // commands of its Workers.
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
-	// "pause" or "resume", a Worker's "round", or "now", "get", "list", "stats",
+	// "limit", "pause" or "resume", a Worker's "round", or "now", "get", "list", "stats",
 	// "forecast", "check" or "repair".
 	Command string
 	// Took is how long the store took for each command, whether it succeeded or not.
@@ -56,7 +56,7 @@ const (
 
 var commandNames = [numCommands]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue",
-	store.Purge: "purge", store.Import: "import", store.Pause: "pause", store.Resume: "resume",
+	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit", store.Pause: "pause", store.Resume: "resume",
 	doRound: "round", askNow: "now", askGet: "get", askList: "list", askStats: "stats",
 	askForecast: "forecast", askCheck: "check", askRepair: "repair",
 }

@@ -15,12 +15,13 @@ func Reopened(s *Store, opts ...Option) *Store {
 	for i, old := range s.shards {
 		sh := to.shards[i]
 		sh.numbers = old.numbers
+		sh.limits = old.limits
 		for name, x := range old.senders {
 			sh.senders[name] = x
 		}
 		for _, x := range slices.SortedFunc(maps.Values(old.tasks), func(a, b *task) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.arrival, b.arrival)) }) {
 			t := sh.Add(x.ID)
-			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease}
+			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease, Alone: x.Alone}
 			sh.Changed(t)
 		}
 	}

@@ -22,6 +22,7 @@ type shard struct {
 	arrival uint64
 	numbers machine.Numbers
 	senders map[string]*machine.Sender
+	limits  map[string]*machine.Limit
 }
 
 var _ machine.Index = (*shard)(nil)
@@ -44,7 +45,10 @@ type kind struct {
 }
 
 func newShard() *shard {
-	return &shard{tasks: make(map[string]*task), pending: make(map[kind]*queue), senders: make(map[string]*machine.Sender)}
+	return &shard{
+		tasks: make(map[string]*task), pending: make(map[kind]*queue),
+		senders: make(map[string]*machine.Sender), limits: make(map[string]*machine.Limit),
+	}
 }
 
 // call calls f under the lock, and reports whether waiting workers must be woken.
@@ -159,6 +163,8 @@ func (sh *shard) End() store.Time {
 	}
 	return sh.leases.tasks[0].At
 }
+
+func (sh *shard) Limits() map[string]*machine.Limit { return sh.limits }
 
 func (sh *shard) Overdue(now store.Time) (out []machine.Kind) {
 	for k, q := range sh.pending {

@@ -70,7 +70,7 @@ func (s *Store) lookOver(ctx context.Context, shards []*shard, done []string) er
 			}
 			runs[node] = id
 		}
-		n, err := s.numbers(ctx, sh.index)
+		n, _, err := s.numbers(ctx, sh.index)
 		if err != nil {
 			return err
 		}

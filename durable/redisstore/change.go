@@ -58,7 +58,7 @@ func untilArg(t store.Time) string {
 var keeps = [...]string{store.KeepNone: "s", store.KeepAny: "sn", store.KeepEarlier: "se", store.KeepLater: "sl", store.KeepSame: "sm"}
 
 var ops = map[store.Op]string{
-	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.Pause: "p", store.Resume: "g",
+	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g",
 }
 
 // put sets what the script is told of a command: see scripts/change.lua. Pointers make no
@@ -85,6 +85,10 @@ func (x *change) put(st *store.Stamp, c *store.Command) {
 			args = append(args, item.ID, whenArg(item.When), item.Generation)
 		case store.Cancel, store.Purge:
 			args = append(args, item.ID)
+		case store.SetLimit:
+			every, burst := item.Limit.Pace()
+			args = append(args, item.ID, strconv.Itoa(item.Limit.Concurrency), strconv.FormatInt(int64(every), 10),
+				strconv.FormatInt(burst, 10), strconv.FormatFloat(item.Limit.Rate, 'g', -1, 64))
 		case store.Import:
 			var n int
 			args, n = importArgs(args, item.Entry)

@@ -59,7 +59,7 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	}
 	h, err = s.health(nodes)
 	for _, sh := range shards {
-		if n, err := s.numbers(ctx, sh.index); err == nil && n[6] > 0 {
+		if n, _, err := s.numbers(ctx, sh.index); err == nil && n[6] > 0 {
 			h.Warnings = append(h.Warnings, fmt.Sprintf("shard %d: %d tasks are in no place; workers repair that within a minute", sh.index, n[6]))
 		}
 	}

@@ -46,7 +46,7 @@ const largeRound = 32
 var ends = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
 // roundFields are what scripts/round.lua reads of meta, behind the sender.
-var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps"}
+var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
 
 // roundArgs are those of scripts/round.lua.
 func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
@@ -129,7 +129,7 @@ func names(silent time.Duration, c *store.Claim) string {
 }
 
 // An answer to a round is what scripts/round.lua says.
-const answerSize = 12
+const answerSize = 13
 
 func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
 	f, _ := v.([]any)
@@ -137,7 +137,7 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 		return a, unexpected(v)
 	}
 	var n [answerSize]int64
-	for _, i := range []int{0, 3, 4, 5, 6, 11} {
+	for _, i := range []int{0, 3, 4, 5, 6, 11, 12} {
 		var ok bool
 		if n[i], ok = f[i].(int64); !ok {
 			return a, unexpected(v)
@@ -153,7 +153,7 @@ func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err er
 		len(scores) != len(ids) || len(records) != len(ids) || len(runs) != len(ids) {
 		return a, unexpected(v)
 	}
-	a.Now, a.Paused = store.Time(n[0]), n[11] == 1
+	a.Now, a.Paused, a.Limited = store.Time(n[0]), n[11] == 1, n[12] == 1
 	sh.read(a.Now)
 	if len(r.Reports) > 0 {
 		a.Receipts = make([]store.Receipt, len(r.Reports))

@@ -33,7 +33,7 @@ var allScripts = loadScripts(systemClock)
 func loadScripts(clock string) *scripts {
 	load := func(name string) *script {
 		text := strings.Replace(read("begin"), systemClock, clock, 1) + read(name)
-		for _, part := range []string{"finish", "expire", "kept", "lib", "merge", "rooms", "kind"} {
+		for _, part := range []string{"finish", "expire", "kept", "limits", "count", "lib", "merge", "rooms", "kind"} {
 			text = strings.ReplaceAll(text, "--include "+part+".lua\n", read(part))
 		}
 		sum := sha1.Sum([]byte(text))

@@ -46,9 +46,10 @@ type shard struct {
 //	                counters, and each sender's last command and its answer
 //	past     ZSET   id to until when a run that has ended is kept, or the head of them
 //	crew     HASH   worker to the handlers and schedules that it has
+//	limits   HASH   handler to its limit over all workers, if it has one
 //
 // What they hold, and how a task moves between them, scripts/begin.lua says. The scripts
-// are told these names, and put the kind behind the first. Since no key has the first name
+// are told these names but limits, and put the kind behind the first. Since no key has the first name
 // alone, a node of a Cluster refuses the scripts while it moves the slot to another: a script
 // that began then could find a part of the shard.
 var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past"}

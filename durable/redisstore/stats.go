@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -10,11 +11,12 @@ import (
 
 // Stats returns the shard's numbers, in O(log n) for each kind of tasks.
 func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	n, err := s.numbers(ctx, shard)
+	n, limits, err := s.numbers(ctx, shard)
 	if err != nil {
 		return store.Stats{}, err
 	}
 	return store.Stats{
+		Limits:  limits,
 		Pending: n[0], Overdue: n[1], Running: n[2], Dead: n[3], Unknown: n[4], Astray: max(0, n[6]), Past: n[7],
 		Late:   time.Duration(n[5]) * time.Microsecond,
 		Paused: n[8] == 1,
@@ -26,16 +28,46 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 
 // numbers are those of scripts/stats.lua. The seventh is how many more tasks there are than
 // places that they are in.
-func (s *Store) numbers(ctx context.Context, shard int) ([]int64, error) {
+func (s *Store) numbers(ctx context.Context, shard int) ([]int64, map[string]store.Limit, error) {
 	if err := s.begin(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
 	v, err := s.run(ctx, call{script: s.scripts.stats, shard: s.shards[shard], fields: fields})[0].Result()
 	if err != nil {
-		return nil, explain(err)
+		return nil, nil, explain(err)
 	}
-	return ints(v, 8+len(fields))
+	list, _ := v.([]any)
+	if len(list) == 0 {
+		return nil, nil, unexpected(v)
+	}
+	n, err := ints(list[:len(list)-1], 8+len(fields))
+	if err != nil {
+		return nil, nil, err
+	}
+	limits, err := parseLimits(list[len(list)-1])
+	return n, limits, err
+}
+
+// parseLimits takes apart what scripts/limits.lua describes.
+func parseLimits(v any) (limits map[string]store.Limit, err error) {
+	list, ok := words(v)
+	if !ok {
+		return nil, unexpected(v)
+	}
+	for i := 0; i+1 < len(list); i += 2 {
+		_, handler, _ := strings.Cut(list[i], ":")
+		var l store.Limit
+		if f := strings.Fields(list[i+1]); len(f) == 7 {
+			l.Concurrency, _ = strconv.Atoi(f[0])
+			l.Rate, _ = strconv.ParseFloat(f[6], 64)
+		}
+		if limits == nil {
+			limits = make(map[string]store.Limit)
+		}
+		limits[handler] = l
+	}
+	return limits, nil
 }
 
 // Forecast counts, in O(log n) for each moment and each kind of tasks.

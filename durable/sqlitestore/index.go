@@ -24,6 +24,9 @@ type index struct {
 	version int64      // that SQLite gives to what other connections have committed
 	numbers machine.Numbers
 	stored  machine.Numbers // as they are in the table
+	// limits are nil until they are asked for, and was is what the table has of them.
+	limits map[string]*machine.Limit
+	was    map[string]machine.Limit
 }
 
 var _ machine.Index = (*index)(nil)
@@ -68,6 +71,7 @@ func (ix *index) after() *index {
 		next.readNumbers()
 		return next
 	}
+	next.limits, next.was = ix.limits, ix.was
 	for id, x := range ix.tasks {
 		if x.State == store.Running && len(x.Record) <= smallRecord && len(next.tasks) < maxRunning {
 			next.tasks[id] = x
@@ -207,6 +211,18 @@ func (ix *index) finish() {
 	}
 	ix.some(dropSenders, 1, dropped, nil)
 	ix.some(putSenders, 4, put, nil)
+	for h, l := range ix.limits {
+		if ix.was[h] != *l {
+			ix.exec(putLimit, h, encode(l))
+			ix.was[h] = *l
+		}
+	}
+	for h := range ix.was {
+		if ix.limits[h] == nil {
+			ix.exec(dropLimit, h)
+			delete(ix.was, h)
+		}
+	}
 	if ix.numbers != ix.stored {
 		ix.exec(putNumbers, ix.numbers.Wakes, encode(&ix.numbers))
 	}
@@ -294,6 +310,21 @@ func (ix *index) first(query string, args ...any) store.Time {
 func (ix *index) End() store.Time {
 	ix.flush()
 	return ix.first(firstEnd, int64(ix.until))
+}
+
+func (ix *index) Limits() map[string]*machine.Limit {
+	if ix.limits == nil {
+		ix.limits, ix.was = make(map[string]*machine.Limit), make(map[string]machine.Limit)
+		ix.rows(getLimits, nil, func(rows *sql.Rows) {
+			var handler string
+			var used []byte
+			l := new(machine.Limit)
+			must(rows.Scan(&handler, &used))
+			must(json.Unmarshal(used, l))
+			ix.limits[handler], ix.was[handler] = l, *l
+		})
+	}
+	return ix.limits
 }
 
 func (ix *index) Overdue(now store.Time) (out []machine.Kind) {

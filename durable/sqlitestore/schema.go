@@ -9,13 +9,14 @@ import (
 )
 
 // version is that of the tables. A file with a later one is refused.
-const version = 1
+const version = 2
 
 // The tables. A task is in tickless_tasks under its id; times are microseconds since 1970.
 // tickless_due orders those that are Pending, by what a worker must know and then by time,
 // and tickless_rest the others; tickless_more is of the few that have failed, or follow, for
-// lists by their errors. tickless_senders has the machine.Sender of each name, and
-// tickless_numbers, of one row, machine.Numbers, both as JSON.
+// lists by their errors. tickless_senders has the machine.Sender of each name, tickless_limits
+// the machine.Limit of each handler that has one, and tickless_numbers, of one row,
+// machine.Numbers, all as JSON.
 const schema = `
 	CREATE TABLE tickless_tasks (
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -27,8 +28,9 @@ const schema = `
 	CREATE INDEX tickless_more ON tickless_tasks (state, at) WHERE more IS NOT NULL;
 	CREATE TABLE tickless_senders (
 		name TEXT PRIMARY KEY, seen INTEGER, worker INTEGER, sender TEXT) WITHOUT ROWID;
+	CREATE TABLE tickless_limits (handler TEXT PRIMARY KEY, used TEXT NOT NULL) WITHOUT ROWID;
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
-	INSERT INTO tickless_numbers VALUES (1, 0, '{}');`
+	INSERT INTO tickless_numbers VALUES (2, 0, '{}');`
 
 // The statements. Those with ROWS are for any number of rows: see session.some. OR FAIL, and
 // columns that may be NULL, save the journal that SQLite keeps of a statement of many rows.
@@ -55,6 +57,10 @@ const (
 	dropSenders = `DELETE FROM tickless_senders WHERE name IN ROWS`
 	goneSenders = `SELECT name FROM (SELECT name, seen FROM tickless_senders WHERE name > ? ORDER BY name LIMIT 64) WHERE seen < ? LIMIT ?`
 	workers     = `SELECT sender FROM tickless_senders WHERE worker = 1`
+
+	getLimits = `SELECT handler, used FROM tickless_limits`
+	putLimit  = `INSERT INTO tickless_limits VALUES (?, ?) ON CONFLICT (handler) DO UPDATE SET used = excluded.used`
+	dropLimit = `DELETE FROM tickless_limits WHERE handler = ?`
 
 	getNumbers = `SELECT version, numbers FROM tickless_numbers`
 	putNumbers = `UPDATE tickless_numbers SET wakes = ?, numbers = ?`

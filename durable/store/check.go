@@ -14,7 +14,7 @@ func (c *Command) Check(s *Stamp) error {
 			return invalid("Pause or Resume with items")
 		}
 		return nil
-	case Schedule, Reschedule, Cancel, Requeue, Purge, Import:
+	case Schedule, Reschedule, Cancel, Requeue, Purge, Import, SetLimit:
 	default:
 		return invalid("there is no Op of %d", c.Op)
 	}
@@ -33,6 +33,9 @@ func (c *Command) Check(s *Stamp) error {
 }
 
 func (x *Item) check(op Op) error {
+	if op == SetLimit {
+		return x.checkLimit()
+	}
 	if err := checkID(x.ID); err != nil {
 		return err
 	}

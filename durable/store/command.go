@@ -19,6 +19,8 @@ type Item struct {
 	Generation string
 	// Entry is of Import, with the same ID.
 	Entry *Entry
+	// Limit is of SetLimit, whose ID is the handler's name.
+	Limit *Limit
 }
 
 // An Op is what a command does.
@@ -53,6 +55,10 @@ const (
 	// and not Following is refused: it is gone with its attempt. If there is a task with
 	// the id, that is Kept.
 	Import
+	// SetLimit gives a handler a limit, for what is claimed from now on: Created, or Replaced
+	// if it had one. Kept says that [MaxLimits] others have one. The zero Limit takes it away:
+	// Removed, or Absent if there is none.
+	SetLimit
 	// Pause has claims get nothing, until Resume. Neither has items, nor outcomes.
 	Pause
 	Resume

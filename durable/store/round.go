@@ -78,6 +78,8 @@ const (
 // schedule, one of Schedules; those that have been due longest come first, within Rooms and
 // Suspects. Each gets a lease for the worker, and a token.
 //
+// It gets no more of a handler than its [Limit] allows.
+//
 // A round that is repeated gets the tasks once more, with their tokens, that still have
 // the leases which it gave them, and these last from now on again. It gets no others.
 type Claim struct {
@@ -113,6 +115,9 @@ type Answer struct {
 	Next time.Duration
 	// Paused says that claims get nothing, until Resume.
 	Paused bool
+	// Limited says that a handler's Concurrency keeps a task from the claim that it has room
+	// for: the worker had better claim with its next reports.
+	Limited bool
 }
 
 // A Receipt is what has become of a report.

@@ -18,6 +18,8 @@ type Stats struct {
 	// Late is how long the task has been due that waits longest; zero if there is none.
 	Late   time.Duration
 	Paused bool
+	// Limits are those of handlers, by their names; nil if there are none.
+	Limits map[string]Limit
 
 	Counters
 }

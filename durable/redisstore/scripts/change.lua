@@ -15,6 +15,7 @@
 --   q        requeue: ID WHEN GENERATION
 --   x        purge: ID
 --   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES
+--   l        limit: HANDLER MOST EVERY BURST RATE, as limits.lua has them; all 0 for none
 --   p, g     pause, and go on; without items
 --
 -- A WHEN is 16 digits, or a plus sign and 16 digits that count from now. A GENERATION
@@ -318,6 +319,28 @@ local function take(id, into, at, record, attempts, crashes, due_, runs, failure
   return created
 end
 
+-- limit sets the limit of a handler.
+local function limit(handler, most, every, burst, rate)
+--include count.lua
+  local limits = sub(meta, 1, -5) .. 'limits'
+  handler = #handler .. ':' .. handler
+  local old, none = call('HGET', limits, handler), most == '0' and every == '0'
+  if none and not old then return absent end
+  if not old and call('HLEN', limits) >= 1000 then return kept end
+  if none then
+    call('HDEL', limits, handler)
+    if call('HLEN', limits) == 0 then call('HDEL', meta, 'limits') end
+  else
+    local full = match(old or '', '^%d+ %d+ %d+ %d+ (%d+)') or '0'
+    call('HSET', limits, handler, table.concat({most, every, burst, countRunning()[handler] or 0, full, 0, rate}, ' '))
+    call('HSET', meta, 'limits', 1)
+  end
+  call('HDEL', meta, 'armed', 'owner')
+  for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
+  rouse()
+  return none and removed or old and replaced or created
+end
+
 local function pause(on)
   if on then
     call('HSET', meta, 'paused', 1)
@@ -363,6 +386,8 @@ for i = 1, n do
         out = requeue(id, when(ARGV[p + 1]), ARGV[p + 2])
       elseif letter == 'x' then
         out = purge(id)
+      elseif letter == 'l' then
+        out = limit(unpack(ARGV, p, p + 4))
       else
         out = take(unpack(ARGV, p, p + 8))
       end

@@ -17,6 +17,7 @@ for i, id in ipairs(expired) do
     if not call('ZSCORE', dead, id) then enter(id, kindOf(record), place(runs[i], record)) end
   else
     crashed = crashed + 1
+    if limited then release(runs[i]) end
     if next ~= '-' then
       follow(id, kind, flags, next)
     elseif has(flags, 'c') then

@@ -63,6 +63,17 @@ local function settle(id, record)
   end
 end
 
+-- What runs counts against limits.
+local limits = sub(meta, 1, -5) .. 'limits'
+if name == 'lease' and cursor == '0' and call('HLEN', limits) > 0 then
+--include count.lua
+  local counts, all = countRunning(), call('HGETALL', limits)
+  for i = 1, #all, 2 do
+    local head, rest = match(all[i + 1], '^(%d+ %d+ %d+ )%d+ (.*)$')
+    if head then call('HSET', limits, all[i], head .. (counts[all[i]] or 0) .. ' ' .. rest) end
+  end
+end
+
 for i = 1, #page[2], 2 do
   local id, value = page[2][i], page[2][i + 1]
   looked = looked + 1

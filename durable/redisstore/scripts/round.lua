@@ -31,14 +31,15 @@
 --
 -- The answer is
 --
---   now accepted leases own wait lease base ids scores records runs paused
+--   now accepted leases own wait lease base ids scores records runs paused limited
 --
 -- Accepted has, behind an a, a digit for each report: 1 if it was accepted, 0 if the
 -- lease with this token is no more, and nothing was done, 2 if the task was scheduled
 -- again or cancelled meanwhile, and what that said was done instead. Leases has, behind an l,
 -- a digit for each extension: 1 if it was extended, 0 if the lease is no more, 2 if it was
--- and a cancel was asked for. The next to the last four are lists: the tasks, when they were due, their
--- records and their runs as they were before. Paused is 1 if the shard is. The token of the first is base, of the next
+-- and a cancel was asked for. The four behind base are lists: the tasks, when they were due, their
+-- records and their runs as they were before. Paused is 1 if the shard is, and limited if a
+-- limit keeps a task from the claim until another one ends. The token of the first is base, of the next
 -- base + 1, and so on; what has no record is no task. Wait is the time until the next task
 -- is due, lease that until the next lease ends, both -1 if there is none.
 --
@@ -73,12 +74,17 @@ if not again and ending and now > ending then return redis.error_reply('TICKLESS
 call('HDEL', run, '') -- see permit in lib.lua
 
 local accepted, leases, base, had = 'a', 'l', '0', ''
-local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0}
+local out = {now, accepted, leases, 1, -1, -1, 0, {}, {}, {}, {}, paused and 1 or 0, 0}
 local deadline = int(now + length)
 local fields = {sender, ''} -- what is written into meta at the end
 local function set(field, value)
   local k = #fields
   fields[k + 1], fields[k + 2] = field, value
+end
+
+local limits, limited, limitOf, spare, take, release -- only if there are limits
+if m[11] then
+--include limits.lua
 end
 
 -- pack and unpacked make the answers short that are all the same.
@@ -140,6 +146,9 @@ if reports > 0 and not again then
 --include lib.lua
 --include finish.lua
   end
+  for i = 1, limited and reports or 0 do
+    if byte(accepted, 1 + i) ~= 48 then release(runs[i]) end -- a 0
+  end
   out[2] = accepted
   accepted = pack(accepted)
 end
@@ -194,7 +203,7 @@ if n then
 
   -- The claim gets what has been due for longest. It looks at the first 1,000 kinds that
   -- are due, and stops when the records have a megabyte or so.
-  local more, heads, sources = false, {}, {}
+  local more, heads, sources, closed = false, {}, {}, {}
   -- For what is due there may be no room, and soonest is when the next of these kinds is due.
   local kept, soonest, known, byHandler = false, nil, nil, {}
   if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
@@ -205,18 +214,30 @@ if n then
     local to = size and #size + 1 + size
     if not size or string.find(names, '\0h' .. sub(kind, 1, to), 1, true) and
         (#kind == to or string.find(names, '\0s' .. (#kind - to) .. ':' .. sub(kind, to + 1), 1, true)) then
-      sources[#sources + 1] = {key = due .. kind, kind = kind, head = head, from = 0, ids = {},
+      local s = {key = due .. kind, kind = kind, head = head, from = 0, ids = {},
         mark = string.char(math.floor(#kind / 256), #kind % 256) .. kind}
-      if size and rooms ~= '' then
+      if size and (limited or rooms ~= '') then
         local handler = sub(kind, 1, to)
-        if not byHandler[handler] then
-          local _, at = string.find(rooms, '\0h' .. handler .. '\0', 1, true)
-          local most, share = match(rooms, '^(%d+) (%d+)', at + 1)
-          most = tonumber(most)
-          byHandler[handler] = {most = most == n and math.huge or most, first = tonumber(share), taken = 0, later = 0}
+        local r = byHandler[handler]
+        if not r then
+          r = {most = math.huge, first = math.huge, taken = 0, later = 0}
+          if rooms ~= '' then
+            local _, at = string.find(rooms, '\0h' .. handler .. '\0', 1, true)
+            local most, share = match(rooms, '^(%d+) (%d+)', at + 1)
+            most = tonumber(most)
+            r.most, r.first = most == n and math.huge or most, tonumber(share)
+          end
+          r.limit = limited and r.most > 0 and limitOf(handler)
+          if r.limit then
+            local k = spare(r.limit)
+            r.most, r.first = math.min(r.most, k), math.min(r.first, k)
+          end
+          byHandler[handler] = r
         end
-        sources[#sources].room = byHandler[handler]
+        s.room = r
       end
+      local list = s.room and s.room.limit and s.room.most == 0 and closed or sources
+      list[#list + 1] = s
     elseif head > called and not again then
       for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
       called, wakes = now, true
@@ -228,7 +249,7 @@ if n then
   elseif #sources > 0 then
 --include merge.lua
     local some, times, of = merge(sources, n + 1, now)
-    if rooms ~= '' or suspects then
+    if limited or rooms ~= '' or suspects then
       suspects = suspects or math.huge
 --include rooms.lua
     end
@@ -274,6 +295,10 @@ if n then
       end
       call('HSET', run, unpack(sets))
       call('ZADD', lease, unpack(held))
+      for i = 1, limited and k or 0 do
+        local room = froms[i].room
+        if room and room.limit then take(room.limit) end
+      end
       out[7], out[8], out[9], out[10], out[11] = low, ids, scores, records, runs
       base, had = int(low), table.concat(names)
       set('fence', int(low + k - 1))
@@ -285,6 +310,28 @@ if n then
       if #s.ids > 0 or s.score ~= s.head then
         local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
         if first then call('ZADD', kinds, int(first), s.kind) else call('ZREM', kinds, s.kind) end
+      end
+    end
+  end
+
+  if limited then
+    for _, s in ipairs(sources) do closed[#closed + 1] = s end
+    for _, s in ipairs(closed) do
+      -- What a limit keeps from the claim.
+      local l, k, at = s.room and s.room.limit, 1, nil
+      if l then k, at = spare(l) end
+      local first = k == 0 and call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
+      if k > 0 then
+        -- It keeps nothing.
+      elseif not first then
+        call('ZREM', kinds, s.kind)
+      elseif tonumber(first) > now then
+        call('ZADD', kinds, int(first), s.kind)
+      elseif at then
+        soonest = math.min(soonest or at, at)
+      else
+        out[13] = 1
+        if l.kept == '0' then l.kept, l.changed = '1', true end
       end
     end
   end
@@ -321,6 +368,17 @@ if ARGV[first + 4] == '1' then
       if fields[i] == 'armed' or fields[i] == 'owner' then fields[i + 1] = nil fields[i] = nil end
     end
     wakes = true
+  end
+end
+if limited then
+  for handler, l in pairs(limited) do
+    if l and l.changed then
+      if l.kept == '1' and l.running < l.most then
+        l.kept, wakes = '0', true
+        for i = 3, math.min(call('HLEN', crew), 32) do call('ZADD', wake, i, 'y' .. i) end
+      end
+      call('HSET', limits, handler, table.concat({l.most, int(l.every), l.burst, l.running, int(l.full), l.kept, l.rate}, ' '))
+    end
   end
 end
 if wakes then call('ZADD', wake, 0, 'w', 1, 'x') end -- as rouse in lib.lua

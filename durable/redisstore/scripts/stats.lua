@@ -32,8 +32,9 @@ for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
     if nobody(kind) then unknown = unknown + some end
   end
 end
--- Behind late is how many tasks are in no place.
+-- The last of the answer are the limits: see limits.lua. Behind late is how many tasks are in no place.
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
 local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept}
 for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') end
+out[#out + 1] = call('HGETALL', sub(meta, 1, -5) .. 'limits')
 return out

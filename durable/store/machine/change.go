@@ -9,9 +9,10 @@ import (
 
 // A machine is one transaction.
 type machine struct {
-	ix  Index
-	n   *Numbers
-	now store.Time
+	ix    Index
+	n     *Numbers
+	now   store.Time
+	freed []*Limit // which had no room before
 }
 
 // leap is by how much the wall clock and the steady one must differ to show a step.
@@ -120,6 +121,8 @@ func (m *machine) change(c *store.Command, x *store.Item) store.Outcome {
 		return m.requeue(t, x, at)
 	case store.Import:
 		return m.take(t, x.Entry)
+	case store.SetLimit:
+		return m.setLimit(x.ID, *x.Limit)
 	}
 	// Purge
 	if t == nil || t.State < store.Dead {

@@ -11,6 +11,12 @@ import (
 func Stats(ix Index, now store.Time) store.Stats {
 	n := ix.Numbers()
 	st := store.Stats{Pending: n.Pending, Running: n.Running, Dead: n.Dead, Past: n.Past, Paused: n.Paused, Counters: n.Counters}
+	if n.Limits > 0 {
+		st.Limits = make(map[string]store.Limit)
+		for h, l := range ix.Limits() {
+			st.Limits[h] = l.Limit
+		}
+	}
 	workers := ix.Workers()
 	for _, k := range ix.Overdue(now) {
 		st.Overdue += k.Tasks

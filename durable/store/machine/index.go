@@ -44,6 +44,10 @@ type Index interface {
 	End() store.Time
 	// Over returns the n first entries, or fewer, that are Past and whose At has come.
 	Over(now store.Time, n int) []*Task
+	// Limits returns the limits by handler. The Index keeps what is changed in them and in
+	// the map, which holds as many as Numbers.Limits says. It is called if that is not 0, or
+	// for SetLimit.
+	Limits() map[string]*Limit
 	// Overdue returns the tasks that are due by kind.
 	Overdue(now store.Time) []Kind
 
@@ -64,13 +68,14 @@ const Never = store.Time(math.MaxInt64)
 type Numbers struct {
 	Pending, Running, Dead, Past int64
 	store.Counters
+	Limits int64 // handlers that have a limit
 	Paused bool
 	Fence  int64 // the latest token
 
 	// Told is when every worker will have looked by itself, as the answers to their
 	// claims have said. A task that is due before it lowers it and adds one to Wakes, which
-	// is when a store wakes all who wait; nothing else wakes them but Resume and a
-	// claim that leaves tasks for others.
+	// is when a store wakes all who wait; nothing else wakes them but Resume, a claim that
+	// leaves tasks for others, and a limit that has room again.
 	Told  store.Time
 	Wakes int64
 

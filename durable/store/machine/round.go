@@ -32,6 +32,7 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 		m.claim(&a, r)
 		x.Last = m.n.Fence
 	}
+	m.wakeKept()
 	if r.Leave {
 		x.Claim = nil
 	}
@@ -53,8 +54,8 @@ func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
 		slices.SortFunc(a.Tasks, func(a, b store.Claimed) int { return cmp.Compare(a.Token, b.Token) })
 	}
 	if r.Claim.Asked {
-		due, next := m.ix.Due(&r.Claim, m.now, 1)
-		m.next(&a, r, len(due) > 0, next)
+		due, next := m.ix.Due(m.within(&r.Claim), m.now, 1)
+		m.next(&a, r, len(due) > 0, min(next, m.keepBack(&r.Claim, &a)))
 	}
 	return a
 }
@@ -90,7 +91,7 @@ func (m *machine) lease(t *Task, r *store.Round) {
 func (m *machine) claim(a *store.Answer, r *store.Round) {
 	// Tokens do not go back, whatever the clock does.
 	m.n.Fence = max(m.n.Fence, int64(m.now))
-	due, next := m.ix.Due(&r.Claim, m.now, r.Claim.Max+1)
+	due, next := m.ix.Due(m.within(&r.Claim), m.now, r.Claim.Max+1)
 	left := len(due) > r.Claim.Max
 	if m.n.Paused {
 		due = nil
@@ -100,10 +101,11 @@ func (m *machine) claim(a *store.Answer, r *store.Round) {
 		t.Token = m.n.Fence
 		t.Attempts++
 		m.lease(t, r)
+		m.begins(t)
 		a.Tasks = append(a.Tasks, t.claimed())
 	}
 	m.n.Claimed += int64(len(a.Tasks))
-	m.next(a, r, left, next)
+	m.next(a, r, left, min(next, m.keepBack(&r.Claim, a)))
 }
 
 func (t *Task) claimed() store.Claimed {
@@ -130,7 +132,7 @@ func (m *machine) next(a *store.Answer, r *store.Round, left bool, at store.Time
 
 // isBehind reports whether something is due that the claim has no room for.
 func (m *machine) isBehind(c *store.Claim) bool {
-	due, _ := m.ix.Due(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}, m.now, 1)
+	due, _ := m.ix.Due(m.within(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
 	return len(due) > 0
 }
 
@@ -138,6 +140,7 @@ func (m *machine) isBehind(c *store.Claim) bool {
 func (m *machine) expire(most int) {
 	for _, t := range m.ix.Running(m.now) {
 		m.n.Crashed++
+		m.ends(t)
 		if m.follow(t) {
 			continue
 		}
@@ -178,6 +181,7 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 		m.n.Refused++
 		return store.Refused
 	}
+	m.ends(t)
 	switch r.End {
 	case store.Done:
 		m.n.Done++
@@ -276,7 +280,7 @@ func (m *machine) put(t *Task, s store.State, at store.Time) {
 		t.Stopping, t.Following, t.Next, t.NextTask = false, false, 0, nil
 	}
 	m.ix.Changed(t)
-	if s == store.Pending && at < m.n.Told {
+	if l := m.limit(t.Handler); s == store.Pending && at < m.n.Told && (l == nil || !l.Kept) {
 		m.n.Told = at
 		m.n.Wakes++
 	}

@@ -47,6 +47,8 @@ type model struct {
 	number  int64
 	paused  bool
 	fence   int64
+	limits  map[string]*modelLimit
+	exact   bool // workers do not look by themselves now and then
 	n       store.Counters
 	counts  map[string]int
 	walk    *walk // nil: none is under way
@@ -79,8 +81,10 @@ func testModel(b *bench) {
 		rng:     rand.New(rand.NewPCG(seed, 0)),
 		tasks:   make(map[string]*modelTask),
 		senders: make(map[string][]sent),
+		limits:  make(map[string]*modelLimit),
 		counts:  make(map[string]int),
 	}
+	m.exact = b.do(b.claimOf(0)).Next < 0
 	steps := environ(b, "TICKLESS_MODEL", uint64(cmp.Or(b.Steps, modelSteps)))
 	for range steps {
 		b.Advance(time.Duration(m.rng.IntN(200)) * time.Microsecond)
@@ -106,6 +110,9 @@ func testModel(b *bench) {
 	} {
 		b.require(m.counts[what] > 0, "%q never happened", what)
 	}
+	for _, what := range []string{"limited", "kept by concurrency", "kept by rate", "limited again"} {
+		b.require(m.counts[what] > 0, "%q never happened", what)
+	}
 	if steps < 10*modelSteps {
 		return
 	}
@@ -118,13 +125,13 @@ func (m *model) step() {
 	switch n := m.rng.IntN(100); {
 	case n < 40:
 		m.command()
-	case n < 90:
+	case n < 89:
 		m.round()
-	case n < 94:
+	case n < 93:
 		m.copies()
-	case n < 96:
+	case n < 95:
 		m.beliefs = nil // a worker crashes, and forgets all it had
-	case n < 97:
+	case n < 96:
 		op := store.Pause
 		if m.paused {
 			op = store.Resume
@@ -133,6 +140,8 @@ func (m *model) step() {
 			m.paused = !m.paused
 			return nil
 		})
+	case n < 97:
+		m.setLimit()
 	case n < 98 && m.Reopen != nil:
 		m.reopen()
 		m.counts["reopened"]++
@@ -268,6 +277,12 @@ func (m *model) compare() {
 		m.require(i < len(got), "it does not have %+v", want[min(i, len(want)-1)])
 		m.require(i < len(want), "it has %+v", got[min(i, len(got)-1)])
 		equal(m.bench, "an entry", got[i], want[i])
+	}
+	for h, l := range m.limits {
+		if st.Limits == nil {
+			st.Limits = make(map[string]store.Limit)
+		}
+		st.Limits[h] = l.Limit
 	}
 	st.Paused, st.Counters = m.paused, m.n
 	numbers := m.stats()

@@ -269,6 +269,7 @@ func (m *model) claimed(r *store.Round, a *store.Answer) {
 		}
 	}
 	room := roomOf(&r.Claim)
+	m.bound(room)
 	for i, x := range a.Tasks {
 		m.require(i < r.Claim.Max, "claimed %d tasks of %d", len(a.Tasks), r.Claim.Max)
 		t := m.tasks[x.ID]
@@ -284,6 +285,10 @@ func (m *model) claimed(r *store.Round, a *store.Answer) {
 		m.n.Claimed++
 		m.beliefs = append(m.beliefs, belief{hold(x), t.Due})
 		m.counts["claimed"]++
+		if l := m.limits[t.Handler]; l != nil {
+			l.take(m.now)
+			m.counts["limited"]++
+		}
 		if r.Claim.Rooms != nil {
 			m.counts["claimed with rooms"]++
 		}
@@ -294,4 +299,5 @@ func (m *model) claimed(r *store.Round, a *store.Answer) {
 	} else if len(due) > 0 && r.Claim.Suspects == store.NoSuspect {
 		m.counts["suspects left"]++
 	}
+	m.keptBack(r, a, due)
 }

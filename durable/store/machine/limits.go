@@ -1,0 +1,162 @@
+package machine
+
+import (
+	"math"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// A Limit is a handler's limit, and what is used of it. Stores may keep it as JSON.
+type Limit struct {
+	store.Limit
+	Running int64
+	Full    store.Time // when as many tasks as the Rate ever allows may be claimed at once
+	// Kept says that the limit keeps a due task back, which whoever makes room has others
+	// woken for: until then no task of the handler need wake anybody.
+	Kept bool
+}
+
+// room returns how many tasks may be claimed. If the Rate alone keeps them back, at is when
+// the next one may be.
+func (l *Limit) room(now store.Time) (n int64, at store.Time) {
+	n, at = math.MaxInt32, Never
+	if l.Concurrency > 0 {
+		n = max(0, int64(l.Concurrency)-l.Running)
+	}
+	if every, burst := l.Pace(); n > 0 && every > 0 {
+		empty := now + every*store.Time(burst)
+		n = min(n, int64((empty-l.full(now))/every))
+		at = l.full(now) + every - every*store.Time(burst)
+	}
+	return n, at
+}
+
+// full returns Full, as far as the clock may have been set since, or Pace.
+func (l *Limit) full(now store.Time) store.Time {
+	every, burst := l.Pace()
+	return min(max(l.Full, now), now+every*store.Time(burst))
+}
+
+// limit returns the limit of a handler, or nil.
+func (m *machine) limit(handler string) *Limit {
+	if m.n.Limits == 0 {
+		return nil
+	}
+	return m.ix.Limits()[handler]
+}
+
+// begins takes a permit for a task that was claimed.
+func (m *machine) begins(t *Task) {
+	if l := m.limit(t.Handler); l != nil {
+		every, _ := l.Pace()
+		l.Running++
+		l.Full = l.full(m.now) + every
+	}
+}
+
+// ends gives back the permit of a task whose lease ends.
+func (m *machine) ends(t *Task) {
+	if l := m.limit(t.Handler); l != nil {
+		if l.Kept && l.Running == int64(l.Concurrency) {
+			m.freed = append(m.freed, l)
+		}
+		l.Running--
+	}
+}
+
+// wakeKept has others woken for the permits that the round has given back and not taken again.
+func (m *machine) wakeKept() {
+	for _, l := range m.freed {
+		if l.Kept && l.Running < int64(l.Concurrency) {
+			l.Kept = false
+			m.n.Wakes++
+		}
+	}
+}
+
+// within returns the claim as it is with no more room than limits have.
+func (m *machine) within(c *store.Claim) *store.Claim {
+	if m.n.Limits == 0 {
+		return c
+	}
+	x := *c
+	x.Handlers, x.Rooms = nil, make([]store.Room, 0, len(c.Handlers))
+	for i, h := range c.Handlers {
+		r := store.Room{Most: c.Max, First: c.Max}
+		if c.Rooms != nil {
+			r = c.Rooms[i]
+		}
+		if l := m.limit(h); l != nil {
+			n, _ := l.room(m.now)
+			if n == 0 {
+				continue
+			}
+			r.Most = min(r.Most, int(n))
+			r.First = min(r.First, r.Most)
+		}
+		x.Handlers, x.Rooms = append(x.Handlers, h), append(x.Rooms, r)
+	}
+	return &x
+}
+
+// keepBack notes what limits keep from a claim that it has room for, and returns when that may be
+// claimed, as far as it is known.
+func (m *machine) keepBack(c *store.Claim, a *store.Answer) store.Time {
+	next := Never
+	if m.n.Limits == 0 || m.n.Paused {
+		return next
+	}
+	for i, h := range c.Handlers {
+		l := m.limit(h)
+		if l == nil || c.Rooms != nil && c.Rooms[i].Most == 0 && c.Max > 0 {
+			continue
+		}
+		n, at := l.room(m.now)
+		var due []*Task
+		if n == 0 {
+			var first store.Time
+			due, first = m.ix.Due(&store.Claim{Handlers: []string{h}, Schedules: c.Schedules}, m.now, 1)
+			switch {
+			case len(due) == 0:
+				next = min(next, first)
+			case at == Never:
+				a.Limited = true
+			default:
+				next = min(next, at)
+			}
+		}
+		if l.Kept && len(due) == 0 {
+			m.n.Wakes++
+		}
+		l.Kept = len(due) > 0
+	}
+	return next
+}
+
+// setLimit carries out SetLimit.
+func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
+	limits := m.ix.Limits()
+	l, outcome := limits[handler], store.Replaced
+	m.n.Wakes++
+	switch none := limit == (store.Limit{}); {
+	case none && l == nil:
+		return store.Absent
+	case none:
+		delete(limits, handler)
+		m.n.Limits--
+		return store.Removed
+	case l == nil && len(limits) >= store.MaxLimits:
+		return store.Kept
+	case l == nil:
+		l, outcome = new(Limit), store.Created
+		limits[handler] = l
+		m.n.Limits++
+	}
+	*l = Limit{Limit: limit, Full: l.Full}
+	for _, t := range m.ix.Running(Never) {
+		if t.Handler == handler {
+			l.Running++
+		}
+	}
+	return outcome
+}

@@ -1,0 +1,327 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// limit sets the limit of a handler.
+func (b *bench) limit(handler string, l store.Limit) store.Outcome {
+	b.Helper()
+	return b.change(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: handler, Limit: &l}}})[0]
+}
+
+// claimAs is a round of a worker, of its own name, that claims for handlers.
+func (b *bench) claimAs(worker string, n int, handlers ...string) (ids []string, a store.Answer) {
+	b.Helper()
+	r := b.claimOf(n)
+	r.Claim.Handlers = handlers
+	s := b.stamp()
+	s.Sender = worker
+	a, err := b.Store.Do(ctx, 0, s, r)
+	b.noError(err)
+	for _, x := range a.Tasks {
+		ids = append(ids, x.ID)
+	}
+	return ids, a
+}
+
+// All workers together run no more of a handler's tasks than its limit says, in their order,
+// and what is over it holds up nobody. A permit comes back with its lease, however that ends.
+func testConcurrency(b *bench) {
+	now := b.now()
+	b.scheduleMany("a", 12, now-1000)
+	b.scheduleMany("b", 3, now-100)
+	equal(b, "outcome", b.limit("a", store.Limit{Concurrency: 3}), store.Created)
+	ids, one := b.claimAs("one", 2, "a", "b")
+	equal(b, "claimed", ids, []string{"a0", "a1"})
+	ids, two := b.claimAs("two", 10, "a", "b")
+	equal(b, "claimed", ids, []string{"a2", "b0", "b1", "b2"})
+	b.require(two.Next != 0 && two.Limited, "the answer is %+v", two)
+	ids, a := b.claimAs("three", 10, "b", "a")
+	equal(b, "claimed at the limit", len(ids), 0)
+	b.require(a.Next != 0 && a.Limited, "the answer is %+v", a)
+	_, a = b.claimAs("four", 10, "b")
+	b.require(!a.Limited, "a worker that has no such handler is limited")
+
+	// A round that reports claims what it has made room for.
+	next := func(what string, want ...string) store.Claimed {
+		b.Helper()
+		ids, a := b.claimAs("one", 10, "a")
+		equal(b, "claimed after "+what, ids, want)
+		return a.Tasks[0]
+	}
+	r := b.claimOf(10)
+	r.Claim.Handlers = []string{"a"}
+	r.Reports = []store.Report{{Lease: hold(one.Tasks[0]), End: store.Done, Due: now}}
+	got := b.do(r).Tasks
+	b.require(len(got) == 1 && got[0].ID == "a3", "claimed %+v with a report", got)
+	b.require(b.report(one.Tasks[1], store.Failed, store.When{}), "refused")
+	x := next("a failure", "a4")
+	b.require(b.report(x, store.HandBack, b.after(1000)), "refused")
+	x = next("a task that was handed back", "a5")
+	b.require(b.report(x, store.Retry, b.after(1000)), "refused")
+	x = next("a retry", "a6")
+	equal(b, "cancel", b.op(store.Cancel, x.ID, store.When{}), store.Stopping)
+	_, a = b.claimAs("one", 10, "a")
+	equal(b, "claimed while a cancelled task runs", len(a.Tasks), 0)
+	b.require(b.report(x, store.Done, store.When{}), "refused")
+	x = next("a cancel", "a7")
+	equal(b, "schedule", b.op(store.Schedule, x.ID, b.after(1000)), store.Following) // of another handler
+	b.require(b.report(x, store.Done, store.When{}), "refused")
+	next("another handler's task with its key", "a8")
+	b.require(!b.report(x, store.Done, store.When{}), "reported twice")
+	ids, _ = b.claimAs("one", 10, "a")
+	equal(b, "claimed after a report that was refused", len(ids), 0)
+	b.sleep(lease + 1)
+	ids, _ = b.claimAs("one", 10, "a")
+	equal(b, "claimed when three leases have ended", len(ids), 3)
+}
+
+// A handler's tasks begin no sooner than its rate says, and a worker is told when.
+func testRate(b *bench) {
+	const tasks = 30
+	every := 4 * b.unit
+	l := store.Limit{Rate: float64(time.Second) / float64(every)}
+	_, burst := l.Pace()
+	b.limit("a", l)
+	b.scheduleMany("a", tasks, b.now()-1000)
+	var times []store.Time
+	for {
+		ids, a := b.claimAs("one", 10, "a")
+		for i, id := range ids {
+			equal(b, "claimed", id, fmt.Sprint("a", len(times)))
+			if n := len(times) - int(burst); n >= 0 {
+				b.require(a.Now.Sub(times[n]) >= every, "%d tasks in %v", burst+1, a.Now.Sub(times[n]))
+			}
+			times = append(times, a.Now)
+			b.require(b.report(a.Tasks[i], store.Done, store.When{}), "refused")
+		}
+		if len(times) == tasks {
+			break
+		}
+		b.require(len(ids) == 10 || a.Next > 0 && a.Next <= every, "Next is %v, after %d tasks", a.Next, len(ids))
+		if b.Advance != nil {
+			b.Advance(a.Next)
+		} else {
+			time.Sleep(a.Next)
+		}
+	}
+	if took := times[tasks-1].Sub(times[0]); b.Advance != nil {
+		equal(b, "how long they took", took, (tasks-time.Duration(burst))*every)
+	}
+	// After a pause as many begin at once as may, and no more.
+	b.sleep(int(every/b.unit) * int(burst))
+	b.scheduleMany("a", tasks, b.now()-1000)
+	ids, _ := b.claimAs("one", tasks, "a")
+	equal(b, "claimed after a pause", len(ids), int(burst))
+}
+
+// A limit counts what runs already, and is gone when it was taken away.
+func testLimitWhileRunning(b *bench) {
+	b.scheduleMany("a", 12, b.now()-1000)
+	b.scheduleMany("b", 2, b.now()-1000)
+	_, first := b.claimAs("one", 5, "a")
+	b.claimAs("one", 1, "b")
+	b.limit("a", store.Limit{Concurrency: 4})
+	next := func(want int) {
+		b.Helper()
+		ids, _ := b.claimAs("one", 3, "a")
+		equal(b, "claimed", len(ids), want)
+	}
+	next(0)
+	b.require(b.report(first.Tasks[0], store.Done, store.When{}), "refused")
+	next(0)
+	b.require(b.report(first.Tasks[1], store.Done, store.When{}), "refused")
+	next(1)
+	equal(b, "outcome", b.limit("a", store.Limit{Concurrency: 6}), store.Replaced)
+	next(2)
+	next(0)
+	equal(b, "outcome", b.limit("a", store.Limit{}), store.Removed)
+	next(3)
+	equal(b, "outcome", b.limit("a", store.Limit{Concurrency: 9}), store.Created)
+	next(0)
+	b.limit("a", store.Limit{Concurrency: 10})
+	if b.Reopen != nil {
+		b.reopen()
+	}
+	next(1)
+	next(0)
+}
+
+func testLimitSettings(b *bench) {
+	equal(b, "outcome", b.limit("a", store.Limit{}), store.Absent)
+	want := make(map[string]store.Limit)
+	var items []store.Item
+	for i := range store.MaxLimits {
+		l := store.Limit{Concurrency: i + 1, Rate: 0.3 * float64(i)}
+		items = append(items, store.Item{ID: fmt.Sprint("h\x00\xff ", i), Limit: &l})
+		want[items[i].ID] = l
+	}
+	all := func(outcome store.Outcome) {
+		b.Helper()
+		for some := range slices.Chunk(items, store.MaxBatch) {
+			for _, o := range b.change(store.Command{Op: store.SetLimit, Items: some}) {
+				equal(b, "outcome", o, outcome)
+			}
+		}
+	}
+	all(store.Created)
+	equal(b, "outcome of one too many", b.limit("a", store.Limit{Rate: 1}), store.Kept)
+	if b.Reopen != nil {
+		b.reopen()
+	}
+	equal(b, "limits", b.stats().Limits, want)
+	for i := range items {
+		items[i].Limit = &store.Limit{}
+	}
+	all(store.Removed)
+	equal(b, "limits", len(b.stats().Limits), 0)
+	for _, l := range []*store.Limit{nil, {Concurrency: -1}, {Rate: -1}} {
+		_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{ID: "a", Limit: l}}})
+		b.isError(err, store.ErrInvalid)
+	}
+	_, err := b.Store.Change(ctx, 0, b.stamp(), store.Command{Op: store.SetLimit, Items: []store.Item{{Limit: &store.Limit{}}}})
+	b.isError(err, store.ErrInvalid)
+}
+
+// Whoever sleeps comes when there is room again, whatever has made it.
+func testLimitWakes(b *bench) {
+	if a := b.do(b.claimOf(1)); a.Next >= 0 {
+		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
+	}
+	s, end := b.sleeper("sleeper", "a", "c")
+	defer end()
+	b.limit("a", store.Limit{Concurrency: 1})
+	b.scheduleMany("a", 5, b.now()-1000)
+	_, a := b.claimAs("other", 1, "a")
+	waitFor("nothing", 0, s)
+	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "refused")
+	waitFor("when the other one has reported", 1, s)
+	b.limit("a", store.Limit{Concurrency: 2})
+	waitFor("when the limit was raised", 2, s)
+	b.limit("a", store.Limit{Concurrency: 3, Rate: float64(time.Second) / float64(50*b.unit)})
+	waitFor("when the limit was raised again", 3, s)
+	b.limit("a", store.Limit{})
+	waitFor("when it was taken away", 4, s)
+	// By a rate, and a task that comes while others wait.
+	const every = 200
+	b.limit("c", store.Limit{Rate: float64(time.Second) / float64(every*b.unit)})
+	b.scheduleMany("c", 3, b.now()-1000)
+	waitFor("the rate", 5, s)
+	later := task("later")
+	later.Handler = "c"
+	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: later.ID, Task: later, When: b.after(4 * every)}}})
+	waitFor("nothing", 5, s)
+	b.sleep(every)
+	waitFor("the rate", 6, s)
+	b.sleep(every)
+	waitFor("the rate", 7, s)
+	b.sleep(2 * every)
+	waitFor("later", 8, s)
+}
+
+// The model has limits of its own, to judge by.
+
+// A modelLimit is a limit, and when all of its rate is there again.
+type modelLimit struct {
+	store.Limit
+	whole store.Time
+}
+
+// used returns for how long what was taken of the rate is missed.
+func (l *modelLimit) used(now store.Time) store.Time {
+	every, burst := l.Pace()
+	return min(max(0, l.whole-now), every*store.Time(burst))
+}
+
+// room returns how many tasks may begin by the rate, and when one may; -1: any number.
+func (l *modelLimit) room(now store.Time) (n int, next store.Time) {
+	every, burst := l.Pace()
+	if every == 0 {
+		return -1, now
+	}
+	left := every*store.Time(burst) - l.used(now)
+	return int(left / every), now + max(0, every-left)
+}
+
+func (l *modelLimit) take(now store.Time) {
+	every, _ := l.Pace()
+	l.whole = now + l.used(now) + every
+}
+
+func (m *model) running(handler string) (n int) {
+	for _, t := range m.tasks {
+		if t.State == store.Running && t.Handler == handler {
+			n++
+		}
+	}
+	return n
+}
+
+// setLimit sets a limit, or takes one away.
+func (m *model) setLimit() {
+	h := fmt.Sprint("h", m.rng.IntN(2))
+	l := store.Limit{Concurrency: m.rng.IntN(3), Rate: []float64{0, 0, 40, 300}[m.rng.IntN(4)]}
+	if m.rng.IntN(2) == 0 {
+		l = store.Limit{}
+	}
+	m.send(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: h, Limit: &l}}}, func() []store.Outcome {
+		there, none := m.limits[h], l == store.Limit{}
+		switch {
+		case none && there == nil:
+			return []store.Outcome{store.Absent}
+		case none:
+			delete(m.limits, h)
+			return []store.Outcome{store.Removed}
+		case there == nil:
+			m.limits[h] = &modelLimit{Limit: l}
+			return []store.Outcome{store.Created}
+		}
+		m.counts["limited again"]++
+		there.Limit = l
+		return []store.Outcome{store.Replaced}
+	})
+}
+
+// bound leaves as much of a claim's room as limits allow.
+func (m *model) bound(x *modelRoom) {
+	for h, l := range m.limits {
+		if _, ok := x.most[h]; !ok {
+			continue
+		}
+		if l.Concurrency > 0 {
+			x.most[h] = min(x.most[h], max(0, l.Concurrency-m.running(h)))
+		}
+		if n, _ := l.room(m.now); n >= 0 {
+			x.most[h] = min(x.most[h], n)
+		}
+	}
+}
+
+// keptBack sees that a worker knows of what limits keep from its claim.
+func (m *model) keptBack(r *store.Round, a *store.Answer, due []*modelTask) {
+	limited := false
+	for i, h := range r.Claim.Handlers {
+		l := m.limits[h]
+		if l == nil || r.Claim.Max == 0 || r.Claim.Rooms != nil && r.Claim.Rooms[i].Most == 0 ||
+			!slices.ContainsFunc(due, func(t *modelTask) bool { return t.Handler == h }) {
+			continue
+		}
+		n, next := l.room(m.now)
+		switch {
+		case l.Concurrency > 0 && m.running(h) >= l.Concurrency:
+			limited = true
+			m.counts["kept by concurrency"]++
+		case n == 0:
+			m.counts["kept by rate"]++
+			m.require(!m.exact || a.Next >= 0 && m.now.Add(a.Next) <= next, "Next is %v, and the rate of %s lets a task begin in %v", a.Next, h, next.Sub(m.now))
+		}
+	}
+	if r.Claim.Max > 0 && !m.paused {
+		equal(m.bench, "limited", a.Limited, limited)
+	}
+}
