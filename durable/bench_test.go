@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// BenchmarkSchedule is a task scheduled by itself, and one of a batch of 1,000.
+// BenchmarkSchedule schedules one task at a time, and batches of 1,000.
 func BenchmarkSchedule(b *testing.B) {
 	b.Run("by=one", func(b *testing.B) {
 		c := durable.New(memstore.New(), quiet)
@@ -39,8 +39,8 @@ func BenchmarkSchedule(b *testing.B) {
 	})
 }
 
-// BenchmarkDrain is 10,000 tasks that are due at once, and a handler that does nothing:
-// what clients and workers cost beside the store.
+// BenchmarkDrain runs 10,000 tasks that are due at once with an empty handler. It
+// measures the cost of clients and workers, apart from the store.
 func BenchmarkDrain(b *testing.B) {
 	const n = 10_000
 	c := durable.New(memstore.New(), quiet)

@@ -13,7 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A wrapped clock is the system's, but not the same: it moves between two looks at it.
+// A wrapped clock follows the system's clock, but is not the same value: it advances
+// between two readings.
 type wrapped struct {
 	clock.Clock
 	looks atomic.Int64

@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// damaging is a store that finds the records of tasks damaged, and cannot say whose
-// they are.
+// damaging is a store that finds the records of tasks damaged, including the handlers'
+// names.
 type damaging struct{ store.Store }
 
 func (d damaging) Do(ctx context.Context, shard int, s store.Stamp, r store.Round) (store.Answer, error) {
@@ -24,7 +24,8 @@ func (d damaging) Do(ctx context.Context, shard int, s store.Stamp, r store.Roun
 	return a, err
 }
 
-// A task with a record that nobody can read is dead, and not handed back for ever.
+// A task with an unreadable record becomes a dead letter, and is not handed back for
+// ever.
 func TestWorker_BuriesWhatIsDamaged(t *testing.T) {
 	bubble(t, func(t *testing.T, st *memstore.Store) {
 		c := durable.New(damaging{st}, quiet)

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// unreadable makes dead letters of which the second has a damaged record, and the third one
-// of a version that is to come.
+// unreadable creates dead letters: the second has a damaged record, the third a record
+// of a future version.
 func unreadable(t *testing.T) *durable.Client {
 	t.Helper()
 	mem := memstore.New(memstore.WithShards(1))
@@ -42,8 +42,8 @@ func unreadable(t *testing.T) *durable.Client {
 	return c
 }
 
-// A dead letter that cannot be decoded is purged and requeued as the others are: the command
-// needs no more than its ID.
+// A dead letter that cannot be decoded is purged and requeued like the others, because
+// the command only needs its ID.
 func TestDead_AllWithWhatCannotBeDecoded(t *testing.T) {
 	for name, call := range map[string]func(*durable.Client) (int, error){
 		"PurgeAll": func(c *durable.Client) (int, error) { return c.PurgeAll(ctx, durable.Filter{}) },
@@ -65,8 +65,8 @@ func TestDead_AllWithWhatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// What cannot be decoded comes with an error and with what is known of it, and does not end
-// a list.
+// A task that cannot be decoded is listed with an error and the fields that are known,
+// and the list continues.
 func TestList_GoesOnBehindWhatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := unreadable(t)

@@ -13,8 +13,8 @@ var errFault = errors.New("the connection has failed")
 // faulty is a store behind a connection that fails.
 type faulty struct {
 	store.Store
-	// lose reports whether a command is carried out and its answer lost, and refuse whether
-	// a command does not arrive. Where one is nil, that does not happen.
+	// lose reports whether a command is carried out but its answer is lost. refuse
+	// reports whether a command does not arrive. A nil function means never.
 	lose, refuse func() bool
 	later        atomic.Pointer[func() bool] // lose, when it was set later
 	frozen       atomic.Bool                 // calls end with their contexts alone
@@ -73,7 +73,8 @@ func (f *faulty) Check(ctx context.Context) (store.Health, error) {
 	return f.Store.Check(ctx)
 }
 
-// some returns true n times in m, and never more than 20 times in a row.
+// some returns a function that returns true n times in m, and never more than 20 times
+// in a row.
 func some(n, m uint64) func() bool {
 	var x atomic.Uint64
 	return func() bool {

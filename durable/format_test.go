@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a line says is what it says when it is written again.
+// A line that is decoded and encoded again stays the same.
 func FuzzImport(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"a","handler":"h","state":"pending","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05.000001Z"}`,

@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// Nothing is due before 1970: such a limit is not as none.
+// No task is due before 1970: such a limit matches nothing, unlike no limit.
 func TestList_ToOrBefore1970(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

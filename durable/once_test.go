@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// insist asks until it is known what became of a command.
+// insist repeats a command until its outcome is known.
 func insist(t *testing.T, out []durable.Outcome, err error) []durable.Outcome {
 	t.Helper()
 	for {
@@ -30,7 +30,7 @@ func insist(t *testing.T, out []durable.Outcome, err error) []durable.Outcome {
 	}
 }
 
-// Of every two answers one is lost, and one command in four does not arrive.
+// Half of the answers are lost, and one command in four does not arrive.
 func TestOnce_AnswersAreLost(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(&faulty{Store: mem, lose: some(1, 2), refuse: some(1, 4)}, quiet)
@@ -67,7 +67,7 @@ func TestOnce_AnswersAreLost(t *testing.T) {
 	})
 }
 
-// A worker that loses answers runs every task once all the same.
+// A worker that loses answers still runs every task once.
 func TestOnce_AWorkerLosesAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		w := durable.NewWorker(durable.New(&faulty{Store: mem, lose: some(1, 2), refuse: some(1, 4)}, quiet))
@@ -97,7 +97,7 @@ func TestOnce_AWorkerLosesAnswers(t *testing.T) {
 	})
 }
 
-// An UnknownError that somebody else has made, for a test of theirs, has nothing to ask.
+// Again of an UnknownError that was not made by this package returns the error.
 func TestAgain_OfAnErrorThatIsMadeByHand(t *testing.T) {
 	e := &durable.UnknownError{}
 	_, err := e.Again(ctx)
@@ -105,8 +105,8 @@ func TestAgain_OfAnErrorThatIsMadeByHand(t *testing.T) {
 	require.EqualError(t, e, "durable: it is not known whether the command was carried out: (no error)")
 }
 
-// The context ends the call. Whether it was carried out is known where it is, and what
-// has a deadline is not carried out after it.
+// A call returns when its context ends. A command with a deadline is not carried out
+// after it.
 func TestOnce_TheContextEndsTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -128,7 +128,7 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		var unknown *durable.UnknownError
 		require.ErrorAs(t, err, &unknown)
-		// It is asked for with a context that has ended too, which says nothing.
+		// Again with a context that has ended returns another UnknownError.
 		_, err = unknown.Again(short)
 		require.ErrorAs(t, err, &unknown)
 		f.frozen.Store(false)
@@ -143,7 +143,7 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 		_, err = c.Get(ctx, "k")
 		require.ErrorIs(t, err, durable.ErrNotFound)
 
-		// One that has no deadline is carried out when it is asked for.
+		// A command without a deadline is carried out by Again.
 		f.frozen.Store(true)
 		given, giveUp := context.WithCancel(ctx)
 		time.AfterFunc(time.Second, giveUp)
@@ -156,8 +156,8 @@ func TestOnce_TheContextEndsTheCall(t *testing.T) {
 	})
 }
 
-// turningAway is a store that carries out one command, and loses the answer, and refuses
-// every later one.
+// turningAway is a store that carries out one command, loses the answer, and refuses
+// every later command.
 type turningAway struct {
 	store.Store
 	why   error
@@ -172,8 +172,8 @@ func (s *turningAway) Change(ctx context.Context, shard int, st store.Stamp, c s
 	return nil, errFault
 }
 
-// That a command was not carried out when it was asked for again says nothing about the
-// first time: the error does not say that nothing was done.
+// If Again is refused, nothing is known about the first attempt. The error must not
+// match ErrNotDone.
 func TestAgain_ThatIsRefusedDoesNotSayNotDone(t *testing.T) {
 	for _, why := range []error{store.ErrBusy, store.ErrFull, store.ErrClosed} {
 		bubble(t, func(t *testing.T, mem *memstore.Store) {
@@ -197,7 +197,7 @@ func TestAgain_ThatIsRefusedDoesNotSayNotDone(t *testing.T) {
 	}
 }
 
-// halved is a store of which a half of the shards can be frozen.
+// halved is a store in which half of the shards can be frozen.
 type halved struct {
 	store.Store
 	frozen atomic.Bool
@@ -211,8 +211,8 @@ func (h *halved) Change(ctx context.Context, shard int, s store.Stamp, c store.C
 	return h.Store.Change(ctx, shard, s, c)
 }
 
-// A batch of which one part was done and another was not, in time: the outcomes tell them
-// apart.
+// A part of a batch was carried out before the deadline and another part was not: the
+// outcomes show which.
 func TestAgain_OfABatchThatWasDoneInPart(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		h := &halved{Store: mem}
@@ -249,7 +249,7 @@ func TestAgain_OfABatchThatWasDoneInPart(t *testing.T) {
 	})
 }
 
-// Pause and Resume have no tasks, and so no outcomes.
+// Pause and Resume have no tasks, and so Again returns no outcomes.
 func TestAgain_OfPauseHasNoOutcomes(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -273,13 +273,13 @@ func TestAgain_OfPauseHasNoOutcomes(t *testing.T) {
 	})
 }
 
-// noTime is a store that does not tell its time.
+// noTime is a store that does not answer Now.
 type noTime struct{ store.Store }
 
 func (noTime) Now(context.Context, int) (store.Time, error) { return 0, errFault }
 
-// A command with a deadline asks for the store's time first. Without an answer to that
-// nothing was done.
+// A command with a deadline first reads the store's time. If that fails, the command
+// certainly had no effect.
 func TestOnce_TheTimeIsNotToBeHad(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(noTime{mem}, quiet)

@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// withShards runs a test in bubbles, with stores of one shard and of several.
+// withShards runs a test in bubbles with stores of one and of several shards.
 func withShards(t *testing.T, f func(t *testing.T, mem *memstore.Store)) {
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprint("shards=", shards), func(t *testing.T) {
@@ -37,7 +37,7 @@ func scheduleMany(t *testing.T, c *durable.Client, handler string, n int, w dura
 	require.NoError(t, err)
 }
 
-// A load counts what runs of a handler, whose tasks take some time.
+// A load is a handler whose tasks take some time, with counters.
 type load struct {
 	mu                  sync.Mutex
 	running, most, done int
@@ -66,7 +66,7 @@ func (l *load) started() int {
 	return len(l.begun)
 }
 
-// Eight places, 32 tasks of 2 s, and a quick one that is due at 0.1 s.
+// Eight places, 32 tasks of 2 s, and a quick one that is due after 0.1 s.
 func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
 	for name, x := range map[string]struct {
 		opts []durable.HandlerOption
@@ -98,14 +98,15 @@ func TestWorker_ASlowHandlerDoesNotStarveOthers(t *testing.T) {
 				}
 				st := w.Stats()
 				require.Zero(t, st.Released)
-				// Each shard is asked first, and then once a second for what has less than its share.
+				// The worker claims from each shard once, and then once a second for
+				// handlers below their share.
 				require.LessOrEqual(t, st.Claims, int64(33+12*mem.Shards()))
 			})
 		})
 	}
 }
 
-// What is over a handler's limit costs no claims.
+// Tasks beyond a handler's limit do not cause claims.
 func TestWorker_ALimitedHandlerCostsNoClaims(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -131,8 +132,8 @@ func TestWorker_ALimitedHandlerCostsNoClaims(t *testing.T) {
 	})
 }
 
-// Where both are behind, each has its share of the places; where one is not, the other has
-// them all.
+// If both handlers have more tasks than places, each gets its share of the places. If
+// one has none, the other gets them all.
 func TestWorker_Weights(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

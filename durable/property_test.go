@@ -15,8 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// history is what happened to one task. All of it is guarded by the mutex of the
-// test's histories.
+// history is what happened to one task, guarded by the mutex of the test's histories.
 type history struct {
 	cancelled durable.Outcome // what the last Cancel said, if there was one
 	endedAt   int64           // the sequence number when Cancel had returned
@@ -25,10 +24,10 @@ type history struct {
 	failed    int
 }
 
-// TestProperty_CancelAndRescheduleRace has tasks cancelled and rescheduled at
-// random moments of their lives while workers claim, finish, fail and retry them
-// and a worker crashes all the time. Afterwards every task must have run if it
-// was not cancelled, and must not have begun after a Cancel that said Removed.
+// TestProperty_CancelAndRescheduleRace cancels and reschedules tasks at random times
+// while workers claim, finish, fail and retry them and one worker keeps crashing.
+// Afterwards every task must have run or been cancelled, and none may have started
+// after a Cancel that returned Removed.
 func TestProperty_CancelAndRescheduleRace(t *testing.T) {
 	bubble(t, race)
 }
@@ -76,7 +75,7 @@ func race(t *testing.T, mem *memstore.Store) {
 			}
 		})
 	}
-	// A worker that crashes with what it has claimed, again and again.
+	// A worker that claims tasks and crashes, again and again.
 	var crashed int
 	background.Go(func() {
 		for i := 0; run.Err() == nil; i++ {
@@ -149,8 +148,8 @@ func race(t *testing.T, mem *memstore.Store) {
 			require.NotZero(t, h.done, "task %s was not cancelled and has not run", key)
 		case durable.Removed:
 			for _, at := range h.begun {
-				// A handler counts itself a little after its claim, which came before
-				// the Cancel, but then that would have said durable.Stopping.
+				// A handler records its start a little after its claim. If the claim
+				// came before the Cancel, Cancel returned durable.Stopping.
 				require.Less(t, at, h.endedAt, "task %s has begun after it was removed", key)
 			}
 		}

@@ -24,7 +24,8 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(x.Record)
 	}
-	// What is damaged gives an error or a task that is written as it was read.
+	// Decoding a damaged record returns an error, or a task that encodes to the same
+	// record.
 	f.Fuzz(func(t *testing.T, record []byte) {
 		x, generation, err := decode(&store.Task{ID: "key", Handler: "h", Record: record})
 		if err != nil {
@@ -47,7 +48,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A store looks into a record for it.
+// A store reads from a record whether the task repeats.
 func TestEncode_SaysWhetherTheTaskRepeats(t *testing.T) {
 	for _, x := range []Task{
 		{},
@@ -115,7 +116,7 @@ func TestDelay_IsWithinItsBounds(t *testing.T) {
 	require.Zero(t, c.delay(5, store.MaxDelay))
 }
 
-// A worker without the zone's files leaves the task to others.
+// A worker without the time zone's files leaves the task to other workers.
 func TestWorker_LeavesAZoneThatItCannotLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New()

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// sleepUntil waits for a time of UTC.
+// sleepUntil waits until a time in UTC.
 func sleepUntil(t *testing.T, s string) {
 	t.Helper()
 	at, err := time.Parse(time.DateTime, s)
@@ -22,7 +22,7 @@ func sleepUntil(t *testing.T, s string) {
 	time.Sleep(time.Until(at))
 }
 
-// Two workers run each occurrence once, also when the clock is changed.
+// Two workers run each occurrence once, even when the clocks change.
 func TestRecurring_CronInAZone(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -88,7 +88,7 @@ func TestRecurring_Refused(t *testing.T) {
 		`has a period, which belongs in Every`:       {Cron: "@every 1h"},
 		`the cron spec "0 0 30 2 *" has no time`:     {Cron: "0 0 30 2 *"},
 		`the zone "Europe/Atlantis": unknown time`:   {Cron: "* * * * *", Zone: "Europe/Atlantis"},
-		`the zone "Local" depends on`:        {Cron: "* * * * *", Zone: "Local"},
+		`the zone "Local" depends on`:                {Cron: "* * * * *", Zone: "Local"},
 		`has a Zone but no Cron`:                     {Every: time.Hour, Zone: "Europe/Berlin"},
 		`has two of Every, Cron and Schedule`:        {Every: time.Hour, Cron: "* * * * *"},
 		`has a Start or an End, but does not repeat`: {Start: time.Now()},
@@ -109,7 +109,7 @@ func TestRecurring_Refused(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrNotFound)
 }
 
-// No worker was there for a year: one run makes up for half a million.
+// After a year without workers, one run makes up for half a million missed ones.
 func TestRecurring_LatestMissed(t *testing.T) {
 	for cron, want := range map[string]string{
 		"* * * * *":    "2000-12-31 10:30:00 2000-12-31 10:31:00",

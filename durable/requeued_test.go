@@ -17,8 +17,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// requeued has a run of the repeating task cron die, requeues it, and returns it as it is
-// listed.
+// requeued lets a run of the repeating task cron fail, requeues it, and returns its
+// Info.
 func requeued(t *testing.T, c *durable.Client, w durable.When) durable.Info {
 	t.Helper()
 	schedule(t, c, durable.Task{Key: "cron", Body: []byte("body"), Every: time.Hour}, durable.After(0))
@@ -38,8 +38,8 @@ func requeued(t *testing.T, c *durable.Client, w durable.When) durable.Info {
 	return found[0]
 }
 
-// A requeued run of a repeating task is cancelled by the ID under which it is listed, and
-// with the key the task and its repetitions.
+// Cancel with the ID of a requeued run cancels that run, and Cancel with the key
+// cancels the repeating task.
 func TestCancel_OfARequeuedRun(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -74,7 +74,7 @@ func TestCancel_OfARequeuedRun(t *testing.T) {
 		require.Equal(t, "cron", info.ID)
 		require.Equal(t, time.Hour, info.Task.Every)
 
-		// The other way round, and at another time.
+		// The other order, at another time.
 		fail.Store(true)
 		run = requeued(t, c, durable.After(10*time.Minute))
 		fail.Store(false)
@@ -100,8 +100,8 @@ func TestCancel_OfARequeuedRun(t *testing.T) {
 	})
 }
 
-// What can be no ID is refused before anything is sent, and a dead letter's is of a task that
-// Cancel and Reschedule are not for.
+// Invalid IDs are refused before a command is sent. The ID of a dead letter names no
+// task for Cancel and Reschedule.
 func TestCancel_OfWhatIsNoRun(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -143,9 +143,9 @@ func TestCancel_OfWhatIsNoRun(t *testing.T) {
 	})
 }
 
-// A requeued run and its task are under way at one time, and the one that began first
-// arrives last. A receiver that keeps the largest token of the key refuses it once, and
-// nothing is lost.
+// A requeued run and its task run at the same time, and the request of the one that
+// started first arrives last. A receiver that keeps the largest token of the key
+// refuses it once, and the next attempt succeeds.
 func TestToken_OfARequeuedRunThatIsOvertaken(t *testing.T) {
 	for _, first := range []string{"run", "task"} {
 		t.Run(first, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// A schedule that panics, or ends its goroutine, fails the attempt like a handler that does,
-// and keeps no place.
+// A schedule that panics or ends its goroutine fails the attempt, as a handler does,
+// and releases its place.
 func TestWorker_NextEnds(t *testing.T) {
 	for name, ends := range map[string]next{
 		"panics":           func(time.Time) time.Time { panic("on purpose") },
@@ -43,7 +43,7 @@ func TestWorker_NextEnds(t *testing.T) {
 						require.Contains(t, f.Error, "the schedule \"s\"")
 					}
 					require.Empty(t, ds)
-					// Its place is free.
+					// The place is free.
 					schedule(t, c, durable.Task{Key: "other"}, durable.After(0))
 					require.Equal(t, "other", ds.next(t).Key)
 				})
@@ -52,7 +52,8 @@ func TestWorker_NextEnds(t *testing.T) {
 	}
 }
 
-// One that panics once does better the next time, and then the run's last attempt fails.
+// A schedule that panics once works at the next attempt. The run's last attempt then
+// fails.
 func TestWorker_NextPanicsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		calls := 0
@@ -84,9 +85,9 @@ func TestWorker_NextPanicsOnce(t *testing.T) {
 	})
 }
 
-// A schedule that hangs keeps a handler's place, as a handler that hangs does. It used to keep
-// the shard's loop as well, when it was asked about runs that were missed: no lease was
-// prolonged and no report sent.
+// A schedule that hangs occupies a handler's place, as a handler that hangs does. It
+// used to block the shard's loop too, when it computed missed runs: the worker then
+// extended no lease and sent no report.
 func TestWorker_NextHangs(t *testing.T) {
 	for name, missed := range map[string]durable.Task{
 		"latest": {Key: "k", Schedule: "s", Missed: durable.LatestMissed},
@@ -142,7 +143,8 @@ type secondly struct{}
 
 func (secondly) Next(t time.Time) time.Time { return t.Add(time.Second) }
 
-// More missed runs than a claim goes through: there is one run all the same, the latest.
+// If more runs were missed than one claim can skip, the task still runs once, as the
+// latest.
 func TestWorker_LatestOfVeryManyMissed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet, durable.WithSchedule("s", secondly{}))

@@ -207,7 +207,7 @@ func TestSchedule_RefusesBadInputAndLosesNothing(t *testing.T) {
 	})
 }
 
-// What is nil is refused where it is given, and by name.
+// Nil arguments panic in the function that gets them, with its name.
 func TestNew_RefusesWhatIsNil(t *testing.T) {
 	mem := memstore.New()
 	c := durable.New(mem)

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// slow is a store that takes its time.
+// slow is a store whose commands take some time.
 type slow struct {
 	store.Store
 	by time.Duration

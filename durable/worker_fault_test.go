@@ -17,8 +17,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A worker whose store does not answer cancels what it runs before the lease ends, and
-// the task comes again.
+// A worker whose store does not answer cancels its handlers before their leases end,
+// and the tasks run again.
 func TestWorker_CutsOffWhatItCannotProlong(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -64,7 +64,7 @@ func TestRun_WaitsForTheStore(t *testing.T) {
 	})
 }
 
-// A Run that has not reached the store yet has nothing that Shutdown could wait for.
+// Shutdown does not wait for a Run that has not reached the store yet.
 func TestShutdown_OfARunThatBegins(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -80,7 +80,7 @@ func TestShutdown_OfARunThatBegins(t *testing.T) {
 	})
 }
 
-// unfit is a store that will not do.
+// unfit is a store that Check refuses.
 type unfit struct {
 	store.Store
 	err error
@@ -104,7 +104,7 @@ func TestRun_RefusesAStoreThatWillNotDo(t *testing.T) {
 	})
 }
 
-// A handler that does not heed its context does not hold up Shutdown for long.
+// A handler that ignores its context does not delay Shutdown for long.
 func TestShutdown_OfAHandlerThatDoesNotHeed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -130,7 +130,7 @@ func TestShutdown_OfAHandlerThatDoesNotHeed(t *testing.T) {
 	})
 }
 
-// A store that does not answer does not keep a worker from ending.
+// A worker shuts down even if its store does not answer.
 func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -159,7 +159,8 @@ func TestShutdown_OfAStoreThatIsFrozen(t *testing.T) {
 	})
 }
 
-// A claim without an answer has places, for which a worker that shuts down does not wait.
+// A claim without an answer reserves places. A worker that shuts down does not wait for
+// them.
 func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -186,7 +187,8 @@ func TestShutdown_WhileAClaimHasNoAnswer(t *testing.T) {
 	})
 }
 
-// What is reported while an earlier report is unanswered is sent as soon as the answer arrives.
+// Reports that arrive while an earlier report is not answered are sent as soon as the
+// answer arrives.
 func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New(memstore.WithShards(1))
@@ -219,7 +221,8 @@ func TestWorker_ReportsWhileOneHasNoAnswer(t *testing.T) {
 	})
 }
 
-// What a loop runs is cancelled also if it waits for its store until Run has ended.
+// Shutdown cancels the handlers of a loop even if the loop waits for its store until
+// Run has ended.
 func TestShutdown_CancelsWhatALoopRunsThatWaitsForItsStore(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &faulty{Store: mem}
@@ -250,7 +253,7 @@ func TestShutdown_CancelsWhatALoopRunsThatWaitsForItsStore(t *testing.T) {
 	})
 }
 
-// A worker whose store was closed ends, and says so, once.
+// A worker whose store is closed ends with an error, and logs it once.
 func TestRun_EndsWithAStoreThatWasClosed(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -281,7 +284,8 @@ func TestRun_EndsWithAStoreThatWasClosed(t *testing.T) {
 	})
 }
 
-// A store that cannot go on, as one whose disk has failed, says so when it is used.
+// A store that has failed permanently, for example because of its disk, returns an
+// error when it is used.
 func TestRun_EndsWithAStoreThatCannotGoOn(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		f := &broken{Store: mem}
@@ -302,7 +306,7 @@ func TestRun_EndsWithAStoreThatCannotGoOn(t *testing.T) {
 	})
 }
 
-// broken is a store whose rounds are refused for ever.
+// broken is a store that refuses every round.
 type broken struct {
 	store.Store
 	is atomic.Bool
@@ -315,8 +319,8 @@ func (b *broken) Do(ctx context.Context, shard int, s store.Stamp, r store.Round
 	return b.Store.Do(ctx, shard, s, r)
 }
 
-// stalled is a server that stops and goes on: it carries out then what has come
-// meanwhile, in order, whoever still waits for it.
+// stalled is a server that stops and continues. It then carries out, in order, every
+// command that has arrived meanwhile, even if the sender no longer waits.
 type stalled struct {
 	store.Store
 	mu    sync.Mutex
@@ -358,8 +362,8 @@ func (st *stalled) goOn() {
 	st.is, st.queue = false, nil
 }
 
-// A claim that a server carries out long after its worker has given it up would take back
-// the leases of what the worker has done meanwhile: the reports come behind it.
+// A claim that a server carries out long after its worker gave up would take back the
+// leases of attempts that have ended meanwhile, because the reports arrive after it.
 func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		st := &stalled{Store: mem}
@@ -399,8 +403,8 @@ func TestWorker_AfterAStallReportsBeforeItClaims(t *testing.T) {
 	})
 }
 
-// watched counts the rounds with a report on a task that is to be tried again at once, and
-// those of them that do not claim it.
+// watched counts the rounds that report a task for an immediate retry, and those of
+// them that do not claim it.
 type watched struct {
 	store.Store
 	retries, alone atomic.Int64
@@ -419,7 +423,7 @@ func (w *watched) Do(ctx context.Context, shard int, s store.Stamp, r store.Roun
 	return w.Store.Do(ctx, shard, s, r)
 }
 
-// What is to be tried again at once is claimed by the round that reports it, for the place
+// A task that is retried at once is claimed in the round that reports it, for the place
 // that it had.
 func TestWorker_ClaimsWithTheReportOfAnAttemptToRepeatAtOnce(t *testing.T) {
 	for _, places := range []int{1, 10} {
@@ -442,7 +446,8 @@ func TestWorker_ClaimsWithTheReportOfAnAttemptToRepeatAtOnce(t *testing.T) {
 	}
 }
 
-// patient is a store that has each round wait, as one does that sends several together.
+// patient is a store that delays each round, as a store that sends several rounds
+// together does.
 type patient struct {
 	store.Store
 	withReports atomic.Int64
@@ -459,7 +464,7 @@ func (p *patient) Do(ctx context.Context, shard int, s store.Stamp, r store.Roun
 	return p.Store.Do(ctx, shard, s, r)
 }
 
-// What ends while a round waits is reported by it.
+// A delayed round includes the reports that arrive during the delay.
 func TestWorker_ReportsWithARoundThatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		st := &patient{Store: mem}
@@ -509,8 +514,8 @@ func TestClose_HandsBackWithoutWaiting(t *testing.T) {
 	})
 }
 
-// A rolling deploy: workers that do not have a handler or a schedule yet leave its tasks
-// to the one that does, and neither burn an attempt nor hold up other tasks.
+// A rolling deployment: workers without a task's handler or schedule leave the task to
+// the worker that has it. That uses no attempt and does not delay other tasks.
 func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet, durable.WithSchedule("hourly", &times{n: 1, step: 2 * time.Hour}))
@@ -552,8 +557,8 @@ func TestWorker_LeavesWhatItDoesNotKnowToOthers(t *testing.T) {
 	})
 }
 
-// With a clock that a test moves no bubble is needed: the worker follows it, and prolongs
-// its leases while time goes on.
+// With a virtual clock no bubble is needed: the worker follows the clock and extends
+// its leases while it advances.
 func TestWorker_UnderAVirtualClock(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	c := durable.New(memstore.New(memstore.WithClock(clk)), quiet)
@@ -571,7 +576,7 @@ func TestWorker_UnderAVirtualClock(t *testing.T) {
 	require.Empty(t, ds)
 	clk.Advance(2 * time.Minute)
 	require.Equal(t, "k", ds.next(t).Key)
-	// It holds its lease as long as its handler runs, whatever time passes.
+	// The worker keeps its lease as long as its handler runs, however much time passes.
 	clk.Advance(24 * time.Hour)
 	st, err := c.Stats(ctx)
 	require.NoError(t, err)
@@ -582,7 +587,7 @@ func TestWorker_UnderAVirtualClock(t *testing.T) {
 	require.Empty(t, ds)
 }
 
-// A handler's time is up by the virtual clock.
+// A handler's timeout follows the virtual clock.
 func TestWorker_TimeoutUnderAVirtualClock(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	c := durable.New(memstore.New(memstore.WithClock(clk)), quiet)
@@ -602,9 +607,9 @@ func TestWorker_TimeoutUnderAVirtualClock(t *testing.T) {
 	require.ErrorIs(t, receive(t, causes), durable.ErrTimeout)
 }
 
-// The worker that takes over a run of LatestMissed runs the one that was begun, as of the
-// same time, and the next is the one after it. It used to begin with the oldest that was
-// missed, and then ran what was begun once more, or again after its last attempt.
+// After a crash with LatestMissed, the next worker runs the run that was started, with
+// the same Due, and continues after it. It used to start at the oldest missed run, and
+// so ran the started one twice, even after its last attempt.
 func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 	for attempts := 1; attempts <= 2; attempts++ {
 		t.Run(fmt.Sprint("attempts=", attempts), func(t *testing.T) {
@@ -653,8 +658,8 @@ func TestWorker_LatestMissedOfAWorkerThatIsGone(t *testing.T) {
 	}
 }
 
-// moreStore is a Store in which rounds of others wait. A claim without a place waits until
-// free has made one, then takes the reports that came, and the store wakes nobody.
+// moreStore is a Store that delays rounds. A claim without a place waits until free has
+// made one, then takes the reports that came. The store wakes no other worker.
 type moreStore struct {
 	*memstore.Store
 	free func()
@@ -672,8 +677,8 @@ func (s *moreStore) Do(ctx context.Context, shard int, st store.Stamp, r store.R
 	return s.Store.Do(ctx, shard, st, r)
 }
 
-// A place that becomes free calls for a claim. One that has no place, and is under way,
-// does not answer that call.
+// A freed place calls for a claim. A claim that is under way without a place does not
+// satisfy that call.
 func TestWorker_PlaceThatIsFreedDuringAClaimWithoutOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

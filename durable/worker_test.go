@@ -27,15 +27,15 @@ import (
 
 var quiet = durable.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 
-// soon is how long a test waits for what comes at once, on a machine that has
-// other things to do.
+// soon is how long a test waits for an event that should come at once, on a busy
+// machine.
 const soon = 30 * time.Second
 
 var ctx = context.Background()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bubble runs a test on a store in memory, in a bubble, where no time is waited for.
+// bubble runs a test on a memstore in a bubble, where waiting takes no real time.
 func bubble(t *testing.T, f func(t *testing.T, st *memstore.Store)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, memstore.New()) })
@@ -56,7 +56,7 @@ func start(t *testing.T, w *durable.Worker) {
 	})
 }
 
-// deliveries collects what a handler gets.
+// deliveries collects the deliveries of a handler.
 type deliveries chan durable.Delivery
 
 func (ds deliveries) handle(_ context.Context, d durable.Delivery) error {
@@ -99,7 +99,7 @@ func schedule(t *testing.T, c *durable.Client, x durable.Task, w durable.When) d
 	return out
 }
 
-// gone waits until a task is no more.
+// gone waits until a task no longer exists.
 func gone(t *testing.T, c *durable.Client, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -108,7 +108,7 @@ func gone(t *testing.T, c *durable.Client, key string) {
 	}, soon, 5*time.Millisecond)
 }
 
-// becomes waits until a task is in a state.
+// becomes waits until a task has a state.
 func becomes(t *testing.T, c *durable.Client, key string, s durable.State) durable.Info {
 	t.Helper()
 	var info durable.Info
@@ -172,7 +172,8 @@ func TestWorker_RunsEveryTaskOnceAndNoneEarly(t *testing.T) {
 
 func TestWorker_ComesInTimeForATaskBeforeTheOneItWaitsFor(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		// One shard and no safety net: a lost wake-up is a task that is not run.
+		// With one shard and no polling, a lost wake-up would be a task that never
+		// runs.
 		c := durable.New(mem, quiet)
 		ds := make(deliveries, 10)
 		for range 2 {
@@ -198,8 +199,8 @@ func TestWorker_ComesInTimeForATaskBeforeTheOneItWaitsFor(t *testing.T) {
 	})
 }
 
-// A worker takes as many tasks as it has places for, from all shards together. The others
-// stay with the store, for other workers.
+// A worker claims only as many tasks as it has places, from all shards together. The
+// others stay in the store for other workers.
 func TestWorker_TakesNoMoreThanItHasPlacesFor(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
@@ -293,9 +294,8 @@ func TestWorker_NoRetryAndRetryAfter(t *testing.T) {
 	})
 }
 
-// A delay beyond all bounds puts the task off as far as a task can be. It used to break
-// the script that takes reports, for all that were reported with it, or to count as
-// none.
+// A huge delay postpones the task as far as possible. It used to break the script that
+// handles reports, for all reports sent together, or to count as no delay.
 func TestWorker_DelaysBeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -389,7 +389,7 @@ func TestDeadLetters_ListRequeuePurge(t *testing.T) {
 			require.Equal(t, 1, d.Attempts)
 			require.Equal(t, "no", d.Failures[0].Error)
 			require.WithinDuration(t, time.Now(), d.At, time.Minute)
-			// Taking them out as one goes leaves none out.
+			// Purging during the iteration does not skip any task.
 			if len(seen)%2 == 0 {
 				out, err := c.Purge(ctx, d.ID)
 				require.NoError(t, err)
@@ -421,7 +421,7 @@ func TestDeadLetters_ManyAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		w := durable.NewWorker(c)
-		// What fails at once, again and again, does not keep a requeueing going.
+		// Tasks that fail again at once do not prolong RequeueAll for ever.
 		for i := range 3 {
 			w.Handle(fmt.Sprint("h", i), func(context.Context, durable.Delivery) error { return durable.NoRetry(errors.New("no")) })
 		}
@@ -559,8 +559,8 @@ func TestSchedule_OfARunningTaskFollows(t *testing.T) {
 	})
 }
 
-// No two runs have one idempotency key, though they be due at one time, and all attempts at a
-// run have the same.
+// Different runs have different idempotency keys, even if they are due at the same
+// time. All attempts at a run have the same key.
 func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -594,7 +594,7 @@ func TestIdempotencyKey_OfRunsDueAtOneTime(t *testing.T) {
 			end <- nil
 			run(1)
 		}
-		// The time has passed again for which it waits.
+		// The time for which the task was scheduled again has passed.
 		end <- nil
 		d := ds.next(t)
 		require.True(t, past.Add(time.Hour).Equal(d.Due))
@@ -888,7 +888,7 @@ func TestWorker_HandBack(t *testing.T) {
 	})
 }
 
-// A task that repeats and fails for ever has one dead letter, not one a run.
+// A repeating task that always fails has one dead letter, not one for each run.
 func TestDeadLetters_OneForATaskThatRepeats(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -930,7 +930,7 @@ func TestDeadLetters_OneForATaskThatRepeats(t *testing.T) {
 		require.Len(t, d.Failures, 10)
 		require.Equal(t, d.Due.String(), d.Failures[9].Error, "it is of the latest")
 
-		// The latest of them runs once more, and fails: it is a dead letter by itself.
+		// The requeued run fails and becomes a dead letter of its own.
 		out, err := c.Requeue(ctx, d.ID, durable.After(0))
 		require.NoError(t, err)
 		require.Equal(t, durable.Moved, out)
@@ -984,7 +984,7 @@ func TestWorker_Timeouts(t *testing.T) {
 	})
 }
 
-// The worker that gets it next has the run die, and the task goes on.
+// The next worker makes the run a dead letter, and the task continues.
 func TestWorker_PoisonEndsNoRepeatingTask(t *testing.T) {
 	for name, test := range map[string]struct {
 		task durable.Task
@@ -1071,7 +1071,7 @@ func TestShutdown_WaitsForHandlersAndHandsBackTheRest(t *testing.T) {
 		require.Zero(t, info.Attempts, "an attempt that was handed back does not count")
 		require.Zero(t, w.Stats().Running)
 
-		// The next worker has it at once.
+		// The next worker gets the task at once.
 		next := durable.NewWorker(c)
 		next.Handle("h", ds.handle)
 		start(t, next)
@@ -1103,8 +1103,8 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, durable.Pending, info.State, "handed back, although the handler has not returned")
 
-		// Again, while a handler of before still runs. It is another place that this one
-		// gives back.
+		// Run again while a handler of the previous Run is still running. That handler
+		// later releases a place of the previous Run.
 		again, cancel := context.WithCancel(ctx)
 		go func() { done <- w.Run(again) }()
 		d := ds.next(t)
@@ -1125,12 +1125,12 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-// next is a schedule.
+// next is a function that implements Schedule.
 type next func(time.Time) time.Time
 
 func (f next) Next(t time.Time) time.Time { return f(t) }
 
-// A schedule that does not go on does not keep the workers busy.
+// A schedule that does not advance does not keep the workers busy.
 func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		calls := make(chan string, 100_000)
@@ -1171,7 +1171,8 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 			require.Equal(t, attempts, d.Attempts)
 		}
 
-		// One that goes on by less than a millisecond has it run each millisecond.
+		// A schedule that advances by less than a millisecond runs the task each
+		// millisecond.
 		begin := time.Now()
 		schedule(t, c, durable.Task{Key: "creeps", Schedule: "creeps"}, durable.At(begin))
 		for range 50 {
@@ -1185,7 +1186,7 @@ func TestWorker_SchedulesThatDoNotGoOn(t *testing.T) {
 	})
 }
 
-// A Worker's name is its Scheduler's, and a label of its goroutines.
+// A Worker's name is the name of its Scheduler and a label of its goroutines.
 func TestWithName(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		named := func() (n int) {

@@ -1,66 +1,66 @@
-// Package store is the contract between package durable, whose clients and workers
-// know about tasks, and the stores that keep them: in memory (package memstore), in a
-// file, on a server. A [Store] has no knowledge of handlers, retries or HTTP; durable
-// has none of keys, scripts or transactions.
+// Package store defines the interface between package durable, whose clients and
+// workers know about tasks, and the stores that keep tasks: in memory (package
+// memstore), in a file, on a server. A [Store] knows nothing about handlers, retries or
+// HTTP; package durable knows nothing about keys, scripts or transactions.
 //
 // # Usage
 //
-// Programs make a store and hand it to durable:
+// Programs create a store and pass it to durable:
 //
 //	client := durable.New(memstore.New())
 //
-// Whoever writes a store checks it with package storetest.
+// Authors of stores test them with package storetest.
 //
 // # How it works
 //
-// A store keeps tasks in shards. A task has an id, which is its key, and is in the
-// shard that [ShardOf] gives for it. In its shard it is in exactly one [State]:
+// A store keeps its tasks in shards. A task has an id, which is its key, and belongs to
+// the shard that [ShardOf] returns for the id. In its shard it has exactly one [State].
 //
 // Pending tasks are ordered by when they are due, running ones by when their lease
 // ends, dead letters by when they died. Each transition is part of one atomic command:
 //
-//   - [Store.Change] carries out a [Command] of clients: Schedule, Reschedule, Cancel,
-//     Requeue, Purge, Pause, Resume.
-//   - [Store.Do] carries out a [Round] of a worker: reports on what has run, leases to
-//     extend, and a claim.
-//
-// What a task asks to keep of its runs that have ended are entries that are [Past], with
-// ids of their own: see [Keeping]. A claim forgets some of those whose time is over.
+//   - [Store.Change] carries out a [Command] of a client: Schedule, Reschedule, Cancel, Requeue,
+//     Purge, Import, Pause or Resume.
+//   - [Store.Do] carries out a [Round] of a worker: reports on attempts, leases to extend, and a
+//     claim.
 //
 // A task that is scheduled or rescheduled while it runs is Following: it stays Running,
-// and when the attempt ends, however it ends, it is Pending, at its new time, with
-// nothing tried. A task that is cancelled while it runs is Stopping: when the attempt
-// ends it is gone, unless it is Following.
+// and when the attempt ends, whatever its result, the task becomes Pending at its new
+// time without attempts. A task that is cancelled while it runs is Stopping: when the
+// attempt ends, the task is removed, unless it is Following.
 //
-// A run whose attempts have ended with their lease as often as the round of a worker allows
-// is dead, and nobody gets it any more, unless the task repeats, as [Task.Repeats] says:
-// the store does not know when it is due next, and gives it to a worker, which reports
-// that it is [Dropped].
+// If the attempts at a run end with an expired lease as often as a worker's round
+// allows, the run becomes a dead letter. If the task repeats, as [Task.Repeats] says,
+// the store does not know when it is due next. It then gives the task to a worker,
+// which reports that the run is [Dropped].
 //
-// A task that repeats never dies whole. A run of it that failed for good becomes a dead
-// letter of its own, with the id [DeadID], and the task goes on. All its runs that die
-// share that dead letter, which holds the latest, counts them, and keeps the failures of
-// all of them, as many as a task has. Requeued, it becomes a task that does not repeat,
-// with the id [SingleID].
+// A repeating task never becomes a dead letter itself. Each of its runs that fails for
+// good becomes a dead letter with the id [DeadID], and the task continues. All failed
+// runs of a task share one dead letter, which describes the latest run, counts the
+// runs, and keeps the latest failures of all of them. When it is requeued, it becomes a
+// task that does not repeat, with the id [SingleID].
+//
+// Finished runs that a task asks to keep are entries in the state [Past], with ids of
+// their own: see [Keeping]. Claims delete some of those that have expired.
 //
 // # Guarantees
 //
-//   - Time is the store's: what is due, when a lease ends, when a deadline has passed.
-//     The clocks of clients and workers do not matter. No task is claimed early by the
-//     store's wall clock. If that is set back, what is due at a moment waits until the
-//     clock shows the moment, and so does what was scheduled after some time.
-//   - A claim gives a task a lease and a token. Tokens of a shard grow for ever, also
-//     over restarts, and none is less than the store's time, so that they go on growing
-//     when a task moves to another store. Over a failover they grow unless what takes
-//     over lacks the latest claims and its clock is behind. A report and an extension need
-//     the token of the task's latest claim.
+//   - The store's clock decides when a task is due, when a lease ends and when a deadline has
+//     passed. The clocks of clients and workers do not matter. No task is claimed before its
+//     time by the store's wall clock. If that clock is set back, pending tasks wait until it
+//     shows their times again.
+//   - A claim gives each task a lease and a token. The tokens of a shard always grow, even
+//     across restarts. None is less than the store's time, so that they also grow when a task
+//     moves to another store. In a failover they grow unless the new server lacks the latest
+//     claims and its clock is behind. Reports and extensions need the token of the task's
+//     latest claim.
 //   - A command has its effect once, however often it is sent: see [Stamp].
-//   - A claim gets only what its worker can run: see [Claim]. A task that no worker
-//     knows stays Pending, and no attempt of it is counted.
-//   - A claim gets the tasks that have been due longest, and first takes back the
-//     leases that have run out.
-//   - What a command acknowledged is kept as the store's own documentation says.
-//   - No method goes on after its context has ended.
+//   - A claim gets only tasks that its worker can run: see [Claim]. Other tasks stay Pending
+//     without an attempt.
+//   - A claim first takes back expired leases, and then gets the tasks that have been due
+//     longest.
+//   - Acknowledged commands are as durable as the store's own documentation says.
+//   - Every method returns when its context ends.
 //
 // # Concurrency
 //
@@ -73,5 +73,5 @@
 //
 // # When not to use it
 //
-// Programs that schedule tasks or run them use package durable.
+// Programs that schedule or run tasks use package durable.
 package store

@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// A State is where a task is. It is in one place at any time.
+// A State says where a task is in its life. A task has one state at a time.
 type State uint8
 
 const (
-	// Pending: it waits for its time, or for its next attempt.
+	// Pending tasks wait for their time or their next attempt.
 	Pending State = iota + 1
-	// Running: a worker has a lease on it.
+	// Running tasks have a worker with a lease.
 	Running
-	// Dead: it is a dead letter.
+	// Dead tasks are dead letters.
 	Dead
-	// Past: it is a run that has ended, or what all the runs of a key have in common.
+	// Past entries are finished runs, or the entry that counts the finished runs of a
+	// key.
 	Past
 )
 
@@ -33,10 +34,10 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// MarshalText writes the state as String does, in JSON too.
+// MarshalText returns the state's String. JSON uses it too.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText parses the output of MarshalText.
 func (s *State) UnmarshalText(b []byte) error {
 	for x := Pending; x <= Past; x++ {
 		if x.String() == string(b) {
@@ -47,49 +48,50 @@ func (s *State) UnmarshalText(b []byte) error {
 	return fmt.Errorf("store: there is no state %q", b)
 }
 
-// An Entry is all that a store knows of a task.
+// An Entry is all data that a store has about a task.
 type Entry struct {
 	Task
 	State State
-	// At is when the task is due if it is Pending, when its lease ends if it is
-	// Running, when it died if it is Dead, and until when it is kept otherwise.
+	// At depends on the State: when a Pending task is due, when the lease of a Running
+	// one ends, when a Dead one died, until when a Past one is kept.
 	At Time
-	// Due is when the run was to begin: the same as At if it is Pending and has not
-	// been tried.
+	// Due is when the run was first due. It equals At for a Pending task without
+	// attempts.
 	Due Time
-	// Attempts and Crashes count what has been tried of the present run.
+	// Attempts and Crashes are those of the current run.
 	Attempts int
 	Crashes  int
 	Token    int64 // of the lease, if it is Running
-	// Stopping and Following are said in the package comment. Next is when what
-	// follows is due, and NextTask what it was scheduled as while it ran, with the same
-	// ID, or what it is with another generation; nil if it was only rescheduled.
+	// The package comment explains Stopping and Following. If the entry is Following,
+	// Next is when it is due next. NextTask is then the task that was scheduled
+	// meanwhile, or the present one with another generation, or nil if the present one
+	// was only rescheduled.
 	Stopping  bool
 	Following bool
 	Next      Time
 	NextTask  *Task
-	// Runs is how many runs have died, of the dead letter of a repeating task; 0 of
-	// any other entry.
+	// Runs is how many failed runs the dead letter of a repeating task stands for, and
+	// 0 in other entries.
 	Runs int
-	// Failures are the latest attempts that failed, the oldest first.
+	// Failures are the latest failed attempts, the oldest first.
 	Failures []Failure
 }
 
-// A Failure is how an attempt ended.
+// A Failure describes a failed attempt.
 type Failure struct {
 	Attempt int
 	Time    Time
 	Text    string
 }
 
-// Texts of failures that stores themselves note.
+// Texts of failures that stores write themselves.
 const (
 	TextCrashed = "the worker crashed or lost its lease"
 	TextPoison  = "the worker crashed or lost its lease, as often as is allowed"
 )
 
-// Note returns failures with one more, as stores keep them: the latest [MaxFailures],
-// each with [MaxText] of its text. It does not change what it is given.
+// Note returns old with one more failure: the latest [MaxFailures], each with at most
+// [MaxText] bytes of text. It does not change old.
 func Note(old []Failure, f Failure) []Failure {
 	if len(f.Text) > MaxText {
 		f.Text = strings.ToValidUTF8(f.Text[:MaxText-3], "") + "..."

@@ -7,40 +7,40 @@ import (
 )
 
 var (
-	// ErrNotDone is what every error wraps that says for certain that nothing was
-	// changed.
+	// ErrNotDone matches, with errors.Is, errors of calls that certainly changed
+	// nothing.
 	ErrNotDone = errors.New("not carried out")
-	// ErrInvalid is returned for input that can never be right.
+	// ErrInvalid is returned for invalid input.
 	ErrInvalid = fmt.Errorf("store: invalid: %w", ErrNotDone)
-	// ErrLate is returned for a command whose Until has passed.
+	// ErrLate is returned for a command that arrives after its Until.
 	ErrLate = fmt.Errorf("store: the command came after its deadline: %w", ErrNotDone)
-	// ErrBusy is returned if more commands wait than the store takes.
+	// ErrBusy is returned if too many commands are waiting.
 	ErrBusy = fmt.Errorf("store: too many commands wait: %w", ErrNotDone)
-	// ErrFull is returned if the store has no room.
+	// ErrFull is returned if the store is out of space.
 	ErrFull = fmt.Errorf("store: no room: %w", ErrNotDone)
-	// ErrClosed is returned after the store was closed. Where what is below a store is
-	// closed while a command is under way, as a client of Redis can be, errors.Is may find
-	// ErrClosed in an error in which it does not find ErrNotDone: then the command may have
-	// been carried out.
+	// ErrClosed is returned after the store was closed. If the connection below the
+	// store is closed during a command, the error may match ErrClosed but not
+	// ErrNotDone: the command may then have had its effect.
 	ErrClosed = fmt.Errorf("store: closed: %w", ErrNotDone)
-	// ErrStale is returned for a command that was overtaken by a later one of its
-	// sender. It may have been carried out before.
+	// ErrStale is returned for a command if its sender has already sent a later one.
+	// The command may have had its effect before.
 	ErrStale = errors.New("store: the sender has sent a later command")
 
-	// ErrNotFound is returned by Get.
+	// ErrNotFound is returned by Get if there is no such task.
 	ErrNotFound = errors.New("store: no such task")
 
-	// ErrUnfit is what every error of Check wraps that does not pass by itself.
+	// ErrUnfit matches, with errors.Is, permanent errors: the store cannot be used
+	// until somebody changes its setup.
 	ErrUnfit = errors.New("store: unfit")
-	// ErrSchema is returned if what is stored was made with another number of shards,
-	// or by another version.
+	// ErrSchema is returned if the stored data has another number of shards or another
+	// version.
 	ErrSchema = fmt.Errorf("%w: it was made with other settings", ErrUnfit)
-	// ErrUnsafe is returned by Check if the store may throw tasks away.
+	// ErrUnsafe is returned by Check if the store may discard tasks.
 	ErrUnsafe = fmt.Errorf("%w: it may throw tasks away", ErrUnfit)
 )
 
-// Ended returns nil, or that a call was not begun since its context has ended: an error
-// that wraps both [ErrNotDone] and the context's.
+// Ended returns nil, or an error that wraps [ErrNotDone] and the context's error if ctx
+// has ended. Calls use it before they start.
 func Ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("store: %w: %w", ErrNotDone, err)

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// What is kept of a key when its runs have ended are entries that are Past, until their At.
-// Those of the runs, by number, begin with how a run ended; and the head of them, which
-// counts them as its Runs, has as its Due until when the key is not scheduled again.
+// The data kept of a key's finished runs are Past entries, which are deleted at their
+// At. Each run has an entry, numbered, whose record says how the run ended. The head
+// entry counts the runs in its Runs. Its Due is the time until which the key cannot be
+// scheduled again.
 
-// Keeping is what a task asks to keep.
+// Keeping is what a task asks the store to keep.
 type Keeping struct {
-	// Unique is for how long Schedule of the key is Kept after the task was done.
+	// Unique is how long Schedule of the key returns Kept after the task has succeeded.
 	Unique time.Duration
-	// For is for how long a run is kept after it has ended, and Most how many runs are, the
-	// latest ones. If only For is zero they are kept until others take their places.
+	// For is how long a finished run is kept, and Most how many of the latest runs. If
+	// only For is zero, runs are kept until newer ones replace them.
 	For  time.Duration
 	Most int
 }
@@ -24,23 +25,23 @@ const (
 	keptBit    = 128 // of the byte behind the generation
 	keptTime   = 16
 	keptNumber = 6
-	// MaxRuns is the largest number of runs that are kept.
+	// MaxRuns is the largest number of finished runs that are kept.
 	MaxRuns = 999_999
-	// MaxResult is the largest size of what a worker says of a run.
+	// MaxResult is the largest size of a run's result, in bytes.
 	MaxResult = 4<<10 + keptTime
 )
 
-// Append appends what a record has behind its byte with the bit 128: Unique and For as 16
-// digits of microseconds, and Most as 6 digits.
+// Append appends the encoding of k in a record, which follows the byte with the bit
+// 128: Unique and For as 16 digits of microseconds each, and Most as 6 digits.
 func (k *Keeping) Append(b []byte) []byte {
 	return fmt.Appendf(b, "%016d%016d%06d", micros(k.Unique), micros(k.For), k.Most)
 }
 
-// KeepingSize is how much Append appends.
+// KeepingSize is the number of bytes that Append adds.
 const KeepingSize = 2*keptTime + keptNumber
 
-// Keeps returns what the task asks to keep, by its record, which is of version 1; false if
-// that is nothing.
+// Keeps returns what the task asks to keep, which its record says if that is of version
+// 1. ok is false if the task asks for nothing.
 func (t *Task) Keeps() (k Keeping, ok bool) {
 	const head = 1 + GenerationSize
 	if len(t.Record) < head+1+KeepingSize || t.Record[0] != 1 || t.Record[head]&keptBit == 0 {
@@ -62,17 +63,17 @@ func (t *Task) Keeps() (k Keeping, ok bool) {
 	return k, k != Keeping{}
 }
 
-// HeadID is the id of the head of what is kept of a key.
+// HeadID returns the id of a key's head entry.
 func HeadID(key string) string { return key + "\x00h" }
 
-// RunsPrefix is what the ids of a key's runs begin with.
+// RunsPrefix returns the common prefix of the ids of a key's finished runs.
 func RunsPrefix(key string) string { return key + "\x00r" }
 
-// RunID is the id of a run that is kept.
+// RunID returns the id of a finished run.
 func RunID(key string, number int) string { return fmt.Sprintf("%s%012d", RunsPrefix(key), number) }
 
-// RunRecord is the record of a run that is kept: whether it was done or failed, when it
-// ended, and what its worker says of it.
+// RunRecord returns the record of a finished run: whether it succeeded, when it ended,
+// and its result.
 func RunRecord(done bool, ended Time, result []byte) []byte {
 	how := 'x'
 	if done {
@@ -81,7 +82,7 @@ func RunRecord(done bool, ended Time, result []byte) []byte {
 	return append(fmt.Appendf(nil, "%c%016d", how, ended), result...)
 }
 
-// ParseRun takes a record of RunRecord apart.
+// ParseRun decodes a record of RunRecord.
 func ParseRun(record []byte) (done bool, ended Time, result []byte, ok bool) {
 	if len(record) < 1+keptTime {
 		return false, 0, nil, false

@@ -1,16 +1,18 @@
 package store
 
-// A Room is what a worker has for the tasks of one handler.
+// A Room limits how many tasks of one handler a claim gets.
 type Room struct {
-	// Most is how many of them the claim gets at most.
+	// Most is the maximum for this handler.
 	Most int
-	// First is how many of them come before the tasks of other handlers that exceed their
-	// own First: where the claim cannot get all, each handler has its share.
+	// First is how many of the handler's tasks precede the tasks of other handlers
+	// beyond their own First. So each handler gets its share if the claim cannot get
+	// all due tasks.
 	First int
 }
 
-// Suspects says which tasks a claim gets of those whose attempts have crashed: one of them
-// may have ended its worker, and would end the next one's other tasks too.
+// Suspects says how many suspects a claim gets. A suspect is a task with crashed
+// attempts: it may have ended its worker, and would then end the next worker's other
+// tasks too.
 type Suspects uint8
 
 const (
@@ -19,7 +21,7 @@ const (
 	NoSuspect
 )
 
-// check looks at the claim's numbers.
+// check validates the claim's numbers.
 func (c *Claim) check() error {
 	switch {
 	case c.Max < 0 || c.Max > MaxClaim || c.Max > 0 && !c.Asked:

@@ -1,24 +1,26 @@
 package store
 
-// A Stamp makes a command one that has its effect once. An answer can be lost at any
-// moment, and what lies between may send a copy of a command on its own, even when its
-// sender has long gone on. So a command carries who sends it and which of the sender's
-// commands it is, and each shard knows the number and the answer of each sender's last:
+// A Stamp lets a command have its effect only once. An answer can be lost at any time,
+// and the network may deliver a copy of a command long after its sender has continued.
+// So a command says who sends it and which of the sender's commands it is. Each shard
+// remembers the number and the answer of each sender's last command:
 //
-//   - The same number again changes nothing and gets the same answer, also if the task
-//     has come and gone meanwhile. (A claim that is repeated: see [Claim].)
+//   - The same number again changes nothing and gets the same answer, even if the task has
+//     ended meanwhile. (For a repeated claim, see [Claim].)
 //   - A lower number is refused with [ErrStale].
 //
 // So a sender has one command at a time under way in a shard, and numbers its commands
-// upwards, from 1. A store forgets a sender a day after its last command, and not
-// before.
+// upwards, from 1. A store forgets a sender one day after its last command, not
+// earlier.
 type Stamp struct {
 	Sender string // from 1 to MaxID bytes
 	Number int64
-	// Until is the moment after which the command is not carried out any more, but
-	// refused with [ErrLate]; zero if there is none. It does not keep a store from
-	// repeating the answer to what was carried out in time. A worker gives one to each
-	// claim, since one that comes long after it was sent would take back the leases of
-	// what the worker has done meanwhile, and has no answer to its reports on.
+	// Until is a deadline: the store refuses the command after it with [ErrLate]. Zero
+	// means none. A command that was carried out in time is still answered after its
+	// deadline.
+	//
+	// Workers set a deadline for each claim. A claim that arrived much later would take
+	// back the leases of attempts that have ended meanwhile, whose reports come after
+	// it.
 	Until Time
 }

@@ -42,7 +42,8 @@ func TestWhen(t *testing.T) {
 	require.Equal(t, "1970-01-01T00:00:00.000007Z", At(7).String())
 }
 
-// Where tasks are must never change: these were found by the first version.
+// The shard of an id must never change: the first version put these ids into these
+// shards.
 func TestShardOf_NeverChanges(t *testing.T) {
 	got := make([]int, 0, 8)
 	for _, id := range []string{"", "a", "order-17", "order-18", "\xff", strings.Repeat("x", MaxID)} {

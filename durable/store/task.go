@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A Task is what a store keeps of a task besides its state. The Record is bytes to the
-// store. Handler and Schedule are what a worker must know to run the task, so that a
-// store can give it to those alone: see [Claim]. Schedule is empty if the task needs
-// none.
+// A Task is what a store keeps of a task, apart from its state. The store does not
+// interpret the Record, except where this package does. Handler and Schedule are what a
+// worker needs to run the task: the store gives it only to such workers. See [Claim].
+// Schedule may be empty.
 //
-// More fields will come, for what stores are to order, filter or limit by: whoever
-// writes a Task down puts a version in front.
+// Later versions may add fields, for new ways to order, filter or limit tasks. A store
+// that encodes a Task should therefore write a version number first.
 type Task struct {
 	ID       string
 	Handler  string
@@ -20,13 +20,13 @@ type Task struct {
 	Record   []byte
 }
 
-// GenerationSize is the size of a generation: the bytes behind the first of a record, which
-// is the version of its format. They tell a task from others that have had its key, and the
-// runs that it is begun anew for from one another, although they may be due at one time.
+// GenerationSize is the size of a generation: the bytes after the first byte of a
+// record, which is the version of the format. Generations distinguish tasks with the
+// same key, and requested runs of one task, even if they are due at the same time.
 const GenerationSize = 6
 
-// Renew gives the task another generation, in a copy of its record. It returns false, and
-// changes nothing, if the generation is empty or the record too short to have one.
+// Renew sets the task's generation, in a copy of its record. It returns false and
+// changes nothing if the generation is empty or the record is too short.
 func (t *Task) Renew(generation string) bool {
 	if generation == "" || len(t.Record) < 1+len(generation) {
 		return false
@@ -36,7 +36,7 @@ func (t *Task) Renew(generation string) bool {
 	return true
 }
 
-// Same reports whether two tasks differ in nothing but their generation.
+// Same reports whether two tasks differ only in their generation.
 func (t *Task) Same(x *Task) bool {
 	if t.Handler != x.Handler || t.Schedule != x.Schedule || len(t.Record) != len(x.Record) {
 		return false
@@ -48,24 +48,25 @@ func (t *Task) Same(x *Task) bool {
 	return bytes.Equal(t.Record[:from], x.Record[:from]) && bytes.Equal(t.Record[to:], x.Record[to:])
 }
 
-// Repeats reports whether the task repeats, so that the store does not end it: its worker
-// knows when it is due next. It does if it names a schedule, or if its record, of version 1,
-// says so in the byte behind the generation, by the bit 8. A single run does not.
+// Repeats reports whether the task repeats. A store does not end such a task, because
+// only a worker knows when it is due next. A task repeats if it has a schedule, or if
+// its record, of version 1, has bit 8 set in the byte after the generation. A single
+// run does not repeat.
 func (t *Task) Repeats() bool {
 	const version, fields, bit = 1, 1 + GenerationSize, 8
 	return !IsSingle(t.ID) && (t.Schedule != "" ||
 		len(t.Record) > fields && t.Record[0] == version && t.Record[fields]&bit != 0)
 }
 
-// A run of a repeating task that failed for good becomes a dead letter by itself, whose
-// id is the key and a NUL. When it is requeued the latest of its runs becomes a task of
-// its own, whose id has the time after the NUL when the run was due. All are in the
-// shard of their key. All else has its key as its id.
+// Ids of runs: all failed runs of a repeating task share one dead letter, whose id is
+// the key and a NUL. When it is requeued, it becomes a task whose id is the key, a NUL
+// and the time at which the run was due. All are in the shard of their key. Other tasks
+// have their key as their id.
 
-// DeadID is the id of the dead letter that the runs of a repeating task share.
+// DeadID returns the id of the dead letter of a repeating task.
 func DeadID(key string) string { return key + "\x00" }
 
-// SingleID is the id of a run of a repeating task that was requeued.
+// SingleID returns the id of a requeued run of a repeating task.
 func SingleID(key string, due Time) string { return DeadID(key) + strconv.FormatInt(int64(due), 10) }
 
 // KeyOf returns the key in an id.
@@ -74,14 +75,15 @@ func KeyOf(id string) string {
 	return key
 }
 
-// IsSingle reports whether the id is of a single run of a repeating task, which does
+// IsSingle reports whether the id is that of a run of a repeating task. Such a run does
 // not repeat.
 func IsSingle(id string) bool { return strings.IndexByte(id, 0) >= 0 }
 
-// ShardOf returns the shard of a task, of n shards, a power of two. It never changes:
-// it says where tasks are that were scheduled by others, long ago.
+// ShardOf returns the shard of a task among n shards; n is a power of two. The result
+// must never change, because stored tasks depend on it.
 func ShardOf(id string, n int) int {
-	// FNV-1a. Multiplying spreads its bits upwards, where the shard is taken from.
+	// FNV-1a. Multiplication mixes the upper bits best, so the shard is taken from
+	// those.
 	x := uint64(14695981039346656037)
 	for i := range len(id) {
 		if id[i] == 0 {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A Time is a moment by a store's clock, in microseconds since 1970, UTC. Stores keep
-// times from 0 to [Farthest].
+// A Time is a point in time by a store's clock, in microseconds since 1970, UTC. Stores
+// keep times from 0 to [Farthest].
 type Time int64
 
-// Farthest is the last moment that a task can be due at, the end of the year 2199, and
-// MaxDelay the longest time until then.
+// Farthest is the last time at which a task can be due, the end of the year 2199.
+// MaxDelay is the longest delay.
 const (
 	Farthest Time = 7258118400_000000 - 1
 	MaxDelay      = 170 * 365 * 24 * time.Hour
 )
 
-// TimeOf returns t as a Time, rounded up to a microsecond, and as near as a Time may
-// be.
+// TimeOf converts t, rounded up to a microsecond. A time out of range becomes the
+// nearest one in range.
 func TimeOf(t time.Time) Time {
 	switch y := t.Year(); {
 	case y < 1970:
@@ -28,10 +28,10 @@ func TimeOf(t time.Time) Time {
 	return max(0, min(Time(t.Add(time.Microsecond-1).UnixMicro()), Farthest))
 }
 
-// Std returns the Time as package time has it.
+// Std returns the Time as a time.Time.
 func (t Time) Std() time.Time { return time.UnixMicro(int64(t)) }
 
-// Add returns the Time d later, and Farthest at most.
+// Add returns t+d, at most Farthest.
 func (t Time) Add(d time.Duration) Time {
 	us := Time(micros(d))
 	if us > Farthest-t {
@@ -43,7 +43,7 @@ func (t Time) Add(d time.Duration) Time {
 // Sub returns t-u.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Microsecond }
 
-// micros rounds up to a microsecond.
+// micros converts d to microseconds, rounded up.
 func micros(d time.Duration) int64 {
 	us := int64(d / time.Microsecond)
 	if d > 0 && d%time.Microsecond != 0 {
@@ -52,8 +52,8 @@ func micros(d time.Duration) int64 {
 	return us
 }
 
-// A When is a moment that a command names: a point in time, or a delay from the moment
-// at which the store carries the command out. The zero When is none.
+// A When is a time in a command: a point in time, or a delay from when the store
+// carries out the command. The zero When means none.
 type When struct {
 	kind   whenKind
 	micros int64
@@ -67,16 +67,16 @@ const (
 	whenAfter
 )
 
-// At is a point in time.
+// At returns a point in time.
 func At(t Time) When { return When{whenAt, int64(t)} }
 
-// After is a delay, rounded up to a microsecond.
+// After returns a delay, rounded up to a microsecond.
 func After(d time.Duration) When { return When{whenAfter, micros(d)} }
 
-// IsZero reports whether w is no moment.
+// IsZero reports whether w is the zero When.
 func (w When) IsZero() bool { return w.kind == whenNone }
 
-// From returns the moment, if the command is carried out now.
+// From returns the point in time of w for a command that is carried out now.
 func (w When) From(now Time) Time {
 	if w.kind == whenAfter {
 		return min(now+Time(w.micros), Farthest)
@@ -84,8 +84,8 @@ func (w When) From(now Time) Time {
 	return Time(w.micros)
 }
 
-// Parts returns what a store that does not run in this process has to send: the
-// microseconds, and whether they count from now.
+// Parts returns w for transmission to another process: microseconds, and whether they
+// count from when the command is carried out.
 func (w When) Parts() (micros int64, fromNow bool) { return w.micros, w.kind == whenAfter }
 
 func (w When) String() string {
@@ -98,7 +98,7 @@ func (w When) String() string {
 	return "none"
 }
 
-// inRange reports whether w is a moment that a store keeps.
+// inRange reports whether a store can keep w.
 func (w When) inRange() bool {
 	if w.kind == whenAfter {
 		return w.micros >= 0 && w.micros <= MaxDelay.Microseconds()

@@ -1,6 +1,6 @@
-// Package machine is the life cycle of a shard's tasks, which all stores in Go share: each runs
-// it over an [Index] of its own. It has no clock, no lock and no I/O, and keeps
-// nothing between two calls.
+// Package machine implements the life of a shard's tasks for all stores that are
+// written in Go. Each store runs it over its own [Index]. The package has no clock, no
+// lock and no I/O, and keeps nothing between calls.
 //
 // # How it works
 //
@@ -11,27 +11,26 @@
 //	                       │  └──────────────────┘  ▼
 //	                       │   Retry, HandBack,    Dead ──▶ (none)  Purge
 //	                       │   the next run, the    │
-//	                       │   lease ran out        │
+//	                       │   lease expired        │
 //	                       └────────────────────────┘ Requeue, Schedule
 //
-//	step                                who makes it
-//	Schedule, Reschedule, Cancel,       a client, by [Change]
+//	transition                          made by
+//	Schedule, Reschedule, Cancel,       a client, with [Change]
 //	Requeue, Purge, Import
-//	Claim                               a worker that knows the task's handler and schedule,
-//	                                    when the wall clock shows the task's moment
-//	Done, Retry, Failed, HandBack,      the worker that has the token of the latest claim
+//	Claim                               a worker that has the task's handler and schedule,
+//	                                    when the task is due by the wall clock
+//	Done, Retry, Failed, HandBack,      the worker with the token of the latest claim
 //	Dropped
-//	the lease ran out                   any worker's claim, which looks for such tasks first
+//	the lease expired                   the next claim of any worker
 //
-// A Running task that is scheduled or rescheduled is Following, and one that is cancelled
-// is Stopping: both stay Running, and what comes next waits until the attempt ends,
-// however it ends.
+// A Running task that is scheduled or rescheduled is Following, and one that is
+// cancelled is Stopping. Both stay Running until the attempt ends, whatever its result.
 //
 // # Time
 //
-// Moments follow the wall clock, leases are durations. The first transaction that sees
-// that the wall clock was set, or that the machine slept, gives each Running task one full
-// lease from then on.
+// The times of tasks follow the wall clock; leases are durations. When a transaction
+// sees that the wall clock was set, or that the machine slept, it gives each Running
+// task one full lease from then on.
 //
 // # Concurrency
 //

@@ -2,7 +2,7 @@ package machine
 
 import "github.com/tickless/tickless/durable/store"
 
-// keep keeps what a task asks to of a run that has ended.
+// keep stores what a task asks to keep of a finished run.
 func (m *machine) keep(t *Task, done bool, failures []store.Failure, result []byte) {
 	k, ok := t.Keeps()
 	if !ok {
@@ -45,7 +45,7 @@ func (m *machine) entry(id string) *Task {
 	return m.add(store.Task{ID: id})
 }
 
-// isUnique reports whether a task must not be scheduled since its key was done.
+// isUnique reports whether the key was done so recently that x must not be scheduled.
 func (m *machine) isUnique(x *store.Task) bool {
 	if k, ok := x.Keeps(); !ok || k.Unique == 0 {
 		return false
@@ -54,7 +54,7 @@ func (m *machine) isUnique(x *store.Task) bool {
 	return head != nil && head.Due > m.now
 }
 
-// trimmed is how much a claim forgets at most of what is kept no longer.
+// trimmed is how many expired entries a claim deletes at most.
 const trimmed = 100
 
 func (m *machine) trim() {

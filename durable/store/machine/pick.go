@@ -7,15 +7,16 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Picker knows what a claim has room for, while an Index picks the tasks that it gets: the
-// oldest that are within their handlers' First, and then the oldest of the others.
+// A Picker tracks how much room a claim has left while an Index selects its tasks:
+// first the oldest tasks within their handlers' First, and then the oldest of the
+// others.
 type Picker struct {
 	rooms    map[string]*store.Room // nil: there is room for all
 	suspects int
 }
 
-// NewPicker returns a Picker for a claim. It has room for more than Max tasks, so that an
-// Index sees whether there are more.
+// NewPicker returns a Picker for a claim. It does not enforce Max, so that an Index can
+// tell whether there are more tasks.
 func NewPicker(c *store.Claim) *Picker {
 	p := &Picker{suspects: math.MaxInt}
 	switch c.Suspects {
@@ -36,7 +37,8 @@ func NewPicker(c *store.Claim) *Picker {
 	return p
 }
 
-// Has reports whether there is room for a task, within its handler's First or beyond.
+// Has reports whether there is room for a task, within its handler's First if first is
+// set.
 func (p *Picker) Has(handler string, suspect, first bool) bool {
 	if suspect && p.suspects == 0 {
 		return false
@@ -48,7 +50,7 @@ func (p *Picker) Has(handler string, suspect, first bool) bool {
 	return r.Most > 0 && (!first || r.First > 0)
 }
 
-// Take is for a task that the claim gets.
+// Take records that the claim gets a task.
 func (p *Picker) Take(handler string, suspect bool) {
 	if suspect {
 		p.suspects--
@@ -59,7 +61,7 @@ func (p *Picker) Take(handler string, suspect bool) {
 	}
 }
 
-// Within returns the tasks that the claim may get, without the suspects that it may not.
+// Within removes the suspects that exceed what the claim may get.
 func (p *Picker) Within(due []*Task) []*Task {
 	n := 0
 	return slices.DeleteFunc(due, func(t *Task) bool {
@@ -70,7 +72,7 @@ func (p *Picker) Within(due []*Task) []*Task {
 	})
 }
 
-// Pick chooses n of the tasks, which must be sorted, the oldest first.
+// Pick chooses n of the tasks, which must be sorted by age, the oldest first.
 func (p *Picker) Pick(due []*Task, n int) (picked []*Task) {
 	for _, first := range []bool{true, false} {
 		var others []*Task

@@ -1,4 +1,4 @@
-// Package waiters wakes those who wait for a store's shards.
+// Package waiters wakes the calls that wait for a store's shards.
 package waiters
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Waiters are the calls of a store's Wait. The zero Waiters is ready.
+// Waiters are the waiting calls of a store's Wait. The zero Waiters is ready to use.
 type Waiters struct {
 	mu     sync.Mutex
 	all    map[*waiter]struct{}
@@ -22,8 +22,9 @@ type waiter struct {
 	pending []int // guarded by Waiters.mu
 }
 
-// Wait calls wake for each of the shards, so that nothing that came before is missed, and
-// whenever Wake is called for one. It returns the context's error, or store.ErrClosed.
+// Wait calls wake once for each of the shards, so that no earlier change is missed, and
+// then whenever Wake is called for one of them. It returns the context's error or
+// store.ErrClosed.
 func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	w := &waiter{signal: make(chan struct{}, 1), shards: shards, pending: slices.Clone(shards)}
 	w.signal <- struct{}{}
@@ -60,7 +61,7 @@ func (ws *Waiters) Wait(ctx context.Context, shards []int, wake func(shard int))
 	}
 }
 
-// Wake wakes all who wait for a shard.
+// Wake wakes the calls that wait for a shard.
 func (ws *Waiters) Wake(shard int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -72,7 +73,8 @@ func (ws *Waiters) Wake(shard int) {
 	}
 }
 
-// Close ends every Wait, from now on. It reports whether that is new.
+// Close ends all present and future calls of Wait. It returns false if the Waiters were
+// already closed.
 func (ws *Waiters) Close() bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -86,7 +88,7 @@ func (ws *Waiters) Close() bool {
 	return true
 }
 
-// Closed reports whether Close was called.
+// Closed reports whether Close has been called.
 func (ws *Waiters) Closed() bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
