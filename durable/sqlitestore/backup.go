@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Backup copies the file, as it is at one moment, to a new one, while it is in use: a file
-// that can be opened, without what was deleted. It takes some seconds a gigabyte, and the log
-// grows meanwhile if others write. It returns an error if there is a file at the path.
+// Backup writes a consistent copy of the file to a new file at path, while the file is
+// in use. It takes some seconds a gigabyte. The copy omits deleted data. The log grows
+// meanwhile if others write. Backup returns an error if a file exists at path.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if err := s.mayRead(ctx); err != nil {
 		return err

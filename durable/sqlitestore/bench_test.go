@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
-// BenchmarkScheduleBatch schedules tasks of 256 bytes in batches.
+// BenchmarkScheduleBatch schedules batches of tasks of 256 bytes.
 func BenchmarkScheduleBatch(b *testing.B) {
 	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
 	if err != nil {
@@ -37,7 +37,7 @@ func BenchmarkScheduleBatch(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "tasks/s")
 }
 
-// BenchmarkSchedule schedules one task at a time, of a caller.
+// BenchmarkSchedule schedules one task at a time from one goroutine.
 func BenchmarkSchedule(b *testing.B) {
 	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
 	if err != nil {
@@ -57,7 +57,7 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkScheduleMany is the same of 256 callers.
+// BenchmarkScheduleMany schedules one task at a time from each of 256 goroutines.
 func BenchmarkScheduleMany(b *testing.B) {
 	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
 	if err != nil {
@@ -80,7 +80,7 @@ func BenchmarkScheduleMany(b *testing.B) {
 	})
 }
 
-// BenchmarkDrain has a worker handle and report tasks that are all due.
+// BenchmarkDrain runs a worker on tasks that are all due.
 func BenchmarkDrain(b *testing.B) {
 	st, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"))
 	if err != nil {

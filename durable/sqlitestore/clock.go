@@ -10,13 +10,14 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// lastTime is the latest at which a Store does anything: on the last day of all that it
-// keeps times for, a lease might have no end.
+// lastTime is the last time at which a Store works. Later, the end of a lease might not
+// be representable.
 const lastTime = store.Farthest - store.Time(24*time.Hour/time.Microsecond)
 
-// A steady is the clock of leases, which nobody sets. All processes of a boot share it on
-// Linux. Elsewhere each Store has one of its own, and does not see that the clock was set
-// forward between a transaction of another process and its own.
+// A steady is the clock of leases, which is never set. On Linux all processes share it
+// until the machine restarts. Elsewhere each Store has its own, and does not detect
+// that the wall clock was set forward between a transaction of another process and its
+// own.
 type steady struct {
 	boot string
 	tell func() time.Duration // nil for a given clock, which is steady itself
@@ -33,7 +34,7 @@ func newSteady(clk clock.Clock) steady {
 	return x
 }
 
-// moment reads the clocks. It rounds down: a task is not due before its time.
+// moment reads the clocks. It rounds down, so that no task is due early.
 func (x *steady) moment() machine.Moment {
 	now := x.clk.Now()
 	at := machine.Moment{Wall: store.Time(now.UnixMicro()), Boot: x.boot, Steady: time.Duration(now.UnixNano())}
@@ -46,7 +47,8 @@ func (x *steady) moment() machine.Moment {
 	return at
 }
 
-// untilLook is how long a worker sleeps at most if nothing tells that the clock was set.
+// untilLook is the longest time that a worker sleeps if the system does not report
+// changes of the wall clock.
 func (x *steady) untilLook() time.Duration {
 	if x.wall == nil && x.tell == nil {
 		return math.MaxInt64
@@ -54,7 +56,7 @@ func (x *steady) untilLook() time.Duration {
 	return time.Minute
 }
 
-// ownSteady is a clock of this process.
+// ownSteady returns a clock of this process.
 func ownSteady() (boot string, read func() time.Duration) {
 	begin := time.Now()
 	return rand.Text(), func() time.Duration { return time.Since(begin) }

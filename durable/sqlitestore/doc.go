@@ -1,5 +1,6 @@
-// Package sqlitestore keeps the tasks of package durable in an SQLite file of this machine.
-// There is nothing to install: the driver, modernc.org/sqlite, needs no C compiler.
+// Package sqlitestore is a store for package durable that keeps its tasks in an SQLite
+// file on this machine. It needs no installation: the driver, modernc.org/sqlite, needs
+// no C compiler.
 //
 // # Usage
 //
@@ -8,58 +9,58 @@
 //	defer st.Close()
 //	client := durable.New(st)
 //
-// A program that keeps its own data in SQLite can have the tasks in the same file, see
-// [OpenDB], and schedule in its own transactions: see [Store.ScheduleTx].
+// A program that keeps its own data in SQLite can store the tasks in the same file with
+// [OpenDB], and schedule tasks in its own transactions with [Store.ScheduleTx].
 //
 // # How it works
 //
-// A Store is package machine over three tables, whose names begin with tickless_. One
-// goroutine writes: it puts all calls that wait into one transaction, so that they share a
-// sync of the disk. Readers have connections of their own.
+// A Store runs package machine over three tables, whose names begin with tickless_. One
+// goroutine writes: it puts all waiting calls into one transaction, so that they share
+// a sync of the disk. Readers have their own connections.
 //
-// Several processes may open a file, and work on it: the transaction decides who gets a
-// task. A Store notices what another process has committed within some milliseconds on
-// Linux, by inotify, and elsewhere within 50 ms, by looking. [WithOneProcess] turns that
-// off.
+// Several processes may use a file; transactions decide which worker gets a task. On
+// Linux, inotify tells a Store within milliseconds that another process has committed.
+// Elsewhere the Store checks every 50 ms. [WithOneProcess] turns that off.
 //
 // # Guarantees
 //
-//   - Those of package store. What a call has acknowledged survives the end of the
-//     process, kill -9 and a power cut, as long as the disk keeps what it has synced.
-//     [WithSyncInterval] trades the last moments for speed.
-//   - Moments follow the wall clock, and leases are durations: a clock that is set, or a
-//     machine that sleeps, ends no lease. What is due at a moment, or after some time, waits
-//     when the clock is set back until it shows the moment again.
-//   - A full disk is an error that wraps [store.ErrFull]: the call is not carried out, and
-//     the Store goes on when there is room.
-//   - The log beside the file has some 100 MB at most, unless somebody reads for long.
-//   - Any other error of the disk fails the calls of one transaction. The Store goes on.
-//   - Each row has a checksum. A task whose row is damaged is not handed out, and all others
-//     are; [Store.Verify] finds it, and who schedules it again replaces it. A file that SQLite
-//     cannot read, and a claim that meets an index that does not fit the rows, are an error
-//     that wraps [ErrDamaged].
-//   - If the file, or its log, is removed or replaced while the Store is open, every later
-//     call has an error that wraps [ErrGone].
-//   - Nothing is written and, on Linux, nothing wakes while nothing happens.
+//   - Those of package store. Acknowledged commands survive the end of the process, kill -9
+//     and a power failure, as long as the disk keeps what it has synced. [WithSyncInterval]
+//     gives up the last moments before a power failure for speed.
+//   - The times of tasks follow the wall clock; leases are durations. Setting the clock or
+//     suspending the machine ends no lease. If the clock is set back, pending tasks wait until
+//     it shows their times again.
+//   - A full disk is an error that wraps [store.ErrFull]. The call has no effect, and the Store
+//     continues when there is space.
+//   - The log beside the file stays below some 100 MB, unless a reader keeps a transaction open
+//     for long.
+//   - Any other disk error fails the calls of one transaction. The Store continues.
+//   - Each row has a checksum. Claims skip a task whose row is damaged. [Store.Verify] finds it,
+//     and scheduling its key again replaces it. A file that SQLite cannot read, or an index that
+//     does not match the rows, is an error that wraps [ErrDamaged].
+//   - If the file or its log is removed or replaced while the Store is open, every later call
+//     returns an error that wraps [ErrGone].
+//   - While nothing happens, the Store writes nothing and, on Linux, does not wake up.
 //
 // # Concurrency
 //
-// A Store may be used from any goroutine, and a file by any number of Stores of any number
-// of processes. The programs must not open the file, or the two beside it that end in -wal
-// and -shm, by other means than SQLite, for a copy for example: closing them drops SQLite's
-// locks. [Store.Backup] copies a file in use. Other programs that write to the file must use
-// SQLite 3.51.3 or later: earlier ones have a fault that can damage it.
+// A Store may be used from any goroutine, and a file by any number of Stores in any
+// number of processes. A program that uses a Store must not open the file, or the files
+// beside it that end in -wal and -shm, other than through SQLite, for example to copy
+// them: closing them releases SQLite's locks. [Store.Backup] copies a file that is in
+// use. Other programs that write to the file must use SQLite 3.51.3 or later: a bug in
+// earlier versions can damage the file.
 //
 // # Complexity
 //
-// Scheduling, cancelling and finishing a task are O(log n) in the number of tasks. A claim
-// asks the index once for each handler, and for each of them together with each schedule,
-// that the worker has. Memory does not grow with the number of tasks: SQLite's caches have
-// 32 MB at most.
+// Scheduling, cancelling and finishing a task are O(log n) in the number of tasks. A
+// claim queries the index once for each handler of the worker, and once for each pair
+// of a handler and a schedule. Memory does not grow with the number of tasks: SQLite's
+// caches have at most 32 MB.
 //
 // # When not to use it
 //
-// Where several machines share the tasks: a store on a server is for that. A file on a
-// network file system is refused where it is recognised. One writer at a time writes to a
-// file, so some ten thousand tasks a second are the most.
+// If several machines share the tasks, use a store on a server. A file on a network
+// file system is refused where it is recognized. A file has one writer at a time, so
+// some ten thousand tasks a second are the maximum.
 package sqlitestore

@@ -11,17 +11,17 @@ import (
 )
 
 var (
-	// ErrDamaged is what every error wraps that says that what is in the file is not what
-	// was written there. It wraps [store.ErrUnfit].
+	// ErrDamaged matches, with errors.Is, every error about damaged data in the file.
+	// It wraps [store.ErrUnfit].
 	ErrDamaged = fmt.Errorf("sqlitestore: the file is damaged: %w", store.ErrUnfit)
-	// ErrGone is returned if the file was removed or replaced since the Store was opened.
-	// It wraps [store.ErrUnfit] and [store.ErrNotDone].
+	// ErrGone is returned if the file was removed or replaced after the Store was
+	// opened. It wraps [store.ErrUnfit] and [store.ErrNotDone].
 	ErrGone = fmt.Errorf("sqlitestore: the file was removed or replaced: %w: %w", store.ErrUnfit, store.ErrNotDone)
-	// ErrReadOnly is returned for what writes, if the Store was opened with [WithReadOnly]
-	// or the file cannot be written. It wraps [store.ErrNotDone].
+	// ErrReadOnly is returned by calls that write, if the Store was opened with
+	// [WithReadOnly] or the file is not writable. It wraps [store.ErrNotDone].
 	ErrReadOnly = fmt.Errorf("sqlitestore: the file is read-only: %w", store.ErrNotDone)
-	// ErrBusy is returned if another connection has held the file's lock for as long as the
-	// call could wait, with the error of its context. It wraps [store.ErrNotDone].
+	// ErrBusy is returned, together with the context's error, if another connection
+	// holds the file's lock until the context ends. It wraps [store.ErrNotDone].
 	ErrBusy = fmt.Errorf("sqlitestore: another connection has the file's lock: %w", store.ErrNotDone)
 )
 
@@ -38,8 +38,8 @@ func isBusy(err error) bool {
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// explain wraps an error of SQLite in those that a caller may look for. done: the
-// transaction may have been committed.
+// explain wraps an error of SQLite in the errors of this package and of package store.
+// done says that the transaction may have been committed.
 func explain(err error, done bool) error {
 	if err == nil {
 		return nil

@@ -52,7 +52,7 @@ func schedule(ctx context.Context, st *sqlitestore.Store, key string) error {
 	return err
 }
 
-// application opens the file as an application does.
+// application opens the file as an application would.
 func application(t *testing.T, path string, more string) *sql.DB {
 	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)"+more)
 	require.NoError(t, err)
@@ -106,7 +106,8 @@ func TestScheduleTx(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What a transaction commits must be on the disk, and in the file.
+// ScheduleTx refuses a transaction that does not sync its commits or that is on another
+// file.
 func TestScheduleTx_Refused(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -122,7 +123,8 @@ func TestScheduleTx_Refused(t *testing.T) {
 	}
 }
 
-// An application may hold the file's lock for long: a call waits, as long as its context.
+// If an application holds the file's lock for long, a call waits until its context
+// ends.
 func TestBusy(t *testing.T) {
 	hold := 500 * time.Millisecond
 	if long() {
@@ -168,7 +170,7 @@ func TestReadOnly(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A user who may not write the file, or beside it, gets errors that say so.
+// A user without permission to write the file or its folder gets clear errors.
 func TestReadOnly_Permissions(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil || os.Getuid() != 0 {
 		t.Skip("it starts a process of another user")
@@ -191,7 +193,7 @@ func TestReadOnly_Permissions(t *testing.T) {
 	}
 }
 
-// nobodyChild may not write.
+// nobodyChild runs as a user who may not write.
 func nobodyChild(path string) error {
 	for _, opts := range [][]sqlitestore.Option{nil, {sqlitestore.WithReadOnly()}} {
 		if _, err := sqlitestore.Open(path, opts...); !errors.Is(err, sqlitestore.ErrReadOnly) {
@@ -279,8 +281,8 @@ func claim(t *testing.T, st *sqlitestore.Store, most int) (store.Answer, error) 
 	return st.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1}, store.Round{Lease: time.Second, MaxCrashes: 3, Claim: store.Claim{Asked: true, Max: most, Handlers: []string{"h"}}})
 }
 
-// An entry of an index that names another task than its own does not have that one run early,
-// nor one run twice, and Verify finds it.
+// If an index entry points to another task's row, no task runs early or twice, and
+// Verify finds the entry.
 func TestDamagedIndex(t *testing.T) {
 	path := newPath(t)
 	st, err := sqlitestore.Open(path)
@@ -323,7 +325,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// A task whose row is damaged does not keep others from running, and Verify finds it.
+// A task with a damaged row does not stop others from running, and Verify finds it.
 func TestDamagedRow(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -349,7 +351,8 @@ func TestDamagedRow(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A claim that damaged rows alone would fill does not fail either.
+// A claim does not fail even if there are more damaged rows than the claim may get
+// tasks.
 func TestDamagedRow_FullClaim(t *testing.T) {
 	path := newPath(t)
 	st := open(t, path)
@@ -370,7 +373,7 @@ func TestDamagedRow_FullClaim(t *testing.T) {
 	require.ErrorIs(t, err, sqlitestore.ErrDamaged)
 }
 
-// A lease on a damaged row has an end at which nobody must come.
+// The lease of a damaged row ends without making a worker claim.
 func TestDamagedRow_Running(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	path := newPath(t)
@@ -389,8 +392,8 @@ func TestDamagedRow_Running(t *testing.T) {
 	require.EqualValues(t, -1, a.Next, "no reason to come again")
 }
 
-// A flipped bit or a cut anywhere in the file is found by Verify, or is harmless: all tasks
-// are there as they were.
+// A flipped bit or a truncation anywhere in the file is either found by Verify or
+// harmless: all tasks are unchanged.
 func TestFlips(t *testing.T) {
 	places := 40
 	if long() {
@@ -436,8 +439,8 @@ func TestFlips(t *testing.T) {
 	t.Logf("%d of %d flips were harmless, and the others were found", harmless, places)
 }
 
-// A full file system refuses, in the middle of everything, and the Store goes on when there
-// is room.
+// If the file system becomes full during the work, calls return errors, and the Store
+// continues when there is space.
 func TestFull(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it mounts a small file system")
@@ -469,7 +472,8 @@ func TestFull(t *testing.T) {
 	require.NoError(t, st.Close())
 }
 
-// faultyChild schedules, and says what was acknowledged, while every tenth sync fails.
+// faultyChild schedules tasks and prints what was acknowledged, while every tenth sync
+// fails.
 func faultyChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -488,7 +492,7 @@ func faultyChild(path string) error {
 	return st.Close()
 }
 
-// TestSyncFails has strace fail syncs of the disk with EIO.
+// TestSyncFails lets strace fail syncs of the disk with EIO.
 func TestSyncFails(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("there is no strace")
@@ -533,7 +537,8 @@ func TestSyncFails(t *testing.T) {
 	t.Logf("%d acknowledged, %d refused", len(acknowledged), refused)
 }
 
-// A reader that is open for long has the log grow, which Check says, and nothing fails.
+// While a reader keeps a transaction open, the log grows, Check warns of it, and no
+// call fails.
 func TestLongReader(t *testing.T) {
 	wait := time.Second
 	if long() {
@@ -558,7 +563,8 @@ func TestLongReader(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// While two write all the time, and nobody reads for long, the log begins again nevertheless.
+// The log is reused even if two processes write all the time, as long as no reader
+// blocks it.
 func TestLog_TwoWriters(t *testing.T) {
 	path := newPath(t)
 	var all sync.WaitGroup
@@ -580,9 +586,9 @@ func TestLog_TwoWriters(t *testing.T) {
 	all.Wait()
 }
 
-// The files copied while they are in use, which the docs forbid, are an older state, or
-// Verify finds what is wrong. (The copy is made by another process: closing a file drops the
-// locks of this one.)
+// A copy of the files made while they are in use, which the docs forbid, is an older
+// state, or Verify finds the damage. (Another process makes the copy, because closing a
+// file would release this process's locks.)
 func TestCopyInUse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tasks.db")

@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
-// idleChild runs a worker that waits for a task of tomorrow, and says how often its threads were
-// woken in three seconds.
+// idleChild runs a worker that waits for a task of tomorrow, and prints how often its
+// threads wake up in three seconds.
 func idleChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -50,8 +50,8 @@ func switches() (all int) {
 
 func init() { children["idle"] = idleChild }
 
-// While nothing happens nothing wakes: the few switches are of the sleep that measures, and of
-// Go's runtime, which has more of them on a busy machine.
+// An idle Store does not wake up: the few context switches come from the measurement
+// and from Go's runtime, which has more of them on a busy machine.
 func TestIdle(t *testing.T) {
 	if !long() {
 		t.Skip("it wants an idle machine: TICKLESS_CHAOS=long")

@@ -21,8 +21,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// TestLarge measures a file with as many pending tasks as TICKLESS_LARGE says, after a kill -9
-// that left a log of 64 MB. It takes a minute or two for a million.
+// TestLarge measures a file with as many pending tasks as TICKLESS_LARGE says, after a
+// kill -9 that left a log of 64 MB. It takes a minute or two for a million tasks.
 func TestLarge(t *testing.T) {
 	if os.Getenv("TICKLESS_LARGE") == "" {
 		t.Skip("set TICKLESS_LARGE to a number of tasks to run it")
@@ -87,7 +87,7 @@ func fillChild(path string) error {
 	select {}
 }
 
-// largeChild opens the file, and says how long what takes.
+// largeChild opens the file, and prints how long each operation takes.
 func largeChild(path string) error {
 	say := func(what string, begin time.Time) { fmt.Printf("%s: %v\n", what, time.Since(begin)) }
 	if info, err := os.Stat(path + "-wal"); err == nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// List returns a page. Its transaction ends with it, so that a long list does not keep the
-// log from beginning again. A page costs what it holds, for each kind of tasks, and what it
-// passes over that does not meet the filter: with a Prefix of what has it, and with an Error of
-// what has failed. Tasks whose rows are damaged are left out.
+// List returns a page. Each page has its own transaction, so that a long list does not
+// prevent the log from being reused. The cost is that of the entries in the page and
+// those that it skips, for each kind of task. With a Prefix it skips only entries with
+// that prefix, with an Error only entries with failures. Tasks with damaged rows are
+// omitted.
 func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return p, err
@@ -34,7 +35,7 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 	return p, err
 }
 
-// list returns the first n tasks behind a cursor that meet the filter.
+// list returns the first n tasks after a cursor that match the filter.
 func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 	find := func(f *store.Filter, index, condition string, args ...any) {
 		args = append([]any{int64(max(f.From, c.At)), int64(cmp.Or(f.To, machine.Never)), int64(f.State), f.Handler, f.Error,
@@ -82,9 +83,9 @@ func (x *session) list(f *store.Filter, c store.Cursor, n int) (found []*task) {
 	return found
 }
 
-// until returns a time before which n tasks of some kinds are due behind a cursor, or the
-// filter's To if there are fewer. It needs the index alone, so that no more tasks are read of
-// many kinds than of one.
+// until returns a time before which n tasks of the kinds are due after a cursor, or the
+// filter's To if there are fewer. It reads only the index. So a page reads as many rows
+// for many kinds as for one.
 func (x *session) until(kinds []machine.Kind, f *store.Filter, c store.Cursor, n int) store.Time {
 	var times []store.Time
 	to := cmp.Or(f.To, machine.Never)
@@ -102,8 +103,8 @@ func (x *session) until(kinds []machine.Kind, f *store.Filter, c store.Cursor, n
 	return times[n-1] + 1
 }
 
-// after returns the first string behind all that have the prefix; a blob, behind all
-// strings, if there is none.
+// after returns the first string after all strings with the prefix. If there is none,
+// it returns a blob, which SQLite sorts after all strings.
 func after(prefix string) any {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {

@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/durable/sqlitestore"
 )
 
-// The tests of what happens to whole processes start the test program again, as one that
-// does what TICKLESS_CHILD says with the file of TICKLESS_FILE, until it is killed.
+// Tests of whole processes start the test binary again as a child, which runs the
+// function named by TICKLESS_CHILD on the file TICKLESS_FILE until it is killed.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("TICKLESS_CHILD"); name != "" {
 		if err := children[name](os.Getenv("TICKLESS_FILE")); err != nil {
@@ -45,10 +45,10 @@ var children = map[string]func(path string) error{
 	"serve":  serveChild,
 }
 
-// long reports whether the tests of faults take as long as they should.
+// long reports whether the fault tests should run at full length.
 func long() bool { return os.Getenv("TICKLESS_CHAOS") == "long" }
 
-// start starts a child, which writes its ledger to the function, line by line.
+// start starts a child and calls line for each line that the child prints.
 func start(t *testing.T, name, path string, line func(string), wrap ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	if len(wrap) > 0 {
@@ -73,7 +73,8 @@ func start(t *testing.T, name, path string, line func(string), wrap ...string) *
 	return cmd
 }
 
-// clientChild schedules, and says what it is about to and what was acknowledged.
+// clientChild schedules tasks, and prints each key before and after its
+// acknowledgement.
 func clientChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -98,7 +99,7 @@ func clientChild(path string) error {
 	return nil
 }
 
-// workerChild says what it runs, and what was early.
+// workerChild runs tasks, and prints their keys and which were early.
 func workerChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -120,8 +121,9 @@ func worker(st *sqlitestore.Store, ran func(d durable.Delivery)) *durable.Worker
 	return w
 }
 
-// TestLives kills two workers on one file, and a client beside them, at random. The ledger is
-// outside: nothing acknowledged is lost, nothing is early, and runs twice only what ran at a kill.
+// TestLives kills two workers and a client of one file at random. From what the
+// children print it checks that nothing acknowledged is lost, nothing is early, and
+// only tasks that were running at a kill run twice.
 func TestLives(t *testing.T) {
 	lives := 9
 	if long() {
@@ -208,7 +210,8 @@ func TestLives(t *testing.T) {
 	t.Logf("%d lives, %d acknowledged, %d ran twice, %d processes ran some", lives, len(acknowledged), twice, len(by))
 }
 
-// writerChild schedules as fast as it can, and says how many, and how long one took at most.
+// writerChild schedules as fast as it can, and prints the number of tasks and the
+// longest duration.
 func writerChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -229,7 +232,7 @@ func writerChild(path string) error {
 	return st.Close()
 }
 
-// TestTwoWriters has two processes write at once: each gets its share.
+// TestTwoWriters lets two processes write at once: each gets its share.
 func TestTwoWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	st, err := sqlitestore.Open(path)
@@ -253,7 +256,7 @@ func TestTwoWriters(t *testing.T) {
 	require.Equal(t, a[0]+b[0], n)
 }
 
-// oneChild schedules one task when it is told to.
+// oneChild schedules one task when its standard input says so.
 func oneChild(path string) error {
 	st, err := sqlitestore.Open(path)
 	if err != nil {
@@ -268,7 +271,8 @@ func oneChild(path string) error {
 	return st.Close()
 }
 
-// TestAnotherProcess has another process schedule into an idle worker's file.
+// TestAnotherProcess lets another process schedule a task in the file of an idle
+// worker.
 func TestAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	st, err := sqlitestore.Open(path)

@@ -7,29 +7,31 @@ import (
 )
 
 const (
-	// walLimit is the size that the log keeps when it begins again.
+	// walLimit is the size to which the log shrinks when it is reused.
 	walLimit = 64 << 20
-	// checkEvery is how often the writer looks how long the log is, and moveFrames from how many
-	// pages on it is checkpointed: 4 MB. A short log is written over again soon, which the disk
-	// syncs sooner than one that grows; under load it has some 40 MB by the next look.
+	// checkEvery is how often the writer checks the length of the log, and moveFrames
+	// is the length in pages from which it checkpoints the log: 4 MB. A short log is
+	// soon overwritten, and the disk syncs that faster than a growing file. Under load
+	// the log has some 40 MB at the next check.
 	checkEvery = 250 * time.Millisecond
 	moveFrames = 1000
-	// finishFor is how long a checkpoint tries to have the log begin again, while others
-	// write or read.
+	// finishFor is how long a checkpoint tries to empty the log while others write or
+	// read.
 	finishFor = 100 * time.Millisecond
-	// largeWAL is the size of a log that Check warns of.
+	// largeWAL is the size of a log for which Check warns.
 	largeWAL = 256 << 20
 )
 
-// What is done to the log. It begins again once all of it is in the file: most is moved
-// there beside the writers, and what they have written meanwhile while they wait.
+// Statements for the log. SQLite reuses the log from its beginning once all of it has
+// been copied to the file. Most of it is copied while others write, and the remainder
+// while they wait.
 const (
 	askLog    = `PRAGMA wal_checkpoint(NOOP)`
 	moveLog   = `PRAGMA wal_checkpoint(PASSIVE)`
 	finishLog = `PRAGMA wal_checkpoint(RESTART)`
 )
 
-// tendLog checkpoints the log when the writer asks for it.
+// tendLog checkpoints the log when the writer requests it.
 func (s *Store) tendLog() {
 	for {
 		select {
@@ -63,8 +65,8 @@ func (s *Store) checkpoint() error {
 	return err
 }
 
-// mayCheckpoint asks for a checkpoint if much was written, or the disk is full: the log may
-// have room to give.
+// mayCheckpoint requests a checkpoint if much was written, or if the disk is full: the
+// log may then free space.
 func (w *writer) mayCheckpoint(full bool) {
 	ask := full || w.s.interval > 0
 	if time.Since(w.looked) > checkEvery {
@@ -84,8 +86,9 @@ func (w *writer) mayCheckpoint(full bool) {
 	}
 }
 
-// WAL returns the size of the file's write-ahead log in bytes. Some hundred megabytes or more
-// mean that a reader keeps a transaction open for long: SQLite uses the log anew when it ends.
+// WAL returns the size of the file's write-ahead log in bytes. More than some hundred
+// megabytes mean that a reader keeps a transaction open for long. SQLite reuses the log
+// when that transaction ends.
 func (s *Store) WAL() int64 {
 	st, err := os.Stat(s.path + "-wal")
 	if err != nil {

@@ -34,9 +34,9 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// WithClock has the Store, and the workers on it, follow a clock, for tests. The default is
-// [clock.System]. All who have a file open must follow the same one. WithClock panics if
-// clk is nil.
+// WithClock sets the clock of the Store and its workers, for tests. The default is
+// [clock.System]. All Stores on a file must use the same clock. WithClock panics if clk
+// is nil.
 func WithClock(clk clock.Clock) Option {
 	if clk == nil {
 		panic("sqlitestore: WithClock with a nil Clock")
@@ -44,7 +44,7 @@ func WithClock(clk clock.Clock) Option {
 	return option(func(c *config) { c.clock = clk })
 }
 
-// WithLogger sets where the Store reports what nobody else is told. The default is
+// WithLogger sets the logger for errors that no call returns. The default is
 // [slog.Default]. It panics if l is nil.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
@@ -53,11 +53,11 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.log = l })
 }
 
-// WithSyncInterval has the Store sync the disk once in an interval, rather than before it
-// acknowledges a command (SQLite's synchronous=NORMAL). What was acknowledged since the
-// latest sync is lost in a power cut, though not if just the process ends: the file is then
-// as it was at some moment before. Other Stores on the file keep what they
-// were opened with. It panics unless every is from 1 ms to 1 minute.
+// WithSyncInterval makes the Store sync the disk once in an interval, instead of before
+// each acknowledgement (SQLite's synchronous=NORMAL). A power failure then loses what
+// was acknowledged since the latest sync: the file is in an earlier, consistent state.
+// The end of the process loses nothing. The option applies to this Store only, not to
+// other Stores on the file. It panics unless every is from 1 ms to 1 minute.
 func WithSyncInterval(every time.Duration) Option {
 	if every < time.Millisecond || every > time.Minute {
 		panic(fmt.Sprintf("sqlitestore: WithSyncInterval: must be from 1ms to 1m, got %v", every))
@@ -65,11 +65,12 @@ func WithSyncInterval(every time.Duration) Option {
 	return option(func(c *config) { c.interval = every })
 }
 
-// WithOneProcess promises that no other process writes to the file. The Store does not look
-// for what others have committed then.
+// WithOneProcess promises that no other process writes to the file. The Store then does
+// not watch for commits of other processes.
 func WithOneProcess() Option { return option(func(c *config) { c.alone = true }) }
 
-// WithReadOnly has the Store read only, beside others that write, for tools: what would
-// write returns [ErrReadOnly]. SQLite writes beside the file even so, unless another has it
-// open: in a folder that cannot be written, open a copy that [Store.Backup] has made.
+// WithReadOnly opens the Store for reading only, for tools; others may write at the
+// same time. Calls that write return [ErrReadOnly]. SQLite still writes files beside
+// the file, unless another process has it open. If the folder is not writable, open a
+// copy made by [Store.Backup].
 func WithReadOnly() Option { return option(func(c *config) { c.readOnly = true }) }

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// systemSteady returns the boot, and the clock of the time since then without what the
-// machine slept.
+// systemSteady returns the id of the current boot, and a clock of the time since the
+// boot that stops while the machine sleeps.
 func systemSteady() (boot string, read func() time.Duration) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -28,8 +28,8 @@ func systemSteady() (boot string, read func() time.Duration) {
 	}
 }
 
-// refuseNetwork returns an error for a folder on a network file system: locks and syncs
-// may do nothing there.
+// refuseNetwork returns an error for a folder on a network file system, where locks and
+// syncs may have no effect.
 func refuseNetwork(dir string) error {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -42,8 +42,8 @@ func refuseNetwork(dir string) error {
 	return nil
 }
 
-// notify calls changed when something is written to the log, and set when the wall clock
-// is set or the machine has slept, until stop is called. Nothing wakes in between.
+// notify calls changed after a write to the log, and set after the wall clock was set
+// or the machine has slept, until stop is called. It does not wake up otherwise.
 func notify(path string, changed, set func()) (stop func(), err error) {
 	folder, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// more is what few tasks have.
+// more has the fields that only few tasks use.
 type more struct {
 	Crashes   int             `json:"crashes,omitempty"`
 	Runs      int             `json:"runs,omitempty"`
@@ -22,7 +22,7 @@ type more struct {
 	Failures  []store.Failure `json:"failures,omitempty"`
 }
 
-// encodeMore returns the column, nil if there is nothing.
+// encodeMore returns the column more, or nil if all its fields are zero.
 func encodeMore(t *machine.Task) []byte {
 	if t.Crashes == 0 && t.Runs == 0 && !t.Stopping && !t.Following && !t.Alone && len(t.Failures) == 0 {
 		return nil
@@ -32,14 +32,14 @@ func encodeMore(t *machine.Task) []byte {
 	return b
 }
 
-// args are the columns of a task.
+// args returns the columns of a task.
 func args(t *machine.Task) []any {
 	m := encodeMore(t)
 	return []any{t.ID, int64(t.State), int64(t.At), t.Handler, t.Schedule, t.Record, int64(t.Due), int64(t.Attempts),
 		t.Token, int64(t.Lease), text(m), sum(t, m)}
 }
 
-// text is a column that may be NULL.
+// text returns the value of a column that may be NULL.
 func text(b []byte) any {
 	if b == nil {
 		return nil
@@ -49,8 +49,9 @@ func text(b []byte) any {
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is the checksum of a row. State and at are those of the index, if a query has used one:
-// so an entry of an index that names another task's row is noticed.
+// sum returns the checksum of a row. If a query has used an index, State and At come
+// from the index, so that the checksum detects an index entry that points to another
+// task's row.
 func sum(t *machine.Task, more []byte) int64 {
 	var b []byte
 	for _, s := range []string{t.ID, t.Handler, t.Schedule} {
@@ -64,8 +65,8 @@ func sum(t *machine.Task, more []byte) int64 {
 	return int64(crc32.Update(c, table, t.Record))
 }
 
-// scan reads a row. The error wraps ErrDamaged if it is not as it was written; the task
-// has its id then.
+// scan reads a row. The error wraps ErrDamaged if the row is damaged; the task then has
+// its id only.
 func scan(rows interface{ Scan(...any) error }, t *machine.Task) error {
 	var rest []byte
 	var n int64

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A session is a connection, or a transaction, with the statements that it has prepared. Its
-// methods panic with a failure: see recoverInto.
+// A session is a connection or a transaction, with its prepared statements. Its methods
+// panic on errors: see recoverInto.
 type session struct {
 	ctx     context.Context // of readers; others have one that does not end
 	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
 	stmts   map[statement]*sql.Stmt
 }
 
-// A statement is a query in which ROWS stands for a list of parameters, of so many rows and
-// columns.
+// A statement is a query in which ROWS stands for a list of parameters, with a number
+// of rows and columns.
 type statement struct {
 	query         string
 	rows, columns int
@@ -35,7 +35,7 @@ func must(err error) {
 	}
 }
 
-// recoverInto makes an error of a failure.
+// recoverInto turns a panic of a session into an error.
 func recoverInto(err *error) {
 	switch v := recover().(type) {
 	case nil:
@@ -98,9 +98,9 @@ func (x *session) query(st statement, args []any, f func(rows *sql.Rows)) {
 	must(rows.Err())
 }
 
-// some carries out a query with ROWS, each of so many columns, for several rows at a time:
-// that takes half the time of one for each. It calls f, if there is one, for each row of an
-// answer.
+// some runs a query with ROWS, where each row has the given number of columns. It takes
+// several rows at a time, which needs half the time of one query for each. It calls f,
+// if not nil, for each row of the result.
 func (x *session) some(query string, columns int, args []any, f func(rows *sql.Rows)) {
 	// The driver's time to bind parameters grows with the square of their number.
 	most := 8

@@ -12,15 +12,16 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// ScheduleTx schedules tasks in a transaction of the application on the same file: they are
-// there when it commits, and workers are woken, and they were never there if it is rolled
-// back. It returns an outcome for each item, in their order.
+// ScheduleTx schedules tasks in a transaction of the application on the same file. The
+// tasks exist, and workers wake up, when the transaction commits; after a rollback they
+// never existed. ScheduleTx returns an outcome for each item, in order.
 //
-// The transaction must be one of BEGIN IMMEDIATE (a DSN with _txlock=immediate): SQLite
-// refuses to write in a deferred one that has read before somebody else has written. Its
-// connection must be in WAL mode, with synchronous of at least FULL, so that what it commits
-// is on the disk; ScheduleTx returns an error that wraps [store.ErrUnfit] otherwise, and for
-// another file. While the transaction is open nobody else writes.
+// The transaction must start with BEGIN IMMEDIATE (a DSN with _txlock=immediate),
+// because SQLite refuses a write in a deferred transaction that has read before another
+// connection has written. The connection must use WAL mode and at least
+// synchronous=FULL, so that the commit is on disk. Otherwise, or if the transaction is
+// on another file, ScheduleTx returns an error that wraps [store.ErrUnfit]. No other
+// connection can write while the transaction is open.
 func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Item) (out []store.Outcome, err error) {
 	if err := s.mayBegin(ctx); err != nil {
 		return nil, err
@@ -40,8 +41,7 @@ func (s *Store) ScheduleTx(ctx context.Context, tx *sql.Tx, items ...durable.Ite
 	if err := s.scheduleTx(tx, &c, &out); err != nil {
 		return nil, explain(err, false)
 	}
-	// One that is queued behind the transaction gets through when it has ended, and sees
-	// what it has committed.
+	// This call runs when the transaction has ended, and sees what it has committed.
 	go func() { _ = s.call(context.Background(), reads{}, func(*index, machine.Moment) error { return nil }) }()
 	return out, nil
 }
@@ -61,7 +61,8 @@ func (s *Store) scheduleTx(tx *sql.Tx, c *store.Command, out *[]store.Outcome) (
 	return nil
 }
 
-// mayUse returns an error if what the transaction commits might be lost, or go elsewhere.
+// mayUse returns an error if the transaction's commit might be lost, or is for another
+// file.
 func (s *Store) mayUse(ctx context.Context, tx *sql.Tx) error {
 	path, err := pathOf(ctx, tx)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Times of the watch for what other processes commit.
+// The intervals of the watch for commits of other processes.
 const (
 	lookEvery  = 50 * time.Millisecond // where nothing tells that the file has changed
 	quickEvery = 2 * time.Millisecond  // at first, after something has
 	lookFor    = time.Minute           // and then the more seldom the longer nothing has
 )
 
-// Wait calls wake first, so that nothing that came before is missed.
+// Wait first calls wake for each shard, so that no earlier change is missed.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	if err := s.mayBegin(ctx); err != nil || s.readOnly {
 		return cmp.Or(err, ErrReadOnly)
@@ -23,17 +23,16 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// saw wakes all who wait if the number of wake-ups is not the one for which they were
-// woken last.
+// saw wakes the waiting calls if wakes has changed since they were last woken.
 func (s *Store) saw(wakes int64) {
 	if s.seen.Swap(wakes) != wakes {
 		s.waiters.Wake(0)
 	}
 }
 
-// watchOthers looks for what others have committed. The log is written before what is in
-// it can be seen, as long before as the disk takes for a sync: so it looks for a while when
-// something was written, after a tenth more of the time since then.
+// watchOthers looks for commits of other connections. A write to the log precedes the
+// visibility of the commit by the duration of a disk sync. So after a write watchOthers
+// looks repeatedly for a while, each time after a tenth of the time since the write.
 func (s *Store) watchOthers() {
 	changed := make(chan struct{}, 1)
 	stop, err := notify(s.path, func() {
@@ -93,8 +92,8 @@ func (s *Store) watchOthers() {
 	}
 }
 
-// look wakes those who wait if another connection has committed something for them. last is
-// the version that was seen last.
+// look wakes the waiting calls if another connection has committed a change for them.
+// last is the version at the previous look.
 func (s *Store) look(x *session, last int64) (version int64) {
 	var err error
 	defer func() {

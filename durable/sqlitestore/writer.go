@@ -16,8 +16,8 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// A writer carries out what changes the file, on one goroutine and one connection. It
-// puts all calls that wait into one transaction.
+// A writer makes all changes of the file, on one goroutine and one connection. It puts
+// all waiting calls into one transaction.
 type writer struct {
 	s       *Store
 	conn    *sql.Conn
@@ -29,17 +29,18 @@ type writer struct {
 }
 
 const (
-	// maxCalls is how many calls wait at most, and maxGroup how many share a transaction.
+	// maxCalls is the maximum number of waiting calls, and maxGroup that of calls in a
+	// transaction.
 	maxCalls = 8192
 	maxGroup = 512
-	// pause is how long the writer waits at least before it asks for the lock again, and at
-	// most three times that.
+	// pause is the minimum time before the writer tries to get the lock again. The
+	// maximum is three times that.
 	pause = 200 * time.Microsecond
-	// patience is how long a call waits for others.
+	// patience is how long the writer waits for more calls.
 	patience = 200 * time.Microsecond
 )
 
-// A call is one that waits for the writer. It is carried out on the writer's goroutine.
+// A call waits for the writer, which runs it on its own goroutine.
 type call struct {
 	reads reads
 	do    func(ix *index, at machine.Moment) error
@@ -48,13 +49,15 @@ type call struct {
 	done  chan struct{}
 }
 
-// What a call is going to read, to be read at once with that of others.
+// reads names what a call will read, so that the writer can read it together with that
+// of other calls.
 type reads struct {
 	sender string
 	ids    []string
 }
 
-// The states of a call. Its context ends one that waits, and not one that was begun.
+// The states of a call. The end of its context ends a waiting call, but not one that
+// has begun.
 const (
 	waits int32 = iota
 	begun
@@ -73,7 +76,8 @@ func (w *writer) close() {
 	}
 }
 
-// call has do carried out. It returns when that was committed, or when the context ends.
+// call runs do on the writer's goroutine. It returns when the transaction was
+// committed, or when the context ends.
 func (s *Store) call(ctx context.Context, r reads, do func(ix *index, at machine.Moment) error) error {
 	if err := s.mayBegin(ctx); err != nil {
 		return err
@@ -119,8 +123,9 @@ func (w *writer) run() {
 	}
 }
 
-// gather returns the calls that wait. Those that the transaction before has answered send their next
-// ones now: to wait for them a little is cheaper than another sync.
+// gather returns the waiting calls. The callers that the previous transaction has
+// answered are about to send their next calls. Waiting for these briefly is cheaper
+// than another sync.
 func (w *writer) gather(first *call) []*call {
 	for begin := time.Now(); len(w.calls)+1 < w.count && time.Since(begin) < patience; {
 		runtime.Gosched()
@@ -133,8 +138,8 @@ func (w *writer) gather(first *call) []*call {
 	return group
 }
 
-// carryOut carries calls out in one transaction, or each in one of its own if that fails:
-// one that cannot succeed fails alone.
+// carryOut runs the calls in one transaction. If that fails, it runs each in a
+// transaction of its own, so that a call that cannot succeed fails alone.
 func (w *writer) carryOut(group []*call) {
 	group, err := w.begin(group)
 	if len(group) == 0 {
@@ -160,9 +165,9 @@ func (w *writer) carryOut(group []*call) {
 	w.mayCheckpoint(codeOf(err)&0xff == sqlite3.SQLITE_FULL)
 }
 
-// begin begins a transaction, and returns the calls that have not ended meanwhile. It asks
-// for the lock until it has it: SQLite's own way of waiting is unfair to the one of two
-// processes that comes later, and does not end with a context.
+// begin starts a transaction, and returns the calls whose contexts have not ended
+// meanwhile. It polls for the lock itself: SQLite's own waiting is unfair to the later
+// one of two processes, and does not end with a context.
 func (w *writer) begin(group []*call) ([]*call, error) {
 	for {
 		if err := w.s.isThere(); err != nil {
@@ -187,7 +192,7 @@ func (w *writer) begin(group []*call) ([]*call, error) {
 	}
 }
 
-// take begins the calls that still wait.
+// take marks the calls that still wait as begun, and returns them.
 func take(group []*call) (some []*call) {
 	for _, c := range group {
 		if c.state.CompareAndSwap(waits, begun) {
@@ -197,8 +202,8 @@ func take(group []*call) (some []*call) {
 	return some
 }
 
-// transaction carries calls out, and commits. done: it may have been committed although
-// there is an error.
+// transaction runs calls and commits. done says that the transaction may have been
+// committed despite an error.
 func (w *writer) transaction(group []*call) (done bool, err error) {
 	ctx := context.Background()
 	ix, err := w.attempt(group)
