@@ -44,7 +44,7 @@ func TestCheck_SeesHowTheServerIsSetUp(t *testing.T) {
 	require.ErrorIs(t, durable.NewWorker(c).Run(t.Context()), durable.ErrUnsafe)
 }
 
-// To ask whether a store is there does not make it.
+// Exists does not create the store.
 func TestExists(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()
@@ -63,7 +63,7 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// A server that is not there yet is waited for, as one is that goes away later.
+// Run waits for a server that is not running yet, as for one that stops later.
 func TestRun_WaitsForTheServer(t *testing.T) {
 	s := redistest.Start(t)
 	r := s.Client()
@@ -94,7 +94,7 @@ func TestRun_WaitsForTheServer(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// A worker whose client was closed ends, and says so.
+// Run ends with an error after its client was closed.
 func TestRun_EndsWithAClientThatWasClosed(t *testing.T) {
 	r := redistest.Start(t).Client()
 	c := clientOf(r)
@@ -120,7 +120,7 @@ func TestRun_EndsWithAClientThatWasClosed(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrNotHandedBack)
 }
 
-// What does not pass by itself ends Run at once, and is what store.ErrUnfit is for.
+// A permanent error, which wraps store.ErrUnfit, ends Run at once.
 func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
 	refused := func(r redis.UniversalClient) error {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestRun_RefusesClientsThatCannotWork(t *testing.T) {
 	defer stranger.Close()
 	refused(stranger)
 
-	// A node of a cluster has some of the shards.
+	// A node of a Cluster has only some of the shards.
 	for _, s := range redistest.StartCluster(t, 3, 0).Servers {
 		node := s.Client()
 		defer node.Close()

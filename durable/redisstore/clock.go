@@ -6,20 +6,20 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A reading is what a server's clock showed, and a moment after it.
+// A reading is a time of a server's clock, and a local time shortly after it.
 type reading struct {
 	now   store.Time
 	after time.Time
 }
 
-// fresh is how old a reading may be.
+// fresh is the maximum age of a reading that is used.
 const fresh = 5 * time.Second
 
-// at returns what the server's clock will show at a time, or a little less.
+// at returns the time of the server's clock at the local time t, or slightly less.
 func (r *reading) at(t time.Time) store.Time { return r.now.Add(t.Sub(r.after)) }
 
-// read notes what the clock of a shard's server has just shown. Each reading is less than
-// the clock by the time that the answer took, so that the largest is the best.
+// read records a time of the server's clock. A reading lags behind the clock by the
+// time that the answer took, so the largest one is the best.
 func (sh *shard) read(now store.Time) {
 	r := &reading{now, time.Now()}
 	for {

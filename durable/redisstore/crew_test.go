@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A worker that may sleep for long is there although it was silent for long: it is woken for
-// what another one does not know, and that is not unknown.
+// A worker with a long recheck interval counts as running although it is silent for
+// long: tasks that only it can run wake it, and do not count as unknown.
 func TestCrew_LongRecheck(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Start(t).Client()

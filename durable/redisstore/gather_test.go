@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A round that waits for others takes along what has come meanwhile, and asks for it when
-// it is sent, once, or never if its caller has given up.
+// A round that waits for others includes the reports that arrive meanwhile. It asks for
+// them once, when it is sent, or never if its caller has given up.
 func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()
@@ -34,7 +34,7 @@ func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, a.Tasks, 1)
 
-	// Behind another one it waits until the test sends it.
+	// Behind another round, this one waits until the test sends it.
 	s.gather.waiting = []*gathered{{}}
 	soon, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()

@@ -24,7 +24,7 @@ var (
 	silent = WithLogger(quiet)
 )
 
-// A client is a Client and its Store.
+// A client is a Client with its Store.
 type client struct {
 	*durable.Client
 	s *Store
@@ -35,12 +35,12 @@ func newClient(r redis.UniversalClient, opts ...Option) *client {
 	return &client{durable.New(s, durable.WithLogger(quiet)), s}
 }
 
-// key is a key of the shard of a task.
+// key returns a Redis key of a task's shard.
 func (c *client) key(id, name string) string {
 	return keyOf(c.s.shards[store.ShardOf(id, len(c.s.shards))], name)
 }
 
-// dueOf is the name of the key of what waits for a handler.
+// dueOf returns the name of the key with a handler's pending tasks.
 func dueOf(handler string) string { return "due:" + strconv.Itoa(len(handler)) + ":" + handler }
 
 func keyOf(sh *shard, name string) string {
@@ -55,8 +55,8 @@ func keyOf(sh *shard, name string) string {
 	panic(name)
 }
 
-// dump returns what a store of one shard has in Redis, but for meta, wake, crew and kinds. What
-// is different each time, tokens and the times of claims and deaths, is left out.
+// dump returns the data of a store with one shard, without meta, wake, crew and kinds,
+// and without what differs each time: tokens and the times of claims and deaths.
 func dump(t *testing.T, c *client) map[string]string {
 	t.Helper()
 	ctx := context.Background()
@@ -119,7 +119,7 @@ func (w *crasher) do(r store.Round) store.Answer {
 	}
 }
 
-// claims is a round that claims what is due.
+// claims returns a round that claims due tasks.
 func (w *crasher) claims() store.Round {
 	handlers := w.handlers
 	if handlers == nil {
@@ -128,7 +128,7 @@ func (w *crasher) claims() store.Round {
 	return store.Round{Claim: store.Claim{Asked: true, Max: cmp.Or(w.n, 100), Handlers: handlers}}
 }
 
-// claim claims what is due, and returns the ids with their tokens.
+// claim claims due tasks, and returns their ids and tokens.
 func (w *crasher) claim() map[string]int64 {
 	out := make(map[string]int64)
 	for _, x := range w.do(w.claims()).Tasks {
@@ -141,7 +141,7 @@ func (w *crasher) report(end store.End, id string, token int64, next store.When)
 	w.do(store.Round{Reports: []store.Report{{Lease: store.Lease{ID: id, Token: token}, End: end, Next: next, Due: 1, Text: "text"}}})
 }
 
-// finish reports on all that it claims.
+// finish claims due tasks and reports on all of them.
 func (w *crasher) finish(end store.End) {
 	for id, token := range w.claim() {
 		w.report(end, id, token, store.When{})

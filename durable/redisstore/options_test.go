@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is at the border of what is allowed is taken, and what is beyond it panics.
+// Options accept the limits of their ranges and panic beyond them.
 func TestOptions_RefuseMisuse(t *testing.T) {
 	WithName(strings.Repeat("n", 64))
 	WithRecheck(10 * time.Millisecond)
@@ -30,11 +30,11 @@ func TestOptions_RefuseMisuse(t *testing.T) {
 	}
 }
 
-// A wrapped is a client that the Store cannot tell from any other.
+// A wrapped is a client of a type that New does not know.
 type wrapped struct{ redis.UniversalClient }
 
-// The Store looks into its client: a Wait on another one went on after its context, and
-// nobody saw what its servers are like.
+// The Store needs the client's own type: with another client, Wait used to continue
+// after its context, and the servers' settings were unknown.
 func TestNew_RefusesOtherClients(t *testing.T) {
 	one, ring := redis.NewClient(&redis.Options{}), redis.NewRing(&redis.RingOptions{})
 	defer one.Close()

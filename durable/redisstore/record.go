@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// What scripts/begin.lua says is stored.
+// The encoding of the stored data that scripts/begin.lua describes.
 
 const (
 	dueSize       = 16
@@ -15,8 +15,8 @@ const (
 	recordHead    = dueSize + 1 + 2
 )
 
-// whenArg writes a When as the scripts take it: 16 digits, with a plus sign in front if they
-// count from now.
+// whenArg encodes a When for the scripts: 16 digits, with a plus sign before them if
+// they count from now.
 func whenArg(w store.When) string {
 	micros, fromNow := w.Parts()
 	b := make([]byte, 0, 1+dueSize)
@@ -29,7 +29,8 @@ func whenArg(w store.When) string {
 	return string(strconv.AppendInt(b, micros, 10))
 }
 
-// record returns the record of a task behind a time, which the script may have to put there.
+// record returns a task's record after the time when, which a script may replace by
+// another time.
 func record(t *store.Task, when string) string {
 	size := strconv.Itoa(len(t.Handler))
 	n := len(size) + 1 + len(t.Handler) + len(t.Schedule)
@@ -45,8 +46,8 @@ func record(t *store.Task, when string) string {
 	return b.String()
 }
 
-// parseRecord takes a record apart. Of one that is damaged nothing but the id is there,
-// so that whoever gets the task finds the damage.
+// parseRecord decodes a record. From a damaged record it returns only the id, so that
+// the worker that claims the task finds the damage.
 func parseRecord(id, s string) store.Task {
 	t := store.Task{ID: id}
 	if len(s) < recordHead || s[dueSize] != recordVersion {
@@ -66,7 +67,7 @@ func parseRecord(id, s string) store.Task {
 	return t
 }
 
-// A run is the state of a run that has begun.
+// A run is the state of a run that has been claimed at least once.
 type run struct {
 	token    int64
 	attempts int
@@ -98,8 +99,8 @@ func parseTime(s string) store.Time {
 	return store.Time(n)
 }
 
-// entry makes an entry of what a script says: record, run, failures and the record of
-// what follows.
+// entry returns the entry for a script's answer: record, run, failures and the record
+// of what follows.
 func entry(id string, state store.State, at store.Time, f []string) store.Entry {
 	e := store.Entry{Task: parseRecord(id, f[0]), State: state, At: at, Due: at, Failures: parseFailures(f[2])}
 	r, ok := parseRun(f[1])
@@ -120,8 +121,8 @@ func entry(id string, state store.State, at store.Time, f []string) store.Entry 
 	return e
 }
 
-// parseFailures takes apart what the scripts have noted: for each attempt its
-// number, the time and the text with its length in front.
+// parseFailures decodes the failures that the scripts store: for each attempt its
+// number, the time, and the text with its length before it.
 func parseFailures(s string) []store.Failure {
 	var out []store.Failure
 	for s != "" {
@@ -141,7 +142,7 @@ func parseFailures(s string) []store.Failure {
 	return out
 }
 
-// failures writes them down as the scripts do.
+// failures encodes failures as the scripts do.
 func failures(list []store.Failure) string {
 	var b []byte
 	for _, f := range list {
@@ -153,7 +154,7 @@ func failures(list []store.Failure) string {
 	return string(b)
 }
 
-// words takes an answer that consists of strings and numbers.
+// words decodes an answer of strings and numbers.
 func words(v any) ([]string, bool) {
 	list, ok := v.([]any)
 	if !ok {

@@ -18,10 +18,10 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// sentinel starts a Sentinel that watches a master, and returns its address.
+// sentinel starts a Sentinel that monitors a master, and returns its address.
 func sentinel(t *testing.T, master *redistest.Server) string {
 	t.Helper()
-	// Somebody else may take the port before the Sentinel does.
+	// Another program may take the port first.
 	for range 4 {
 		if addr := tryPort(t, master); addr != "" {
 			return addr
@@ -31,8 +31,8 @@ func sentinel(t *testing.T, master *redistest.Server) string {
 	return ""
 }
 
-// tryPort starts a Sentinel on a port, and returns its address when it answers, or nothing
-// if it has ended.
+// tryPort starts a Sentinel on a port. It returns the address when the Sentinel
+// answers, or "" if it has ended.
 func tryPort(t *testing.T, master *redistest.Server) string {
 	t.Helper()
 	port := redistest.FreePort(t)
@@ -79,8 +79,8 @@ sentinel failover-timeout it 5000
 	return ""
 }
 
-// A queue goes on with the replica that a Sentinel makes the master, and what it
-// had been told is delivered there.
+// A queue continues on the replica that a Sentinel promotes, and its acknowledged tasks
+// are delivered there.
 func TestWorker_SentinelFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a failover takes long")

@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// sift lists by a prefix or an error: it looks for the ids, in no order, and then at the
-// tasks.
+// sift lists by a prefix or an error: it first finds the ids, in no order, and then
+// reads the tasks.
 func (s *Store) sift(ctx context.Context, shard int, f *store.Filter, c store.Cursor, limit int) (p store.Page, err error) {
 	ids, err := s.idsOf(ctx, shard, f)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) sift(ctx context.Context, shard int, f *store.Filter, c store.Cu
 	return p, nil
 }
 
-// idsOf returns the ids of tasks that may meet the filter.
+// idsOf returns the ids of tasks that may match the filter.
 func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []string, err error) {
 	var places []string // as scan.lua names them
 	if f.Error != "" {
@@ -91,8 +91,8 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 
 var escape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// pattern is of the ids with a prefix. miniredis knows no pattern that is not UTF-8: sift
-// looks at the prefix too.
+// pattern returns a pattern for ids with a prefix. miniredis does not support patterns
+// that are not UTF-8, so sift also checks the prefix itself.
 func pattern(prefix string) string {
 	if !utf8.ValidString(prefix) {
 		return "*"

@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock has the scripts of a Store read the time from Redis, where advance moves it.
+// clock makes the scripts of a Store read the time from a Redis key, which advance
+// changes.
 type clock struct {
 	s   *Store
 	now time.Time
@@ -38,8 +39,8 @@ func (c *clock) advance(d time.Duration) {
 	}
 }
 
-// open returns a function that opens a store for a test, all of one name on one server,
-// under a clock.
+// open returns a function that opens a store for a test. All stores have the same name
+// and server, and use a clock.
 func open(connect func() redis.UniversalClient, scripts *scripts, steps int) func(t *testing.T) storetest.Subject {
 	return func(t *testing.T) storetest.Subject {
 		rdb := connect()
@@ -60,8 +61,8 @@ func open(connect func() redis.UniversalClient, scripts *scripts, steps int) fun
 	}
 }
 
-// TestStore_OnMiniredis is the same in the process, where programs may have it for their
-// tests. TICKLESS_STRESS has the model go as far as on a server.
+// TestStore_OnMiniredis runs storetest on miniredis, which programs may use in their
+// tests. With TICKLESS_STRESS the model test takes as many steps as on a server.
 func TestStore_OnMiniredis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what is interpreted takes long")
@@ -88,8 +89,8 @@ func TestStore_OnAServer(t *testing.T) {
 	storetest.Run(t, open(func() redis.UniversalClient { return server.Client() }, clockedScripts, 1000))
 }
 
-// By the clock of the server. TICKLESS_STRESS runs it: what it waits for may take longer
-// on a busy machine than the leases last.
+// TestStore_RealTime runs storetest with the server's clock. It needs TICKLESS_STRESS,
+// because on a busy machine a step may take longer than a lease.
 func TestStore_RealTime(t *testing.T) {
 	if os.Getenv("TICKLESS_STRESS") == "" {
 		t.Skip("set TICKLESS_STRESS to run it")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A worker that gets the backups of many wake-ups has one call to come for each shard, and
-// not one for each wake-up: while it is full they all would wait.
+// A worker that gets the backups of many wake-ups schedules one call for each shard,
+// not one for each wake-up: if wake blocks, they would all pile up.
 func TestWait_ManyBackupsOfAShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +46,8 @@ func TestWait_ManyBackupsOfAShard(t *testing.T) {
 	})
 }
 
-// Who got the backup looks half a second later at most, whatever chance adds.
+// The worker that gets the backup checks half a second later at most, including the
+// random part.
 func TestWait_ABackupIsHalfASecondLateAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -27,8 +27,8 @@ func onCluster(t *testing.T) (*trial, *redistest.Cluster) {
 	return newTrial(t, c.Client(), addrs...), c
 }
 
-// traffic schedules a task every few milliseconds, for a time, one after the
-// other in several goroutines, and returns the longest that one took.
+// traffic schedules a task every few milliseconds for the duration d, from several
+// goroutines. worst returns the longest duration of a call.
 func (x *trial) traffic(d time.Duration) (worst func() time.Duration) {
 	var mu sync.Mutex
 	var longest time.Duration
@@ -63,7 +63,7 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	before := time.Now()
 	old.Kill()
 	killed := time.Now()
-	// Replication is asynchronous.
+	// Replication is asynchronous, so tasks of the last second may be lost.
 	x.doubtful = append(x.doubtful, span{before.Add(-time.Second), killed})
 	x.l.mu.Lock()
 	x.l.since = killed
@@ -85,8 +85,8 @@ func TestFault_ClusterMasterKilled(t *testing.T) {
 	x.done(30 * time.Second)
 }
 
-// What the master has acknowledged and the replica has not got is lost with the
-// master: that is Redis Cluster.
+// What the master has acknowledged and not replicated is lost with the master. Redis
+// Cluster does not promise more.
 func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	long(t)
 	x, c := onCluster(t)
@@ -105,7 +105,8 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 		return have != "" && have == sent
 	})
 	replica.Suspend()
-	// More than the sockets hold: what is there the replica still gets.
+	// More data than the sockets hold: the replica still gets the contents of the
+	// sockets.
 	x.schedule(1000, 2000, func(int) durable.When { return durable.After(12 * time.Second) }, strings.Repeat("x", 30_000))
 	master.Kill()
 	replica.Resume()
@@ -125,8 +126,8 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	}
 }
 
-// A master that is frozen for longer than the node timeout, and comes back: before it
-// learns that another has taken its place it acknowledges what is lost then.
+// A master is frozen for longer than the node timeout, and continues. Until it learns
+// that it was replaced, it acknowledges commands that are then lost.
 func TestFault_ClusterMasterFrozen(t *testing.T) {
 	for _, how := range []string{"Plain", "MinReplicas"} {
 		t.Run(how, func(t *testing.T) {
@@ -152,8 +153,8 @@ func TestFault_ClusterMasterFrozen(t *testing.T) {
 				old.Suspend()
 				time.Sleep(d)
 				old.Resume()
-				// What it had not passed on, and what it acknowledges before it learns that
-				// another has taken its place.
+				// Lost are commands that were not replicated, and those that the old
+				// master acknowledges before it learns that it was replaced.
 				x.doubtful = append(x.doubtful, span{frozen.Add(-time.Second), time.Now().Add(time.Second)})
 				time.Sleep(2 * time.Second)
 				x.eventually(20*time.Second, "there is a master", func() bool { return c.MasterOf(ctx, 0) != nil })
@@ -170,7 +171,7 @@ func TestFault_ClusterMasterFrozen(t *testing.T) {
 	}
 }
 
-// offset returns how far a server's replication has come.
+// offset returns a server's replication offset.
 func offset(s *redistest.Server, field string) string {
 	r := s.Client()
 	defer r.Close()

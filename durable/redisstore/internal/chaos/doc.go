@@ -1,10 +1,9 @@
-// Package chaos has only tests: faults that redisstore has to survive, with real
-// servers and worker processes that are killed, frozen and cut off. What takes
-// long runs only with TICKLESS_CHAOS=long, as `make chaos` has it, which shows
-// what each case did and counted.
+// Package chaos tests redisstore under faults, with real servers and worker processes
+// that are killed, frozen and disconnected. Long tests run only with
+// TICKLESS_CHAOS=long, which `make chaos` sets, and log what each case did and counted.
 //
-// Every case asserts that its fault has happened. Unless it says otherwise it
-// asserts as well that every task that was acknowledged has been delivered or is
-// a dead letter, that none came early, that there are no more duplicates than
-// leases that ran out, and that check-and-repair finds nothing.
+// Every case checks that its fault has happened. Unless it says otherwise, it also
+// checks that every acknowledged task was delivered or is a dead letter, that none came
+// early, that there are no more duplicates than expired leases, and that Repair finds
+// nothing.
 package chaos

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// busyDisk writes to the disk of a directory and syncs, again and again, so that
-// other syncs there take long. It returns how much it has written, in MB.
+// busyDisk keeps writing to a folder's disk and syncing it, so that other syncs are
+// slow. stop returns how many MB it has written.
 func busyDisk(t *testing.T, dir string) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,10 +51,10 @@ func busyDisk(t *testing.T, dir string) (stop func() int) {
 	}
 }
 
-// A server is killed ten times while tasks are scheduled and run, and its disk is
-// busy; and that ten times over. Nothing is lost with appendfsync always. With everysec
-// Redis writes to its log up to two seconds late while a sync takes long: what was
-// acknowledged then may be lost, and what was done then comes again.
+// A server is killed ten times while tasks are scheduled and run and its disk is busy,
+// and all that ten times. Nothing is lost with appendfsync always. With everysec, Redis
+// delays writes to its log by up to two seconds while a sync is slow: tasks
+// acknowledged then may be lost, and tasks done then may run again.
 func TestFault_ServerKilledTenTimes(t *testing.T) {
 	const runs, times = 10, 10
 	for _, fsync := range []string{"everysec", "always"} {
@@ -76,7 +76,7 @@ func TestFault_ServerKilledTenTimes(t *testing.T) {
 	}
 }
 
-// killAgain is one run.
+// killAgain is one run of TestFault_ServerKilledTenTimes.
 func killAgain(t *testing.T, fsync string, times int) *trial {
 	x, s := onServer(t, "--appendonly", "yes", "--appendfsync", fsync)
 	x.torn = true
@@ -112,7 +112,7 @@ func killAgain(t *testing.T, fsync string, times int) *trial {
 	return x
 }
 
-// A tally adds up the runs of a case.
+// A tally sums up the runs of a case.
 type tally struct {
 	lost     []int // of each run
 	failures int

@@ -29,7 +29,8 @@ import (
 
 const childEnv = "TICKLESS_CHAOS_CHILD"
 
-// quietRedis is the logger of go-redis here: a master that was killed is no news.
+// quietRedis is a logger for go-redis that discards everything: errors are expected
+// here.
 type quietRedis struct{}
 
 func (quietRedis) Printf(context.Context, string, ...any) {}
@@ -51,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An order is what a worker process is told.
+// An order is the configuration of a worker process.
 type order struct {
 	Addrs       []string
 	Cluster     bool
@@ -63,7 +64,7 @@ type order struct {
 	Recheck     time.Duration
 }
 
-// child is a worker process.
+// child is the main function of a worker process.
 func child(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -112,7 +113,7 @@ func child(text string) error {
 	return w.Run(ctx)
 }
 
-// A proc is a worker process, as a test has it.
+// A proc is a running worker process.
 type proc struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -152,8 +153,8 @@ func (x *trial) start(o order) *proc {
 
 func (p *proc) pid() int { return p.cmd.Process.Pid }
 
-// kill is kill -9. It may be called from anywhere, and reports whether it was the
-// first.
+// kill kills the process with kill -9. Any goroutine may call it. It returns true for
+// the first call.
 func (p *proc) kill() (first bool) {
 	p.once.Do(func() {
 		first = true

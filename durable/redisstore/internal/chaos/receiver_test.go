@@ -25,7 +25,7 @@ import (
 	"github.com/tickless/tickless/durable/callback"
 )
 
-// A host that accepts calls and does not answer, beside one that does.
+// One host accepts connections and does not answer, beside one that answers.
 func TestFault_DeadHost(t *testing.T) {
 	const places, many = 64, 500
 	x, _ := onServer(t)
@@ -87,8 +87,8 @@ func TestFault_DeadHost(t *testing.T) {
 	require.Zero(t, st.Dead)
 }
 
-// Receivers that misbehave at the first attempt, beside one host to which very
-// many tasks are due.
+// Several receivers misbehave at the first attempt, beside one host with very many due
+// tasks.
 func TestFault_BadReceivers(t *testing.T) {
 	const limit = 16
 	each, many := 10, 5000
@@ -139,7 +139,8 @@ func TestFault_BadReceivers(t *testing.T) {
 	}))
 	defer good.Close()
 
-	// Only who never answers is given up soon: a machine that is slow is no fault.
+	// The timeout is short only for the receiver that never answers, because a slow
+	// machine is not a fault.
 	local := callback.WithAllowed(netip.MustParsePrefix("127.0.0.0/8"))
 	calls := callback.New(callback.WithPerHost(limit), callback.WithTimeout(time.Minute), local)
 	defer calls.Close()

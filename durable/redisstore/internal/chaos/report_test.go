@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// long skips what takes long, unless TICKLESS_CHAOS is long.
+// long skips a long test unless TICKLESS_CHAOS is long.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TICKLESS_CHAOS") != "long" {
@@ -18,7 +18,7 @@ func long(t *testing.T) {
 	}
 }
 
-// numbers are what a case has counted.
+// numbers are the counters of a case.
 type numbers struct {
 	acknowledged, lost, duplicates, early int
 	crashed                               int // leases that ran out
@@ -31,7 +31,7 @@ func (n numbers) String() string {
 		n.acknowledged, n.lost, n.duplicates, n.early, n.crashed, n.dead, n.repaired, short(n.late), short(n.worst))
 }
 
-// short writes a time.
+// short formats a duration.
 func short(d time.Duration) string {
 	if d < time.Second {
 		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"

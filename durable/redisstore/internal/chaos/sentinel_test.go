@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// A failover that somebody asks a Sentinel for. What the old master had not passed on is
-// lost, and it does not say what that is.
+// A failover that an administrator requests from a Sentinel. What the old master had
+// not replicated is lost, and nothing says what that is.
 func TestFault_SentinelFailover(t *testing.T) {
 	long(t)
 	master := redistest.Start(t)

@@ -35,8 +35,8 @@ func TestFault_ServerKilled(t *testing.T) {
 	for _, fsync := range []string{"everysec", "always"} {
 		t.Run("AOF"+fsync, func(t *testing.T) {
 			x, s := onServer(t, "--appendonly", "yes", "--appendfsync", fsync)
-			// One kill loses nothing whatever it interrupts; what more can do is in
-			// docs/operating.md.
+			// One kill loses nothing, whatever it interrupts. docs/operating.md says
+			// what several can do.
 			times := 1
 			if os.Getenv("TICKLESS_CHAOS") == "long" {
 				times, x.torn = 3, true
@@ -256,7 +256,7 @@ func TestFault_TwoVersions(t *testing.T) {
 	x.done(20 * time.Second)
 }
 
-// A day's tasks are due at once when the workers come back.
+// A day's tasks are all due at once when the workers return.
 func TestFault_LongDowntime(t *testing.T) {
 	for _, n := range []int{20_000, 100_000, 1_000_000} {
 		t.Run(fmt.Sprintf("%dk", n/1000), func(t *testing.T) {

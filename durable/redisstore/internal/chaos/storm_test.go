@@ -18,8 +18,8 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// All at once, by chance: answers that are lost, workers that are frozen and killed, a
-// server that is frozen and killed, while tasks are scheduled, run and cancelled.
+// All faults at random at the same time: lost answers, frozen and killed workers, a
+// frozen and killed server, while tasks are scheduled, run and cancelled.
 func TestFault_Storm(t *testing.T) {
 	long(t)
 	x, s := onServer(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -106,12 +106,13 @@ func TestFault_Storm(t *testing.T) {
 		x.kills, outcomes[durable.Removed], outcomes[durable.Stopping], outcomes[durable.Absent], unknown)
 	require.Positive(t, outcomes[durable.Removed])
 	require.Positive(t, unknown)
-	// What was removed may have been delivered before, by an attempt whose lease ended.
+	// A removed task may have been delivered before, by an attempt whose lease has
+	// expired.
 	require.LessOrEqual(t, after, int(st.Crashed))
 }
 
-// sure calls f until it is known what it has done, as a careful caller does, and returns
-// how often it was not.
+// sure calls f until its outcome is known, as a careful caller does, and returns how
+// often it was unknown.
 func sure(f func() (durable.Outcome, error)) (out durable.Outcome, unknown int) {
 	out, err := f()
 	for err != nil {

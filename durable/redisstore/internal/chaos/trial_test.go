@@ -24,14 +24,14 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// mark is in the body of every task, and so in the answer to a claim, and in
-// nothing else that a server sends.
+// mark is in the body of every task, and so in the answer to a claim, but in no other
+// answer of a server.
 const mark = "!mark!"
 
-// prefix is what every task's key begins with.
+// prefix is the beginning of every task's key.
 const prefix = "chaos-task-"
 
-// A ledger is where handlers report what they were given.
+// A ledger is a server to which handlers report their deliveries.
 type ledger struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -45,13 +45,13 @@ type ledger struct {
 	hook  func(key string, pid int)
 }
 
-// visits are the deliveries of a task: how many, and when the last one came.
+// visits are the deliveries of a task: their number, and the time of the last.
 type visits struct {
 	n    int
 	last time.Time
 }
 
-// A visit is a delivery of a task that had been delivered at a time before.
+// A visit is a delivery of a task that was delivered before.
 type visit struct {
 	key    string
 	before time.Time
@@ -122,8 +122,8 @@ type trial struct {
 	acked    map[string]bool
 	asked    map[string]span // from the call that scheduled it to the answer
 	failures int             // calls of ScheduleBatch with an error
-	// twice are tasks that were scheduled once more, as the call had failed: if it
-	// had been carried out, and the task was done by then, it comes once more.
+	// twice are tasks that were scheduled again because the call had failed. If the
+	// first call had its effect and the task was done by then, it runs again.
 	twice map[string]bool
 
 	procs []*proc
@@ -132,17 +132,17 @@ type trial struct {
 	dups  int
 	lost  []string
 	n     numbers // what done has counted
-	// torn is for servers that are killed again and again while they write their
-	// AOF, which can leave a task without a place: see docs/operating.md. Repair
-	// finds it, and then it must come.
+	// torn is for servers that are killed repeatedly during writes to their AOF, which
+	// can leave a task in no index: see docs/operating.md. Repair corrects it, and then
+	// the task must run.
 	torn bool
 	// kills is how often the server was killed.
 	kills int
-	// doubtful are the times of which a server may have forgotten what it said: tasks
-	// that were acknowledged then may be lost, and what was done then comes again.
+	// doubtful are times whose commands a server may have forgotten: tasks acknowledged
+	// then may be lost, and tasks done then may run again.
 	doubtful []span
-	// loose is for faults after which a server has forgotten what it said at any time:
-	// duplicates and losses are reported and not judged.
+	// loose is for faults after which a server may have forgotten commands of any time:
+	// duplicates and losses are logged, but do not fail the case.
 	loose bool
 }
 
@@ -150,13 +150,13 @@ type span struct{ from, to time.Time }
 
 func (s span) overlaps(t span) bool { return !s.to.Before(t.from) && !t.to.Before(s.from) }
 
-// lateReport is how much later than a delivery its report may come, if the server
-// is slow.
+// lateReport is how much later than a delivery its report may arrive if the server is
+// slow.
 const lateReport = time.Second
 
 var quietLog = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// newClient returns a client whose store and workers log nothing.
+// newClient returns a client whose store and workers do not log.
 func newClient(r redis.UniversalClient, opts ...redisstore.Option) *durable.Client {
 	opts = append([]redisstore.Option{redisstore.WithLogger(quietLog)}, opts...)
 	return durable.New(redisstore.New(r, opts...), durable.WithLogger(quietLog))
@@ -221,7 +221,8 @@ func (x *trial) schedule(from, n int, when func(i int) durable.When, does string
 	}
 }
 
-// soon are times at random within d, from a little later than now on.
+// soon returns a function that returns random times within d, starting shortly after
+// now.
 func soon(d time.Duration) func(int) durable.When {
 	base := time.Now().Add(200 * time.Millisecond)
 	return func(i int) durable.When {
@@ -272,7 +273,7 @@ func (x *trial) stop() {
 	x.procs = nil
 }
 
-// eventually waits for what must come true.
+// eventually waits until f returns true, for d at most.
 func (x *trial) eventually(d time.Duration, what string, f func() bool) bool {
 	x.Helper()
 	for end := time.Now().Add(d); !f(); time.Sleep(10 * time.Millisecond) {
@@ -296,7 +297,7 @@ func (x *trial) drain(d time.Duration) {
 	})
 }
 
-// done drains the queue, ends the workers, counts and judges.
+// done drains the queue, ends the workers, and checks the counters.
 func (x *trial) done(patience time.Duration) durable.Stats {
 	x.Helper()
 	x.drain(patience)
@@ -333,7 +334,7 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	}
 	x.dups = len(x.l.again)
 	for _, v := range x.l.again {
-		// Scheduled twice, or the report on the delivery before is lost.
+		// The task was scheduled twice, or the report on its previous delivery is lost.
 		if x.twice[v.key] || x.inDoubt(span{v.before, v.before.Add(lateReport)}) {
 			allowed++
 		}
@@ -369,10 +370,10 @@ func (x *trial) done(patience time.Duration) durable.Stats {
 	return st
 }
 
-// inDoubt reports whether the server may have forgotten what it said at some time of s.
+// inDoubt reports whether the server may have forgotten commands of a time in s.
 func (x *trial) inDoubt(s span) bool { return slices.ContainsFunc(x.doubtful, s.overlaps) }
 
-// note adds to what the log says of the case.
+// note adds a line to the log of the case.
 func (x *trial) note(format string, args ...any) {
 	x.notes = append(x.notes, fmt.Sprintf(format, args...))
 }

@@ -26,9 +26,9 @@ func onServer(t *testing.T, args ...string) (*trial, *redistest.Server) {
 	return newTrial(t, s.Client(), s.Addr), s
 }
 
-// killsOne schedules tasks, waits until the worker that runs them has been killed, starts a
-// second one, and judges. The second starts only then: on a loaded machine it could take all
-// the tasks, and the first would never be killed.
+// killsOne schedules tasks, waits until the worker that runs them has been killed,
+// starts a second one, and checks the result. The second one starts only then, because
+// on a busy machine it could take all tasks, and the first would never be killed.
 func (x *trial) killsOne(kills *atomic.Int32, how string) {
 	x.Helper()
 	x.schedule(0, 2000, soon(2*time.Second), "")
@@ -82,7 +82,8 @@ func TestFault_WorkerKilledBetweenAnswerAndDone(t *testing.T) {
 	var victim atomic.Pointer[proc]
 	var kills, seen atomic.Int32
 	p.request = func(b []byte) bool {
-		// A worker names a task only in its report: it has had no time to prolong.
+		// A worker names a task only in its report: its handlers are too short for an
+		// extension.
 		if v := victim.Load(); v != nil && bytes.Contains(b, []byte(prefix)) && seen.Add(1) > 20 && v.kill() {
 			kills.Add(1)
 			return false
@@ -128,8 +129,8 @@ func TestFault_Zombie(t *testing.T) {
 	require.Positive(t, x.dups)
 }
 
-// A worker that is frozen while it waits takes a wake-up with it. The other one would
-// look by itself after a minute only.
+// A worker that is frozen while it waits takes a wake-up with it. Without the backup,
+// the other worker would only check after a minute.
 func TestFault_WorkerFrozenWithAWakeUp(t *testing.T) {
 	x, _ := onServer(t)
 	o := x.order
@@ -205,9 +206,9 @@ func TestFault_ClocksAnHourOff(t *testing.T) {
 	}
 }
 
-// The server's clock is set, back and forward, while tasks are scheduled and run. What
-// is due follows it; nothing is lost or stays, and what runs comes twice if its lease
-// ends thereby.
+// The server's clock is set back and forward while tasks are scheduled and run. The
+// times of tasks follow it. No task is lost or stuck. A running task runs twice if the
+// change ends its lease.
 func TestFault_ServersClockIsSet(t *testing.T) {
 	m := miniredis.RunT(t)
 	x := newTrial(t, redis.NewClient(&redis.Options{Addr: m.Addr()}), m.Addr())
@@ -291,7 +292,8 @@ func TestFault_PoisonKillsItsProcess(t *testing.T) {
 	x.eventually(40*time.Second, "it is a dead letter", func() bool {
 		if !p.alive() {
 			if deaths++; deaths == 1 {
-				// Not before: what is run beside it each time dies with it.
+				// Not before: tasks that run beside the poison task die with it each
+				// time.
 				x.schedule(1, 300, soon(3*time.Second), "")
 			}
 			p = x.start(x.order)
@@ -300,7 +302,8 @@ func TestFault_PoisonKillsItsProcess(t *testing.T) {
 		info, err = x.c.Get(context.Background(), fmt.Sprint(prefix, 0))
 		return err == nil && info.State == durable.Dead
 	})
-	// A lease that runs out while its worker lives, as on a busy machine, is a crash too.
+	// A lease that expires while its worker is alive, as on a busy machine, counts as a
+	// crash too.
 	require.Positive(t, deaths)
 	require.LessOrEqual(t, deaths, durable.DefaultMaxCrashes)
 	require.Equal(t, durable.DefaultMaxCrashes, info.Crashes)

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// StartSentinel starts a Sentinel that watches a master, which it calls it, and returns
-// the Sentinel's address. A master counts as failed a second after it fell silent.
+// StartSentinel starts a Sentinel that monitors a master under the name "it", and
+// returns the Sentinel's address. A master counts as failed after one second of
+// silence.
 func StartSentinel(tb testing.TB, master *Server) (addr string) {
 	tb.Helper()
 	port, dir := FreePort(tb), tempDir(tb)

@@ -6,7 +6,7 @@ import "os/exec"
 
 func ownGroup(*exec.Cmd) {}
 
-// Suspend is for Unix alone.
+// Suspend only works on Unix.
 func (s *Server) Suspend() { s.tb.Fatal("redistest: Suspend is for Unix alone") }
 
 // Resume ends a Suspend.

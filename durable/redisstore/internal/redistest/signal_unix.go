@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps a Ctrl-C at the terminal from the servers, which the test ends.
+// ownGroup protects the servers from a Ctrl-C at the terminal: the test stops them.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Suspend freezes the server, as a host does that has no time for it.
+// Suspend freezes the server, as an overloaded host may do.
 func (s *Server) Suspend() {
 	s.tb.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
