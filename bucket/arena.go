@@ -1,31 +1,31 @@
 package bucket
 
-// An Arena holds entries, each with a deadline, a payload of type T, a small
-// tag, a grain and a place, and the buckets that are threaded through them. The arena only
-// keeps deadline, tag, grain and place for the caller. (In package timingwheel the grain
-// says how coarsely the deadline is rounded, and the place which bucket the entry is in.)
+// An Arena holds entries, and buckets that are lists of these entries. An entry has a
+// deadline, a payload of type T, a tag, a grain and a place. The arena itself uses none
+// of them. (Package timingwheel uses the grain for how coarsely it rounds the deadline,
+// and the place for the bucket that holds the entry.)
 //
-// The zero Arena is empty and ready to use. An Arena must not be copied after
-// its first use.
+// The zero Arena is empty and ready to use. An Arena must not be copied after its first
+// use.
 type Arena[T any] struct {
-	// dir maps a chunk's number to its memory, nil while the chunk is given back,
-	// and for chunk 0. chunks runs in parallel.
+	// dir maps a chunk's number to its memory. The memory is nil after the chunk was
+	// given back, and for chunk 0. chunks is indexed by the same number.
 	dir    []*memory[T]
 	chunks []chunk
-	// vacant lists the numbers of given-back chunks, for reuse.
+	// vacant lists the numbers of chunks that were given back, for reuse.
 	vacant []uint32
-	// current is the chunk that entries are taken from; 0 if none has room.
+	// current is the chunk that New takes slots from; 0 if no chunk has room.
 	current uint32
-	// spare is the one empty chunk that is kept; 0 if there is none.
+	// spare is the one empty chunk that the arena keeps; 0 if there is none.
 	spare uint32
 	// live is the number of entries.
 	live int
-	// base is the generation that chunks with new numbers start with, or 1 if base is 0.
-	// high is the highest generation in chunks that were given back, and of retired slots.
+	// base is the first generation of chunks with new numbers; 0 stands for 1. high is
+	// the highest generation of any chunk that was given back and of any retired slot.
 	base, high uint64
 }
 
-// New makes an entry that is in no bucket, with tag, grain and place zero.
+// New makes an entry with tag, grain and place zero. The entry is in no bucket.
 func (a *Arena[T]) New(deadline int64, v T) Index {
 	i, m := a.take()
 	m.values[i&chunkMask] = v
@@ -35,8 +35,8 @@ func (a *Arena[T]) New(deadline int64, v T) Index {
 }
 
 // NewIn makes an entry at the end of bucket b. tag is at most [MaxTag], grain at most
-// [MaxGrain], place at most [MaxPlace]. It does what New, SetGrain, SetPlace and
-// PushBack do, but looks the slot up only once: BenchmarkStartStop.
+// [MaxGrain], place at most [MaxPlace]. NewIn does what New, SetGrain, SetPlace and
+// PushBack do, but looks the slot up only once: see BenchmarkStartStop.
 func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, place uint32) Ref {
 	i, m := a.take()
 	m.values[i&chunkMask] = v
@@ -48,14 +48,13 @@ func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, p
 	return refOf(gen, i)
 }
 
-// Free ends the life of entry i, which must be live and in no bucket, and
-// returns its payload. The arena keeps no reference to the payload.
+// Free frees entry i, which must be live and in no bucket, and returns its payload. The
+// arena keeps no reference to the payload.
 func (a *Arena[T]) Free(i Index) T { return a.free(i, a.dir[i>>chunkShift]) }
 
-// Remove takes the entry that r names out of the bucket that it is in, if it is in one,
-// and frees it. It reports false if that entry was freed before, or if r is zero. It does
-// what Find, Unlink and Free do, but looks the slot up only once:
-// BenchmarkStartStop.
+// Remove takes entry r out of its bucket, if it is in one, and frees it. Remove reports
+// false if the entry was freed before, or if r is zero. It does what Find, Unlink and
+// Free do, but looks the slot up only once: see BenchmarkStartStop.
 func (a *Arena[T]) Remove(r Ref) (v T, ok bool) {
 	i, ok := a.Find(r)
 	if !ok {
@@ -78,19 +77,19 @@ func (a *Arena[T]) free(i Index, m *memory[T]) T {
 // Value returns the payload of the live entry i.
 func (a *Arena[T]) Value(i Index) T { return a.dir[i>>chunkShift].values[i&chunkMask] }
 
-// Ref returns the name of live entry i's present life.
+// Ref returns a reference to entry i that stays valid until the entry is freed.
 func (a *Arena[T]) Ref(i Index) Ref { return refOf(a.body(i).gen(), i) }
 
-// Find returns the entry that r names. It reports false if that entry was
-// freed, or if r is zero.
+// Find returns the entry that r refers to. It reports false if the entry was freed, or if
+// r is zero.
 func (a *Arena[T]) Find(r Ref) (Index, bool) {
 	i, gen := r.index(), r.gen()
 	n := int(i >> chunkShift)
 	if n >= len(a.dir) || a.dir[n] == nil || gen == 0 {
 		return 0, false
 	}
-	// A Ref of this arena that names a free slot has an older generation than
-	// the slot, and a sentinel's generation is zero.
+	// A Ref to a free slot has an older generation than the slot. The sentinel of a
+	// bucket has generation zero.
 	return i, a.dir[n].bodies[i&chunkMask].gen() == gen
 }
 
@@ -100,16 +99,16 @@ func (a *Arena[T]) Deadline(i Index) int64 { return a.body(i).deadline }
 // SetDeadline sets entry i's deadline.
 func (a *Arena[T]) SetDeadline(i Index, deadline int64) { a.body(i).deadline = deadline }
 
-// Tag returns the tag that entry i was made with, zero if that was by New.
+// Tag returns the tag that NewIn gave to entry i, or zero for an entry made by New.
 func (a *Arena[T]) Tag(i Index) uint8 { return a.body(i).tag() }
 
-// Grain returns entry i's grain, zero until it is set.
+// Grain returns entry i's grain. The grain is zero until it is set.
 func (a *Arena[T]) Grain(i Index) uint { return a.body(i).grain() }
 
 // SetGrain sets entry i's grain, at most [MaxGrain].
 func (a *Arena[T]) SetGrain(i Index, grain uint) { a.body(i).setGrain(grain) }
 
-// Place returns entry i's place, zero until it is set.
+// Place returns entry i's place. The place is zero until it is set.
 func (a *Arena[T]) Place(i Index) uint32 { return a.body(i).place() }
 
 // SetPlace sets entry i's place, at most [MaxPlace].
@@ -118,10 +117,10 @@ func (a *Arena[T]) SetPlace(i Index, place uint32) { a.body(i).setPlace(place) }
 // Len returns the number of live entries.
 func (a *Arena[T]) Len() int { return a.live }
 
-// Release gives back all memory. All Refs stay stale, and all buckets are gone: do not use
-// them any more. It reports false, and does nothing, if there are entries, or if a slot has
-// used up half of its generations: after Release all slots begin where that slot was.
-// O(chunks held).
+// Release gives back all memory. All Refs become stale, and all buckets become invalid.
+// Release reports false and does nothing if the arena has entries, or if a slot has used
+// half of its generations, since all slots of the arena continue from the highest
+// generation of any. O(chunks held).
 func (a *Arena[T]) Release() bool {
 	if a.live > 0 {
 		return false
@@ -139,8 +138,8 @@ func (a *Arena[T]) Release() bool {
 	return true
 }
 
-// Chunks returns the number of chunks that memory is held for, without those that
-// have room for nothing but buckets.
+// Chunks returns the number of chunks in memory. It does not count chunks that contain
+// nothing but buckets.
 func (a *Arena[T]) Chunks() int {
 	n := 0
 	for i := range a.dir {

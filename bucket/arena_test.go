@@ -123,8 +123,8 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 		// chunks are given back full and in part.
 		n := 3*ChunkSize + 1 + rng.IntN(ChunkSize)
 		all := fill(&a, n)
-		// A few slots live more lives than the others of their chunk: the
-		// generation that the chunk carries over has to be the highest.
+		// Some slots have more lives than the others of their chunk. The chunk must pass
+		// on the highest generation.
 		for range 50 {
 			k := rng.IntN(n)
 			stale = append(stale, a.Ref(all[k]))
@@ -411,11 +411,10 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// A few entries left over from a peak pin a chunk each. As they come and go the
-// chunks must go: a chunk that is less than half full is refilled only when
-// there is no other, so that it empties within a few turnovers. What remains
-// then are chunks at least half full, so at most twice the minimum, and some
-// that are on their way out.
+// A few entries left over from a peak keep a chunk each in memory. As entries come and
+// go, these chunks must go: a chunk less than half full is refilled only when there is no
+// other. After a few turnovers the remaining chunks are at least half full, so at most
+// twice the minimum, and some that are about to be given back.
 func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	const peak, steady = 1_000_000, 10_000
 	const least = (steady + ChunkSize - 1) / ChunkSize

@@ -2,17 +2,15 @@ package bucket
 
 import "fmt"
 
-// A Bucket names a first-in, first-out list of entries in an arena, and keeps
-// two numbers for its owner: the expiration and the load.
+// A Bucket is a first-in, first-out list of entries in an arena. It carries two numbers
+// for its owner: the expiration and the load.
 //
-// It is a ring through a sentinel slot, so that an entry can be unlinked
-// without knowing which bucket it is in, and so that a whole bucket moves in
-// O(1).
+// The list is a ring through a sentinel slot. So an entry can be unlinked without knowing
+// its bucket, and a whole bucket moves in O(1).
 type Bucket Index
 
 // NewBuckets makes k empty buckets with consecutive numbers, and returns the first.
-// Buckets live as long as the arena, or until Release. NewBuckets panics if k is not
-// positive.
+// Buckets are valid until Release. NewBuckets panics if k is not positive.
 func (a *Arena[T]) NewBuckets(k int) Bucket {
 	if k <= 0 {
 		panic(fmt.Sprintf("bucket: NewBuckets: the number of buckets must be positive, got %d", k))
@@ -24,12 +22,12 @@ func (a *Arena[T]) NewBuckets(k int) Bucket {
 	return Bucket(first)
 }
 
-// PushBack links entry i, which must be in no bucket, at the end of b.
+// PushBack appends entry i, which must be in no bucket, to b.
 func (a *Arena[T]) PushBack(b Bucket, i Index) {
 	a.pushBack(b, i, a.link(i))
 }
 
-// pushBack links entry i, whose links are l.
+// pushBack appends entry i, whose links are l, to b.
 func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
 	head := a.link(Index(b))
 	last := head.prev
@@ -38,7 +36,7 @@ func (a *Arena[T]) pushBack(b Bucket, i Index, l *link) {
 	head.prev = i
 }
 
-// Unlink takes entry i out of the bucket it is in, if it is in one. The entry stays live.
+// Unlink takes entry i out of its bucket, if it is in one. The entry stays live.
 func (a *Arena[T]) Unlink(i Index) {
 	l := a.link(i)
 	a.unlink(l)
@@ -50,13 +48,13 @@ func (a *Arena[T]) unlink(l *link) {
 	a.link(l.next).prev = l.prev
 }
 
-// Front returns the first entry of b, or false if b is empty.
+// Front returns the first entry of b. It reports false if b is empty.
 func (a *Arena[T]) Front(b Bucket) (Index, bool) {
 	i := a.link(Index(b)).next
 	return i, i != Index(b)
 }
 
-// Next returns the entry behind i in b, or false if i is the last.
+// Next returns the entry after i in b. It reports false if i is the last.
 func (a *Arena[T]) Next(b Bucket, i Index) (Index, bool) {
 	i = a.link(i).next
 	return i, i != Index(b)
@@ -65,8 +63,8 @@ func (a *Arena[T]) Next(b Bucket, i Index) (Index, bool) {
 // Empty reports whether b has no entries.
 func (a *Arena[T]) Empty(b Bucket) bool { return a.link(Index(b)).next == Index(b) }
 
-// MoveAll moves all entries of src, in their order, to the end of dst, which is
-// another bucket.
+// MoveAll moves all entries of src, in order, to the end of dst. src and dst must be
+// different buckets.
 func (a *Arena[T]) MoveAll(dst, src Bucket) {
 	s := a.link(Index(src))
 	if s.next == Index(src) {
@@ -80,13 +78,13 @@ func (a *Arena[T]) MoveAll(dst, src Bucket) {
 	s.next, s.prev = Index(src), Index(src)
 }
 
-// Expiration returns b's expiration, zero until it is set.
+// Expiration returns b's expiration. The expiration is zero until it is set.
 func (a *Arena[T]) Expiration(b Bucket) int64 { return a.body(Index(b)).deadline }
 
 // SetExpiration sets b's expiration.
 func (a *Arena[T]) SetExpiration(b Bucket, expiration int64) { a.body(Index(b)).deadline = expiration }
 
-// Load returns b's load, zero until it is set.
+// Load returns b's load. The load is zero until it is set.
 func (a *Arena[T]) Load(b Bucket) uint32 { return a.body(Index(b)).place() }
 
 // SetLoad sets b's load, at most [MaxPlace].

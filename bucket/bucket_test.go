@@ -144,8 +144,8 @@ func TestBucketExpiration_IsZeroUntilItIsSet(t *testing.T) {
 	require.EqualValues(t, 0, a.Expiration(b+2))
 }
 
-// Buckets come in all sizes, between entries, over chunk boundaries and before
-// the first entry, and no slot is ever a bucket and an entry at once.
+// The test makes buckets in numbers of all sizes, between entries, across chunk
+// boundaries and before the first entry. No slot is ever a bucket and an entry at once.
 func TestNewBuckets_BetweenEntries(t *testing.T) {
 	for _, first := range []int{0, 1, ChunkSize, 3*ChunkSize + 1} {
 		t.Run(fmt.Sprint("entries=", first), func(t *testing.T) {

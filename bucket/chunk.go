@@ -2,32 +2,31 @@ package bucket
 
 import "fmt"
 
-// ChunkSize is the number of slots in a chunk, the unit in which memory is
-// taken and given back.
+// ChunkSize is the number of slots in a chunk. The arena allocates and gives back memory
+// one chunk at a time.
 const ChunkSize = 1 << chunkShift
 
 const (
-	// With a pointer for a payload a chunk of 1024 slots takes 32 kB: just too much
-	// for the allocator's size classes, and so whole pages. One of 512 would be
-	// rounded up by an eighth, for the 8 bytes of the header that comes with
-	// pointers.
+	// With a pointer as payload, a chunk of 1024 slots takes 32 kB. That is just above
+	// the allocator's size classes, so the chunk gets whole pages. A chunk of 512 slots,
+	// with the 8-byte header for its pointers, would be rounded up by an eighth.
 	chunkShift = 10
 	chunkMask  = ChunkSize - 1
 	maxChunks  = 1 << (indexBits - chunkShift)
 )
 
-// chunk is what the arena knows about a chunk besides its slots.
+// chunk is the state of a chunk besides its slots.
 type chunk struct {
-	// gen is the generation that the chunk's fresh slots start with, zero if the
-	// chunk never had any: all of its slots are buckets' sentinels.
+	// gen is the generation of the chunk's fresh slots. It is zero if all slots of the
+	// chunk are sentinels of buckets.
 	gen uint64
-	// used counts the slots that are live, retired, or buckets' sentinels: there is
-	// room while it is less than ChunkSize. fresh is the first slot never used.
+	// used counts the slots that are live, retired or a sentinel: the chunk has room
+	// while used is less than ChunkSize. fresh is the first slot that was never used.
 	used, fresh uint16
-	// free heads the list of freed slots, as position+1; 0 is the end.
+	// free is the first freed slot of a list, as position+1; 0 if the list is empty.
 	free uint16
-	// prev and next link the chunks that have room. Chunk 0 is the ring's
-	// sentinel and never holds an entry.
+	// prev and next link the chunks that have room into a ring. Chunk 0 is the ring's
+	// sentinel and has no slots.
 	prev, next uint32
 }
 
@@ -35,7 +34,7 @@ func (a *Arena[T]) body(i Index) *body { return &a.dir[i>>chunkShift].bodies[i&c
 
 func (a *Arena[T]) link(i Index) *link { return &a.dir[i>>chunkShift].links[i&chunkMask] }
 
-// init makes chunk 0, whose slots do not exist: index 0 means none.
+// init makes chunk 0, which has no slots, so that no entry gets index 0.
 func (a *Arena[T]) init() {
 	a.dir = append(a.dir, nil)
 	a.chunks = append(a.chunks, chunk{})
@@ -43,14 +42,14 @@ func (a *Arena[T]) init() {
 
 // # Which chunk the next entry goes to
 //
-// That decides both speed and memory. A slot that was just freed is still in the
-// processor's cache, so a chunk that is at least half full becomes the current
-// one when it loses an entry. One that is emptier does not: were its slots
-// refilled at once too, a thousand entries left over from a million would pin
-// every chunk for ever, each in one of its own.
+// The choice decides both speed and memory. A slot that was just freed is still in the
+// processor's cache. So a chunk that is at least half full becomes the current chunk when
+// one of its entries is freed. A chunk that is less than half full does not: it can then
+// run empty and be given back. Otherwise a thousand entries, left over from a million,
+// would keep a thousand chunks in memory.
 
-// take returns a slot, live with its next generation, tag and place zero, and the
-// memory of its chunk.
+// take makes a slot live and returns the slot and the memory of its chunk. The slot has
+// its next generation, and tag and place zero.
 func (a *Arena[T]) take() (i Index, m *memory[T]) {
 	if a.current == 0 {
 		a.nextChunk()
@@ -79,9 +78,9 @@ func (a *Arena[T]) take() (i Index, m *memory[T]) {
 	return Index(n)<<chunkShift | Index(pos), m
 }
 
-// takeFresh returns the first of k consecutive slots that were never used, for
-// sentinels: these have no generation, and their chunk stays. It goes on to take
-// entries, so that a few of them and their buckets share a chunk. O(chunks with room).
+// takeFresh returns the first of k consecutive slots for sentinels. The slots were never
+// used before, stay in use until Release, and have no generation. Entries may use the
+// other slots of the same chunk. O(chunks with room).
 func (a *Arena[T]) takeFresh(k int) Index {
 	if a.dir == nil {
 		a.init()
@@ -95,7 +94,7 @@ func (a *Arena[T]) takeFresh(k int) Index {
 	case k < ChunkSize:
 		n = a.newChunk()
 	default:
-		// Chunks of nothing else, and one for the rest.
+		// Whole chunks of sentinels, and one more chunk for the remainder.
 		whole := k / ChunkSize
 		first := Index(a.appendChunks(whole)) << chunkShift
 		if k %= ChunkSize; k > 0 {
@@ -109,7 +108,8 @@ func (a *Arena[T]) takeFresh(k int) Index {
 	return Index(n)<<chunkShift | Index(a.useFresh(n, k))
 }
 
-// useFresh takes k fresh slots of chunk n, which has so many, and returns the first.
+// useFresh takes the next k fresh slots of chunk n and returns the first. The chunk must
+// have that many.
 func (a *Arena[T]) useFresh(n uint32, k int) (pos uint16) {
 	c := &a.chunks[n]
 	pos = c.fresh
@@ -137,14 +137,14 @@ func (a *Arena[T]) nextChunk() {
 	}
 }
 
-// give frees slot i, which is in m.
+// give frees slot i, whose chunk's memory is m.
 func (a *Arena[T]) give(i Index, m *memory[T]) {
 	a.live--
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen() + 1
 	if gen > maxGen {
-		// The generations are used up: a new life would answer to the Ref of an older
-		// one. The slot counts as used for ever, and so its chunk stays.
+		// The slot has used all of its generations: a further entry in it would match the
+		// Ref of an older one. The slot stays in use for ever, and so does its chunk.
 		s.word = 0
 		a.high = maxGen
 		return
@@ -171,7 +171,7 @@ func (a *Arena[T]) give(i Index, m *memory[T]) {
 // emptied gives back chunk n, or keeps it as the spare.
 func (a *Arena[T]) emptied(n uint32) {
 	if a.spare == 0 {
-		// To the back of the ring: the last to be taken from.
+		// Move the chunk to the end of the ring, so that it is used last.
 		a.unlinkChunk(n)
 		a.insertChunk(n, a.chunks[0].prev)
 		if a.current == n {
@@ -184,8 +184,8 @@ func (a *Arena[T]) emptied(n uint32) {
 	if a.current == n {
 		a.current = 0
 	}
-	// The next chunk of this number goes on above the highest generation of
-	// this one, so that a Ref from now stays stale then.
+	// The next chunk with this number starts at the highest generation of this one, so
+	// that Refs to this one stay stale.
 	c := &a.chunks[n]
 	high := a.highest(n)
 	a.high = max(a.high, high)
@@ -194,8 +194,7 @@ func (a *Arena[T]) emptied(n uint32) {
 	a.vacant = append(a.vacant, n)
 }
 
-// highest returns the highest generation in chunk n, whose slots are all free, unless
-// they are retired or sentinels.
+// highest returns the highest generation in chunk n, which has no live slot.
 func (a *Arena[T]) highest(n uint32) uint64 {
 	c := &a.chunks[n]
 	high := c.gen
@@ -205,7 +204,7 @@ func (a *Arena[T]) highest(n uint32) uint64 {
 	return high
 }
 
-// newChunk makes a chunk, in a vacant number if there is one, and links it.
+// newChunk makes a chunk and links it. It reuses a vacant number if there is one.
 func (a *Arena[T]) newChunk() uint32 {
 	var n uint32
 	if last := len(a.vacant) - 1; last >= 0 {
@@ -239,7 +238,7 @@ func (a *Arena[T]) appendChunks(k int) uint32 {
 // linkChunk puts chunk n at the front of the ring of chunks with room.
 func (a *Arena[T]) linkChunk(n uint32) { a.insertChunk(n, 0) }
 
-// insertChunk links chunk n behind chunk at.
+// insertChunk links chunk n after chunk at.
 func (a *Arena[T]) insertChunk(n, at uint32) {
 	next := a.chunks[at].next
 	a.chunks[n].prev, a.chunks[n].next = at, next

@@ -1,10 +1,10 @@
-// Package bucket keeps pending entries in an arena and threads first-in,
-// first-out buckets through it by index.
+// Package bucket keeps pending entries in an arena, and links them by index into
+// first-in, first-out buckets.
 //
-// An entry is a slot of a chunked slab, not an object of its own. Its deadline, its
-// two links and its generation lie in arrays behind that of the payloads, in the
-// same piece of memory, where the garbage collector does not look for pointers.
-// Making and freeing an entry allocates nothing once a chunk is there.
+// An entry is a slot in an array, not an object of its own. Its deadline, links and
+// generation lie in the same memory as its payload, but behind the last pointer, where
+// the garbage collector does not scan. Making and freeing an entry allocates nothing,
+// unless the arena needs a new chunk.
 //
 // # Usage
 //
@@ -12,7 +12,7 @@
 //	b := a.NewBuckets(1)
 //	e := a.New(deadline, "payload")
 //	a.PushBack(b, e)
-//	ref := a.Ref(e)           // what a caller may keep
+//	ref := a.Ref(e)           // safe to keep
 //	...
 //	if e, ok := a.Find(ref); ok {
 //		a.Unlink(e)
@@ -21,31 +21,30 @@
 //
 // # Guarantees
 //
-//   - A [Ref] finds its entry until the entry is freed and nothing ever after, even
-//     when its slot is used again, or its chunk was given back and remade.
-//   - Freeing an entry clears its payload: the arena keeps nothing alive that the
-//     caller has taken out.
-//   - A chunk of [ChunkSize] slots in which no entry is left is given back to
-//     the garbage collector; one empty chunk is kept as a spare, and those that hold
-//     buckets stay. [Arena.Release] gives back all.
-//   - A bucket hands entries back in the order in which they were pushed.
+//   - A [Ref] finds its entry until the entry is freed, and never finds another, even
+//     after the slot is used again, or its chunk was given back and remade.
+//   - Freeing an entry clears its payload: the arena keeps no reference to a payload that
+//     the caller has taken out.
+//   - A chunk of [ChunkSize] slots without entries is given back to the garbage collector.
+//     The arena keeps one empty chunk as a spare, and all chunks that contain buckets.
+//     [Arena.Release] gives back everything.
+//   - A bucket returns entries in the order in which they were pushed.
 //
 // # Concurrency
 //
-// None: an arena and its buckets belong to one goroutine at a time. There are
-// no locks in this package and no notion of time: a deadline is just an int64
-// that the arena keeps.
+// None: an arena and its buckets belong to one goroutine at a time. The package has no
+// locks, and no notion of time: a deadline is just an int64 that the arena stores.
 //
 // # Complexity
 //
 // Every operation on an entry is O(1), and so is moving a whole bucket onto another.
-// [Arena.NewBuckets] and [Arena.Release] are O(chunks). Giving a chunk back costs
-// O(ChunkSize), paid for by the ChunkSize frees before it.
-// An entry takes 24 bytes and the size of its payload, and so does a bucket. Memory
-// for both is made [ChunkSize] at a time.
+// [Arena.NewBuckets] and [Arena.Release] are O(chunks). Giving a chunk back is
+// O(ChunkSize), after ChunkSize frees. An entry takes 24 bytes and the size of its
+// payload, and so does a bucket. The arena allocates memory for [ChunkSize] of them at a
+// time.
 //
 // # When not to use it
 //
-// For a queue that is only pushed and popped, a slice or a ring is smaller and
-// faster. The arena pays off where entries leave from the middle, by handle.
+// For a queue that is only pushed and popped, a slice or a ring is smaller and faster.
+// The arena pays off where entries leave from the middle, by reference.
 package bucket

@@ -74,8 +74,8 @@ func TestArenaRelease_AfterChunksWereGivenBack(t *testing.T) {
 	}
 }
 
-// Were the arena to go on with the generations that are left to the slot with the
-// fewest, all others would have as few.
+// Release refuses when a slot has used half of its generations: all other slots would
+// have to continue from that slot's generation.
 func TestArenaRelease_NotWhenGenerationsRunOut(t *testing.T) {
 	for _, c := range []struct {
 		gen  uint64 // the highest that is given

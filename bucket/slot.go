@@ -8,44 +8,42 @@ package bucket
 //	                  └───────── New ─────────┘    ▼
 //	                                            retired
 //
-// A slot's generation names one life of it: it rises by one at Free, so every
-// Ref of the life that ended is stale from then on. A fresh slot starts with
-// the generation its chunk was made with, which is above every generation that
-// an earlier chunk of the same index had used. The arena's owner makes every
-// transition; there are no others.
+// A slot's generation numbers its lives. Free raises the generation by one, which makes
+// every Ref to the ended life stale. The fresh slots of a chunk start with a generation
+// that no earlier chunk with the same number has used. Only the arena's owner makes these
+// transitions.
 //
-// A live slot is in at most one bucket. New leaves it in none.
+// A live slot is in at most one bucket. After New it is in none.
 
-// Index names a slot of an arena. Zero names none.
+// Index is the number of a slot in an arena. Zero means no slot.
 type Index uint32
 
-// memory is a chunk's slots: 24 bytes each, and the payload. It is one object, but
-// the parts of a slot lie apart in it:
+// memory holds the slots of a chunk: 24 bytes and the payload for each. It is one object,
+// with an array for each part of a slot:
 //
-//   - The payloads come first. The garbage collector does not scan what lies behind
-//     an object's last pointer.
-//   - The links lie close to one another: an entry that leaves writes to both of its
-//     neighbours, of which it needs nothing else. BenchmarkChurn of package
-//     timingwheel is 14 percent faster than with links, deadline and word together.
+//   - The payloads come first. The garbage collector does not scan an object beyond its last
+//     pointer.
+//   - The links lie close together: an entry that is unlinked writes to the links of both
+//     neighbours and reads nothing else of them. That makes BenchmarkChurn of package
+//     timingwheel 14 percent faster than links next to deadline and word.
 type memory[T any] struct {
 	values [ChunkSize]T // zero in a slot that is not live
 	bodies [ChunkSize]body
 	links  [ChunkSize]link
 }
 
-// body is what a slot has besides links and payload.
+// body is a slot without its links and payload.
 type body struct {
-	// deadline is the caller's. In a bucket's sentinel it is the bucket's
+	// deadline is the entry's deadline. In a bucket's sentinel it is the bucket's
 	// expiration.
 	deadline int64
-	// word packs generation, grain, tag and place, from the top: see the constants.
-	// In a bucket's sentinel the place is the bucket's load. In a free slot the grain
-	// is freeGrain.
+	// word packs generation, grain, tag and place, from the high bits down. In a bucket's
+	// sentinel the place is the bucket's load. In a free slot the grain is freeGrain.
 	word uint64
 }
 
-// link holds the neighbours in the bucket's ring. In a free slot next is the next
-// free one of the chunk, as position+1, 0 at the end.
+// link holds a slot's neighbours in its bucket. In a free slot, next is the next free
+// slot of the chunk, as position+1, or 0 at the end.
 type link struct{ next, prev Index }
 
 const (
@@ -65,12 +63,11 @@ const (
 	// freeGrain marks a free slot.
 	freeGrain = 1<<grainBits - 1
 
-	// MaxTag is the largest tag an entry can carry.
+	// MaxTag is the largest tag of an entry.
 	MaxTag = 1<<tagBits - 1
-	// MaxGrain is the largest grain an entry can carry.
+	// MaxGrain is the largest grain of an entry.
 	MaxGrain = freeGrain - 1
-	// MaxPlace is the largest place an entry can carry, and the largest load of a
-	// bucket.
+	// MaxPlace is the largest place of an entry, and the largest load of a bucket.
 	MaxPlace = placeMask
 )
 
@@ -88,11 +85,12 @@ func (s *body) setGrain(g uint) {
 
 func (s *body) setPlace(p uint32) { s.word = s.word&^placeMask | uint64(p)&placeMask }
 
-// A Ref names one life of one slot: what a caller keeps to come back to an
-// entry. It is comparable and 8 bytes. The zero Ref names nothing.
-type Ref struct{ word uint64 } // the generation, above indexBits of the index
+// A Ref refers to one entry, and never to a later entry in the same slot. A caller keeps
+// the Ref to find the entry again. It is comparable and 8 bytes. The zero Ref refers to
+// no entry.
+type Ref struct{ word uint64 } // the generation in the high bits, the index in the low indexBits
 
-// indexBits is how many bits an Index has: an arena has room for 268 million entries.
+// indexBits is the size of an Index in bits: an arena has room for 268 million entries.
 const indexBits = 28
 
 func refOf(gen uint64, i Index) Ref { return Ref{gen<<indexBits | uint64(i)} }
@@ -100,6 +98,6 @@ func refOf(gen uint64, i Index) Ref { return Ref{gen<<indexBits | uint64(i)} }
 func (r Ref) gen() uint64  { return r.word >> indexBits }
 func (r Ref) index() Index { return Index(r.word & (1<<indexBits - 1)) }
 
-// Foreign returns the n-th of the Refs that no arena gives to an entry, for n from 1
-// to 2^36-1: names for what a caller keeps elsewhere, beside an arena's entries.
+// Foreign returns the n-th Ref that no arena ever gives to an entry, for n from 1 to
+// 2^36-1. A caller may use these Refs for objects of its own beside the entries.
 func Foreign(n uint64) Ref { return refOf(n, 1) } // chunk 0 has no slots

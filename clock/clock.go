@@ -9,46 +9,47 @@ import "time"
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
-	// NewAlarm returns an alarm, not yet set, that calls f when it goes off.
-	// f runs on a goroutine that the clock chooses; it may call any method
-	// of the alarm and of the clock.
+	// NewAlarm returns an alarm that calls f when it goes off. The alarm is not yet set.
+	// f runs on a goroutine that the clock chooses; it may call any method of the alarm
+	// and of the clock.
 	NewAlarm(f func()) Alarm
 }
 
 // Wall is implemented by a clock whose time of day can be set without changing the
-// durations that it measures. For a clock without it, Now is the time of day too.
+// durations that it measures. If a clock does not implement Wall, Now is its time of day.
 type Wall interface {
 	// Wall returns the time of day, without a monotonic reading.
 	Wall() time.Time
 }
 
-// An Alarm calls one function at one moment at a time. It is the part of
-// [time.Timer], as made by [time.AfterFunc], that a scheduler needs.
+// An Alarm calls a function when a set moment has come. It is the part of [time.Timer],
+// as made by [time.AfterFunc], that a scheduler needs.
 //
-// An alarm that is reset or stopped at the moment when it goes off may still call its
-// function. So the function must look at the time and at its own state, rather than
-// trust the call.
+// If Reset or Stop runs at the moment when the alarm goes off, the alarm may still call
+// its function. The function must therefore check the time and its own state, and not
+// rely on the call alone.
 type Alarm interface {
-	// Reset sets the alarm to go off once, after d, in place of any moment it
-	// was set for before. A d of zero or less goes off at once, though never
-	// inside the call itself.
+	// Reset sets the alarm to go off once, after d. It replaces an earlier setting. If d
+	// is zero or less, the alarm goes off at once, but never inside the call of Reset.
 	Reset(d time.Duration)
-	// Stop unsets the alarm. An alarm that is not set stays so.
+	// Stop unsets the alarm. It does nothing if the alarm is not set.
 	Stop()
 }
 
-// MomentAlarm is implemented by an [Alarm] that can be set for a moment. An alarm of a
-// virtual clock should be: if the clock is advanced between a reading of it and a
-// Reset, a duration that was counted from the reading sets the alarm too late.
+// MomentAlarm is implemented by an [Alarm] that can be set for a moment. The alarms of a
+// virtual clock should implement it. Otherwise, if the clock is advanced between a
+// reading of Now and a Reset, a duration counted from that reading sets the alarm too
+// late.
 type MomentAlarm interface {
 	Alarm
-	// ResetAt is Reset for a moment of the clock's Now. If that has come, the
-	// alarm goes off at once.
+	// ResetAt sets the alarm to go off once, at t by the clock's Now. If t has passed,
+	// the alarm goes off at once.
 	ResetAt(t time.Time)
 }
 
-// ResetAt sets an alarm for t: by its ResetAt, if it has one, and otherwise by its
-// Reset, with the duration from now to t. now is what the alarm's clock has just shown.
+// ResetAt sets alarm a for t. It calls a.ResetAt if a is a [MomentAlarm], and otherwise
+// a.Reset with the duration from now to t. now must be a recent reading of the alarm's
+// clock.
 func ResetAt(a Alarm, now, t time.Time) {
 	if m, ok := a.(MomentAlarm); ok {
 		m.ResetAt(t)
@@ -57,8 +58,8 @@ func ResetAt(a Alarm, now, t time.Time) {
 	a.Reset(max(t.Sub(now), 0))
 }
 
-// System returns the clock of the operating system, on package time. Inside
-// a testing/synctest bubble it is the bubble's fake clock.
+// System returns the clock of the operating system, read through package time. Inside a
+// testing/synctest bubble it is the bubble's fake clock.
 func System() Clock { return system{} }
 
 type system struct{}

@@ -1,15 +1,15 @@
-// Package clock is what the rest of the library needs of time: to read it, and to
-// wake up at a moment.
+// Package clock is the library's interface to time: a [Clock] tells the time and wakes
+// its caller at a set moment.
 //
 // # Usage
 //
-// Programs rarely touch this package. A nil or absent clock means [System].
-// Tests hand a virtual clock (package timertest) to whatever takes a [Clock].
+// Most programs do not need this package. If no clock is given, the library uses
+// [System]. Tests pass a virtual clock (package timertest) to whatever takes a [Clock].
 //
 // # Guarantees
 //
-// An [Alarm] never runs its function before the moment that it was set for, by the
-// clock that made it.
+// An [Alarm] never runs its function before the moment that it was set for, by the clock
+// that made it.
 //
 // # Concurrency
 //
@@ -17,6 +17,6 @@
 //
 // # When not to use it
 //
-// It does not replace package time: it has no formatting, no parsing and no tickers,
-// only what a scheduler needs.
+// This package does not replace package time: it has no formatting, no parsing and no
+// tickers, only what a scheduler needs.
 package clock

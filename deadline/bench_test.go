@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// BenchmarkContext is the life of a context below a parent of its own, which both are
-// cancelled in the end, on one goroutine.
+// BenchmarkContext makes a context and its parent, uses the context, and cancels both, on
+// one goroutine.
 func BenchmarkContext(b *testing.B) {
 	for _, use := range []struct {
 		name string

@@ -10,29 +10,33 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// WithTimeout is [context.WithTimeout] without a timer until somebody waits.
+// WithTimeout is like [context.WithTimeout], but starts no timer until the context is
+// waited for.
 func WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return WithTimeoutCause(parent, d, nil)
 }
 
-// WithTimeoutCause is [context.WithTimeoutCause] without a timer until somebody waits.
+// WithTimeoutCause is like [context.WithTimeoutCause], but starts no timer until the
+// context is waited for.
 func WithTimeoutCause(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	elapsed := time.Since(start)
 	if elapsed < 0 || d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)
 	}
-	// The wall clock is read when Deadline is first called: few call it.
+	// Deadline reads the wall clock when it is first called, since few callers need it.
 	c := &lazyContext{parent: parent, due: start.Add(elapsed).Add(d), cause: cause}
 	c.inherit()
 	return c, c.cancel
 }
 
-// WithDeadline is [context.WithDeadline] without a timer until somebody waits.
+// WithDeadline is like [context.WithDeadline], but starts no timer until the context is
+// waited for.
 func WithDeadline(parent context.Context, d time.Time) (context.Context, context.CancelFunc) {
 	return WithDeadlineCause(parent, d, nil)
 }
 
-// WithDeadlineCause is [context.WithDeadlineCause] without a timer until somebody waits.
+// WithDeadlineCause is like [context.WithDeadlineCause], but starts no timer until the
+// context is waited for.
 func WithDeadlineCause(parent context.Context, d time.Time, cause error) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	if !bubble.Monotonic(now) || !now.Before(d) || !isStandard(parent) {
@@ -42,56 +46,55 @@ func WithDeadlineCause(parent context.Context, d time.Time, cause error) (contex
 	if bubble.Monotonic(d) {
 		c.deadline.Store(&c.due)
 	} else {
-		at := d                     // escapes only here
-		c.due = now.Add(d.Sub(now)) // stays when the wall clock is set
+		at := d                     // a copy, so that d itself does not escape
+		c.due = now.Add(d.Sub(now)) // does not move when the wall clock is set
 		c.deadline.Store(&at)
 	}
 	c.inherit()
 	return c, c.cancel
 }
 
-// start is before every other reading of the clock, except in a bubble, whose clock
+// start is earlier than every other reading of the clock, except in a bubble, where time
 // begins in 2000.
 var start = time.Now()
 
-// lazyContext is a context with a deadline. It goes through two states, and one arrow
-// leads from the first to the second:
+// lazyContext is a context with a deadline. It has two states:
 //
 //	idle ── Done, the deadline, the parent's end, cancel, or many calls of Err ──▶ armed
 //
-// While it is idle, armed is nil: it has no timer, and its parent does not know of it.
-// Then a context of package context's takes its place, and every method asks that one.
-// Two goroutines that arm it at once each make one; the first to store it wins, and the
-// other cancels its own.
+// While the context is idle, armed is nil: the context has no timer, and its parent does
+// not know of it. Arming makes a context of package context, to which every method then
+// delegates. If two goroutines arm the context at once, each makes one. The first one
+// stored is used, and the other is cancelled.
 type lazyContext struct {
 	parent   context.Context
-	due      time.Time                 // its monotonic reading counts
-	deadline atomic.Pointer[time.Time] // what Deadline returns; nil: not known yet
+	due      time.Time                 // with a monotonic reading
+	deadline atomic.Pointer[time.Time] // the result of Deadline; nil until known
 	cause    error
 	armed    atomic.Pointer[armedContext]
-	looks    atomic.Uint32 // calls of Err while idle
-	inherits bool          // the parent's deadline is earlier
+	errCalls atomic.Uint32 // calls of Err while idle
+	inherits bool          // the parent's deadline is earlier and applies
 }
 
-// armedContext is one of package context's.
+// armedContext is a context of package context with its cancel function.
 type armedContext struct {
 	context.Context
 	cancel context.CancelFunc
 }
 
-// canceled is what an idle context becomes when it is cancelled.
+// canceled replaces an idle context that is cancelled.
 var canceled = func() *armedContext {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return &armedContext{ctx, func() {}}
 }()
 
-// inherit makes a new context end with its parent if the parent's deadline is earlier.
+// inherit makes c end with its parent if the parent's deadline is earlier.
 func (c *lazyContext) inherit() {
 	var at time.Time
 	ok := true
 	if p, ours := c.parent.(*lazyContext); ours {
-		at = p.due // without a look at the wall clock
+		at = p.due // does not read the wall clock
 	} else {
 		at, ok = c.parent.Deadline()
 	}
@@ -114,9 +117,10 @@ var (
 	}()
 )
 
-// isStandard reports whether ctx is one of package context's or of ours, below any number
-// of values. An idle context calls its parent's Err at any time, and a foreign one's may
-// take a lock that the caller holds: contexts below one are package context's own.
+// isStandard reports whether ctx is a context of package context or of this package,
+// below any number of values. An idle context calls its parent's Err at any time. The Err
+// of a foreign parent may take a lock that the caller holds, so a context with a foreign
+// parent is armed from the start.
 func isStandard(ctx context.Context) bool {
 	for {
 		if _, ok := ctx.(*lazyContext); ok {
@@ -126,7 +130,7 @@ func isStandard(ctx context.Context) bool {
 		case typeOfWithCancel, typeOfWithDeadline, typeOfBackground, typeOfTODO, typeOfWithoutCancel:
 			return true
 		case typeOfWithValue:
-			// What is below it is its field Context, and Err is that one's.
+			// Field 0 of a value context is its parent, whose Err it returns.
 			ctx = reflect.ValueOf(ctx).Elem().Field(0).Interface().(context.Context)
 		default:
 			return false
@@ -134,18 +138,18 @@ func isStandard(ctx context.Context) bool {
 	}
 }
 
-// passed reports whether the deadline has passed. It is false inside a bubble for a
-// context from outside: the bubble's clock shows an earlier year.
+// passed reports whether the deadline has passed. It returns false inside a bubble if c
+// was made outside: the bubble's clock shows an earlier year.
 func (c *lazyContext) passed() bool { return !c.inherits && time.Until(c.due) <= 0 }
 
-// arm returns what has taken the context's place.
+// arm returns the context that c delegates to, and makes it if c is idle.
 func (c *lazyContext) arm() *armedContext {
 	if a := c.armed.Load(); a != nil {
 		return a
 	}
 	parent := c.parent
 	if parent.Err() == context.DeadlineExceeded && c.passed() {
-		// The parent's deadline is later than this one, which therefore came first.
+		// The parent's deadline is later than this one, so this context ended first.
 		parent = context.WithoutCancel(parent)
 	}
 	a := new(armedContext)
@@ -161,7 +165,7 @@ func (c *lazyContext) arm() *armedContext {
 }
 
 func (c *lazyContext) cancel() {
-	// If the context ended before, it keeps its error and cause.
+	// A context that has already ended keeps its error and cause.
 	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && c.armed.CompareAndSwap(nil, canceled) {
 		return
 	}
@@ -171,29 +175,29 @@ func (c *lazyContext) cancel() {
 // Done implements [context.Context].
 func (c *lazyContext) Done() <-chan struct{} { return c.arm().Done() }
 
-// looksUntilArmed is how many calls of Err cost about as much as a timer.
-const looksUntilArmed = 16
+// errCallsUntilArmed is the number of calls of Err that cost about as much as a timer.
+const errCallsUntilArmed = 16
 
 // Err implements [context.Context].
 func (c *lazyContext) Err() error {
-	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && !c.lookedOften() {
+	if c.armed.Load() == nil && c.parent.Err() == nil && !c.passed() && !c.calledOften() {
 		return nil
 	}
 	return c.arm().Err()
 }
 
-// lookedOften counts a call of Err, and reports whether the context should be armed, so
-// that later calls do not read the clock. In a bubble it reports false: cancel may be
-// called outside, and must not stop a timer that was made inside.
-func (c *lazyContext) lookedOften() bool {
-	return c.looks.Add(1) >= looksUntilArmed && !bubble.Inside()
+// calledOften counts a call of Err, and reports whether the context should now be armed,
+// so that later calls do not read the clock. In a bubble it returns false: cancel may be
+// called outside, where it must not stop a timer made inside.
+func (c *lazyContext) calledOften() bool {
+	return c.errCalls.Add(1) >= errCallsUntilArmed && !bubble.Inside()
 }
 
 // Value implements [context.Context].
 func (c *lazyContext) Value(key any) any {
 	if _, ok := key.(*int); ok {
-		// It may be the key by which package context finds its own contexts. Up to
-		// Go 1.25 [context.Cause] asks for it before it asks for Err.
+		// key may be the key by which package context finds its own contexts. Up to Go
+		// 1.25, [context.Cause] looks up this key without having called Err.
 		c.Err()
 	}
 	switch a := c.armed.Load(); a {
@@ -216,13 +220,13 @@ func (c *lazyContext) Deadline() (time.Time, bool) {
 	}
 	if c.deadline.Load() == nil {
 		now := time.Now()
-		at := now.Add(c.due.Sub(now)) // by the wall clock as it is now
+		at := now.Add(c.due.Sub(now)) // by the present wall clock
 		c.deadline.CompareAndSwap(nil, &at)
 	}
 	return *c.deadline.Load(), true
 }
 
-// String returns what the same context of package context would.
+// String returns what the corresponding context of package context would return.
 func (c *lazyContext) String() string {
 	if c.inherits {
 		return fmt.Sprintf("%v.WithCancel", c.parent)

@@ -28,8 +28,8 @@ func cancellable(parent context.Context) context.Context {
 	return ctx
 }
 
-// TestContext_Ends does the same with package context's contexts and with ours, which
-// nobody has looked at before: what the last one then says must be the same.
+// TestContext_Ends does the same with package context's contexts and with ours. At the
+// end it looks at our last context for the first time: both must report the same.
 func TestContext_Ends(t *testing.T) {
 	bg := context.Background()
 	pass := func(d time.Duration) {
@@ -266,8 +266,9 @@ func TestContext_ArmsWhenSomebodyWaits(t *testing.T) {
 	}
 }
 
-// An idle context asks its parent for Err on whatever goroutine asks, which may hold a
-// lock that a foreign parent's methods take. So it waits from the start.
+// An idle context calls its parent's Err from any goroutine. That goroutine may hold a
+// lock that a foreign parent's Err takes. So a context below a foreign parent is armed
+// from the start.
 func TestContext_BelowAForeignParent(t *testing.T) {
 	for _, foreign := range []context.Context{newUnknown(), wrapped{context.Background()}, context.WithValue(newUnknown(), key1(1), 1)} {
 		ctx, cancel := deadline.WithTimeout(foreign, time.Hour)
@@ -523,9 +524,9 @@ func TestContext_SimultaneousCancels(t *testing.T) {
 	}
 }
 
-// Timeouts, cancels, parents' cancels, and the stopping of what waits for the context,
-// all at once. Each AfterFunc's function runs or was stopped, never both or neither;
-// every context ends, once, and none before its deadline.
+// Contexts time out, are cancelled, and end with their parents, while functions are
+// registered with AfterFunc and stopped. Each function either runs or was stopped. Every
+// context ends once, and none before its deadline.
 func TestContext_Stress(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 4 {

@@ -9,9 +9,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Deadline is a moment that can be set again and again, and waited for. It is what
-// a type with a SetDeadline method needs, such as a [net.Conn]. Embed it, let
-// SetReadDeadline call Set, and let whatever blocks select on Done:
+// A Deadline is a moment that can be set repeatedly and waited for. Types with a
+// SetDeadline method, such as a [net.Conn], need one. Embed it, let SetReadDeadline call
+// Set, and let blocking methods select on Done:
 //
 //	select {
 //	case b := <-c.in:
@@ -20,42 +20,42 @@ import (
 //		return 0, os.ErrDeadlineExceeded
 //	}
 //
-// The zero Deadline is ready to use, and is not set. While nobody waits, setting it
-// allocates nothing and starts no timer; Done does. When the deadline is set later, a
-// pending timer stays where it is and moves when it fires. The timers are those of the
-// default Scheduler. A Deadline must not be copied after its first use. Once somebody has
-// waited for it, it is garbage only after its timer has fired.
+// The zero Deadline is not set and ready to use. Until Done is called, Set allocates
+// nothing and starts no timer. If the deadline is set later, a pending timer stays and is
+// reset when it fires. The timers belong to the default Scheduler. A Deadline must not be
+// copied after its first use. After a call of Done, the Deadline is garbage only after
+// its timer has fired.
 type Deadline struct {
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	due   time.Time     // zero: none
-	done  chan struct{} // nil while nobody waits
-	over  bool          // done is closed
-	timer *timer.Timer  // nil until somebody waits
-	fires time.Time     // the moment for which the timer is pending; zero: it is not
+	due     time.Time     // zero: not set
+	done    chan struct{} // nil until Done is called
+	closed  bool          // done is closed
+	timer   *timer.Timer  // nil until needed
+	firesAt time.Time     // when the timer fires; zero: the timer is not pending
 }
 
-// Set makes t the deadline, in place of the one before. The zero time means none. If t
-// has passed, Err reports it, and Done's channel is closed within a tick of the default
+// Set sets the deadline to t. The zero time means no deadline. If t has passed, Err
+// reports it at once, and Done's channel is closed within a tick of the default
 // Scheduler. If an earlier deadline has passed, Done makes a new channel, and Err returns
 // nil until t.
 func (d *Deadline) Set(t time.Time) {
 	if !t.IsZero() && !bubble.Monotonic(t) {
 		now := time.Now()
-		t = now.Add(t.Sub(now)) // stays when the wall clock is set
+		t = now.Add(t.Sub(now)) // does not move when the wall clock is set
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.due = t
-	if d.over {
-		d.done, d.over = nil, false
+	if d.closed {
+		d.done, d.closed = nil, false
 	}
 	d.armLocked()
 }
 
-// Done returns a channel that is closed when the deadline has passed. The channel
-// stays the same while the deadline is set to other moments, until it has passed.
+// Done returns a channel that is closed when the deadline has passed. The channel stays
+// the same while the deadline is changed, until it has passed.
 func (d *Deadline) Done() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,9 +66,10 @@ func (d *Deadline) Done() <-chan struct{} {
 	return d.done
 }
 
-// Err returns [os.ErrDeadlineExceeded] if the deadline that is set now has passed, and
-// else nil. So it may return nil after Done's channel was closed: the deadline may have
-// been set to another moment since. After Done's channel is closed there is no need to ask.
+// Err returns [os.ErrDeadlineExceeded] if the present deadline has passed, and otherwise
+// nil. It may return nil after Done's channel was closed, because the deadline may have
+// been set to another moment since. A goroutine that has received from Done need not call
+// Err.
 func (d *Deadline) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,35 +81,35 @@ func (d *Deadline) Err() error {
 }
 
 func (d *Deadline) passLocked() {
-	if d.done != nil && !d.over {
-		d.over = true
+	if d.done != nil && !d.closed {
+		d.closed = true
 		close(d.done)
 	}
 }
 
-// armLocked makes the timer fire at due if somebody waits. A timer that fires earlier is
-// left alone: fired then sets it again.
+// armLocked makes the timer fire at due if Done has been called. It leaves alone a timer
+// that fires earlier: fired then resets it.
 func (d *Deadline) armLocked() {
-	if d.done == nil || d.over || d.due.IsZero() || !d.fires.IsZero() && !d.due.Before(d.fires) {
+	if d.done == nil || d.closed || d.due.IsZero() || !d.firesAt.IsZero() && !d.due.Before(d.firesAt) {
 		return
 	}
 	wait := time.Until(d.due)
 	switch {
 	case wait <= 0:
-		d.passLocked() // the timer, if it is pending, finds nothing to do
+		d.passLocked() // a pending timer fires without effect
 		return
 	case d.timer == nil:
 		d.timer = timer.AfterFunc(wait, d.fired)
 	default:
 		d.timer.Reset(wait)
 	}
-	d.fires = d.due
+	d.firesAt = d.due
 }
 
 // fired is the timer's function.
 func (d *Deadline) fired() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.fires = time.Time{} // if armLocked has reset the timer meanwhile, it resets it again
+	d.firesAt = time.Time{} // if armLocked has reset the timer meanwhile, the next line resets it again
 	d.armLocked()
 }

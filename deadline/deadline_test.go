@@ -110,8 +110,8 @@ func TestDeadline_CostsNothingWhileNobodyWaits(t *testing.T) {
 	require.True(t, errors.As(d.Err(), &timeout) && timeout.Timeout())
 }
 
-// Under the race detector: a goroutine that waits is woken once the deadline that was set
-// last has passed, although others set it and ask meanwhile.
+// For the race detector: other goroutines call Set and Err. A goroutine that waits for
+// Done wakes up after the last deadline has passed.
 func TestDeadline_Stress(t *testing.T) {
 	for range 50 {
 		var d deadline.Deadline

@@ -1,13 +1,13 @@
-// Package deadline has contexts with a deadline that cost no timer until somebody waits
-// for them, and a Deadline for types that have methods such as SetReadDeadline.
+// Package deadline provides contexts with a deadline that cost no timer until they are
+// waited for, and a Deadline for types that have methods such as SetReadDeadline.
 //
 // # When not to use it
 //
-// Where somebody waits, package context serves better. The context of a request that
-// reaches a database, another service or any select on Done starts a timer all the same,
-// and then costs up to half as much again as package context's. This package is for
+// If a context is waited for, package context is better. The context of a request that
+// reaches a database, another service or any select on Done starts a timer anyway, and
+// then costs up to half as much again as one of package context. This package is for
 // contexts that are made often and seldom waited for: most requests are answered from
-// memory, and few handlers look further than Err. Measure before you replace
+// memory, and few handlers call more than Err. Measure before you replace
 // [context.WithTimeout].
 //
 // # Usage
@@ -17,22 +17,24 @@
 //
 // # Guarantees
 //
-// A context does what package context's does. The first call of Done turns it into one of
-// package context's. A select calls Done, and so do [context.AfterFunc] and the functions
-// that derive a context with a cancel function. Until then Err reads the clock and asks
-// the parent's Err, and a context that nobody refers to is garbage. Some calls of Err turn
-// it into one of package context's too, so that a loop does not read the clock each time.
+// A context behaves like one of package context. The first call of Done makes it delegate
+// to a context of package context. A select calls Done, and so do [context.AfterFunc] and
+// the functions that derive a context with a cancel function. Until then Err reads the
+// clock and calls the parent's Err, and an unreferenced context is garbage. Repeated
+// calls of Err also make the context delegate, so that a loop does not read the clock
+// each time.
 //
-// One thing differs. If the parent was cancelled and the deadline has passed before
-// anybody looked, nobody knows which came first, and the parent's error and cause count.
+// There is one difference. If the parent was cancelled and the deadline has passed before
+// any method was called, the order of the two is unknown. The context then reports the
+// parent's error and cause.
 //
-// Contexts follow package time's clock, also inside a testing/synctest bubble. In three
-// cases the functions return a context of package context's at once: in a bubble, below a
-// parent that is neither of package context nor of this package, and if the deadline has
-// passed.
+// Contexts follow package time's clock, also inside a testing/synctest bubble. The
+// functions return a plain context of package context in three cases: in a bubble, for a
+// parent that belongs neither to package context nor to this package, and if the deadline
+// has passed.
 //
 // # Concurrency
 //
 // Any goroutine may call the methods of a context, its cancel function, and the methods
-// of a Deadline. None of them costs a goroutine.
+// of a Deadline. None of them starts a goroutine.
 package deadline

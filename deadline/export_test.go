@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Lazy is WithTimeoutCause as it works outside bubbles: in one, tests see what happens to
-// an idle context on a clock that they move.
+// Lazy is WithTimeoutCause as it works outside bubbles. Tests call it in a bubble to
+// observe an idle context on a clock that they control.
 func Lazy(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if d <= 0 || !isStandard(parent) {
 		return context.WithTimeoutCause(parent, d, cause)

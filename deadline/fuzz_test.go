@@ -14,14 +14,15 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// FuzzContexts makes the same tree of contexts twice, once with package context
-// alone and once with contexts of ours for some of those with a deadline, and does
-// the same to both: what they report must be the same.
+// FuzzContexts builds the same tree of contexts twice: once with package context alone,
+// and once with contexts of this package for some of those with a deadline. It applies
+// the same operations to both trees, which must report the same.
 //
-// All deadlines differ, except those that have passed when they are set. The input says
-// which contexts are looked at, and when. One case is left out, because there the two
-// differ: a context was cancelled after the deadline of one below it had passed, and nobody
-// looked in between. So all contexts are looked at before one is cancelled.
+// All deadlines differ, except those that have passed when they are set. The input
+// decides which contexts are looked at, and when. In one case the two trees may differ: a
+// context is cancelled after the deadline of a descendant has passed, and nothing has
+// looked at the descendant in between. So all contexts are looked at before one is
+// cancelled.
 func FuzzContexts(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 20, 2, 30, 9, 1, 8, 5, 3, 1, 9, 9})
 	f.Add([]byte{0, 20, 0, 11, 13, 19, 7, 1})        // a child's deadline passes, its parent is cancelled
@@ -208,8 +209,9 @@ func (tt *twinTrees) look(w *twin) {
 	}
 }
 
-// differs says in what the two differ, nothing if they do not. It runs very
-// often, so it has no use for package require, which looks at the stack each time.
+// differs describes the first difference between the two, or returns "" if there is none.
+// It runs very often, so it does not use package require, which inspects the stack each
+// time.
 func (w *twin) differs() string {
 	err, std := w.ctx.Err(), w.std.Err()
 	if err != std {

@@ -1,61 +1,60 @@
-// Package delayqueue provides a queue whose elements come out when their deadlines
-// have passed, the earliest first, as java.util.concurrent.DelayQueue does for Java.
+// Package delayqueue provides a queue whose elements come out when their deadlines have
+// passed, the earliest first, as java.util.concurrent.DelayQueue does for Java.
 //
 // # Usage
 //
-// Consumers that have a goroutine to spare block in [Queue.Take]:
+// A consumer with a goroutine of its own blocks in [Queue.Take]:
 //
 //	q := delayqueue.New[string]()
 //	q.OfferAfter("retry order 17", 30*time.Second)
 //	job, err := q.Take(ctx) // half a minute later
 //
-// An event loop, or a timer's poller, drives the queue itself: it takes what is due
-// with [Queue.Poll] and sleeps until the deadline that [Queue.Peek] returns. The
-// second result of [Queue.Offer] reports when it has to wake earlier. An event loop that
-// counts time in nanoseconds uses [Queue.OfferAt] and [Queue.PollAt], which read no clock.
+// An event loop, such as a timer's poller, drives the queue itself: it takes due elements
+// with [Queue.Poll] and sleeps until the deadline that [Queue.Peek] returns. The second
+// result of [Queue.Offer] reports when it has to wake earlier. An event loop that counts
+// time in nanoseconds uses [Queue.OfferAt] and [Queue.PollAt], which do not read the
+// clock.
 //
-// [Queue.Offer] returns a [Ticket], with which [Queue.Remove] takes the
-// element back.
+// [Queue.Offer] returns a [Ticket], with which [Queue.Remove] takes the element back.
 //
 // # Guarantees
 //
-//   - Nothing comes out of Take or Poll before its deadline, as the queue's
-//     clock tells the time.
-//   - Elements come out in the order of their deadlines; those with equal
-//     deadlines in the order in which they were offered.
+//   - Take and Poll never return an element before its deadline, by the queue's clock.
+//   - Elements come out in the order of their deadlines. Elements with equal
+//     deadlines come out in the order in which they were offered.
 //   - Every element is handed out exactly once, by one of Take, Poll, Remove
-//     and Drain. One that falls due while a taker's context ends goes to that
-//     taker or stays for the next; it is never lost.
-//   - A ticket takes back its own element or nothing. The ticket of an element that has
-//     been taken stays invalid for ever.
-//   - The queue keeps no reference to what has been taken or removed, and its memory
-//     falls after a peak.
+//     and Drain. If an element falls due while a taker's context ends, that taker gets the
+//     element or it stays for the next; it is never lost.
+//   - A ticket takes back its own element and no other. After an element has been taken,
+//     its ticket is invalid for ever.
+//   - The queue keeps no reference to an element that has been taken or removed, and its
+//     memory shrinks after a peak.
 //   - Setting the wall clock does not move deadlines that came from
 //     [time.Now]. A deadline without a monotonic reading becomes a delay when
 //     it is offered, as in [time.Until]: two equal ones may come in either order.
-//   - Deadlines that have passed are due at once, however long ago. The queue
-//     counts nanoseconds since its epoch, in 64 bits: a deadline more than
-//     292 years after that never comes, rather than early.
+//   - A deadline that has passed is due at once, however long ago. The queue
+//     counts nanoseconds since its epoch in 64 bits: a deadline more than
+//     292 years after the epoch never falls due.
 //
 // # Concurrency
 //
 // Any goroutine may call any method. The queue has no goroutine of its own. What a
-// goroutine did before it offered an element happens before what the goroutine that
-// gets it does with it. Which of several takers gets an element is not promised.
-// Callers may hold locks of their own. A queue that is used inside a testing/synctest
-// bubble must be made there.
+// goroutine did before it offered an element happens before another goroutine takes that
+// element. Which of several takers gets an element is not specified. Callers may hold
+// locks of their own. A queue that is used inside a testing/synctest bubble must be made
+// there.
 //
 // # Complexity
 //
-// To offer or take an element is O(log n) in the number of elements, and allocates nothing
-// while that number is steady. Peek and Len are O(1). Remove is O(1) and leaves a dead key
-// in the heap; when more than half of the keys are dead, the heap is rebuilt in O(n), under
-// the lock. Drain is O(n log n). An element costs its own size and 40 to 70 bytes. The heap
-// is the generic one of github.com/emirpasic/gods/v2.
+// Offering or taking an element is O(log n) in the number of elements, and allocates
+// nothing while that number is steady. Peek and Len are O(1). Remove is O(1) and leaves a
+// dead key in the heap; when more than half of the keys are dead, the heap is rebuilt in
+// O(n), under the lock. Drain is O(n log n). An element costs its own size and 40 to 70
+// bytes. The heap is the generic one of github.com/emirpasic/gods/v2.
 //
 // # When not to use it
 //
-// For timeouts that are mostly stopped before they fire, use package timer:
-// its wheels start and stop a timer in O(1). For a handful of timers
-// [time.AfterFunc] is all that is needed. A queue without delays is a channel.
+// For timeouts that are mostly stopped before they fire, use package timer: its wheels
+// start and stop a timer in O(1). For a handful of timers [time.AfterFunc] is enough. For
+// a queue without delays, use a channel.
 package delayqueue

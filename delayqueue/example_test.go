@@ -54,8 +54,8 @@ func ExampleQueue_Remove() {
 	// false
 }
 
-// An event loop sleeps until the head is due, and is woken earlier only when
-// Offer says that there is a new one.
+// An event loop sleeps until the first element is due. It wakes earlier only when Offer
+// reports a new first element.
 func ExampleQueue_Poll() {
 	q := delayqueue.New[string]()
 	earlier := make(chan struct{}, 1)

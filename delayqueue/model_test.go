@@ -49,8 +49,8 @@ func (m *model) poll() (v int, ok bool) {
 	return v, true
 }
 
-// runModel makes operations from choose, which returns a number below n and
-// false when there are no more, on a queue and on a model at once.
+// runModel applies random operations to a queue and to a model of it. choose returns a
+// number below n, and false when the operations end.
 func runModel(t *testing.T, choose func(n int) (int, bool)) {
 	clk := newFakeClock(start)
 	q := New[int](WithClock(clk))
@@ -165,7 +165,7 @@ func (q *Queue[T]) check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	live := len(q.elements)
-	if dead := q.order.size() - live; dead < 0 || dead > max(live, few) {
+	if dead := q.order.size() - live; dead < 0 || dead > max(live, rebuildMin) {
 		return fmt.Errorf("%d keys for %d elements", q.order.size(), live)
 	}
 	if k, ok := q.order.head(); ok != (live > 0) {
@@ -173,8 +173,8 @@ func (q *Queue[T]) check() error {
 	} else if _, alive := q.elements[k.seq]; ok && !alive {
 		return fmt.Errorf("a dead key at the head")
 	}
-	if q.most < live || q.most > max(4*live+4, few) {
-		return fmt.Errorf("room for %d with %d elements", q.most, live)
+	if q.peak < live || q.peak > max(4*live+4, rebuildMin) {
+		return fmt.Errorf("room for %d with %d elements", q.peak, live)
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 
 // Moments are nanoseconds since the queue's epoch.
 
-// never is the moment of a deadline that lies further ahead than 64 bits of nanoseconds.
-// It is never due, also not when a clock that has run for 292 years reads the same number.
+// never is the moment of a deadline that is beyond 64 bits of nanoseconds. It is never
+// due, not even when a clock that has run for 292 years reads the same number.
 const never = math.MaxInt64
 
-// isDue reports whether the moment due has come at now.
+// isDue reports whether a deadline at moment due has passed at moment now.
 func isDue(due, now int64) bool { return due <= now && due != never }
 
 // now returns the moment that the clock shows.
@@ -22,10 +22,10 @@ func (q *Queue[T]) now() int64 { return int64(q.clock.Now().Sub(q.epoch)) }
 // timeOf returns the time at the given moment.
 func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Duration(moment)) }
 
-// momentOf returns the moment of a deadline. If the deadline has no monotonic reading, and the
-// epoch has one, it takes the delay from now by the wall clock, as time.Until does: the wall
-// clock may have been set since the epoch, as on a board that boots in 1970 and asks for the
-// time a second later.
+// momentOf returns the moment of a deadline. If only the epoch has a monotonic reading,
+// momentOf adds the delay by the wall clock to the present moment, as time.Until does.
+// The wall clock may have been set since the epoch, as on a board that boots in 1970 and
+// gets the time from the network a second later.
 func (q *Queue[T]) momentOf(deadline time.Time) int64 {
 	d := int64(deadline.Sub(q.epoch)) // saturates
 	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {

@@ -29,12 +29,11 @@ func TestAdd_Saturates(t *testing.T) {
 	}
 }
 
-// setWall moves the wall part of t, which must have a monotonic reading and
-// keeps it. Package time has no way to do so, since the two only part when
-// the system's clock is set.
+// setWall moves the wall reading of t and keeps the monotonic one, which t must have.
+// Package time cannot do so: the two readings part only when the system's clock is set.
 func setWall(t time.Time, d time.Duration) time.Time {
-	// The layout of a time.Time with a monotonic reading: a flag bit, 33 bits
-	// of seconds since 1885, 30 bits of nanoseconds; then the reading.
+	// The layout of a time.Time with a monotonic reading: a flag bit, 33 bits of seconds
+	// since 1885, 30 bits of nanoseconds, then the monotonic reading.
 	p := (*struct {
 		wall uint64
 		ext  int64

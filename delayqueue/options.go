@@ -6,21 +6,21 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// An Option changes how [New] makes a queue.
+// An Option configures a queue made by [New].
 type Option interface{ apply(*config) }
 
 type config struct {
 	clock clock.Clock
-	epoch time.Time // zero: when the queue is made
+	epoch time.Time // zero: the time when the queue is made
 }
 
 type option func(*config)
 
 func (o option) apply(c *config) { o(c) }
 
-// WithClock makes the queue follow c. The default, also for a nil c, is
-// [clock.System]. Inside Now, NewAlarm, Reset and Stop, which are called with
-// the queue's lock held, c must not call the queue back.
+// WithClock makes the queue follow c. If c is nil or no clock is given, the queue follows
+// [clock.System]. The queue calls c with its lock held, so c must not call the queue from
+// Now, NewAlarm, Reset or Stop.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) {
 		if c != nil {
@@ -29,8 +29,8 @@ func WithClock(c clock.Clock) Option {
 	})
 }
 
-// WithEpoch sets the moment from which OfferAt, PollAt and Head count nanoseconds. It must be
-// a reading of the queue's clock. The default is when the queue is made.
+// WithEpoch sets the moment from which OfferAt, PollAt and Head count nanoseconds. t must
+// be a reading of the queue's clock. The default is the time when the queue is made.
 func WithEpoch(t time.Time) Option {
 	return option(func(cfg *config) { cfg.epoch = t })
 }

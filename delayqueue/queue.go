@@ -11,44 +11,44 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// A Queue is a delay queue: an element comes out when its deadline has passed,
-// the earliest first. The zero Queue is empty, and follows the system's clock from its
-// first use on; [New] makes one with options. A Queue must not be copied.
+// A Queue is a delay queue: an element comes out when its deadline has passed, the
+// earliest first. The zero Queue is empty, and follows the system's clock from its first
+// use on; [New] makes one with options. A Queue must not be copied.
 //
-// There is no Close: a context ends a Take that waits, and a queue that nobody refers
-// to is garbage.
+// A Queue needs no Close: a context ends a Take that waits, and the garbage collector
+// frees a queue that nothing refers to.
 type Queue[T any] struct {
 	clock clock.Clock
 	epoch time.Time // moment 0
 
-	// Lock order: the callers' locks (a wheel's shard), then mu, then what
-	// the clock locks. No user code but the clock runs under mu.
+	// Lock order: the callers' locks (a wheel's shard), then mu, then locks of the clock.
+	// No user code except the clock runs under mu.
 	mu sync.Mutex
 
 	// Guarded by mu from here.
 	//
-	// order has a key for each element and for some that have been removed. While mu is
-	// free, its head is not dead.
+	// order has a key for each element, and for some that have been removed. While mu is
+	// not held, its first key is not dead.
 	order    keyHeap
-	elements map[uint64]element[T] // by the number of their Offer
-	most     int                   // elements that the map has had room for since it was made
-	seq      uint64                // number of the last Offer
+	elements map[uint64]element[T] // by the number of the Offer
+	peak     int                   // the largest size of the map since it was made
+	seq      uint64                // the number of the last Offer
 
 	// See taker.go.
-	waiting list.List   // the takers that sleep
-	awake   bool        // a taker has been woken and has not yet had mu
-	alarm   clock.Alarm // nil until first needed
-	armed   int64       // moment at which alarm will ring, or never
+	waiting list.List   // the takers that sleep, in order of arrival
+	awake   bool        // a taker has been woken and has not locked mu yet
+	alarm   clock.Alarm // nil until first used
+	armed   int64       // the moment that alarm is set for, or never
 }
 
-// An element is in the queue.
+// An element is a value in the queue with its deadline.
 type element[T any] struct {
 	due int64 // moment
 	v   T
 }
 
-// A Ticket stands for one element of one queue. It is a small comparable
-// value, and keeps nothing alive. The zero Ticket stands for nothing.
+// A Ticket refers to one element of one queue. It is a small comparable value, and keeps
+// nothing alive. The zero Ticket refers to no element.
 type Ticket struct{ seq uint64 }
 
 // New returns an empty queue.
@@ -74,7 +74,7 @@ func (q *Queue[T]) init(c config) {
 	q.armed = never
 }
 
-// lock locks the queue, and makes a zero one ready.
+// lock locks the queue, and initializes a zero queue.
 func (q *Queue[T]) lock() {
 	q.mu.Lock()
 	if q.clock == nil {
@@ -82,12 +82,12 @@ func (q *Queue[T]) lock() {
 	}
 }
 
-// Offer adds v, which comes out when deadline has passed. A deadline that has
-// passed already, the zero [time.Time] among them, is due at once.
+// Offer adds v, which comes out when deadline has passed. A deadline that has already
+// passed, such as the zero [time.Time], is due at once.
 //
-// head reports that v became the queue's first element, due strictly before all
-// others: a caller that sleeps until the deadline that Peek returned has to call Peek
-// again. Goroutines that are blocked in Take notice by themselves.
+// head reports whether v is now the first element, due strictly before all others: a
+// caller that sleeps until the deadline that Peek returned must call Peek again.
+// Goroutines that are blocked in Take need nothing.
 //
 // Offer never blocks, and allocates nothing while the queue's size is steady.
 func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
@@ -96,15 +96,16 @@ func (q *Queue[T]) Offer(v T, deadline time.Time) (ticket Ticket, head bool) {
 	return q.offerLocked(v, q.momentOf(deadline))
 }
 
-// OfferAfter is Offer with a deadline d from now, by the queue's clock. A d of
-// zero or less is due at once; one beyond the queue's range never comes.
+// OfferAfter is like Offer, with a deadline d from now by the queue's clock. If d is zero
+// or less, v is due at once. If the deadline is beyond the queue's range, v never falls
+// due.
 func (q *Queue[T]) OfferAfter(v T, d time.Duration) (ticket Ticket, head bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.offerLocked(v, add(q.now(), int64(d)))
 }
 
-// OfferAt is Offer with a deadline in nanoseconds since the queue's epoch: see
+// OfferAt is like Offer, with a deadline in nanoseconds since the queue's epoch: see
 // [WithEpoch].
 func (q *Queue[T]) OfferAt(v T, at int64) (ticket Ticket, head bool) {
 	q.lock()
@@ -116,27 +117,27 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 	q.seq++
 	k := key{due, q.seq}
 	q.elements[q.seq] = element[T]{due, v}
-	q.most = max(q.most, len(q.elements))
+	q.peak = max(q.peak, len(q.elements))
 	q.order.push(k)
 	first, _ := q.order.head()
 	head := first == k
 	if head {
-		q.settleLocked() // takers may be asleep until a later moment
+		q.settleLocked() // takers may sleep until a later moment
 	}
 	return Ticket{k.seq}, head
 }
 
-// Poll takes the first element if it is due, and never blocks. It reports false if
-// nothing is due.
+// Poll takes the first element if it is due. It never blocks, and reports false if no
+// element is due.
 func (q *Queue[T]) Poll() (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.pollLocked(q.now())
 }
 
-// PollAt is Poll for a caller that has read the clock: now is in nanoseconds since the
-// queue's epoch. next is the deadline of the first element that remains, which may have
-// passed, or [math.MaxInt64] if none remains.
+// PollAt is like Poll, for a caller that has read the clock: now is in nanoseconds since
+// the queue's epoch. next is the deadline of the first element that remains, which may
+// have passed, or [math.MaxInt64] if none remains.
 func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -145,8 +146,8 @@ func (q *Queue[T]) PollAt(now int64) (v T, next int64, ok bool) {
 	return v, head.due, ok
 }
 
-// pollLocked is Poll with mu held. It need not call settleLocked: when an element is taken
-// away the head only moves later, and an alarm that rings too early is set again.
+// pollLocked is Poll with mu held. It need not call settleLocked: taking an element can
+// only make the first deadline later, and an alarm that goes off too early is set again.
 func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	k, ok := q.order.head()
 	if !ok || !isDue(k.due, now) {
@@ -155,11 +156,11 @@ func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 	return q.takeLocked(k.seq)
 }
 
-// Peek returns the first element, whether due or not, and its deadline. It reports false
-// if the queue is empty.
+// Peek returns the first element, due or not, and its deadline. It reports false if the
+// queue is empty.
 //
-// The deadline is as the queue keeps it: one that was out of range, or came
-// without a monotonic reading, need not equal the one that was offered.
+// The returned deadline may differ from the offered one if that was out of range or had
+// no monotonic reading.
 func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 	v, _, at, ok := q.Head()
 	if ok {
@@ -168,9 +169,9 @@ func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 	return v, deadline, ok
 }
 
-// Head returns the first element, whether due or not, its ticket, for callers that may
-// want to remove it, and its deadline in nanoseconds since the queue's epoch. It reports
-// false if the queue is empty.
+// Head returns the first element, due or not, its ticket, with which a caller can remove
+// it, and its deadline in nanoseconds since the queue's epoch. It reports false if the
+// queue is empty.
 func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
@@ -181,8 +182,9 @@ func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 	return q.elements[k.seq].v, Ticket{k.seq}, k.due, true
 }
 
-// All ranges over the elements that are in the queue when it begins and their tickets, due
-// or not, in no order, for callers that may want to remove some. It copies them first.
+// All returns an iterator over the elements, due or not, in no particular order, and
+// their tickets, with which a caller can remove them. The iteration sees the elements
+// that are in the queue when it begins.
 func (q *Queue[T]) All() iter.Seq2[Ticket, T] {
 	return func(yield func(Ticket, T) bool) {
 		q.lock()
@@ -207,22 +209,22 @@ func (q *Queue[T]) Len() int {
 	return len(q.elements)
 }
 
-// Remove takes back the element of that ticket, due or not. It reports false if the
-// element has been taken already, or if the ticket is the zero one. The queue keeps no
-// reference to the element.
+// Remove takes back the ticket's element, due or not. It reports false if the element has
+// been taken already, or if the ticket is zero. The queue keeps no reference to the
+// element.
 func (q *Queue[T]) Remove(ticket Ticket) (v T, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.takeLocked(ticket.seq)
 }
 
-// few is how many dead keys, and how much unused room, a queue may always have: a small
-// one would otherwise be rebuilt with every other Remove.
-const few = 64
+// rebuildMin is the number of dead keys, and of map entries, up to which nothing is
+// rebuilt. Otherwise every second Remove would rebuild a small queue.
+const rebuildMin = 64
 
-// takeLocked takes out the element numbered seq, which leaves a dead key. It pops dead keys
-// from the head, rebuilds the heap if more than half of its keys are dead, and the map if
-// less than a quarter of it is in use.
+// takeLocked takes the element numbered seq and leaves a dead key. It then pops dead keys
+// from the front, rebuilds the heap if more than half of its keys are dead, and rebuilds
+// the map if less than a quarter of it is in use.
 func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 	e, ok := q.elements[seq]
 	if !ok {
@@ -236,15 +238,15 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 		}
 		q.order.pop()
 	}
-	if dead := q.order.size() - len(q.elements); dead > max(len(q.elements), few) {
+	if dead := q.order.size() - len(q.elements); dead > max(len(q.elements), rebuildMin) {
 		q.order = newKeyHeap(q.keysLocked()...)
 	}
-	if q.most > few && len(q.elements) < q.most/4 {
+	if q.peak > rebuildMin && len(q.elements) < q.peak/4 {
 		smaller := make(map[uint64]element[T], 2*len(q.elements))
 		for seq, e := range q.elements {
 			smaller[seq] = e
 		}
-		q.elements, q.most = smaller, 2*len(smaller)
+		q.elements, q.peak = smaller, 2*len(smaller)
 	}
 	return e.v, true
 }
@@ -258,9 +260,9 @@ func (q *Queue[T]) keysLocked() []key {
 	return keys
 }
 
-// Drain takes all elements, due or not, and returns them in the order of their
-// deadlines; nil if there are none. The queue stays usable, and goroutines
-// that are blocked in Take stay so.
+// Drain takes all elements, due or not, and returns them in the order of their deadlines.
+// It returns nil if there are none. The queue stays usable, and goroutines that are
+// blocked in Take stay blocked.
 func (q *Queue[T]) Drain() []T {
 	q.lock()
 	if len(q.elements) == 0 {
@@ -268,10 +270,10 @@ func (q *Queue[T]) Drain() []T {
 		return nil
 	}
 	keys, elements := q.keysLocked(), q.elements
-	q.order, q.elements, q.most = newKeyHeap(), make(map[uint64]element[T]), 0
+	q.order, q.elements, q.peak = newKeyHeap(), make(map[uint64]element[T]), 0
 	q.mu.Unlock()
 
-	// Sorting may take long, so it is done without the lock.
+	// Sort without the lock, since sorting may take long.
 	slices.SortFunc(keys, compare)
 	all := make([]T, len(keys))
 	for i, k := range keys {

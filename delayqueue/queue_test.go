@@ -187,8 +187,8 @@ func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
 func TestQueueOffer_WallClockSetSinceTheQueueWasMade(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour, 50 * 365 * 24 * time.Hour} {
 		q := New[int]()
-		// As if the queue had been made before the wall clock was set by step:
-		// the same monotonic reading beside an earlier wall one.
+		// Simulate a wall clock that was set by step after the queue was made: the epoch
+		// keeps its monotonic reading and gets an earlier wall reading.
 		q.epoch = setWall(q.epoch, -step)
 		now := time.Now()
 		q.Offer(2, now.Add(time.Minute).Round(0))

@@ -9,40 +9,39 @@ import (
 
 // How goroutines wait in Take
 //
-// Takers that sleep stand in a line. The first of them is the leader, and the queue's one
-// alarm rings for it. When the head is due, the leader is woken, leaves the line, and locks
-// mu to take the head. Before it unlocks mu it sets the alarm for the next leader, or
-// wakes it. All other takers just sleep.
+// Takers that sleep wait in a line. The first of them is the leader. The queue has one
+// alarm, which goes off for the leader. When the first element is due, the leader is
+// woken, leaves the line, locks mu and takes the element. Before it unlocks mu, it wakes
+// the next leader or sets the alarm. All other takers sleep.
 //
-// One invariant holds whenever mu is free:
+// One invariant holds whenever mu is not held:
 //
-//	if takers sleep and the head can fall due, then a taker is awake,
-//	or the alarm is set for a moment not after the head's.
+//	if takers sleep and the first element can fall due, then a taker is awake,
+//	or the alarm is set for a moment not after that element's deadline.
 //
-// settleLocked establishes it. Code that may break it calls settleLocked before it unlocks
-// mu: after an element has become the head, after a taker has joined the line, after a
-// taker that was awake has locked mu, and after the alarm has rung. Taking elements away
-// cannot break it.
+// settleLocked establishes the invariant. Code that may break it calls settleLocked
+// before it unlocks mu: after an element has become the first, after a taker has joined
+// the line, after a taker that was awake has locked mu, and after the alarm has gone off.
+// Taking elements cannot break it.
 //
-// A wake-up leaves the element in the queue: the taker takes it under mu, if its context
-// is not done.
+// A wake-up leaves the element in the queue. The woken taker takes it under mu, unless
+// its context is done.
 
 // A taker is one call of Take that waits.
 type taker struct {
-	// wake gets one token when the taker is woken. It has room for the token: see the
-	// race in Take.
-	wake  chan struct{}
-	place *list.Element // in the line; nil while awake. Guarded by the queue's mu.
+	// wake gets one token when the taker is woken. The channel has room for the token:
+	// see the race in Take.
+	wake chan struct{}
+	elem *list.Element // in the line; nil while awake. Guarded by the queue's mu.
 }
 
-// Take takes the first element, and blocks until there is one that is due or
-// ctx is done. Then it returns ctx.Err(), as it does when ctx is done from the
-// start, even if an element is due; the element stays for others. (The cause,
-// if there is one, is in [context.Cause].)
+// Take takes the first element. It blocks until that element is due or ctx is done. If
+// ctx is done, Take returns ctx.Err() even if an element is due, and the element stays in
+// the queue for others. (The cause, if there is one, is in [context.Cause].)
 //
-// Any number of goroutines may block at once, at the cost of one alarm and of
-// one wake-up for each element. Among them the one that has waited longest is
-// woken, but one that arrives while it is on its way may be faster.
+// Any number of goroutines may block at once, at the cost of one alarm and of one wake-up
+// for each element. The goroutine that has waited longest is woken first, but one that
+// calls Take meanwhile may get the element before it.
 func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 	done := ctx.Done()
 	if isDone(done) {
@@ -55,42 +54,42 @@ func (q *Queue[T]) Take(ctx context.Context) (v T, err error) {
 		return v, nil
 	}
 	w := &taker{wake: make(chan struct{}, 1)}
-	w.place = q.waiting.PushBack(w)
+	w.elem = q.waiting.PushBack(w)
 	for {
 		q.settleLocked()
 		q.mu.Unlock()
 
-		// If the alarm rings, or an earlier element is offered, between the
-		// Unlock and the receive below, then w is in line already and will be
-		// found there, and its token waits in the channel.
+		// If the alarm goes off, or an earlier element is offered, between the Unlock and
+		// the select below, then w is already in the line and is woken: its token waits
+		// in the channel.
 		select {
 		case <-w.wake:
 		case <-done:
 		}
 
 		q.mu.Lock()
-		// If w was woken and its context is done too, w still has to settle: settleLocked
-		// has relied on it since it was woken.
-		woken := w.place == nil
+		// If w was woken and its context is done too, w must still settle: since the
+		// wake-up, settleLocked has relied on w.
+		woken := w.elem == nil
 		if woken {
 			q.awake = false
 		}
-		// The channel is asked rather than ctx.Err, which is not our code.
+		// Read the channel rather than call ctx.Err, which may be user code.
 		if isDone(done) {
 			if !woken {
-				q.waiting.Remove(w.place)
+				q.waiting.Remove(w.elem)
 			}
 			q.settleLocked()
 			q.mu.Unlock()
 			return v, ctx.Err()
 		}
 		if v, ok := q.pollLocked(q.now()); ok {
-			q.settleLocked() // the next leader
+			q.settleLocked() // for the next leader
 			q.mu.Unlock()
 			return v, nil
 		}
-		// Another taker took the element before w locked mu: w is the first in line again.
-		w.place = q.waiting.PushFront(w)
+		// Another taker took the element before w locked mu. w goes back to the front.
+		w.elem = q.waiting.PushFront(w)
 	}
 }
 
@@ -103,16 +102,16 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// settleLocked makes sure that a taker comes for the head, if takers sleep: it wakes the
-// first of them if the head is due, and else sets the alarm. It costs next to nothing if
-// none sleep.
+// settleLocked makes sure that a taker comes for the first element, if takers sleep. It
+// wakes the leader if the element is due, and otherwise sets the alarm. It costs almost
+// nothing if no taker sleeps.
 func (q *Queue[T]) settleLocked() {
 	if q.awake {
-		return // that taker settles when it gets mu
+		return // that taker settles when it has locked mu
 	}
 	if q.waiting.Len() == 0 {
 		if q.armed != never {
-			// An alarm without a taker would only keep the queue alive.
+			// An alarm would only keep the queue alive.
 			q.alarm.Stop()
 			q.armed = never
 		}
@@ -120,20 +119,21 @@ func (q *Queue[T]) settleLocked() {
 	}
 	head, ok := q.order.head()
 	if !ok {
-		return // an alarm that is still set rings once in vain
+		return // an alarm that is still set goes off once without effect
 	}
 	now := q.now()
 	if isDue(head.due, now) {
 		w := q.waiting.Remove(q.waiting.Front()).(*taker)
-		w.place = nil
+		w.elem = nil
 		q.awake = true
 		w.wake <- struct{}{}
 		return
 	}
 	if head.due >= q.armed {
-		// Set for this head, or for an earlier one that is gone. In that case
-		// it rings once too early, and the ring sets it again: cheaper than to
-		// set it with each removal. (A head that never comes has no alarm.)
+		// The alarm is set for this element, or for an earlier one that is gone. In the
+		// second case it goes off once too early and is then set again. That is cheaper
+		// than to set it with each removal. (An element that never falls due needs no
+		// alarm.)
 		return
 	}
 	if q.alarm == nil {
@@ -143,11 +143,11 @@ func (q *Queue[T]) settleLocked() {
 	clock.ResetAt(q.alarm, q.timeOf(now), q.timeOf(head.due))
 }
 
-// ring is what the alarm calls.
+// ring is the alarm's function.
 //
-// If the alarm is set to another moment, or stopped, while ring waits for mu, then ring
-// sets armed to never although the alarm may be set. That does no harm: settleLocked sets
-// it again, or it rings once in vain.
+// If the alarm is reset or stopped while ring waits for mu, then ring sets armed to never
+// although the alarm may be set. That does no harm: settleLocked sets the alarm again, or
+// the alarm goes off once without effect.
 func (q *Queue[T]) ring() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

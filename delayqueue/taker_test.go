@@ -16,8 +16,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// In a bubble an element that is taken as it falls due is taken at its very
-// deadline: what these tests assert of times is exact.
+// Times in a bubble are exact: an element is taken precisely at its deadline.
 
 // A taking is what one Take returned, and when.
 type taking struct {
@@ -105,8 +104,9 @@ func TestQueueTake_NoHerd(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			require.Equal(t, elements-i-1, q.Len())
-			// A taker that wakes looks at the clock, as do the ring, and the
-			// settling of what is next: 3 readings, and 999 more in a herd.
+			// Three readings of the clock: by ring, by the woken taker, and by
+			// settleLocked for the next element. If all 1,000 takers woke, there would be
+			// 999 more.
 			require.LessOrEqual(t, clk.readings.Load()-readings, int64(3), "more than one taker woke")
 			require.EqualValues(t, 1, clk.rings.Load()-rings)
 			require.LessOrEqual(t, clk.resets.Load()-resets, int64(1))
@@ -446,9 +446,9 @@ func TestQueueTake_OnAVirtualClock(t *testing.T) {
 	assert.Equal(t, result{2, start.Add(time.Hour + time.Minute)}, <-results)
 }
 
-// TestQueue_Stress lets everything race on the real clock: takers whose
-// contexts end at any moment, pollers, removers. Each element must come out
-// once, and not early.
+// TestQueue_Stress runs many sorts of goroutines at once on the real clock: takers whose
+// contexts end at any moment, pollers and removers. Each element must come out once, and
+// not early.
 func TestQueue_Stress(t *testing.T) {
 	const producers, each = 4, 4000
 	q := New[int]()
@@ -526,9 +526,8 @@ func TestQueue_Stress(t *testing.T) {
 	require.False(t, q.awake)
 }
 
-// TestQueue_StressTakersAlone is TestQueue_Stress without a poller and
-// without a taker that stays, so that no second pair of hands makes good a
-// wake-up that was lost.
+// TestQueue_StressTakersAlone is TestQueue_Stress without a poller and without a taker
+// that stays. In that test they would hide a lost wake-up.
 func TestQueue_StressTakersAlone(t *testing.T) {
 	const takers, elements = 4, 5000
 	q := New[int]()

@@ -2,35 +2,37 @@ package executor
 
 import "go.uber.org/atomic"
 
-// batchSize is how many callbacks share one counter. A worker takes the
-// pool's lock once for that many, which makes the lock's share of a callback
-// less than a nanosecond.
+// batchSize is how many callbacks a batch holds. A worker locks the pool once for a
+// batch, so the lock costs less than a nanosecond for each callback.
 const batchSize = 256
 
-// A batch is a run of callbacks that workers take one at a time, so that a
-// callback which blocks holds up itself and nothing of its batch.
+// A batch is a run of callbacks that workers take one at a time. A callback that blocks
+// therefore delays no other callback of its batch.
 //
-//	open    nobody has taken from it; push appends         under the pool's lock
+// A batch goes through four states:
+//
+//	open    no callback has been taken; push appends       under the pool's lock
 //	shared  n is final; its holders take by the counter    without the lock
-//	spent   the counter has passed n; it leaves the queue  under the pool's lock
-//	spare   spent and held by nobody; ready to be opened   under the pool's lock
+//	spent   the counter has reached n; drop dequeues it    under the pool's lock
+//	spare   spent and without holders; add may reuse it    under the pool's lock
 //
-// The first callback is always taken under the lock, so the way from open to
-// shared is made there, and next == 0 says under the lock that it is open.
-// A spent batch becomes a spare only when its last holder has come back: a
-// worker whose callback blocked for an hour finds the counter as it was, not
-// that of a new batch in the same memory.
+// A worker takes the first callback of a batch under the lock. So next == 0, read under
+// the lock, means that the batch is open.
+//
+// A spent batch becomes a spare only after its last holder has released it. Otherwise a
+// worker whose callback blocked for an hour would take from the next batch in the same
+// memory.
 type batch struct {
-	next    atomic.Int32 // the callback to take next; runs past n by one for each holder at most
-	n       int32        // callbacks in funcs
-	holders int32        // workers that may take without the lock; guarded by it
-	queued  bool         // it is in the queue's list; guarded by the lock
+	next    atomic.Int32 // the callback to take next; each holder may add one past n
+	n       int32        // the number of callbacks in funcs
+	holders int32        // workers that may take without the pool's lock; guarded by that lock
+	queued  bool         // the batch is in the queue's list; guarded by the pool's lock
 	link    *batch
 	funcs   [batchSize]func()
 }
 
-// take claims the next callback of a batch that the caller holds and clears
-// its slot: once it has run nothing here keeps it reachable.
+// take claims the next callback of a batch that the caller holds. It clears the
+// callback's slot, so that the batch does not keep the callback reachable.
 func (b *batch) take() (f func(), ok bool) {
 	i := b.next.Inc() - 1
 	if i >= b.n {
@@ -44,8 +46,8 @@ func (b *batch) take() (f func(), ok bool) {
 // waiting returns how many callbacks wait in the batch.
 func (b *batch) waiting() int { return int(b.n - min(b.next.Load(), b.n)) }
 
-// A queue is a list of batches with the spent ones kept for reuse. The pool's
-// lock guards all of it except the taking from shared batches.
+// A queue is a list of batches. It keeps spent batches for reuse. The pool's lock guards
+// everything except taking from a shared batch.
 type queue struct {
 	head, tail *batch
 
@@ -53,12 +55,13 @@ type queue struct {
 	spares int
 }
 
-// maxSpares bounds the batches kept for reuse (150 kB), so that memory falls
+// maxSpares bounds the batches that are kept for reuse to 150 kB, so that memory shrinks
 // after a peak.
 const maxSpares = 64
 
-// len returns how many callbacks wait, or at least most if they are more. Workers that
-// hold a batch may make it less at any moment; only the lock's holder can make it more.
+// len returns how many callbacks wait. It stops counting once it has reached most.
+// Workers that hold a batch may lower the number at any moment; only the owner of the
+// lock can raise it.
 func (q *queue) len(most int) (n int) {
 	for b := q.head; b != nil && n < most; b = b.link {
 		n += b.waiting()
@@ -102,9 +105,8 @@ func (q *queue) add() *batch {
 	return b
 }
 
-// take returns the callback that has waited longest and the batch that it
-// came from, which the caller then holds and must release; a nil batch means
-// that there was no more in it.
+// take returns the callback that has waited longest, and its batch, which the caller then
+// holds and must release. The batch is nil if the callback was its last.
 func (q *queue) take() (b *batch, f func(), ok bool) {
 	for q.head != nil {
 		b := q.head
@@ -121,8 +123,8 @@ func (q *queue) take() (b *batch, f func(), ok bool) {
 	return nil, nil, false
 }
 
-// release gives back a batch that the caller has held. It is spent, unless a
-// callback that panicked made the caller come early; then it stays where it is.
+// release ends the caller's hold on b. b is spent, unless a callback panicked and the
+// worker releases b early; then b stays in the queue.
 func (q *queue) release(b *batch) {
 	b.holders--
 	if b == q.head && b.waiting() == 0 {
@@ -132,7 +134,7 @@ func (q *queue) release(b *batch) {
 	}
 }
 
-// drop takes the spent first batch off the queue.
+// drop removes the first batch, which is spent, from the queue.
 func (q *queue) drop() {
 	b := q.head
 	q.head, b.link = b.link, nil

@@ -87,8 +87,8 @@ func TestQueue_AgainstAModel(t *testing.T) {
 	}
 }
 
-// A worker takes the pool's lock for the first callback of a batch and after the last: in
-// between it may be anybody's. A worker that took it there would wait for itself.
+// A worker locks the pool for the first callback of a batch and after the last one. The
+// test holds the lock in between: a worker that needed it there would deadlock.
 func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 	const size, batches = 256, 3
 	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which takes it too

@@ -59,10 +59,10 @@ func (c *countdown) tick() {
 	}
 }
 
-// BenchmarkSubmit/load=burst submits 256 callbacks one by one and waits for
-// all of them. load=isolated submits one every 20 us and waits for it:
-// "ns/submit" is the submitter's part, which is mostly the waking of another
-// processor, and "late-ns" the median time until the callback runs.
+// BenchmarkSubmit/load=burst submits 256 callbacks one by one and waits for all of them.
+// load=isolated submits one callback every 20 us and waits for it. "ns/submit" is the
+// submitter's time, mostly spent on waking another processor. "late-ns" is the median
+// time until the callback runs.
 func BenchmarkSubmit(b *testing.B) {
 	for _, im := range benchmarked {
 		b.Run("impl="+im.name+"/load=burst", func(b *testing.B) {
@@ -106,8 +106,8 @@ func BenchmarkSubmit(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch runs short callbacks handed over in batches of 256: n=256
-// waits for each batch, n=1M for 3,906 of them at a time.
+// BenchmarkBatch submits short callbacks in batches of 256. n=256 waits for each batch,
+// n=1M for 3,906 batches at a time.
 func BenchmarkBatch(b *testing.B) {
 	const size = 256
 	for _, n := range []int{size, 1_000_000 / size * size} {
@@ -138,9 +138,9 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkBlocked measures how long the next callback waits behind 1,000
-// that block: together=true hands all 1,001 over at once, together=false the
-// last when the others are all running.
+// BenchmarkBlocked measures how long one callback waits behind 1,000 callbacks that
+// block. together=true submits all 1,001 at once. together=false submits the last one
+// when the others are all running.
 func BenchmarkBlocked(b *testing.B) {
 	const blocked = 1000
 	for _, im := range benchmarked[:3] {

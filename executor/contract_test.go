@@ -49,8 +49,8 @@ func newPool(with ...executor.PoolOption) func(...executor.Option) subject {
 	}
 }
 
-// onEach runs f for every executor in a bubble of its own, in which a
-// callback that never runs or a Shutdown that hangs is a deadlock.
+// onEach runs f for every executor, in a bubble of its own. In a bubble, a callback that
+// never runs and a Shutdown that hangs are reported as deadlocks.
 func onEach(t *testing.T, f func(t *testing.T, inline bool, make func(...executor.Option) subject)) {
 	for _, s := range subjects {
 		t.Run(s.name, func(t *testing.T) {

@@ -2,36 +2,36 @@ package executor
 
 import "github.com/tickless/tickless/internal/closed"
 
-// An Executor runs callbacks. This package has three: [Inline], [Goroutines] and
-// [Pool]. A program may bring its own: many pools have this method already, and [Func]
-// makes one of a function.
+// An Executor runs callbacks. [Inline], [Goroutines] and [Pool] are Executors. A program
+// may bring its own: many worker pools already have this method, and [Func] turns a
+// function into an Executor.
 type Executor interface {
-	// Submit accepts f, to run it once, at any time and on any goroutine. An error
-	// means that f has not run and never will.
+	// Submit accepts f, to run it once, at any time and on any goroutine. An error means
+	// that f has not run and never will.
 	//
-	// Submit must not block: a Scheduler calls it on the goroutine that fires all of
-	// its timers, and may hold a lock. It queues f, starts a goroutine for it, or
-	// refuses it. The Executor decides what becomes of a panic of f.
+	// Submit must not block: a Scheduler calls it on the goroutine that fires all of its
+	// timers, and may hold a lock. Submit may queue f, start a goroutine for f, or refuse
+	// f. The Executor decides what happens when f panics.
 	Submit(f func()) error
 }
 
-// A Batcher is an [Executor] that takes many callbacks at once for less than it takes
-// them one by one.
+// A Batcher is an [Executor] that accepts many callbacks at once for less than the cost
+// of as many calls of Submit.
 type Batcher interface {
 	Executor
 
-	// SubmitBatch submits fs in order and returns how many of them, from the front,
-	// it accepted. The error is nil if and only if it accepted all. The caller may
-	// reuse the slice after the return.
+	// SubmitBatch submits fs in order and returns how many it accepted, counted from the
+	// front. The error is nil if and only if it accepted all. The caller may reuse the
+	// slice after SubmitBatch returns.
 	SubmitBatch(fs []func()) (accepted int, err error)
 }
 
-// Func is a function that is an [Executor]: its Submit.
+// Func is an [Executor] made from a function, which serves as its Submit method.
 type Func func(f func()) error
 
 // Submit calls e(f).
 func (e Func) Submit(f func()) error { return e(f) }
 
-// ErrClosed is returned for work that is submitted after Close or Shutdown. errors.Is
-// reports that it is package timer's ErrClosed too.
+// ErrClosed is returned for a callback that is submitted after Close or Shutdown. It
+// matches package timer's ErrClosed too, as errors.Is reports.
 var ErrClosed = closed.New("executor: closed")

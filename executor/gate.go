@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// A gate is what [Inline] and [Goroutines] share: it lets callbacks in until it is
-// closed, counts them, and tells when the last of them has left.
+// A gate is the part that [Inline] and [Goroutines] share. It admits callbacks until it
+// is closed, counts them, and signals when the last one has ended.
 type gate struct {
-	handler func(v any, stack []byte) // nil: NewInline or NewGoroutines has not made it
+	handler func(v any, stack []byte) // nil in a zero Inline or Goroutines, which is refused
 
 	mu struct {
 		sync.Mutex
 		Stats
 		closed bool
-		done   chan struct{} // closed with the last callback; nil unless somebody waits
+		done   chan struct{} // closed when the last callback ends; nil unless a Shutdown waits
 	}
 }
 
@@ -27,7 +27,8 @@ func (g *gate) mustBeMade() {
 	}
 }
 
-// enter reports whether a callback may run; it must leave afterwards.
+// enter counts in a callback and reports true, unless the gate is closed. The callback
+// must leave after it has run.
 func (g *gate) enter() bool {
 	g.mustBeMade()
 	g.mu.Lock()
@@ -41,16 +42,16 @@ func (g *gate) enter() bool {
 	return true
 }
 
-// run runs a callback that has entered. The count of those that have left includes what
-// returned, what panicked, even in the handler, and what called runtime.Goexit.
+// run runs a callback that has entered. The callback leaves however it ends: by return,
+// by panic, even in the handler, or by runtime.Goexit.
 func (g *gate) run(f func()) {
 	defer g.leave()
 	defer g.catch()
 	f()
 }
 
-// catch keeps a panic, and lets pass a return and a runtime.Goexit. It is for a defer
-// statement alone, since recover only works there.
+// catch recovers a panic and hands it to the handler. It must be deferred directly:
+// recover works only in a deferred function.
 func (g *gate) catch() {
 	if v := recover(); v != nil {
 		g.mu.Lock()
@@ -79,8 +80,8 @@ func (g *gate) refuse(n int) error {
 	return ErrClosed
 }
 
-// Close refuses new work, and returns nil. It waits for nothing: callbacks that were
-// accepted run to their end.
+// Close refuses new callbacks and returns nil. It does not wait: accepted callbacks still
+// run.
 func (g *gate) Close() error {
 	g.mustBeMade()
 	g.mu.Lock()
@@ -89,8 +90,8 @@ func (g *gate) Close() error {
 	return nil
 }
 
-// Shutdown refuses new work and waits for every callback to end, or returns ctx's error if
-// that ends first.
+// Shutdown refuses new callbacks and waits for every accepted one to end. If ctx ends
+// first, it returns the error of ctx.
 func (g *gate) Shutdown(ctx context.Context) error {
 	g.Close()
 	g.mu.Lock()
@@ -106,7 +107,7 @@ func (g *gate) Shutdown(ctx context.Context) error {
 	return await(ctx, done)
 }
 
-// await returns when done is closed, or ctx's error if that ends first.
+// await waits until done is closed. If ctx ends first, it returns the error of ctx.
 func await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:

@@ -5,9 +5,9 @@ import (
 	"runtime/pprof"
 )
 
-// A Goroutines runs each callback on a goroutine of its own, as time.AfterFunc does.
-// No callback ever waits for another. Each costs the start of a goroutine. Make one
-// with [NewGoroutines].
+// A Goroutines runs each callback on a goroutine of its own, as time.AfterFunc does. No
+// callback ever waits for another. Each callback costs the start of a goroutine. Make a
+// Goroutines with [NewGoroutines].
 type Goroutines struct {
 	gate
 }
@@ -42,7 +42,7 @@ func (e *Goroutines) SubmitBatch(fs []func()) (accepted int, err error) {
 }
 
 func (e *Goroutines) run(f func()) {
-	// Not those of the goroutine that has submitted f, as with time.AfterFunc.
+	// Drop the labels inherited from the submitting goroutine, as time.AfterFunc does.
 	pprof.SetGoroutineLabels(context.Background())
 	e.gate.run(f)
 }

@@ -1,20 +1,20 @@
 package executor
 
-// An Inline runs each callback on the goroutine that submits it, before Submit
-// returns. It suits deterministic tests, single-threaded event loops, and callbacks
-// so short that any hand-over would cost more. Make one with [NewInline].
+// An Inline runs each callback on the goroutine that submits it, before Submit returns.
+// It suits deterministic tests, single-threaded event loops, and callbacks so short that
+// any hand-over would cost more. Make an Inline with [NewInline].
 //
-// A callback that blocks blocks its submitter. A callback that submits another runs
-// that inside itself. runtime.Goexit ends the submitting goroutine, as it would in a
-// plain call: a t.FailNow in a callback ends its test, and the rest of a batch is
-// then neither run nor accepted.
+// A callback that blocks also blocks its submitter. A callback that submits another
+// callback runs that one before it continues. runtime.Goexit ends the submitting
+// goroutine, as in a plain call: a t.FailNow in a callback ends its test, and the
+// callbacks after it in the same batch are neither accepted nor run.
 type Inline struct {
 	gate
 }
 
 var _ Batcher = (*Inline)(nil)
 
-// NewInline returns an executor that runs callbacks on their submitters.
+// NewInline returns an executor that runs each callback on its submitter's goroutine.
 func NewInline(opts ...Option) *Inline {
 	e := new(Inline)
 	e.init(newConfig("NewInline", opts))
@@ -30,7 +30,8 @@ func (e *Inline) Submit(f func()) error {
 	return nil
 }
 
-// SubmitBatch runs fs in order. It stops with [ErrClosed] when e is closed in the middle.
+// SubmitBatch runs fs in order. If a callback closes e, SubmitBatch refuses the callbacks
+// after it with [ErrClosed].
 func (e *Inline) SubmitBatch(fs []func()) (accepted int, err error) {
 	for i, f := range fs {
 		if !e.enter() {
@@ -41,7 +42,7 @@ func (e *Inline) SubmitBatch(fs []func()) (accepted int, err error) {
 	return len(fs), nil
 }
 
-// Stats returns the counts. The caller runs every callback, and there are no workers.
+// Stats returns the counts. Workers and PeakWorkers are zero: an Inline has no workers.
 func (e *Inline) Stats() Stats {
 	s := e.stats()
 	s.PeakWorkers = 0

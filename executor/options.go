@@ -33,16 +33,16 @@ type option struct{ poolOption }
 func (option) forAny() {}
 
 // WithPanicHandler sets the function that is called when a callback panics, with the
-// value of the panic and the stack. It runs on the goroutine that panicked, before
-// the callback counts as ended. Several goroutines may call it at a time. The default
-// prints both to standard error. WithPanicHandler panics if h is nil.
+// value of the panic and the stack. It runs on the goroutine that panicked, before the
+// callback counts as ended. Several goroutines may call it at a time. The default prints
+// both to standard error. WithPanicHandler panics if h is nil.
 //
-// A panic of h is not recovered. On a goroutine of the executor it ends the process.
-// So this makes a panic in a callback end the program:
+// A panic of h is not recovered. On a goroutine of the executor it ends the process. So
+// this option makes a panic in a callback end the program:
 //
 //	executor.WithPanicHandler(func(v any, _ []byte) { panic(v) })
 //
-// The panic of an [Inline]'s h reaches the caller of Submit.
+// If h panics in an [Inline], the panic reaches the caller of Submit.
 func WithPanicHandler(h func(v any, stack []byte)) Option {
 	if h == nil {
 		panic("executor: WithPanicHandler: the func must not be nil")
@@ -50,10 +50,10 @@ func WithPanicHandler(h func(v any, stack []byte)) Option {
 	return option{func(c *config) { c.panicHandler = h }}
 }
 
-// WithWorkers sets how many workers a [Pool] starts before it lets callbacks wait. It
-// starts more when callbacks take long. The default is the GOMAXPROCS of the moment when
-// the pool is made. WithWorkers panics if n is less than 1, and NewPool if it is more than
-// a given WithMaxWorkers.
+// WithWorkers sets the base of a [Pool]: how many workers it starts before callbacks have
+// to wait. A Pool adds workers beyond its base when callbacks take long. The default is
+// GOMAXPROCS when the pool is made. WithWorkers panics if n is less than 1. NewPool
+// panics if n is greater than the number given to WithMaxWorkers.
 func WithWorkers(n int) PoolOption {
 	if n < 1 {
 		panic(fmt.Sprintf("executor: WithWorkers: the number of workers must be positive, got %d", n))
@@ -62,11 +62,12 @@ func WithWorkers(n int) PoolOption {
 }
 
 // WithMaxWorkers bounds how far a [Pool] grows beyond its base when callbacks take long.
-// Any number of callbacks may wait. The default is unbounded: up to one worker for each
-// callback that has not ended. If n is below the default of WithWorkers it lowers that
-// too. WithMaxWorkers panics if n is less than 1.
+// It does not bound how many callbacks may wait. By default there is no bound: a Pool has
+// up to one worker for each callback that has not ended. If n is below the default of
+// WithWorkers, it lowers that default too. WithMaxWorkers panics if n is less than 1.
 //
-// A bounded pool whose workers all block runs nothing until one of them returns.
+// If all workers of a bounded pool block, the pool runs nothing until one of them
+// returns.
 func WithMaxWorkers(n int) PoolOption {
 	if n < 1 {
 		panic(fmt.Sprintf("executor: WithMaxWorkers: the number of workers must be positive, got %d", n))
@@ -74,16 +75,16 @@ func WithMaxWorkers(n int) PoolOption {
 	return poolOption(func(c *config) { c.maxWorkers = n })
 }
 
-// WithLabels sets profiler labels of the goroutines on which a [Pool] runs callbacks,
-// so that profiles tell whose callbacks they are. A label that a callback sets with
-// [pprof.SetGoroutineLabels] may stay until the goroutine ends. The default is none.
+// WithLabels sets profiler labels on the goroutines of a [Pool], so that profiles tell
+// whose callbacks they run. A label that a callback sets with [pprof.SetGoroutineLabels]
+// may stay until the goroutine ends. The default is none.
 func WithLabels(labels pprof.LabelSet) PoolOption {
 	return poolOption(func(c *config) {
 		c.labels = pprof.WithLabels(context.Background(), labels)
 	})
 }
 
-// newConfig returns what the options of the function say.
+// newConfig applies opts to the defaults. function is the caller's name, for panics.
 func newConfig[O PoolOption](function string, opts []O) config {
 	c := config{panicHandler: func(v any, stack []byte) {
 		fmt.Fprintf(os.Stderr, "executor: panic in a callback: %v\n\n%s\n", v, stack)
@@ -102,10 +103,10 @@ func newConfig[O PoolOption](function string, opts []O) config {
 		c.workers = min(runtime.GOMAXPROCS(0), c.maxWorkers)
 	}
 	if c.workers > c.maxWorkers {
-		panic("executor: NewPool: WithWorkers is above WithMaxWorkers")
+		panic(fmt.Sprintf("executor: NewPool: the workers must not be more than WithMaxWorkers(%d), got %d", c.maxWorkers, c.workers))
 	}
 	return c
 }
 
-// unbounded leaves room to be multiplied and added to in an int of 32 bits.
+// unbounded is small enough to be multiplied and added to in a 32-bit int.
 const unbounded = 1 << 28

@@ -11,29 +11,29 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Pool runs callbacks on few goroutines while they are short, and on as
-// many as it takes when they block.
+// A Pool runs short callbacks on few goroutines, and adds goroutines when callbacks
+// block.
 //
-// It starts up to its base of workers ([WithWorkers]) as work comes in. They take one
-// callback at a time, in the order of submission, and end as soon as nothing waits: an
-// idle pool has no goroutine. While callbacks wait, a watchdog checks every millisecond
-// whether those before them take long. If so it starts a worker for each. Make one with
-// [NewPool].
+// A Pool starts workers up to its base ([WithWorkers]) as callbacks come in. A worker
+// takes one callback at a time, in the order of submission, and ends as soon as no
+// callback waits: an idle pool has no goroutine. While callbacks wait, a watchdog checks
+// every millisecond whether the running callbacks take long. If so, it starts a worker
+// for each callback that waits. Make a Pool with [NewPool].
 //
-// It is not a limiter by itself: unless [WithMaxWorkers] says so, callbacks
-// that block get a goroutine each, with a delay of a few milliseconds.
+// A Pool does not limit concurrency unless [WithMaxWorkers] is given: callbacks that
+// block get a goroutine each, after a few milliseconds.
 //
-// A pool that is made inside a testing/synctest bubble belongs to that bubble, and one that
-// is made outside must not be used inside: its callbacks would run on both sides, and the
-// watchdog could not keep the time.
+// A Pool that is made inside a testing/synctest bubble belongs to that bubble. A Pool
+// that is made outside must not be used inside: its callbacks would run on both sides,
+// and the watchdog would mix the two clocks.
 type Pool struct {
 	base, max int
 	handler   func(v any, stack []byte)
-	labels    context.Context // of workers
-	start     func()          // p.work as a value: a go statement on it allocates nothing
+	labels    context.Context // of the workers' goroutines
+	start     func()          // p.work as a value, so that a go statement allocates nothing
 
-	// yields says that callbacks take long, and that workers let others run between two of
-	// them: see tick.
+	// yields is true while callbacks take long: workers then call runtime.Gosched between
+	// two callbacks. See tick.
 	yields atomic.Bool
 
 	mu sync.Mutex
@@ -42,18 +42,18 @@ type Pool struct {
 	submitted uint64
 	rejected  uint64
 	panicked  uint64
-	workers   int // started and not ended
-	peak      int // the most workers there have been
-	starting  int // of workers, those that have not begun
-	limit     int // workers are started up to here: see tick and retireLocked
+	workers   int // workers that have not ended
+	peak      int // the largest value of workers so far
+	starting  int // workers that have not begun to run
+	limit     int // workers may grow up to limit: see tick and retireLocked
 	watch     watchdog
 	closed    bool
-	done      chan struct{} // closed with the last worker; nil unless somebody waits
+	done      chan struct{} // closed when the last worker ends; nil unless a Shutdown waits
 }
 
 var _ Batcher = (*Pool)(nil)
 
-// NewPool returns a pool. It starts no goroutine before there is work.
+// NewPool returns a pool. The pool starts no goroutine until the first Submit.
 func NewPool(opts ...PoolOption) *Pool {
 	c := newConfig("NewPool", opts)
 	p := &Pool{
@@ -74,7 +74,7 @@ func (p *Pool) Submit(f func()) error {
 	return err
 }
 
-// SubmitBatch hands fs to the pool, in order: all of them, or none after Close.
+// SubmitBatch hands fs to the pool, in order. It accepts all of fs, or none after Close.
 func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	p.mustBeMade()
 	p.mu.Lock()
@@ -91,8 +91,8 @@ func (p *Pool) SubmitBatch(fs []func()) (accepted int, err error) {
 	return len(fs), nil
 }
 
-// Close refuses new work and returns nil. It waits for nothing: callbacks that were
-// accepted run to their end.
+// Close refuses new callbacks and returns nil. It does not wait: accepted callbacks still
+// run.
 func (p *Pool) Close() error {
 	p.mustBeMade()
 	p.mu.Lock()
@@ -101,11 +101,10 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// Shutdown does what Close does, and waits for every accepted callback to end. When it
-// has returned nil no worker is left. If ctx ends first it returns the error of ctx;
-// the callbacks still run to their end. Any number of goroutines may call it, any
-// number of times: each call waits. A callback that calls it waits for itself, until
-// ctx ends.
+// Shutdown refuses new callbacks and waits for every accepted one to end. When Shutdown
+// has returned nil, no worker is running. If ctx ends first, Shutdown returns the error
+// of ctx; the callbacks still run. Several goroutines may call Shutdown, and each call
+// waits. A callback that calls Shutdown waits for itself, until ctx ends.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.Close()
 	p.mu.Lock()
@@ -128,7 +127,7 @@ func (p *Pool) mustBeMade() {
 	}
 }
 
-// Stats returns the counts, all of the same moment.
+// Stats returns the counts, all taken at the same moment.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,8 +145,7 @@ func (p *Pool) Stats() Stats {
 }
 
 // startLocked counts in the workers that the queue needs now, and sets the watchdog if
-// callbacks wait for others. The caller passes the result to spawn once it has released
-// the lock.
+// callbacks have to wait. The caller passes n to spawn after it has released the lock.
 func (p *Pool) startLocked() (n int) {
 	if may := p.limit - p.workers; may > 0 {
 		n = max(0, min(may, p.queue.len(may+p.starting)-p.starting))
@@ -165,11 +163,11 @@ func (p *Pool) spawn(n int) {
 	}
 }
 
-// label gives the goroutine the pool's labels, in place of those of the goroutine that
-// has started it, which belong to other work.
+// label sets the pool's labels on the calling goroutine. They replace the labels that the
+// goroutine inherited from the one that started it, which belong to other work.
 func (p *Pool) label() { pprof.SetGoroutineLabels(p.labels) }
 
-// work is a worker's goroutine.
+// work runs on the goroutine of each worker.
 func (p *Pool) work() {
 	p.label()
 	p.mu.Lock()
@@ -185,24 +183,23 @@ func (p *Pool) work() {
 	p.run(f, b)
 }
 
-// run runs f, then what is left of b, which the caller holds or is nil, and then what
-// waits in the queue, until there is no more.
+// run runs f, then the callbacks of b, which the caller holds or is nil, and then those
+// of the queue, until none waits.
 //
-// The recover stands here, outside the loop, so that a callback pays nothing
-// for it. A callback that panics, or calls runtime.Goexit (a test's FailNow),
-// ends this goroutine, and another takes its place with the same count and
-// the same batch: to everybody else nothing has happened.
+// The recover stands outside the loop, so that it costs a callback nothing. A callback
+// that panics, or calls runtime.Goexit (as a test's FailNow does), ends this goroutine.
+// Another goroutine then continues with the same batch, as the same worker.
 func (p *Pool) run(f func(), b *batch) {
 	ended := false
 	defer func() {
 		if ended {
 			return
 		}
-		// Deferred in its turn: the handler may call runtime.Goexit too.
+		// Deferred, because the handler may call runtime.Goexit too.
 		defer func() {
-			b := b // a copy, so that the worker's own stays off the heap
+			b := b // a copy, so that the worker's own variable stays off the heap
 			go func() {
-				p.label() // it has those that the callback has set
+				p.label() // replaces the labels that the callback has set
 				p.run(func() {}, b)
 			}()
 		}()
@@ -234,11 +231,9 @@ func (p *Pool) run(f func(), b *batch) {
 	ended = true
 }
 
-// retireLocked counts a worker out. It leaves submitters free to start a base
-// of workers beside those that are still held up: while a thousand callbacks
-// block, the next one starts its worker at once instead of waiting for the
-// watchdog. As the blocked come back and end here, the limit falls to the base
-// again.
+// retireLocked counts a worker out, and lowers the limit to p.base above the workers that
+// remain. So if a thousand callbacks block, the next callback gets a worker at once and does
+// not wait for the watchdog. As the blocked workers end, the limit falls to the base again.
 func (p *Pool) retireLocked() {
 	p.workers--
 	p.limit = max(p.base, min(p.limit, p.workers+p.base))

@@ -65,8 +65,8 @@ func TestPool_BlockedCallbackInTheMiddleOfABatch(t *testing.T) {
 	})
 }
 
-// ants issue 212: goroutines were left after the pool's release. Here an idle
-// pool has none either: its bubble could not end otherwise.
+// ants issue 212: goroutines were left after the pool's release. An idle Pool has none:
+// otherwise its bubble could not end.
 func TestPool_NoGoroutineLeft(t *testing.T) {
 	for _, opts := range [][]executor.PoolOption{
 		nil,
@@ -171,7 +171,7 @@ func TestOptions_Misuse(t *testing.T) {
 		"executor: WithPanicHandler: the func must not be nil":                     func() { executor.WithPanicHandler(nil) },
 		"executor: WithWorkers: the number of workers must be positive, got 0":     func() { executor.WithWorkers(0) },
 		"executor: WithMaxWorkers: the number of workers must be positive, got -1": func() { executor.WithMaxWorkers(-1) },
-		"executor: NewPool: WithWorkers is above WithMaxWorkers": func() {
+		"executor: NewPool: the workers must not be more than WithMaxWorkers(2), got 3": func() {
 			executor.NewPool(executor.WithWorkers(3), executor.WithMaxWorkers(2))
 		},
 	} {
@@ -179,8 +179,8 @@ func TestOptions_Misuse(t *testing.T) {
 	}
 }
 
-// Submitters of every kind, callbacks of every kind, and a Shutdown in the
-// middle: what was accepted has run, once, and the rest is counted.
+// TestPool_Stress submits in every way callbacks of every sort, and shuts down in
+// between. Each accepted callback has run once, and the others are counted as rejected.
 func TestPool_Stress(t *testing.T) {
 	quiet := executor.WithPanicHandler(func(any, []byte) {})
 	for name, opts := range map[string][]executor.PoolOption{

@@ -9,11 +9,11 @@ import (
 
 func init() { share.Of = func(p any) share.Pool { return (*sharer)(p.(*Pool)) } }
 
-// A sharer is a Pool to package timer: see [share.Pool].
+// A sharer is a Pool as package timer uses it: see [share.Pool].
 type sharer Pool
 
-// Share counts the calling goroutine in as a worker, with a batch of its own. That batch
-// waits in the queue, too: other workers take from it when its turn comes.
+// Share counts in the calling goroutine as a worker with a batch of its own. The batch is
+// in the queue too, so that other workers may take from it.
 func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	p := (*Pool)(s)
 	if len(fs) == 0 {
@@ -33,11 +33,11 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 	p.submitted += uint64(len(fs))
 	p.workers++
 	p.peak = max(p.peak, p.workers)
-	p.limit++ // until it retires
+	p.limit++ // until the worker retires
 	if len(fs) > 1 {
 		b := p.queue.add()
 		b.n = int32(copy(b.funcs[:], fs))
-		b.take() // it is First
+		b.take() // First
 		b.holders++
 		w.Rest = b
 		p.queue.push(fs[b.n:])
@@ -55,7 +55,7 @@ func (s *sharer) Watch() {
 func (s *sharer) Run(w share.Work) {
 	p := (*Pool)(s)
 	p.label()
-	// The goroutine may be anybody's, and its own labels cannot be found out.
+	// The caller's own labels cannot be read, so they are cleared at the end.
 	defer pprof.SetGoroutineLabels(context.Background())
 	b, _ := w.Rest.(*batch)
 	p.run(w.First, b)

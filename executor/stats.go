@@ -1,22 +1,22 @@
 package executor
 
-// Stats holds an executor's counts since it was made, and what it has now.
+// Stats holds what an executor has counted since it was made, and its present state.
 //
 // At every moment:
 //
 //	Submitted          = Run + Queued + Running
 //	offered to Submit  = Submitted + Rejected
 //
-// A worker of a [Pool] counts a callback as run when it looks for the next.
+// A worker of a [Pool] counts a callback as run when it takes the next one.
 type Stats struct {
 	Submitted uint64 // accepted by Submit and SubmitBatch
-	Run       uint64 // ended, be it by return, panic or runtime.Goexit
-	Panicked  uint64 // of Run, those that panicked; a moment earlier than Run
-	Rejected  uint64 // refused, since the executor was closed
+	Run       uint64 // ended, by return, panic or runtime.Goexit
+	Panicked  uint64 // ended by a panic; counted a moment before Run
+	Rejected  uint64 // refused, because the executor was closed
 
-	Queued  int // accepted and waiting
+	Queued  int // accepted and not begun
 	Running int // begun and not ended
 
 	Workers     int // goroutines that run callbacks now
-	PeakWorkers int // the most there have been at one time
+	PeakWorkers int // the highest value of Workers so far
 }

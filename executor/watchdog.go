@@ -3,14 +3,14 @@ package executor
 import "time"
 
 const (
-	// watchEvery is how often the watchdog checks, while callbacks wait.
+	// watchEvery is the time between two checks of the watchdog.
 	watchEvery = time.Millisecond
 
-	// slowCallback is how long a callback takes, on the average of all that ended
-	// since the last check, from which on more workers are worth what they cost.
+	// slowCallback is the average time a callback must take, since the last check, for
+	// the watchdog to start more workers.
 	slowCallback = 100 * time.Microsecond
 
-	// startAtMost is how many workers one check starts.
+	// startAtMost bounds how many workers one check starts.
 	startAtMost = 4096
 )
 
@@ -20,22 +20,22 @@ type watchdog struct {
 	timer *time.Timer
 	set   bool
 
-	// What the last check saw.
+	// State of the pool at the last check.
 	at        time.Time
 	submitted uint64
 	ended     uint64
 }
 
-// init makes the timer at once: one that is made inside a synctest bubble
-// could not be set from outside.
+// init makes the timer at once. A timer that is made inside a synctest bubble cannot be
+// set from outside.
 func (w *watchdog) init(tick func()) {
 	w.timer = time.AfterFunc(1<<63-1, tick)
 	w.timer.Stop()
 }
 
-// watchLocked sets the timer if callbacks wait and the check may have something to do. It
-// has not while workers that were started have not begun, since these take what waits;
-// nor with all workers that there may be.
+// watchLocked sets the timer if callbacks wait and a check could start a worker for them.
+// It does not while some workers have not begun, since these take what waits, nor when
+// the pool has reached its maximum.
 func (p *Pool) watchLocked() {
 	w := &p.watch
 	if w.set || p.starting > 0 || p.workers >= p.max || p.queue.len(1) == 0 {
@@ -47,22 +47,20 @@ func (p *Pool) watchLocked() {
 	w.timer.Reset(watchEvery)
 }
 
-// endedLocked returns how many callbacks have ended. Those that run are as many as there
-// are workers that have begun.
+// endedLocked returns how many callbacks have ended. It takes each worker that has begun
+// as one running callback.
 func (p *Pool) endedLocked() uint64 {
 	return p.submitted - uint64(p.queue.len(unbounded)+p.workers-p.starting)
 }
 
-// tick is the watchdog's check. If a callback that was waiting at the last check still
-// waits, and callbacks took long since, it starts a worker for each that waits: then they
-// wait no longer than on goroutines of their own, be it that those before them block or
-// that they compute. Short callbacks are left to the workers that there are, which are
-// soon done with them.
+// tick is the watchdog's check. If a callback has waited since the last check, and
+// callbacks took long meanwhile, tick starts a worker for each callback that waits. It
+// leaves short callbacks to the present workers, which finish them soon.
 //
-// Where callbacks take long, workers let others run between two of them, as goroutines do
-// that end: else each worker computes for 10 to 20 ms until Go's scheduler looks for timers
-// that are due. Where there may not be a worker for each callback they do not: beside
-// goroutines that compute, each callback would wait for a round of all of them.
+// While callbacks take long, workers yield between two of them. Otherwise a worker that
+// computes would occupy its processor for 10 to 20 ms, until Go's scheduler looks for due
+// timers. Workers of a bounded pool do not yield: beside goroutines that compute, each
+// callback would wait for a turn of all of them.
 func (p *Pool) tick() {
 	p.mu.Lock()
 	w := &p.watch

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Where callbacks take long, other goroutines run between them, and not just when Go's
-// scheduler interrupts a worker, which it does every 10 ms.
+// While callbacks take long, other goroutines run between them. Without the yield they
+// would run only when Go's scheduler preempts the worker, every 10 ms.
 func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which starts others

@@ -10,9 +10,9 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// A worker goes from one callback to the next without passing through the runtime's
-// scheduler, which stops it when its time slice is over: on a single proc, others run
-// while callbacks never end.
+// A worker takes one callback after another without entering Go's scheduler. The
+// scheduler preempts it when its time slice is over, so on a single proc other goroutines
+// still run.
 func TestPool_OthersRunBetweenCallbacks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool()

@@ -1,5 +1,6 @@
-// Package httptimeout bounds the time that each request of a net/http server or client
-// takes, reading its body included, and lets go of the deadline when the request is over.
+// Package httptimeout limits how long each request of a net/http server or client may
+// take, including the reading of its body, and releases the timeout when the request
+// ends.
 //
 // # Usage
 //
@@ -8,18 +9,17 @@
 //
 // # Guarantees
 //
-// A request's context is done once its deadline has passed, and never before. It is also
-// done when the context that the request came with is. On a server the deadline costs no
-// timer while nobody waits for it: the context is one of package deadline. On a client it
-// costs a timer, since [http.Transport] waits for the context of every request; the timer
-// is stopped when the response's body has been read or closed. A 101 response to a request
-// with an Upgrade header ends the timeout.
+// A request's context is done when its deadline has passed, and never before. It is also
+// done when the original context of the request is done. On a server the deadline costs
+// no timer until it is waited for: the context is one of package deadline. On a client it
+// costs a timer, since [http.Transport] waits for the context of every request. The timer
+// is stopped when the response's body has been read or closed. A 101 response to a
+// request with an Upgrade header ends the timeout.
 //
 // # When not to use it
 //
-// [http.TimeoutHandler] also answers the client with an error when the time is up,
-// and buffers the response to do so. With Handler, your handler decides what to
-// answer. [http.Client] has a field Timeout, which does for most clients what Transport
-// does; Transport is for timeouts that differ by transport, and for upgraded connections
-// that outlive the timeout.
+// [http.TimeoutHandler] buffers the response, and answers the client with an error after
+// the timeout. With Handler, your own handler chooses the answer. [http.Client] has a
+// field Timeout, which is enough for most clients. Transport is for timeouts that differ
+// by transport, and for upgraded connections that outlive the timeout.
 package httptimeout

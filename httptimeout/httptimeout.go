@@ -11,18 +11,18 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// Handler returns a handler that calls h with requests whose contexts are done
-// after timeout, and when h has returned. It panics if h is nil or timeout is not positive.
+// Handler returns a handler that calls h with a request whose context is done after
+// timeout, or when h has returned. It panics if h is nil or timeout is not positive.
 //
 // h gets a copy of the request. If h calls ParseMultipartForm, the files with its uploads
-// are removed when the request ends, as without Handler, or earlier if the client goes
-// away: a handler around this one may then find them gone. They are also removed where
-// package http would leave them: below [http.TimeoutHandler], once that has answered and h
-// has returned, and below handlers that copy the request.
+// are removed when the request ends, as without Handler. They are removed earlier if the
+// client disconnects: a handler around this one may then miss them. They are also removed
+// in two cases where package http would leave them: below [http.TimeoutHandler], after
+// that has answered and h has returned, and below handlers that copy the request.
 //
-// A client's trailers reach h if the client declares them in a Trailer header. If it
-// declares none, none reach h, also where they would without Handler. All trailers of
-// the response reach the client.
+// A client's trailers reach h if the client declares them in a Trailer header. Undeclared
+// trailers do not reach h, even if they would without Handler. All trailers of the
+// response reach the client.
 func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	mustBePositive("Handler", timeout)
 	if h == nil {
@@ -43,11 +43,11 @@ func mustBePositive(function string, timeout time.Duration) {
 	}
 }
 
-// handBackForm gives r the form that a handler has parsed of timed, r's copy. When a
-// request ends, package http removes the files of its form, but looks at none of the
-// copies. If r is a copy itself, the files go when its context ends. If that has ended
-// before, because an http.TimeoutHandler did not wait for the handler, they go now.
-// Both may remove them at the same time: RemoveAll changes nothing in the form.
+// handBackForm gives r the form that a handler has parsed from timed, the copy of r. When
+// a request ends, package http removes the files of its form, but not those of a copy. If
+// r is itself a copy, handBackForm removes the files when r's context ends. The context
+// may have ended already, because an http.TimeoutHandler did not wait for the handler.
+// Both may remove the files at the same time: RemoveAll does not change the form.
 func handBackForm(r, timed *http.Request) {
 	form := timed.MultipartForm
 	if form == r.MultipartForm {
@@ -59,15 +59,16 @@ func handBackForm(r, timed *http.Request) {
 	}
 }
 
-// Transport returns a RoundTripper that passes requests on to base, with contexts
-// that are done after timeout. The time includes reading the response's body, unless
-// that is what follows a 101 Switching Protocols response: once such a response has
-// arrived for a request with an Upgrade header, the timeout no longer applies, and the
-// context lasts until the body is closed or the context that the request came with is
-// done. A request without that header keeps its timeout whatever the response.
+// Transport returns a RoundTripper that passes requests on to base, with contexts that
+// are done after timeout. The time includes the reading of the response's body.
 //
-// The body of a response has the methods Write and CloseWrite if base's body has
-// them. CloseIdleConnections calls base's if it has one. A nil base means
+// If a request with an Upgrade header gets a 101 Switching Protocols response, the
+// timeout no longer applies. The context then lasts until the body is closed or the
+// original context of the request is done. A request without that header keeps its
+// timeout.
+//
+// The body of a response has the methods Write and CloseWrite if base's body has them.
+// CloseIdleConnections calls base's method if there is one. A nil base means
 // [http.DefaultTransport]. Transport panics if timeout is not positive.
 func Transport(timeout time.Duration, base http.RoundTripper) http.RoundTripper {
 	mustBePositive("Transport", timeout)
@@ -114,7 +115,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
+// CloseIdleConnections is called by [http.Client.CloseIdleConnections].
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -123,8 +124,8 @@ func (t *transport) CloseIdleConnections() {
 
 type closeWriter interface{ CloseWrite() error }
 
-// withWriter returns b with the methods Write and CloseWrite of base's body, as far as
-// that has them. Callers find out by a type assertion, so b must not have more.
+// withWriter returns b with those of the methods Write and CloseWrite that base has.
+// Callers test for the methods by type assertion, so b must not have more.
 func withWriter(b, base io.ReadCloser) io.ReadCloser {
 	w, writes := base.(io.Writer)
 	c, closes := base.(closeWriter)
@@ -144,8 +145,8 @@ func withWriter(b, base io.ReadCloser) io.ReadCloser {
 	return b
 }
 
-// connBody is what follows a 101 response. It ends the request's context only when it
-// is closed: after a read has failed or met the end, the other side may still read.
+// connBody is the body of a 101 response. Only Close ends the request's context: after a
+// read has failed or reached the end, the other side may still read.
 type connBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -156,7 +157,8 @@ func (b *connBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// body ends its request's context once it has been read or closed.
+// body is a response's body. It ends the request's context after it has been read or
+// closed.
 type body struct {
 	io.ReadCloser
 	cancel context.CancelFunc

@@ -7,15 +7,15 @@ import (
 )
 
 // An upgradeCtx is the context of a request with an Upgrade header. It follows a context
-// with a timeout until dropTimeout makes it follow another. Its Done channel stays the
+// with a timeout, until dropTimeout makes it follow another. Its Done channel stays the
 // same, and the change cancels nothing.
 type upgradeCtx struct {
 	done chan struct{}
 
 	mu       sync.Mutex
-	followed context.Context    // the same from the moment that err is set
+	followed context.Context    // does not change after err is set
 	release  context.CancelFunc // cancels followed
-	unfollow func() bool        // false: followed has ended, and ends this one
+	unfollow func() bool        // returns false if followed has ended, which ends this context
 	err      error              // set when done is closed
 }
 
@@ -35,8 +35,8 @@ func (c *upgradeCtx) followLocked(ctx context.Context, release context.CancelFun
 	c.unfollow = context.AfterFunc(ctx, c.end)
 }
 
-// dropTimeout makes c follow parent in place of the context with the timeout. If that
-// context has ended before, c stays done, or will be at once.
+// dropTimeout makes c follow parent instead of the context with the timeout. If the
+// timeout has already passed, c stays done, or is done at once.
 func (c *upgradeCtx) dropTimeout(parent context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *upgradeCtx) cancel() {
 	c.end()
 }
 
-// end ends c as the context that it follows has ended.
+// end ends c with the error of the context that it follows.
 func (c *upgradeCtx) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *upgradeCtx) Err() error {
 
 func (c *upgradeCtx) Deadline() (time.Time, bool) { return c.current().Deadline() }
 
-// Value also answers [context.Cause], by which package context asks for the cause.
+// Value also serves [context.Cause], which looks the cause up by key.
 func (c *upgradeCtx) Value(key any) any { return c.current().Value(key) }
 
 func (c *upgradeCtx) current() context.Context {

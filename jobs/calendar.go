@@ -6,41 +6,41 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// wallCheck is the longest that a job waits without looking at the wall clock.
+// wallCheck bounds how long a job waits before it reads the wall clock again.
 const wallCheck = time.Minute
 
-// setBack is how far the wall clock may be set back without occurrences coming again.
-// Corrections by a time server are smaller.
-const setBack = time.Minute
+// maxSetBack is how far the wall clock may be set back without repeating occurrences. A
+// time server makes smaller corrections.
+const maxSetBack = time.Minute
 
 // calendar is the plan of a Job with a Schedule. Times are by the wall clock alone.
 type calendar struct {
 	schedule Schedule
-	// after is the later of two: the time that the schedule was last given, and the last
-	// occurrence that was run or left out. The next occurrence comes after it.
+	// after is the time that the schedule was last called with, or the last occurrence
+	// that was run or skipped, whichever is later. The next occurrence comes after it.
 	after time.Time
-	// unknown says that the schedule must be asked for the next occurrence. It stays true
-	// if the schedule panics.
+	// unknown is true if the schedule must be called for the next occurrence. It stays
+	// true if the schedule panics.
 	unknown bool
-	// wall and mono are what the clocks showed when the schedule was last asked.
+	// wall and mono are the readings of the two clocks at the last call of the schedule.
 	wall, mono time.Time
 }
 
-// Calendar runs f on the Scheduler's executor at the times that sched gives. It leaves
-// out occurrences that come while a run is under way, or that have passed when sched is
-// asked: when the clock is set forward, past any number of them, f runs once. If sched
-// returns a time that is not after the one that it was given, the occurrence is one second
-// after that. The series is over when sched returns the zero time.
+// Calendar runs f on the Scheduler's executor at the times that sched.Next returns. It
+// skips occurrences that come during a run, or that have passed when sched.Next is
+// called: if the clock is set forward, past any number of them, f runs once. If
+// sched.Next returns a time that is not after its argument, the next occurrence is one
+// second after the argument. If it returns the zero time, the series ends.
 //
-// If the wall clock is set back by more than a minute, sched is asked again, with the time
-// that the clock then shows, and occurrences may come again. If it is set back by less, as
-// time servers do, no occurrence comes twice: the series waits until the clock has reached
-// the next one. The job's timer fires at least once a minute, to notice such changes.
+// If the wall clock is set back by more than a minute, Calendar calls sched.Next with the
+// new time, and occurrences may come again. If the clock is set back by less, as time
+// servers do, no occurrence comes twice: the series waits until the clock has reached the
+// next one. To notice such changes, the job's timer fires at least once a minute.
 //
-// sched is asked first on the calling goroutine and then on the executor, never by two
-// goroutines at once. If it panics there, when a run begins, f runs all the same. The
-// panic goes where f's panics go, and sched is asked again a minute later; until then
-// [Job.Next] returns the last time that it gave.
+// The first call of sched.Next is on the calling goroutine, the others are on the
+// executor, one at a time. If sched.Next panics when a run begins, f runs anyway. The
+// panic is treated as a panic of f, and sched.Next is called again a minute later. Until
+// then [Job.Next] returns the last known time.
 //
 // The error is [timer.ErrClosed] or [timer.ErrTooManyPending], and then f never runs.
 // Calendar panics if s, sched or f is nil.
@@ -54,7 +54,7 @@ func Calendar(s *timer.Scheduler, sched Schedule, f func()) (*Job, error) {
 	return start(j)
 }
 
-func (c *calendar) look(j *Job) bool {
+func (c *calendar) due(j *Job) bool {
 	now := c.read(j)
 	if c.unknown {
 		c.ask(j, now)
@@ -69,7 +69,7 @@ func (c *calendar) ended(j *Job) {
 	failed := c.unknown
 	now := c.read(j)
 	switch {
-	case failed: // it is asked later
+	case failed: // wait retries in a minute
 	case c.unknown:
 		c.ask(j, now)
 	case !j.next.After(now):
@@ -79,16 +79,17 @@ func (c *calendar) ended(j *Job) {
 
 func (c *calendar) resume(j *Job) { c.ask(j, c.read(j)) }
 
-// read reads the wall clock, and notices if it was set back.
+// read reads the wall clock. If the clock was set back by more than maxSetBack, read
+// makes the next occurrence unknown.
 func (c *calendar) read(j *Job) time.Time {
 	mono, wall := j.s.Now(), j.s.Wall()
-	if back := c.wall.Add(mono.Sub(c.mono)).Sub(wall); back > setBack {
-		c.unknown, c.after = true, wall // so the caller asks the schedule
+	if setBack := c.wall.Add(mono.Sub(c.mono)).Sub(wall); setBack > maxSetBack {
+		c.unknown, c.after = true, wall // so the caller calls the schedule
 	}
 	return wall
 }
 
-// pass counts the next occurrence as run or left out, and asks for the one after it.
+// pass records the next occurrence as run or skipped, and asks for the one after it.
 func (c *calendar) pass(j *Job, now time.Time) {
 	if !c.unknown && j.next.After(c.after) {
 		c.after = j.next
@@ -96,10 +97,10 @@ func (c *calendar) pass(j *Job, now time.Time) {
 	c.ask(j, now)
 }
 
-// ask sets the next occurrence.
+// ask calls the schedule and sets the next occurrence.
 func (c *calendar) ask(j *Job, now time.Time) {
 	c.unknown, c.wall, c.mono = true, now, j.s.Now()
-	if now.After(c.after) { // else the clock was set back a little: no occurrence comes again
+	if now.After(c.after) { // otherwise the clock was set back a little: no occurrence is repeated
 		c.after = now
 	}
 	next := c.schedule.Next(c.after).Round(0)

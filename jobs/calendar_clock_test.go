@@ -17,8 +17,8 @@ import (
 // What a Job with a Schedule does when the wall clock is set, and when time goes
 // on while it looks.
 
-// The wall clock is set forward, past an occurrence: it is noticed within a
-// minute, and one run makes up for all that were passed over.
+// The wall clock is set forward, past several occurrences. The job notices within a
+// minute, and runs once for all of them.
 func TestCalendar_WallClockSetForward(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
@@ -186,9 +186,9 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 	}
 }
 
-// Whatever is done to the wall clock, and whichever call of Next panics: nothing
-// runs twice unless the clock was set back by more than a minute, and when the
-// clock is left alone all runs are on time again within two minutes.
+// The model sets the wall clock to any time, and any call of Next may panic. No
+// occurrence runs twice, unless the clock was set back by more than a minute. After the
+// clock has been left alone for two minutes, all runs are on time again.
 func TestCalendar_WallClockModel(t *testing.T) {
 	rng := newRand(t)
 	// In whole ticks: nothing is rounded.
@@ -268,9 +268,8 @@ func (c *hookClock) Wall() time.Time {
 	return w
 }
 
-// A run ends at the very moment of the next occurrence, which comes at one time
-// or another of the run's looking for it. That one may be left out, and the next
-// is kept.
+// A run ends at the very moment of the next occurrence. That occurrence comes at various
+// moments of the search for it. It may be skipped, and the one after it is kept.
 func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -328,8 +327,9 @@ func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	}
 }
 
-// That the clock was set back by more than a minute is noticed wherever the job is
-// between two looks; that it was set back by less never makes it ask.
+// The job notices that the clock was set back by more than a minute, at whatever moment
+// between two readings. If the clock is set back by less, the job never calls the
+// schedule again.
 func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
 	for _, by := range []time.Duration{59 * time.Second, time.Minute, 61 * time.Second, 90 * time.Second, 119 * time.Second, 121 * time.Second, time.Hour} {
 		for since := time.Duration(0); since <= 3*time.Minute; since += 7 * time.Second {

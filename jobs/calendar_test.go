@@ -132,9 +132,8 @@ func TestCalendar_RussellLuo_NextAnHourBack(t *testing.T) {
 	require.Equal(t, 61, runs)
 }
 
-// A schedule that is always in the past, or never moves on.
-// The goroutine that calls Calendar asks first. The schedule is never asked twice at a time,
-// although each answer takes longer than the time to the next occurrence.
+// The goroutine that calls Calendar makes the first call of the schedule. No two calls
+// overlap, although each takes longer than the time to the next occurrence.
 func TestCalendar_IsAskedByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -229,8 +228,8 @@ func TestCalendar_NextPanics(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Next panics, and what it is that is told of it: the value and where it was. The
-// run that is made all the same may panic too, or end its goroutine.
+// Next panics. The panic handler gets the panic's value and its stack. The run still
+// happens, and may panic too or end its goroutine.
 func TestCalendar_NextPanicsAndTheRunToo(t *testing.T) {
 	for name, f := range map[string]func(){
 		"returns": func() {},

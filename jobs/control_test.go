@@ -92,8 +92,8 @@ func TestJob_RunNow(t *testing.T) {
 	}
 }
 
-// The timer has fired, and RunNow comes before the executor has run the callback: there
-// are two of them, of which the second may come while the first runs.
+// The timer has fired, and RunNow is called before the executor has run the callback. So
+// two callbacks are submitted, and the second may run during the first.
 func TestJob_TwoCallbacksOnTheirWay(t *testing.T) {
 	e := new(byHand)
 	s, clk := virtual(t, timer.WithExecutor(e))

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Cron is the [Schedule] of a cron spec: it gives each time at which the clock of a
-// place shows what the fields say. Each field is a set of bits: bit 9 of Hour is nine
-// o'clock, bit 1 of Dow is Monday. The fields are those of robfig/cron's SpecSchedule, so
-// that what its parser has read can be converted:
+// Cron is the [Schedule] of a cron spec: its times are those at which a clock in Location
+// matches all fields. Each field is a set of bits: bit 9 of Hour is nine o'clock, bit 1
+// of Dow is Monday. The fields are those of robfig/cron's SpecSchedule, so the result of
+// its parser can be converted:
 //
 //	spec, err := cron.ParseStandard("CRON_TZ=Europe/Berlin 30 2 * * 1-5")
 //	...
@@ -16,47 +16,48 @@ import (
 //
 // # When the clock is changed
 //
-//   - A time that the clock skips is at the first moment after the gap. Where the clock
+//   - A time that the clock skips is moved to the end of the gap. If the clock
 //     goes from 2:00 to 3:00, 2:30 is at 3:00.
-//   - A time that the clock shows twice is once, the first time, if the spec has fixed
-//     hours. It is both times if Hour is in steps: every hour of the day, or every second
+//   - A time that the clock shows twice occurs once, the first time, if the spec has fixed
+//     hours. It occurs both times if Hour is in steps: every hour of the day, or every second
 //     and so on up to every sixth.
 type Cron struct {
 	// Dom is the day of the month and Dow the day of the week, from 0 for Sunday. Bit 63
-	// says that the field is a star. If neither is, either of them is enough; else a day
-	// must be in both.
+	// is set if the field is a star. If neither field is a star, a day must be in one of
+	// them; otherwise it must be in both.
 	Second, Minute, Hour, Dom, Month, Dow uint64
-	// Location is the place; nil and [time.Local], which robfig/cron sets where a spec names
-	// none, mean that of the time that Next is given.
+	// Location is the time zone. nil and [time.Local], which robfig/cron sets if a spec
+	// names no zone, mean the zone of Next's argument.
 	Location *time.Location
 }
 
 const (
 	star = 1 << 63
-	// searched is how far Next looks ahead. The 29th of February may be eight years away.
-	searched = 10 * 366 * 24 * 60 * 60
+	// searchLimit is how many seconds Next looks ahead. The 29th of February may be eight
+	// years away.
+	searchLimit = 10 * 366 * 24 * 60 * 60
 )
 
-// Next returns the first time after t, to the second, or the zero time if none comes in
-// ten years. It takes about a microsecond, and a tenth of a millisecond if there is none.
+// Next returns the first matching time after t, in whole seconds, or the zero time if
+// there is none in ten years. It takes about a microsecond, and a tenth of a millisecond
+// if there is none.
 func (c Cron) Next(t time.Time) time.Time {
-	place := c.Location
-	if place == nil || place == time.Local {
-		place = t.Location()
+	loc := c.Location
+	if loc == nil || loc == time.Local {
+		loc = t.Location()
 	}
-	// All below is in seconds. A local time is what a clock in UTC shows then: the moment
-	// plus the offset.
+	// All values below are in seconds. A local time is the moment plus the zone's offset.
 	now := t.Unix()
-	limit := now + searched
-	begin, end, offset := period(now, place)
-	low := now + 1 + offset // the first local time that counts
+	limit := now + searchLimit
+	begin, end, offset := period(now, loc)
+	low := now + 1 + offset // the first local time that may match
 	twice := c.inSteps()
 	if !twice && begin != 0 {
-		// Up to there the clock had come before it was set back.
-		_, _, before := period(begin-1, place)
+		// Skip the local times that the clock had already shown before it was set back.
+		_, _, before := period(begin-1, loc)
 		low = max(low, begin+before)
 	}
-	// A period with one offset after the other.
+	// Each pass handles one period in which the zone has one offset.
 	for {
 		until := limit
 		if end != 0 {
@@ -69,7 +70,7 @@ func (c Cron) Next(t time.Time) time.Time {
 			return time.Time{}
 		}
 		change, before := end, offset
-		_, end, offset = period(change, place)
+		_, end, offset = period(change, loc)
 		if _, skipped := c.find(max(low, change+before), change+offset); skipped {
 			return time.Unix(change, 0).In(t.Location())
 		}
@@ -79,9 +80,10 @@ func (c Cron) Next(t time.Time) time.Time {
 	}
 }
 
-// period returns a time around at in which a place has one offset, and that; 0 is never.
-func period(at int64, place *time.Location) (begin, end, offset int64) {
-	t := time.Unix(at, 0).In(place)
+// period returns the period around at in which the zone has one offset, and the offset. A
+// begin or end of 0 means that the period is unbounded.
+func period(at int64, loc *time.Location) (begin, end, offset int64) {
+	t := time.Unix(at, 0).In(loc)
 	_, seconds := t.Zone()
 	from, to := t.ZoneBounds()
 	if !from.IsZero() {
@@ -96,7 +98,7 @@ func period(at int64, place *time.Location) (begin, end, offset int64) {
 	return begin, end, int64(seconds)
 }
 
-// find returns the first local time of the spec from one on and before another.
+// find returns the first matching local time at or after from and before until.
 func (c *Cron) find(from, until int64) (local int64, ok bool) {
 	for from < until {
 		t := time.Unix(from, 0).UTC()
@@ -125,7 +127,7 @@ func (c *Cron) hasDay(t time.Time) bool {
 	return inMonth && inWeek
 }
 
-// ofDay returns the first second of a day that is in the spec, from a time of day on.
+// ofDay returns the first matching second of a day, at or after the given time of day.
 func (c *Cron) ofDay(hour, minute, second int) (s int64, ok bool) {
 	for {
 		h := first(c.Hour, hour)
@@ -151,10 +153,11 @@ func (c *Cron) ofDay(hour, minute, second int) (s int64, ok bool) {
 	}
 }
 
-// first returns the first element of a set from one on, or 63 or 64 if there is none.
+// first returns the first element of set that is at least from, or 63 or 64 if there is
+// none.
 func first(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
 
-// inSteps reports whether Hour is in steps.
+// inSteps reports whether Hour is in equal steps of at most six hours.
 func (c *Cron) inSteps() bool {
 	hours := c.Hour &^ star
 	begin := bits.TrailingZeros64(hours)

@@ -136,9 +136,9 @@ func (r *reading) has(x *face) bool {
 	return slices.Contains(r.dom, x.day) || slices.Contains(r.dow, x.weekday)
 }
 
-// read reads the clock at one moment. Shown are the times that it has come to for the
-// first time since the minute before: more than one behind a gap, none in an hour that
-// comes again.
+// read reads the clock at one moment. shown contains the times that the clock has shown
+// for the first time since the minute before: several after a gap, none in a repeated
+// hour.
 func (r *reading) read(at int64, now face, shown []face) {
 	has := r.repeats && r.has(&now)
 	for i := range shown {

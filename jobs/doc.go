@@ -1,4 +1,4 @@
-// Package jobs runs functions again and again: with a period, or by the calendar.
+// Package jobs runs functions repeatedly: with a period, or by the calendar.
 //
 // # Usage
 //
@@ -10,9 +10,9 @@
 //
 // # Two clocks
 //
-// [Periodic] follows the monotonic clock: every ten seconds stays every ten seconds,
-// whatever is done to the time of day. [Calendar] follows the wall clock: nine o'clock
-// is when the clock shows nine, also after it was set.
+// [Periodic] follows the monotonic clock: the period stays the same when the time of day
+// is set. [Calendar] follows the wall clock: nine o'clock is when the clock shows nine,
+// even after the clock was set.
 //
 // # Guarantees
 //
@@ -22,10 +22,10 @@
 //
 // # Concurrency
 //
-// Any goroutine may call any method, also from inside the job's function.
+// Any goroutine may call any method, even from inside the job's function.
 //
 // # When not to use it
 //
-// A series is lost with the process, and each process has its own: one that several
+// A series is lost with the process, and each process has its own. A series that several
 // processes share, or that must survive them, belongs in package durable.
 package jobs

@@ -31,7 +31,8 @@ func ExamplePeriodic() {
 	// 12:00:30
 }
 
-// Between the end of one run and the start of the next, and the first at once.
+// The period counts from the end of one run to the start of the next. The first run is at
+// once.
 func ExampleFixedDelay() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk))

@@ -8,28 +8,28 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Job is a function that runs again and again: see [Periodic] and [Calendar]. While
-// it waits for its next run it is one pending timer of its Scheduler.
+// A Job runs a function repeatedly: see [Periodic] and [Calendar]. While a Job waits for
+// its next run, it is one pending timer of its Scheduler.
 //
-// If the Scheduler is closed, the series ends with the run that is under way. A job that
-// waits or is paused then notices only when RunNow or Resume starts its timer: until then
+// If the Scheduler is closed, the series ends after the present run. If the job is
+// waiting or paused, it notices only when RunNow or Resume starts its timer: until then
 // Next still returns a time, and Stop, Pause and Resume report true as before.
 type Job struct {
-	// Fixed.
+	// Set once.
 
 	s      *timer.Scheduler
 	f      func()
 	plan   plan
-	onFire func() // fire, as one value
-	// done is closed when the series is over and no run is under way.
+	onFire func() // the method value j.fire, made once
+	// done is closed when the series is over and no run is in progress.
 	done chan struct{}
 
 	mu sync.Mutex
 
 	// All below is guarded by mu.
 
-	// busy: a goroutine runs the function or the plan. Only that goroutine uses the plan
-	// and sets next.
+	// busy is true while a goroutine runs the function or calls the plan. Only that
+	// goroutine uses the plan and sets next.
 	busy bool
 	// next is the next occurrence, or the zero time if there is none.
 	next   time.Time
@@ -37,41 +37,42 @@ type Job struct {
 	paused bool
 	runNow bool
 
-	// handle is the job's timer. If Start refused it because too many timers were pending,
-	// spare is the job's timer.
+	// handle is the job's timer, unless Start has refused it because too many timers were
+	// pending. Then spare is.
 	handle timer.Handle
 	spare  *timer.Timer
 }
 
 // # A job's life
 //
-// While a job waits, its timer is pending. The timer's function makes the job busy. It
-// lets the plan look at the clock, and runs the job's function if an occurrence has
-// come. Then it starts the timer for the next one. So no timer is pending for the series
-// during a run. When the run has ended, the plan reads the clock and finds out which
-// occurrences came meanwhile.
+// While a job waits, its timer is pending. The timer's function makes the job busy, lets
+// the plan read the clock, and runs the job's function if an occurrence is due. Then it
+// starts the timer for the next occurrence. So the timer is not pending during a run.
+// After the run, the plan reads the clock again and decides about the occurrences that
+// came meanwhile.
 //
-// If Pause or Stop is too late to stop the timer, or RunNow starts another, the timer's
-// function may run once too often. That does no harm: it finds the job busy, paused or
-// over, or it finds no occurrence due, and starts the timer again in place of the one
-// that is pending.
+// The timer's function may run once too often: if Pause or Stop is too late to stop the
+// timer, or if RunNow starts another. That does no harm. The function finds the job busy,
+// paused or over and does nothing, or it finds no occurrence due and starts the timer
+// again.
 
-// A plan says when a job's occurrences are. All its methods except wait are called while
-// the job is busy, without its lock: they may run the user's code, which may panic.
+// A plan decides when a job's occurrences are. All its methods except wait are called
+// while the job is busy, without its lock: they may run the user's code, which may panic.
 type plan interface {
-	// look looks at the clock, and reports whether an occurrence is due.
-	look(*Job) bool
-	// advance sets the next occurrence, when one is due and about to run.
+	// due reads the clock and reports whether an occurrence is due.
+	due(*Job) bool
+	// advance sets the next occurrence, just before the due one runs.
 	advance(*Job)
-	// ended deals with the occurrences that came during the run that has just ended.
+	// ended handles the occurrences that came during the run that has just ended.
 	ended(*Job)
 	// resume sets the next occurrence, after a pause.
 	resume(*Job)
-	// wait returns how long it is to the next look. The job is locked then.
+	// wait returns how long to wait before due is called again. It is called with the job
+	// locked.
 	wait(*Job) time.Duration
 }
 
-// start starts a job, whose next occurrence is set.
+// start starts a job whose next occurrence is set.
 func start(j *Job) (*Job, error) {
 	j.onFire, j.done = j.fire, make(chan struct{})
 	j.mu.Lock()
@@ -94,19 +95,19 @@ func (j *Job) fire() {
 		return
 	}
 	defer j.leave()
-	due := !paused && j.plan.look(j)
+	due := !paused && j.plan.due(j)
 	if !due && !runNow {
 		return
 	}
 	defer j.run()
 	if due {
-		j.plan.advance(j) // if it panics, the run is made all the same
+		j.plan.advance(j) // if it panics, the deferred run still happens
 	}
 }
 
 // run makes one run.
 func (j *Job) run() {
-	defer func() { // for a run that panics or ends its goroutine
+	defer func() { // also if f panics or ends its goroutine
 		if !j.isOver() {
 			j.plan.ended(j)
 		}
@@ -120,7 +121,7 @@ func (j *Job) isOver() bool {
 	return j.over
 }
 
-// enter makes the job busy. It reports false if there is nothing to do.
+// enter makes the job busy. It reports false if nothing needs to run.
 func (j *Job) enter() (paused, runNow, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -132,7 +133,7 @@ func (j *Job) enter() (paused, runNow, ok bool) {
 	return j.paused, runNow, true
 }
 
-// leave ends what enter began.
+// leave ends the busy state and starts the timer for what comes next.
 func (j *Job) leave() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -147,7 +148,7 @@ func (j *Job) leave() {
 	}
 }
 
-// setTimerLocked makes the timer fire after d, in place of when it would.
+// setTimerLocked sets the timer to fire after d. It replaces an earlier setting.
 func (j *Job) setTimerLocked(d time.Duration) {
 	j.stopTimerLocked()
 	var err error
@@ -156,7 +157,7 @@ func (j *Job) setTimerLocked(d time.Duration) {
 	case err == timer.ErrClosed:
 		j.endLocked()
 	case j.spare == nil:
-		j.spare = j.s.AfterFunc(d, j.onFire) // which cannot be refused
+		j.spare = j.s.AfterFunc(d, j.onFire) // AfterFunc cannot be refused
 	default:
 		j.spare.Reset(d)
 	}
@@ -178,7 +179,8 @@ func (j *Job) endLocked() {
 	}
 }
 
-// setNext is called by the plan. The zero time ends the series.
+// setNext is called by the plan to set the next occurrence. The zero time ends the
+// series.
 func (j *Job) setNext(t time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -190,7 +192,7 @@ func (j *Job) setNext(t time.Time) {
 	}
 }
 
-// lock locks a job that was made.
+// lock locks j. It panics if j is a zero Job.
 func (j *Job) lock() {
 	if j.s == nil {
 		panic("jobs: a Job that was not made by Periodic or Calendar")
@@ -198,8 +200,8 @@ func (j *Job) lock() {
 	j.mu.Lock()
 }
 
-// Stop ends the series. It reports false if it was over already. It does not wait for a
-// run that is under way; no run begins after it.
+// Stop ends the series. It reports false if the series was already over. It does not wait
+// for a run in progress. No run begins after Stop.
 func (j *Job) Stop() bool {
 	j.lock()
 	defer j.mu.Unlock()
@@ -210,9 +212,9 @@ func (j *Job) Stop() bool {
 	return true
 }
 
-// StopWait ends the series, and waits for the run that is under way. It returns the
-// error of ctx if that ends first. Inside the job's own function it waits for that run,
-// and so for ctx to end.
+// StopWait ends the series, and waits for a run in progress. If ctx ends first, it
+// returns the error of ctx. If the job's own function calls StopWait, it waits for
+// itself, until ctx ends.
 func (j *Job) StopWait(ctx context.Context) error {
 	j.Stop()
 	select {
@@ -228,9 +230,10 @@ func (j *Job) StopWait(ctx context.Context) error {
 	}
 }
 
-// RunNow makes one run besides those of the series, also if the job is paused. It does
-// not wait for it. If a run is under way, the new one begins when that has ended. Calls
-// of RunNow share one run until it begins. RunNow reports false if the series is over.
+// RunNow makes one run in addition to those of the series, even if the job is paused. It
+// does not wait for the run. If a run is in progress, the new one begins after it.
+// Several calls of RunNow share one run if it has not begun. RunNow reports false if the
+// series is over.
 func (j *Job) RunNow() bool {
 	j.lock()
 	defer j.mu.Unlock()
@@ -243,9 +246,9 @@ func (j *Job) RunNow() bool {
 	return !j.over
 }
 
-// Pause keeps runs from beginning until Resume, except those of RunNow. It does not wait for a
-// run that is under way. It reports false if the job was paused already, or if the
-// series is over.
+// Pause stops runs from beginning until Resume, except those of RunNow. It does not wait
+// for a run in progress. It reports false if the job was already paused, or if the series
+// is over.
 func (j *Job) Pause() bool {
 	j.lock()
 	defer j.mu.Unlock()
@@ -259,10 +262,10 @@ func (j *Job) Pause() bool {
 	return true
 }
 
-// Resume ends a pause. What would have come during the pause is left out: the next run
-// is at the next occurrence, and with [FixedDelay] after a period. It reports false if
-// the job was not paused, or if the series is over. A [Schedule] is asked on the calling
-// goroutine.
+// Resume ends a pause. Occurrences that came during the pause are skipped: the next run
+// is at the next occurrence, or after one period with [FixedDelay]. Resume reports false
+// if the job was not paused, or if the series is over. It calls a [Schedule] on the
+// calling goroutine.
 func (j *Job) Resume() bool {
 	j.lock()
 	if j.over || !j.paused {
@@ -274,15 +277,15 @@ func (j *Job) Resume() bool {
 	j.busy = true
 	j.mu.Unlock()
 	if busy {
-		return true // the goroutine that made it busy starts the timer, in leave
+		return true // the goroutine that made the job busy starts the timer, in leave
 	}
 	defer j.leave()
 	j.plan.resume(j)
 	return true
 }
 
-// Next returns the time of the next occurrence, or the zero time if the series is over
-// or the job is paused.
+// Next returns the time of the next occurrence. It returns the zero time if the series is
+// over or the job is paused.
 func (j *Job) Next() time.Time {
 	j.lock()
 	defer j.mu.Unlock()

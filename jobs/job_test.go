@@ -367,8 +367,8 @@ func TestJob_StopFromInside(t *testing.T) {
 	}
 }
 
-// A Stop while a run is under way does not wait for it, and there is no other,
-// also if some are owed.
+// Stop during a run does not wait for the run. No further run begins, even if occurrences
+// are pending.
 func TestJob_StopDuringARun(t *testing.T) {
 	for name, opts := range map[string][]jobs.Option{
 		"skip": nil, "burst": {jobs.OnOverrun(jobs.Burst)}, "delay": {jobs.OnOverrun(jobs.Delay)}, "fixed delay": {jobs.FixedDelay()},
@@ -540,8 +540,8 @@ func TestJob_CloseAndShutdown(t *testing.T) {
 	})
 }
 
-// A job has one place among the pending timers while it waits. If another has taken it
-// during a run, the series goes on all the same.
+// A waiting job counts as one pending timer. If another timer takes its slot during a
+// run, the series still continues.
 func TestJob_MaxPending(t *testing.T) {
 	s, clk := virtual(t, timer.WithMaxPending(2))
 	n := 0

@@ -7,25 +7,25 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// An Option changes how [Periodic] repeats.
+// An Option configures [Periodic].
 type Option interface{ apply(*periodic) }
 
 type option func(*periodic)
 
 func (f option) apply(p *periodic) { f(p) }
 
-// FixedDelay counts the period from the end of one run to the start of the next, as
-// the JDK's scheduleWithFixedDelay does. Without it the period counts from one start
-// to the next, however long a run takes.
+// FixedDelay counts the period from the end of one run to the start of the next, as the
+// JDK's scheduleWithFixedDelay does. Without it, the period counts from one start to the
+// next, however long a run takes.
 func FixedDelay() Option { return option(func(p *periodic) { p.fixedDelay = true }) }
 
-// FirstAfter makes the first run come after d, at once if d is zero or less. The
+// FirstAfter sets when the first run comes: after d, or at once if d is zero or less. The
 // default is one period.
 func FirstAfter(d time.Duration) Option { return option(func(p *periodic) { p.first = max(d, 0) }) }
 
-// OnOverrun says what becomes of occurrences that come while a run is under way. The
-// default is [Skip]. With [FixedDelay] there are none. OnOverrun panics if o is none of
-// [Skip], [Burst] and [Delay].
+// OnOverrun sets what happens to occurrences that come during a run. The default is
+// [Skip]. With [FixedDelay] there are no such occurrences. OnOverrun panics if o is not
+// [Skip], [Burst] or [Delay].
 func OnOverrun(o Overrun) Option {
 	if o > Delay {
 		panic(fmt.Sprintf("jobs: OnOverrun: must be Skip, Burst or Delay, got %d", o))
@@ -33,19 +33,18 @@ func OnOverrun(o Overrun) Option {
 	return option(func(p *periodic) { p.overrun = o })
 }
 
-// Overrun says what becomes of occurrences that come while a run is under way, or that
-// the process was too late for. The names are those of tokio's MissedTickBehavior.
+// Overrun is what happens to occurrences that come during a run, or that the process was
+// too late for. The names are those of tokio's MissedTickBehavior.
 type Overrun uint8
 
 const (
-	// Skip leaves them out. The next run is at the next occurrence: the phase is
+	// Skip skips them. The next run is at the next regular occurrence, so the phase is
 	// kept.
 	Skip Overrun = iota
-	// Burst makes up for them: they run one right after the other until none is
-	// owed. The phase is kept.
+	// Burst runs all of them, one right after the other. The phase is kept.
 	Burst
-	// Delay runs once as soon as the run under way has ended, and counts the
-	// periods from there: the phase is lost.
+	// Delay runs once as soon as the present run has ended, and counts the periods from
+	// there. The phase changes.
 	Delay
 )
 
@@ -56,13 +55,13 @@ type periodic struct {
 	fixedDelay bool
 	overrun    Overrun
 
-	now time.Time // of the last look
+	now time.Time // the time of the last call of due
 }
 
-// Periodic runs f again and again on the Scheduler's executor, with the given period:
-// the first time after one period, and then at a fixed rate from there. See [Option] for
-// other ways. The error is [timer.ErrClosed] or [timer.ErrTooManyPending], and then f
-// never runs. It panics if s or f is nil, or if period is not positive.
+// Periodic runs f repeatedly on the Scheduler's executor, with the given period: first
+// after one period, and then at a fixed rate. An [Option] changes that. The error is
+// [timer.ErrClosed] or [timer.ErrTooManyPending], and then f never runs. Periodic panics
+// if s or f is nil, or if period is not positive.
 func Periodic(s *timer.Scheduler, period time.Duration, f func(), opts ...Option) (*Job, error) {
 	if s == nil || f == nil {
 		panic("jobs: Periodic with a nil Scheduler or func")
@@ -80,7 +79,7 @@ func Periodic(s *timer.Scheduler, period time.Duration, f func(), opts ...Option
 	return start(&Job{s: s, f: f, plan: p, next: s.Now().Add(p.first)})
 }
 
-func (p *periodic) look(j *Job) bool {
+func (p *periodic) due(j *Job) bool {
 	p.now = j.s.Now()
 	return !p.now.Before(j.next)
 }
@@ -118,7 +117,8 @@ func (p *periodic) resume(j *Job) {
 	}
 }
 
-// skip makes the next occurrence the first after now. The one that was next has come.
+// skip sets the next occurrence to the first one after now. The one set before has
+// passed.
 func (p *periodic) skip(j *Job, now time.Time) {
 	passed := now.Sub(j.next) / p.period
 	j.setNext(j.next.Add(passed * p.period).Add(p.period))

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The removals of four million keys one after the other: the slowest of them, and
-// how many took longer than a millisecond; by the thread's time, so that what other
-// processes take does not count.
+// BenchmarkSlowestRemove removes four million keys one by one. It reports the longest
+// removal, and how many took more than a millisecond. It measures the thread's CPU time,
+// so that other processes do not count.
 func BenchmarkSlowestRemove(b *testing.B) {
 	const n = 4_000_000
 	for _, shards := range []int{1, 16} {

@@ -14,46 +14,46 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Timers has at most one pending timer for each key: setting a key again replaces its
-// value and its deadline. When a key's deadline passes, the key leaves, and the callback
-// runs with the key and the value. Make one with [New].
+// Timers keeps at most one pending timer for each key. Setting a pending key replaces its
+// value and its deadline. When a key's deadline passes, Timers drops the key and calls
+// the callback with the key and the value. Make one with [New].
 //
-// A value whose callback is still to come when the Scheduler is closed gets none: the
-// Scheduler hands its timer back. Call Drain before to keep what is pending. Drain does not
-// find values whose deadlines have passed, up to a tick or more before their callbacks.
-// After Close, [timer.Scheduler.TakeLeftover] has these too: each Leftover's Func runs the
+// When the Scheduler is closed, it hands back the timers whose callbacks have not run. To
+// keep what is pending, call Drain before. Drain does not return values whose deadlines
+// have passed, even if their callbacks have not run yet. After Close,
+// [timer.Scheduler.TakeLeftover] returns these too: each Leftover's Func runs the
 // callback with its key and value.
 //
-// Once the Scheduler is closed, Set fails, and Move, Remove and Drain find no key. Get, All
-// and Len still tell what was pending, until its deadline.
+// After the Scheduler is closed, Set fails, and Move, Remove and Drain find no key. Get,
+// All and Len still report a pending key until its deadline.
 //
-// Each method that takes a key panics if the key is not equal to itself, as NaN, or cannot
-// be hashed, as an interface that holds a slice.
+// Each method that takes a key panics if the key is not equal to itself, such as NaN, or
+// cannot be hashed, such as an interface that contains a slice.
 type Timers[K comparable, V any] struct {
 	s      *timer.Scheduler
 	f      func(K, V)
-	onFire func(*node) // fired, as one value
-	epoch  time.Time   // deadlines are nanoseconds from here, on the Scheduler's clock
+	onFire func(*node) // the method value k.fired, made once
+	epoch  time.Time   // deadlines are nanoseconds since epoch, on the Scheduler's clock
 	seed   maphash.Seed
-	// A key belongs to a part, by its hash.
+	// The high bits of a key's hash choose its part.
 	parts []part[K, V]
-	shift int // of a hash, to get the part
+	shift int // shifts a hash right to the index of its part
 }
 
-// A part is some of the keys, under a lock of their own. The lock may be held while the
-// Scheduler's methods are called, for a callback never runs inside them.
+// A part is a share of the keys, with a lock of its own. The lock may be held in calls of
+// the Scheduler's methods, because they never run a callback.
 type part[K comparable, V any] struct {
 	mu    sync.Mutex
 	table table[K, V]
-	// earliest is not after the deadline of any entry in the table.
+	// earliest is a lower bound of all deadlines in the table.
 	earliest int64
 }
 
-// An entry is one value of a key, from Set until it leaves. The table has the one that
-// was set last. An expired entry stays there until its callback runs, or until something
-// else finds it expired.
+// An entry is one value of a key, from Set until the value leaves. The table contains the
+// entry that was set last. An expired entry stays in the table until its callback runs,
+// or until a method finds that it has expired.
 type entry[K comparable, V any] struct {
-	node // first: see Timers.fired
+	node // must be first: see Timers.fired
 	key  K
 
 	// Guarded by the part's lock.
@@ -61,16 +61,17 @@ type entry[K comparable, V any] struct {
 	value    V
 	deadline int64
 	handle   timer.Handle
-	next     *entry[K, V] // in its chain
+	next     *entry[K, V] // in the chain
 }
 
-// A node is the part of an entry that its timer knows. The timer's function is a method
-// value of the node, 16 bytes, since one of an entry also keeps the type arguments.
+// A node is the part of an entry that its timer refers to. The timer's function is a
+// method value of the node, which takes 16 bytes. A method value of the entry would take
+// more, to carry the type arguments.
 type node struct{ fired func(*node) }
 
 func (n *node) fire() { n.fired(n) }
 
-// New returns Timers without keys. Their timers are on s and run f. It panics if s or f
+// New returns Timers without keys. Their timers run on s and call f. New panics if s or f
 // is nil.
 func New[K comparable, V any](s *timer.Scheduler, f func(key K, value V)) *Timers[K, V] {
 	if s == nil || f == nil {
@@ -99,15 +100,15 @@ func (k *Timers[K, V]) mustBeMade() {
 	}
 }
 
-// now reads the Scheduler's clock.
+// now returns the time of the Scheduler's clock, in nanoseconds since the epoch.
 func (k *Timers[K, V]) now() int64 {
 	k.mustBeMade()
 	return int64(k.s.Now().Sub(k.epoch))
 }
 
-// part returns a key's hash and part. It panics for a key that cannot be hashed, such as
-// an interface that holds a slice, and for one that is not equal to itself, a NaN: the
-// table could never find it.
+// part returns a key's hash and part. It panics if the key cannot be hashed, such as an
+// interface that contains a slice, or is not equal to itself, such as NaN: the table
+// could never find such a key.
 func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
 	if key != key {
 		panic("keyed: a key must be equal to itself")
@@ -116,11 +117,11 @@ func (k *Timers[K, V]) part(key K) (hash uint64, p *part[K, V]) {
 	return hash, &k.parts[hash>>k.shift]
 }
 
-// Set makes the callback run with key and value after d from now, in place of what was
-// pending for the key. A d of zero or less is due at once; the callback never runs
-// inside Set. The error is [timer.ErrClosed] or, for a key that is not pending,
-// [timer.ErrTooManyPending]; then nothing has changed. Over a key that is pending it
-// allocates nothing.
+// Set sets the value and the deadline of key: the callback runs with both after d from
+// now. Set replaces a pending value and deadline. If d is zero or less, the callback is
+// due at once, but never runs inside Set. The error is [timer.ErrClosed] or, for a key
+// that is not pending, [timer.ErrTooManyPending]; then nothing has changed. Set allocates
+// nothing if the key is pending.
 func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
 	now := k.now()
 	hash, p := k.part(key)
@@ -134,8 +135,8 @@ func (k *Timers[K, V]) Set(key K, value V, d time.Duration) error {
 	return k.startLocked(p, e, hash, now, key, value, d)
 }
 
-// SetIfAbsent is Set for a key that is not pending. It reports false, and changes
-// nothing, if the key is pending.
+// SetIfAbsent is like Set, for a key that is not pending. If the key is pending,
+// SetIfAbsent reports false and changes nothing.
 func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, err error) {
 	now := k.now()
 	hash, p := k.part(key)
@@ -149,7 +150,7 @@ func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, e
 	return err == nil, err
 }
 
-// startLocked puts in an entry, in place of the expired one, if there is one.
+// startLocked adds an entry. The entry replaces expired, unless that is nil.
 func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
 	e := &entry[K, V]{node: node{k.onFire}, key: key, value: value, deadline: after(now, d)}
 	h, err := k.s.Start(d, e.fire)
@@ -173,9 +174,9 @@ func after(now int64, d time.Duration) int64 {
 	return now + int64(max(d, 0))
 }
 
-// Move makes the key's callback run after d from now instead, with the value it has; at
-// once if d is zero or less. It reports false if the key is not pending. It allocates
-// nothing.
+// Move changes the deadline of key to d from now, and keeps the value. If d is zero or
+// less, the callback is due at once. Move reports false if the key is not pending. It
+// allocates nothing.
 func (k *Timers[K, V]) Move(key K, d time.Duration) bool {
 	now := k.now()
 	hash, p := k.part(key)
@@ -184,7 +185,7 @@ func (k *Timers[K, V]) Move(key K, d time.Duration) bool {
 	return p.moveLocked(p.table.find(hash, key), now, d)
 }
 
-// moveLocked sets another deadline, or reports false if the entry is not pending.
+// moveLocked changes the deadline of e. It reports false if e is not pending.
 func (p *part[K, V]) moveLocked(e *entry[K, V], now int64, d time.Duration) bool {
 	if !e.pending(now) || !e.handle.Move(d) {
 		return false
@@ -194,13 +195,13 @@ func (p *part[K, V]) moveLocked(e *entry[K, V], now int64, d time.Duration) bool
 	return true
 }
 
-// Remove takes the key out: its callback will not run. It returns the value, or false if
-// the key is not pending.
+// Remove removes key, so that its callback will not run, and returns the value. It
+// reports false if the key is not pending.
 func (k *Timers[K, V]) Remove(key K) (V, bool) {
 	return k.removeIf(key, func(*entry[K, V]) bool { return true })
 }
 
-// removeIf is Remove for an entry of which ok reports true.
+// removeIf is like Remove, but removes the entry only if ok returns true for it.
 func (k *Timers[K, V]) removeIf(key K, ok func(*entry[K, V]) bool) (value V, removed bool) {
 	now := k.now()
 	hash, p := k.part(key)
@@ -214,15 +215,15 @@ func (k *Timers[K, V]) removeIf(key K, ok func(*entry[K, V]) bool) (value V, rem
 	return e.value, true
 }
 
-// Get returns the value of a key that is pending, or false.
+// Get returns the value of key. It reports false if the key is not pending.
 func (k *Timers[K, V]) Get(key K) (V, bool) {
 	item, ok := k.find(key)
 	return item.Value, ok
 }
 
-// Deadline returns the deadline of a key that is pending, on the Scheduler's clock, or
-// false. The callback runs then at the earliest: see package timer for how late it may
-// run.
+// Deadline returns the deadline of key, on the Scheduler's clock. It reports false if the
+// key is not pending. The callback does not run before the deadline: see package timer
+// for how late it may run.
 func (k *Timers[K, V]) Deadline(key K) (time.Time, bool) {
 	item, ok := k.find(key)
 	return item.Deadline, ok
@@ -239,9 +240,9 @@ func (k *Timers[K, V]) find(key K) (Item[K, V], bool) {
 	return Item[K, V]{}, false
 }
 
-// Len returns the number of keys that are pending. It takes O(parts), which are four a
-// proc, and O(n/parts) more for each part in which a deadline has passed since the last
-// Len.
+// Len returns the number of pending keys. It takes O(parts), and there are four parts for
+// each processor. For each part in which a deadline has passed since the last Len, it
+// takes O(n/parts) more.
 func (k *Timers[K, V]) Len() int {
 	now := k.now()
 	n := 0
@@ -255,7 +256,7 @@ func (k *Timers[K, V]) Len() int {
 	return n
 }
 
-// expireLocked takes expired entries out of the table. Their callbacks still run.
+// expireLocked removes expired entries from the table. Their callbacks still run.
 func (p *part[K, V]) expireLocked(now int64) {
 	if now < p.earliest {
 		return
@@ -274,16 +275,17 @@ func (p *part[K, V]) expireLocked(now int64) {
 	}
 }
 
-// An Item is a key that is pending.
+// An Item is a pending key with its value and deadline.
 type Item[K comparable, V any] struct {
 	Key      K
 	Value    V
 	Deadline time.Time // on the Scheduler's clock
 }
 
-// All returns the keys that are pending with their values, in no order. The loop's body
-// may use the Timers: a key that is set, removed or fires meanwhile may be missing or
-// come with its earlier value. O(n); it copies the keys of one part at a time.
+// All returns an iterator over the pending keys and their values, in no particular order.
+// The loop's body may use the Timers. A key that is set, removed or fires during the loop
+// may be missing or come with its earlier value. All is O(n), and copies the keys of one
+// part at a time.
 func (k *Timers[K, V]) All() iter.Seq2[K, V] {
 	k.mustBeMade()
 	return func(yield func(K, V) bool) {
@@ -295,7 +297,7 @@ func (k *Timers[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// Items is [Timers.All] with the deadlines.
+// Items is like [Timers.All], with the deadlines.
 func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 	k.mustBeMade()
 	return func(yield func(Item[K, V]) bool) {
@@ -320,10 +322,11 @@ func (k *Timers[K, V]) Items() iter.Seq[Item[K, V]] {
 	}
 }
 
-// Drain takes out all keys that are pending when it is called. It calls f with each,
-// ordered by deadline, on the calling goroutine. A key that is removed, fires, or gets
-// another deadline before its turn is left alone. Drain returns how many keys it took
-// out. If f panics, the keys whose turn had not come stay pending. O(n log n).
+// Drain removes all keys that are pending when it is called. It calls f with each key and
+// value, in the order of deadlines, on the calling goroutine. It skips a key that is
+// removed, fires, or gets another deadline before f is called with it. Drain returns how
+// many keys it removed. If f panics, the keys that f has not been called with stay
+// pending. O(n log n).
 func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	items := slices.SortedFunc(k.Items(), func(a, b Item[K, V]) int { return a.Deadline.Compare(b.Deadline) })
 	n := 0
@@ -337,14 +340,14 @@ func (k *Timers[K, V]) Drain(f func(key K, value V)) int {
 	return n
 }
 
-// pending reports whether the deadline is still to come.
+// pending reports whether e is an entry whose deadline has not passed.
 func (e *entry[K, V]) pending(now int64) bool { return e != nil && now < e.deadline }
 
 func (k *Timers[K, V]) item(e *entry[K, V]) Item[K, V] {
 	return Item[K, V]{e.key, e.value, k.epoch.Add(time.Duration(e.deadline))}
 }
 
-// fired is called when the timer of an entry, whose first field n is, has fired.
+// fired runs when an entry's timer has fired. n is the first field of that entry.
 func (k *Timers[K, V]) fired(n *node) {
 	e := (*entry[K, V])(unsafe.Pointer(n))
 	hash, p := k.part(e.key)

@@ -403,8 +403,8 @@ func TestClose(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// What has expired, but not fired, is among what the Scheduler hands back, also if Drain,
-// Set or Len has found it expired.
+// After Close, the Scheduler hands back the values that have expired and not fired, even
+// if Drain, Set or Len has already found them expired.
 func TestClose_BeforeTheCallbackOfWhatHasExpired(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Second))
 	var got []int
@@ -559,9 +559,8 @@ func TestValuesAreReleased(t *testing.T) {
 	runtime.KeepAlive(k)
 }
 
-// Sets from many goroutines while keys fall due: each value comes out at most
-// once, by firing, Remove or Drain, or was replaced by a later one; the last
-// value of a key is never lost.
+// Many goroutines set keys while keys fall due. Each value fires, is removed, is drained
+// or is replaced, and only once. The last value of a key is never lost.
 func TestStress(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	const workers, keys, each = 4, 16, 3000
@@ -617,8 +616,8 @@ func TestStress(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// All workers set the same keys: of what was set at once any may be replaced,
-// but what came out and what was replaced are all there was.
+// All workers set the same keys. Any of the values that are set at the same time may be
+// replaced, but the values that left and those that were replaced add up to all values.
 func TestStressSameKeys(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	var fired, removed atomic.Int64
@@ -712,8 +711,8 @@ func TestAll_HasEveryKey(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// An executor that runs callbacks on its submitter, for keys that are due at once: the
-// callback never runs inside Set or Move, whose locks it takes.
+// The executor runs callbacks on the submitter, and keys are due at once. The callback
+// never runs inside Set or Move, because it takes the same locks.
 func TestDueAtOnce_OnASubmitterThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, e := range []executor.Executor{

@@ -6,11 +6,11 @@ import (
 	"math/bits"
 )
 
-// A table finds entries by key. It is linear hashing (Litwin, 1980): as entries come
-// and go, one chain at a time is split or merged. So no operation takes long, and memory
-// falls when entries leave; a Go map promises neither.
+// A table finds entries by key. It uses linear hashing (Litwin, 1980): as the number of
+// entries changes, the table splits or merges one chain at a time. So no operation takes
+// long, and memory shrinks when entries leave. A Go map promises neither.
 //
-//	with 6 chains:  an entry is in chain hash & 7, or if that does not exist in hash & 3
+//	with 6 chains:  an entry is in chain hash & 7 or, if there is no such chain, hash & 3
 //	a split of 2 makes 6:   the entries of 2 whose hash & 7 is 6 move there
 //	a merge of 6 undoes it: all entries of 6 move to 2
 type table[K comparable, V any] struct {
@@ -24,7 +24,7 @@ const blockSize = 16
 
 func (t *table[K, V]) chain(i uint64) **entry[K, V] { return &t.blocks[i/blockSize][i%blockSize] }
 
-// chainOf returns the chain of a hash. There must be one.
+// chainOf returns the chain of a hash. The table must have at least one chain.
 func (t *table[K, V]) chainOf(hash uint64) **entry[K, V] {
 	i := hash & (1<<bits.Len64(t.chains-1) - 1)
 	if i >= t.chains {
@@ -33,7 +33,7 @@ func (t *table[K, V]) chainOf(hash uint64) **entry[K, V] {
 	return t.chain(i)
 }
 
-// buddy returns the chain whose split makes chain i: i without its highest bit.
+// buddy returns the chain that is split to make chain i: i without its highest bit.
 func buddy(i uint64) uint64 { return i &^ (1 << (bits.Len64(i) - 1)) }
 
 // find returns the entry of a key, or nil.
@@ -48,7 +48,7 @@ func (t *table[K, V]) find(hash uint64, key K) *entry[K, V] {
 	return e
 }
 
-// add puts in an entry whose key is not there.
+// add adds an entry. The table must not contain its key.
 func (t *table[K, V]) add(hash uint64, e *entry[K, V]) {
 	if t.len++; 2*t.len > 3*t.chains {
 		t.split()
@@ -57,7 +57,7 @@ func (t *table[K, V]) add(hash uint64, e *entry[K, V]) {
 	e.next, *at = *at, e
 }
 
-// split makes another chain.
+// split adds one chain.
 func (t *table[K, V]) split() {
 	i := t.chains
 	if i%blockSize == 0 {
@@ -80,7 +80,7 @@ func (t *table[K, V]) split() {
 	}
 }
 
-// remove takes an entry out, if it is there.
+// remove removes entry e, if the table contains it.
 func (t *table[K, V]) remove(hash uint64, e *entry[K, V]) {
 	if t.len == 0 {
 		return
@@ -119,7 +119,8 @@ func (t *table[K, V]) merge() {
 	}
 }
 
-// all returns the entries, in no order. The loop's body must not change the table.
+// all returns an iterator over the entries, in no particular order. The loop's body must
+// not change the table.
 func (t *table[K, V]) all() iter.Seq[*entry[K, V]] {
 	return func(yield func(*entry[K, V]) bool) {
 		for i := range t.chains {

@@ -24,7 +24,8 @@ func (a *alarm) Reset(d time.Duration) {
 	a.resetLocked(a.c.now.Add(max(d, 0)))
 }
 
-// ResetAt is Reset for a moment, whatever the clock has shown its caller.
+// ResetAt sets the alarm for t, or for the present moment if t has passed. It does not
+// depend on what the caller last read from the clock.
 func (a *alarm) ResetAt(t time.Time) {
 	a.c.mu.Lock()
 	defer a.c.mu.Unlock()
@@ -53,8 +54,7 @@ func (a *alarm) Stop() {
 	}
 }
 
-// alarmHeap orders alarms by moment, and those of one moment by when they were
-// set.
+// alarmHeap orders alarms by moment, and alarms of equal moments by when they were set.
 type alarmHeap []*alarm
 
 func (h alarmHeap) Len() int { return len(h) }

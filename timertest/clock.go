@@ -9,10 +9,10 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// A Clock is a virtual clock: it moves only when told to. Make one with
+// A Clock is a virtual clock: it moves only when a test advances it. Make one with
 // [NewClock].
 type Clock struct {
-	last time.Time // the last that it can show
+	last time.Time // the latest time that the clock can show
 
 	mu sync.Mutex
 	// All below is guarded by mu.
@@ -20,9 +20,9 @@ type Clock struct {
 	now time.Time
 	// ahead is how far the time of day is ahead of now.
 	ahead  time.Duration
-	seq    uint64 // numbers the settings of alarms, to order those of a moment
+	seq    uint64 // numbers the settings of alarms, to order alarms of equal moments
 	alarms alarmHeap
-	// advancing: an Advance is under way.
+	// advancing is true while Advance runs.
 	advancing bool
 }
 
@@ -33,10 +33,10 @@ var (
 	_ clock.MomentAlarm = (*alarm)(nil)
 )
 
-// NewClock returns a clock that stands at start. It can show times within 292 years
-// of start, as many as a [time.Duration] holds.
+// NewClock returns a clock whose time is start. It can show times within 292 years of
+// start, the range of a [time.Duration].
 func NewClock(start time.Time) *Clock {
-	// A monotonic reading would be the real clock's.
+	// Drop a monotonic reading, which comes from the real clock.
 	now := start.Round(0)
 	return &Clock{now: now, last: now.Add(math.MaxInt64)}
 }
@@ -48,28 +48,28 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Wall returns the time of day: the clock's time, unless SetWall has changed it.
+// Wall returns the time of day. It equals Now until SetWall is called.
 func (c *Clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now.Add(c.ahead)
 }
 
-// SetWall sets the time of day, as an administrator or a time server does. It goes on
-// from there. Timers that were started with a duration do not follow it. Jobs that
-// run by the wall clock do.
+// SetWall sets the time of day, as an administrator or a time server does. Afterwards the
+// time of day advances from t. SetWall does not move timers that were started with a
+// duration. It does affect jobs that run by the wall clock.
 func (c *Clock) SetWall(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead = t.Sub(c.now)
 }
 
-// Advance moves the clock by d. On the way it runs what becomes due, each at its
-// moment, and returns when all of that has returned. A d of zero runs what is due
-// now. A timer that is being started on another goroutine at the same time, and timers of
-// the same tick, may be left for the next Advance. Advance panics if d is negative, if
-// the clock cannot show the time (see [NewClock]), or if another Advance is running; so a
-// function that Advance runs must not call it.
+// Advance moves the clock by d. It calls the function of each alarm that becomes due, at
+// the alarm's moment, and returns when all of these functions have returned. Advance(0)
+// runs what is due now. If another goroutine starts a timer meanwhile, that timer and
+// others of the same tick may fire only at the next Advance. Advance panics if d is
+// negative, if the clock cannot show the time (see [NewClock]), or if another Advance is
+// running. So a function that Advance calls must not call Advance.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Advance: the duration must not be negative, got " + d.String())
@@ -78,9 +78,9 @@ func (c *Clock) Advance(d time.Duration) {
 	c.advanceLocked(c.now.Add(d), false)
 }
 
-// Suspend moves the clock by d as for a machine that slept, or a process that was stopped:
-// what became due meanwhile runs late, at the moment at which Suspend ends. Otherwise it is
-// as Advance.
+// Suspend moves the clock by d at once, as for a machine that slept or a process that was
+// stopped. Alarms that became due meanwhile go off late, at the end of the suspension.
+// Otherwise Suspend is like Advance.
 func (c *Clock) Suspend(d time.Duration) {
 	if d < 0 {
 		panic("timertest: Suspend: the duration must not be negative, got " + d.String())
@@ -89,17 +89,18 @@ func (c *Clock) Suspend(d time.Duration) {
 	c.advanceLocked(c.now.Add(d), true)
 }
 
-// AdvanceTo is Advance to a time, which must not be before the clock's.
+// AdvanceTo is like Advance, to time t. It panics if t is before the clock's time.
 func (c *Clock) AdvanceTo(t time.Time) {
 	c.mu.Lock()
 	if t.Before(c.now) {
 		defer c.mu.Unlock()
-		panic("timertest: AdvanceTo a time that has passed: " + t.String())
+		panic("timertest: AdvanceTo: the time must not be before the clock's, got " + t.String())
 	}
 	c.advanceLocked(t.Round(0), false)
 }
 
-// advanceLocked moves the clock, atOnce or by what becomes due, and unlocks it.
+// advanceLocked moves the clock to target and unlocks it. If atOnce is true, all due
+// alarms go off at target, otherwise each at its own moment.
 func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
 	if c.advancing {
 		c.mu.Unlock()
@@ -113,8 +114,8 @@ func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
 	if atOnce {
 		c.now = target
 	}
-	// Also when a function panics, or ends the goroutine as t.FailNow does: the
-	// clock stays usable, at the moment it had come to.
+	// If a function panics, or ends the goroutine as t.FailNow does, the clock stays
+	// usable and keeps the time it has reached.
 	locked := true
 	defer func() {
 		if !locked {
@@ -137,8 +138,8 @@ func (c *Clock) advanceLocked(target time.Time, atOnce bool) {
 	c.now = target
 }
 
-// Next returns the moment of the next alarm, or false if none is set. After
-// advancing to it there may be another.
+// Next returns the moment of the next alarm. It reports false if none is set. After the
+// clock has advanced to that moment, there may be another alarm.
 func (c *Clock) Next() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,8 +149,8 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.alarms[0].when, true
 }
 
-// NewAlarm returns an alarm, not yet set, that calls f inside the Advance that
-// reaches its moment.
+// NewAlarm returns an alarm that calls f inside the Advance that reaches its moment. The
+// alarm is not yet set.
 func (c *Clock) NewAlarm(f func()) clock.Alarm {
 	return &alarm{c: c, f: f, pos: unset}
 }

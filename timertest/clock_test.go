@@ -202,15 +202,15 @@ func TestClock_SetForNowFromInside(t *testing.T) {
 func TestClock_Misuse(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	require.PanicsWithValue(t, "timertest: Advance: the duration must not be negative, got -1ns", func() { clk.Advance(-1) })
-	require.PanicsWithValue(t, "timertest: AdvanceTo a time that has passed: 2029-12-31 23:59:59.999999999 +0000 UTC", func() { clk.AdvanceTo(epoch.Add(-1)) })
+	require.PanicsWithValue(t, "timertest: AdvanceTo: the time must not be before the clock's, got 2029-12-31 23:59:59.999999999 +0000 UTC", func() { clk.AdvanceTo(epoch.Add(-1)) })
 	clk.AdvanceTo(epoch)
 	require.Equal(t, epoch, clk.Now())
 	clk.Advance(time.Second)
 	require.Equal(t, epoch.Add(time.Second), clk.Now(), "it is usable")
 }
 
-// A function that panics, or ends the goroutine as t.FailNow does, leaves the
-// clock at its moment, and what is due after it still to ring.
+// If a function panics, or ends the goroutine as t.FailNow does, the clock keeps the time
+// it has reached, and later alarms still go off.
 func TestClock_PanicAndGoexit(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("oops") }, "Goexit": runtime.Goexit} {
 		clk := timertest.NewClock(epoch)
@@ -264,8 +264,8 @@ func TestClock_Suspend(t *testing.T) {
 	require.Panics(t, func() { clk.Suspend(-1) })
 }
 
-// Alarms are set and stopped from other goroutines while time advances: none is
-// early, and one that is set rings or is stopped.
+// Other goroutines set and stop alarms while time advances. No alarm is early, and an
+// alarm that is set either goes off or is stopped.
 func TestClock_Race(t *testing.T) {
 	const each = 2000 // alarms: without an end they would pile up faster than they can ring
 	clk := timertest.NewClock(epoch)

@@ -1,4 +1,4 @@
-// Package timertest is a virtual clock for tests of code that uses timers.
+// Package timertest provides a virtual clock for tests of code that uses timers.
 //
 // # Usage
 //
@@ -7,38 +7,38 @@
 //	s.Start(365*24*time.Hour, f)
 //	clk.Advance(365 * 24 * time.Hour) // f has run when this returns
 //
-// Packages idle and purgatory follow it too: pass it to idle.New with idle.WithClock,
-// or give purgatory.New a Scheduler on it.
+// Packages idle and purgatory can use this clock too: pass it to idle.New with
+// idle.WithClock, or give purgatory.New a Scheduler on the clock.
 //
-// A Scheduler rounds deadlines up to its tick, also on this clock. As long as the
-// clock moves by whole ticks, a timer of whole ticks fires exactly after its delay: a
-// tick is 0.1 ms for a Scheduler and 10 ms in package idle (idle.WithTick). If a
-// timer is started between two ticks, advance by one tick more. What has slack
-// (timer.WithSlack, idle.WithSlack) may come later by that much.
+// A Scheduler rounds deadlines up to its tick, also on this clock. If the clock moves by
+// whole ticks only, a timer of whole ticks fires exactly after its delay. A tick is 0.1
+// ms for a Scheduler and 10 ms in package idle (idle.WithTick). If a timer is started
+// between two ticks, advance by one more tick. A timer with slack (timer.WithSlack,
+// idle.WithSlack) may fire later by its slack.
 //
 // # Guarantees
 //
-//   - Time stands still except during [Clock.Advance] and [Clock.AdvanceTo].
-//   - Alarms ring in the order of their moments, and those of one moment in the
-//     order in which they were set; each sees its own moment as the time.
+//   - Time moves only during [Clock.Advance], [Clock.AdvanceTo] and [Clock.Suspend].
+//   - Alarms go off in the order of their moments, and alarms of equal moments in the
+//     order in which they were set. During Advance, Now is the moment of the alarm.
 //   - Advance returns when the functions of all due alarms have returned. A Scheduler
-//     on this clock runs its callbacks there, so they have returned too, unless you
-//     gave it another executor.
+//     on this clock runs its callbacks inside Advance, so the callbacks have returned too,
+//     unless the Scheduler has another executor.
 //   - The same program gives the same order every time.
 //
 // # Concurrency
 //
-// Any goroutine may call Now and use alarms, also while time advances, and so may the
-// functions that Advance runs. Only one Advance may run at a time.
+// Any goroutine may call Now and use alarms, even while time advances, and so may the
+// functions that Advance calls. Only one Advance may run at a time.
 //
 // # Complexity
 //
-// Advancing costs O(log n) for each alarm that rings, where n is the number of alarms
-// that are set. How far it goes does not matter: years pass in no time.
+// Advance costs O(log n) for each alarm that goes off, where n is the number of set
+// alarms. The duration does not matter: years pass at once.
 //
 // # When not to use it
 //
 // If the code under test sleeps, or waits on channels and contexts, use a
-// testing/synctest bubble, which controls all of that too. A Scheduler that is made
-// in a bubble needs no other clock.
+// testing/synctest bubble, which controls all of that too. A Scheduler that is made in a
+// bubble needs no other clock.
 package timertest

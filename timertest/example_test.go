@@ -26,7 +26,7 @@ func Example() {
 	// pending: 0
 }
 
-// A timer that is started between two ticks fires at the end of a tick, up to a tick
+// A timer that is started between two ticks fires at the end of a tick, up to one tick
 // after its delay.
 func ExampleClock_Advance() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -43,8 +43,8 @@ func ExampleClock_Advance() {
 	// fired at 01.010
 }
 
-// The time of day is set while the clock goes on: durations do not follow it,
-// schedules do.
+// SetWall sets the time of day while the clock advances. Durations are not affected,
+// schedules are.
 func ExampleClock_SetWall() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk))

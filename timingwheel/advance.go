@@ -2,31 +2,32 @@ package timingwheel
 
 import "github.com/tickless/tickless/bucket"
 
-// Expire takes the entries out of a queued bucket, for [Wheel.Drain], and moves the wheel's
-// clock to the bucket's expiration. The bucket is offered again when it gets its next entry.
-// Expire is for wheels made with [WithQueue]. by is the expiration with which the bucket was
-// offered; call Expire once the time has reached it. If the bucket is not queued, or is
-// queued again to expire later, Expire does nothing.
+// Expire moves the wheel's clock to the expiration of bucket b, and takes the entries out
+// of b, for [Wheel.Drain] to hand out. The wheel offers b again when b gets its next
+// entry. Expire is for wheels made with [WithQueue]. by is the expiration with which b
+// was offered; call Expire when that time has come. If b is not queued, or is queued
+// again to expire later, Expire does nothing.
 //
-// Expire buckets in the order of their expirations, and drain each before the next: then
-// ticks come in order. If an owner expires the next bucket before a large one of a higher
-// level is drained, so that entries that are due need not wait, entries of the large bucket
-// may come after those of later ticks. If buckets are expired out of order, because an
-// earlier one was queued after a later one was taken from the queue, ticks may come out of
-// order and Next may be too early. In no case is an entry early, lost or handed out twice.
+// Call Expire in the order of expirations, and Drain after each: then ticks come in
+// order. An owner may expire the next bucket before a large bucket of a higher level is
+// drained, so that due entries need not wait. Entries of the large bucket may then come
+// after those of later ticks. Buckets may also expire out of order, because an earlier
+// one was queued after a later one was taken from the queue. Then ticks may come out of
+// order and Next may be too early. In no case is an entry early, lost or handed out
+// twice.
 //
-// The whole list moves in O(1) to the level's due list. Only Expire adds to that list: an
-// entry that is placed again cannot land in the list that is being drained.
+// Expire moves the list of entries to the level's due list in O(1). Nothing else is added
+// to the due list: an entry that Drain moves down cannot get back into it.
 func (w *Wheel[T]) Expire(b bucket.Bucket, by int64) {
 	if n, slot, ok := w.slotOf(b); ok && w.ticks.time(w.arena.Expiration(b)) <= by {
 		w.expire(n, slot)
 	}
 }
 
-// Discard ends the queueing of a bucket that all entries have left, before its expiration.
-// The owner of the queue calls it while the bucket is in the queue, and takes the bucket out
-// if Discard reports true. It reports false, and does nothing, if the bucket has entries or
-// is not queued.
+// Discard ends the queueing of an empty bucket before its expiration. The owner of the
+// queue calls Discard while the bucket is in the queue, and removes the bucket from the
+// queue if Discard reports true. Discard reports false, and does nothing, if the bucket
+// has entries or is not queued.
 func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 	n, slot, ok := w.slotOf(b)
 	if !ok || !w.levels[n].isQueued(slot) || !w.arena.Empty(b) {
@@ -40,7 +41,7 @@ func (w *Wheel[T]) Discard(b bucket.Bucket) bool {
 // slotOf returns a bucket's level and slot.
 func (w *Wheel[T]) slotOf(b bucket.Bucket) (n int, slot uint32, ok bool) {
 	for n := range w.levels {
-		// Below first the difference wraps to a large number.
+		// If b is below first, the difference wraps to a large number.
 		first := w.levels[n].first
 		if slot := uint32(b - first); first != 0 && slot <= w.slotMask {
 			return n, slot, true
@@ -61,18 +62,17 @@ func (w *Wheel[T]) expire(n int, slot uint32) {
 	w.findNext()
 }
 
-// Drain works through the entries of expired buckets, those of the lowest level
-// first: it hands out those that are due at the wheel's clock and places the others
-// again. It looks at no more than len(dst) entries, so that a lock around it is
-// never held for long, puts those handed out into dst[:n] and reports whether more
-// are left to look at; [Wheel.Draining] says of which level.
+// Drain goes through the entries of expired buckets, lowest level first. It hands out the
+// entries that are due at the wheel's clock, in dst[:n], and moves the others down. It
+// processes at most len(dst) entries, so that a caller need not hold a lock for long, and
+// reports whether more remain. [Wheel.Draining] returns the level of those.
 func (w *Wheel[T]) Drain(dst []Expired[T]) (n int, more bool) {
 	n, _ = w.drain(dst, 0, len(dst))
 	return n, w.isDraining()
 }
 
-// drain looks at no more than budget entries and puts those that are due into
-// dst, from n on. It returns the new n and the budget that is left.
+// drain processes at most budget entries and appends those that are due to dst[:n]. It
+// returns the new n and the remaining budget.
 func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 	for level := range w.levels {
 		due := w.levels[level].due
@@ -84,7 +84,7 @@ func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 			w.arena.Unlink(i)
 			if t := w.tickOf(i); t > w.clock {
 				w.cascaded++
-				w.place(i, t)
+				w.insert(i, t)
 				continue
 			}
 			e := w.expired(i)
@@ -96,7 +96,7 @@ func (w *Wheel[T]) drain(dst []Expired[T], n, budget int) (int, int) {
 	return n, budget
 }
 
-// expired returns entry i as it is handed out, without its value.
+// expired returns entry i as an Expired without its Value.
 func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
 	e := Expired[T]{Deadline: w.arena.Deadline(i), Tag: w.arena.Tag(i)}
 	e.Due = e.Deadline
@@ -106,13 +106,12 @@ func (w *Wheel[T]) expired(i bucket.Index) Expired[T] {
 	return e
 }
 
-// Advance moves the wheel to the time now, of which a negative one counts as 0, and
-// hands out what has become due, in the order of ticks: into dst[:n], looking
-// at no more than len(dst) entries. While it reports more, there is more to do
-// for the same now: call it again. A now before the wheel's clock hands out
-// nothing new. dst must not be empty. Advance is for wheels made without
-// [WithQueue]. An entry whose rounded-up deadline is beyond math.MaxInt64 is never
-// handed out.
+// Advance moves the wheel to time now and hands out the entries that have become due, in
+// the order of ticks, in dst[:n]. It processes at most len(dst) entries. If more is true,
+// call Advance again with the same now. A negative now counts as 0. A now before the
+// wheel's clock hands out nothing new. dst must not be empty. Advance is for wheels made
+// without [WithQueue]. An entry whose rounded-up deadline is beyond math.MaxInt64 is
+// never handed out.
 func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 	if len(dst) == 0 {
 		panic("timingwheel: Advance: dst must not be empty")
@@ -132,8 +131,8 @@ func (w *Wheel[T]) Advance(now int64, dst []Expired[T]) (n int, more bool) {
 	}
 }
 
-// expireNext expires the queued bucket that expires first, the lowest level's
-// if there are several, or reports false if none expires by tick t.
+// expireNext expires the queued bucket with the earliest expiration, and among equals the
+// lowest level's. It reports false if no bucket expires by tick t.
 func (w *Wheel[T]) expireNext(t int64) bool {
 	if w.next > t {
 		return false

@@ -13,19 +13,18 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// queueModel is the queue outside of a wheel made with WithQueue: a heap of the
-// buckets that are queued.
+// queueModel is the queue that the owner of a wheel made with WithQueue has: a heap of
+// the queued buckets.
 type queueModel struct {
 	now    int64
 	heap   bucketHeap
-	set    map[bucket.Bucket]int64 // what is in the heap
+	set    map[bucket.Bucket]int64 // the queued buckets' expirations
 	offers int
-	// again counts the buckets that were offered although they were queued already.
-	// wrong: one was that may not be, as those of the lowest level, or not with an
-	// earlier expiration.
+	// again counts the offers of buckets that were queued already. wrong is true after
+	// such an offer for a bucket of the lowest level, or with no earlier expiration.
 	again int
 	wrong bool
-	size  uint32 // of a level; 0: none may be offered again
+	size  uint32 // slots of a level; 0: no bucket may be offered again
 }
 
 type queued struct {
@@ -160,9 +159,9 @@ func TestWheelAdvance_Order(t *testing.T) {
 	}
 }
 
-// There is no promise between an entry that came down a level and one of the
-// same tick that was added later and went straight to the lowest: the later one
-// is first.
+// The order of two entries of one tick is unspecified if one of them moved down a level
+// and the other was added later, directly to the lowest level. Here the later one comes
+// first.
 func TestWheelAdvance_NoOrderAcrossACascade(t *testing.T) {
 	w := newWheel[string](t, 1, 4, 0)
 	a := add(t, w, 5, "added at 0")
@@ -333,8 +332,8 @@ func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
 	checkWheel(t, w)
 }
 
-// A bucket is in use again from the moment it expires. What is added to it then
-// is offered again, once, and does not land in the list that is being drained.
+// A bucket can be queued again as soon as it has expired. An entry added to it then is
+// offered once, and does not get into the list that is being drained.
 func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	q := queueModel{now: 3}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -366,8 +365,8 @@ func TestWheelAdd_DuringADrain_IntoTheBucketJustExpired(t *testing.T) {
 	require.Equal(t, 3, q.offers)
 }
 
-// RussellLuo/timingwheel 53: what is placed again while its bucket is drained
-// goes elsewhere, and a drain that places everything again comes to its end.
+// RussellLuo/timingwheel 53: while a bucket is drained, entries that move down go to
+// another list. A drain that moves every entry down comes to an end.
 func TestWheelDrain_PlacesAgainElsewhere(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0)
 	var ids []ID
@@ -433,7 +432,7 @@ func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 }
 
 // WithQueue offers a bucket when it becomes queued, with the time at which its first
-// entry is due, and again when that becomes earlier.
+// entry is due. It offers the bucket again when that time becomes earlier.
 func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 	q := queueModel{size: 4}
 	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
@@ -481,7 +480,7 @@ func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	q := queueModel{size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
-	for k := range many {
+	for k := range largeLoad {
 		add(t, w, 18, 1000+k) // level 2, expires at 16 since there are many
 	}
 	q.now = 16
@@ -512,8 +511,8 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	q.now = 18
 	got := values(q.poll(w, 10))
 	slices.Sort(got)
-	require.Len(t, got, many)
-	require.Equal(t, 1000+many-1, got[many-1])
+	require.Len(t, got, largeLoad)
+	require.Equal(t, 1000+largeLoad-1, got[largeLoad-1])
 	_, ok = w.Draining()
 	require.False(t, ok)
 	checkWheel(t, w)
@@ -541,9 +540,9 @@ func TestWheelExpire_OfABucketThatIsNotQueued(t *testing.T) {
 	require.False(t, more)
 }
 
-// A bucket that was taken from the queue, and then offered again before the wheel heard
-// of it, leaves a second place in the queue. When that comes up the bucket may be
-// queued for later: then it must not expire, and take the clock along.
+// The owner takes a bucket from its queue, and the wheel offers the bucket again before
+// Expire is called. So the queue has the bucket twice. At the second Expire the bucket
+// may be queued for a later time: it must not expire, and the clock must not move.
 func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	q := queueModel{now: 30, size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -577,18 +576,18 @@ func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 // the first is due.
 func TestWheel_ABucketWithManyEntriesExpiresWhenItsSlotBegins(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
-	for k := range 2 * many {
+	for k := range 2 * largeLoad {
 		add(t, w, 511, k)
 		next, _ := w.Next()
-		if k < many-1 {
+		if k < largeLoad-1 {
 			require.EqualValues(t, 511, next)
 		} else {
 			require.EqualValues(t, 256, next)
 		}
 	}
 	require.Empty(t, advance(w, 256))
-	require.EqualValues(t, 2*many, w.Cascaded())
-	require.Len(t, advance(w, 511), 2*many)
+	require.EqualValues(t, 2*largeLoad, w.Cascaded())
+	require.Len(t, advance(w, 511), 2*largeLoad)
 }
 
 // Discard frees what removals have emptied, and only that.
@@ -639,8 +638,8 @@ func TestWheelDiscard(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Two buckets of different levels that expire at the same time come one after
-// the other, in either order, and what is added in between goes to neither.
+// Two buckets of different levels that expire at the same time may expire in either
+// order. An entry that is added in between goes to neither.
 func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	for _, coarseFirst := range []bool{false, true} {
 		for d := int64(5); d < 70; d++ {
@@ -683,9 +682,9 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 	}
 }
 
-// A poller pops a bucket under the queue's lock and comes to the wheel's a
-// moment later: an earlier bucket may have been queued meanwhile. The order of
-// ticks cannot be had then, but nothing is lost, early or handed out twice.
+// A poller takes a bucket under the queue's lock and locks the wheel a moment later.
+// Meanwhile an earlier bucket may have been queued. Then ticks come out of order, but no
+// entry is lost, early or handed out twice.
 func TestWheelExpire_OvertakenByAnEarlierBucket(t *testing.T) {
 	for _, size := range []int{2, 4, 8, 256} {
 		rng := rand.New(rand.NewPCG(9, uint64(size)))

@@ -18,8 +18,8 @@ var benchSizes = []struct {
 	n    int
 }{{"0", 0}, {"10k", 10_000}, {"1M", 1_000_000}}
 
-// benchWheel returns a wheel with n pending entries, and 64k random delays to
-// draw from, so that the benchmark does not measure the drawing.
+// benchWheel returns a wheel with n pending entries, and 64k random delays, which are
+// drawn beforehand so that the benchmark does not measure it.
 func benchWheel(b *testing.B, n int) (w *Wheel[func()], ids []ID, delays []int64) {
 	w, err := New[func()](benchTick, 256, 0)
 	if err != nil {
@@ -95,8 +95,8 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
-// BenchmarkAdvance hands out n entries that are due within an hour, a
-// millisecond at a time. The figure is for one entry, cascades included.
+// BenchmarkAdvance hands out n entries that are due within an hour, one millisecond at a
+// time. The result is for one entry, cascades included.
 func BenchmarkAdvance(b *testing.B) {
 	for _, size := range benchSizes[1:] {
 		b.Run("n="+size.name, func(b *testing.B) {

@@ -6,11 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What Kafka's tests of its timer and its timing wheel ask for. Two things are
-// different here. Deadlines round up to a tick instead of down, so that what is
-// due within the current tick is not "due already" but due at its end. And
-// sizes are powers of two: where Kafka takes 3 slots these tests take 4, and
-// where it takes 5 they take 4.
+// These tests follow Kafka's tests of its timer and its timing wheel, with two
+// differences. Deadlines round up to a tick instead of down: an entry that is due within
+// the current tick is due at the tick's end, not at once. And sizes are powers of two:
+// these tests use 4 slots where Kafka uses 3 or 5.
 
 // Delays that are over are due at once, all of them.
 func TestKafka_AlreadyExpired(t *testing.T) {
@@ -88,8 +87,8 @@ func TestKafka_AddAndAdvance(t *testing.T) {
 	require.Equal(t, 1, w.Levels())
 }
 
-// The overflow wheel is made by the first deadline that needs it, and by no
-// other. With 4 slots of 10 from 1010 on, that is 1050 (1060 with Kafka's 5).
+// The first deadline beyond the lowest level makes the overflow wheel, and no other
+// deadline does. With 4 slots of 10 from 1010 on, that is 1050 (1060 with Kafka's 5).
 func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	w := newWheel[int](t, 10, 4, 1000)
 	require.Empty(t, advance(w, 1010))
@@ -110,8 +109,8 @@ func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 	require.EqualValues(t, 1040, expiration, "the same bucket")
 	require.Equal(t, made, w.levels[1].first)
 
-	// The overflow wheel's clock moves with the wheel's: at 1060 it reads 1040,
-	// for its slots begin at multiples of 40 (1050 with Kafka's slots of 50).
+	// The overflow wheel's clock moves with the lowest wheel's. At 1060 it reads 1040,
+	// because its slots begin at multiples of 40 (1050 with Kafka's slots of 50).
 	require.Equal(t, []int{1040, 1050, 1051}, advance(w, 1060))
 	require.EqualValues(t, 1060, w.Clock())
 	for _, c := range []struct {

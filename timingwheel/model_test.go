@@ -12,10 +12,9 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// checkWheel fails if the wheel contradicts itself: each entry is in exactly
-// one list, that of the bucket it was placed in or the one being drained; a
-// bucket that is not queued is empty; a slot stands for one expiration, which
-// the clock has not passed; and next is the first of them.
+// checkWheel checks the wheel's invariants: each entry is in exactly one list, either its
+// bucket's or a due list; a bucket that is not queued is empty; a slot stands for one
+// expiration, which the clock has not passed; and next is the earliest expiration.
 func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	tb.Helper()
 	var seen []uint64 // a bit for each slot of the arena
@@ -203,9 +202,9 @@ func (m *wheelModel) ceil(deadline int64) int64 {
 	return t
 }
 
-// tickOf is the tick of a deadline with slack: the first in the window that the largest
-// power of two divides, or three times one, if the window is less than a third longer
-// than one of those.
+// tickOf returns the tick of a deadline with slack: the first tick in the window that is
+// a multiple of the largest power of two, or of 3*2^k for a window of 3*2^k to 4*2^k
+// ticks.
 func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	first := m.ceil(deadline)
 	if deadline <= 0 || slack <= 0 {
@@ -305,8 +304,8 @@ func (m *wheelModel) deadline() int64 {
 	}
 }
 
-// again returns the next tick for which entry i's bucket stands, once the clock is past
-// its slot; and a turn later, while it is not.
+// again returns when the slot of entry i's bucket begins next, after the slot that the
+// clock is in.
 func (m *wheelModel) again(i bucket.Index) int64 {
 	p := m.w.arena.Place(i)
 	bits := uint(p>>m.w.slotBits) * m.w.slotBits

@@ -80,8 +80,8 @@ func TestWheelMove_Stale(t *testing.T) {
 	require.Equal(t, []int{2}, advance(w, 20))
 }
 
-// An idle timeout that is pushed back with every request touches nothing but
-// its entry, and its bucket wakes the poller once, not once for each.
+// An idle timeout is moved later with every request. Each move touches only its entry,
+// and the bucket wakes the poller once in all.
 func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 	offers := 0
 	w := newWheel[int](t, 1, 256, 0, WithQueue(func(bucket.Bucket, uint32, int64) { offers++ }))
@@ -197,8 +197,8 @@ func TestWheelMove_DuringADrain(t *testing.T) {
 	}
 }
 
-// The place of an entry in the list being drained names a bucket that may be
-// queued again. Whatever that one's expiration is, the entry comes in time.
+// An entry in a due list has the place of its old bucket, which may be queued again.
+// Whatever the bucket's new expiration is, the entry is handed out in time.
 func TestWheelMove_DuringADrain_BucketQueuedAgain(t *testing.T) {
 	for to := int64(4); to < 40; to++ {
 		q := queueModel{now: 3}

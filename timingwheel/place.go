@@ -7,14 +7,15 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// find returns the bucket for tick t, which is after the clock, and the bucket's place. The
-// caller must put an entry there.
+// find returns the bucket for tick t, which must be after the clock, and the bucket's
+// place (its level and slot). It queues the bucket, so the caller must put an entry
+// there.
 //
-// The entry's level is the lowest whose span, counted from the level's own
-// clock, holds t: the lowest n with t>>s - clock>>s < size, for s the bits of n
-// levels. A distance of at least size^n cannot fit below level n, and one of
-// less than size^(n+1) needs level n+1 only if the level's clock, rounded down
-// to its slots, lags too far behind: so at most two levels need a look.
+// The level is the lowest that covers t, counted from the level's own clock: the lowest n
+// with t>>s - clock>>s < size, where s is n*slotBits. A distance of size^n or more does
+// not fit below level n. A distance of less than size^(n+1) needs level n+1 only if the
+// level's clock, rounded down to a slot, is too far behind. So find tries at most two
+// levels.
 func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 	n := uint(w.lowest[bits.Len64(uint64(t-w.clock))&63])
 	s := n * w.slotBits & 63
@@ -38,27 +39,28 @@ func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
 		w.arena.SetLoad(b, 1)
 		w.setExpiration(b, place, t)
 	} else if n > 0 {
-		w.reach(b, place, t, t>>s<<s)
+		w.expireBy(b, place, t, t>>s<<s)
 	}
 	return b, place
 }
 
-// many is the number of entries from which a bucket is large. Moving so many, one by one,
-// takes so long that it must begin before the first of them is due, and is worth a wake-up.
-const many = 256
+// largeLoad is the load from which a bucket counts as large. Its entries move down one by
+// one, which takes so long that it must begin before the first of them is due, and is
+// worth a wake-up.
+const largeLoad = 256
 
-// reach makes a queued bucket of an upper level expire no later than at tick t, when an
-// entry that is about to be placed in it is due. A bucket of many entries expires at tick
-// begin, when its slot begins. So nearly all buckets expire only when an entry is due, and
-// cost no wake-up of their own.
-func (w *Wheel[T]) reach(b bucket.Bucket, place uint32, t, begin int64) {
+// expireBy prepares queued bucket b of an upper level for an entry that is due at tick t:
+// the bucket then expires no later than t. If b is large, it expires at tick begin, when
+// its slot begins. All other buckets expire only when an entry is due, and so cost no
+// extra wake-up.
+func (w *Wheel[T]) expireBy(b bucket.Bucket, place uint32, t, begin int64) {
 	expiration := w.arena.Expiration(b)
 	if expiration == begin {
 		return
 	}
 	load := w.arena.Load(b) + 1
 	w.arena.SetLoad(b, load)
-	if load >= many {
+	if load >= largeLoad {
 		t = begin
 	}
 	if t < expiration {
@@ -66,7 +68,8 @@ func (w *Wheel[T]) reach(b bucket.Bucket, place uint32, t, begin int64) {
 	}
 }
 
-// setExpiration sets when a queued bucket expires, and offers it.
+// setExpiration sets the expiration of a queued bucket, and offers the bucket to the
+// queue.
 func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64) {
 	w.arena.SetExpiration(b, expiration)
 	w.next = min(w.next, expiration)
@@ -75,14 +78,14 @@ func (w *Wheel[T]) setExpiration(b bucket.Bucket, place uint32, expiration int64
 	}
 }
 
-// place puts entry i, which is in no bucket, where tick t belongs.
-func (w *Wheel[T]) place(i bucket.Index, t int64) {
+// insert puts entry i, which is in no bucket, into the bucket for tick t.
+func (w *Wheel[T]) insert(i bucket.Index, t int64) {
 	b, place := w.find(t)
 	w.arena.SetPlace(i, place)
 	w.arena.PushBack(b, i)
 }
 
-// addLevels makes levels up to level n, without their slots' buckets.
+// addLevels makes all levels up to n. The buckets of their slots are made later.
 func (w *Wheel[T]) addLevels(n uint) {
 	w.mustBeMade()
 	for uint(len(w.levels)) <= n {

@@ -6,13 +6,13 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// An Entry is what a wheel keeps of one value.
+// An Entry describes a value in the wheel.
 type Entry[T any] struct {
 	ID ID
 	Expired[T]
 }
 
-// at returns the entry of an index, or false if there is none.
+// at returns the entry with index i. It reports false if there is none.
 func (w *Wheel[T]) at(i bucket.Index) (e Entry[T], ok bool) {
 	if !w.arena.Live(i) {
 		return e, false
@@ -22,14 +22,15 @@ func (w *Wheel[T]) at(i bucket.Index) (e Entry[T], ok bool) {
 	return e, true
 }
 
-// Each calls f for every entry, in no order. f must not call the wheel.
+// Each calls f for every entry, in no particular order. f must not call the wheel.
 func (w *Wheel[T]) Each(f func(e Entry[T])) { w.Scan(0, math.MaxInt, f) }
 
-// Scan looks at the n slots of the wheel's memory from cursor on, and calls f for the
-// entries in them. It returns the cursor for the next call, or false if there are no more
-// slots; begin with 0. The wheel may be used between two calls, so that a caller need not
-// hold a lock for long. An entry that is in the wheel all the while is met once; one that
-// comes or goes may be missed. f must not call the wheel. O(n + memory given back).
+// Scan calls f for the entries in the next n slots of the wheel's memory. The first call
+// passes cursor 0, each further call the cursor that the last one returned. more is false
+// when no slots remain. The wheel may be used between two calls, so that a caller need
+// not hold a lock for long. Scan visits an entry once if it is in the wheel all the
+// while, and may miss entries that are added or removed meanwhile. f must not call the
+// wheel. O(n + memory given back).
 func (w *Wheel[T]) Scan(cursor uint64, n int, f func(e Entry[T])) (next uint64, more bool) {
 	for n > 0 {
 		from, to := w.arena.Span(cursor, n)

@@ -7,11 +7,11 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// ticks converts times into whole ticks by a multiplication instead of a
-// division: for 0 <= n < 2^63 and a divisor d, with l = ceil(log2 d) and
-// m = floor(2^(63+l)/d) + 1, floor(n/d) is floor(m*n / 2^(63+l)). This is
-// theorem 4.2 of Granlund and Montgomery, "Division by Invariant Integers using
-// Multiplication" (1994), for N = 63. BenchmarkTicks shows what it saves.
+// ticks converts times into whole ticks by a multiplication instead of a division. For 0
+// <= n < 2^63 and a divisor d, let l = ceil(log2 d) and m = floor(2^(63+l)/d) + 1. Then
+// floor(n/d) is floor(m*n / 2^(63+l)). This is theorem 4.2 of Granlund and Montgomery,
+// "Division by Invariant Integers using Multiplication" (1994), for N = 63.
+// BenchmarkTicks shows what it saves.
 type ticks struct {
 	unit  int64
 	magic uint64
@@ -30,7 +30,8 @@ func newTicks(unit, phase int64) ticks {
 	return ticks{unit: unit, magic: q + 1, shift: l - 1, phase: phase}
 }
 
-// floor returns the last tick that is not after time n, n >= 0. It saturates.
+// floor returns the last tick that is not after time n. n must not be negative. The
+// result saturates.
 func (t ticks) floor(n int64) int64 {
 	if tick := t.whole(n) + t.phase; tick >= 0 {
 		return tick
@@ -38,7 +39,7 @@ func (t ticks) floor(n int64) int64 {
 	return math.MaxInt64
 }
 
-// whole returns how many whole ticks are in n, n >= 0.
+// whole returns the number of whole ticks in n. n must not be negative.
 func (t ticks) whole(n int64) int64 {
 	if t.magic == 0 {
 		return n
@@ -48,7 +49,7 @@ func (t ticks) whole(n int64) int64 {
 }
 
 // ceilTo returns the first tick that is not before time n and is a multiple of the
-// grain's step, counted from time 0. A negative time counts as 0. It saturates.
+// grain's step, counted from time 0. A negative n counts as 0. The result saturates.
 func (t ticks) ceilTo(n int64, grain uint) int64 {
 	if n <= 0 {
 		return t.phase
@@ -64,11 +65,11 @@ func (t ticks) ceilTo(n int64, grain uint) int64 {
 	return math.MaxInt64
 }
 
-// A grain says of which step an entry's tick is a multiple. Steps are the powers of two
-// up to 2^20, and three times those up to 2^9. A window of 10 ms, which is a hundred ticks
-// of 0.1 ms, then has a step of 96 ticks; with powers of two alone it would be 64, which
-// means half as many wake-ups again. Larger windows have few wake-ups a second anyway, and
-// a grain has only five bits.
+// steps maps a grain to its step: the tick of an entry with slack is a multiple of the
+// step. Steps are the powers of two up to 2^20, and three times the powers of two up to
+// 2^9. A window of a hundred ticks (10 ms with a tick of 0.1 ms) then has a step of 96
+// ticks. With powers of two alone the step would be 64, and wake-ups half as many again.
+// Larger windows have few wake-ups anyway, and a grain has only five bits.
 var steps = func() (s [32]uint64) {
 	for exp := range maxExp + 1 {
 		s[grainOf(exp)] = 1 << exp
@@ -85,17 +86,17 @@ const (
 	maxThreeExp = 9
 )
 
-// grainOf returns the grain of the step 2^exp, or of the largest power of two.
+// grainOf returns the grain of step 2^exp, or of 2^maxExp if exp is larger.
 func grainOf(exp int) uint { return uint(min(exp, maxExp) + min(exp, maxThreeExp+1)) }
 
-// grainOfThree returns the grain of the step 3*2^exp, or of the largest of these.
+// grainOfThree returns the grain of step 3*2^exp, or of 3*2^maxThreeExp if exp is larger.
 func grainOfThree(exp int) uint { return uint(2*min(exp, maxThreeExp) + 1) }
 
-// within returns the grain of the window from time n to n+slack: that of the largest step
-// of which a multiple, counted in ticks from time 0, lies in the window. It is 0 if no tick
-// lies in it. The first such multiple is ceilTo(n, grain). The window's length alone decides
-// between powers of two and three times these: so the moments of windows of one length are
-// few, since each step is a multiple of the smaller ones.
+// within returns the grain for the window from time n to n+slack: the one with the
+// largest step that has a multiple in the window, counted in ticks from time 0. It
+// returns 0 if no tick lies in the window. The multiple is ceilTo(n, grain). Only the
+// length of the window decides between powers of two and three times powers of two. So
+// windows of one length share few ticks: each step is a multiple of the smaller ones.
 func (t ticks) within(n, slack int64) (grain uint) {
 	if slack <= 0 || n <= 0 {
 		return 0
@@ -112,17 +113,17 @@ func (t ticks) within(n, slack int64) (grain uint) {
 	return grainOf(exponent(first-1, last))
 }
 
-// exponent returns log2 of the largest power of two of which a multiple is after before
-// and not after last, before < last.
+// exponent returns log2 of the largest power of two that has a multiple after before and
+// not after last. before must be less than last.
 func exponent(before, last int64) int {
-	// In the highest bit in which they differ, last has a one and before a zero: so
-	// last with all lower bits cleared is after before, and no multiple of a larger
-	// power lies in between.
+	// In the highest bit in which the two differ, last has a one and before a zero. So
+	// last with all lower bits cleared is after before, and no multiple of a larger power
+	// of two lies in between.
 	return bits.Len64(uint64(before^last)) - 1
 }
 
-// time returns the time of a tick, which is not before time 0, or math.MaxInt64 if
-// that is beyond it.
+// time returns the time of a tick that is not before time 0. It saturates at
+// math.MaxInt64.
 func (t ticks) time(tick int64) int64 {
 	if tick == math.MaxInt64 {
 		return math.MaxInt64

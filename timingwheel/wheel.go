@@ -9,61 +9,61 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// MaxSize is the largest number of slots a level can have.
+// MaxSize is the largest number of slots of a level.
 const MaxSize = 1 << 15
 
-// MaxPhase is the largest phase a wheel can have, in ticks.
+// MaxPhase is the largest phase of a wheel, in ticks.
 const MaxPhase = 1 << 40
 
-// Errors of [New].
+// Errors that [New] returns.
 var (
 	ErrTick  = errors.New("timingwheel: the tick must be positive")
 	ErrSize  = errors.New("timingwheel: the wheel size must be a power of two, from 2 to 32768")
 	ErrStart = errors.New("timingwheel: the start must not be negative")
 )
 
-// An ID names an entry of a wheel, from Add until the entry is handed out or
-// removed. It is comparable; the zero ID names nothing.
+// An ID identifies an entry of a wheel, from Add until the entry is handed out or
+// removed. IDs are comparable. The zero ID identifies no entry.
 type ID = bucket.Ref
 
 // Expired is an entry that a wheel has handed out.
 type Expired[T any] struct {
 	Value    T
 	Deadline int64 // as given to Add or Move, not rounded
-	// Due is the moment in its window at which the entry is due. It is Deadline for an
-	// entry without slack.
+	// Due is the time in the entry's window at which the wheel hands it out. Without
+	// slack it equals Deadline.
 	Due int64
 	Tag uint8 // as given to AddTagged
 }
 
-// A Wheel keeps entries of type T until they are due. Make one with [New]. See the
-// package comment for how, and for what an ID, a tick and a time are.
+// A Wheel stores entries of type T until they are due. Make one with [New]. The package
+// comment explains ticks, times and IDs.
 type Wheel[T any] struct {
-	// What every call needs comes first, so that it is in few cache lines.
+	// Fields that every call needs come first, so that they share few cache lines.
 
 	ticks ticks
 
-	// slotBits is log2 of the number of slots a level; slotMask that less one.
+	// slotBits is log2 of the number of slots a level. slotMask is that number less one.
 	slotBits uint
 	slotMask uint32
 
-	// clock is the wheel's time in ticks. It moves to a bucket's expiration when the
-	// bucket expires. Observe moves it too, but not past a queued bucket: so it does not
-	// go stale while the wheel is idle.
+	// clock is the wheel's time in ticks. When a bucket expires, the clock moves to the
+	// bucket's expiration. Observe moves the clock too, but not past a queued bucket, so
+	// that the clock of an idle wheel does not fall behind.
 	clock int64
-	// observe is the time from which on Observe moves the clock again.
-	observe int64
-	// next is the first expiration of a queued bucket, math.MaxInt64 if none. The clock
-	// is not after it.
+	// observeFrom is the time before which Observe leaves the clock alone.
+	observeFrom int64
+	// next is the earliest expiration of a queued bucket, or math.MaxInt64 if none is
+	// queued. The clock is never after next.
 	next int64
-	// levels[n] is level n. Levels are made when first used and kept: a wheel that
-	// was never used holds no memory for entries or buckets.
+	// levels[n] is level n. A level is made when it is first used. So a wheel that was
+	// never used has no memory for entries or buckets.
 	levels []level
 
 	arena bucket.Arena[T]
 
-	// lowest[n] is the level of a deadline whose distance has n bits, or one
-	// less than it.
+	// lowest[n] is the level to try first for a deadline whose distance has n bits. The
+	// deadline's level is that one or the next.
 	lowest [64]uint8
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)
@@ -71,7 +71,7 @@ type Wheel[T any] struct {
 	cascaded uint64
 }
 
-// An Option changes how a wheel works.
+// An Option configures a wheel made by [New].
 type Option interface{ apply(*options) }
 
 type option func(*options)
@@ -83,10 +83,10 @@ type options struct {
 	phase int64
 }
 
-// WithPhase makes the slots of upper levels begin that many ticks earlier. Ticks
-// themselves stay where they are. When one goroutine advances several wheels, wheels
-// of different phases do not move their entries down at the same moment. The default
-// is 0; New panics unless it is from 0 to [MaxPhase].
+// WithPhase makes the slots of upper levels begin the given number of ticks earlier. The
+// ticks themselves do not change. If one goroutine advances several wheels with different
+// phases, their slots do not all expire at the same moment. The default is 0. WithPhase
+// panics unless the phase is from 0 to [MaxPhase].
 func WithPhase(ticks int64) Option {
 	if ticks < 0 || ticks > MaxPhase {
 		panic(fmt.Sprintf("timingwheel: WithPhase: the phase must be from 0 to %d ticks, got %d", int64(MaxPhase), ticks))
@@ -94,21 +94,22 @@ func WithPhase(ticks int64) Option {
 	return option(func(o *options) { o.phase = ticks })
 }
 
-// WithQueue makes the wheel offer each bucket to a queue when its first entry is
-// placed in it, after it was made or has expired. The bucket expires when that entry
-// is due. When an entry is placed in it that is due earlier, or so many entries that
-// moving them takes a while, the bucket is offered again, with an earlier expiration
-// that replaces the one before. A bucket of the lowest level, whose place is less
-// than the wheel's size, is never offered again. The owner of the queue calls
-// [Wheel.Expire] for the buckets, in the order of their expirations, and
-// [Wheel.Drain], in place of [Wheel.Advance]. offer must not call the wheel.
+// WithQueue makes the wheel offer its buckets to a queue. The owner of the queue calls
+// [Wheel.Expire] for each bucket, in the order of their expirations, and [Wheel.Drain],
+// instead of [Wheel.Advance].
+//
+// The wheel offers a bucket when its first entry is placed in it. The bucket expires when
+// that entry is due. If a later entry is due earlier, or the bucket becomes large, the
+// wheel offers the bucket again with an earlier expiration, which replaces the previous
+// one. A bucket of the lowest level, whose place is less than the wheel's size, is never
+// offered again while it is queued. offer must not call the wheel.
 func WithQueue(offer func(b bucket.Bucket, place uint32, expiration int64)) Option {
 	return option(func(o *options) { o.offer = offer })
 }
 
-// New returns an empty wheel whose time is start. tick is the length of a slot
-// of the lowest level, in the caller's unit of time, and size the number of
-// slots of every level, a power of two from 2 to [MaxSize].
+// New returns an empty wheel whose time is start. tick is the length of a slot of the
+// lowest level, in the caller's unit of time. size is the number of slots of every level:
+// a power of two from 2 to [MaxSize].
 func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], error) {
 	switch {
 	case tick <= 0:
@@ -139,22 +140,22 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 // Len returns the number of entries in the wheel.
 func (w *Wheel[T]) Len() int { return w.arena.Len() }
 
-// Levels returns the number of levels that were made so far.
+// Levels returns the number of levels that have been made.
 func (w *Wheel[T]) Levels() int { return len(w.levels) }
 
-// Cascaded returns how many times an entry was placed again because its bucket
-// expired before it was due.
+// Cascaded returns how often an entry has moved to a lower level, because its bucket
+// expired before the entry was due.
 func (w *Wheel[T]) Cascaded() uint64 { return w.cascaded }
 
-// Chunks returns the number of memory chunks that entries are held in, of
-// [bucket.ChunkSize] entries each.
+// Chunks returns the number of memory chunks for entries. A chunk has room for
+// [bucket.ChunkSize] entries.
 func (w *Wheel[T]) Chunks() int { return w.arena.Chunks() }
 
-// Release gives back all memory for entries, buckets and levels, which are made again
-// when they are needed. IDs stay what they are: they name nothing. Buckets that are queued
-// are not any more; for those that the owner's queue still has, Expire does nothing. Release
-// reports false, and does nothing, if there are entries, or if IDs have used up half of what
-// there is of them: see [bucket.Arena.Release].
+// Release gives back all memory for entries, buckets and levels. The wheel makes them
+// again when it needs them. Old IDs stay stale. Queued buckets are no longer queued: if
+// one is still in the owner's queue, Expire does nothing for it. Release reports false
+// and does nothing if the wheel has entries, or if half of all IDs have been used: see
+// [bucket.Arena.Release].
 func (w *Wheel[T]) Release() bool {
 	if !w.arena.Release() {
 		return false
@@ -163,27 +164,30 @@ func (w *Wheel[T]) Release() bool {
 	return true
 }
 
-// Clock returns the wheel's time, rounded down to a tick. No queued bucket
-// expires before it.
+// Clock returns the wheel's time, rounded down to a tick. No queued bucket expires before
+// that time.
 func (w *Wheel[T]) Clock() int64 { return w.ticks.time(w.clock) }
 
-// Add puts v into the wheel, to be handed out once the time has reached
-// deadline. It reports false, and keeps nothing, if the deadline, rounded up to
-// a tick, is not after the wheel's clock: v is due already.
+// Add puts v into the wheel, to be handed out when the time has reached deadline. Add
+// reports false and stores nothing if the deadline, rounded up to a tick, is not after
+// the wheel's clock: v is already due.
 func (w *Wheel[T]) Add(deadline int64, v T) (ID, bool) { return w.AddTagged(deadline, 0, v, 0) }
 
-// AddWithin is Add for an entry that may be handed out as late as slack after its
-// deadline. It is due at the tick from deadline to deadline+slack that is a multiple of
-// the largest power of two, up to 2^20, counted from time 0: so entries whose windows
-// overlap are due at few moments. (Linux's timers with slack and libdispatch's with
-// leeway do so.) For a slack from 1.5 times a power of two to twice that, below 2^11
-// ticks, it is three times a power of two instead, up to 3*2^9: a slack of 100 ticks has
-// moments every 96, not 64. Without a tick in the window it is as without slack.
+// AddWithin is like Add, for an entry that may be handed out up to slack after its
+// deadline. Entries with slack share ticks, which saves wake-ups. (Linux has timer slack
+// and libdispatch has leeway for the same purpose.)
+//
+// The entry is due at the tick from deadline to deadline+slack that is a multiple of the
+// largest power of two, up to 2^20, counted from time 0. For a slack from 1.5 times a
+// power of two to twice that power, below 2^11 ticks, it is a multiple of three times a
+// power of two, up to 3*2^9: a slack of 100 ticks has a moment every 96 ticks, not every
+// 64. If no tick lies in the window, the slack has no effect.
 func (w *Wheel[T]) AddWithin(deadline, slack int64, v T) (ID, bool) {
 	return w.AddTagged(deadline, slack, v, 0)
 }
 
-// AddTagged is AddWithin with a tag, at most [bucket.MaxTag], that comes back with v.
+// AddTagged is like AddWithin, with a tag of at most [bucket.MaxTag] that is handed out
+// with v.
 func (w *Wheel[T]) AddTagged(deadline, slack int64, v T, tag uint8) (ID, bool) {
 	grain := w.ticks.within(deadline, slack)
 	t := w.ticks.ceilTo(deadline, grain)
@@ -201,23 +205,21 @@ func (w *Wheel[T]) mustBeMade() {
 	}
 }
 
-// Remove takes an entry out and returns its payload. It reports false if the
-// entry was handed out or removed before.
+// Remove takes an entry out of the wheel and returns its value. It reports false if the
+// entry was already handed out or removed.
 func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 
-// Move changes an entry's deadline. It reports false, and changes nothing, if
-// the entry was handed out or removed before, or if the new deadline is due
-// already as for Add ([Wheel.Contains] tells the two apart).
+// Move changes an entry's deadline and removes its slack. It reports false, and changes
+// nothing, if the entry was already handed out or removed, or if the new deadline is
+// already due, as for Add. ([Wheel.Contains] distinguishes the two.)
 //
-// An entry whose new deadline is not before its bucket expires stays where it is; it
-// is placed again when the bucket expires. So moving a deadline later again and again
+// If the new deadline is not before the expiration of the entry's bucket, the entry stays
+// in that bucket until the bucket expires. So moving a deadline later again and again
 // touches only the entry itself.
-//
-// The entry has no slack afterwards.
 func (w *Wheel[T]) Move(id ID, deadline int64) bool { return w.MoveWithin(id, deadline, 0) }
 
-// MoveWithin is Move for an entry that may be handed out as late as slack after its
-// new deadline: see [Wheel.AddWithin].
+// MoveWithin is like Move, for an entry that may be handed out up to slack after its new
+// deadline: see [Wheel.AddWithin].
 func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	i, ok := w.arena.Find(id)
 	if !ok {
@@ -230,13 +232,12 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 	}
 	w.arena.SetDeadline(i, deadline)
 	w.arena.SetGrain(i, grain)
-	// An entry in a due list still has the place of the bucket that it was in. If that
-	// bucket is not queued again, t is after its expiration, and the entry stays: Drain
-	// comes to it. If the bucket is queued again, the entry may stay or be placed again:
-	// either is right.
+	// An entry in a due list still has the place of its old bucket. If that bucket is not
+	// queued again, t is after its expiration, and the entry stays where Drain finds it.
+	// If the bucket is queued again, both branches are right.
 	if t < w.arena.Expiration(w.bucketOf(i)) {
 		w.arena.Unlink(i)
-		w.place(i, t)
+		w.insert(i, t)
 	}
 	return true
 }
@@ -246,13 +247,13 @@ func (w *Wheel[T]) tickOf(i bucket.Index) int64 {
 	return w.ticks.ceilTo(w.arena.Deadline(i), w.arena.Grain(i))
 }
 
-// Contains reports whether id names an entry of the wheel.
+// Contains reports whether id identifies an entry of the wheel.
 func (w *Wheel[T]) Contains(id ID) bool {
 	_, ok := w.arena.Find(id)
 	return ok
 }
 
-// Deadline returns an entry's deadline, or false if id names no entry.
+// Deadline returns an entry's deadline. It reports false if id identifies no entry.
 func (w *Wheel[T]) Deadline(id ID) (int64, bool) {
 	i, ok := w.arena.Find(id)
 	if !ok {
@@ -261,7 +262,7 @@ func (w *Wheel[T]) Deadline(id ID) (int64, bool) {
 	return w.arena.Deadline(i), true
 }
 
-// Tag returns an entry's tag, or false if id names no entry.
+// Tag returns an entry's tag. It reports false if id identifies no entry.
 func (w *Wheel[T]) Tag(id ID) (uint8, bool) {
 	i, ok := w.arena.Find(id)
 	if !ok {
@@ -270,27 +271,26 @@ func (w *Wheel[T]) Tag(id ID) (uint8, bool) {
 	return w.arena.Tag(i), true
 }
 
-// Observe tells the wheel the time, so that what is added next is placed from
-// there. It hands nothing out and passes no bucket that is queued. Without it
-// a wheel that was idle would place a near deadline in a high level, from where
-// it would have to come down step by step.
+// Observe moves the wheel's clock to now, but not past a queued bucket, and hands out no
+// entry. Call it before Add. Otherwise a wheel that has been idle puts a near deadline
+// into a high level, from which the entry must move down level by level.
 func (w *Wheel[T]) Observe(now int64) {
-	if now < w.observe {
+	if now < w.observeFrom {
 		return
 	}
 	t := w.ticks.floor(now)
 	if t > w.clock && t < w.next && !w.isDraining() {
 		w.clock = t
-		// An eighth of a turn of the lowest level may pass before a stale clock
-		// costs more than looking at the time does.
-		w.observe = w.ticks.time(t + int64(w.slotMask+1)/8)
+		// The clock may lag by an eighth of a turn of the lowest level before that costs
+		// more than reading the time.
+		w.observeFrom = w.ticks.time(t + int64(w.slotMask+1)/8)
 	}
 }
 
-// Next returns a time before which no entry is due: the first expiration of a
-// queued bucket, or the wheel's clock while a drain is unfinished. It reports
-// false if no bucket is queued. The bucket may turn out to hold entries that
-// only have to go down a level, or, after removals, none.
+// Next returns a time before which no entry is due: the earliest expiration of a queued
+// bucket, or the wheel's clock while a drain is unfinished. It reports false if no bucket
+// is queued. The bucket may contain only entries that move down a level, or, after
+// removals, no entries.
 func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true
@@ -298,9 +298,9 @@ func (w *Wheel[T]) Next() (int64, bool) {
 	return w.ticks.time(w.next), w.next != math.MaxInt64 || w.anyQueued()
 }
 
-// Draining returns the lowest level whose expired entries are not all worked
-// through, or false if all are. At level 0 they are due; at a higher level they are
-// to be placed again, lower down. Drain takes those of the lowest level first.
+// Draining returns the lowest level with entries for Drain to process. It reports false
+// if there are none. Entries at level 0 are due. Entries at a higher level may have to
+// move down.
 func (w *Wheel[T]) Draining() (level int, ok bool) {
 	for n := range w.levels {
 		if !w.arena.Empty(w.levels[n].due) {
@@ -310,13 +310,13 @@ func (w *Wheel[T]) Draining() (level int, ok bool) {
 	return 0, false
 }
 
-// isDraining reports whether any level has entries to be drained.
+// isDraining reports whether any level has entries for Drain to process.
 func (w *Wheel[T]) isDraining() bool {
 	_, ok := w.Draining()
 	return ok
 }
 
-// anyQueued tells a bucket that expires at math.MaxInt64 from none at all.
+// anyQueued distinguishes a bucket that expires at math.MaxInt64 from no bucket at all.
 func (w *Wheel[T]) anyQueued() bool {
 	for n := range w.levels {
 		if _, ok := w.levels[n].nextQueued(0); ok {

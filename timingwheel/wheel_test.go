@@ -192,8 +192,8 @@ func TestWheel_WorkedExampleSlots(t *testing.T) {
 	}
 }
 
-// The layered wheel with a tick of one second and 32 slots a level: a delay of
-// 7,100 s within a range of seven days, whose longest delay takes four levels.
+// A tick of one second and 32 slots a level: a range of seven days takes four levels. The
+// example is a delay of 7,100 s.
 func TestWheel_LayeredSeconds(t *testing.T) {
 	const s = int64(time.Second)
 	w := newWheel[string](t, s, 32, 0)
@@ -204,7 +204,7 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 
 	// Each of its slots holds so many that it expires when it begins.
 	id := add(t, w, 7100*s, "7100")
-	for range many {
+	for range largeLoad {
 		add(t, w, 7100*s, "")
 	}
 	for _, c := range []struct {
@@ -226,7 +226,7 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 			require.Empty(t, advance(w, next), "level %d", c.level)
 		}
 	}
-	require.EqualValues(t, 2*(1+many), w.Cascaded())
+	require.EqualValues(t, 2*(1+largeLoad), w.Cascaded())
 	require.Equal(t, "7100", advance(w, 7100*s)[0])
 	require.Empty(t, advance(w, 7*24*3600*s-1))
 	require.Equal(t, []string{"week"}, advance(w, 7*24*3600*s))
@@ -263,8 +263,8 @@ func TestWheel_AllLevels(t *testing.T) {
 	}
 }
 
-// tokio 5183: deadlines exactly on the border of a level, from clocks on and
-// beside the borders, come at their tick, or can be removed.
+// tokio 5183: an entry whose deadline lies exactly on the border of a level is handed out
+// at its tick, or can be removed, wherever the clock is.
 func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 	for _, tick := range []int64{1, 10} {
 		for _, size := range []int64{2, 8, 64} {
@@ -347,10 +347,10 @@ func TestWheel_FarDeadlineWedgesNothing(t *testing.T) {
 	}
 }
 
-// wahern's test of the hint: where no bucket has many entries, Next is when the first
-// entry is due, and who follows it gets everything at its own tick, with no wake-up
-// for an entry that only moves down (Kafka PR 13820: a far timer must not make the
-// poller spin).
+// This follows wahern's test of the hint. As long as no bucket is large, Next is when the
+// first entry is due. An owner that advances to Next each time gets every entry at its
+// own tick, and no wake-up for an entry that only moves down (Kafka PR 13820: a far timer
+// must not make the poller spin).
 func TestWheelNext_IsALowerBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
 	for range 300 {
@@ -419,9 +419,8 @@ func TestWheelNext_CoarseBucketHidesNothing(t *testing.T) {
 	}
 }
 
-// After a long idle spell a near deadline
-// goes to the lowest level. Kafka, whose clock moves only when a bucket
-// expires, makes four wheels for 1 ms after 9 idle seconds.
+// After a long idle time a near deadline goes to the lowest level. Kafka's clock moves
+// only when a bucket expires: it makes four wheels for 1 ms after 9 idle seconds.
 func TestWheel_NearDeadlineAfterALongIdleSpell(t *testing.T) {
 	const ms = 1_000_000
 	idle := int64(9 * time.Second)
@@ -737,8 +736,8 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 	require.NotZero(t, offered)
 }
 
-// A wheel that was never used can be asked everything, and holds no memory for
-// entries or buckets: a Scheduler has many shards, of which few are used.
+// All methods work on a wheel that was never used, and it has no memory for entries or
+// buckets: a Scheduler has many shards, of which it uses few.
 func TestWheel_UnusedHoldsNothing(t *testing.T) {
 	w, err := New[int](1, 256, 0)
 	require.NoError(t, err)
@@ -764,7 +763,7 @@ func TestWheel_UnusedHoldsNothing(t *testing.T) {
 func TestWheel_AnEntryGoesDownAtMostOnceALevel(t *testing.T) {
 	for _, size := range []int{2, 4, 16} {
 		w := newWheel[int](t, 1, size, 0)
-		const n = 3 * many // buckets of many expire when their slots begin
+		const n = 3 * largeLoad // buckets of many expire when their slots begin
 		var moves uint64
 		for level, begin := 0, int64(1); level < 4; level, begin = level+1, begin*int64(size) {
 			for k := range n {
