@@ -40,9 +40,9 @@ func millionTimers(b *testing.B) []*time.Timer {
 	return ts
 }
 
-// BenchmarkTouch is one heartbeat: of a thing that is in the cache (n=1), or of
-// one of a million at random. touchAt has the time given, touch reads the clock
-// as time.Timer.Reset does.
+// BenchmarkTouch measures one heartbeat: of an entry in the cache (n=1), or of a random
+// one of a million. touchAt gets the time from the caller. touch reads the clock, as
+// time.Timer.Reset does.
 func BenchmarkTouch(b *testing.B) {
 	b.Run("impl=touchAt/n=1", func(b *testing.B) {
 		m := idle.New(forget)
@@ -127,8 +127,8 @@ func BenchmarkWatchStop(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory tells the bytes that one of a million watched things takes:
-// its Entry, which holds the user's pointer, its closure and its timer.
+// BenchmarkMemory reports the bytes for each of a million watched things: an Entry with
+// the user's pointer, or a closure and a timer.
 func BenchmarkMemory(b *testing.B) {
 	heap := func() uint64 {
 		runtime.GC()

@@ -35,9 +35,9 @@ func TestMonitor_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	}
 }
 
-// What is watched may be used on both sides of a bubble's border, as a timer of package
-// time is: a lease in a global, a connection in a pool. A touch from the other side
-// is one, though nobody can tell when it came.
+// An entry may be used on both sides of a bubble's border, like a timer of package time:
+// a lease in a global variable, a connection in a pool. A touch from the other side
+// counts, although its time is unknown.
 func TestMonitor_WatchesCrossTheBordersOfBubbles(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	evicted := make(chan string, 10)

@@ -13,19 +13,19 @@ import (
 )
 
 // A Conn is a connection that is closed when it has neither read nor written for a
-// timeout. A pending Read or Write then returns [ErrIdle]. A [Listener] or
-// [Conns.Wrap] makes it.
+// timeout. A pending Read or Write then returns [ErrIdle]. A [Listener] or [Conns.Wrap]
+// makes a Conn.
 //
-// A Read counts as activity when it returns some bytes. A Write or a copy counts each
-// time that the operating system has taken a whole piece, of at most 64 KiB. Bytes of a
-// piece that is not complete do not count, nor does waiting. So a peer must take at least
-// 64 KiB of a long Write within each timeout, or the connection counts as idle although
-// bytes flow. Bytes that the peer sends count when they are read.
+// A Read counts as activity when it returns some bytes. A Write or a copy is done in
+// pieces of at most 64 KiB, and counts as activity each time that the operating system
+// has accepted a whole piece. So a peer must accept at least 64 KiB of a long Write
+// within each timeout. Otherwise the connection counts as idle although bytes flow. Bytes
+// that the peer sends count when they are read.
 //
 // Deadlines are those of the underlying connection. A Conn has the methods of
-// [*net.TCPConn] and [*net.UnixConn] that code looks for with type assertions. Where the
-// underlying connection lacks one, it returns [errors.ErrUnsupported]. [io.Copy] to or from a
-// Conn uses sendfile and splice where it would without the Conn.
+// [*net.TCPConn] and [*net.UnixConn] that code looks for with type assertions. If the
+// underlying connection lacks such a method, it returns [errors.ErrUnsupported].
+// [io.Copy] to or from a Conn uses sendfile and splice as it would without the Conn.
 type Conn struct {
 	under net.Conn
 	conns *Conns
@@ -33,20 +33,20 @@ type Conn struct {
 	entry atomic.Pointer[Entry[*Conn]] // written under mu
 	// evicted is set before the connection is closed for being idle.
 	evicted atomic.Bool
-	// Write holds writing, so that no other Write comes between its pieces.
+	// writing is held by Write, so that no other Write comes between its pieces.
 	writing sync.Mutex
 
 	mu sync.Mutex
 	// All below is guarded by mu.
 
 	timeout time.Duration
-	closed  bool // by Close, or for being idle
+	closed  bool // by Close or by an eviction
 }
 
-// watch begins to watch the connection, unless it is closed.
+// watch starts watching the connection, unless it is closed.
 func (c *Conn) watch() error {
-	// The lock is held until the entry is stored. If the entry falls due before that, and
-	// its eviction is refused, idled stores the next entry after this one.
+	// Hold the lock until the entry is stored. If the entry falls due before that and
+	// onIdle refuses the eviction, idled stores its new entry after this one.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -59,7 +59,7 @@ func (c *Conn) watch() error {
 	return err
 }
 
-// idled is what the Monitor calls for a connection that was found idle.
+// idled is called by the Monitor when the connection has been found idle.
 func (c *Conn) idled(since time.Time) {
 	c.mu.Lock() // waits for watch to store the entry
 	closed := c.closed
@@ -81,11 +81,11 @@ func (c *Conn) idled(since time.Time) {
 	}
 	c.conns.count(func(n *ConnsStats) { n.Refused++ })
 	if c.watch() != nil {
-		c.conns.monitor.leave(&c.entry.Load().entry) // the Conns were closed
+		c.conns.monitor.addLeftover(&c.entry.Load().entry) // the Conns was closed
 	}
 }
 
-// evict closes the connection for being idle, if it was not closed before.
+// evict closes an idle connection, unless it is already closed.
 func (c *Conn) evict() {
 	c.mu.Lock()
 	first := !c.closed
@@ -100,7 +100,7 @@ func (c *Conn) evict() {
 	}
 }
 
-// Close closes the connection, and ends the watching at once.
+// Close closes the connection and stops watching it at once.
 func (c *Conn) Close() error {
 	c.conn()
 	c.mu.Lock()
@@ -116,7 +116,7 @@ func (c *Conn) Close() error {
 	return c.explain("close", c.under.Close())
 }
 
-// conn returns the connection underneath.
+// conn returns the underlying connection.
 func (c *Conn) conn() net.Conn {
 	if c.under == nil {
 		panic("idle: a Conn that was not made by Conns.Wrap or a Listener")
@@ -127,7 +127,8 @@ func (c *Conn) conn() net.Conn {
 // touch records activity.
 func (c *Conn) touch() { c.entry.Load().Touch() }
 
-// explain turns the error that came of our closing the connection into ErrIdle.
+// explain returns ErrIdle instead of an error that our closing of the connection has
+// caused.
 func (c *Conn) explain(op string, err error) error {
 	if err == nil || !c.evicted.Load() || !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) {
 		return err
@@ -144,13 +145,13 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, c.explain("read", err)
 }
 
-// pieceSize is how many bytes may go before they count as activity. Larger
-// pieces would save a few percent of a copy's CPU, and count slow peers as idle.
+// pieceSize is the largest piece of a Write or a copy. A larger piece would save a few
+// percent of a copy's CPU, but count slow peers as idle.
 const pieceSize = 64 << 10
 
-// Write writes to the connection. If the network is tcp, unix or pipe, a long Write goes in
-// pieces of 64 KiB, each of which counts as activity once it has gone. On others a Write
-// may be a message: it is not cut, and counts when it has gone.
+// Write writes to the connection. If the network is tcp, unix or pipe, Write splits b
+// into pieces of 64 KiB, and each piece counts as activity once it is written. On other
+// networks b may be a message: Write does not split it, and counts it when it is written.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -171,9 +172,9 @@ func (c *Conn) Write(b []byte) (int, error) {
 	}
 }
 
-// SetTimeout changes how long the connection may be silent, counting from its
-// last activity: a shorter timeout may close it at once. It panics if timeout is
-// not positive.
+// SetTimeout changes how long the connection may be silent, counted from its last
+// activity: a shorter timeout may close the connection at once. SetTimeout panics if
+// timeout is not positive.
 func (c *Conn) SetTimeout(timeout time.Duration) {
 	c.conn()
 	checkTimeout("SetTimeout", timeout)
@@ -189,8 +190,8 @@ func (c *Conn) Since() time.Time {
 	return c.conns.monitor.Time(c.entry.Load().Last())
 }
 
-// NetConn returns the connection underneath. Bytes that you read from it or write to
-// it directly do not count as activity.
+// NetConn returns the underlying connection. Bytes that you read from it or write to it
+// directly do not count as activity.
 func (c *Conn) NetConn() net.Conn { return c.conn() }
 
 // LocalAddr returns the local address.
@@ -199,21 +200,21 @@ func (c *Conn) LocalAddr() net.Addr { return c.conn().LocalAddr() }
 // RemoteAddr returns the remote address.
 func (c *Conn) RemoteAddr() net.Addr { return c.conn().RemoteAddr() }
 
-// SetDeadline is the underlying connection's.
+// SetDeadline sets the read and write deadlines of the underlying connection.
 func (c *Conn) SetDeadline(t time.Time) error { return c.explain("set", c.conn().SetDeadline(t)) }
 
-// SetReadDeadline is the underlying connection's.
+// SetReadDeadline sets the read deadline of the underlying connection.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.explain("set", c.conn().SetReadDeadline(t))
 }
 
-// SetWriteDeadline is the underlying connection's.
+// SetWriteDeadline sets the write deadline of the underlying connection.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return c.explain("set", c.conn().SetWriteDeadline(t))
 }
 
-// CloseRead shuts down the reading side. The connection is still watched: writes
-// count as activity.
+// CloseRead shuts down the reading side. The connection is still watched: writes count as
+// activity.
 func (c *Conn) CloseRead() error {
 	if u, ok := c.conn().(interface{ CloseRead() error }); ok {
 		return c.explain("close", u.CloseRead())
@@ -230,11 +231,11 @@ func (c *Conn) CloseWrite() error {
 	return unsupported("CloseWrite", c.conn())
 }
 
-// SyscallConn returns access to the file descriptor. A successful Read or Write
-// through it counts as activity.
+// SyscallConn returns access to the file descriptor. A successful Read or Write through
+// it counts as activity.
 //
-// Package os cannot use it to send a file past the Conn. A copy from a file goes
-// through ReadFrom, and uses sendfile all the same.
+// A copy from a file goes through ReadFrom, which uses sendfile. Package os does not
+// bypass the Conn by using SyscallConn itself.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	sc, ok := c.conn().(syscall.Conn)
 	if !ok {

@@ -106,8 +106,8 @@ func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 	})
 }
 
-// A Write that does not return for long is activity as long as the peer takes
-// something, and none when it takes nothing.
+// A long Write counts as activity as long as the peer accepts bytes, and not when the
+// peer accepts none.
 func TestConnWrite_ToASlowPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
@@ -509,8 +509,9 @@ func TestConns_AfterClose(t *testing.T) {
 	end(t, cs)
 }
 
-// Reads, writes, closes, changes of the timeout and evictions with refusals race
-// with each other: each connection ends once, and is closed underneath.
+// Reads, writes, closes, changes of the timeout, and evictions of which some are refused,
+// race with each other. Each connection ends once, and its underlying connection is
+// closed.
 func TestStress_ConnsEndOnce(t *testing.T) {
 	for end := time.Now().Add(stressFor() / 2); time.Now().Before(end); {
 		var asked atomic.Uint32

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A Conns closes connections that have gone silent: those that it wraps, and those
-// that its listeners accept. Make one with [NewConns]. Any goroutine may call its
-// methods. Code in a testing/synctest bubble needs one that was made there: see [Monitor].
+// A Conns closes connections that have gone silent: those that it wraps, and those that
+// its listeners accept. Make one with [NewConns]. Any goroutine may call its methods.
+// Code in a testing/synctest bubble needs a Conns that was made there: see [Monitor].
 type Conns struct {
-	// Fixed by NewConns.
+	// Set by NewConns.
 
 	monitor *Monitor[*Conn]
 	timeout time.Duration
@@ -27,24 +27,24 @@ type Conns struct {
 // ConnsStats holds counts of connections. At every moment Wrapped = Evicted + Closed
 // + Open.
 type ConnsStats struct {
-	// Wrapped counts the connections, wrapped or accepted.
+	// Wrapped counts all connections, wrapped or accepted.
 	Wrapped uint64
-	// Evicted counts those that were closed for being idle.
+	// Evicted counts the connections that were closed for being idle.
 	Evicted uint64
-	// Closed counts those that their users closed.
+	// Closed counts the connections that their users closed.
 	Closed uint64
-	// Open is how many are open.
+	// Open is the number of connections that are open.
 	Open int
 
 	// Refused counts the evictions that the callback of WithOnIdle refused.
 	Refused uint64
 }
 
-// NewConns makes a Conns that closes a connection when it has neither read nor
-// written for timeout. It panics if timeout is not positive.
+// NewConns returns a Conns that closes a connection when it has neither read nor written
+// for timeout. NewConns panics if timeout is not positive.
 func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	checkTimeout("NewConns", timeout)
-	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic, patient: true}}
+	c := connsConfig{config: config{tick: DefaultTick, slack: DefaultSlack, onPanic: printPanic, recheck: true}}
 	for i, o := range opts {
 		notNil("NewConns", i, o)
 		o.applyConns(&c)
@@ -54,7 +54,7 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 	return cs
 }
 
-// made returns cs, which NewConns has made.
+// made returns cs. It panics if cs is a zero Conns.
 func (cs *Conns) made() *Conns {
 	if cs.monitor == nil {
 		panic("idle: a Conns that was not made by NewConns")
@@ -62,12 +62,12 @@ func (cs *Conns) made() *Conns {
 	return cs
 }
 
-// Wrap returns a Conn over c, which is watched from now on. Do not use c itself any
-// more. After Close the error is [ErrClosed], and c stays as it is.
+// Wrap returns a Conn over c and starts watching it. Afterwards use only the Conn. After
+// Close the error is [ErrClosed], and c stays open.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{under: c, conns: cs.made(), timeout: cs.timeout}
 	cs.monitor.mustBeHere(cs.monitor.now())
-	// Counted before it is watched: it may be evicted at once.
+	// Count the connection before it is watched: it may be evicted at once.
 	cs.count(func(n *ConnsStats) { n.Wrapped++; n.Open++ })
 	if err := w.watch(); err != nil {
 		cs.count(func(n *ConnsStats) { n.Wrapped--; n.Open-- })
@@ -76,7 +76,8 @@ func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	return w, nil
 }
 
-// Listener returns a Listener over l, whose connections cs watches.
+// Listener returns a Listener over l. The Conns watches the connections that the Listener
+// accepts.
 func (cs *Conns) Listener(l net.Listener) *Listener { return &Listener{under: l, conns: cs.made()} }
 
 // Stats returns the counts.
@@ -86,19 +87,18 @@ func (cs *Conns) Stats() ConnsStats {
 	return cs.mu.n
 }
 
-// Close ends the watching, and returns nil. Open connections stay open and usable, and
-// will not be closed for being idle: [Conns.TakeLeftover] has them. From now on Wrap returns
-// [ErrClosed]. Close waits for nothing: see [Monitor.Close]. There is no need to call it
-// if all connections are closed: then nothing is left behind.
+// Close stops the watching and returns nil. Open connections stay open and usable, and
+// are no longer closed for being idle: [Conns.TakeLeftover] returns them. After Close,
+// Wrap returns [ErrClosed]. Close does not wait: see [Monitor.Close]. If all connections
+// are closed, there is no need to call Close.
 func (cs *Conns) Close() error { return cs.made().monitor.Close() }
 
-// Shutdown does what Close does, and waits until all callbacks have returned. If ctx
-// ends first it returns the error of ctx.
+// Shutdown does what Close does, and waits until all callbacks have returned. If ctx ends
+// first, Shutdown returns the error of ctx.
 func (cs *Conns) Shutdown(ctx context.Context) error { return cs.made().monitor.Shutdown(ctx) }
 
-// TakeLeftover takes the connections that were open when the watching ended, and returns
-// them in no particular order. A connection is in the result of one call only: see
-// [Monitor.TakeLeftover].
+// TakeLeftover returns the connections that were open when the watching ended, in no
+// particular order. It returns a connection only once: see [Monitor.TakeLeftover].
 func (cs *Conns) TakeLeftover() iter.Seq[*Conn] {
 	left := cs.made().monitor.TakeLeftover()
 	return func(yield func(*Conn) bool) {

@@ -9,20 +9,19 @@ import (
 
 // # Copies
 //
-// io.Copy gives the whole copy to the ReadFrom of its destination or to the
-// WriteTo of its source, which may let the kernel do it: sendfile from a file,
-// splice between two sockets or from a socket to a file. For us that is one call
-// that may last for hours. It has to be cut into pieces, each of which counts as
-// activity, and none of which may last for long while bytes move:
+// io.Copy calls the ReadFrom of its destination or the WriteTo of its source once for the
+// whole copy. These may use the kernel: sendfile from a file, splice between two sockets
+// or from a socket to a file. Such a call may last for hours. A Conn therefore splits a
+// copy into pieces, each of which counts as activity. While bytes move, a piece must not
+// last long. So the size of a piece depends on the source:
 //
-//   - From a file there is always something to send, so a piece takes as long as
+//   - A regular file always has bytes to send, so a piece takes as long as
 //     the peer takes to accept it.
-//   - A socket may give a few bytes a minute for ever. A piece of fixed length
-//     would count them when it is full, so a piece is what has arrived by now.
-//   - Of any other source nothing is known. It is read and written a buffer at a
-//     time, as io.Copy does.
+//   - A socket may deliver only a few bytes a minute. A piece of fixed length
+//     would count them only when it is full, so a piece is what has arrived by now.
+//   - Any other source is copied through a buffer, as io.Copy does.
 
-// ReadFrom copies from r until its end. [io.Copy] calls it.
+// ReadFrom copies from r until its end. [io.Copy] calls ReadFrom.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	if dst, ok := c.conn().(io.ReaderFrom); ok {
 		if t, ok := transferFrom(r); ok {
@@ -33,14 +32,14 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(onlyWriter{c}, r)
 }
 
-// WriteTo copies to w until the end of what the peer sends. [io.Copy] calls it.
+// WriteTo copies to w until the peer ends its stream. [io.Copy] calls WriteTo.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	to, _ := w.(*Conn)
 	if to != nil {
 		w = to.under
 	}
 	// Only a destination with a file descriptor can take bytes from a socket without a
-	// buffer in between.
+	// buffer.
 	_, hasFD := w.(syscall.Conn)
 	dst, ok := w.(io.ReaderFrom)
 	if hasFD && ok {
@@ -58,36 +57,36 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 
-// transfer is a copy in pieces to a destination that may know a fast way.
+// transfer is a copy in pieces. dst.ReadFrom may use the kernel for each.
 type transfer struct {
 	dst io.ReaderFrom
-	to  *Conn // the Conn over dst; nil: there is none
+	to  *Conn // the Conn over dst, or nil
 
-	src  io.Reader         // what dst knows a fast way from
-	from *Conn             // the Conn over src; nil: there is none
-	rest *io.LimitedReader // bounds the copy; nil: no bound
-	// socket waits for src to have something; nil: it always does.
+	src   io.Reader         // the source, as dst must see it
+	from  *Conn             // the Conn over src, or nil
+	limit *io.LimitedReader // bounds the copy; nil: no bound
+	// socket is used to wait until src has bytes. It is nil if src always has bytes.
 	socket syscall.RawConn
 }
 
-// transferFrom makes a transfer if there may be a fast way from r.
+// transferFrom returns a transfer from r. It reports false if the kernel cannot help.
 func transferFrom(r io.Reader) (t transfer, ok bool) {
 	if lr, ok := r.(*io.LimitedReader); ok {
-		t.rest, r = lr, lr.R
+		t.limit, r = lr, lr.R
 	}
 	if c, ok := r.(*Conn); ok {
 		t.from, r = c, c.conn()
 	}
 	t.src = r
-	// By methods rather than types: io.Copy passes a *net.TCPConn and an
-	// *os.File in a struct that hides some of their methods.
+	// Test for methods, not for types: io.Copy wraps a *net.TCPConn and an *os.File in a
+	// struct that hides some of their methods.
 	sc, ok := r.(syscall.Conn)
 	if !ok {
 		return t, false
 	}
 	switch r := r.(type) {
 	case interface{ Stat() (fs.FileInfo, error) }:
-		// A pipe or a terminal is a file that may give a few bytes a minute.
+		// A pipe or a terminal is a file too, but may deliver only a few bytes a minute.
 		info, err := r.Stat()
 		return t, err == nil && info.Mode().IsRegular()
 	case net.Conn:
@@ -101,7 +100,7 @@ func transferFrom(r io.Reader) (t transfer, ok bool) {
 	return t, false
 }
 
-// isStream reports whether c is known to keep no boundaries between writes.
+// isStream reports whether c is known not to preserve the boundaries between writes.
 func isStream(c net.Conn) bool {
 	addr := c.LocalAddr()
 	if addr == nil {
@@ -128,8 +127,8 @@ func (t *transfer) run(op string) (int64, error) {
 func (t *transfer) copy() (copied int64, err error) {
 	for {
 		piece := int64(pieceSize)
-		if t.rest != nil {
-			piece = min(piece, t.rest.N)
+		if t.limit != nil {
+			piece = min(piece, t.limit.N)
 		}
 		if piece <= 0 {
 			return copied, nil
@@ -144,13 +143,13 @@ func (t *transfer) copy() (copied int64, err error) {
 		lr := &io.LimitedReader{R: t.src, N: piece}
 		n, err := t.dst.ReadFrom(lr)
 		copied += n
-		if t.rest != nil {
-			t.rest.N -= piece - lr.N
+		if t.limit != nil {
+			t.limit.N -= piece - lr.N
 		}
 		if n > 0 {
 			t.touch()
 		}
-		if err != nil || lr.N > 0 { // lr.N > 0: the end of src
+		if err != nil || lr.N > 0 { // lr.N > 0: src has ended
 			return copied, err
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"unsafe"
 )
 
-// canSplice: package net has a fast way between sockets.
+// canSplice is true because package net uses splice between sockets on Linux.
 const canSplice = true
 
-// waitReadable waits until a stream socket has something to read, or an end of
-// file, within the read deadline that it has. It returns how many bytes can be
-// read at once: zero only at the end of the stream, or with an error, which is like
-// those of a Read of c's, whose socket it is.
+// waitReadable waits until stream socket rc has bytes to read or its stream ends, but not
+// beyond the socket's read deadline. It returns how many bytes can be read at once. n is
+// zero only at the end of the stream or with an error, which is like an error of c.Read.
+// rc is the socket of c.
 func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
 	var fail error
 	err = rc.Read(func(fd uintptr) (done bool) {
@@ -26,12 +26,12 @@ func waitReadable(rc syscall.RawConn, c net.Conn) (n int64, err error) {
 	return n, err
 }
 
-// readable reports how many bytes can be read; done is false if there are none
-// yet.
+// readable returns how many bytes can be read. done is false if there are none yet.
 func readable(fd int) (n int64, done bool, err error) {
 	var b [1]byte
 	for {
-		// The count of bytes alone does not tell an end of file from none yet.
+		// The number of bytes alone does not distinguish the end of the stream from no
+		// bytes yet.
 		k, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK)
 		switch err {
 		case nil:
@@ -50,7 +50,7 @@ func readable(fd int) (n int64, done bool, err error) {
 	var count int32
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TIOCINQ, uintptr(unsafe.Pointer(&count)))
 	if errno != 0 {
-		count = 0 // one byte there is
+		count = 0 // there is one byte at least
 	}
 	return int64(max(count, 1)), true, nil
 }

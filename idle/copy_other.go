@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// canSplice: package net has no fast way between sockets here.
+// canSplice is false because package net has no splice on this system.
 const canSplice = false
 
 func waitReadable(syscall.RawConn, net.Conn) (int64, error) { return 0, errors.ErrUnsupported }

@@ -36,9 +36,8 @@ type contested struct {
 	stopped atomic.Bool
 }
 
-// The decision is raced with touches millions of times, with no scheduler in
-// between: here the timers do not fire but are taken out and expired by the test,
-// over and over, as fast as others touch.
+// Touches race with the decision to evict, millions of times. To be fast, the test does
+// not wait for timers: it takes the rings out and expires them itself, over and over.
 func TestStress_TouchRacesTheDecision(t *testing.T) {
 	d := time.Second
 	if os.Getenv("TICKLESS_STRESS") == "long" {

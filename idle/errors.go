@@ -7,12 +7,12 @@ import (
 )
 
 var (
-	// ErrClosed is returned by Watch and Wrap after Close or Shutdown. errors.Is
-	// reports that it is [timer.ErrClosed] too.
+	// ErrClosed is returned by Watch and Wrap after Close or Shutdown. It matches
+	// [timer.ErrClosed] too, as errors.Is reports.
 	ErrClosed = closed.New("idle: closed")
-	// ErrIdle is the error of reads and writes on a connection that was closed
-	// for being idle. It wraps [net.ErrClosed]. It comes inside a [net.OpError],
-	// so compare with [errors.Is].
+	// ErrIdle is the error of reads and writes on a connection that was closed for being
+	// idle. It wraps [net.ErrClosed]. Methods return it inside a [net.OpError], so
+	// compare with [errors.Is].
 	ErrIdle error = idleError{}
 )
 

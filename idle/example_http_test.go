@@ -11,9 +11,9 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// A server of net/http whose handlers may take longer than the timeout. A connection with
-// a request under way stays open though no byte moves: net/http says which those are.
-// ReadHeaderTimeout is for clients that begin a request and never end it.
+// A net/http server whose handlers may take longer than the timeout. A connection with a
+// running request stays open although no byte moves: net/http reports which those are.
+// ReadHeaderTimeout closes connections of clients that begin a request and never end it.
 func ExampleListener_http() {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

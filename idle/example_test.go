@@ -75,8 +75,8 @@ func ExampleEntry_TouchAt() {
 	// 2 left
 }
 
-// A client that closes its connections when they have not been used for a while, as
-// a pool does. The callback may refuse.
+// A client closes its connections when they have not been used for a while, as a pool
+// does. The callback may refuse.
 func ExampleConns() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
 	busy := true
@@ -103,7 +103,7 @@ func ExampleConns() {
 	// true 1
 }
 
-// A server whose clients send a heartbeat, a line of text. Who sends none is
+// A server whose clients send a heartbeat, a line of text. A client that sends none is
 // pinged once, and then disconnected.
 func ExampleListener() {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")

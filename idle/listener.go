@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A Listener closes the connections that it has accepted and that have gone
-// silent. Make one with [NewListener] or [Conns.Listener].
+// A Listener closes its accepted connections when they have gone silent. Make one with
+// [NewListener] or [Conns.Listener].
 type Listener struct {
 	under net.Listener
 	conns *Conns
 }
 
-// NewListener returns a Listener over l which closes every connection that it
-// has accepted and that has neither read nor written for timeout.
+// NewListener returns a Listener over l. The Listener closes each accepted connection
+// when it has neither read nor written for timeout.
 //
-// Closing the Listener leaves its connections open and watched, so that a server can
-// shut down gracefully.
+// Closing the Listener leaves its connections open and watched, so that a server can shut
+// down gracefully.
 func NewListener(l net.Listener, timeout time.Duration, opts ...ConnsOption) *Listener {
 	if l == nil {
 		panic("idle: NewListener with a nil listener")
@@ -33,8 +33,8 @@ func (l *Listener) mustBeMade() {
 	}
 }
 
-// Accept waits for the next connection. The connection is a [*Conn]. Errors are those
-// of the listener underneath.
+// Accept waits for the next connection. The connection is a [*Conn]. Errors are those of
+// the underlying listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	l.mustBeMade()
 	under, err := l.under.Accept()
@@ -43,14 +43,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 	c, err := l.conns.Wrap(under)
 	if err != nil {
-		// Somebody has closed its Conns.
+		// The Conns has been closed.
 		under.Close()
 		return nil, &net.OpError{Op: "accept", Net: l.Addr().Network(), Addr: l.Addr(), Err: net.ErrClosed}
 	}
 	return c, nil
 }
 
-// Close closes the listener underneath.
+// Close closes the underlying listener.
 func (l *Listener) Close() error {
 	l.mustBeMade()
 	return l.under.Close()
@@ -62,10 +62,11 @@ func (l *Listener) Addr() net.Addr {
 	return l.under.Addr()
 }
 
-// Conns returns what watches the connections.
+// Conns returns the Conns that watches the connections.
 func (l *Listener) Conns() *Conns { return l.conns }
 
-// Stats returns the counts of all connections of its Conns.
+// Stats returns the counts of the Listener's Conns, which include connections from
+// elsewhere.
 func (l *Listener) Stats() ConnsStats {
 	l.mustBeMade()
 	return l.conns.Stats()

@@ -19,8 +19,8 @@ type modelled struct {
 	ended        bool
 }
 
-// Random watches, touches, stops and changes of the timeout, at random moments: each eviction
-// comes once, with the last activity, not before the timeout and not later than it may.
+// The test watches, touches, stops and changes timeouts at random moments. Each eviction
+// happens once, with the right last activity, not before the timeout and not too late.
 func TestMonitor_Model(t *testing.T) {
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -8,25 +8,26 @@ import (
 	"github.com/tickless/tickless/internal/bubble"
 )
 
-// A Moment is a reading of a Monitor's clock: nanoseconds since the Monitor was
-// made. Only the moments of one Monitor can be compared.
+// A Moment is a reading of a Monitor's clock: nanoseconds since the Monitor was made.
+// Only the moments of one Monitor can be compared.
 type Moment int64
 
-// maxMoment is where a Monitor's clock stops, after 146 years: a word also has
-// to hold an entry's state. From then on nothing is evicted.
-const maxMoment = away - 1
+// maxMoment is where a Monitor's clock stops, after 146 years, because a word also
+// contains an entry's state. From then on no entry is evicted.
+const maxMoment = unknown - 1
 
-// away is what the clock of a Monitor that was made outside a testing/synctest bubble
-// reads inside, and the other way round: how late it is on the other side, nobody can
-// tell there. An entry that was touched then counts as touched when its timer fires.
-const away Moment = math.MaxInt64 >> 1
+// unknown is the reading of a clock across the border of a testing/synctest bubble:
+// inside a bubble if the Monitor was made outside, and the reverse. The true time cannot
+// be known there. An entry that was touched at unknown counts as touched when its timer
+// fires.
+const unknown Moment = math.MaxInt64 >> 1
 
 // timeline is a Monitor's clock.
 type timeline struct {
 	epoch  time.Time
 	clock  clock.Clock
-	system bool // the clock is the system's: time.Since(epoch) reads it best
-	real   bool // and it was not made in a testing/synctest bubble
+	system bool // clock is the system's, and time.Since(epoch) reads it fastest
+	real   bool // system, and not made in a testing/synctest bubble
 }
 
 func newTimeline(c clock.Clock) timeline {
@@ -44,11 +45,11 @@ func (l *timeline) now() Moment {
 		if d := time.Since(l.epoch); d >= 0 {
 			return Moment(d)
 		}
-		return away // a bubble's clock begins in the year 2000
+		return unknown // time in a bubble begins in the year 2000
 	}
 	t := l.clock.Now()
 	if l.system && bubble.Monotonic(t) {
-		return away
+		return unknown
 	}
 	return min(max(Moment(t.Sub(l.epoch)), 0), maxMoment)
 }

@@ -13,46 +13,47 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Monitor watches things, each with a timeout of its own, and evicts those that
-// have gone silent. Make one with [New], and end it with [Monitor.Close] or
+// A Monitor watches things, each with a timeout of its own, and evicts those that have
+// gone silent. Make one with [New], and end it with [Monitor.Close] or
 // [Monitor.Shutdown]. Any goroutine may call its methods, and so may callbacks.
 //
-// It has a [timer.Scheduler] of its own, with a coarser tick. It has no goroutine
+// A Monitor has a [timer.Scheduler] of its own, with a coarser tick. It has no goroutine
 // while nothing is due.
 //
-// Code in a testing/synctest bubble needs a Monitor that was made there: Watch, Close and
-// Shutdown of one that was made outside panic inside, and of one that was made inside panic
-// outside before it is closed. All else works on both sides of the border. How late it is
-// on the other side nobody can tell, so a touch from there counts as one of the moment when
-// the Monitor next checks the entry, and a SetTimeout may evict as late as the timeout before.
+// Code in a testing/synctest bubble needs a Monitor that was made there. On the other
+// side of the bubble's border, Watch panics, and so do Close and Shutdown the first time.
+// All other methods work on both sides, but the time is unknown on the other side. So a
+// touch from there counts from the moment when the Monitor next checks the entry, and
+// after a SetTimeout from there the entry may be evicted as late as with the old timeout.
 type Monitor[T any] struct{ core }
 
 // core is the part of a Monitor that is the same for all T.
 type core struct {
-	// Fixed by New.
+	// Set by New.
 
 	tick time.Duration
-	// slack is the share of its timeout by which an eviction may come later.
+	// slack is how much later an eviction may come, as a share of its timeout.
 	slack float64
-	// patient: an entry that is checked much too late gets a second check.
-	patient bool
+	// recheck is true if an entry that is checked much too late gets a second check.
+	recheck bool
 	timeline
 	s *timer.Scheduler
-	// pool is where callbacks run.
+	// pool runs the callbacks.
 	pool pool
-	// callback is the user's.
+	// callback calls the user's function.
 	callback func(e *entry, since time.Time)
 
-	// closed is set before the Scheduler is closed. A check that sees it hands the entry
-	// back instead of evicting it.
+	// closed is set before the Scheduler is closed. A check that finds it set hands the
+	// entry back instead of evicting it.
 	closed  atomic.Bool
-	stripes []stripe // a lock each for everything but touches
-	// shut holds closing while it moves what is watched to leftover: of two calls at the
-	// same time, both return when all of it is there. It is taken before a stripe's lock.
+	stripes []stripe // each with a lock, which touches do not take
+	// closing is held by shut while it moves the watched entries to leftover. So two
+	// concurrent calls both return after all entries have moved. closing is locked before
+	// a stripe's lock.
 	closing sync.Mutex
 
-	// leftover is what was watched at Close, until TakeLeftover takes it. Its lock is taken
-	// after a stripe's.
+	// leftover has the entries that were watched at Close, until TakeLeftover takes them.
+	// Its lock is taken after a stripe's.
 	leftover struct {
 		sync.Mutex
 		entries []*entry
@@ -64,9 +65,9 @@ type pool interface {
 	Shutdown(context.Context) error
 }
 
-// New makes a Monitor. When a thing was not touched for its timeout, the Monitor
-// stops watching it and calls evict once, on a goroutine of its own choosing, with
-// the thing and the time of its last activity. evict may block. It may call any
+// New returns a Monitor. When a thing has not been touched for its timeout, the Monitor
+// stops watching it and calls evict once, with the thing and the time of its last
+// activity, on a goroutine that the Monitor chooses. evict may block. It may call any
 // method, for example Watch with the same thing. New panics if evict is nil.
 func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 	if evict == nil {
@@ -84,7 +85,7 @@ func New[T any](evict func(v T, since time.Time), opts ...Option) *Monitor[T] {
 }
 
 func (c *core) init(cfg *config) {
-	c.tick, c.slack, c.patient = cfg.tick, cfg.slack, cfg.patient
+	c.tick, c.slack, c.recheck = cfg.tick, cfg.slack, cfg.recheck
 	c.timeline = newTimeline(cfg.clock)
 	c.s = cfg.scheduler()
 	c.pool = cfg.pool()
@@ -94,20 +95,21 @@ func (c *core) init(cfg *config) {
 	}
 }
 
-// evict runs the callback for an evicted entry. No lock is held.
+// evict runs the callback for an evicted entry. The caller holds no lock.
 func (c *core) evict(e *entry, last Moment) {
-	// The pool has room without bound, and Shutdown ends it after the Scheduler.
+	// Submit cannot fail: the pool is unbounded, and Shutdown ends it after the
+	// Scheduler.
 	_ = c.pool.Submit(func() { c.callback(e, c.time(last)) })
 }
 
-// entryOf returns the Entry that an entry is part of.
+// entryOf returns the Entry whose first field e is.
 func entryOf[T any](e *entry) *Entry[T] { return (*Entry[T])(unsafe.Pointer(e)) }
 
-// Watch begins to watch v, and counts this moment as its first activity. If v is not
-// touched for timeout, it is evicted: never earlier, and late by at most a tick, the
-// slack (see [WithSlack]) and the time to wake up. If v is watched twice, the two
-// entries are independent. The error is [ErrClosed]. Watch panics if
-// timeout is not positive. It is O(1).
+// Watch starts watching v, and counts the present moment as v's first activity. If v is
+// not touched for timeout, it is evicted: never earlier, and late by at most a tick, the
+// slack (see [WithSlack]) and the time to wake up. If v is watched twice, the two entries
+// are independent. After Close the error is [ErrClosed]. Watch panics if timeout is not
+// positive. It is O(1).
 func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 	m.mustBeMade()
 	checkTimeout("Watch", timeout)
@@ -119,7 +121,7 @@ func (m *Monitor[T]) Watch(v T, timeout time.Duration) (*Entry[T], error) {
 }
 
 func (c *core) watch(e *entry, timeout time.Duration) error {
-	// rand's state is each thread's own, as no counter of ours could be.
+	// rand keeps a state for each thread, so no counter is shared.
 	st := &c.stripes[rand.IntN(len(c.stripes))]
 	now := c.now()
 	c.mustBeHere(now)
@@ -136,9 +138,9 @@ func (c *core) watch(e *entry, timeout time.Duration) error {
 	return nil
 }
 
-// mustBeHere panics where the clock reads away: what is started there would never end.
+// mustBeHere panics if the time is unknown: what is started there would never end.
 func (c *core) mustBeHere(now Moment) {
-	if now == away && !c.closed.Load() {
+	if now == unknown && !c.closed.Load() {
 		panic("idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one," +
 			" or the other way round: make it where it is used")
 	}
@@ -150,13 +152,13 @@ func (m *Monitor[T]) mustBeMade() {
 	}
 }
 
-// Now reads the Monitor's clock, for [Entry.TouchAt].
+// Now returns the time of the Monitor's clock, for [Entry.TouchAt].
 func (m *Monitor[T]) Now() Moment {
 	m.mustBeMade()
 	return m.now()
 }
 
-// Time returns the time at a moment.
+// Time converts a Moment to a time.Time.
 func (m *Monitor[T]) Time(at Moment) time.Time {
 	m.mustBeMade()
 	return m.time(at)
@@ -178,35 +180,34 @@ func (m *Monitor[T]) Stats() Stats {
 	return sum
 }
 
-// Close ends the Monitor, and returns nil. What it watched will not be evicted:
-// [Monitor.TakeLeftover] has it. From now on Watch returns [ErrClosed]. Close does not wait
-// for callbacks, so these may call it. Evictions that were decided before still run their
-// callbacks. Closing again does nothing.
+// Close ends the Monitor and returns nil. Things that it still watches will not be
+// evicted: [Monitor.TakeLeftover] returns them. After Close, Watch returns [ErrClosed].
+// Close does not wait for callbacks, so a callback may call it. Evictions that were
+// decided before still run their callbacks. Closing again does nothing.
 func (m *Monitor[T]) Close() error {
 	m.mustBeMade()
 	m.shut()
 	return nil
 }
 
-// Shutdown does what Close does, and waits until all callbacks have returned. If ctx
-// ends first it returns the error of ctx. When Shutdown has returned nil, no goroutine
-// of the Monitor is left. Called from inside a callback, it waits for that callback too,
-// and so for ctx to end.
+// Shutdown does what Close does, and waits until all callbacks have returned. If ctx ends
+// first, Shutdown returns the error of ctx. When Shutdown has returned nil, no goroutine
+// of the Monitor is running. A callback that calls Shutdown waits for itself, until ctx
+// ends.
 func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 	m.mustBeMade()
 	m.shut()
 	if err := m.s.Shutdown(ctx); err != nil {
 		return err
 	}
-	// Nothing is submitted any more.
+	// No more callbacks can be submitted.
 	return m.pool.Shutdown(ctx)
 }
 
-// TakeLeftover takes what was watched when the Monitor was closed, and returns it in no
-// particular order. An entry is in the result of one call only, and before Close or
-// Shutdown there is none. One whose timer has just fired, and which the Monitor is
-// checking for touches, is in the result of a later call: at the latest of one after
-// Shutdown has returned nil.
+// TakeLeftover returns the entries that were watched when the Monitor was closed, in no
+// particular order. It returns an entry only once, and none before Close or Shutdown. If
+// the Monitor is just checking an entry whose timer has fired, a later call returns that
+// entry: at the latest a call after Shutdown has returned nil.
 func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	m.mustBeMade()
 	m.leftover.Lock()
@@ -222,15 +223,15 @@ func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	}
 }
 
-// leave adds an entry to what TakeLeftover returns: one that is handed back, or one whose
-// eviction a Conns has refused when it was closed already.
-func (c *core) leave(e *entry) {
+// addLeftover adds an entry for TakeLeftover: one that is handed back, or one whose
+// eviction was refused after the Conns had been closed.
+func (c *core) addLeftover(e *entry) {
 	c.leftover.Lock()
 	c.leftover.entries = append(c.leftover.entries, e)
 	c.leftover.Unlock()
 }
 
-// shut moves what is watched to leftover.
+// shut closes the Scheduler and moves the watched entries to leftover.
 func (c *core) shut() {
 	c.mustBeHere(c.now())
 	c.closed.Store(true)

@@ -508,8 +508,8 @@ func TestWithClock_SystemIsTheDefault(t *testing.T) {
 	})
 }
 
-// Evictions may wait for one another, by a share of their timeouts: then they come
-// with few wake-ups, and still none comes early.
+// Evictions may be delayed by a share of their timeouts. So they come in few wake-ups,
+// and none comes early.
 func TestWithSlack(t *testing.T) {
 	for _, c := range []struct {
 		opts  []idle.Option

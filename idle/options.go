@@ -18,11 +18,11 @@ const (
 	DefaultSlack = 0.01
 )
 
-// A ConnsOption changes how [NewConns] and [NewListener] make their Conns. Every
-// [Option] is one too.
+// A ConnsOption configures the Conns of [NewConns] and [NewListener]. Every [Option] is a
+// ConnsOption too.
 type ConnsOption interface{ applyConns(*connsConfig) }
 
-// An Option changes how [New] makes a Monitor, and works for Conns too.
+// An Option configures a Monitor of [New], and also a Conns.
 type Option interface {
 	ConnsOption
 	apply(*config)
@@ -34,7 +34,7 @@ type config struct {
 	clock   clock.Clock // nil: the system's
 	onPanic func(v any, stack []byte)
 	name    string
-	patient bool // see stripe.checkLocked
+	recheck bool // see stripe.checkLocked
 }
 
 type connsConfig struct {
@@ -51,10 +51,9 @@ type connsOption func(*connsConfig)
 
 func (o connsOption) applyConns(c *connsConfig) { o(c) }
 
-// WithTick sets the tick to which evictions are rounded up, and so how late they may
-// be. The default is [DefaultTick]. There is at most one wake-up a tick, however many
-// things are watched, so a coarse tick is cheap. WithTick panics if tick is not
-// positive.
+// WithTick sets the tick to which evictions are rounded up, and so how late they may be.
+// The default is [DefaultTick]. There is at most one wake-up a tick, however many things
+// are watched, so a coarse tick is cheap. WithTick panics if tick is not positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
 		panic(fmt.Sprintf("idle: WithTick: the tick must be positive, got %v", tick))
@@ -62,11 +61,11 @@ func WithTick(tick time.Duration) Option {
 	return option(func(c *config) { c.tick = tick })
 }
 
-// WithSlack sets by what share of its timeout an eviction may come later than it had
-// to, so that many come with one wake-up: see [timer.WithSlack]. The default is
-// [DefaultSlack], 0.3 s of a timeout of 30 s. With 0, evictions are late by no more
-// than a tick: a test on a virtual clock may want that. WithSlack panics unless share
-// is from 0 to 1.
+// WithSlack sets how much later than its deadline an eviction may come, as a share of its
+// timeout, so that many evictions share a wake-up: see [timer.WithSlack]. The default is
+// [DefaultSlack], 0.3 s of a timeout of 30 s. With 0, evictions are late by no more than
+// a tick, which suits tests on a virtual clock. WithSlack panics unless share is from 0
+// to 1.
 func WithSlack(share float64) Option {
 	if !(share >= 0 && share <= 1) {
 		panic(fmt.Sprintf("idle: WithSlack: the share must be from 0 to 1, got %v", share))
@@ -74,10 +73,10 @@ func WithSlack(share float64) Option {
 	return option(func(c *config) { c.slack = share })
 }
 
-// WithClock sets the clock, such as a virtual one from package timertest. Then
-// callbacks run on the goroutine that advances the clock. The default is the system's
-// monotonic clock, or the fake clock of the testing/synctest bubble in which the
-// Monitor or the Conns are made. [clock.System] means the default.
+// WithClock sets the clock, such as a virtual one from package timertest. Callbacks then
+// run on the goroutine that advances the clock. The default is the system's monotonic
+// clock, or the fake clock of the testing/synctest bubble in which the Monitor or the
+// Conns is made. [clock.System] means the default.
 func WithClock(clk clock.Clock) Option {
 	if clk == clock.System() {
 		clk = nil
@@ -95,20 +94,21 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithName names the Scheduler of the Monitor or the Conns, as [timer.WithName] does: so
-// it is among [timer.Schedulers], and on the page of package observe/debug, and the
-// goroutines that run callbacks have the profiler label "scheduler". What is pending there
-// are checks, one for all entries that are checked at the same moment. The default is no name.
+// WithName names the Scheduler of the Monitor or the Conns, as [timer.WithName] does. The
+// Scheduler is then listed by [timer.Schedulers] and on the page of package
+// observe/debug, and goroutines that run callbacks have the profiler label "scheduler".
+// Its pending timers are checks, one for all entries that are checked at the same moment.
+// The default is no name.
 func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
 
-// WithOnIdle sets a function that is called before an idle connection is closed, with
-// the connection and the time since when it has been idle. If it returns false the
-// connection stays open, for another timeout from then on. It may block, for example
-// to send a ping, and may use and close the connection. The connection stays open
-// until it returns, so give a write in it a deadline. If it panics, the connection is
-// closed. WithOnIdle panics if f is nil.
+// WithOnIdle sets a function that is called before an idle connection is closed, with the
+// connection and the time of its last activity. If f returns false, the connection stays
+// open for another timeout from then on. f may block, for example to send a ping, and may
+// use and close the connection. The connection stays open until f returns, so set a
+// deadline for a write in f. If f panics, the connection is closed. WithOnIdle panics if
+// f is nil.
 func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	if f == nil {
 		panic("idle: WithOnIdle: the func must not be nil")
@@ -116,10 +116,10 @@ func WithOnIdle(f func(c *Conn, since time.Time) (evict bool)) ConnsOption {
 	return connsOption(func(c *connsConfig) { c.onIdle = f })
 }
 
-// scheduler makes a Monitor's Scheduler, whose ticks begin at another moment than the Monitor's
-// if the clock is the system's: so they are finer. It runs timers' functions on its poller, which suits
-// us: most entries were touched meanwhile, and are rearmed without waking another goroutine.
-// Callbacks do not run there: see pool.
+// scheduler makes a Monitor's Scheduler. On the system's clock, the Scheduler's ticks do
+// not begin at the same moments as the Monitor's, so they are finer. The Scheduler runs
+// the rings' functions inline, on its poller: most entries were touched meanwhile, and
+// are rearmed without waking another goroutine. Callbacks run elsewhere: see pool.
 func (c *config) scheduler() *timer.Scheduler {
 	tick := c.tick
 	if c.clock == nil {
@@ -129,7 +129,7 @@ func (c *config) scheduler() *timer.Scheduler {
 		timer.WithExecutor(executor.NewInline()))
 }
 
-// stripes returns how many stripes a Monitor has.
+// stripes returns the number of stripes of a Monitor.
 func (c *config) stripes() int {
 	if c.clock != nil {
 		return 1
@@ -137,8 +137,8 @@ func (c *config) stripes() int {
 	return 2 * runtime.GOMAXPROCS(0)
 }
 
-// pool makes the executor that runs a Monitor's callbacks: on the goroutine that advances
-// the clock if the clock was given.
+// pool makes the executor for a Monitor's callbacks. If a clock was given, it runs them
+// on the goroutine that advances the clock.
 func (c *config) pool() pool {
 	if c.clock != nil {
 		return executor.NewInline(executor.WithPanicHandler(c.onPanic))
@@ -155,7 +155,7 @@ func printPanic(v any, stack []byte) {
 	fmt.Fprintf(os.Stderr, "idle: panic in a callback: %v\n\n%s\n", v, stack)
 }
 
-// notNil panics if an option of the function is nil.
+// notNil panics if an option of function is nil.
 func notNil(function string, i int, option any) {
 	if option == nil {
 		panic(fmt.Sprintf("idle: %s: option %d is nil", function, i+1))

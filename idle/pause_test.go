@@ -67,8 +67,8 @@ func (c *stoppedClock) leap(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A server that was stopped for longer than its connections' timeout finds their bytes
-// in the sockets, and reads them before it evicts anybody.
+// A server is stopped for longer than its connections' timeout. It finds their bytes in
+// the sockets, and reads them before it evicts any connection.
 func TestConns_AfterAPause(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}
@@ -89,8 +89,8 @@ func TestConns_AfterAPause(t *testing.T) {
 	require.EqualValues(t, 2, cs.Stats().Evicted, "punctually from then on")
 }
 
-// Two pauses in a row do not keep a connection for ever, and a ring that is late by less
-// than a quarter of the timeout is no pause. Leases expire whatever the reason.
+// Two pauses in a row do not keep a connection for ever. A ring that is late by less than
+// a quarter of the timeout is not a pause. A Monitor expires leases despite a pause.
 func TestConns_OneMoreLookOnly(t *testing.T) {
 	const timeout = 30 * time.Second
 	clk := &stoppedClock{now: epoch}

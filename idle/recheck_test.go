@@ -20,8 +20,8 @@ func TestMonitor_ChecksManyTogether(t *testing.T) {
 		w.clk.Advance(7 * time.Millisecond)
 	}
 	second := 0
-	// heartbeats goes on for d, in which each has one every 5 s, at a millisecond
-	// of its own, and returns how often the clock rang.
+	// heartbeats sends heartbeats for d: each entry gets one every 5 s, at its own
+	// millisecond. It returns how often the clock's alarm went off.
 	heartbeats := func(d time.Duration) (rang int) {
 		for end := w.clk.Now().Add(d); w.clk.Now().Before(end); second++ {
 			for i := second % 5; i < n; i += 5 {

@@ -9,40 +9,41 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// links chain a live entry to the others of its ring. It is the first field of an entry
-// and of a ring, so that each is found from it.
+// links link a live entry to its neighbours in a ring. They are the first field of an
+// entry and of a ring, so that a pointer to links can be converted to a pointer to
+// either.
 type links struct{ prev, next *links }
 
-// A ring is the entries of a stripe that are checked at one moment, all by one timer: so
-// an entry needs neither a timer nor a callback of its own. The stripe's lock guards it.
+// A ring holds the entries of a stripe that are checked at one moment, by one timer. So
+// an entry needs no timer and no callback of its own. The stripe's lock guards the ring.
 type ring struct {
-	links // the first entry and the last; its own address if there is none
+	links // the first and the last entry; the ring itself if it is empty
 	ringKey
 	stripe *stripe
 	timer  timer.Handle
 }
 
-// ringKey is what the entries of a ring have in common.
+// ringKey is what all entries of a ring share.
 type ringKey struct {
 	at     Moment
-	second bool // it is their second check: see stripe.checkLocked
+	second bool // this is their second check: see stripe.checkLocked
 }
 
-// insertLocked has an entry checked in d from now, or as late as its slack allows. The error
-// is ErrClosed.
+// insertLocked schedules a check of e, d from now or up to its slack later. After Close
+// it returns ErrClosed.
 func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, second bool) error {
 	c := st.core
 	if c.closed.Load() {
 		return ErrClosed
 	}
-	key := ringKey{c.share(now, d, c.slackOf(e.timeout.Load())), second}
+	key := ringKey{c.checkAt(now, d, c.slackOf(e.timeout.Load())), second}
 	r := st.rings[key]
 	if r == nil {
 		r = &ring{ringKey: key, stripe: st}
 		r.prev, r.next = &r.links, &r.links
 		var err error
 		if r.timer, err = c.s.Start(time.Duration(key.at-now), r.expire); err != nil {
-			return ErrClosed // Close comes just now
+			return ErrClosed // Close has come in between
 		}
 		st.rings[key] = r
 	}
@@ -51,9 +52,9 @@ func (st *stripe) insertLocked(e *entry, now Moment, d time.Duration, second boo
 	return nil
 }
 
-// share returns the moment d from now, or a later one that others share: within the slack,
-// or else at the end of its tick.
-func (c *core) share(now Moment, d, slack time.Duration) Moment {
+// checkAt returns when to check an entry that is idle d from now: the next multiple of a
+// power of two within the slack, or of the tick. Other entries share that moment.
+func (c *core) checkAt(now Moment, d, slack time.Duration) Moment {
 	if d <= 0 {
 		return now
 	}
@@ -68,7 +69,8 @@ func (c *core) share(now Moment, d, slack time.Duration) Moment {
 	return (at + grain - 1) / grain * grain
 }
 
-// removeLocked takes a live entry out of its ring, and ends a ring that is then empty.
+// removeLocked takes a live entry out of its ring. If the ring is then empty, it removes
+// the ring.
 func (st *stripe) removeLocked(e *entry) {
 	prev, next := e.prev, e.next
 	prev.next, next.prev = next, prev
@@ -80,7 +82,7 @@ func (st *stripe) removeLocked(e *entry) {
 	}
 }
 
-// expire is what the ring's timer runs: it checks each entry of the ring.
+// expire is the function of the ring's timer. It checks each entry of the ring.
 func (r *ring) expire() {
 	for more := true; more; {
 		var e *entry
@@ -92,7 +94,7 @@ func (r *ring) expire() {
 }
 
 // checkSome checks entries of the ring until it has evicted one, which it returns, or has
-// checked so many that others may want the lock.
+// checked 64. Then it releases the lock, which others may be waiting for.
 func (r *ring) checkSome() (e *entry, last Moment, more bool) {
 	r.stripe.mu.Lock()
 	defer r.stripe.mu.Unlock()

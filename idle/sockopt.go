@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// What follows is what *net.TCPConn and *net.UnixConn have besides the methods of
-// net.Conn, and what code looks for with type assertions. Messages of unix sockets are not
-// among them: see Conn.NetConn.
+// The methods below are those of *net.TCPConn and *net.UnixConn that net.Conn lacks and
+// that code looks for with type assertions. The methods for messages of unix sockets are
+// missing: see Conn.NetConn.
 
-// ask calls a method of the connection underneath, which has the method if it is a U.
+// ask calls a method of the underlying connection, if that is a U, which has the method.
 func ask[U any](c *Conn, method string, call func(U) error) error {
 	u, ok := c.conn().(U)
 	if !ok {
@@ -19,12 +19,12 @@ func ask[U any](c *Conn, method string, call func(U) error) error {
 	return c.explain("set", call(u))
 }
 
-// SetKeepAlive is the underlying connection's.
+// SetKeepAlive calls the method of the underlying connection.
 func (c *Conn) SetKeepAlive(on bool) error {
 	return ask(c, "SetKeepAlive", func(u interface{ SetKeepAlive(bool) error }) error { return u.SetKeepAlive(on) })
 }
 
-// SetKeepAlivePeriod is the underlying connection's.
+// SetKeepAlivePeriod calls the method of the underlying connection.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return ask(c, "SetKeepAlivePeriod", func(u interface {
 		SetKeepAlivePeriod(time.Duration) error
@@ -33,7 +33,7 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	})
 }
 
-// SetKeepAliveConfig is the underlying connection's.
+// SetKeepAliveConfig calls the method of the underlying connection.
 func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	return ask(c, "SetKeepAliveConfig", func(u interface {
 		SetKeepAliveConfig(net.KeepAliveConfig) error
@@ -42,27 +42,27 @@ func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	})
 }
 
-// SetNoDelay is the underlying connection's.
+// SetNoDelay calls the method of the underlying connection.
 func (c *Conn) SetNoDelay(on bool) error {
 	return ask(c, "SetNoDelay", func(u interface{ SetNoDelay(bool) error }) error { return u.SetNoDelay(on) })
 }
 
-// SetLinger is the underlying connection's.
+// SetLinger calls the method of the underlying connection.
 func (c *Conn) SetLinger(sec int) error {
 	return ask(c, "SetLinger", func(u interface{ SetLinger(int) error }) error { return u.SetLinger(sec) })
 }
 
-// SetReadBuffer is the underlying connection's.
+// SetReadBuffer calls the method of the underlying connection.
 func (c *Conn) SetReadBuffer(bytes int) error {
 	return ask(c, "SetReadBuffer", func(u interface{ SetReadBuffer(int) error }) error { return u.SetReadBuffer(bytes) })
 }
 
-// SetWriteBuffer is the underlying connection's.
+// SetWriteBuffer calls the method of the underlying connection.
 func (c *Conn) SetWriteBuffer(bytes int) error {
 	return ask(c, "SetWriteBuffer", func(u interface{ SetWriteBuffer(int) error }) error { return u.SetWriteBuffer(bytes) })
 }
 
-// MultipathTCP is the underlying connection's.
+// MultipathTCP calls the method of the underlying connection.
 func (c *Conn) MultipathTCP() (on bool, err error) {
 	err = ask(c, "MultipathTCP", func(u interface{ MultipathTCP() (bool, error) }) (err error) {
 		on, err = u.MultipathTCP()
@@ -71,8 +71,8 @@ func (c *Conn) MultipathTCP() (on bool, err error) {
 	return on, err
 }
 
-// File returns a copy of the underlying connection's file descriptor. What goes through
-// it does not count as activity.
+// File returns a copy of the underlying connection's file descriptor. Reads and writes
+// through the copy do not count as activity.
 func (c *Conn) File() (f *os.File, err error) {
 	err = ask(c, "File", func(u interface{ File() (*os.File, error) }) (err error) {
 		f, err = u.File()

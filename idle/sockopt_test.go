@@ -13,13 +13,13 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// A Conn has the methods of package net's connections, for code that looks for them. A new
-// version of Go may add some.
+// A Conn has the methods of package net's connections that code looks for. The test fails
+// if a new version of Go adds some.
 func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 	ours := reflect.TypeFor[*idle.Conn]()
-	// *net.UnixConn has a ReadFrom and a WriteTo of net.PacketConn's, and a Conn those
-	// that io.Copy looks for. Code that sends descriptors, or messages without a connection,
-	// asks for the *net.UnixConn itself, which Conn.NetConn returns.
+	// *net.UnixConn has the ReadFrom and WriteTo of net.PacketConn, but a Conn has those
+	// that io.Copy looks for. Code that sends descriptors, or messages without a
+	// connection, must get the *net.UnixConn from Conn.NetConn.
 	others := map[string]bool{"ReadFrom": true, "WriteTo": true, "ReadFromUnix": true, "WriteToUnix": true, "ReadMsgUnix": true, "WriteMsgUnix": true}
 	for _, theirs := range []reflect.Type{reflect.TypeFor[*net.TCPConn](), reflect.TypeFor[*net.UnixConn]()} {
 		for i := range theirs.NumMethod() {

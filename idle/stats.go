@@ -4,22 +4,22 @@ package idle
 //
 //	Watched = Evicted + Stopped + HandedBack + Watching
 //
-// if nothing changes while they are taken.
+// if nothing changes while Stats is taken.
 type Stats struct {
-	// Watched counts the entries that were made.
+	// Watched counts the entries that Watch has made.
 	Watched uint64
-	// Evicted counts those found idle. Their callbacks have run, are running or will
-	// run.
+	// Evicted counts the entries found idle. Their callbacks have run, are running or
+	// will run.
 	Evicted uint64
-	// Stopped counts those that Stop ended.
+	// Stopped counts the entries that Stop ended.
 	Stopped uint64
-	// HandedBack counts those that Close or Shutdown ended, for TakeLeftover.
+	// HandedBack counts the entries that Close or Shutdown left for TakeLeftover.
 	HandedBack uint64
-	// Watching is how many are watched now.
+	// Watching is the number of entries that are watched now.
 	Watching int
 
-	// Rearmed counts how often a timer fired whose entry had been touched meanwhile:
-	// about once in an entry's timeout.
+	// Rearmed counts how often a timer fired for an entry that had been touched
+	// meanwhile: about once in an entry's timeout.
 	Rearmed uint64
 	// Rejected counts the calls of Watch that returned an error.
 	Rejected uint64

@@ -16,8 +16,8 @@ import (
 
 // stressed is one watched thing of a stress.
 type stressed struct {
-	// touched is when the latest touch that reported true was made. An eviction that is
-	// decided later must count that touch: the last activity that it reports is no earlier.
+	// touched is the time of the latest touch that reported true. A later eviction must
+	// report a last activity that is not earlier.
 	touched atomic.Int64
 	stopped atomic.Bool
 	evicted atomic.Int32
@@ -34,9 +34,9 @@ func stressFor() time.Duration {
 	return 2 * time.Second
 }
 
-// Touches, stops, changes of the timeout and new watches race with the decision
-// to evict, and with a Close in the middle: nothing is evicted twice, early,
-// after a stop or in spite of a touch that reported true, and nothing is lost.
+// Touches, stops, changes of the timeout and new watches race with evictions, and with a
+// Close. Nothing is evicted twice, early, after a Stop or after a successful touch, and
+// nothing is lost.
 func TestStress_TouchesRaceWithEviction(t *testing.T) {
 	var rounds, touches, evictions int
 	var rearmed uint64

@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// A stripe guards the rings of some of a Monitor's entries, drawn at random.
-// Its lock is held while the Scheduler's are taken; no user code runs under it.
+// A stripe guards the rings of a random share of a Monitor's entries. Calls of the
+// Scheduler are made with its lock held. No user code runs under the lock.
 type stripe struct {
-	core *core // fixed
+	core *core // set once
 
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	rings map[ringKey]*ring // those that have entries
+	rings map[ringKey]*ring // the rings that have entries
 	n     Stats
 
-	_ [64]byte // keeps two stripes' locks out of one cache line
+	_ [64]byte // keeps the locks of two stripes out of one cache line
 }
 
-// slackOf returns how late an eviction may be for its slack.
+// slackOf returns how late an eviction may be because of its slack.
 func (c *core) slackOf(timeout time.Duration) time.Duration {
 	return time.Duration(c.slack * float64(timeout))
 }
 
-// checkLocked looks at an entry that was taken out of its ring. It reports whether the entry
-// was idle and is evicted now: then its callback must run. If not, the entry is put in
-// another ring, or handed back if the Monitor is closed.
+// checkLocked decides about an entry that was taken out of its ring. If the entry is
+// idle, checkLocked evicts it and reports true: then the caller must run its callback.
+// Otherwise it puts the entry into another ring, or hands it back if the Monitor is
+// closed.
 //
-// If the check comes much too late, the whole process may have been stopped, and bytes may
-// wait in its sockets. Then a patient Monitor does not evict at once, but at a second check
-// a little later.
+// If the check comes much too late, the whole process may have been stopped, and bytes
+// may wait in its sockets. If c.recheck is set, checkLocked then does not evict, but
+// schedules a second check a little later.
 func (st *stripe) checkLocked(e *entry, second bool) (last Moment, idle bool) {
 	c, timeout := st.core, e.timeout.Load()
 	if c.closed.Load() {
@@ -38,12 +39,12 @@ func (st *stripe) checkLocked(e *entry, second bool) (last Moment, idle bool) {
 		return 0, false
 	}
 	for {
-		// The word is read before the clock: if the entry is touched after this, the
-		// swap below fails.
+		// Read the word before the clock: if the entry is touched after this, the swap
+		// below fails.
 		w := e.word.Load()
 		last = moment(w)
 		now := c.now()
-		if last == away {
+		if last == unknown {
 			e.word.CompareAndSwap(w, word(now))
 			continue
 		}
@@ -51,7 +52,7 @@ func (st *stripe) checkLocked(e *entry, second bool) (last Moment, idle bool) {
 			st.rearmLocked(e, now, d, false)
 			return 0, false
 		}
-		if late := time.Duration(now-last) - timeout; c.patient && !second && late > timeout/4+c.tick+c.slackOf(timeout) {
+		if late := time.Duration(now-last) - timeout; c.recheck && !second && late > timeout/4+c.tick+c.slackOf(timeout) {
 			st.rearmLocked(e, now, timeout/4, true)
 			return 0, false
 		}
@@ -64,16 +65,16 @@ func (st *stripe) checkLocked(e *entry, second bool) (last Moment, idle bool) {
 
 func (st *stripe) rearmLocked(e *entry, now Moment, d time.Duration, second bool) {
 	if st.insertLocked(e, now, d, second) != nil {
-		st.handBackLocked(e) // Close comes in between
+		st.handBackLocked(e) // Close has come in between
 		return
 	}
 	st.n.Rearmed++
 }
 
-// handBackLocked leaves an entry for TakeLeftover, if it is live.
+// handBackLocked keeps an entry for TakeLeftover, if it is live.
 func (st *stripe) handBackLocked(e *entry) {
-	if e.leaveLocked(handedBack) {
+	if e.finishLocked(handedBack) {
 		st.n.HandedBack++
-		st.core.leave(e)
+		st.core.addLeftover(e)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The tests here use real sockets with a virtual clock: only what they advance
-// it by can make a connection idle, however slow the machine.
+// These tests use real sockets with a virtual clock. Only an advance of that clock can
+// make a connection idle, however slow the machine.
 
 func listen(t testing.TB) net.Listener {
 	t.Helper()
@@ -374,8 +374,8 @@ func TestConnWriteTo_AFile(t *testing.T) {
 	end(t, cs)
 }
 
-// What may give a few bytes a minute for ever must not be waited for to fill a
-// piece: a pipe, and a reader of any kind.
+// A pipe, or any other reader, may deliver only a few bytes a minute. The copy must not
+// wait until they fill a piece.
 func TestConnReadFrom_SlowSources(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

@@ -127,8 +127,8 @@ func Example_produce() {
 	// waiting: 0
 }
 
-// A Fetch request is answered when its partitions have enough bytes for it
-// together, or with what there is when it has waited for long enough.
+// A Fetch request is answered when its partitions together have enough bytes, or after
+// the longest wait with the bytes that there are.
 type Fetch struct {
 	purgatory.Delayed[Partition]
 	logs     map[Partition]*Log
@@ -185,7 +185,7 @@ func Example_fetch() {
 	// after the longest wait
 }
 
-// The client has gone: nobody wants its answer any more.
+// The client has gone, and its answer is no longer needed.
 func ExampleDelayed_ForceComplete() {
 	s := timer.New()
 	defer s.Close()
@@ -204,7 +204,8 @@ func ExampleDelayed_ForceComplete() {
 	// waiting: 0
 }
 
-// A partition moves to another broker: those that wait for it are told at once.
+// A partition moves to another broker. The requests that wait for it are answered at
+// once.
 func ExamplePurgatory_CancelForKey() {
 	s := timer.New()
 	defer s.Close()

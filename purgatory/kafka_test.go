@@ -16,9 +16,9 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-// What went wrong in Apache Kafka's purgatory, under the numbers of its issues,
-// and what its own tests ask for. That of KAFKA-17240 is in panic_test.go; its
-// load test is the purgatory command of cmd/tickless.
+// Problems of Apache Kafka's purgatory, under the numbers of its issues, and what its own
+// tests require. The test of KAFKA-17240 is in panic_test.go. Kafka's load test is the
+// purgatory command of cmd/tickless.
 
 // Kafka's testRequestSatisfaction.
 func TestKafka_RequestSatisfaction(t *testing.T) {
@@ -62,9 +62,9 @@ func TestKafka_RequestExpiry(t *testing.T) {
 	require.EqualValues(t, 1, p.Stats().Expired)
 }
 
-// Kafka's testRequestPurge, but with nothing to purge: KAFKA-664 and KAFKA-19389
-// (operations kept in the lists of their other keys until brokers ran out of
-// memory), KAFKA-1616 (gauges that drift).
+// Kafka's testRequestPurge, but nothing needs to be purged. KAFKA-664 and KAFKA-19389:
+// operations stayed in the lists of their other keys until brokers ran out of memory.
+// KAFKA-1616: gauges drifted.
 func TestKafka664And19389And1616_CompletionLeavesAllKeysAtOnce(t *testing.T) {
 	p, s, clk := virtual(t)
 	r1 := watch(t, p, new(op), time.Hour, "1")
@@ -116,9 +116,9 @@ func TestKafka_CancelForKey(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's testTryCompleteWithMultipleThreads, of KAFKA-6653: a tryLock that
-// finds the lock busy loses the completion. The last of the attempts makes the
-// operation complete; however they overlap, none is left.
+// Kafka's testTryCompleteWithMultipleThreads, of KAFKA-6653: a tryLock that finds the
+// lock busy loses the completion. Here the last of the attempts makes the condition true.
+// However the attempts overlap, no operation remains.
 func TestKafka6653_ManyThreads(t *testing.T) {
 	const ops, threads, attempts = 100, 20, 20
 	p, s := realTime(t)
@@ -386,8 +386,8 @@ func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// KAFKA-2253: an operation that comes to a key just as the last one leaves it
-// must not end up in a list that nobody finds.
+// KAFKA-2253: an operation is added to a key just as the key's last operation leaves. The
+// new one must not get into a list that is no longer in the map.
 func TestKafka2253_RemovalRacesWithANewWatch(t *testing.T) {
 	p, s := realTime(t)
 	const n = 20_000

@@ -16,10 +16,10 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The model is the simplest purgatory there is: a list of operations in the
-// order in which they came, each with its keys and its deadline. A run applies
-// random calls to a Purgatory under a virtual clock and to the model, and
-// compares them after every step. Callbacks make such calls too.
+// The model is the simplest purgatory there is: a list of operations in the order in
+// which they were added, each with its keys and its deadline. A run applies random calls
+// to a Purgatory under a virtual clock and to the model, and compares them after every
+// step. Callbacks make such calls too.
 
 type modelOp struct {
 	purgatory.Delayed[int]

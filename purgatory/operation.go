@@ -8,38 +8,37 @@ import (
 	"go.uber.org/atomic"
 )
 
-// An Operation waits until a condition holds or its time is up: a request that cannot
-// be answered yet. A type becomes one by embedding [Delayed] and having the three
-// methods.
+// An Operation is a request that cannot be answered yet: it waits until a condition holds
+// or a timeout passes. A type becomes an Operation by embedding [Delayed] and having the
+// three methods.
 //
-// An operation is completed once, by whichever comes first: a check that finds that
-// its condition holds, ForceComplete, or its timeout.
+// An operation is completed once, by whichever comes first: a check that finds its
+// condition true, ForceComplete, or its timeout.
 //
 // A panic in a method of the operation reaches the caller of TryCompleteElseWatch or
-// ForceComplete. In CheckAndComplete and at the timeout it goes to the panic handler,
-// and the other operations go on. A panic in TryComplete leaves the operation as it
-// was: if it was waiting, it still waits, with its timeout; if it was being added, it
-// is not watched, and may be added again. A panic in OnComplete does not undo the
-// completion. At the timeout OnExpiration then runs all the same.
+// ForceComplete. In CheckAndComplete and at the timeout the panic goes to the panic
+// handler, and the other operations continue. A panic in TryComplete does not change the
+// state: an operation that was waiting still waits, with its timeout. An operation that
+// was being added is not watched, and may be added again. A panic in OnComplete does not
+// undo the completion. At the timeout OnExpiration runs even if OnComplete has panicked.
 type Operation[K comparable] interface {
-	// TryComplete reports whether the condition holds. If it returns true the
-	// purgatory completes the operation. It runs under the operation's own lock, on
-	// the goroutine that checks, never twice at a time, and never again once the
+	// TryComplete reports whether the condition holds. If it returns true, the purgatory
+	// completes the operation. TryComplete runs under the operation's own lock, on the
+	// goroutine that checks. It runs on one goroutine at a time, and never after the
 	// operation is complete.
 	//
-	// It should be quick. It may read what it likes, [Delayed.IsCompleted] and the
-	// purgatory's gauges too, but it must not complete, check, cancel or start any
-	// operation, this or another: it would wait for one operation's lock while it
-	// holds another's. CancelForKey, Close and Shutdown panic inside it, before they
-	// take any; the others where they would have to wait.
+	// TryComplete should be quick. It may read anything, even [Delayed.IsCompleted] and
+	// the purgatory's gauges. It must not complete, check, cancel or start any operation:
+	// it would wait for an operation's lock while it holds one. CancelForKey, Close and
+	// Shutdown panic inside TryComplete before they change anything, the other methods
+	// only where they would have to wait.
 	TryComplete() bool
-	// OnComplete is called once, when the operation has been completed, for whatever
-	// reason: also at the timeout, before OnExpiration. Answer the request here.
+	// OnComplete is called once, after the operation has been completed for any reason.
+	// At the timeout it is called before OnExpiration. Answer the request here.
 	OnComplete()
-	// OnExpiration is called after OnComplete if the timeout completed the
-	// operation.
+	// OnExpiration is called after OnComplete, if the timeout completed the operation.
 	OnExpiration()
-	// delayed comes with Delayed.
+	// delayed is implemented by Delayed.
 	delayed() *Delayed[K]
 }
 
@@ -50,8 +49,9 @@ type operation interface {
 	OnExpiration()
 }
 
-// Delayed is what an [Operation] embeds. The zero value is ready for use. Do not copy
-// it once it has been added to a purgatory, and do not use it for another operation.
+// Delayed is embedded in an [Operation]. The zero value is ready to use. Do not copy a
+// Delayed after it has been added to a purgatory, and do not use it for another
+// operation.
 //
 // # An operation's life
 //
@@ -62,8 +62,8 @@ type operation interface {
 //	 └──── added ───────────────────────────▶ waiting ───────────┘
 //	                                                checked, forced, expired
 //
-// Every arrow is one critical section of the operation's lock, and leaving waiting
-// takes the operation out of the lists of all its keys. So of all callers that race,
+// Every transition happens under the operation's lock. A transition out of waiting also
+// takes the operation out of the lists of all its keys. So of all calls that race,
 // exactly one gets the operation. An idle operation can also be forced.
 type Delayed[K comparable] struct {
 	mu sync.Mutex
@@ -72,40 +72,40 @@ type Delayed[K comparable] struct {
 
 	// All below is guarded by mu.
 
-	// op is what embeds this, nil until it is first added to a purgatory.
+	// op is the value that embeds this Delayed. It is nil until the operation is first
+	// added.
 	op operation
-	// nodes are the places in the lists of its keys, in different lists. They
-	// are there while the operation waits, and nil otherwise. The first one's
-	// shard is where the operation is counted.
+	// nodes has one element for each key, in the key's list. It is nil unless the
+	// operation waits. The shard of the first node counts the operation.
 	nodes []node[K]
-	// timer is the timeout's. While TryCompleteElseWatch still checks, and when
-	// the operation does not wait, it names none.
+	// timer fires at the timeout. It is zero while the operation does not wait, and
+	// during the checks of TryCompleteElseWatch.
 	timer timer.Handle
 }
 
-// # Locks, and the order in which they are taken
+// # Locks, in the order in which they are taken
 //
 //	Delayed.mu   the life of an operation; TryComplete runs under it
 //	  > shard.mu   the lists of the shard's keys
-//	  > timer's
+//	  > locks of package timer
 //
-// Two operations are never locked at once, nor two shards. OnComplete and
+// No goroutine holds the locks of two operations, or of two shards. OnComplete and
 // OnExpiration run under no lock.
 
 //lint:ignore U1000 it is called by way of the interface Operation
 func (d *Delayed[K]) delayed() *Delayed[K] { return d }
 
-// IsCompleted reports whether the operation has been completed. Its OnComplete
-// may still be running. It takes no lock.
+// IsCompleted reports whether the operation has been completed. Its OnComplete may still
+// be running. IsCompleted takes no lock.
 func (d *Delayed[K]) IsCompleted() bool { return d.completed.Load() }
 
-// ForceComplete completes the operation, whether its condition holds or not, and runs
-// its OnComplete. It reports true if this call did so, and false if the operation was
-// completed before. It waits for a running TryComplete of the operation.
+// ForceComplete completes the operation, whether its condition holds or not, and runs its
+// OnComplete. It reports false if the operation was already completed. ForceComplete
+// waits for a running TryComplete of the operation.
 //
-// An operation that does not wait can be completed too: before it is added to a
-// purgatory, or after CancelForKey. If it has never been added, OnComplete runs when
-// it is.
+// An operation that is not waiting can be completed too: before it is added to a
+// purgatory, or after CancelForKey. If it has never been added, OnComplete runs when it
+// is added.
 func (d *Delayed[K]) ForceComplete() bool {
 	if d.completed.Load() {
 		return false
@@ -124,7 +124,7 @@ func (d *Delayed[K]) ForceComplete() bool {
 	return true
 }
 
-// lock takes mu. It panics instead of waiting for it inside a TryComplete.
+// lock locks mu. Inside a TryComplete it panics instead of waiting.
 func (d *Delayed[K]) lock() {
 	if !d.mu.TryLock() {
 		refuseInsideTryComplete()
@@ -132,15 +132,15 @@ func (d *Delayed[K]) lock() {
 	}
 }
 
-// enter asks a new operation whether it is complete, and lets it wait if it is
-// not. It reports whether OnComplete is to be run, and whether it was this call
-// that completed the operation.
+// enter adds an operation: it completes the operation if the condition holds, and
+// otherwise makes it wait. run reports whether the caller must run OnComplete. mine
+// reports whether this call completed the operation.
 //
-// The lock is held from the first check to the start of the timer. If the condition comes
-// true between the two checks, and CheckAndComplete runs before the operation is in the
-// key's list, the second check sees the condition. If CheckAndComplete runs later, it finds
-// the operation in the list, and waits for the lock. Everything else that completes the
-// operation waits for the lock too, so no timer is started for a complete operation.
+// enter holds the lock from the first check to the start of the timer. The condition may
+// become true between the two checks. If CheckAndComplete runs before the operation is in
+// the key's list, the second check sees the condition. If CheckAndComplete runs later, it
+// finds the operation in the list, and waits for the lock. All other calls that complete
+// the operation wait for the lock too, so no timer is started for a complete operation.
 func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (run, mine bool, err error) {
 	d.lock()
 	waits := false
@@ -152,10 +152,11 @@ func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Durati
 	}()
 	if d.nodes != nil {
 		waits = true
-		panic("purgatory: the operation is waiting already")
+		panic("purgatory: TryCompleteElseWatch: the operation is already waiting")
 	}
 	if d.completed.Load() {
-		// If ForceComplete came before the first start, OnComplete still has to run.
+		// If ForceComplete was called before the operation was added, OnComplete must run
+		// now.
 		run, d.op = d.op == nil, op
 		return run, false, nil
 	}
@@ -181,8 +182,8 @@ func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Durati
 	return false, false, nil
 }
 
-// watchLocked puts the operation in the lists of its keys. If that fails, or
-// hashing a key panics, it may be in some of them.
+// watchLocked puts the operation into the lists of its keys. If it fails, or hashing a
+// key panics, the operation may already be in some of them.
 func (d *Delayed[K]) watchLocked(p *Purgatory[K], keys []K) error {
 	keys = distinct(keys)
 	d.nodes = make([]node[K], max(len(keys), 1))
@@ -198,7 +199,7 @@ func (d *Delayed[K]) watchLocked(p *Purgatory[K], keys []K) error {
 	return nil
 }
 
-// linkLocked makes the operation's i-th node one of the list that of returns
+// linkLocked appends the operation's i-th node to the list that of returns. It calls of
 // under the shard's lock.
 func (d *Delayed[K]) linkLocked(sh *shard[K], i int, of func(*shard[K]) *list[K]) error {
 	sh.mu.Lock()
@@ -214,15 +215,16 @@ func (d *Delayed[K]) linkLocked(sh *shard[K], i int, of func(*shard[K]) *list[K]
 	return nil
 }
 
-// completeLocked completes the operation, which was not, for another reason than
-// its timeout. The caller runs OnComplete when it has released the lock.
+// completeLocked completes the operation for a reason other than its timeout. The
+// operation must not be complete. The caller runs OnComplete after it has released the
+// lock.
 func (d *Delayed[K]) completeLocked() {
 	d.completed.Store(true)
 	d.withdrawLocked(completed)
 }
 
-// withdrawLocked takes the operation out of everything before its timeout. If
-// the timer has fired by now its expire finds nothing to do.
+// withdrawLocked stops the timer and takes the operation out of its lists. If the timer
+// has already fired, expire finds nothing to do.
 func (d *Delayed[K]) withdrawLocked(why outcome) {
 	if d.nodes != nil {
 		d.timer.Stop()
@@ -230,13 +232,13 @@ func (d *Delayed[K]) withdrawLocked(why outcome) {
 	}
 }
 
-// leaveLocked takes the operation out of the lists of all its keys. After that only the
-// snapshots of running checks still refer to it.
+// leaveLocked takes the operation out of the lists of all its keys. Afterwards only the
+// snapshots of running checks refer to the operation.
 func (d *Delayed[K]) leaveLocked(why outcome) {
 	for i := range d.nodes {
 		l := d.nodes[i].list
 		if l == nil {
-			continue // the start has failed before it came to this one
+			continue // the start failed before this node was linked
 		}
 		sh := l.shard
 		sh.mu.Lock()
@@ -249,12 +251,12 @@ func (d *Delayed[K]) leaveLocked(why outcome) {
 	d.nodes, d.timer = nil, timer.Handle{}
 }
 
-// checkSome asks the operations that still wait in ns, in turn, and completes
-// those that say yes. It comes back early after one that has panicked, and
-// returns what is left to do. One deferred function serves many operations: two for
-// each took a fifth of the time (BenchmarkCheckAndComplete_Watchers).
-func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (rest []*node[K]) {
-	var asked *Delayed[K] // the operation whose code is running; nil: none
+// checkSome calls TryComplete of the operations in ns that still wait, in order, and
+// completes those that return true. If one panics, checkSome returns early, with the
+// nodes that remain. One deferred function serves many operations: two for each operation
+// would take a fifth of the time (BenchmarkCheckAndComplete_Watchers).
+func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (remaining []*node[K]) {
+	var asked *Delayed[K] // the operation whose method is running, or nil
 	locked := false
 	defer func() {
 		if locked {
@@ -267,7 +269,7 @@ func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (rest []*node[K]
 		}
 	}()
 	for i, n := range ns {
-		rest = ns[i+1:]
+		remaining = ns[i+1:]
 		d := n.owner
 		d.lock()
 		if n.list == nil {
@@ -282,15 +284,15 @@ func (p *Purgatory[K]) checkSome(ns []*node[K], completed *int) (rest []*node[K]
 		locked = false
 		d.mu.Unlock()
 		if done {
-			*completed++ // also if OnComplete panics
+			*completed++ // even if OnComplete panics
 			op.OnComplete()
 		}
 		asked = nil
 	}
-	return rest
+	return remaining
 }
 
-// take takes the operation out, uncompleted, if it still waits in n.
+// take removes the operation, uncompleted, if it still waits in n.
 func (n *node[K]) take(why outcome) (op Operation[K], ok bool) {
 	d := n.owner
 	d.lock()
@@ -302,9 +304,9 @@ func (n *node[K]) take(why outcome) (op Operation[K], ok bool) {
 	return d.op.(Operation[K]), true
 }
 
-// expire is what the timer runs, with the operation's first node. An operation that
-// was taken out after the timer had fired no longer waits in n, even if it was added
-// again meanwhile.
+// expire is called by the timer, on the operation's first node. If the operation was
+// removed after the timer had fired, it no longer waits in n, even if it has been added
+// again since.
 func (n *node[K]) expire() {
 	d := n.owner
 	d.lock()
@@ -313,32 +315,32 @@ func (n *node[K]) expire() {
 		return
 	}
 	p, op := n.list.shard.p, d.op
-	// Counted before the operation leaves the lists: a Close that no longer
-	// finds it there finds it here.
+	// Count the expiry before the operation leaves the lists: a Close that no longer
+	// finds the operation in a list then finds it in expiring.
 	p.expiring.Add(1)
 	d.completed.Store(true)
 	d.leaveLocked(expired)
 	d.mu.Unlock()
-	// Deferred, so that they run even if a callback ends the goroutine.
+	// Deferred, so that both run even if a callback ends the goroutine.
 	defer p.expiring.Add(-1)
 	defer p.guard(op.OnExpiration)
 	p.guard(op.OnComplete)
 }
 
-// fewKeys is up to how many keys comparing each with each is the cheapest way to
-// find the equal ones.
+// fewKeys is the number of keys up to which comparing each with each is faster than a
+// map.
 const fewKeys = 16
 
-// distinct returns keys without repetitions, in the order of their first
-// appearance. It does not change keys, and copies them only if it must.
+// distinct returns keys without repetitions, in the order of their first appearance. It
+// does not change keys, and copies them only if one is repeated.
 func distinct[K comparable](keys []K) []K {
 	var seen map[K]struct{}
 	if len(keys) > fewKeys {
 		seen = make(map[K]struct{}, len(keys))
 	}
-	out, copied := keys, false
+	unique, copied := keys, false
 	for i, key := range keys {
-		if key != key { // a NaN, or something that holds one
+		if key != key { // NaN, or a value that contains one
 			panic("purgatory: a key must be equal to itself")
 		}
 		repeated := false
@@ -352,10 +354,10 @@ func distinct[K comparable](keys []K) []K {
 		}
 		switch {
 		case repeated && !copied:
-			out, copied = append([]K(nil), keys[:i]...), true
+			unique, copied = append([]K(nil), keys[:i]...), true
 		case !repeated && copied:
-			out = append(out, key)
+			unique = append(unique, key)
 		}
 	}
-	return out
+	return unique
 }

@@ -11,7 +11,8 @@ func (p *Purgatory[K]) report(v any) {
 	p.onPanic(v, debug.Stack())
 }
 
-// guard runs f, whose panic goes to the handler: the operations that come after go on.
+// guard runs f and reports a panic of f to the handler, so that other operations
+// continue.
 func (p *Purgatory[K]) guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {

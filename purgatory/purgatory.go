@@ -13,39 +13,39 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A Purgatory holds operations that wait for one of their keys, or for their timeout.
-// Make one with [New]. Any goroutine may call its methods, and so may OnComplete and
-// OnExpiration. [Operation] says what TryComplete may call.
+// A Purgatory holds operations, each of which waits for a check of one of its keys or for
+// its timeout. Make one with [New]. Any goroutine may call its methods, and so may
+// OnComplete and OnExpiration. [Operation] says what TryComplete may call.
 type Purgatory[K comparable] struct {
-	// panics comes first, where 64 bits are aligned on 32-bit machines too.
+	// panics comes first, because there 64 bits are aligned on 32-bit machines too.
 	panics atomic.Uint64
 
-	// Fixed by New.
+	// Set by New.
 
 	s       *timer.Scheduler
 	seed    maphash.Seed
-	shards  []shard[K] // a power of two of them
+	shards  []shard[K] // a power of two
 	onPanic func(v any, stack []byte)
 
-	// closed is set by Close, before it closes the shards one by one. Close holds closing
-	// meanwhile: a second Close returns when all operations are in leftover. It is taken
-	// before a shard's lock and an operation's.
+	// closed is set by Close before it closes the shards one by one. Close holds closing
+	// meanwhile, so that a second Close returns only when all operations are in leftover.
+	// closing is locked before a shard's lock and an operation's.
 	closed  atomic.Bool
 	closing sync.Mutex
-	// expiring counts the timeouts whose callbacks run.
+	// expiring counts the timeouts whose callbacks are running.
 	expiring latch.Latch
-	// leftover is what waited at Close, until TakeLeftover takes it.
+	// leftover has the operations that waited at Close, until TakeLeftover takes them.
 	leftover struct {
 		sync.Mutex
 		ops []Operation[K]
 	}
-	// snapshots holds *[]*node[K], for the copies that snapshot makes.
+	// snapshots recycles the slices of snapshot, of type *[]*node[K].
 	snapshots sync.Pool
 }
 
-// New makes a Purgatory whose timeouts are timers of s. Shut it down before you close
-// s: an operation whose timer s has handed back waits without a timeout. New panics if s
-// is nil.
+// New returns a Purgatory that uses timers of s for its timeouts. Shut the Purgatory down
+// before you close s: an operation whose timer s has handed back waits without a timeout.
+// New panics if s is nil.
 func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 	if s == nil {
 		panic("purgatory: New with a nil Scheduler")
@@ -65,22 +65,22 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 }
 
 // TryCompleteElseWatch completes the operation if its condition holds. Otherwise the
-// operation waits for its keys. It reports true if this call completed the operation;
-// then OnComplete has run. If it reports false, another goroutine may have completed
-// the operation by the time that the call returns.
+// operation waits for its keys. TryCompleteElseWatch reports true if this call completed
+// the operation; then OnComplete has run. If it reports false, another goroutine may have
+// completed the operation before the call returns.
 //
-// TryComplete runs at most twice, whatever the number of keys: at the start, and when
-// the operation is in the lists of all its keys, in case the condition has come true
-// meanwhile. Then the timeout begins. A timeout of zero or less expires at once, on
-// the Scheduler's executor. Repeated keys count once. Without keys the operation
+// TryComplete runs at most twice, whatever the number of keys: at the start, and after
+// the operation has been put into the lists of all its keys, in case the condition has
+// become true meanwhile. Then the timeout begins. A timeout of zero or less expires at
+// once, on the Scheduler's executor. Repeated keys count once. Without keys the operation
 // waits for its timeout or a ForceComplete.
 //
-// The error is [ErrClosed], or the Scheduler's if it refused the timer:
-// [timer.ErrClosed] or [timer.ErrTooManyPending]. Then the operation is neither
-// complete nor watched, and none of its callbacks will run. It may be added again.
+// The error is [ErrClosed], or the Scheduler's if it refused the timer: [timer.ErrClosed]
+// or [timer.ErrTooManyPending]. Then the operation is neither complete nor watched, and
+// none of its callbacks will run. It may be added again.
 //
-// It does nothing to an operation that is complete already. It panics if the
-// operation is waiting, or if a key is not equal to itself, as NaN.
+// TryCompleteElseWatch does nothing if the operation is already complete. It panics if
+// the operation is waiting, or if a key is not equal to itself, such as NaN.
 func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
 	p.mustBeMade()
 	run, mine, err := op.delayed().enter(p, op, timeout, keys)
@@ -90,31 +90,31 @@ func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Durati
 	return mine, err
 }
 
-// CheckAndComplete calls TryComplete of every operation that waits for the key, in
-// the order in which they were added, completes those that return true, and returns
-// their number. When it returns, each operation that was waiting at the call has been
+// CheckAndComplete calls TryComplete of every operation that waits for key, in the order
+// in which they were added, completes those that return true, and returns their number.
+// When it returns, each operation that was waiting at the time of the call has been
 // checked since, or another goroutine has completed or removed it.
 //
-// It waits for a running TryComplete, so do not call it while you hold a lock that a
-// TryComplete takes. It is O(n) for n operations that wait for the key.
+// CheckAndComplete waits for a running TryComplete, so do not call it while you hold a
+// lock that a TryComplete takes. It is O(n) for n operations that wait for the key.
 func (p *Purgatory[K]) CheckAndComplete(key K) (completed int) {
 	ns := p.snapshot(key)
 	if ns == nil {
 		return 0
 	}
 	defer p.release(ns)
-	for rest := *ns; len(rest) > 0; {
-		rest = p.checkSome(rest, &completed)
+	for remaining := *ns; len(remaining) > 0; {
+		remaining = p.checkSome(remaining, &completed)
 	}
 	return completed
 }
 
-// CancelForKey removes all operations that wait for the key, stops their timeouts,
-// and returns them, in the order in which they were added. They no longer wait for
-// any of their keys. They are not completed, and none of their callbacks runs. The
-// caller may complete them with ForceComplete, or add them to a purgatory again.
+// CancelForKey removes all operations that wait for key, stops their timeouts, and
+// returns them, in the order in which they were added. They no longer wait for any of
+// their keys. They are not completed, and none of their callbacks runs. The caller may
+// complete them with ForceComplete, or add them to a purgatory again.
 func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
-	refuseInsideTryComplete() // before it takes any: after a panic nobody would get these
+	refuseInsideTryComplete() // before it removes any operation, which a panic would lose
 	ns := p.snapshot(key)
 	if ns == nil {
 		return nil
@@ -127,8 +127,8 @@ func (p *Purgatory[K]) CancelForKey(key K) []Operation[K] {
 // added, completed or removed. It is O(shards).
 func (p *Purgatory[K]) Len() int { return p.Stats().Delayed }
 
-// Watched returns the sum of the lengths of all keys' lists: an operation counts
-// once for each of its keys. It is as exact and as cheap as Len.
+// Watched returns the sum of the lengths of all keys' lists: an operation counts once for
+// each of its keys. Watched is exact under the same condition as Len. O(shards).
 func (p *Purgatory[K]) Watched() int { return p.Stats().Watched }
 
 // Stats returns the gauges and counts. O(shards).
@@ -146,17 +146,17 @@ func (p *Purgatory[K]) Stats() Stats {
 	return st
 }
 
-// Close ends the Purgatory, and returns nil. It accepts no more operations, and those
-// that wait wait no longer: [Purgatory.TakeLeftover] has them. None is completed. Close
-// does not wait for callbacks of expired operations, so these may call it. Closing
-// again does nothing; if another goroutine is closing the Purgatory, it waits for that.
+// Close ends the Purgatory and returns nil. It refuses new operations. Operations that
+// were waiting stop waiting, and none is completed: [Purgatory.TakeLeftover] returns
+// them. Close does not wait for callbacks of expired operations, so a callback may call
+// it. Closing again does nothing, except that it waits for a Close on another goroutine.
 func (p *Purgatory[K]) Close() error {
 	p.mustBeMade()
-	refuseInsideTryComplete() // before anything is closed or taken
-	// An expiry counts itself in expiring before its operation leaves any list, and holds
-	// the operation's lock, for which take waits. So for every operation either Close finds
-	// it in a list, and take decides whether Close or the expiry gets it, or its expiry is
-	// counted before Close returns.
+	refuseInsideTryComplete() // before anything changes
+	// An expiry counts itself in expiring before its operation leaves any list. It holds
+	// the operation's lock, which take needs too. So for every operation there are two
+	// cases. Close finds it in a list, and the lock decides whether Close or the expiry
+	// gets it. Or the expiry is counted before Close returns.
 	p.closed.Store(true)
 	p.closing.Lock()
 	defer p.closing.Unlock()
@@ -178,19 +178,19 @@ func (p *Purgatory[K]) Close() error {
 	return nil
 }
 
-// Shutdown does what Close does, and waits until the callbacks of expired operations
-// have returned. If ctx ends first, it returns the error of ctx. Called from inside such
-// a callback, it waits for ctx to end.
+// Shutdown does what Close does, and waits until the callbacks of expired operations have
+// returned. If ctx ends first, Shutdown returns the error of ctx. A callback that calls
+// Shutdown waits for itself, until ctx ends.
 func (p *Purgatory[K]) Shutdown(ctx context.Context) error {
 	p.mustBeMade()
 	p.Close()
 	return p.expiring.Wait(ctx)
 }
 
-// TakeLeftover takes the operations that were waiting when the Purgatory was closed, and
-// returns them, in no particular order. An operation is in the result of one call only,
-// and before Close or Shutdown there is none. They are not completed: the caller may do
-// so with ForceComplete, or add them to another purgatory, as after CancelForKey.
+// TakeLeftover returns the operations that were waiting when the Purgatory was closed, in
+// no particular order. It returns an operation only once, and none before Close or
+// Shutdown. The operations are not completed: the caller may complete them with
+// ForceComplete, or add them to another purgatory, as after CancelForKey.
 func (p *Purgatory[K]) TakeLeftover() iter.Seq[Operation[K]] {
 	p.leftover.Lock()
 	defer p.leftover.Unlock()
@@ -210,8 +210,8 @@ func (p *Purgatory[K]) shardOf(key K) *shard[K] {
 	return &p.shards[maphash.Comparable(p.seed, key)&uint64(len(p.shards)-1)]
 }
 
-// snapshot returns the nodes that are in the key's list now, or nil: a copy, to be used
-// without the shard's lock.
+// snapshot returns a copy of the key's list, to be used without the shard's lock, or nil
+// if there is none.
 func (p *Purgatory[K]) snapshot(key K) *[]*node[K] {
 	sh := p.shardOf(key)
 	sh.mu.Lock()

@@ -242,8 +242,8 @@ func TestPurgatory_KeepsNoKeyAlive(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// An operation that was taken out after its timer had fired, and given again,
-// has nothing to do with the first timeout, whose callback is still to run.
+// An operation is cancelled after its timer has fired, and added again. The callback of
+// the first timer, which has not run yet, must not affect it.
 func TestPurgatory_StaleTimeout(t *testing.T) {
 	var queued []func()
 	clk := timertest.NewClock(epoch)

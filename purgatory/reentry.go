@@ -5,24 +5,23 @@ import (
 	"runtime"
 )
 
-// A TryComplete runs under its operation's lock. If it tries to complete, check or take
-// out its own operation, it would wait for itself. If two TryCompletes do so with each
-// other's operations, both would wait for ever. So a goroutine that finds an operation's
-// lock taken looks at its own stack before it waits, and panics if a TryComplete is on it.
+// A TryComplete runs under its operation's lock. If it completes, checks or removes its
+// own operation, it would wait for itself. If two TryCompletes do so with each other's
+// operations, both would wait for ever. So a goroutine that finds an operation's lock
+// taken searches its own stack before it waits, and panics if it finds a TryComplete.
 //
-// Only calls that must wait, CancelForKey and Close look at the stack. It takes about half
-// a microsecond.
+// Only calls that must wait, CancelForKey and Close search the stack. That takes about
+// half a microsecond.
 
-// try runs an operation's TryComplete. It is a function of its own, and not a
-// generic one, so that its frame can be found on a stack.
+// try calls an operation's TryComplete. It is a separate function, and not a generic one,
+// so that its frame can be found on a stack.
 //
 //go:noinline
 func try(op operation) bool { return op.TryComplete() }
 
 var tryEntry = reflect.ValueOf(try).Pointer()
 
-// refuseInsideTryComplete panics if the calling goroutine is running a
-// TryComplete.
+// refuseInsideTryComplete panics if the calling goroutine is running a TryComplete.
 func refuseInsideTryComplete() {
 	var pcs [64]uintptr
 	for skip := 2; ; skip += len(pcs) {

@@ -11,9 +11,9 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-// A TryComplete that asks for its own operation would wait for itself: Kafka's
-// own, which complete the operation themselves, do. It panics instead, whatever
-// it calls and however deep.
+// A TryComplete that calls a method of its own operation would wait for itself. (In
+// Kafka, tryComplete itself completes the operation.) It panics instead, whatever method
+// it calls and however deep in the stack.
 func TestTryComplete_AsksForItself(t *testing.T) {
 	for name, call := range map[string]func(*purgatory.Purgatory[string], *op){
 		"ForceComplete":        func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },

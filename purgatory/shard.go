@@ -5,33 +5,32 @@ import (
 	"sync"
 )
 
-// A shard holds the lists of the keys that fall to it.
+// A shard contains the lists of a share of the keys.
 type shard[K comparable] struct {
 	p *Purgatory[K]
 
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	// lists has a list for each key that is watched, and for no other. most is how many
-	// it has had since it was made.
+	// lists has a list for each key that operations wait for. peak is the largest size of
+	// the map since it was made.
 	lists map[K]*list[K]
-	most  int
-	// spare is a list that is not in use, nil if there is none: keys come and
-	// go, and most often with one operation.
+	peak  int
+	// spare is an unused list, or nil. Keys come and go, most often with one operation.
 	spare *list[K]
 	// keyless is the list of the operations without a key. It counts neither in Watched
 	// nor in Keys.
 	keyless list[K]
 	watched int
-	// closed is set once by Close. Nothing is linked after it.
+	// closed is set once, by Close. No node is linked afterwards.
 	closed bool
 	n      counts
 
-	_ [128]byte // keeps two shards' locks out of one pair of cache lines
+	_ [128]byte // keeps the locks of two shards out of one pair of cache lines
 }
 
-// A list is the operations that wait for one key, in the order in which they
-// came: a ring through root.
+// A list holds the operations that wait for one key, in the order in which they were
+// added. It is a ring through root.
 type list[K comparable] struct {
 	shard *shard[K]
 	key   K
@@ -39,15 +38,15 @@ type list[K comparable] struct {
 	root  node[K]
 }
 
-// A node is an operation's place in one list. An operation gets new nodes each time
-// that it enters. So code that kept one from an earlier time notices.
+// A node links an operation into one list. An operation gets new nodes each time that it
+// is added, so that an old node is recognized as stale.
 type node[K comparable] struct {
-	// owner is fixed.
+	// owner is set once.
 	owner *Delayed[K]
 	// prev and next are guarded by the shard's lock.
 	prev, next *node[K]
-	// list is what the node is in, nil once it has left. It is written with
-	// both the owner's lock and the shard's held, and so read under either.
+	// list is the list that contains the node, or nil after the node has left. It is
+	// written under both the owner's lock and the shard's, and may be read under either.
 	list *list[K]
 }
 
@@ -62,7 +61,7 @@ func (l *list[K]) init(sh *shard[K]) {
 	l.root.prev, l.root.next = &l.root, &l.root
 }
 
-// listLocked returns the key's list, which it makes if there is none.
+// listLocked returns the key's list. It makes one if there is none.
 func (sh *shard[K]) listLocked(key K) *list[K] {
 	l, ok := sh.lists[key]
 	if !ok {
@@ -74,12 +73,12 @@ func (sh *shard[K]) listLocked(key K) *list[K] {
 		}
 		l.key = key
 		sh.lists[key] = l
-		sh.most = max(sh.most, len(sh.lists))
+		sh.peak = max(sh.peak, len(sh.lists))
 	}
 	return l
 }
 
-// linkLocked puts n at the end of l.
+// linkLocked appends n to l.
 func (sh *shard[K]) linkLocked(l *list[K], n *node[K]) {
 	n.list = l
 	n.prev, n.next = l.root.prev, &l.root
@@ -90,9 +89,9 @@ func (sh *shard[K]) linkLocked(l *list[K], n *node[K]) {
 	}
 }
 
-// unlinkLocked takes n out of its list, and the list out of the map if it was
-// the last one. Both are one critical section, so nobody can link to a list that
-// is no longer in the map.
+// unlinkLocked takes n out of its list. If the list is then empty, it also removes the
+// list from the map, in the same critical section: so no node is linked to a list that is
+// no longer in the map.
 func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	l := n.list
 	n.prev.next, n.next.prev = n.next, n.prev
@@ -111,16 +110,16 @@ func (sh *shard[K]) unlinkLocked(n *node[K]) {
 	}
 }
 
-// shrinkLocked gives memory back when few keys are left of many, which a map does not do
-// by itself. The copy takes O(1) for each key that has left.
+// shrinkLocked releases memory when few of many keys remain. A Go map does not do so by
+// itself. The copy costs O(1) for each key that has left.
 func (sh *shard[K]) shrinkLocked() {
 	const small = 64
-	if sh.most <= small || len(sh.lists) > sh.most/8 {
+	if sh.peak <= small || len(sh.lists) > sh.peak/8 {
 		return
 	}
 	lists := make(map[K]*list[K], len(sh.lists))
 	maps.Copy(lists, sh.lists)
-	sh.lists, sh.most = lists, len(lists)
+	sh.lists, sh.peak = lists, len(lists)
 }
 
 // appendLocked appends l's nodes.

@@ -74,8 +74,8 @@ func TestPurgatory_UseAfterShutdown(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Shutdown while an operation is in the middle of being given: either it is
-// handed back, or its giver gets the error; never both, never neither.
+// Shutdown runs while an operation is being added. Either the operation is handed back,
+// or TryCompleteElseWatch returns the error: never both, never neither.
 func TestShutdown_RacesWithStarts(t *testing.T) {
 	for range 100 {
 		s := timer.New()
@@ -159,8 +159,8 @@ func TestShutdown_WaitsForCallbacks(t *testing.T) {
 	empty(t, p, s)
 }
 
-// A Shutdown in the middle of many expiries: each operation is handed back, or its
-// callbacks have returned by then. None is on its way between the two.
+// Shutdown runs while many operations expire. When it returns, each operation has been
+// handed back or its callbacks have returned.
 func TestShutdown_InTheMiddleOfExpiries(t *testing.T) {
 	const rounds, each = 1500, 64
 	for range rounds {

@@ -17,8 +17,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// The condition comes true while the operation is being put in the lists: the
-// second check sees it, and neither a list nor a timer keeps the operation.
+// The condition becomes true while the operation is put into the lists. The second check
+// sees it. Afterwards neither a list nor a timer refers to the operation.
 func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
 	p, s, clk := virtual(t)
 	o := new(op)
@@ -33,8 +33,8 @@ func TestTryCompleteElseWatch_CompletedByTheSecondCheck(t *testing.T) {
 	require.Zero(t, o.expired.Load())
 }
 
-// A call that completes the operation while it is being added waits until its timer is
-// started: so no timer is left behind.
+// A call that completes the operation while it is being added waits until the operation's
+// timer is started. So no timer remains.
 func TestTryCompleteElseWatch_CompletedMeanwhile(t *testing.T) {
 	for name, complete := range map[string]func(*purgatory.Purgatory[string], *op){
 		"force": func(_ *purgatory.Purgatory[string], o *op) { o.ForceComplete() },
@@ -184,7 +184,7 @@ func TestForceComplete_BeforeItWasGiven(t *testing.T) {
 func TestTryCompleteElseWatch_OperationThatWaitsPanics(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := watch(t, p, new(op), time.Hour, "a")
-	require.PanicsWithValue(t, "purgatory: the operation is waiting already",
+	require.PanicsWithValue(t, "purgatory: TryCompleteElseWatch: the operation is already waiting",
 		func() { p.TryCompleteElseWatch(o, time.Hour, "b") })
 	require.Equal(t, 1, p.Len(), "it waits on")
 	require.True(t, o.ForceComplete())
@@ -203,8 +203,8 @@ func (*anyOp) TryComplete() bool { return false }
 func (*anyOp) OnComplete()       {}
 func (*anyOp) OnExpiration()     {}
 
-// A key that cannot be found again, or not be hashed, is refused, and leaves
-// nothing behind in the lists of the keys before it.
+// A key that is not equal to itself, or cannot be hashed, is refused. The lists of the
+// keys before it do not keep the operation.
 func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(epoch)))
 	defer s.Close()

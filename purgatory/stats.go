@@ -5,30 +5,29 @@ package purgatory
 //
 //	Entered = Completed + Expired + Cancelled + HandedBack + Delayed
 type Stats struct {
-	// Delayed is the number of operations that are waiting, as Len tells.
+	// Delayed is the number of waiting operations, as returned by Len.
 	Delayed int
-	// Watched is the sum of the lengths of all keys' lists, as Watched tells.
+	// Watched is the sum of the lengths of all keys' lists.
 	Watched int
-	// Keys is the number of keys that have operations waiting for them.
+	// Keys is the number of keys that operations wait for.
 	Keys int
 
-	// Entered counts the operations that were not complete when they were added, and
-	// so waited, if only for an instant.
+	// Entered counts the operations that were not complete when they were added.
 	Entered uint64
-	// Completed counts those of them that were completed before their timeout.
+	// Completed counts the entered operations that were completed before their timeout.
 	Completed uint64
-	// Expired counts those that were completed by their timeout.
+	// Expired counts the operations that their timeout completed.
 	Expired uint64
-	// Cancelled counts those that CancelForKey took out.
+	// Cancelled counts the operations that CancelForKey removed.
 	Cancelled uint64
-	// HandedBack counts those that Close took out.
+	// HandedBack counts the operations that Close removed.
 	HandedBack uint64
 
 	// Panics counts the panics that went to the panic handler.
 	Panics uint64
 }
 
-// outcome is why an operation leaves the lists.
+// outcome is the reason why an operation leaves the lists.
 type outcome int
 
 const (
@@ -36,16 +35,16 @@ const (
 	expired
 	cancelled
 	handedBack
-	// refused: its start has failed. It counts as if it had never entered.
+	// refused means that adding the operation failed. It then counts as never entered.
 	refused
 )
 
-// counts is the part of Stats that a shard keeps, under its lock, for the
-// operations whose first key is its own.
+// counts is a shard's part of Stats, for the operations whose first key belongs to the
+// shard. The shard's lock guards it.
 type counts struct {
-	delayed int
-	entered uint64
-	left    [refused]uint64 // by outcome
+	delayed   int
+	entered   uint64
+	byOutcome [refused]uint64
 }
 
 func (c *counts) enter() {
@@ -59,14 +58,14 @@ func (c *counts) leave(why outcome) {
 		c.entered--
 		return
 	}
-	c.left[why]++
+	c.byOutcome[why]++
 }
 
 func (s *Stats) add(c *counts) {
 	s.Delayed += c.delayed
 	s.Entered += c.entered
-	s.Completed += c.left[completed]
-	s.Expired += c.left[expired]
-	s.Cancelled += c.left[cancelled]
-	s.HandedBack += c.left[handedBack]
+	s.Completed += c.byOutcome[completed]
+	s.Expired += c.byOutcome[expired]
+	s.Cancelled += c.byOutcome[cancelled]
+	s.HandedBack += c.byOutcome[handedBack]
 }

@@ -67,8 +67,8 @@ func (o *stressed) OnExpiration() {
 	}
 }
 
-// Completing, forcing, expiring, cancelling and giving again from many
-// goroutines on the same few keys, and a Shutdown in the middle of it all.
+// Many goroutines complete, force, expire, cancel and add operations on the same few
+// keys, with a Shutdown in between.
 func TestStress_AllAtOnce(t *testing.T) {
 	warmGoroutines(10_000)
 	before, rounds := heap(), 0
@@ -79,9 +79,9 @@ func TestStress_AllAtOnce(t *testing.T) {
 	require.Less(t, heap()-before, 1_000_000, "bytes left")
 }
 
-// warmGoroutines has n goroutines live at once: what the runtime needs for one it keeps for
-// the next, for ever, and counts as heap. A pool has very many workers where processors are
-// busy.
+// warmGoroutines runs n goroutines at once. The runtime keeps memory for each goroutine
+// that has ever run, for the next one, and counts it as heap. A pool may start very many
+// workers while processors are busy.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
