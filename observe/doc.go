@@ -1,11 +1,11 @@
-// Package observe tells exporters what to export: the numbers of Schedulers, keyed Timers,
+// Package observe provides the sources of exported numbers: Schedulers, keyed Timers,
 // purgatories, and the Monitors and Conns of package idle.
 //
-// The exporters stand below it. All of them export the same numbers, which
-// observe/metrics.csv lists one by one:
+// The exporters are packages below this one. All of them export the same numbers, which
+// observe/metrics.csv lists:
 //
-//   - observe/prom: a collector for Prometheus; a module of its own.
-//   - observe/otel: instruments and a producer for OpenTelemetry; a module of its own.
+//   - observe/prom: a collector for Prometheus; a separate module.
+//   - observe/otel: instruments and a producer for OpenTelemetry; a separate module.
 //   - observe/expvar: a variable for the standard library's expvar.
 //
 // # Usage
@@ -18,16 +18,16 @@
 //
 // # Concurrency
 //
-// Any goroutine may use a Source, and any number of exporters may share one.
+// Any goroutine may use a Source, and several exporters may share one.
 //
 // # In a testing/synctest bubble
 //
-// A Scheduler that was made in a bubble can be read from outside, and the other way round.
-// A durable store in memory that was made in a bubble can be read there alone: outside it
+// A Scheduler that was made in a bubble can be read from outside, and the reverse. A
+// durable store in memory that was made in a bubble can be read only there: outside, it
 // counts as a store that does not answer.
 //
 // # Complexity
 //
-// Reading a Scheduler is O(shards), however many timers are pending. Nothing is read until
-// an exporter asks.
+// Reading a Scheduler is O(shards), however many timers are pending. Nothing is read
+// until an exporter reads it.
 package observe

@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// TestTables_ExportEachField sets each number of each kind of Stats, one at a time, and
-// requires that some metric changes with it: so a new field cannot be forgotten.
+// TestTables_ExportEachField changes each field of each Stats type, one at a time, and
+// requires that some metric changes with it. So a new field cannot be forgotten.
 func TestTables_ExportEachField(t *testing.T) {
 	each(t, schedulers, timer.Stats{}, func(st timer.Stats) any {
 		st.Rejected += st.RejectedFull // of which it is a part

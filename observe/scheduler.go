@@ -15,7 +15,7 @@ func schedulerTable() *metric.Thing {
 	return t.Thing()
 }
 
-// timersOf adds what becomes of timers.
+// timersOf adds the metrics about timers.
 func timersOf(t metric.Table[timer.Stats]) {
 	timers := func(name, help string, read func(timer.Stats) uint64) {
 		t.Add(metric.Counter, "timer."+name, "{timer}", help, func(s timer.Stats) float64 { return float64(read(s)) })
@@ -42,7 +42,7 @@ func timersOf(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) (timer.Histogram, bool) { return s.Lateness, true })
 }
 
-// machineryOf adds what wakes up for timers.
+// machineryOf adds the metrics about the poller and the wheel.
 func machineryOf(t metric.Table[timer.Stats]) {
 	t.AddParts(metric.Counter, "poller.wakeups", "{wakeup}", "result",
 		"Wake-ups of the poller, by whether it then fired or moved timers (work) or found nothing to do (nothing)",
@@ -54,7 +54,7 @@ func machineryOf(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) float64 { return float64(s.Cascaded) })
 }
 
-// callbacksOf adds what becomes of the callbacks of timers that fired.
+// callbacksOf adds the metrics about the callbacks of fired timers.
 func callbacksOf(t metric.Table[timer.Stats]) {
 	add := func(kind metric.Kind, name, unit, help string, read func(timer.Stats) float64) {
 		t.Add(kind, name, unit, help, read)

@@ -1,6 +1,5 @@
-// Package bubble tells the fake time of a testing/synctest bubble from the
-// system's. A bubble's clock begins in the year 2000, and its readings have no
-// monotonic part.
+// Package bubble distinguishes the fake time of a testing/synctest bubble from the
+// system's. Time in a bubble begins in the year 2000, and has no monotonic reading.
 package bubble
 
 import "time"
@@ -8,6 +7,6 @@ import "time"
 // Inside reports whether the calling goroutine is in a bubble.
 func Inside() bool { return !Monotonic(time.Now()) }
 
-// Monotonic reports whether t has a monotonic reading, as what time.Now returns
-// outside bubbles has. (== is meant: Equal does not see the difference.)
+// Monotonic reports whether t has a monotonic reading, as the result of time.Now has
+// outside bubbles. (It compares with !=: Equal ignores the monotonic reading.)
 func Monotonic(t time.Time) bool { return t != t.Round(0) }

@@ -1,6 +1,6 @@
-// Package closed has the root of the packages' errors named ErrClosed: each of them
-// is the one of package timer, as errors.Is sees it, so that a program which only
-// asks whether something was closed compares with a single error.
+// Package closed provides the root of the packages' errors named ErrClosed: errors.Is
+// matches each of them with the ErrClosed of package timer. So a program that only needs
+// to know whether something was closed compares with a single error.
 package closed
 
 // Root is the ErrClosed of package timer.

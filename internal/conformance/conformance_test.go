@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outOfReach are the tests that no library outside the runtime can pass: a timer
-// that is pending and that nobody refers to any more is garbage only for who
-// runs the garbage collector.
+// outOfReach matches the tests that no library outside the runtime can pass. In package
+// time an unreferenced pending timer is garbage, which only the garbage collector can
+// provide.
 const outOfReach = "^TestTimerGC$/^(NewTimer|NewTicker)$"
 
-// TestConformance runs the toolchain's sleep_test.go and tick_test.go against
-// package timer. Set TICKLESS_CONFORMANCE=long to run them more than once and
-// not in their short form, or to off to leave them out.
+// TestConformance runs the toolchain's sleep_test.go and tick_test.go against package
+// timer. TICKLESS_CONFORMANCE=long runs them more than once and not in their short form.
+// TICKLESS_CONFORMANCE=off skips them.
 func TestConformance(t *testing.T) {
 	binary := buildSuite(t, "time", "suite", map[string]rewriting{
 		"sleep_test.go": rewrite,
@@ -50,8 +50,8 @@ func rewrite(t *testing.T, text string) string {
 		require.Contains(t, text, r.from)
 		text = strings.Replace(text, r.from, r.to, 1)
 	}
-	// What only the standard library may do, and what it is for: a clock so
-	// coarse that there is none like it here, and a skip on builders.
+	// Replace what only the standard library may use: internal/testenv, which skips flaky
+	// tests on builders, and a linkname that reports whether the clock is coarse.
 	text = strings.Replace(text, "\t\"internal/testenv\"\n", "", 1)
 	text = strings.Replace(text, "\t_ \"unsafe\" // for go:linkname\n", "", 1)
 	text = strings.Replace(text, "//go:linkname haveHighResSleep runtime.haveHighResSleep\nvar haveHighResSleep bool", "var haveHighResSleep = true", 1)

@@ -13,9 +13,10 @@ import (
 	"github.com/tickless/tickless/internal/conformance/contexts"
 )
 
-// TestContexts runs the toolchain's tests of package context, and its benchmarks
-// once each, with contexts of package deadline's in place of those with a deadline:
-// as they are, and with a context of each kind between each of them and its parent.
+// TestContexts runs the toolchain's tests of package context, and its benchmarks once
+// each, with contexts of package deadline for those with a deadline. It runs them
+// unchanged, and then with a context of each type between each such context and its
+// parent.
 func TestContexts(t *testing.T) {
 	binary := buildSuite(t, "context", "contexts/suite", map[string]rewriting{
 		"context_test.go":   rewriteLinkage,

@@ -14,10 +14,11 @@ import (
 // alarmLine is what docs/migrating.md has tests tell goleak that leave timers behind.
 const alarmLine = "github.com/tickless/tickless/internal/alarm.(*hub).wait"
 
-// TestGoleak_Lines holds what docs/migrating.md says of goleak: it finds nothing once
-// all timers have fired or were stopped, nor while some are pending that are far away.
-// On Linux there is the alarm's goroutine while one is due within a second, and if that
-// is stopped while others are pending, until it would have fired.
+// TestGoleak_Lines checks what docs/migrating.md says of goleak: it finds nothing after
+// all timers have fired or were stopped, nor while the pending ones are far away. On
+// Linux goleak finds the alarm's goroutine while a timer is due within a second. If that
+// timer is stopped while others are pending, the goroutine stays until it would have
+// fired.
 func TestGoleak_Lines(t *testing.T) {
 	here := goleak.IgnoreCurrent()
 	find := func(when string, options ...goleak.Option) {

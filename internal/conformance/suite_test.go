@@ -14,9 +14,9 @@ import (
 // rewriting is how a test file is changed so that it tests something else.
 type rewriting func(t *testing.T, text string) string
 
-// buildSuite builds the toolchain's tests of a package of the standard library,
-// rewritten, as tests of the package in dir, and returns the program, which lies in a
-// folder of its own. It skips the test if TICKLESS_CONFORMANCE is off.
+// buildSuite builds the toolchain's tests of a standard package, rewritten as tests of
+// the package in dir. It returns the path of the binary, in a folder of its own. If
+// TICKLESS_CONFORMANCE is off, it skips the test.
 func buildSuite(t *testing.T, pkg, dir string, files map[string]rewriting) (binary string) {
 	t.Helper()
 	if os.Getenv("TICKLESS_CONFORMANCE") == "off" {

@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What the tests use of time and timer.
+// Names of time and timer that the tests use.
 type (
 	Duration = time.Duration
 	Time     = time.Time
@@ -41,11 +41,11 @@ var (
 	Tick      = timer.Tick
 )
 
-// Interrupt stands in for a signal that interrupts system calls: package timer
-// makes none that could tell.
+// Interrupt replaces a signal that interrupts system calls. It does nothing: package
+// timer makes no system call that a signal affects.
 func Interrupt() {}
 
-// AsynctimerChan stands in for the GODEBUG setting of that name.
+// AsynctimerChan replaces the GODEBUG setting of that name.
 var AsynctimerChan setting
 
 type setting struct{}
@@ -59,9 +59,8 @@ func (setting) Value() string {
 	return ""
 }
 
-// CheckRuntimeTimerPeriodOverflow stands in for time's own of that name: it
-// starts the ticker with the longest period there is and sees that other timers
-// still fire.
+// CheckRuntimeTimerPeriodOverflow replaces package time's function of that name. It
+// starts a ticker with the longest period, and checks that other timers still fire.
 func CheckRuntimeTimerPeriodOverflow() {
 	t := NewTicker(1<<63 - 1)
 	defer t.Stop()

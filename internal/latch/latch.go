@@ -1,4 +1,4 @@
-// Package latch waits for things under way to end.
+// Package latch waits until all running activities have ended.
 package latch
 
 import (
@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// A Latch counts things under way, and lets others wait until there are none. The
-// zero Latch has a count of zero.
+// A Latch counts activities, and lets callers wait until the count is zero. The zero
+// Latch has a count of zero.
 type Latch struct {
 	mu   sync.Mutex
 	n    int
-	zero chan struct{} // closed when n falls to zero; nil if nobody waits
+	zero chan struct{} // closed when n becomes zero; nil unless a Wait blocks
 }
 
 // Add changes the count by n.
@@ -25,8 +25,8 @@ func (l *Latch) Add(n int) {
 	}
 }
 
-// Wait blocks until the count is zero, or returns ctx's error if it ends first. If
-// the count is zero already, Wait returns nil, whatever ctx says.
+// Wait blocks until the count is zero. If ctx ends first, Wait returns the error of ctx.
+// If the count is already zero, Wait returns nil even if ctx has ended.
 func (l *Latch) Wait(ctx context.Context) error {
 	l.mu.Lock()
 	if l.n == 0 {
@@ -41,8 +41,8 @@ func (l *Latch) Wait(ctx context.Context) error {
 	return Await(ctx, zero)
 }
 
-// Await blocks until done is closed, or returns ctx's error if it ends first. If
-// done is closed already, Await returns nil, whatever ctx says.
+// Await blocks until done is closed. If ctx ends first, Await returns the error of ctx.
+// If done is already closed, Await returns nil even if ctx has ended.
 func Await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:

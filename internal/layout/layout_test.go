@@ -15,9 +15,9 @@ import (
 
 const module = "github.com/tickless/tickless"
 
-// mayImport says which packages of the module each package may reach, by
-// itself or through others. A package that is missing here fails the test, so
-// that a new one takes its place in the order knowingly.
+// mayImport lists which packages of the module each package may import, directly or
+// through others. The test fails for a package that is not listed, so that the position
+// of a new package is a deliberate choice.
 var mayImport = map[string][]string{
 	// The leaves.
 	"bucket":           {},

@@ -66,8 +66,9 @@ var zeroes = map[string]any{
 	"timingwheel.Wheel":   new(timingwheel.Wheel[int]),
 }
 
-// Each method of a zero value does something useful or panics and says what to call
-// first. None crashes, and none hangs: all run in a bubble, where that is a deadlock.
+// Each method of a zero value does something useful, or panics and names the function to
+// call first. No method crashes or hangs: all run in a bubble, which reports a hang as a
+// deadlock.
 func TestZeroValues_AreUsefulOrSayWhatToCall(t *testing.T) {
 	for name, zero := range zeroes {
 		if name == "bucket.Arena" {

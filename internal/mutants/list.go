@@ -9,16 +9,16 @@ import (
 
 const listPath = "internal/mutants/list.txt"
 
-// A mutant is a change of one place in a function, and the tests that fail with it.
+// A mutant is a change in one function, and the tests of which one must fail with it.
 type mutant struct {
-	line     int // of the list
+	line     int // line number in the list
 	tests    []string
 	file, fn string
 	old, new string
 }
 
-// readList returns the changes that a list names. An entry has four lines: its tests, the
-// file and the function, "- " with the old text and "+" with the new one. Lines that
+// readList reads the mutants from the file at path. An entry has four lines: its tests,
+// the file and the function, "- " with the old text and "+" with the new text. Lines that
 // begin with # are comments.
 func readList(path string) (mutants []mutant, err error) {
 	text, err := os.ReadFile(path)
@@ -54,12 +54,12 @@ func readList(path string) (mutants []mutant, err error) {
 	return mutants, nil
 }
 
-// String is what the command's flag -match is compared with.
+// String returns the text that the flag -match is compared with.
 func (m mutant) String() string {
 	return fmt.Sprintf("list.txt:%d: %s %s, %s", m.line, m.file, m.fn, strings.Join(m.tests, " "))
 }
 
-// apply returns the text of the file with the change made.
+// apply returns the text of the file with the change.
 func (m mutant) apply(text string) (string, error) {
 	head := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|const )` + m.fn + `\b`)
 	for _, begin := range head.FindAllStringIndex(text, -1) {

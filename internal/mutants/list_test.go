@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each change that the list names can be made, in a file that is there, and the tests
-// named with it exist. That they fail with it is what the command looks at.
+// Each listed change can be made, its file exists, and so do its tests. The command
+// checks that the tests fail.
 func TestList_ChangesCanBeMade(t *testing.T) {
 	t.Chdir("../..")
 	mutants, err := readList(listPath)

@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-// run runs the tests with the change made, and returns what they said.
+// run runs the mutant's tests, and returns the essence of their output.
 func (m mutant) run(found testPackages, timeout time.Duration) (said string, err error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
@@ -123,7 +123,7 @@ func findTests() (testPackages, error) {
 	return found, err
 }
 
-// of returns the packages that have the tests, whose names may be beginnings.
+// of returns the packages of the tests. Each element of tests is the beginning of a name.
 func (found testPackages) of(tests []string) (packages []string, err error) {
 	for _, t := range tests {
 		before := len(packages)
@@ -140,7 +140,7 @@ func (found testPackages) of(tests []string) (packages []string, err error) {
 	return slices.Compact(packages), nil
 }
 
-// isModule reports whether a directory is another module's, or hidden.
+// isModule reports whether dir is the root of another module, or hidden.
 func isModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
@@ -148,7 +148,7 @@ func isModule(dir string) bool {
 
 var telling = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
 
-// gist returns the lines that say most of what a failed test has written.
+// gist returns the most informative lines of a failed test's output.
 func gist(out string) string {
 	lines := telling.FindAllString(out, 3)
 	for i, l := range lines {

@@ -66,8 +66,8 @@ func connect(l *ledger, from *idle.Listener, d time.Duration) *link {
 	return x
 }
 
-// follow takes what the peer receives, until the connection is closed. Only the error of a
-// later read tells who has closed it.
+// follow reads what the peer receives until the connection is closed. Only the error of a
+// later read shows which side has closed it.
 func (x *link) follow() {
 	io.Copy(io.Discard, x.peer)
 	x.peer.Close()
@@ -105,8 +105,8 @@ func (x *link) write() bool {
 	})
 }
 
-// active reports whether f, which moves a byte, has kept the connection open. What comes
-// when its end is decided succeeds, but is no activity.
+// active reports whether f, which moves a byte, has kept the connection open. A byte that
+// moves after the eviction was decided succeeds, but does not count as activity.
 func (x *link) active(f func(b []byte) error) bool {
 	began := time.Now()
 	return f(make([]byte, 1)) == nil && !x.c.Since().Before(began)

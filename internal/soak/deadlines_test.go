@@ -58,8 +58,8 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	}()
 }
 
-// set sets the deadline to after d. If its channel is closed then, it may be for either
-// moment that it has passed: the ledger goes by the earlier one.
+// set sets the deadline to after d. If its channel is closed meanwhile, that may be for
+// the old or the new moment. The ledger then takes the earlier one.
 func (x *moment) set(d time.Duration) {
 	x.n.move(d, func() bool {
 		earlier := now()+d < x.n.due

@@ -11,9 +11,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A run is some kinds, with a ledger each, that work, and rest now and then. At rest
-// nothing is pending: whatever memory, goroutines and descriptors there are then is kept,
-// and if it becomes more from rest to rest, it leaks.
+// A run is several kinds, each with a ledger, that work and pause in turn. During a pause
+// nothing is pending. If memory, goroutines or descriptors grow from pause to pause,
+// there is a leak.
 type run struct {
 	kinds      []kind
 	ledgers    []*ledger
@@ -30,13 +30,13 @@ const (
 	// mostRests is how often a run of half an hour rests: for flat, three times in each
 	// third.
 	mostRests = 9
-	// longLull is for how long memory is measured. A Scheduler's shards give theirs back up
-	// to ten seconds after their last timer has gone.
+	// longLull is how long memory is measured. The shards of a Scheduler give memory back
+	// up to ten seconds after their last timer has gone.
 	longLull = 15 * time.Second
 )
 
-// rests returns how often a run rests, and for how long once nothing is pending. It works
-// for half of the time, or longer.
+// rests returns how often a run pauses, and for how long after nothing is pending. The
+// run works for at least half of the time.
 func rests(length, longest time.Duration) (n int, lull time.Duration) {
 	if length < time.Minute {
 		return 2, 0 // nothing is measured

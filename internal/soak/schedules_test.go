@@ -10,9 +10,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A series is what a Job with a Schedule runs, and the Schedule. Every time that it gives
-// is in the ledger: it is run, or has passed and is left out, or the series is stopped
-// before. No two of its methods run at a time, and so it needs no lock.
+// A series is the function and the Schedule of a Job. The ledger has every time that the
+// Schedule returns: it is run, skipped because it has passed, or dropped because the
+// series is stopped. No two methods of a series run at the same time, so it needs no
+// lock.
 type series struct {
 	l      *ledger
 	period time.Duration
@@ -56,8 +57,8 @@ func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 // wall reads the wall clock.
 func wall() time.Time { return time.Now().Round(0) }
 
-// Next returns the multiples of the period. It is called when what it has returned before
-// is about to be run, or when that has passed during a run.
+// Next returns the multiples of the period. It is called when its last result is about to
+// be run, or has passed during a run.
 func (x *series) Next(t time.Time) time.Time {
 	if x.due != nil {
 		x.due.check(x.l, "left out")
@@ -73,8 +74,8 @@ func (x *series) Next(t time.Time) time.Time {
 	return at
 }
 
-// check complains if the occurrence is still ahead by the wall clock. If that clock was set, the
-// ledger's moment is wrong, and check replaces it by the occurrence's.
+// check complains if the occurrence is early by the wall clock. If that clock was set,
+// the ledger's moment is wrong, and check corrects it.
 func (o *occurrence) check(l *ledger, what string) {
 	if early := o.at.Sub(wall()); early > 0 {
 		l.complain("%s %v early by the wall clock", what, early)

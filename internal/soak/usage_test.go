@@ -36,8 +36,8 @@ func (u usage) String() string {
 	return fmt.Sprintf("%.2f MB, %d goroutines, %d descriptors", float64(u.heap)/1e6, u.goroutines, u.descriptors)
 }
 
-// lowest returns the least of each that is taken while a lull lasts: what leaks is part of
-// it, and what is on its way out is not.
+// lowest returns the lowest usage during a pause. That includes leaks, and excludes what
+// is about to be released.
 func lowest(lull time.Duration) usage {
 	least := take()
 	for until := least.at + lull; least.at < until; {
@@ -75,21 +75,22 @@ func settle(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// moreHeap is by how much the live heap may be larger at the rests of a run's last third
-// than at those of its second. In half an hour these are ten minutes apart: a leak of 900
-// bytes a second is more.
+// moreHeap is how much larger the live heap may be in the pauses of a run's last third
+// than in those of its second. In half an hour these are ten minutes apart, so a leak of
+// 900 bytes a second exceeds it.
 //
-// How many timers were pending before, and how busy the machine was, changes little: at
-// rest there are none, and the shards have given back their memory. What can still grow is
-// kept for good after the largest burst so far, such as after the process stood still for a
-// second: a pool's spare batches, 150 kB at the most (executor's maxSpares), of which only
-// that of the Scheduler soak sees bursts, and half a kilobyte for each goroutine beyond the
-// most there have been, which the runtime uses again: after a pause a pool starts thousands
-// of workers, so that there were 30,000 at first. This is three times the rest.
+// The number of timers before a pause, and the load of the machine, change little: in a
+// pause no timers are pending, and the shards have given back their memory. The heap
+// still grows by what is kept after the largest burst so far, for example after the
+// process stood still for a second. That is a pool's spare batches, at most 150 kB
+// (executor's maxSpares), of which only the Scheduler named soak has bursts. And it is
+// half a kilobyte for each goroutine beyond the most there have been, which the runtime
+// reuses: after a pause of the process a pool starts thousands of workers, at first
+// 30,000. moreHeap is three times what remains.
 const moreHeap = 512 << 10
 
-// warmGoroutines has n goroutines live at once: what the runtime needs for one it keeps for
-// the next, for good, and counts as heap.
+// warmGoroutines runs n goroutines at once. The runtime keeps memory for each goroutine
+// that has ever run, for the next one, and counts it as heap.
 func warmGoroutines(n int) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
@@ -100,13 +101,13 @@ func warmGoroutines(n int) {
 	wg.Wait()
 }
 
-// flat requires that a run, by what it took at its rests, has kept no more in its last
-// third than in the second: the first one fills what is kept. Memory and goroutines are
-// compared by their medians, so that no single rest decides.
+// flat requires that usage in the pauses of a run's last third is not higher than in
+// those of the second. (The first third fills what is kept.) It compares the medians of
+// memory and goroutines, so that no single pause decides.
 //
-// Goroutines are to be as many, and not one more: an idle Scheduler, pool or Monitor has
-// none, and what the test itself has at rest is always the same. So are descriptors: the
-// listener is the only one that a kind keeps, and a Scheduler keeps its timerfd for 20 ms.
+// Goroutines must be exactly as many: an idle Scheduler, pool or Monitor has none, and
+// the test's own are always the same. So must descriptors: the listener is the only one
+// that is kept, and a Scheduler keeps its timerfd for 20 ms.
 func flat(t *testing.T, seen []usage) {
 	t.Helper()
 	for i, u := range seen {

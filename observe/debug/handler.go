@@ -18,12 +18,12 @@ import (
 // handler serves the page. See Handler.
 type handler struct {
 	config
-	set   *metric.Set // of all that is on the page
+	set   *metric.Set // of everything on the page
 	rates rates
 }
 
-// Handler returns the handler that serves the page, at any path. It may be called by
-// several goroutines at a time.
+// Handler returns a handler that serves the page at any path. Several goroutines may call
+// the handler at a time.
 func Handler(opts ...Option) http.Handler {
 	h := new(handler)
 	for i, o := range opts {
@@ -46,8 +46,8 @@ var (
 	script []byte
 )
 
-// assets are what the page loads, by their names in the query: a handler does not know
-// which paths lead to it.
+// assets are the files that the page loads, by their names in the query. They have no
+// paths of their own, because a handler does not know its path.
 var assets = map[string]struct {
 	kind string
 	body []byte
@@ -70,7 +70,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !h.allows(r.Host) {
-		http.Error(w, "this page is for the machine itself: ask for it as localhost, or name the host "+
+		http.Error(w, "this page is only for the local machine: use the host localhost, or allow the host "+
 			strconv.Quote(r.Host)+" with debug.WithHosts", http.StatusForbidden)
 		return
 	}
@@ -119,7 +119,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// clean replaces what HTML must not have: names, panics and errors may have any bytes.
+// clean replaces characters that HTML does not allow. Names, panics and errors may
+// contain any bytes.
 func clean(body []byte) []byte {
 	bad := func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError
@@ -139,10 +140,10 @@ func (h *handler) write(w http.ResponseWriter, code int, kind string, body []byt
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // of a HEAD nothing is sent
+	_, _ = w.Write(body) // net/http does not send the body of a HEAD
 }
 
-// allows reports whether a request's Host is one that the page may be asked for as.
+// allows reports whether the page may be served under a request's Host.
 func (h *handler) allows(host string) bool {
 	host = hostOf(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -154,7 +155,7 @@ func (h *handler) allows(host string) bool {
 	return h.hosts[host] || h.anyHost
 }
 
-// hostOf returns a Host header without its port, as hosts are compared.
+// hostOf returns a Host header without its port, in the form in which hosts are compared.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -11,13 +11,13 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// An Option changes how [Handler] makes a handler.
+// An Option configures the handler of [Handler].
 type Option interface{ apply(*config) }
 
 type config struct {
 	hosts      map[string]bool
 	anyHost    bool
-	schedulers []observe.Source // nil: those that have names
+	schedulers []observe.Source // nil: those of timer.Schedulers
 	others     []observe.Source
 }
 
@@ -25,9 +25,10 @@ type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-// WithHosts lets the page be asked for under other hosts than the loopback's: names or
-// addresses as they stand in a URL. Ports do not matter. "*" is every name, for handlers that something else protects. The default
-// is the loopback alone. WithHosts panics if a host is empty, or a whole URL.
+// WithHosts serves the page also under other hosts than the loopback's: names or
+// addresses as in a URL. Ports do not matter. "*" stands for every host, for a handler
+// that is protected in another way. The default is the loopback alone. WithHosts panics
+// if a host is empty, or a whole URL.
 func WithHosts(hosts ...string) Option {
 	for _, h := range hosts {
 		if hostOf(h) == "" || strings.ContainsAny(h, "/@ ") {
@@ -45,8 +46,9 @@ func WithHosts(hosts ...string) Option {
 	})
 }
 
-// WithSchedulers makes the page show these Schedulers, whether they have names or not.
-// The default is what [timer.Schedulers] returns. The handler keeps them alive.
+// WithSchedulers makes the page show the given Schedulers, with or without names. The
+// default is the Schedulers of [timer.Schedulers]. The handler keeps the given ones
+// alive.
 func WithSchedulers(s ...*timer.Scheduler) Option {
 	if slices.Contains(s, nil) {
 		panic("debug: WithSchedulers: a Scheduler must not be nil")
@@ -61,10 +63,11 @@ func WithSchedulers(s ...*timer.Scheduler) Option {
 	})
 }
 
-// WithSources makes the page show other things too, below the list of Schedulers: keyed
-// Timers, a purgatory, a Client or Worker of package durable/metrics, any Source. A page then takes as long as these take to read, and shows the errors of
-// the latest dead letters. WithSources panics if a Source is the zero Source.
+// WithSources adds other things to the page, below the list of Schedulers: keyed Timers,
+// a purgatory, a Client or Worker of package durable/metrics, or any other Source. The
+// page then takes as long as reading these takes, and shows the errors of the latest dead
+// letters. WithSources panics if a Source is the zero Source.
 func WithSources(sources ...observe.Source) Option {
-	metric.NewSet(sources) // it panics
+	metric.NewSet(sources) // panics for a zero Source
 	return option(func(c *config) { c.others = append(c.others, sources...) })
 }

@@ -31,24 +31,24 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"link":     func(name string) string { return "?" + url.Values{"scheduler": {name}}.Encode() },
 }).Parse(pageHTML))
 
-// pageData is what page.html shows, and the JSON.
+// pageData is the data of page.html, and of the JSON.
 type pageData struct {
 	Time       time.Time       `json:"time"`
 	Schedulers []schedulerView `json:"schedulers"`
-	// Sources are there where no Scheduler was asked for.
+	// Sources is empty if the query names a Scheduler.
 	Sources []sourceView `json:"sources,omitempty"`
 
 	Program string         `json:"-"`
 	Process string         `json:"-"`
-	Shown   *schedulerView `json:"-"` // the Scheduler that was asked for, or the only one
-	Asked   string         `json:"-"` // the name that was asked for
-	Missing bool           `json:"-"` // there is none of that name
-	Refresh int            `json:"-"` // seconds after which the page is loaded again; 0: never
-	// Again and Once lead to the same page with Refresh and without.
+	Shown   *schedulerView `json:"-"` // the Scheduler that the query names, or the only one
+	Asked   string         `json:"-"` // the name in the query
+	Missing bool           `json:"-"` // there is no Scheduler of that name
+	Refresh int            `json:"-"` // seconds until the page is reloaded; 0: never
+	// Again and Once are links to the same page with Refresh and without.
 	Again, Once, JSON string `json:"-"`
 }
 
-// read reads what a query asks for.
+// read returns the data for a query.
 func (h *handler) read(query url.Values) *pageData {
 	name, asked := query.Get("scheduler"), query.Has("scheduler")
 	d := &pageData{Time: time.Now(), Schedulers: []schedulerView{}, Asked: name}
@@ -78,7 +78,7 @@ func (h *handler) read(query url.Values) *pageData {
 	return d
 }
 
-// addLinks adds what the page has beside the numbers.
+// addLinks adds the links and the description of the process.
 func (d *pageData) addLinks(query url.Values) {
 	d.Program = filepath.Base(os.Args[0])
 	d.Process = fmt.Sprintf("pid %d, %s, GOMAXPROCS %d, %s goroutines", os.Getpid(), runtime.Version(),
@@ -97,7 +97,7 @@ func (d *pageData) addLinks(query url.Values) {
 	d.Again, d.Once = with("refresh", "2"), with("refresh", "")
 }
 
-// duration writes seconds with three digits and a unit that suits.
+// duration formats seconds with three digits and a suitable unit.
 func duration(seconds float64) string {
 	units := []struct {
 		size float64
@@ -114,7 +114,7 @@ func duration(seconds float64) string {
 	return strconv.FormatFloat(seconds*1e9, 'g', 3, 64) + " ns"
 }
 
-// number writes a count with thin spaces between thousands.
+// number formats a count with thin spaces between thousands.
 func number(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -123,8 +123,8 @@ func number(n any) string {
 	return s
 }
 
-// figure writes a number that need not be whole, with two digits of a fraction of few:
-// 0.25, 7.5, 1 000.
+// figure formats a number that may have a fraction: 0.25, 7.5, 1 000. Below 99.5 it keeps
+// two digits.
 func figure(f float64) string {
 	if whole := math.Round(f); whole == f || math.Abs(f) >= 99.5 {
 		return number(int64(whole))
@@ -132,7 +132,7 @@ func figure(f float64) string {
 	return strconv.FormatFloat(f, 'g', 2, 64)
 }
 
-// short leaves the folders out of the name of a function.
+// short returns a function's name without its folders.
 func short(name string) string {
 	head, rest, generic := strings.Cut(name, "[") // type arguments have folders too
 	if generic {

@@ -8,12 +8,13 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// pendingView is what is pending on a Scheduler: when it falls due, and what it is.
+// pendingView shows the pending timers of a Scheduler: when they fall due, and which
+// functions they run.
 type pendingView struct {
 	Due []windowView `json:"due"`
 	Top []topView    `json:"top"` // the most frequent ones
-	// Read is the number of timers that were read, at most mostRead. More says that
-	// others are pending too.
+	// Read is the number of timers that were read, at most mostRead. More is true if
+	// there are others.
 	Read int  `json:"read"`
 	More bool `json:"more,omitempty"`
 }
@@ -22,17 +23,17 @@ type windowView struct {
 	Until   *float64 `json:"until_seconds"` // nil: no end
 	Timers  int      `json:"timers"`
 	Label   string   `json:"-"`
-	Percent float64  `json:"-"` // of the largest
+	Percent float64  `json:"-"` // of the largest Timers
 }
 
 type topView struct {
 	Kind     timer.Kind `json:"kind"`
 	Function string     `json:"function,omitempty"`
 	Timers   int        `json:"timers"`
-	Percent  float64    `json:"percent"` // of those read
+	Percent  float64    `json:"percent"` // of the timers that were read
 }
 
-// windows are the rows of the table of when timers fall due, without the last, which has no end.
+// windows are the rows of the table of due times, without the last row, which has no end.
 var windows = []struct {
 	until time.Duration
 	label string
@@ -52,7 +53,7 @@ const (
 	topRows  = 20
 )
 
-// pending reads what is pending on a Scheduler.
+// pending reads the pending timers of a Scheduler.
 func pending(s *timer.Scheduler) *pendingView {
 	v := &pendingView{Top: []topView{}}
 	due := make([]int, len(windows)+1)

@@ -8,20 +8,20 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Rates are counted since an earlier request, of any client, that came at least rateApart
-// and at most rateStale ago. Without such a request there are none.
+// A rate is the difference to an earlier request, of any client, that came at least
+// rateApart and at most rateStale ago. Without such a request there are no rates.
 const (
 	rateApart = 500 * time.Millisecond
 	rateStale = time.Minute
 )
 
-// rates remembers what Schedulers had counted.
+// rates keeps earlier counts of Schedulers.
 type rates struct {
 	mu   sync.Mutex
 	seen map[any]*counted // by the Scheduler's ID
 }
 
-// counted are the last two readings that are far enough apart.
+// counted contains the last two readings that are at least rateApart apart.
 type counted struct{ before, last reading }
 
 type reading struct {
@@ -36,7 +36,7 @@ type ratesView struct {
 	Seconds float64 `json:"over_seconds"`
 }
 
-// of returns how fast a Scheduler counts, or nil if that is not known yet.
+// of returns the rates of a Scheduler, or nil if they are not known yet.
 func (r *rates) of(id any, st *timer.Stats) *ratesView {
 	now := reading{time.Now(), st.Started, st.Stopped, st.Fired}
 	r.mu.Lock()
@@ -64,7 +64,7 @@ func (r *rates) of(id any, st *timer.Stats) *ratesView {
 	}
 }
 
-// keep forgets the Schedulers that are not among the readings.
+// keep drops the Schedulers that are not among the readings.
 func (r *rates) keep(readings []metric.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

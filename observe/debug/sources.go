@@ -10,30 +10,31 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// sourceView is what is shown of a thing that is not a Scheduler: see WithSources.
+// sourceView shows a thing that is not a Scheduler: see WithSources.
 type sourceView struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Error is why the numbers could not be read.
+	// Error says why the numbers could not be read.
 	Error string `json:"error,omitempty"`
-	// Numbers are by the names of the metrics, those with a label by its values.
+	// Numbers maps the names of metrics to numbers. A metric with a label maps to an
+	// object with a number for each value of the label.
 	Numbers map[string]any `json:"numbers"`
 	Notes   []noteView     `json:"notes,omitempty"` // the latest first
 
-	ID         string       `json:"-"` // of its heading
+	ID         string       `json:"-"` // of the heading
 	Title      string       `json:"-"`
-	Figures    []figureView `json:"-"` // the numbers without a label
-	Tables     []tableView  `json:"-"` // those with one, a table for each label
+	Figures    []figureView `json:"-"` // the metrics without a label
+	Tables     []tableView  `json:"-"` // the metrics with a label, one table for each label
 	NotesTitle string       `json:"-"`
 }
 
-// figureView is a number as it is shown.
+// figureView is one number on the page.
 type figureView struct{ Name, Text, Help string }
 
 // tableView has a row for each value of a label, and a column for each metric.
 type tableView struct {
 	Label   string
-	Columns []figureView // their texts follow the names
+	Columns []figureView // Text is appended to the name
 	Rows    []tableRow
 }
 
@@ -48,10 +49,10 @@ type noteView struct {
 	Text string    `json:"text"`
 }
 
-// bothQuantiles follows the name of a histogram.
+// bothQuantiles is appended to the name of a histogram.
 const bothQuantiles = ", p50 / p99"
 
-// newSourceView makes a sourceView of the nth thing.
+// newSourceView makes the sourceView of the nth thing.
 func newSourceView(n int, r *metric.Reading) sourceView {
 	v := sourceView{
 		Kind: r.Thing.Name, Name: r.Name, Numbers: r.Numbers(),
@@ -72,7 +73,7 @@ func newSourceView(n int, r *metric.Reading) sourceView {
 	return v
 }
 
-// add adds a metric to the figures and tables.
+// add adds a metric to the figures or to a table.
 func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
 	name := r.Thing.Short(m)
 	put := func(part, text string) {
@@ -98,7 +99,7 @@ func (v *sourceView) add(r *metric.Reading, m *metric.Metric) {
 	}
 	r.Values(m, func(part string, value float64) {
 		switch {
-		case name == metric.ReadFailures && value == 0: // as nearly always
+		case name == metric.ReadFailures && value == 0: // almost always
 		case m.Seconds():
 			put(part, duration(value))
 		default:
@@ -143,8 +144,8 @@ func (t *tableView) put(name string, m *metric.Metric, part, text string) {
 	t.Rows[row].Cells[column] = text
 }
 
-// fill makes all rows as long as the longest, and leaves out of the columns' names the
-// word with which all of them begin.
+// fill makes all rows equally long. If all columns' names begin with the same word, it
+// removes that word.
 func (t *tableView) fill() {
 	first, _, _ := strings.Cut(t.Columns[0].Name, ".")
 	for _, c := range t.Columns {

@@ -10,16 +10,16 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// schedulerView is what is shown of a Scheduler. Its JSON has durations in seconds.
+// schedulerView shows a Scheduler. In JSON, durations are in seconds.
 type schedulerView struct {
 	Name string `json:"name"`
-	// Error is why the numbers, or some of them, could not be read.
+	// Error says why some or all numbers could not be read.
 	Error string `json:"error,omitempty"`
 	*numbersView
-	*pendingView // of the Scheduler that is shown in full
+	*pendingView // only of the Scheduler that is shown in full
 }
 
-// Known reports whether there are numbers.
+// Known reports whether v has numbers.
 func (v *schedulerView) Known() bool { return v.numbersView != nil }
 
 type numbersView struct {
@@ -52,7 +52,7 @@ type executorView struct {
 	PeakWorkers int    `json:"peak_workers"`
 }
 
-// view makes a schedulerView of what was read of a Scheduler, without what is pending.
+// view makes a schedulerView of a Scheduler's reading, without its pending timers.
 func (h *handler) view(r *metric.Reading) schedulerView {
 	v := schedulerView{Name: r.Name}
 	if r.Err != nil {
@@ -76,8 +76,8 @@ func (h *handler) view(r *metric.Reading) schedulerView {
 	return v
 }
 
-// addPending adds what is pending on the Scheduler. The Scheduler's clock, which may be
-// the program's own, may panic.
+// addPending adds the pending timers of a Scheduler. It recovers a panic of the
+// Scheduler's clock, which may be user code.
 func (v *schedulerView) addPending(id any) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,13 +100,13 @@ type histogramView struct {
 }
 
 type bucketView struct {
-	UpTo    float64 `json:"le"` // the last one has no end, and -1
+	UpTo    float64 `json:"le"` // the last bucket has no end, and -1
 	Count   uint64  `json:"count"`
 	Label   string  `json:"-"`
-	Percent float64 `json:"-"` // of the largest
+	Percent float64 `json:"-"` // of the largest Count
 }
 
-// limits are the ends of the drawn buckets, except the last.
+// limits are the upper ends of the drawn buckets, except the last, which has none.
 var limits = []time.Duration{
 	10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second,
 }
@@ -137,7 +137,7 @@ func histogram(h timer.Histogram) histogramView {
 	return v
 }
 
-// percent returns n of a number in percent, with three digits behind the point.
+// percent returns n as a percentage of of, rounded to three decimal places.
 func percent[N int | uint64](n, of N) float64 {
 	return math.Round(1e5*float64(n)/float64(of)) / 1e3
 }

@@ -1,11 +1,11 @@
-// Package expvar publishes the numbers of Schedulers, and of what stands on them, as a
+// Package expvar publishes the numbers of Schedulers, and of what is built on them, as a
 // variable of the standard library's package expvar.
 //
 // # Usage
 //
 //	expvar.Publish("tickless", observe.Schedulers())
 //
-// GET /debug/vars then has, among the others, a variable
+// GET /debug/vars then returns, among others, this variable:
 //
 //	"tickless": {
 //	    "scheduler": {
@@ -15,15 +15,16 @@
 //	            "timer.lateness": {"count": 3, "sum": 0.0021, "max": 0.0011, "p50": ..., "p90": ..., "p99": ..., "p999": ...},
 //	            ...
 //
-// with an object for each thing, by its kind and its name. The keys are the names of
-// OpenTelemetry's metrics without their beginning; observe/metrics.csv lists them.
-// A thing that panics when it is read has the panic as "error", and "read_failures" alone.
-// Durations are in seconds. Quantiles are at most 12.5 percent above the true ones.
+// The variable has an object for each thing, by its type and its name. The keys are the
+// names of OpenTelemetry's metrics without their beginning; observe/metrics.csv lists
+// them. If a thing panics when it is read, its object has only "error", with the panic,
+// and "read_failures". Durations are in seconds. Quantiles are at most 12.5 percent above
+// the true ones.
 //
 // # Concurrency and complexity
 //
-// Any goroutine may read the variable. Each time reads all things again, which is
-// O(shards) for each Scheduler, whatever is pending.
+// Any goroutine may read the variable. Each read reads all things again, which is
+// O(shards) for each Scheduler, however many timers are pending.
 package expvar
 
 import (
@@ -33,12 +34,12 @@ import (
 	"github.com/tickless/tickless/observe/metric"
 )
 
-// Publish publishes what [New] returns under a name. It panics if the name is in use.
+// Publish publishes the variable of [New] under a name. It panics if the name is in use.
 func Publish(name string, sources ...observe.Source) {
 	expvar.Publish(name, New(sources...))
 }
 
-// New returns a variable with the numbers of the sources; without any, of
+// New returns a variable with the numbers of the sources. Without sources it uses
 // [observe.Schedulers].
 func New(sources ...observe.Source) expvar.Var {
 	if len(sources) == 0 {

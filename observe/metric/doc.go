@@ -1,13 +1,13 @@
-// Package metric describes the numbers that the exporters below observe export: what
-// each is called, what it means, and how it is read.
+// Package metric describes the numbers that the exporters of package observe export: the
+// name and the meaning of each, and how to read it.
 //
-// A [Thing] is a kind of thing that has numbers, such as a Scheduler, and lists its
-// metrics. A [Source] is where things of one kind are found. A [Set] reads sources. All
-// exporters are made from these, so that no two of them can differ.
+// A [Thing] is a type of thing that has numbers, such as a Scheduler, and lists its
+// metrics. A [Source] returns things of one type. A [Set] reads sources. All exporters
+// are built on these, so that they export the same.
 //
 // # Names
 //
 // A metric's name follows OpenTelemetry's rules: words with dots between them, no unit,
-// and no "total". [Metric.Prometheus] makes Prometheus' name of it, by the mapping that
-// OpenTelemetry prescribes.
+// and no "total". [Metric.Prometheus] converts it to Prometheus' name, by the mapping
+// that OpenTelemetry prescribes.
 package metric

@@ -6,15 +6,15 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Kind says how a metric's value behaves.
+// A Kind is the type of a metric.
 type Kind int
 
 const (
-	// Counter only ever grows.
+	// Counter only grows.
 	Counter Kind = iota
 	// UpDownCounter grows and shrinks. The values of several things can be added up.
 	UpDownCounter
-	// Gauge is a value of which sums mean nothing, or an estimate.
+	// Gauge is an estimate, or a value whose sum over several things means nothing.
 	Gauge
 	// Histogram counts durations.
 	Histogram
@@ -24,47 +24,47 @@ func (k Kind) String() string {
 	return [...]string{"counter", "up-down counter", "gauge", "histogram"}[k]
 }
 
-// A Thing is a kind of thing that has numbers.
+// A Thing describes a type of thing that has numbers.
 type Thing struct {
-	// Name is what its metrics' names begin with, after "tickless.".
+	// Name begins the names of its metrics, after "tickless.".
 	Name string
-	// Label is the label that tells things of the kind apart.
+	// Label is the label that distinguishes things of this type.
 	Label string
-	// Title is what a page calls such a thing.
+	// Title is the heading for such a thing on a page.
 	Title string
 	// Metrics are its metrics, in the order of the documentation.
 	Metrics []Metric
-	// Notes is what the Notes of an Object are, such as "Latest dead letters".
+	// Notes is the heading for an Object's Notes, such as "Latest dead letters".
 	Notes string
 }
 
-// A Metric is one metric of a Thing. A Reading has its values, or its histograms.
+// A Metric describes one metric of a Thing. A Reading has its values, or its histograms.
 type Metric struct {
 	// Name begins with "tickless." and the Thing's name.
 	Name string
 	Kind Kind
-	// Unit is in the notation of UCUM: "s", "1" for a share, or what is counted, in braces.
+	// Unit is in the notation of UCUM: "s", "1" for a share, or the counted thing in
+	// braces.
 	Unit string
 	// Help is one sentence, without a full stop.
 	Help string
-	// Label tells the parts of the metric apart, "" if it is one number.
+	// Label distinguishes the parts of the metric. It is "" if the metric is one number.
 	Label string
 
-	// values calls yield with each part of the metric and its value, of what the Source
-	// has read. The part is "" if the metric has no Label.
+	// values calls yield with each part of the metric and its value in the sample, which
+	// a Source has read. The part is "" if the metric has no Label.
 	values func(sample any, yield func(part string, value float64))
-	// histograms calls yield with each part of the metric and its histogram, likewise; not
-	// at all if nobody measures it.
+	// histograms calls yield with each part of the metric and its histogram in the
+	// sample. It does not call yield if the histogram is not measured.
 	histograms func(sample any, yield func(part string, h timer.Histogram))
-	// failures says that the metric is how often the thing could not be read.
+	// failures is true for the metric that counts failed reads.
 	failures bool
 }
 
 // Seconds reports whether the metric is measured in seconds.
 func (m *Metric) Seconds() bool { return m.Unit == "s" }
 
-// Prometheus returns the metric's name in Prometheus, which is what OpenTelemetry's
-// mapping makes of Name.
+// Prometheus returns the metric's name in Prometheus, by OpenTelemetry's mapping.
 func (m *Metric) Prometheus() string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	switch {
@@ -84,12 +84,12 @@ func (t *Thing) Short(m *Metric) string {
 	return strings.TrimPrefix(m.Name, "tickless."+t.Name+".")
 }
 
-// A Table makes metrics of things whose sample is a T.
+// A Table builds a Thing whose samples are of type T.
 type Table[T any] struct {
 	thing *Thing
 }
 
-// NewTable begins the table of a kind of thing.
+// NewTable returns an empty Table. name and label are the Thing's.
 func NewTable[T any](name, label string) Table[T] {
 	return Table[T]{&Thing{Name: name, Label: label, Title: label}}
 }
@@ -100,7 +100,7 @@ func (t Table[T]) Titled(title string) Table[T] {
 	return t
 }
 
-// Noted sets what the Notes of an Object are, and returns t.
+// Noted sets the heading for an Object's Notes, and returns t.
 func (t Table[T]) Noted(notes string) Table[T] {
 	t.thing.Notes = notes
 	return t
@@ -109,8 +109,8 @@ func (t Table[T]) Noted(notes string) Table[T] {
 // ReadFailures is the short name of the metric that every Thing has.
 const ReadFailures = "read_failures"
 
-// Thing returns what the table describes. It ends the table: every thing counts how often
-// it could not be read.
+// Thing returns the Thing, and adds its last metric: the count of failed reads. Call it
+// after all other metrics have been added.
 func (t Table[T]) Thing() *Thing {
 	t.add(Metric{Kind: Counter, Name: ReadFailures, Unit: "{failure}", failures: true,
 		Help: "Times that its other numbers could not be read and are missing, because reading them panicked"})
@@ -124,14 +124,14 @@ func (t Table[T]) Add(kind Kind, name, unit, help string, read func(sample T) fl
 	})
 }
 
-// AddParts adds a metric that has several numbers, told apart by a label.
+// AddParts adds a metric that has several numbers, distinguished by a label.
 func (t Table[T]) AddParts(kind Kind, name, unit, label, help string, read func(sample T, yield func(part string, value float64))) {
 	t.add(Metric{Kind: kind, Name: name, Unit: unit, Label: label, Help: help,
 		values: func(sample any, yield func(string, float64)) { read(sample.(T), yield) },
 	})
 }
 
-// AddHistogram adds a histogram of durations. read returns false if nobody measures it.
+// AddHistogram adds a histogram of durations. read returns false if it is not measured.
 func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.Histogram, bool)) {
 	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
 		histograms: func(sample any, yield func(string, timer.Histogram)) {
@@ -142,8 +142,8 @@ func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.His
 	})
 }
 
-// AddHistograms adds a metric that has several histograms of durations, told apart by a
-// label.
+// AddHistograms adds a metric that has several histograms of durations, distinguished by
+// a label.
 func (t Table[T]) AddHistograms(name, label, help string, read func(sample T, yield func(part string, h timer.Histogram))) {
 	t.add(Metric{Kind: Histogram, Name: name, Unit: "s", Label: label, Help: help,
 		histograms: func(sample any, yield func(string, timer.Histogram)) { read(sample.(T), yield) },

@@ -12,29 +12,29 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A Source is where the things of one kind are found whose numbers are exported.
+// A Source returns things of one type, whose numbers are exported.
 type Source struct {
 	Thing *Thing
-	// Objects returns the things that there are now.
+	// Objects returns the present things.
 	Objects func() iter.Seq[Object]
-	// Fixed says that these are always the same.
+	// Fixed is true if Objects always returns the same things.
 	Fixed bool
 }
 
-// An Object is a thing whose numbers are exported.
+// An Object is one thing whose numbers are exported.
 type Object struct {
-	// Name is what its user calls it.
+	// Name is the thing's name, given by the user.
 	Name string
-	// ID is comparable, and equal for the same thing only.
+	// ID is comparable. Two Objects of the same thing have equal IDs.
 	ID any
-	// Read reads the numbers, as the sample for the Thing's metrics.
+	// Read returns the sample for the Thing's metrics.
 	Read func() any
-	// Notes returns what happened to the thing lately, the oldest first; nil if it has no
-	// such thing.
+	// Notes returns the latest events of the thing, oldest first. It is nil if the thing
+	// has none.
 	Notes func() []Note
 }
 
-// One returns the Source of one thing. It panics if that has no name.
+// One returns the Source of one thing. It panics if o has no name.
 func One(thing *Thing, o Object) Source {
 	if o.Name == "" {
 		panic("observe: the name must not be empty")
@@ -44,29 +44,29 @@ func One(thing *Thing, o Object) Source {
 	}}
 }
 
-// A Note is something that happened.
+// A Note describes an event.
 type Note struct {
 	When time.Time
-	// What it happened to, and its text.
+	// What names the affected part of the thing. Text describes the event.
 	What, Text string
 }
 
 // A Reading is what has been read of one thing.
 type Reading struct {
 	Thing *Thing
-	// Name is unique among the things of one kind.
+	// Name is unique among the things of the same type.
 	Name   string
 	ID     any // the Object's
 	Sample any
-	// Err is why it could not be read, nil if it was.
+	// Err says why the thing could not be read. It is nil if it was read.
 	Err error
 	// Notes is the Object's.
 	Notes func() []Note
 
-	failures uint64 // how often it could not be read
+	failures uint64 // the number of failed reads
 }
 
-// Values calls yield with each part of a metric of the Thing and its value.
+// Values calls yield with each part of metric m and its value.
 func (r *Reading) Values(m *Metric, yield func(part string, value float64)) {
 	switch {
 	case m.failures:
@@ -76,15 +76,16 @@ func (r *Reading) Values(m *Metric, yield func(part string, value float64)) {
 	}
 }
 
-// Histograms calls yield with each part of a histogram of the Thing.
+// Histograms calls yield with each part of histogram m.
 func (r *Reading) Histograms(m *Metric, yield func(part string, h timer.Histogram)) {
 	if r.Err == nil {
 		m.histograms(r.Sample, yield)
 	}
 }
 
-// Numbers returns all numbers of the Thing for JSON: by the short names of the metrics, and
-// those with a label by its values. It has an error in place of what could not be read.
+// Numbers returns all numbers of the Thing for JSON. It maps the short name of a metric
+// to its number, or to a map by values of the label. If reading failed, "error" has the
+// reason.
 func (r *Reading) Numbers() map[string]any {
 	numbers := make(map[string]any)
 	if r.Err != nil {
@@ -114,7 +115,7 @@ func (r *Reading) Numbers() map[string]any {
 	return numbers
 }
 
-// summary returns what Numbers has of a histogram, in seconds.
+// summary returns the numbers of a histogram for Numbers, in seconds.
 func summary(h timer.Histogram) map[string]float64 {
 	return map[string]float64{
 		"count": float64(h.Count()),
@@ -127,20 +128,20 @@ func summary(h timer.Histogram) map[string]float64 {
 	}
 }
 
-// A Set reads sources. It may be used by several goroutines at once.
+// A Set reads sources. Several goroutines may use it at once.
 type Set struct {
 	sources []Source
 	things  []*Thing
 
 	mu    sync.Mutex
 	names map[*Thing]map[any]string // by Object.ID
-	// failures counts how often each thing could not be read. A thing that was always
-	// read has no entry.
+	// failures counts the failed reads of each thing. A thing that was always read has no
+	// entry.
 	failures map[*Thing]map[any]uint64
 }
 
-// NewSet makes a Set of the sources. Things that are always there have their names
-// first. It panics if a source is the zero Source.
+// NewSet returns a Set of the sources. Things of Fixed sources get their names before
+// others. NewSet panics if a source is the zero Source.
 func NewSet(sources []Source) *Set {
 	s := &Set{sources: slices.Clone(sources), names: make(map[*Thing]map[any]string), failures: make(map[*Thing]map[any]uint64)}
 	fixed := make(map[*Thing][]Object)
@@ -163,17 +164,17 @@ func NewSet(sources []Source) *Set {
 	return s
 }
 
-// Things returns the kinds of things that the sources are of.
+// Things returns the Things of the sources.
 func (s *Set) Things() []*Thing { return s.things }
 
-// Read reads all things that there are. One that has the name of another of its kind
-// has a number after its name, "name#2", for as long as it exists. One that several
-// sources have is read once. No lock is held while things are read. If one panics, that
-// becomes its reading's Err: to look at a program must not end it.
+// Read reads all things. If a thing has the same name as another of its type, Read
+// appends a number, "name#2", which the thing keeps as long as it exists. A thing that
+// several sources return is read once. No lock is held while things are read. If a thing
+// panics, its Reading has the panic as Err: reading must not end the program.
 func (s *Set) Read() []Reading { return s.read(true) }
 
-// ReadAgain is Read for an exporter that reads twice to export once: its failures do not
-// count.
+// ReadAgain is like Read, for an exporter that reads twice for one export. It does not
+// count failures.
 func (s *Set) ReadAgain() []Reading { return s.read(false) }
 
 func (s *Set) read(count bool) []Reading {
@@ -195,7 +196,7 @@ func (s *Set) read(count bool) []Reading {
 	return readings
 }
 
-// read reads the numbers, and returns a panic as an error.
+// read returns the sample, or a panic as an error.
 func (o *Object) read() (sample any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -205,7 +206,7 @@ func (o *Object) read() (sample any, err error) {
 	return o.Read(), nil
 }
 
-// notes returns the Object's Notes, or a panic as one.
+// notes returns the Object's Notes, or a panic as a Note.
 func (o Object) notes() (all []Note) {
 	if o.Notes == nil {
 		return nil
@@ -218,8 +219,8 @@ func (o Object) notes() (all []Note) {
 	return o.Notes()
 }
 
-// failed returns how often a thing could not be read. If now is true, it first counts one
-// more.
+// failed returns the number of failed reads of a thing. If now is true, it counts one
+// more first.
 func (s *Set) failed(thing *Thing, id any, now bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,8 +230,8 @@ func (s *Set) failed(thing *Thing, id any, now bool) uint64 {
 	return s.failures[thing][id]
 }
 
-// unique returns the objects, each once, by names that nothing else of the kind has. A
-// name that an object has been given stays its own.
+// unique returns each object once, with a name that is unique within its type. An object
+// keeps the name that it was given first.
 func (s *Set) unique(thing *Thing, objects []Object) iter.Seq2[string, Object] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

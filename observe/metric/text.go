@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s as a label may have it: bytes that are not UTF-8 are written as \xff. With
-// one replacement character for all, different labels might become equal, and Prometheus
-// then refuses the whole scrape.
+// Text returns s as the value of a label: bytes that are not UTF-8 are written as \xff. A
+// single replacement character could make different labels equal, and Prometheus would
+// then refuse the whole scrape.
 func Text(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -1,6 +1,6 @@
-// Package contexts has package context's names, with contexts of package deadline's
-// in place of those that have a deadline. Package conformance runs package
-// context's own tests against it.
+// Package contexts has the names of package context. Its contexts with a deadline are
+// those of package deadline. Package conformance runs package context's own tests against
+// it.
 package contexts
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// What the tests use of package context as it is.
+// Names of package context that the tests use unchanged.
 type (
 	Context         = context.Context
 	CancelFunc      = context.CancelFunc
@@ -33,7 +33,7 @@ var (
 	Cause           = context.Cause
 )
 
-// The rest is package deadline's.
+// The functions below use package deadline.
 
 func WithTimeout(parent Context, d time.Duration) (Context, CancelFunc) {
 	return WithTimeoutCause(parent, d, nil)
@@ -55,14 +55,14 @@ func WithDeadlineCause(parent Context, at time.Time, cause error) (Context, Canc
 	return ctx, func() { cancel(); leave() }
 }
 
-// Between names the variable that says what is put between a context of package
-// deadline's and its parent: nothing, one of package context's, one of package
-// deadline's, or one of another kind.
+// Between is the environment variable that chooses the context between a context of
+// package deadline and its parent: none, one of package context, one of package deadline,
+// or one of another type.
 const Between = "TICKLESS_BETWEEN"
 
 func between(parent Context) (Context, CancelFunc) {
 	if parent == nil {
-		panic("cannot create context from nil parent") // package context says so too
+		panic("cannot create context from nil parent") // the text of package context
 	}
 	switch os.Getenv(Between) {
 	case "context":
