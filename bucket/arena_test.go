@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fill makes n entries in no bucket.
+// fill makes n entries that are in no bucket.
 func fill(a *Arena[int], n int) []Index {
 	all := make([]Index, n)
 	for k := range all {
@@ -32,7 +32,7 @@ func freeAll(a *Arena[int], all []Index) {
 	}
 }
 
-// requireStale fails if one of the refs still finds something.
+// requireStale fails if one of the refs still finds an entry.
 func requireStale(t *testing.T, a *Arena[int], stale []Ref) {
 	t.Helper()
 	for _, r := range stale {
@@ -60,11 +60,11 @@ func TestArenaFind_NothingThere(t *testing.T) {
 		t.Helper()
 		for _, r := range []Ref{
 			{},                       // zero
-			refOf(1, 0),              // the index that names none
+			refOf(1, 0),              // index 0 is no slot
 			refOf(0, 1<<chunkShift),  // no generation
-			refOf(9, 1<<chunkShift),  // never that old
+			refOf(9, 1<<chunkShift),  // a generation that the slot never had
 			refOf(1, 9<<chunkShift),  // beyond the arena
-			refOf(1, 1<<indexBits-1), // as far beyond as can be
+			refOf(1, 1<<indexBits-1), // the largest index
 			refOf(maxGen, 1<<(indexBits-1)+chunkMask), // likewise
 		} {
 			_, ok := a.Find(r)
@@ -90,7 +90,7 @@ func TestArenaFind_NothingThere(t *testing.T) {
 
 func TestArenaFind_FreedAndSlotReused(t *testing.T) {
 	var a Arena[int]
-	other := a.New(0, -1) // holds the chunk
+	other := a.New(0, -1) // keeps the chunk
 	var stale []Ref
 	var slot Index
 	for k := range 1000 {
@@ -112,15 +112,15 @@ func TestArenaFind_FreedAndSlotReused(t *testing.T) {
 	require.Equal(t, -1, a.Value(other))
 }
 
-// Guarantee 5: a stale handle never touches another timer, not even when the
-// memory it pointed into was given back and remade.
+// Guarantee 5: a stale handle never touches another timer, even after its memory was
+// given back and allocated again.
 func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 	var a Arena[int]
 	var stale []Ref
 	rng := rand.New(rand.NewPCG(1, 1))
 	for round := range 6 {
-		// Not a whole number of chunks, and another one each time, so that
-		// chunks are given back full and in part.
+		// Not a whole number of chunks, and a different number each time, so that full
+		// and partly filled chunks are given back.
 		n := 3*ChunkSize + 1 + rng.IntN(ChunkSize)
 		all := fill(&a, n)
 		// Some slots have more lives than the others of their chunk. The chunk must pass
@@ -153,8 +153,8 @@ func TestArenaFind_ChunkGivenBackAndRefilled(t *testing.T) {
 	}
 }
 
-// nearlyUsedUp returns an arena whose chunk 1 holds one entry and gives its
-// fresh slots a generation of maxGen-left from now on.
+// nearlyUsedUp returns an arena with one entry in chunk 1. Fresh slots of that chunk
+// start at generation maxGen-left.
 func nearlyUsedUp(left uint64) *Arena[int] {
 	a := new(Arena[int])
 	a.New(0, -1)
@@ -215,8 +215,8 @@ func TestArenaFind_WholeChunkRetired(t *testing.T) {
 	}
 }
 
-// A chunk that is given back with its generations just not used up comes back
-// with one life left for each slot.
+// A chunk is given back just before its generations are used up. In the next chunk with
+// its number each slot has one life.
 func TestArenaFind_ChunkGivenBackAtTheLastGeneration(t *testing.T) {
 	a := new(Arena[int])
 	all := fill(a, 2*ChunkSize)
@@ -260,7 +260,7 @@ func newWeak(a *Arena[*payload]) (Index, weak.Pointer[payload]) {
 	return a.New(0, p), weak.Make(p)
 }
 
-// Guarantee 8: nothing that was freed stays reachable through the arena.
+// Guarantee 8: the arena keeps no reference to a freed payload.
 func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
 	a := new(Arena[*payload])
 	b := a.NewBuckets(1)
@@ -271,7 +271,7 @@ func TestArenaFree_LetsGoOfThePayload(t *testing.T) {
 		all[k], ptrs[k] = newWeak(a)
 		a.PushBack(b, all[k])
 	}
-	a.dir[1].bodies[7].live(maxGen) // to be retired, and cleared no less
+	a.dir[1].bodies[7].live(maxGen) // this slot will be retired, and must be cleared too
 	runtime.GC()
 	for k := range n {
 		require.NotNil(t, ptrs[k].Value(), "entry %d is live", k)
@@ -296,14 +296,14 @@ func TestArena_KeepsOneSpareChunk(t *testing.T) {
 	require.Zero(t, a.Chunks())
 	all := fill(&a, 5*ChunkSize)
 	require.Equal(t, 5, a.Chunks())
-	for k, want := range []int{5, 4, 3, 2, 1} { // chunk k is empty after its turn
+	for k, want := range []int{5, 4, 3, 2, 1} { // chunk k is empty afterwards
 		freeAll(&a, all[k*ChunkSize:(k+1)*ChunkSize])
 		require.Equal(t, want, a.Chunks(), "%d chunks emptied", k+1)
 		checkArena(t, &a)
 	}
 	require.Zero(t, a.Len())
 
-	// The spare is used before another chunk is made, and then there is none.
+	// The spare is used before a new chunk is made. Then there is no spare.
 	all = fill(&a, ChunkSize)
 	require.Equal(t, 1, a.Chunks())
 	require.Zero(t, a.spare)
@@ -312,7 +312,7 @@ func TestArena_KeepsOneSpareChunk(t *testing.T) {
 	require.NotZero(t, a.spare)
 }
 
-// The spare is used only when no other chunk has room, so that it stays one.
+// The spare is used only when no other chunk has room.
 func TestArena_UsesTheSpareLast(t *testing.T) {
 	var a Arena[int]
 	all := fill(&a, 3*ChunkSize)
@@ -331,7 +331,7 @@ func TestArena_UsesTheSpareLast(t *testing.T) {
 	checkArena(t, &a)
 }
 
-// Going to and fro over a chunk's border makes and gives back nothing.
+// Adding and removing entries at a chunk's boundary neither makes nor gives back a chunk.
 func TestArena_BorderOfAChunkCostsNoMemory(t *testing.T) {
 	var a Arena[int]
 	fill(&a, ChunkSize)
@@ -353,8 +353,8 @@ func TestArena_AllocatesNothingInSteadyState(t *testing.T) {
 		all[k] = a.New(0, k)
 		a.PushBack(b+Bucket(k%64), all[k])
 	}
-	// Few long runs: an allocation by the runtime itself is rounded away, one in
-	// 10,000 operations is not.
+	// Few long runs: AllocsPerRun rounds away an allocation of the runtime itself, but
+	// not one in 10,000 operations.
 	require.Zero(t, testing.AllocsPerRun(5, func() {
 		for range 10_000 {
 			k := rng.IntN(n)
@@ -385,7 +385,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// Guarantee 8: memory falls after a peak.
+// Guarantee 8: memory shrinks after a peak.
 func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 	const n = 1_000_000
 	all := make([]Index, n)
@@ -402,8 +402,8 @@ func TestArena_MemoryFallsAfterAPeak(t *testing.T) {
 		a.Free(i)
 	}
 	require.Equal(t, 1, a.Chunks())
-	// What stays is the spare and the directory: 36 bytes a chunk, and what
-	// append took in advance.
+	// The spare and the directory remain: 36 bytes a chunk, and the spare capacity of
+	// append.
 	left := int64(heapInUse()) - int64(before)
 	require.Less(t, left, int64(512<<10))
 	t.Logf("peak %d bytes an entry, %d KiB left", peak/n, left>>10)
@@ -438,7 +438,7 @@ func TestArena_ChurnAfterAPeakGivesChunksBack(t *testing.T) {
 	checkArena(t, &a)
 }
 
-// The same with growing and shrinking instead of a steady number.
+// The same test with a number of entries that grows and shrinks.
 func TestArena_TidesDoNotPileUpChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var a Arena[int]
@@ -450,7 +450,7 @@ func TestArena_TidesDoNotPileUpChunks(t *testing.T) {
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		freeAll(&a, all[ChunkSize:])
 		all = all[:ChunkSize]
-		require.LessOrEqual(t, a.Chunks(), 82) // a peak is 41 chunks' worth
+		require.LessOrEqual(t, a.Chunks(), 82) // the peak fills 41 chunks
 	}
 	checkArena(t, &a)
 	freeAll(&a, all)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// contents returns b's payloads, and fails if the links backwards do not tell
-// the same as the links forwards.
+// contents returns b's payloads. It fails if the backward links differ from the forward
+// links.
 func contents[T any](tb testing.TB, a *Arena[T], b Bucket) []T {
 	tb.Helper()
 	values := []T{}
@@ -33,7 +33,7 @@ func contents[T any](tb testing.TB, a *Arena[T], b Bucket) []T {
 	return values
 }
 
-// push makes entries from first to last and pushes them to b.
+// push makes entries with payloads from first to last, and pushes them to b.
 func push(a *Arena[int], b Bucket, first, last int) []Index {
 	var all []Index
 	for v := first; v <= last; v++ {
@@ -119,8 +119,8 @@ func TestBucketMoveAll(t *testing.T) {
 				require.EqualValues(t, 5, a.Expiration(dst))
 				require.EqualValues(t, 7, a.Expiration(src))
 
-				// Both are as good as before: src takes entries that dst does
-				// not see, and what came over can be unlinked.
+				// Both buckets still work: entries pushed to src do not appear in dst,
+				// and moved entries can be unlinked.
 				push(&a, src, 100, 101)
 				push(&a, dst, 200, 200)
 				require.Equal(t, append(span(1, d+s), 200), contents(t, &a, dst))
@@ -188,7 +188,7 @@ func TestNewBuckets_BetweenEntries(t *testing.T) {
 	}
 }
 
-// The buckets of a timing wheel of three levels, and a few entries.
+// The buckets of a timing wheel with three levels, and a few entries.
 func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
 	var a Arena[int]
 	const size = 257
@@ -212,13 +212,13 @@ func TestNewBuckets_ShareAChunkWithEntries(t *testing.T) {
 	require.Equal(t, 1, a.Chunks(), "it stays, for the buckets")
 	requireStale(t, &a, stale)
 	checkArena(t, &a)
-	// It is no spare: it is used again before another one is made.
+	// The chunk did not become the spare, and is used before a new chunk is made.
 	require.Zero(t, a.spare)
 	fill(&a, ChunkSize-3*size)
 	require.Equal(t, 1, a.Chunks())
 	fill(&a, 1)
 	require.Equal(t, 2, a.Chunks())
-	// What is left of a chunk is too small: the next one has room.
+	// The first chunk has too little room, so the buckets go to the next.
 	a.NewBuckets(size)
 	require.Equal(t, 2, a.Chunks())
 	checkArena(t, &a)

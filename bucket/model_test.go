@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// checkArena fails if what the arena keeps about its chunks is not what its
-// slots say.
+// checkArena fails if the arena's state of its chunks does not match their slots.
 func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	tb.Helper()
 	if a.dir == nil {
@@ -53,7 +52,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 				tb.Fatalf("vacant chunk %d: in the ring %v, %+v", n, inRing[n], *c)
 			}
 			continue
-		case c.gen == 0: // of buckets alone
+		case c.gen == 0: // only sentinels
 			if inRing[n] || *c != (chunk{}) {
 				tb.Fatalf("chunk %d of buckets: in the ring %v, %+v", n, inRing[n], *c)
 			}
@@ -72,7 +71,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 			free[p-1] = true
 			frees++
 		}
-		retired := 0 // or of buckets
+		retired := 0 // retired slots and sentinels
 		for p := range uint16(ChunkSize) {
 			s, l := &a.dir[n].bodies[p], &a.dir[n].links[p]
 			switch {
@@ -109,7 +108,7 @@ func checkArena[T comparable](tb testing.TB, a *Arena[T]) {
 	}
 }
 
-// seed is TICKLESS_SEED, or one of its own for each run.
+// seed returns TICKLESS_SEED, or a new seed for each run.
 func seed(tb testing.TB) uint64 {
 	s := rand.Uint64()
 	if env := os.Getenv("TICKLESS_SEED"); env != "" {
@@ -122,7 +121,7 @@ func seed(tb testing.TB) uint64 {
 	return s
 }
 
-// model is an arena and, as plain slices, what should be in it.
+// model has an arena and, in plain slices, the expected contents.
 type model struct {
 	tb  testing.TB
 	rng *rand.Rand
@@ -180,7 +179,7 @@ func (m *model) add() {
 	}
 }
 
-// push moves an entry that is in no bucket into one.
+// push moves an entry that is in no bucket into a bucket.
 func (m *model) push() {
 	if len(m.loose) == 0 {
 		return
@@ -194,8 +193,7 @@ func (m *model) push() {
 	m.check(b)
 }
 
-// takeFrom takes a random payload out of the model's list of a bucket that has
-// entries.
+// takeFrom removes a random payload from the model's list of a bucket that is not empty.
 func (m *model) takeFrom() (b, v int, ok bool) {
 	b = m.someBucket()
 	for k := 0; len(m.lists[b]) == 0; k++ {
@@ -283,7 +281,7 @@ func (m *model) newBuckets() {
 	}
 }
 
-// release gives back what the empty arena holds.
+// release calls Release on an empty arena.
 func (m *model) release() {
 	ok := m.a.Release()
 	if ok == m.nearlyUsedUp {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Guarantee 5: a stale handle never touches another timer, not even when all memory
-// was given back in between.
+// Guarantee 5: a stale handle never touches another timer, even after all memory was
+// given back.
 func TestArenaRelease_RefsStayStale(t *testing.T) {
 	var a Arena[int]
 	require.True(t, a.Release(), "of the zero Arena")
@@ -18,7 +18,7 @@ func TestArenaRelease_RefsStayStale(t *testing.T) {
 	for round := range 8 {
 		var b Bucket
 		n := 1 + rng.IntN(3*ChunkSize)
-		k := 1 + rng.IntN(ChunkSize) // buckets come to lie where entries were, and the other way round
+		k := 1 + rng.IntN(ChunkSize) // buckets get the slots of former entries, and the reverse
 		if round%2 == 0 {
 			b = a.NewBuckets(k)
 		}
@@ -56,7 +56,7 @@ func TestArenaRelease_RefsStayStale(t *testing.T) {
 	requireStale(t, &a, stale)
 }
 
-// The highest generation may have been that of a chunk that was given back before.
+// The highest generation may belong to a chunk that was given back before.
 func TestArenaRelease_AfterChunksWereGivenBack(t *testing.T) {
 	var a Arena[int]
 	all := fill(&a, 3*ChunkSize)

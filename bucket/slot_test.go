@@ -25,7 +25,7 @@ func TestRef_IsOneWord(t *testing.T) {
 	}
 }
 
-// Generation, grain, tag and place share a word and must not reach into each other.
+// Generation, grain, tag and place share a word without overlap.
 func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
 	require.GreaterOrEqual(t, genBits, 36, "a slot must not be used up soon")
 	for _, gen := range []uint64{1, 2, 1<<35 - 1, maxGen} {
@@ -38,7 +38,7 @@ func TestSlot_FieldsOfTheWordAreApart(t *testing.T) {
 				require.Zero(t, s.grain())
 				grain := min(uint(place), MaxGrain)
 				s.word |= uint64(tag) << tagShift
-				s.setPlace(MaxPlace) // what was there before must not show through
+				s.setPlace(MaxPlace) // the new place must replace all bits of the old one
 				s.setGrain(MaxGrain)
 				s.setPlace(place)
 				s.setGrain(grain)

@@ -19,7 +19,7 @@ func TestSystem_AlarmFollowsTheBubblesClock(t *testing.T) {
 			t.Fatalf("an alarm that was never set rang at %v", rang)
 		}
 		a.Reset(time.Minute)
-		a.Reset(3 * time.Minute) // in place of the first
+		a.Reset(3 * time.Minute) // replaces the first setting
 		time.Sleep(time.Hour)
 		a.Reset(time.Minute)
 		a.Stop()

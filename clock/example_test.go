@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A reminder takes its time from a Clock, so that its test does not wait.
+// A reminder uses a Clock, so that its test does not wait.
 type reminder struct{ alarm clock.Alarm }
 
 func newReminder(clk clock.Clock, text string) *reminder {
@@ -18,10 +18,10 @@ func newReminder(clk clock.Clock, text string) *reminder {
 }
 
 func ExampleClock() {
-	clk := timertest.NewClock(time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)) // elsewhere: clock.System()
+	clk := timertest.NewClock(time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)) // in a program: clock.System()
 	r := newReminder(clk, "tea")
 	r.alarm.Reset(time.Hour)
-	r.alarm.Reset(3 * time.Hour) // in place of the first
+	r.alarm.Reset(3 * time.Hour) // replaces the first setting
 	clk.Advance(24 * time.Hour)
 	// Output: 12:00:00 tea
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// with is context.WithTimeoutCause, or ours.
+// with is context.WithTimeoutCause, or this package's.
 type with func(context.Context, time.Duration, error) (context.Context, context.CancelFunc)
 
 func cancellable(parent context.Context) context.Context {
@@ -203,17 +203,18 @@ func TestContext_Ends(t *testing.T) {
 			std := run(context.WithTimeoutCause)
 			ours := run(deadline.Lazy)
 			synctest.Wait()
-			for range 2 { // also once it is armed
-				require.Equal(t, context.Cause(std), context.Cause(ours), name) // asks for the error, or for the cause, first
+			for range 2 { // the second time the context is armed
+				require.Equal(t, context.Cause(std), context.Cause(ours), name) // one calls Err first, the other Cause
 				require.Equal(t, std.Err(), ours.Err(), name)
 				require.Equal(t, isClosed(std.Done()), isClosed(ours.Done()), name)
 			}
-			time.Sleep(2 * time.Hour) // those that nobody cancelled
+			time.Sleep(2 * time.Hour) // for contexts that are not cancelled
 		})
 	}
 }
 
-// Of a cancel of the parent and a deadline that nobody has seen pass, the parent's counts.
+// If the parent is cancelled and the deadline passes before any method is called, the
+// parent's error counts.
 func TestContext_CancelledParentComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent, cancelParent := context.WithCancelCause(context.Background())
@@ -362,8 +363,8 @@ func TestContext_Allocations(t *testing.T) {
 	}), 2.0)
 }
 
-// Contexts may be asked in a bubble and outside, wherever they were made, as package
-// context's may.
+// A context may be used inside a bubble and outside, wherever it was made, like one of
+// package context.
 func TestContext_AcrossTheBorderOfABubble(t *testing.T) {
 	bg := context.Background()
 	idle, cancelIdle := deadline.WithTimeout(bg, time.Hour)
@@ -405,7 +406,7 @@ func TestContext_AcrossTheBorderOfABubble(t *testing.T) {
 	ask(t, idle)
 }
 
-// In a bubble all are package context's own.
+// In a bubble all contexts are plain ones of package context.
 func TestContext_InABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		std, cancelStd := context.WithTimeout(t.Context(), time.Second)
@@ -418,7 +419,7 @@ func TestContext_InABubble(t *testing.T) {
 	})
 }
 
-// A context that is dropped without cancel is garbage, as long as nobody waits.
+// A context that is dropped without cancel is garbage, unless it is waited for.
 func TestContext_DroppedWithoutCancel(t *testing.T) {
 	parent, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -438,7 +439,7 @@ func TestContext_DroppedWithoutCancel(t *testing.T) {
 	runtime.KeepAlive(parent)
 }
 
-// Many short contexts below one leave nothing behind.
+// After many short-lived contexts below one parent, the parent keeps none.
 func TestContext_ChildrenAreRemoved(t *testing.T) {
 	parent, cancelParent := deadline.WithTimeout(context.Background(), 1000*time.Hour)
 	defer cancelParent()
@@ -469,7 +470,7 @@ func TestContext_ChildrenAreRemoved(t *testing.T) {
 	runtime.KeepAlive(parent)
 }
 
-// Err that is not nil means that Done is closed (golang/go 75533).
+// If Err is not nil, Done is closed (golang/go 75533).
 func TestContext_ErrDoneRace(t *testing.T) {
 	for i := range 200 {
 		parent, cancelParent := context.WithCancel(context.Background())
@@ -620,7 +621,8 @@ func stressContexts(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// A group below one of our contexts ends with it, and its failure is not the parent's.
+// An errgroup below one of our contexts ends with it. The group's failure does not end
+// the parent.
 func TestContext_WithErrgroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := deadline.WithTimeout(t.Context(), time.Second)

@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// pipeDeadline is net.Pipe's, which Deadline is to behave as.
+// pipeDeadline is net.Pipe's deadline, which Deadline must match.
 type pipeDeadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -55,8 +55,8 @@ func (d *pipeDeadline) wait() <-chan struct{} {
 	return d.cancel
 }
 
-// Set and Done in any order, beside net.Pipe's: the channels that both have handed
-// out are closed at the same moments.
+// The test calls Set and Done in random order, on a Deadline and on net.Pipe's. The
+// channels of both are closed at the same moments.
 func TestDeadline_AsNetPipe(t *testing.T) {
 	rng := newRand(t)
 	for range 100 {
@@ -143,8 +143,8 @@ func TestDeadline_Stress(t *testing.T) {
 	}
 }
 
-// A reader whose channel was closed may find that there is no deadline any more: Done and
-// Err tell of different moments.
+// After a reader's channel was closed, the deadline may already be cleared: Done and Err
+// then report different moments.
 func TestDeadline_ErrIsOfTheDeadlineThatIsSetNow(t *testing.T) {
 	var d deadline.Deadline
 	done := d.Done()

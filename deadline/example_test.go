@@ -18,7 +18,7 @@ func ExampleWithTimeout() {
 	// Output: context deadline exceeded
 }
 
-// Contexts below know the cause.
+// A derived context reports the cause too.
 func ExampleWithTimeoutCause() {
 	ctx, cancel := deadline.WithTimeoutCause(context.Background(), time.Millisecond, errors.New("the database is slow"))
 	defer cancel()
@@ -48,7 +48,7 @@ func ExampleWithDeadlineCause() {
 	// Output: the shop has closed
 }
 
-// What a type with a SetReadDeadline method needs.
+// A type with a SetReadDeadline method embeds a Deadline.
 func ExampleDeadline() {
 	var d deadline.Deadline
 	d.Set(time.Now().Add(time.Millisecond))

@@ -16,8 +16,7 @@ func Lazy(parent context.Context, d time.Duration, cause error) (context.Context
 	return c, c.cancel
 }
 
-// Armed reports whether one of package context's has taken the place of ctx, or was
-// returned in the first place.
+// Armed reports whether ctx is armed, or a plain context of package context.
 func Armed(ctx context.Context) bool {
 	c, ok := ctx.(*lazyContext)
 	return !ok || c.armed.Load() != nil

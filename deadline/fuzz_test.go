@@ -43,7 +43,7 @@ func FuzzContexts(f *testing.F) {
 	})
 }
 
-// twin is a context and its double of package context's.
+// twin has a context of this package and the corresponding one of package context.
 type twin struct {
 	ctx, std             context.Context
 	cancel, cancelStd    context.CancelCauseFunc
@@ -51,11 +51,11 @@ type twin struct {
 	ran, ranStd          *atomic.Int32
 	done                 <-chan struct{}
 	waited, afterFuncSet bool
-	keys                 []twinKey // those that have a value
+	keys                 []twinKey // the keys that have a value
 	parent               *twin
 }
 
-// isBelow reports whether w is up, or derived from it.
+// isBelow reports whether w is up, or derived from up.
 func (w *twin) isBelow(up *twin) bool {
 	for ; w != nil; w = w.parent {
 		if w == up {
@@ -99,7 +99,7 @@ func (tt *twinTrees) run(ops []byte) {
 		}
 	}
 	tt.lookAtAll()
-	// Goroutines that are left fail the bubble.
+	// A goroutine that is still running fails the bubble.
 }
 
 func (tt *twinTrees) add(w twin, keys []twinKey) {
@@ -114,14 +114,14 @@ func (tt *twinTrees) add(w twin, keys []twinKey) {
 	tt.twins = append(tt.twins, &w)
 }
 
-// derive makes a child of w, for some ops.
+// derive makes a child of w. It returns no child for some values of op.
 func (tt *twinTrees) derive(w *twin, op, arg int) (child twin, key []twinKey) {
 	cause := fmt.Errorf("cause %d", tt.step)
 	if op == 2 && arg%4 == 0 {
 		cause = nil
 	}
-	// No two deadlines that are to come are the same, and none is a moment at which
-	// time stops.
+	// No two future deadlines are equal, and none falls on a moment at which the test
+	// looks.
 	d := time.Duration(arg%50-5)*time.Second + time.Duration(tt.step+1)*time.Microsecond
 	plain := func(cancel context.CancelFunc) context.CancelCauseFunc { return func(error) { cancel() } }
 	timeout := func(ctx context.Context, cancel context.CancelFunc) {
@@ -146,7 +146,7 @@ func (tt *twinTrees) derive(w *twin, op, arg int) (child twin, key []twinKey) {
 			child.ctx, child.std = wrapped{w.ctx}, wrapped{w.std}
 		case 1:
 			child.ctx, child.std = context.WithoutCancel(w.ctx), context.WithoutCancel(w.std)
-		case 2: // a root of another kind, which ends with an error of its own
+		case 2: // a foreign root, which ends with an error of its own
 			foreign, std := newUnknown(), newUnknown()
 			child = twin{ctx: foreign, std: std, cancel: foreign.cancel, cancelStd: std.cancel}
 		}
@@ -154,7 +154,7 @@ func (tt *twinTrees) derive(w *twin, op, arg int) (child twin, key []twinKey) {
 	return child, key
 }
 
-// do does something to w.
+// do applies operation op to w.
 func (tt *twinTrees) do(w *twin, op, arg int) {
 	switch op {
 	case 7:
@@ -195,12 +195,12 @@ func (tt *twinTrees) lookAtAll() {
 	}
 	synctest.Wait()
 	for _, w := range tt.twins {
-		tt.look(w) // some may have had functions run
+		tt.look(w) // this may have run functions of AfterFunc
 	}
 }
 
 func (tt *twinTrees) look(w *twin) {
-	w.ctx.Err() // which may end it, and so have functions run
+	w.ctx.Err() // this may end w, and run functions of AfterFunc
 	if w.afterFuncSet {
 		synctest.Wait()
 	}

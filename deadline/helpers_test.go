@@ -22,7 +22,8 @@ var (
 
 type key1 int
 
-// newRand returns a generator with a seed that is logged, or TICKLESS_SEED.
+// newRand returns a generator with seed TICKLESS_SEED, or with a new seed, which is
+// logged.
 func newRand(t testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	if v := os.Getenv("TICKLESS_SEED"); v != "" {
@@ -34,10 +35,10 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// wrapped hides what kind of context it is around.
+// wrapped hides the type of a context.
 type wrapped struct{ context.Context }
 
-// registering is a context of its own that has an AfterFunc method.
+// registering is a foreign context with an AfterFunc method.
 type registering struct {
 	mu    sync.Mutex
 	funcs map[*byte]func()
@@ -86,9 +87,9 @@ func (c *registering) cancel() {
 	c.funcs = nil
 }
 
-// unknown is a context of its own without one, whose methods take a lock.
+// unknown is a foreign context without an AfterFunc method. Its methods take a lock.
 type unknown struct {
-	context.Context // Background, for Deadline and Value
+	context.Context // Background: provides Deadline and Value
 	mu              sync.Mutex
 	done            chan struct{}
 	err             error
@@ -140,7 +141,7 @@ func requireEnded(t testing.TB, ctx context.Context, err, cause error, msg ...an
 // heapInUse returns how many bytes are in use.
 func heapInUse() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one finalized
+	runtime.GC() // frees what the first collection has finalized
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

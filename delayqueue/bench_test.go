@@ -12,8 +12,8 @@ var sizes = []struct {
 	n    int
 }{{"n=0", 0}, {"n=1k", 1000}, {"n=100k", 100_000}}
 
-// fill returns a queue of n elements due within the last hour, and the random
-// ages that it drew from.
+// fill returns a queue with n elements that fell due within the last hour, and the source
+// of their random ages.
 func fill(n int) (q *Queue[int], age func() time.Time) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Now()
@@ -51,8 +51,8 @@ func BenchmarkOfferRemove(b *testing.B) {
 	}
 }
 
-// BenchmarkOfferRemove_Old removes elements that have been pending for long,
-// as timeouts do.
+// BenchmarkOfferRemove_Old removes elements that have been pending for a long time, as
+// timeouts are.
 func BenchmarkOfferRemove_Old(b *testing.B) {
 	for _, s := range sizes[1:] {
 		b.Run(s.name, func(b *testing.B) {

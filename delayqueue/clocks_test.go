@@ -43,7 +43,7 @@ func (c *fakeClock) NewAlarm(f func()) clock.Alarm {
 	return a
 }
 
-// Advance moves the clock by d, and stops on the way at each alarm.
+// Advance moves the clock by d, and stops at each alarm on the way.
 func (c *fakeClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,12 +82,11 @@ func (a *fakeAlarm) Stop() {
 	a.set = false
 }
 
-// A countingClock is the system's, or the bubble's, and counts what is asked
-// of it.
+// A countingClock is the system's clock, or the bubble's, and counts its calls.
 type countingClock struct {
 	readings, resets, rings atomic.Int64
 	set                     atomic.Bool // the alarm is set (one queue a clock)
-	f                       func()      // what the alarm calls
+	f                       func()      // the alarm's function
 }
 
 func (c *countingClock) Now() time.Time {

@@ -46,7 +46,7 @@ func ExampleQueue_Remove() {
 	q := delayqueue.New[string]()
 	ticket, _ := q.OfferAfter("resend the packet", time.Second)
 
-	fmt.Println(q.Remove(ticket)) // the acknowledgment came
+	fmt.Println(q.Remove(ticket)) // the acknowledgment has come
 	_, ok := q.Remove(ticket)
 	fmt.Println(ok)
 	// Output:
@@ -63,7 +63,7 @@ func ExampleQueue_Poll() {
 		if _, head := q.Offer(v, deadline); head {
 			select {
 			case earlier <- struct{}{}:
-			default: // it has been told already
+			default: // the event loop has already been woken
 			}
 		}
 	}

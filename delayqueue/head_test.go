@@ -29,7 +29,7 @@ func TestQueueHead_NamesTheFirstElement(t *testing.T) {
 	require.Equal(t, "second", v)
 }
 
-// A caller that counts time itself reads no clock.
+// PollAt and OfferAt do not read the clock.
 func TestQueuePollAt_InNanosecondsSinceTheEpoch(t *testing.T) {
 	epoch := time.Now()
 	q := delayqueue.New[string](delayqueue.WithEpoch(epoch))

@@ -42,7 +42,7 @@ func TestQueue_RetainsNothingThatHasLeft(t *testing.T) {
 		},
 		"Drain": func(q *Queue[*payload], _ []Ticket) { require.Len(t, q.Drain(), n+1) },
 		"Remove": func(q *Queue[*payload], tickets []Ticket) {
-			// Few enough dead keys that the heap still has tombstones.
+			// So few dead keys that the heap keeps some of them.
 			for _, ticket := range tickets {
 				_, ok := q.Remove(ticket)
 				require.True(t, ok)
@@ -76,7 +76,7 @@ func TestQueue_RetainsNothingThatHasLeft(t *testing.T) {
 }
 
 func TestQueueRemove_TombstonesRetainNothing(t *testing.T) {
-	// The removed ones lie in the middle, so that their keys stay in the heap.
+	// The removed elements are in the middle, so that their keys stay in the heap.
 	q := New[*payload]()
 	var ps []weak.Pointer[payload]
 	for i := range 300 {
@@ -160,13 +160,13 @@ func TestQueue_AllocatesNothingInSteadyState(t *testing.T) {
 				q.Poll()
 			}
 		}
-		cycle() // to the size that is then kept
+		cycle() // reaches the size that is then kept
 		assert.Zero(t, testing.AllocsPerRun(1000, cycle), "n=%d", n)
 	}
 }
 
 func TestQueue_IsCollectedWhenItsTakersHaveLeft(t *testing.T) {
-	// An alarm that stays set would keep the queue for an hour.
+	// An alarm that is still set would keep the queue alive for an hour.
 	q := New[int]()
 	q.OfferAfter(1, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -182,7 +182,7 @@ func TestQueue_IsCollectedWhenItsTakersHaveLeft(t *testing.T) {
 	assert.ErrorIs(t, <-left, context.Canceled)
 	w := weak.Make(q)
 	q = nil
-	// The runtime may drop a stopped timer a little after Stop.
+	// The runtime may keep a stopped timer for a moment after Stop.
 	for range 100 {
 		runtime.GC()
 		if w.Value() == nil {
@@ -206,7 +206,7 @@ func TestQueue_BytesOfAnElement(t *testing.T) {
 	}
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		each := 0.0
-		for range 10 { // what other tests have left may be collected in between
+		for range 10 { // garbage of other tests may be collected in between
 			before := heap()
 			q := New[int64](WithClock(newFakeClock(start)))
 			for i := range n {

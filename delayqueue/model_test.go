@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A model is what the queue should be: a slice sorted by deadline.
+// A model is the simplest correct queue: a slice sorted by deadline.
 type model struct {
 	now      time.Time
 	elements []modelElement
@@ -25,7 +25,7 @@ type modelElement struct {
 }
 
 func (m *model) offer(e modelElement) (head bool) {
-	// The queue's range, in which alone it tells deadlines apart.
+	// The queue distinguishes deadlines only within its range.
 	if end := start.Add(math.MaxInt64); !e.deadline.Before(end) {
 		e.deadline, e.never = end, true
 	}
@@ -160,7 +160,7 @@ func runModel(t *testing.T, choose func(n int) (int, bool)) {
 	}
 }
 
-// check returns what is wrong with the queue's inner state.
+// check returns an error if the queue's internal state is inconsistent.
 func (q *Queue[T]) check() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -179,7 +179,7 @@ func (q *Queue[T]) check() error {
 	return nil
 }
 
-// Random operations against a slice. TICKLESS_MODEL is the number of operations,
+// Random operations on a queue and a slice. TICKLESS_MODEL is the number of operations,
 // TICKLESS_SEED the seed.
 func TestQueue_Model(t *testing.T) {
 	total, seed := 50_000, rand.Uint64()

@@ -9,8 +9,8 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// A movedClock is a fakeClock that moves by a second after each reading, as one does
-// that somebody advances meanwhile.
+// A movedClock is a fakeClock that advances by a second after each reading, as if another
+// goroutine advanced it.
 type movedClock struct {
 	*fakeClock
 	at chan time.Time

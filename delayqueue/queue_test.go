@@ -12,7 +12,7 @@ import (
 
 var start = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 
-// years is far too much for a Duration, hence a function.
+// years exceeds the range of a Duration, so it returns a time.
 func years(n int) time.Time { return start.AddDate(n, 0, 0) }
 
 func TestQueueOffer_DeadlineDecidesWhenDue(t *testing.T) {
@@ -47,7 +47,7 @@ func TestQueueOffer_DeadlineDecidesWhenDue(t *testing.T) {
 				require.False(t, ok, "early")
 			}
 			if tt.never {
-				for range 3 { // 876 years: the clock passes the range
+				for range 3 { // 876 years: the clock leaves the range
 					clk.Advance(maxD)
 					_, ok := q.Poll()
 					require.False(t, ok, "early")
@@ -153,14 +153,14 @@ func TestQueueAll_ComesOnceAndMayBeRemoved(t *testing.T) {
 			q.Offer(-1, start)
 		}
 	}
-	for range q.All() { // the elements go while the loop runs
+	for range q.All() { // removes elements during the loop
 		q.Drain()
 	}
 	require.Zero(t, q.Len())
 }
 
 func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
-	// Enough of them that the heap must sift, and through a compaction.
+	// So many elements that the heap must sift, and is rebuilt.
 	q := New[int](WithClock(newFakeClock(start)))
 	var tickets []Ticket
 	for i := range 1000 {
@@ -183,7 +183,7 @@ func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
 	assert.Zero(t, q.Len())
 }
 
-// A board that boots in 1970 and asks for the time after the queue was made.
+// A board boots in 1970 and gets the time from the network after the queue was made.
 func TestQueueOffer_WallClockSetSinceTheQueueWasMade(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour, 50 * 365 * 24 * time.Hour} {
 		q := New[int]()
@@ -231,7 +231,7 @@ func TestQueueRemove_StaleTicketsAreRefused(t *testing.T) {
 	q.Remove(first)
 	refused(Ticket{}, "zero, and the slot it names is free")
 
-	// Chunks given back and remade.
+	// Map entries are freed and allocated again.
 	var tickets []Ticket
 	for range 4 * 256 {
 		ticket, _ := q.Offer("old", start)
@@ -271,7 +271,7 @@ func TestQueueRemove_LatestFirstLeavesAtMostHalfDead(t *testing.T) {
 		require.NoError(t, q.check(), "%d left", i)
 	}
 	assert.Equal(t, []int{0}, q.Drain())
-	// At every halving, then for every fewDead: 2000, 1000, ... 125, 62.
+	// Once for each halving, then once for every rebuildMin: 2000, 1000, ... 125, 62.
 	assert.LessOrEqual(t, rebuilt, 7)
 }
 

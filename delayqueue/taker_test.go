@@ -18,7 +18,7 @@ import (
 
 // Times in a bubble are exact: an element is taken precisely at its deadline.
 
-// A taking is what one Take returned, and when.
+// A taking is the result of one Take and its time.
 type taking struct {
 	v   int
 	err error
@@ -64,7 +64,7 @@ func TestQueueTake_EachElementOnceAndAtItsDeadline(t *testing.T) {
 					}
 					for i := range elements {
 						if i%50 == 0 {
-							synctest.Wait() // some offers meet sleeping takers
+							synctest.Wait() // some offers find sleeping takers
 						}
 						deadline[i] = rand.N(spread) + 1
 						q.Offer(i, begin.Add(deadline[i]))
@@ -123,9 +123,9 @@ func TestQueueTake_OneTakerAtATimeIsAwake(t *testing.T) {
 			take(ctx, q, time.Now())
 		}
 		synctest.Wait()
-		q.mu.Lock() // so that who is woken does not get on
+		q.mu.Lock() // so that a woken taker cannot continue
 		for i := range 5 {
-			q.offerLocked(i, int64(-i)) // each is due, and the new head
+			q.offerLocked(i, int64(-i)) // each element is due, and the new first
 			q.settleLocked()
 		}
 		n := q.waiting.Len()
@@ -191,7 +191,7 @@ func TestQueueTake_EarlierHeadWhileTheLeaderSleeps(t *testing.T) {
 		synctest.Wait()
 		q.Offer(2, begin.Add(time.Minute))
 		synctest.Wait()
-		q.Offer(1, begin.Add(-time.Minute)) // due: no alarm, but a wake-up now
+		q.Offer(1, begin.Add(-time.Minute)) // already due: wakes a taker and sets no alarm
 		assert.Equal(t, taking{1, nil, 0}, <-leader)
 		assert.Equal(t, taking{2, nil, time.Minute}, <-follower)
 		assert.Equal(t, taking{3, nil, time.Hour}, <-third)
@@ -227,7 +227,8 @@ func TestQueueTake_HeadTakenAwayWhileTheLeaderSleeps(t *testing.T) {
 }
 
 func TestQueueTake_HeadTakenWhileTheWokenTakerIsOnItsWay(t *testing.T) {
-	// Poll and Take race for each of many elements; a taker that is too late sleeps on.
+	// Poll and Take race for each of many elements. A taker that is too late continues to
+	// sleep.
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int]()
 		begin := time.Now()
@@ -300,7 +301,7 @@ func TestQueueTake_AlarmIsStoppedWhenTheLastTakerLeaves(t *testing.T) {
 		time.Sleep(time.Hour)
 		assert.Zero(t, clk.rings.Load())
 
-		// An element that is due at once makes the alarm pointless too.
+		// Take returns an element that is due at once, so the alarm is not needed.
 		c := take(t.Context(), q, begin)
 		assert.Equal(t, taking{1, nil, time.Hour}, <-c)
 		q.OfferAfter(2, time.Minute)
@@ -327,8 +328,8 @@ func TestQueueTake_ContextDoneFromTheStart(t *testing.T) {
 }
 
 func TestQueueTake_ContextDoneBeforeTheElementIsDue(t *testing.T) {
-	// The canceled taker is still in line, first, when the element falls due:
-	// the element must go to the other one.
+	// The canceled taker is still the first in line when the element falls due. The other
+	// taker must get the element.
 	synctest.Test(t, func(t *testing.T) {
 		for range 200 {
 			q := New[int]()
@@ -385,7 +386,7 @@ func TestQueueTake_ContextEndsAtTheMomentOfDelivery(t *testing.T) {
 }
 
 func TestQueueTake_AlarmRingsWhenItShouldNot(t *testing.T) {
-	// A ring may come late from a setting that was replaced, or for nothing.
+	// The alarm may go off for a setting that was replaced, or without reason.
 	synctest.Test(t, func(t *testing.T) {
 		clk := &countingClock{}
 		q := New[int](WithClock(clk))
@@ -548,7 +549,7 @@ func TestQueue_StressTakersAlone(t *testing.T) {
 		})
 	}
 	steady := make(chan struct{})
-	go func() { // one that stays, but is last in line most of the time
+	go func() { // a taker that stays, but is mostly last in line
 		defer close(steady)
 		for {
 			v, err := q.Take(ctx)
@@ -560,7 +561,7 @@ func TestQueue_StressTakersAlone(t *testing.T) {
 	}()
 	for i := range elements {
 		q.OfferAfter(i, rand.N(100*time.Microsecond)-30*time.Microsecond)
-		// One element at a time: a lost wake-up is a deadlock here.
+		// One element at a time, so that a lost wake-up is a deadlock.
 		require.Equal(t, i, <-taken)
 	}
 	cancel()

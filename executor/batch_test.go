@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A random sequence of what the pool does to its queue, against a slice.
+// The test applies random operations of a pool to a queue, and compares it with a slice.
 func TestQueue_AgainstAModel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var q queue
-	var model []int // what waits, in order
+	var model []int // the callbacks that wait, in order
 	var got int
 	callback := func(i int) func() { return func() { got = i } }
 	next := 0
@@ -33,7 +33,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 			model = append(model, next)
 			next++
 		case op == 10:
-			// Few, or the queue would never run empty.
+			// Few, so that the queue sometimes becomes empty.
 			fs := make([]func(), r.IntN(10))
 			if r.IntN(20) == 0 {
 				fs = make([]func(), r.IntN(700))
@@ -45,7 +45,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 			}
 			q.push(fs)
 			clear(fs)
-		case op < 20 && len(holders) < 8: // a worker comes
+		case op < 20 && len(holders) < 8: // a worker takes a callback
 			b, f, ok := q.take()
 			require.Equal(t, len(model) > 0, ok)
 			if ok {
@@ -56,7 +56,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 				holders = append(holders, b)
 				held[b]++
 			}
-		case op < 25 && len(holders) > 0: // one comes back, early if it panicked
+		case op < 25 && len(holders) > 0: // a worker releases its batch, early if a callback panicked
 			i := r.IntN(len(holders))
 			b := holders[i]
 			holders = append(holders[:i], holders[i+1:]...)
@@ -91,7 +91,7 @@ func TestQueue_AgainstAModel(t *testing.T) {
 // test holds the lock in between: a worker that needed it there would deadlock.
 func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 	const size, batches = 256, 3
-	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which takes it too
+	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which would lock the pool too
 	fs := make([]func(), batches*size)
 	for i := range fs {
 		switch i % size {
@@ -111,7 +111,8 @@ func TestPool_TakesItsLockOnceForABatch(t *testing.T) {
 	require.EqualValues(t, len(fs), p.Stats().Run)
 }
 
-// Memory falls after a peak: of a million callbacks' batches a few are kept.
+// Memory shrinks after a peak: of the batches of a million callbacks the queue keeps a
+// few.
 func TestQueue_KeepsFewSpares(t *testing.T) {
 	var q queue
 	for range 1000 {
@@ -135,8 +136,8 @@ func TestQueue_KeepsFewSpares(t *testing.T) {
 	require.Equal(t, maxSpares, q.spares)
 }
 
-// After a peak a queue has room for 16,000 callbacks without another batch; what it
-// makes beyond takes 9 bytes for each.
+// After a peak a queue has room for 16,000 callbacks without a new batch. A new batch
+// takes 9 bytes for each callback.
 func TestQueue_RoomForManyCallbacks(t *testing.T) {
 	const n, all = 16_000, 100_000
 	var q queue
@@ -167,7 +168,7 @@ func TestQueue_RoomForManyCallbacks(t *testing.T) {
 	empty()
 	require.Zero(t, push(n))
 	empty()
-	const class = 2304 // of the allocator, for a batch
+	const class = 2304 // the allocator's size class for a batch
 	require.LessOrEqual(t, unsafe.Sizeof(batch{}), uintptr(class))
 	require.InDelta(t, 9, float64(push(all)*class)/(all-n), 0.1)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// goStatement is the rival: what a program does without this package.
+// goStatement starts a goroutine for each callback, as a program without this package
+// does.
 type goStatement struct{}
 
 func (goStatement) Submit(f func()) error { go f(); return nil }
@@ -42,7 +43,7 @@ var benchmarked = []struct {
 	{"inline", func() ender { return executor.NewInline() }},
 }
 
-// countdown says when all of a number of callbacks have run.
+// countdown signals when a given number of callbacks have run.
 type countdown struct {
 	left atomic.Int64
 	done chan struct{}

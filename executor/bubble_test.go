@@ -10,7 +10,8 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// What was shut down in a bubble may be shut down again when that is over.
+// An executor that was shut down in a bubble may be shut down again after the bubble has
+// ended.
 func TestShutdown_InABubbleAndAgainOutside(t *testing.T) {
 	for name, newExecutor := range map[string]func() ownExecutor{
 		"pool":       func() ownExecutor { return executor.NewPool() },

@@ -19,7 +19,7 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// subject is what the executors of this package have beyond the interface.
+// subject has the methods that all executors of this package share beyond the interface.
 type subject interface {
 	executor.Batcher
 	io.Closer
@@ -68,7 +68,7 @@ func conserve(t *testing.T, s executor.Stats, offered int) {
 func TestExecutor_RunsEachCallbackOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
 		e := make()
-		ran := [1001]atomic.Int32{} // the last is one of a batch
+		ran := [1001]atomic.Int32{} // the last callback is submitted in a batch
 		fs := []func(){}
 		for i := range ran {
 			f := func() { ran[i].Inc() }
@@ -80,7 +80,7 @@ func TestExecutor_RunsEachCallbackOnce(t *testing.T) {
 				n, err := e.SubmitBatch(fs)
 				require.NoError(t, err)
 				require.Equal(t, len(fs), n)
-				clear(fs) // the slice is ours again
+				clear(fs) // the caller may reuse the slice
 				fs = fs[:0]
 			}
 		}
@@ -125,7 +125,7 @@ func TestExecutor_PanicGoesToTheHandlerAndHarmsNobody(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 6, n)
 			require.NoError(t, e.Submit(boom))
-			require.NoError(t, e.Submit(nil)) // as time.AfterFunc(d, nil): it panics when called
+			require.NoError(t, e.Submit(nil)) // as with time.AfterFunc(d, nil), the call panics later
 		}
 		require.NoError(t, e.Shutdown(t.Context()))
 		assert.EqualValues(t, 30, ran.Load())
@@ -146,8 +146,8 @@ func TestExecutor_PanicGoesToTheHandlerAndHarmsNobody(t *testing.T) {
 	})
 }
 
-// pond issue 135: a task that calls runtime.Goexit, as t.FailNow does, hung
-// the pool's shutdown.
+// pond issue 135: a task that called runtime.Goexit, as t.FailNow does, blocked the
+// pool's shutdown for ever.
 func TestExecutor_GoexitStrandsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, inline bool, make func(...executor.Option) subject) {
 		var ran atomic.Int32
@@ -160,7 +160,7 @@ func TestExecutor_GoexitStrandsNothing(t *testing.T) {
 		for range 10 {
 			for _, bad := range []func(){runtime.Goexit, boom} {
 				var wg sync.WaitGroup
-				wg.Go(func() { // an Inline's submitter ends with its callback
+				wg.Go(func() { // because Goexit in a callback ends an Inline's submitter
 					if inline {
 						offer(bad)
 					} else {
@@ -176,7 +176,7 @@ func TestExecutor_GoexitStrandsNothing(t *testing.T) {
 		assert.Equal(t, s.Submitted, s.Run)
 		assert.Zero(t, s.Queued+s.Running+s.Workers)
 		assert.GreaterOrEqual(t, ran.Load(), int32(20))
-		if !inline { // whose submitter has ended before it could count
+		if !inline { // an Inline's submitter has ended before it could count
 			conserve(t, s, offered)
 			assert.EqualValues(t, 40, ran.Load())
 		}
@@ -228,7 +228,7 @@ func TestExecutorShutdown_WaitsForWhatIsAccepted(t *testing.T) {
 		require.ErrorIs(t, err, executor.ErrClosed)
 		require.Zero(t, n)
 
-		var waiters sync.WaitGroup // any number of goroutines may wait
+		var waiters sync.WaitGroup // several goroutines may wait
 		for range 3 {
 			waiters.Go(func() {
 				assert.NoError(t, e.Shutdown(context.Background()))
@@ -267,7 +267,7 @@ func TestExecutorShutdown_FromInsideACallback(t *testing.T) {
 	})
 }
 
-// Close waits for nothing and loses nothing: a Shutdown afterwards waits.
+// Close does not wait and loses no callback. A later Shutdown waits.
 func TestExecutorClose_RefusesAndWaitsForNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
 		e := make()
@@ -287,7 +287,7 @@ func TestExecutorClose_RefusesAndWaitsForNothing(t *testing.T) {
 	})
 }
 
-// Close may be called by a callback, which it does not wait for.
+// A callback may call Close, which does not wait for that callback.
 func TestExecutorClose_FromInsideACallback(t *testing.T) {
 	onEach(t, func(t *testing.T, _ bool, make func(...executor.Option) subject) {
 		e := make()
@@ -333,8 +333,7 @@ func TestExecutorShutdown_Unused(t *testing.T) {
 	})
 }
 
-// What has run must be collectable even while a later callback of the same
-// batch blocks.
+// A callback that has run is garbage, even while a later callback of its batch blocks.
 func TestExecutor_KeepsNothingThatHasRun(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(s.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func ExamplePool() {
 	// executor: closed
 }
 
-// Callbacks run on the caller, one after another: what a test wants.
+// Callbacks run on the caller, one after another, which suits a test.
 func ExampleInline() {
 	e := executor.NewInline()
 	e.Submit(func() {

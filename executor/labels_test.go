@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/executor"
 )
 
-// The goroutine that takes the place of one which a callback has ended has not the labels
-// that the callback had set.
+// If a callback sets labels and ends its goroutine, the goroutine that replaces it does
+// not have those labels.
 func TestPool_LabelsOfACallbackEndWithIt(t *testing.T) {
 	ends := func() {
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("tenant", "acme")))
@@ -34,7 +34,7 @@ func TestPool_LabelsOfACallbackEndWithIt(t *testing.T) {
 				p := executor.NewPool(executor.WithWorkers(1), executor.WithLabels(pprof.Labels("scheduler", "ours")))
 				begun, release := false, make(chan struct{})
 				run(p, []func(){ends, func() { begun = true; <-release }})
-				synctest.Wait() // the goroutine that a callback has ended is no more
+				synctest.Wait() // the old goroutine has ended
 				require.True(t, begun)
 				var b strings.Builder
 				require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 1))

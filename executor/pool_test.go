@@ -44,7 +44,7 @@ func TestPool_OneWorkerKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// A callback that blocks traps nothing of its own batch.
+// A callback that blocks does not delay other callbacks of its batch.
 func TestPool_BlockedCallbackInTheMiddleOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(2))
@@ -127,7 +127,7 @@ func TestPool_NoMoreWorkersThanCallbacks(t *testing.T) {
 	})
 }
 
-// The panic of a panic handler is how to choose that the process ends.
+// A panic handler that panics ends the process.
 func TestPool_HandlerThatPanicsEndsTheProcess(t *testing.T) {
 	const env = "TICKLESS_EXECUTOR_CRASH"
 	if os.Getenv(env) != "" {
@@ -234,7 +234,7 @@ func TestPool_Stress(t *testing.T) {
 						if s.Submitted != s.Run+uint64(s.Queued)+uint64(s.Running) {
 							panic("submitted = run + queued + running does not hold")
 						}
-						for s.Queued > 20_000 { // on one proc they would be minutes ahead
+						for s.Queued > 20_000 { // on one proc, submitters would be minutes ahead of the workers
 							runtime.Gosched()
 							s = p.Stats()
 						}

@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/internal/share"
 )
 
-// shared has the pool accept fs for the caller to run.
+// shared shares fs with the pool, for the caller to run.
 func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	t.Helper()
 	w, err := share.Of(p).Share(fs)
@@ -25,10 +25,10 @@ func shared(t *testing.T, p *executor.Pool, fs ...func()) share.Work {
 	return w
 }
 
-// Callbacks that are short run where they were found, in their order, and nobody is
-// woken for them.
+// Short callbacks run on the calling goroutine, in order, and no worker is woken for
+// them.
 func TestShare_RunsWhereItWasFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in which the watchdog does not come meanwhile
+	synctest.Test(t, func(t *testing.T) { // in a bubble the watchdog does not interfere
 		p := executor.NewPool(executor.WithWorkers(2))
 		var order []int
 		fs := make([]func(), 1000)
@@ -36,7 +36,7 @@ func TestShare_RunsWhereItWasFound(t *testing.T) {
 			fs[i] = func() { order = append(order, i) }
 		}
 		s := shared(t, p, fs...)
-		clear(fs) // the caller's again
+		clear(fs) // the caller may reuse the slice
 		st := p.Stats()
 		conserve(t, st, 1000)
 		require.Equal(t, 1, st.Running, "the first counts as running from when it is handed over")
@@ -51,8 +51,7 @@ func TestShare_RunsWhereItWasFound(t *testing.T) {
 	})
 }
 
-// A callback that blocks holds up those behind it for a check of the watchdog's or
-// two.
+// A callback that blocks delays those behind it by one or two checks of the watchdog.
 func TestShare_OneThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -80,7 +79,7 @@ func TestShare_OneThatBlocks(t *testing.T) {
 	})
 }
 
-// What a caller will look after by itself has no timer until then.
+// The watchdog does not watch a share until the caller calls Watch.
 func TestShare_Watched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -99,7 +98,7 @@ func TestShare_Watched(t *testing.T) {
 	})
 }
 
-// A share does not wait behind the queue, however long that is.
+// A share does not wait behind the queue, however long the queue is.
 func TestShare_AheadOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(1))
@@ -114,13 +113,14 @@ func TestShare_AheadOfTheQueue(t *testing.T) {
 	})
 }
 
-// Where a worker was started and has not begun, the goroutine with a share does its work.
+// If a worker was started and has not begun, the goroutine with the share runs its
+// callback.
 func TestShare_HelpsAWorkerThatHasNotBegun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := executor.NewPool(executor.WithWorkers(1))
 	var order []int
 	note := func(i int) func() { return func() { order = append(order, i) } }
-	require.NoError(t, p.Submit(note(1))) // its worker waits for this proc
+	require.NoError(t, p.Submit(note(1))) // the new worker waits for this proc
 	require.NoError(t, p.Submit(note(2)))
 	shared(t, p, note(0)).Run()
 	require.Equal(t, []int{0, 1, 2}, order)
@@ -128,7 +128,7 @@ func TestShare_HelpsAWorkerThatHasNotBegun(t *testing.T) {
 	require.EqualValues(t, 3, p.Stats().Run)
 }
 
-// The peak is of all goroutines that run callbacks.
+// PeakWorkers counts all goroutines that run callbacks.
 func TestShare_CountsForThePeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(1))
@@ -166,7 +166,7 @@ func TestShare_PanicsAndGoexit(t *testing.T) {
 	}
 	fs = append(fs, nil)
 	s := shared(t, p, fs...)
-	s.Run() // returns: the first panics, and what is behind it goes on elsewhere
+	s.Run() // returns after the first callback panics; another goroutine runs the others
 	single := make(chan struct{})
 	go func() {
 		defer close(single)
@@ -197,7 +197,7 @@ func TestShare_OfNothingAndAfterShutdown(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// A pool with a bound keeps it.
+// A bounded pool respects its bound.
 func TestShare_OnABoundedPool(t *testing.T) {
 	p := executor.NewPool(executor.WithMaxWorkers(1))
 	release := make(chan struct{})
@@ -212,7 +212,7 @@ func TestShare_OnABoundedPool(t *testing.T) {
 	require.Equal(t, 1, p.Stats().PeakWorkers)
 }
 
-// Shares, submissions and checks at once: everything runs once.
+// Shares, submissions and checks at the same time: each callback runs once.
 func TestStress_Shares(t *testing.T) {
 	const goroutines, rounds, size = 4, 300, 20
 	p := executor.NewPool(executor.WithWorkers(2))

@@ -43,7 +43,7 @@ func TestWatchdog_AWorkerForEachWhileCallbacksBlock(t *testing.T) {
 	})
 }
 
-// While 1,000 callbacks block, later ones start at once, again and again.
+// While 1,000 callbacks block, a new callback starts at once, again and again.
 func TestWatchdog_NextCallbackBehindBlockedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -65,8 +65,8 @@ func TestWatchdog_NextCallbackBehindBlockedOnes(t *testing.T) {
 	})
 }
 
-// Callbacks that block for less than the watchdog's millisecond make each
-// other wait as well.
+// Callbacks that block for less than a millisecond, the watchdog's interval, delay each
+// other too.
 func TestWatchdog_ShortBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -74,12 +74,12 @@ func TestWatchdog_ShortBlocks(t *testing.T) {
 		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { time.Sleep(900 * time.Microsecond) }}, 1000))
 		require.NoError(t, err)
 		require.NoError(t, p.Shutdown(t.Context()))
-		require.Less(t, time.Since(began), 6*time.Millisecond) // 450 with the first two workers alone
+		require.Less(t, time.Since(began), 6*time.Millisecond) // 450 ms with only the first two workers
 	})
 }
 
-// One worker keeps up here: whenever the watchdog looks a callback waits, but
-// never the one that waited at the look before.
+// One worker is fast enough here: at each check a callback waits, but never the same one
+// as at the check before.
 func TestWatchdog_LeavesAWorkerThatKeepsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takes, ahead = 950 * time.Microsecond, 300 * time.Microsecond
@@ -97,7 +97,7 @@ func TestWatchdog_LeavesAWorkerThatKeepsUp(t *testing.T) {
 	})
 }
 
-// Workers that come back in time are not surplus, however many they are.
+// Workers whose callbacks return in time are not surplus, however many they are.
 func TestWatchdog_LastingBacklogOfShortBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(100))
@@ -105,7 +105,7 @@ func TestWatchdog_LastingBacklogOfShortBlocks(t *testing.T) {
 		_, err := p.SubmitBatch(slices.Repeat([]func(){func() { time.Sleep(900 * time.Microsecond) }}, 10_000))
 		require.NoError(t, err)
 		require.NoError(t, p.Shutdown(t.Context()))
-		require.Less(t, time.Since(began), 100*time.Millisecond) // 90 with 100 workers from the start
+		require.Less(t, time.Since(began), 100*time.Millisecond) // 90 ms with 100 workers from the start
 	})
 }
 
@@ -121,7 +121,7 @@ func TestWatchdog_StopsAtTheBound(t *testing.T) {
 	})
 }
 
-// Nor does it look while all workers that may be are stuck, whatever waits for them.
+// The watchdog does not check while all allowed workers block, even if callbacks wait.
 func TestWatchdog_RestsAtTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2), executor.WithMaxWorkers(5))
@@ -130,7 +130,7 @@ func TestWatchdog_RestsAtTheBound(t *testing.T) {
 		require.Equal(t, 5, p.Stats().Running)
 		close(release)
 		synctest.Wait()
-		release = blockers(t, p, 10) // as many again
+		release = blockers(t, p, 10) // again ten callbacks
 		time.Sleep(time.Second)
 		require.Equal(t, 5, p.Stats().Running)
 		close(release)
@@ -138,8 +138,8 @@ func TestWatchdog_RestsAtTheBound(t *testing.T) {
 	})
 }
 
-// With nothing waiting the watchdog does not look: a look each millisecond of
-// this century would take as long as it sounds.
+// The watchdog does not check while no callback waits. Otherwise the test, whose bubble
+// advances by a century, would take very long.
 func TestWatchdog_RestsWhenNothingWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -151,7 +151,7 @@ func TestWatchdog_RestsWhenNothingWaits(t *testing.T) {
 	})
 }
 
-// After a spell of blocking the pool is back at its base.
+// After many callbacks have blocked, the pool goes back to its base.
 func TestWatchdog_BackToTheBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(2))
@@ -170,7 +170,7 @@ func TestWatchdog_BackToTheBase(t *testing.T) {
 	})
 }
 
-// However many short callbacks wait, more workers would only cost more.
+// More workers would not help short callbacks, however many wait.
 func TestWatchdog_LeavesShortCallbacksToTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := executor.NewPool(executor.WithWorkers(1))

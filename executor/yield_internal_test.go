@@ -16,10 +16,10 @@ import (
 // would run only when Go's scheduler preempts the worker, every 10 ms.
 func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which starts others
+	p := NewPool(WithWorkers(1), WithMaxWorkers(1)) // without a watchdog, which would start other workers
 	p.yields.Store(true)
 	var stop atomic.Bool
-	var turns int // on the only proc, of which a goroutine that computes is deprived
+	var turns int // how often another goroutine runs on the only proc
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for !stop.Load() {
@@ -45,7 +45,7 @@ func TestPool_YieldsBetweenCallbacksThatTakeLong(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 }
 
-// Workers of which there may be no more keep their time slices.
+// Workers of a bounded pool do not yield.
 func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for most, want := range map[int]bool{100: false, unbounded: true} {

@@ -20,7 +20,7 @@ func TestPool_OthersRunBetweenCallbacks(t *testing.T) {
 	var again func()
 	again = func() {
 		if runs.Inc(); !over.Load() {
-			_ = p.Submit(again) // there is always one more in the queue
+			_ = p.Submit(again) // so the queue is never empty
 		}
 	}
 	for range 1000 {

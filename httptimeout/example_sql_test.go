@@ -23,7 +23,7 @@ func Example_databaseSQL() {
 	// Output: context deadline exceeded
 }
 
-// slowDatabase is a driver whose statements take until their context ends.
+// slowDatabase is a driver whose statements block until their context ends.
 type slowDatabase struct{}
 
 func (d slowDatabase) Connect(context.Context) (driver.Conn, error) { return d, nil }

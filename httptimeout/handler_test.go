@@ -19,7 +19,7 @@ import (
 	"github.com/tickless/tickless/httptimeout"
 )
 
-// What an upload was written to is removed, though the handler parsed the form of a copy
+// The files of an upload are removed, although the handler has parsed the form of a copy
 // of the request.
 func TestHandler_FilesOfAForm(t *testing.T) {
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 		resp, err := http.Post(srv.URL, w.FormDataContentType(), bytes.NewReader(form.Bytes()))
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		srv.Close() // waits until the request has been finished
+		srv.Close() // waits for the end of the request
 		require.Zero(t, files())
 	})
 
@@ -68,8 +68,8 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		outer func(http.Handler) http.Handler
-		then  func() // what the handler does with the form parsed
-		left  int    // files when the request has ended
+		then  func() // called by the handler after parsing the form
+		left  int    // number of files after the request
 	}{
 		{"below a TimeoutHandler", limit, func() {}, 0},
 		{"below a TimeoutHandler that has given up", limit, func() { time.Sleep(time.Minute) }, 1},
@@ -103,8 +103,8 @@ func TestHandler_FilesOfAForm(t *testing.T) {
 	}
 }
 
-// What the documentation says of a client's trailers. They are written by hand, since
-// package http's client declares all that it sends.
+// The documented behaviour of a client's trailers. The test writes them by hand, since
+// package http's client declares all trailers.
 func TestHandler_TrailersOfARequest(t *testing.T) {
 	trailer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -138,7 +138,7 @@ func TestHandler_TrailersOfARequest(t *testing.T) {
 	}
 }
 
-// All trailers of a response reach the client, those too that are not declared before it.
+// All trailers of a response reach the client, even undeclared ones.
 func TestHandler_TrailersOfAResponse(t *testing.T) {
 	srv := httptest.NewServer(httptimeout.Handler(time.Minute, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "Sum")

@@ -38,12 +38,12 @@ type fmtWriter struct{}
 
 func (fmtWriter) Write(p []byte) (int, error) { return fmt.Print(string(p)) }
 
-// A server whose requests have 10 ms each. The handler passes its request's context
-// on, and answers when that has ended.
+// Each request of the server has 10 ms. The handler passes its request's context on, and
+// answers when the context has ended.
 func ExampleHandler() {
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-time.After(time.Minute): // the work
+		case <-time.After(time.Minute): // stands for the work
 		case <-r.Context().Done():
 			http.Error(w, r.Context().Err().Error(), http.StatusGatewayTimeout)
 		}
@@ -86,7 +86,7 @@ func TestHandler_EndsTheRequestsContext(t *testing.T) {
 	})
 }
 
-// stub answers every request, and keeps it.
+// stub answers every request, and records it.
 type stub struct {
 	req  *http.Request
 	err  error

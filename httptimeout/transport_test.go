@@ -34,7 +34,7 @@ func TestTransport_PassesOnCloseIdleConnections(t *testing.T) {
 	client := &http.Client{Transport: httptimeout.Transport(time.Minute, base)}
 	client.CloseIdleConnections()
 	require.Equal(t, 1, base.closed)
-	client.Transport = httptimeout.Transport(time.Minute, &stub{}) // has no such method
+	client.Transport = httptimeout.Transport(time.Minute, &stub{}) // stub has no CloseIdleConnections
 	client.CloseIdleConnections()
 }
 
@@ -48,8 +48,8 @@ func upgradeRequest(ctx context.Context, url string) *http.Request {
 	return req
 }
 
-// A connection over which the server echoes what it reads until the client has ended
-// its half, and then says goodbye.
+// The server echoes what it reads until the client has closed its half of the connection,
+// and then says goodbye.
 func TestTransport_UpgradedConnection(t *testing.T) {
 	serverErr := make(chan error, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,13 +96,13 @@ func TestTransport_UpgradedConnection(t *testing.T) {
 	require.ErrorIs(t, ctx.Err(), context.Canceled)
 }
 
-// rwc is a body that may be written to.
+// rwc is a body with a Write method.
 type rwc struct {
 	io.ReadCloser
 	io.Writer
 }
 
-// A base may watch the context for as long as the connection is used.
+// The base may watch the context as long as the connection is used.
 func TestTransport_UpgradedContext(t *testing.T) {
 	cause := errors.New("cause")
 	for name, test := range map[string]struct {
@@ -159,7 +159,7 @@ func TestTransport_UpgradedContext(t *testing.T) {
 	}
 }
 
-// Until the protocols are switched, the timeout applies as to any request.
+// Until the protocol is switched, the timeout applies as to any other request.
 func TestTransport_UpgradeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -178,14 +178,14 @@ func TestTransport_UpgradeTimesOut(t *testing.T) {
 	})
 }
 
-// What base returns that has no body leaves nothing behind, and is http.Client's to
-// judge.
+// A response without a body leaves no timer. Transport returns it unchanged to
+// http.Client.
 func TestTransport_BaseReturnsNoBody(t *testing.T) {
 	var req *http.Request
 	var answer *http.Response
 	client := &http.Client{Transport: httptimeout.Transport(time.Minute, roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		req = r
-		r.Context().Done() // has a timer started
+		r.Context().Done() // starts a timer
 		return answer, nil
 	}))}
 	_, err := client.Get("http://test")
@@ -205,7 +205,7 @@ func TestTransport_BasePanics(t *testing.T) {
 	var ctx context.Context
 	tr := httptimeout.Transport(time.Minute, roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		ctx = r.Context()
-		ctx.Done() // has a timer started
+		ctx.Done() // starts a timer
 		panic("base")
 	}))
 	for _, req := range []*http.Request{

@@ -21,13 +21,13 @@ import (
 // without timeouts and subtracted.
 func BenchmarkHeartbeats(b *testing.B) {
 	conns, timeout := 100_000, 3*time.Second
-	if testing.Short() { // only to be seen to work
+	if testing.Short() { // only a check that the benchmark works
 		conns, timeout = 1_000, 300*time.Millisecond
 	}
 	every := timeout / 6
 	order := rand.Perm(conns)
-	// run calls heartbeat with the connections in random order at the rate, for
-	// three timeouts, of which it measures the last two.
+	// run calls heartbeat for the connections, in random order and at the given rate, for
+	// three timeouts. It measures the last two.
 	run := func(before func(), heartbeat func(conn int)) (cpu time.Duration, heartbeats int) {
 		begin := time.Now()
 		var cpu0 time.Duration

@@ -13,8 +13,8 @@ const million = 1_000_000
 
 func forget(*int, time.Time) {}
 
-// millionWatched is a Monitor with a million things of the timeouts that servers
-// have, and a random order to go over them.
+// millionWatched returns a Monitor that watches a million things with timeouts as servers
+// use them, and the entries in random order.
 func millionWatched(b *testing.B) (*idle.Monitor[*int], []*idle.Entry[*int]) {
 	m := idle.New(forget)
 	es := make([]*idle.Entry[*int], million)
@@ -108,7 +108,7 @@ func BenchmarkTouch(b *testing.B) {
 	})
 }
 
-// BenchmarkWatchStop is a connection's beginning and end, with a million others.
+// BenchmarkWatchStop measures a Watch and a Stop, beside a million other entries.
 func BenchmarkWatchStop(b *testing.B) {
 	b.Run("impl=idle/n=1M", func(b *testing.B) {
 		m, _ := millionWatched(b)

@@ -12,7 +12,8 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// What was closed in a bubble may be closed again, and waited for, when that is over.
+// A Monitor that was closed in a bubble may be closed and shut down again after the
+// bubble has ended.
 func TestMonitor_ClosedInABubbleAndAgainOutside(t *testing.T) {
 	for name, opts := range map[string][]idle.Option{"": nil, "panics": {idle.WithPanicHandler(func(any, []byte) {})}} {
 		t.Run(name, func(t *testing.T) {

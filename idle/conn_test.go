@@ -31,18 +31,18 @@ func pipe(t testing.TB, cs *idle.Conns) (*idle.Conn, net.Conn) {
 	return c, far
 }
 
-// end requires that nothing is open, and leaves nothing behind.
+// end requires that no connection is open, and that no goroutine remains.
 func end(t testing.TB, cs *idle.Conns) {
 	t.Helper()
-	// It waits for evictions, which are counted after the connection has been closed.
+	// Shutdown waits for evictions, which are counted after the connection has been
+	// closed.
 	require.NoError(t, cs.Shutdown(context.Background()))
 	st := cs.Stats()
 	require.Equal(t, st.Wrapped, st.Evicted+st.Closed+uint64(st.Open), "%+v", st)
 	require.Len(t, openAfterClose(cs), st.Open)
 }
 
-// idleError requires that err tells of an eviction, in the form of the net
-// package's errors.
+// idleError requires that err is ErrIdle, in a net.OpError.
 func idleError(t testing.TB, op string, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, idle.ErrIdle)
@@ -78,7 +78,7 @@ func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 		start := time.Now()
 		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
 		c, far := pipe(t, cs)
-		go func() { // an echo that takes its time
+		go func() { // a slow echo server
 			buf := make([]byte, 10)
 			for {
 				n, err := far.Read(buf)
@@ -93,7 +93,7 @@ func TestConn_ReadsAndWritesAreActivity(t *testing.T) {
 			_, err := c.Write([]byte("ping"))
 			require.NoError(t, err)
 			require.Equal(t, time.Now(), c.Since())
-			_, err = io.ReadFull(c, make([]byte, 4)) // 20 seconds
+			_, err = io.ReadFull(c, make([]byte, 4)) // takes 20 seconds
 			require.NoError(t, err)
 			require.Equal(t, time.Now(), c.Since())
 			time.Sleep(20 * time.Second)
@@ -134,7 +134,7 @@ func TestConnWrite_ToASlowPeer(t *testing.T) {
 		require.Greater(t, time.Since(begin), 7*time.Minute)
 		require.True(t, bytes.Equal(data, <-read))
 
-		go io.ReadFull(far, make([]byte, 3*64<<10)) // and then no more
+		go io.ReadFull(far, make([]byte, 3*64<<10)) // and then nothing more
 		n, err = c.Write(data)
 		idleError(t, "write", err)
 		require.Equal(t, 3*64<<10, n)
@@ -143,7 +143,7 @@ func TestConnWrite_ToASlowPeer(t *testing.T) {
 	})
 }
 
-// messages is a connection of some network that notes the lengths of its writes.
+// messages is a connection of a given network that records the lengths of its writes.
 type messages struct {
 	net.Conn
 	network string
@@ -162,7 +162,7 @@ func (r *messages) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Where a Write is a message it must not be cut.
+// If a Write is a message, it must not be split.
 func TestConnWrite_CutsOnlyStreams(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	defer cs.Close()
@@ -185,7 +185,7 @@ func TestConnWrite_CutsOnlyStreams(t *testing.T) {
 	}
 }
 
-// One message stays one.
+// A message is written as one message.
 func TestConnWrite_Unixpacket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unixpacket", path)
@@ -217,7 +217,7 @@ func TestConnClose_EndsTheWatchingAtOnce(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.Equal(t, idle.ConnsStats{Wrapped: 1, Closed: 1}, cs.Stats())
 	_, pending := clk.Next()
-	for pending { // the wake-up of a bucket that is empty now
+	for pending { // the wake-up of a bucket that is now empty
 		clk.Advance(time.Minute)
 		_, pending = clk.Next()
 	}
@@ -241,7 +241,7 @@ func TestConn_EvictionRefused(t *testing.T) {
 				_, err := c.Write([]byte("ping"))
 				require.NoError(t, err)
 				return false
-			case 2: // thinks about it for a while
+			case 2: // the peer waits for a while
 				time.Sleep(10 * time.Second)
 				return false
 			}
@@ -264,7 +264,8 @@ func TestConn_EvictionRefused(t *testing.T) {
 	})
 }
 
-// A connection that the callback keeps while the watching ends is left over like others.
+// If the callback refuses an eviction while the Conns is being closed, TakeLeftover
+// returns the connection like others.
 func TestConn_KeptWhileTheWatchingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -305,8 +306,8 @@ func TestConn_CallbackMayClose(t *testing.T) {
 	}
 }
 
-// A connection that is closed after its eviction was decided, and before the
-// callback has begun, is not asked about.
+// If a connection is closed after its eviction was decided and before the callback
+// begins, the callback is not called.
 func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -319,7 +320,7 @@ func TestConnClose_BeforeItsCallbackBegins(t *testing.T) {
 			return true
 		}))
 		var conns []*idle.Conn
-		// One more than are asked about at once, for a millisecond.
+		// One more than the callbacks that can run at once, within a millisecond.
 		for range runtime.GOMAXPROCS(0) + 1 {
 			c, far := pipe(t, cs)
 			defer far.Close()
@@ -367,7 +368,7 @@ func TestConn_UsersDeadlines(t *testing.T) {
 		cs := idle.NewConns(30*time.Second, idle.WithSlack(0))
 		c, far := pipe(t, cs)
 		for range 2 {
-			// One that passes is no activity and closes nothing.
+			// A deadline that passes is not activity, and does not close the connection.
 			require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 			_, err := c.Read(make([]byte, 1))
 			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -378,13 +379,13 @@ func TestConn_UsersDeadlines(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Zero(t, n)
 		require.Equal(t, start, c.Since())
-		// One in the past, set by another, interrupts a Read.
+		// A deadline in the past, set by another goroutine, interrupts a Read.
 		require.NoError(t, c.SetDeadline(time.Time{}))
 		time.AfterFunc(time.Second, func() { c.SetDeadline(time.Unix(1, 0)) })
 		_, err = c.Read(make([]byte, 1))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Equal(t, 22*time.Second, time.Since(start))
-		// A later one than the timeout: the connection is closed first.
+		// A deadline after the timeout: the connection is closed before.
 		require.NoError(t, c.SetDeadline(time.Now().Add(time.Hour)))
 		_, err = c.Read(make([]byte, 1))
 		idleError(t, "read", err)
@@ -420,7 +421,7 @@ func TestConn_WhatIsNotSupportedUnderneath(t *testing.T) {
 	require.ErrorIs(t, c.CloseWrite(), errors.ErrUnsupported)
 	_, err := c.SyscallConn()
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	// Copies work without any fast way.
+	// A copy works even if the kernel cannot help.
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -434,7 +435,7 @@ func TestConn_WhatIsNotSupportedUnderneath(t *testing.T) {
 	end(t, cs)
 }
 
-// A Conn can be used and closed in a bubble that its Conns are not of.
+// A Conn can be used and closed in a bubble, even if its Conns was made outside.
 func TestConns_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	c, peer := net.Pipe()
@@ -456,7 +457,7 @@ func TestConns_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	require.NoError(t, cs.Shutdown(context.Background()))
 }
 
-// countingConn notes the counts when it is closed.
+// countingConn records the counts when it is closed.
 type countingConn struct {
 	net.Conn
 	cs *idle.Conns
@@ -468,7 +469,8 @@ func (c *countingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// When a peer or a reader sees that its connection was closed, the counts say so too.
+// When a peer or a reader notices that its connection was closed, the counts already
+// include it.
 func TestConns_CountsBeforeItCloses(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	cs := idle.NewConns(time.Second, idle.WithClock(clk))
@@ -497,7 +499,7 @@ func TestConns_AfterClose(t *testing.T) {
 	_, err := cs.Wrap(near2)
 	require.ErrorIs(t, err, idle.ErrClosed)
 	clk.Advance(time.Hour)
-	go far.Write([]byte("x")) // the connection works, unwatched
+	go far.Write([]byte("x")) // the connection works, but is no longer watched
 	_, err = c.Read(make([]byte, 1))
 	require.NoError(t, err)
 	c.SetTimeout(time.Second)
@@ -541,7 +543,7 @@ func TestStress_ConnsEndOnce(t *testing.T) {
 				}
 			})
 		}
-		wg.Wait() // each reader ends when its connection is closed
+		wg.Wait() // each reader ends with its connection
 		require.NoError(t, cs.Shutdown(context.Background()))
 		st := cs.Stats()
 		require.EqualValues(t, n, st.Wrapped)

@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/clock"
 )
 
-// manual is a clock that anybody may advance, and whose alarms do not ring.
+// manual is a clock that any goroutine may advance. Its alarms never go off.
 type manual struct{ ns atomic.Int64 }
 
 func (c *manual) Now() time.Time              { return time.Unix(0, c.ns.Load()) }
@@ -26,10 +26,9 @@ func (silent) Stop()                          {}
 
 type silent struct{}
 
-// contested is one watched thing over which touches, a stop and the decision to
-// evict are raced.
+// contested is a watched thing for which touches, a stop and the decision to evict race.
 type contested struct {
-	touched atomic.Int64 // the latest touch that reported true
+	touched atomic.Int64 // time of the latest touch that reported true
 	evicted atomic.Int64
 	since   atomic.Int64
 	at      atomic.Int64
@@ -67,16 +66,18 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 		e.value.touched.Store(int64(e.Last()))
 		entries[i] = e
 	}
-	// front is the thing that all are at; it moves on when that has ended.
+	// front is the thing that all goroutines work on. It advances when that thing has
+	// ended.
 	var front atomic.Int64
 	var wg sync.WaitGroup
 	for range 2 {
-		wg.Go(func() { // a toucher
+		wg.Go(func() { // touches
 			rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
 			n := int64(0)
 			for i := front.Load(); i < things; i = front.Load() {
 				e, at := entries[i], m.Now()
-				// By now another may have gone on, and the decision been made.
+				// Meanwhile front may have advanced, and the eviction may have been
+				// decided.
 				clk.ns.Add(rng.Int64N(2 * timeout))
 				if e.TouchAt(at) {
 					n++
@@ -96,7 +97,7 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 			touches.Add(n)
 		})
 	}
-	wg.Go(func() { // the expiry
+	wg.Go(func() { // expires
 		for i := front.Load(); i < things; i = front.Load() {
 			e := entries[i]
 			st := e.stripe
@@ -135,8 +136,8 @@ func decisionRound(t *testing.T, touches *atomic.Int64) Stats {
 	return st
 }
 
-// If Close comes between an entry's being looked at and its new timer's start,
-// the entry is handed back.
+// If Close comes between an entry's check and the start of its new timer, the entry is
+// handed back.
 func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	clk := &manual{}
 	m := New(func(int, time.Time) { t.Error("evicted") }, WithClock(clk))
@@ -144,7 +145,7 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	require.NoError(t, err)
 	clk.ns.Add(int64(time.Second))
 	require.True(t, e.Touch())
-	m.s.Close() // the first half of Close, as expire sees it
+	m.s.Close() // the first step of Close, as expire sees it
 	for p := range m.s.TakeLeftover() {
 		p.Func()
 	}
@@ -155,14 +156,14 @@ func TestMonitorClose_WhileAnEntryIsRearmed(t *testing.T) {
 	require.EqualValues(t, 1, m.Stats().HandedBack)
 }
 
-// Who shuts a Monitor down while another goroutine closes it has all that is left over
-// when Shutdown returns.
+// A Shutdown while another goroutine calls Close returns only when TakeLeftover has all
+// entries.
 func TestMonitorShutdown_WhileAnotherCloses(t *testing.T) {
 	m := New(func(int, time.Time) { t.Error("evicted") })
 	e, err := m.Watch(1, time.Hour)
 	require.NoError(t, err)
 	st := e.stripe
-	st.mu.Lock() // the one that closes waits to hand the entry back
+	st.mu.Lock() // delays the other Close before it hands the entry back
 	var closed sync.WaitGroup
 	closed.Go(func() { m.Close() })
 	for !m.closed.Load() {

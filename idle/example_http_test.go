@@ -20,7 +20,7 @@ func ExampleListener_http() {
 		fmt.Println(err)
 		return
 	}
-	const timeout = 20 * time.Millisecond // 30 seconds, say
+	const timeout = 20 * time.Millisecond // 30 seconds in a program
 	var active sync.Map
 	l := idle.NewListener(tcp, timeout, idle.WithOnIdle(func(c *idle.Conn, _ time.Time) (evict bool) {
 		_, busy := active.Load(c)

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A lease of 30 seconds that every request renews. The clock is a virtual one, to
-// show what happens when.
+// A lease of 30 seconds, which every request renews. The clock is virtual, to show what
+// happens when.
 func ExampleMonitor() {
 	start := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	clk := timertest.NewClock(start)
@@ -50,7 +50,7 @@ func ExampleMonitor() {
 	// 12:02:00: a request without a session
 }
 
-// An event loop reads the clock once for all that it has to handle.
+// An event loop reads the clock once for all its events.
 func ExampleEntry_TouchAt() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
 	m := idle.New(func(peer string, since time.Time) {
@@ -85,14 +85,14 @@ func ExampleConns() {
 		return !busy
 	}))
 	defer cs.Close()
-	ours, theirs := net.Pipe() // in place of net.Dial
+	ours, theirs := net.Pipe() // net.Dial in a program
 	defer theirs.Close()
 	c, err := cs.Wrap(ours)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	clk.Advance(61 * time.Second) // a second more, for the slack: see WithSlack
+	clk.Advance(61 * time.Second) // one second more, for the slack: see WithSlack
 	busy = false
 	clk.Advance(61 * time.Second)
 	_, err = c.Write([]byte("too late"))
@@ -119,7 +119,7 @@ func ExampleListener() {
 				return true
 			}
 			pinged[c] = true
-			c.SetWriteDeadline(time.Now().Add(time.Second)) // a full buffer must not hold us up
+			c.SetWriteDeadline(time.Now().Add(time.Second)) // a full buffer must not block the callback
 			_, err := io.WriteString(c, "ping\n")
 			return err != nil
 		}))
@@ -150,7 +150,7 @@ func ExampleListener() {
 	clk.Advance(20 * time.Second) // silence
 	line, _ := bufio.NewReader(client).ReadString('\n')
 	fmt.Print("client: ", line)
-	clk.Advance(time.Minute) // and no answer
+	clk.Advance(time.Minute) // without an answer
 	err = <-served
 	fmt.Println("server:", errors.Is(err, idle.ErrIdle), l.Stats().Evicted, "evicted")
 	l.Close()

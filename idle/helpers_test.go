@@ -2,7 +2,7 @@ package idle_test
 
 import "github.com/tickless/tickless/idle"
 
-// leftover closes m and returns the things that it leaves over.
+// leftover closes m and returns the things that were still watched.
 func leftover[T any](m *idle.Monitor[T]) []T {
 	m.Close()
 	var vs []T
@@ -12,7 +12,7 @@ func leftover[T any](m *idle.Monitor[T]) []T {
 	return vs
 }
 
-// openAfterClose closes cs and returns the connections that it leaves open.
+// openAfterClose closes cs and returns the connections that stay open.
 func openAfterClose(cs *idle.Conns) []*idle.Conn {
 	cs.Close()
 	var conns []*idle.Conn

@@ -57,8 +57,8 @@ func TestListener_ClosesWhatIsSilent(t *testing.T) {
 	require.NoError(t, lively.Close())
 }
 
-// A server that ends closes its listener first. Its connections are watched
-// until they have ended too.
+// A server that shuts down closes its listener first. Its connections stay watched until
+// they have ended.
 func TestListenerClose_ConnectionsGoOn(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
@@ -86,7 +86,7 @@ func TestListenerAccept_ConnsClosedMeanwhile(t *testing.T) {
 	defer l.Close()
 	near, far := net.Pipe()
 	accepting.accept = func() (net.Conn, error) {
-		l.Conns().Close() // when a connection has just come
+		l.Conns().Close() // just after a connection has arrived
 		return near, nil
 	}
 	_, err := l.Accept()
@@ -143,7 +143,7 @@ func TestConns_OfSeveralListeners(t *testing.T) {
 	end(t, cs)
 }
 
-// certificate makes a server's configuration and a client's.
+// certificate returns TLS configurations for a server and a client.
 func certificate(t testing.TB) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -211,8 +211,8 @@ func TestListener_UnderTLS(t *testing.T) {
 	}
 }
 
-// The other way round: connections that speak TLS are watched, and so count what
-// their users read and write.
+// A Listener over a TLS listener watches TLS connections, and counts what their users
+// read and write.
 func TestListener_OverTLS(t *testing.T) {
 	serverConfig, clientConfig := certificate(t)
 	clk := timertest.NewClock(epoch)
@@ -233,7 +233,7 @@ func TestListener_OverTLS(t *testing.T) {
 	}()
 	c, err := l.Accept()
 	require.NoError(t, err)
-	_, err = io.Copy(c, c) // an echo
+	_, err = io.Copy(c, c) // echo
 	require.NoError(t, err)
 	require.NoError(t, c.(*idle.Conn).CloseWrite())
 	require.Equal(t, "hello", <-done)
@@ -271,11 +271,11 @@ func TestListener_HTTPKeepAlive(t *testing.T) {
 		b, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.Equal(t, "hello", string(b))
-		clk.Advance(29 * time.Second) // since the server has read, or written
+		clk.Advance(29 * time.Second) // since the server has last read or written
 	}
 	require.EqualValues(t, 1, l.Stats().Wrapped)
 	require.Zero(t, l.Stats().Evicted)
-	for l.Stats().Evicted == 0 { // the server may only now have seen that its write is done
+	for l.Stats().Evicted == 0 { // the server may be late to notice that its write is done
 		clk.Advance(time.Second)
 		runtime.Gosched()
 	}
@@ -288,7 +288,7 @@ func TestListener_HTTPStreaming(t *testing.T) {
 	l := idle.NewListener(listen(t), 30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
 	failed := make(chan error, 1)
 	serve(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for range 10 { // an active stream of many timeouts
+		for range 10 { // an active stream for many timeouts
 			clk.Advance(20 * time.Second)
 			io.WriteString(w, "event\n")
 			if err := http.NewResponseController(w).Flush(); err != nil {
@@ -296,12 +296,12 @@ func TestListener_HTTPStreaming(t *testing.T) {
 				return
 			}
 		}
-		clk.Advance(30 * time.Second) // and then silence
+		clk.Advance(30 * time.Second) // then silence
 		_, err := io.WriteString(w, "too late\n")
 		if err == nil {
 			err = http.NewResponseController(w).Flush()
 		}
-		<-r.Context().Done() // handlers learn of it
+		<-r.Context().Done() // the eviction ends the request's context
 		failed <- err
 	}))
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + l.Addr().String())
@@ -314,7 +314,7 @@ func TestListener_HTTPStreaming(t *testing.T) {
 	require.EqualValues(t, 1, l.Stats().Evicted)
 }
 
-// A file that an HTTP server sends goes the fast way.
+// An HTTP server sends a file by sendfile.
 func TestListener_HTTPSendfile(t *testing.T) {
 	f, data := randomFile(t, 1<<20)
 	spies := make(chan *spy, 1)

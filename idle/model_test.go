@@ -11,10 +11,10 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// modelled is one watched thing, and what must become of it.
+// modelled is a watched thing with its expected fate.
 type modelled struct {
 	*idle.Entry[int]
-	last, latest time.Time // of activity; of its eviction
+	last, latest time.Time // the last activity, and the latest time for an eviction
 	timeout      time.Duration
 	ended        bool
 }

@@ -21,18 +21,18 @@ var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const tick = idle.DefaultTick
 
-// eviction is one call of a Monitor's callback.
+// eviction records one call of a Monitor's callback.
 type eviction struct {
 	v         string
 	since, at time.Duration // since epoch
 }
 
-// watched is a Monitor on a virtual clock that notes what it evicts.
+// watched has a Monitor on a virtual clock, and records its evictions.
 type watched struct {
 	*idle.Monitor[string]
 	clk     *timertest.Clock
 	evicted []eviction
-	// then is called by the callback, if set.
+	// then is called by the callback, unless it is nil.
 	then func(v string)
 }
 
@@ -67,7 +67,7 @@ func (w *watched) take() []eviction {
 	return es
 }
 
-// balanced requires that nothing was lost or doubled.
+// balanced requires that no entry was lost or counted twice.
 func balanced(t testing.TB, st idle.Stats) {
 	t.Helper()
 	require.Equal(t, st.Watched, st.Evicted+st.Stopped+st.HandedBack+uint64(st.Watching), "%+v", st)
@@ -123,7 +123,7 @@ func TestMonitor_ATouchMovesNothing(t *testing.T) {
 		w.clk.Advance(5 * time.Second)
 		require.True(t, e.Touch())
 	}
-	// The timer runs at 30 s, when the last touch was that at 25 or 30, and so on.
+	// The timer fires at 30 s, when the last touch was at 25 or 30 s, and so on.
 	st := w.Stats()
 	require.LessOrEqual(t, st.Rearmed, uint64(12))
 	require.GreaterOrEqual(t, st.Rearmed, uint64(9))
@@ -188,7 +188,7 @@ func TestEntryTouchAt_AMomentAhead(t *testing.T) {
 		never := w.watch(t, "never", time.Second)
 		require.True(t, never.TouchAt(at))
 		require.Greater(t, never.Last(), idle.Moment(100*365*24*time.Hour), "as far as a word reaches")
-		require.True(t, never.SetTimeout(math.MaxInt64)) // the sum overflows
+		require.True(t, never.SetTimeout(math.MaxInt64)) // the deadline overflows
 		w.clk.Advance(50 * 365 * 24 * time.Hour)
 		require.Empty(t, w.evicted)
 		require.True(t, never.Stop())
@@ -199,7 +199,7 @@ func TestMonitor_BeyondTheEndOfItsTime(t *testing.T) {
 	w := virtual(t, idle.WithTick(24*time.Hour))
 	for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1} {
 		e := w.watch(t, "never", d)
-		require.True(t, e.TouchAt(math.MaxInt64)) // the sum overflows
+		require.True(t, e.TouchAt(math.MaxInt64)) // the deadline overflows
 	}
 	w.clk.Advance(200 * 365 * 24 * time.Hour)
 	e := w.watch(t, "late", 365*24*time.Hour)
@@ -221,7 +221,7 @@ func TestEntryStop_TheCallbackNeverRuns(t *testing.T) {
 	require.Empty(t, w.evicted)
 	require.EqualValues(t, 1, w.Stats().Stopped)
 
-	// After it was rearmed, too: another timer is to be stopped.
+	// The same after the entry was rearmed: a different timer must be stopped.
 	e = w.watch(t, "y", time.Second)
 	for range 5 {
 		w.clk.Advance(700 * time.Millisecond)
@@ -299,7 +299,7 @@ func TestMonitor_CallbackMayUseIt(t *testing.T) {
 		switch round++; round {
 		case 1:
 			other.Stop()
-			w.watch(t, v, time.Minute) // the same thing again
+			w.watch(t, v, time.Minute) // watches the same thing again
 		case 2:
 			require.Equal(t, []string{"left"}, leftover(w.Monitor))
 		}
@@ -357,8 +357,8 @@ func TestMonitorClose_HandsBack(t *testing.T) {
 	require.EqualValues(t, 4, st.Watched)
 }
 
-// What is due, but was not looked at before Close was called, is handed back too,
-// even if late.
+// An entry that is due, but not checked before Close is called, is handed back even if it
+// is late.
 func TestMonitorClose_WhileOthersAreDue(t *testing.T) {
 	w := virtual(t)
 	var left []string
@@ -432,7 +432,7 @@ func TestMonitor_InABubble(t *testing.T) {
 				want += time.Second / 2
 			}
 			require.GreaterOrEqual(t, at[i], want)
-			// All workers of the pool are blocked: it takes a moment to grow.
+			// All workers of the pool block, and the pool takes a moment to grow.
 			require.LessOrEqual(t, at[i], want+2*time.Millisecond)
 		}
 		mu.Unlock()
@@ -443,7 +443,7 @@ func TestMonitor_InABubble(t *testing.T) {
 const elsewhere = "idle: a Monitor or Conns that was made outside a testing/synctest bubble is used inside one," +
 	" or the other way round: make it where it is used"
 
-// A timer that is started there would never fire.
+// A timer that is started on the wrong side would never fire.
 func TestMonitor_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	m := idle.New(func(string, time.Time) {})
 	synctest.Test(t, func(t *testing.T) {
@@ -461,7 +461,7 @@ func TestMonitor_MadeOutsideABubbleAndUsedInside(t *testing.T) {
 	require.Equal(t, uint64(1), m.Stats().HandedBack)
 }
 
-// What only stops may be used inside a bubble, and harms no other.
+// Methods that only stop watching may be used inside a bubble, and affect no other entry.
 func TestMonitor_MadeOutsideABubbleAndStoppedInside(t *testing.T) {
 	evicted := make(chan string, 1)
 	m := idle.New(func(v string, _ time.Time) { evicted <- v })
@@ -486,7 +486,7 @@ func TestMonitor_ManyTimeouts(t *testing.T) {
 	}
 }
 
-// An eviction that blocks holds up no other.
+// An eviction that blocks delays no other.
 func TestWithClock_SystemIsTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unblock := make(chan struct{})
@@ -514,7 +514,7 @@ func TestWithSlack(t *testing.T) {
 	for _, c := range []struct {
 		opts  []idle.Option
 		slack time.Duration
-		most  int // moments at which any is evicted
+		most  int // number of moments with an eviction
 	}{
 		{nil, 300 * time.Millisecond, 11},
 		{[]idle.Option{idle.WithSlack(0.1)}, 3 * time.Second, 2},

@@ -11,8 +11,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A Monitor's Scheduler, and that of Conns, is among those that have names, until it is
-// closed.
+// timer.Schedulers includes the Scheduler of a named Monitor or Conns until it is closed.
 func TestWithName(t *testing.T) {
 	listed := func() (names []string) {
 		for s := range timer.Schedulers() {

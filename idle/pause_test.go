@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// stoppedClock is the clock of a process that is stopped for a while: it leaps, and what
-// was due meanwhile rings afterwards.
+// stoppedClock is the clock of a process that stands still for a while. Its time leaps,
+// and alarms that fell due meanwhile go off afterwards.
 type stoppedClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -51,7 +51,7 @@ func (a *stoppedAlarm) Stop() {
 	a.when = time.Time{}
 }
 
-// leap lets d pass, and then rings until nothing is due.
+// leap advances the clock by d, and then calls the alarms that are due.
 func (c *stoppedClock) leap(d time.Duration) {
 	c.mu.Lock()
 	c.now = c.now.Add(d)
@@ -114,7 +114,7 @@ func TestConns_OneMoreLookOnly(t *testing.T) {
 	require.Equal(t, 1, expired)
 }
 
-// A Conns that is closed between the looks hands its connections back.
+// A Conns that is closed between the two checks hands its connections back.
 func TestConns_ClosedBetweenTheLooks(t *testing.T) {
 	clk := &stoppedClock{now: epoch}
 	cs := idle.NewConns(time.Minute, idle.WithClock(clk))

@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// Connections that send heartbeats are checked together, a few times a second.
+// Connections that send heartbeats are checked in groups, a few times a second.
 func TestMonitor_ChecksManyTogether(t *testing.T) {
 	const n, timeout = 1000, 30 * time.Second
 	w := virtual(t, idle.WithSlack(idle.DefaultSlack))
@@ -50,13 +50,13 @@ func TestMonitor_ChecksManyTogether(t *testing.T) {
 	require.Zero(t, w.Len())
 }
 
-// Without slack, the check of an entry that was touched is punctual, whatever the tick and
-// the timeout.
+// Without slack, the check of a touched entry is punctual, whatever the tick and the
+// timeout.
 func TestMonitor_PunctualAfterTouches(t *testing.T) {
 	for _, timeout := range []time.Duration{7, 63, time.Microsecond, time.Second, 30*time.Second + 1, time.Hour, 9000 * time.Hour} {
 		for _, tick := range []time.Duration{1, time.Microsecond, tick, time.Second, time.Minute} {
 			w := virtual(t, idle.WithTick(tick))
-			w.clk.Advance(timeout/3 + 5) // so that the moments are no round ones
+			w.clk.Advance(timeout/3 + 5) // so that the times are not round
 			e := w.watch(t, "x", timeout)
 			var last time.Duration
 			for range 7 {
@@ -74,7 +74,8 @@ func TestMonitor_PunctualAfterTouches(t *testing.T) {
 	}
 }
 
-// Of very many that are due at once, those that were touched stay and the others go.
+// Very many entries are due at once. Those that were touched stay, and the others are
+// evicted.
 func TestMonitor_ManyAtOneMoment(t *testing.T) {
 	const n, timeout = 1000, time.Second
 	w := virtual(t)

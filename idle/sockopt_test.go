@@ -29,15 +29,15 @@ func TestConn_HasTheMethodsOfPackageNets(t *testing.T) {
 			case theirs == reflect.TypeFor[*net.UnixConn]() && others[want.Name]:
 			case !ok:
 				t.Errorf("no %s, which %v has", want.Name, theirs)
-			case without1st(got.Type) != without1st(want.Type):
+			case withoutReceiver(got.Type) != withoutReceiver(want.Type):
 				t.Errorf("%s is %v, of %v %v", want.Name, got.Type, theirs, want.Type)
 			}
 		}
 	}
 }
 
-// without1st returns a method's type without its receiver.
-func without1st(m reflect.Type) reflect.Type {
+// withoutReceiver returns a method's type without its receiver.
+func withoutReceiver(m reflect.Type) reflect.Type {
 	var in, out []reflect.Type
 	for i := 1; i < m.NumIn(); i++ {
 		in = append(in, m.In(i))
@@ -48,7 +48,7 @@ func without1st(m reflect.Type) reflect.Type {
 	return reflect.FuncOf(in, out, m.IsVariadic())
 }
 
-// sockoptCalls are calls of all of them.
+// sockoptCalls returns a call of each method.
 func sockoptCalls(c *idle.Conn) map[string]func() error {
 	return map[string]func() error{
 		"SetKeepAlive":       func() error { return c.SetKeepAlive(true) },

@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// stressed is one watched thing of a stress.
+// stressed is a watched thing of a stress test.
 type stressed struct {
 	// touched is the time of the latest touch that reported true. A later eviction must
 	// report a last activity that is not earlier.
@@ -26,7 +26,7 @@ type stressed struct {
 	timeout time.Duration
 }
 
-// stressFor is how long a stress goes on: TICKLESS_STRESS=long for minutes.
+// stressFor is the length of a stress test: minutes with TICKLESS_STRESS=long.
 func stressFor() time.Duration {
 	if os.Getenv("TICKLESS_STRESS") == "long" {
 		return 2 * time.Minute
@@ -84,8 +84,8 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 					x.touched.Store(int64(e.Last()))
 					mine = append(mine, watched{x, e})
 				}
-				// Several goroutines touch the same things for as long as it
-				// works; sometimes all pause for about the timeout.
+				// Several goroutines touch the same things. Sometimes all pause for about
+				// the timeout.
 				var in sync.WaitGroup
 				for k := range 1 + rng.IntN(8)/7 {
 					seed := rng.Uint64()
@@ -108,7 +108,7 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 								case 1:
 									w.SetTimeout(w.timeout + time.Duration(rng.IntN(50))*time.Microsecond)
 								case 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15:
-									// About until it is decided.
+									// About the time until the eviction is decided.
 									pause := idle.Moment(w.timeout) * idle.Moment(80+rng.IntN(40)) / 100
 									for begin := m.Now(); m.Now()-begin < pause; {
 									}
@@ -159,7 +159,7 @@ func stressRound(t *testing.T, round int) (touches, evictions int, rearmed uint6
 		if n == 1 {
 			evictions++
 			require.Equal(t, int64(w.Last()), w.since.Load())
-			// timeout is the shortest that the thing has had.
+			// timeout is the shortest timeout that the thing has had.
 			require.GreaterOrEqual(t, w.at.Load(), w.since.Load()+int64(w.timeout), "early")
 			require.GreaterOrEqual(t, w.at.Load(), w.touched.Load()+int64(w.timeout), "a touch was ignored")
 		}

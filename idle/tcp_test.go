@@ -43,11 +43,11 @@ func tcpPair(t testing.TB) (server, client *net.TCPConn) {
 	return s.(*net.TCPConn), c.(*net.TCPConn)
 }
 
-// spy is a connection that notes what its ReadFrom is given: that is what package
-// net finds its fast ways by.
+// spy is a connection that records the argument of its ReadFrom, by whose type package
+// net chooses sendfile or splice.
 type spy struct {
 	*net.TCPConn
-	before func() // called by each ReadFrom, if set
+	before func() // called at each ReadFrom, unless nil
 
 	mu      sync.Mutex
 	sources []string
@@ -79,7 +79,7 @@ func wrap(t testing.TB, cs *idle.Conns, c net.Conn) *idle.Conn {
 	return w
 }
 
-// active waits until the connection's last activity is now.
+// active waits until the connection's last activity is the present moment.
 func active(clk *timertest.Clock, cs ...*idle.Conn) {
 	for _, c := range cs {
 		for !c.Since().Equal(clk.Now()) {
@@ -109,7 +109,7 @@ func TestConn_HalfClosed(t *testing.T) {
 	require.NoError(t, client.CloseWrite())
 	_, err := c.Read(make([]byte, 1))
 	require.Equal(t, io.EOF, err, "the peer's end of file is not ours")
-	for range 5 { // the other half goes on
+	for range 5 { // the other direction continues
 		clk.Advance(20 * time.Second)
 		_, err := c.Write([]byte("x"))
 		require.NoError(t, err)
@@ -147,7 +147,8 @@ func TestConn_PendingReadAndWriteGetErrIdle(t *testing.T) {
 		errs <- err
 	}()
 	for {
-		// A copy that waits in the kernel, and one that comes later, get the same error.
+		// A copy that waits in the kernel and a copy that begins later get the same
+		// error.
 		if clk.Advance(40 * time.Second); cs.Stats().Evicted == 1 {
 			break
 		}
@@ -182,7 +183,7 @@ func TestConnReadFrom_AFileGoesTheFastWay(t *testing.T) {
 			cs := idle.NewConns(30*time.Second, idle.WithClock(clk), idle.WithSlack(0))
 			server, client := tcpPair(t)
 			s := &spy{TCPConn: server}
-			// Each piece takes 20 seconds: the whole takes many times the timeout.
+			// Each piece takes 20 seconds, so that the copy takes many timeouts.
 			s.before = func() { clk.Advance(20 * time.Second) }
 			conn := wrap(t, cs, s)
 			got := make(chan []byte)
@@ -270,7 +271,7 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 				n, err := run()
 				done <- result{n, err}
 			}()
-			// A byte every 20 seconds, for ever: activity of both.
+			// One byte every 20 seconds counts as activity of both connections.
 			for i := range 10 {
 				_, err := in.Write([]byte{byte(i)})
 				require.NoError(t, err)
@@ -282,7 +283,7 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 				clk.Advance(20 * time.Second)
 			}
 			require.Zero(t, cs.Stats().Evicted)
-			// And a lot at once.
+			// Then a lot at once.
 			data := make([]byte, 5<<20)
 			rand.Read(data)
 			go func() {
@@ -307,7 +308,7 @@ func TestConnCopy_BetweenSocketsGoesTheFastWay(t *testing.T) {
 	}
 }
 
-// The error is what a Read returns: it says of which connection it is.
+// The error is the one of a Read, and names the connection.
 func TestConnCopy_FromOneThatIsReset(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	a, in := tcpPair(t)
@@ -412,7 +413,7 @@ func TestConnReadFrom_SlowSources(t *testing.T) {
 	}
 }
 
-// A Write that goes in pieces is still one: no other gets between them.
+// A Write in pieces is still one Write: no other Write comes between its pieces.
 func TestConnWrite_LargeWritesDoNotMix(t *testing.T) {
 	cs := idle.NewConns(time.Hour)
 	near, far := net.Pipe()
@@ -430,7 +431,7 @@ func TestConnWrite_LargeWritesDoNotMix(t *testing.T) {
 	end(t, cs)
 }
 
-// recorder notes the first byte of each Write.
+// recorder records the first byte of each Write.
 type recorder struct {
 	net.Conn
 	mu     sync.Mutex
@@ -441,7 +442,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	r.writes = append(r.writes, b[0])
 	r.mu.Unlock()
-	time.Sleep(time.Millisecond) // others would come
+	time.Sleep(time.Millisecond) // gives other Writes a chance to interfere
 	return len(b), nil
 }
 

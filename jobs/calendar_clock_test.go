@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// What a Job with a Schedule does when the wall clock is set, and when time goes
-// on while it looks.
+// Tests of jobs with a Schedule when the wall clock is set, and when time passes during a
+// reading of it.
 
 // The wall clock is set forward, past several occurrences. The job notices within a
 // minute, and runs once for all of them.
@@ -35,7 +35,8 @@ func TestCalendar_WallClockSetForward(t *testing.T) {
 	require.Len(t, runs, 2)
 	require.Equal(t, epoch.Add(6*time.Hour), runs[1])
 
-	// The clock is set forward, not past the occurrence, which comes sooner by as much, to the tick.
+	// The clock is set forward, but not past the occurrence, which comes sooner by that
+	// much, to the tick.
 	clk.SetWall(epoch.Add(6*time.Hour + 58*time.Minute + 30*time.Second))
 	clk.Advance(90*time.Second - 1)
 	require.Len(t, runs, 2)
@@ -44,7 +45,7 @@ func TestCalendar_WallClockSetForward(t *testing.T) {
 	require.Equal(t, epoch.Add(7*time.Hour), runs[2])
 }
 
-// Set forward past millions of occurrences, once and back and forth.
+// The clock is set forward past millions of occurrences: once, and then back and forth.
 func TestCalendar_WallClockSetForwardByYears(t *testing.T) {
 	s, clk := virtual(t)
 	runs := 0
@@ -56,7 +57,7 @@ func TestCalendar_WallClockSetForwardByYears(t *testing.T) {
 	clk.Advance(time.Minute)
 	require.Equal(t, 64, runs)
 	clk.SetWall(epoch)
-	clk.Advance(time.Second) // it is asked
+	clk.Advance(time.Second) // the schedule is called
 	require.Equal(t, 64, runs)
 	clk.SetWall(epoch.AddDate(69, 0, 0))
 	clk.Advance(time.Second)
@@ -65,8 +66,8 @@ func TestCalendar_WallClockSetForwardByYears(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Set back, occurrences come when the wall clock shows their times, not before,
-// and those whose times come again come again.
+// After the clock is set back, occurrences come when the clock shows their times. Those
+// whose times come again are repeated.
 func TestCalendar_WallClockSetBack(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
@@ -82,7 +83,7 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 	clk.Advance(2 * time.Hour)
 	require.Equal(t, []time.Time{epoch.Add(-time.Hour), epoch, epoch.Add(time.Hour)}, runs)
 
-	// A moment before it is due, when the timer has been set for it.
+	// Just before the occurrence, when the timer is already set for it.
 	clk.SetWall(epoch.Add(2*time.Hour - 2*time.Minute))
 	clk.Advance(2*time.Minute - time.Millisecond)
 	clk.SetWall(epoch.Add(2*time.Hour - 5*time.Second))
@@ -92,7 +93,8 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 	require.Len(t, runs, 4)
 	require.Equal(t, epoch.Add(2*time.Hour), runs[3])
 
-	// By less than the time since the schedule was asked: the next occurrence stays.
+	// The clock is set back by less than the time since the last call of the schedule:
+	// the next occurrence stays.
 	clk.Advance(50 * time.Minute)
 	clk.SetWall(epoch.Add(2*time.Hour + 5*time.Minute))
 	clk.Advance(55*time.Minute - 1)
@@ -103,7 +105,7 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// The clock was in 2099, and is put right.
+// The clock was in 2099, and is corrected.
 func TestCalendar_WallClockSetBackByYears(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk))
@@ -120,7 +122,7 @@ func TestCalendar_WallClockSetBackByYears(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Set back inside a run, it is noticed when the run ends.
+// If the clock is set back during a run, the job notices when the run ends.
 func TestCalendar_WallClockSetBackDuringARun(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Time
@@ -135,7 +137,8 @@ func TestCalendar_WallClockSetBackDuringARun(t *testing.T) {
 	require.Equal(t, []time.Time{epoch.Add(time.Hour), epoch, epoch.Add(time.Hour)}, runs)
 }
 
-// Set back by up to a minute, as a time server does, nothing runs twice.
+// If the clock is set back by up to a minute, as by a time server, no occurrence runs
+// twice.
 func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 	for _, by := range []time.Duration{time.Millisecond, time.Second, 30 * time.Second, time.Minute} {
 		s, clk := virtual(t)
@@ -152,7 +155,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 		clk.Advance(by)
 		require.Equal(t, []time.Time{epoch.Add(time.Hour), epoch.Add(2 * time.Hour)}, runs, by)
 
-		// At the occurrence, before the job looks.
+		// At the occurrence, before the job reads the clock.
 		clk.Advance(time.Hour - 61*time.Second)
 		_, err := s.Start(61*time.Second, back)
 		require.NoError(t, err)
@@ -163,7 +166,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 		require.Equal(t, epoch.Add(3*time.Hour), runs[2])
 		require.Equal(t, epoch.Add(4*time.Hour), j.Next(), by)
 
-		// Twice, each time a little.
+		// Set back twice, each time by less than a minute.
 		clk.Advance(time.Minute)
 		back()
 		clk.Advance(time.Hour - time.Minute)
@@ -172,7 +175,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 		require.Len(t, runs, 4, by)
 		require.True(t, j.Stop())
 
-		// A series whose times lie closer than that waits until they have come.
+		// A series with a shorter period waits until its times have come.
 		runs = nil
 		jobs.Calendar(s, everySecond, f)
 		clk.Advance(10 * time.Second)
@@ -191,7 +194,7 @@ func TestCalendar_WallClockSetBackALittle(t *testing.T) {
 // clock has been left alone for two minutes, all runs are on time again.
 func TestCalendar_WallClockModel(t *testing.T) {
 	rng := newRand(t)
-	// In whole ticks: nothing is rounded.
+	// Whole ticks, so that nothing is rounded.
 	upTo := func(d time.Duration) time.Duration {
 		return time.Duration(rng.Int64N(int64(d/timer.DefaultTick))) * timer.DefaultTick
 	}
@@ -201,7 +204,7 @@ func TestCalendar_WallClockModel(t *testing.T) {
 		var runs []time.Time
 		var last time.Time // the last occurrence
 		ahead := func() time.Duration { return clk.Wall().Sub(clk.Now()) }
-		asked := ahead() // when the schedule was last asked
+		asked := ahead() // the last call of the schedule
 		set := func() {
 			by := upTo(2*time.Minute) - time.Minute
 			if rng.IntN(2) == 0 {
@@ -209,7 +212,7 @@ func TestCalendar_WallClockModel(t *testing.T) {
 			}
 			clk.SetWall(clk.Wall().Add(by))
 			if asked-ahead() > time.Minute {
-				last = time.Time{} // it may come again
+				last = time.Time{} // the last occurrence may be repeated
 			}
 		}
 		broken := 0
@@ -251,10 +254,10 @@ func TestCalendar_WallClockModel(t *testing.T) {
 	}
 }
 
-// hookClock calls a function after some reading of the wall clock.
+// hookClock calls a function after a certain reading of the wall clock.
 type hookClock struct {
 	*timertest.Clock
-	in   int // how many readings from now
+	in   int // after how many readings from now
 	hook func()
 }
 
@@ -273,9 +276,9 @@ func (c *hookClock) Wall() time.Time {
 func TestCalendar_RunEndsAtTheNextOccurrence(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		during   time.Duration // how long the run takes before it ends
-		readings int           // after which the occurrence comes, or
-		asked    int           // inside the asking of this number
+		during   time.Duration // the length of the run, until it ends
+		readings int           // the occurrence comes after this reading, or
+		asked    int           // inside this call of the schedule
 		want     []time.Duration
 	}{
 		{"after it has read the clock", 0, 1, 0, seconds(1, 2, 3, 4, 5, 6)},
@@ -347,7 +350,8 @@ func TestCalendar_WallClockSetBackAtAnyMoment(t *testing.T) {
 			noticed := by > time.Minute
 			require.Equal(t, noticed, asked > 2, "%v back, %v after a run", by, since)
 
-			// The occurrence comes again if the clock had not come to it when the job looked.
+			// The occurrence is repeated if the clock had not reached it when the job
+			// read the clock.
 			look := since.Truncate(time.Minute) + time.Minute
 			again := noticed && look-by < 0
 			clk.AdvanceTo(clk.Now().Add(epoch.Add(time.Hour + 30*time.Minute).Sub(clk.Wall())))

@@ -18,14 +18,14 @@ type scheduleFunc func(time.Time) time.Time
 
 func (f scheduleFunc) Next(t time.Time) time.Time { return f(t) }
 
-// each is a schedule of all multiples of d.
+// each returns a Schedule of all multiples of d.
 func each(d time.Duration) jobs.Schedule {
 	return scheduleFunc(func(t time.Time) time.Time { return t.Truncate(d).Add(d) })
 }
 
 var everySecond = each(time.Second)
 
-// at is a schedule of the given times.
+// at returns a Schedule of the given times.
 func at(times ...time.Time) jobs.Schedule {
 	return scheduleFunc(func(t time.Time) time.Time {
 		for _, n := range times {
@@ -57,7 +57,7 @@ func TestCalendar(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Occurrences far apart: the watch in between runs nothing.
+// Occurrences far apart: the checks of the wall clock in between run nothing.
 func TestCalendar_FarApart(t *testing.T) {
 	s, clk := virtual(t)
 	a, b := epoch.Add(36*time.Hour+time.Second/3), epoch.Add(100*time.Hour)
@@ -102,13 +102,13 @@ func TestCalendar_EndsWhenNextIsZero(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// RussellLuo: a schedule whose first Next lay an hour back ran 3,601 times in
-// 100 ms, to catch up.
+// RussellLuo: a schedule whose first Next was an hour ago ran 3,601 times in 100 ms to
+// catch up.
 func TestCalendar_RussellLuo_NextAnHourBack(t *testing.T) {
 	s, clk := virtual(t)
 	last := clk.Now().Add(-time.Hour)
 	runs := 0
-	// Each is a second after the one before, as theirs are asked.
+	// Each occurrence is a second after the previous one, as in RussellLuo's test.
 	jobs.Calendar(s, scheduleFunc(func(time.Time) time.Time {
 		last = last.Add(time.Second)
 		return last
@@ -265,7 +265,7 @@ func TestCalendar_NextPanicsAndTheRunToo(t *testing.T) {
 				require.NoError(t, s.Shutdown(context.Background()))
 				require.Equal(t, seconds(1, 62, 63), runs)
 				switch name {
-				case "ends": // and so does the panic
+				case "ends": // Goexit ends the panic too
 					require.Empty(t, told)
 				case "panics":
 					require.Equal(t, []any{"run"}, told)
@@ -280,7 +280,7 @@ func TestCalendar_NextPanicsAndTheRunToo(t *testing.T) {
 
 func brokenNext() { panic("next") }
 
-// It panics when it is asked at the end of a run.
+// The schedule panics when it is called at the end of a run.
 func TestCalendar_NextPanicsAtTheEndOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := 0
@@ -301,13 +301,13 @@ func TestCalendar_NextPanicsAtTheEndOfARun(t *testing.T) {
 		time.Sleep(66 * time.Second)
 		require.NoError(t, s.Shutdown(context.Background()))
 		require.Equal(t, 1, panics)
-		// At 3.5 s, and a minute later.
+		// The runs at 3.5 s and a minute later.
 		require.Equal(t, seconds(1, 64, 65), runs[:3])
 		balanced(t, s.Stats())
 	})
 }
 
-// Durations do not follow the wall clock.
+// A period does not follow the wall clock.
 func TestPeriodic_WallClockIsSet(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0
@@ -319,13 +319,13 @@ func TestPeriodic_WallClockIsSet(t *testing.T) {
 	require.Equal(t, 20, n)
 }
 
-// While a schedule's job is pending the timer fires once a minute to look; when
-// none is, nothing does.
+// While a calendar job is pending, its timer fires once a minute to read the wall clock.
+// Without such a job nothing fires.
 func TestCalendar_WatchesOnlyWhilePending(t *testing.T) {
 	s, clk := virtual(t)
 	jobs.Periodic(s, 1000*time.Hour, func() {})
 	clk.Advance(24 * time.Hour)
-	// As buckets of higher levels come down.
+	// Entries of higher levels move down now and then.
 	require.Less(t, s.Stats().Wakeups, uint64(10), "without a schedule")
 	before := s.Stats()
 	j := must(jobs.Calendar(s, at(epoch.Add(10_000*time.Hour)), func() { t.Error("ran") }))
@@ -333,7 +333,7 @@ func TestCalendar_WatchesOnlyWhilePending(t *testing.T) {
 	st := s.Stats()
 	require.EqualValues(t, 60, st.Fired-before.Fired)
 	require.True(t, j.Stop())
-	clk.Advance(2 * time.Minute) // for the bucket that was emptied
+	clk.Advance(2 * time.Minute) // for the bucket that has become empty
 	before = s.Stats()
 	clk.Advance(24 * time.Hour)
 	st = s.Stats()
@@ -341,7 +341,7 @@ func TestCalendar_WatchesOnlyWhilePending(t *testing.T) {
 	require.Less(t, st.Wakeups-before.Wakeups, uint64(10), "after Stop")
 }
 
-// Occurrences during a run are left out.
+// Occurrences during a run are skipped.
 func TestCalendar_OverlongRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -353,7 +353,7 @@ func TestCalendar_OverlongRun(t *testing.T) {
 			case 1:
 				time.Sleep(2500 * time.Millisecond)
 			case 3:
-				time.Sleep(5 * time.Minute) // longer than the watch
+				time.Sleep(5 * time.Minute) // longer than wallCheck
 			}
 		}))
 		time.Sleep(5*time.Minute + 7500*time.Millisecond)
@@ -364,7 +364,8 @@ func TestCalendar_OverlongRun(t *testing.T) {
 	})
 }
 
-// The process sleeps for an hour: one run, and then on as planned.
+// The process stands still for an hour. Afterwards the job runs once, and then as
+// planned.
 func TestCalendar_Pause(t *testing.T) {
 	s, clk := virtual(t)
 	var runs []time.Duration
@@ -376,8 +377,8 @@ func TestCalendar_Pause(t *testing.T) {
 	require.Equal(t, seconds(60, 3661, 3720, 3780), runs)
 }
 
-// The schedule is asked by one goroutine at a time, with a time of the wall
-// clock: the race detector watches n.
+// Only one goroutine at a time calls the schedule, with a time of the wall clock. The
+// race detector checks n.
 func TestCalendar_OnTheSystemClock(t *testing.T) {
 	s := timer.New()
 	n := 0

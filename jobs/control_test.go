@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What is done to a job from outside: StopWait, RunNow, Pause and Resume.
+// Tests of StopWait, RunNow, Pause and Resume.
 
 func TestJob_StopWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestJob_StopWait(t *testing.T) {
 		require.NoError(t, j.StopWait(ctx), "it is over: the context does not matter")
 		require.False(t, j.Stop())
 
-		// One that does not run, and one whose schedule has ended.
+		// A job that is not running, and a job whose schedule has ended.
 		require.NoError(t, must(jobs.Periodic(s, time.Second, func() {})).StopWait(t.Context()))
 		last := must(jobs.Calendar(s, jobs.At(time.Now().Add(time.Second)), func() { time.Sleep(time.Minute) }))
 		time.Sleep(2 * time.Second)
@@ -103,7 +103,7 @@ func TestJob_TwoCallbacksOnTheirWay(t *testing.T) {
 		require.Equal(t, 1, running, "two runs at once")
 		if runs++; runs == 1 {
 			e.run(len(e.waiting))
-			clk.Advance(2 * time.Second) // it is not in time for the occurrences that come
+			clk.Advance(2 * time.Second) // too late for the occurrences of these seconds
 			e.run(len(e.waiting))
 		}
 		running--
@@ -120,7 +120,7 @@ func TestJob_TwoCallbacksOnTheirWay(t *testing.T) {
 	require.Equal(t, 1, s.Len())
 }
 
-// A run that is asked for during another follows it.
+// A RunNow during a run makes another run after it.
 func TestJob_RunNowDuringARun(t *testing.T) {
 	for name, opts := range map[string][]jobs.Option{"fixed rate": nil, "fixed delay": {jobs.FixedDelay()}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestJob_PauseOfACalendar(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Paused and resumed during a run, the series goes on.
+// If a job is paused and resumed during a run, the series continues.
 func TestJob_PauseDuringARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -213,7 +213,7 @@ func TestJob_PauseDuringARun(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		require.True(t, j.Pause())
 		time.Sleep(time.Second)
-		require.True(t, j.Resume()) // at 12 s, the run ends at 13
+		require.True(t, j.Resume()) // at 12 s; the run ends at 13 s
 		time.Sleep(10 * time.Second)
 		require.True(t, j.Pause()) // at 22 s
 		time.Sleep(30 * time.Second)
@@ -224,8 +224,8 @@ func TestJob_PauseDuringARun(t *testing.T) {
 	})
 }
 
-// All of it at once, from many goroutines: runs never overlap, and none begins after the
-// end.
+// Many goroutines call all methods at once. Runs never overlap, and none begins after the
+// series has ended.
 func TestJob_ControlStress(t *testing.T) {
 	for _, opts := range [][]jobs.Option{nil, {jobs.OnOverrun(jobs.Burst)}, {jobs.OnOverrun(jobs.Delay)}, {jobs.FixedDelay()}} {
 		s := timer.New(timer.WithTick(time.Microsecond))
@@ -261,7 +261,8 @@ func TestJob_ControlStress(t *testing.T) {
 	}
 }
 
-// A job whose Scheduler is closed during a run ends with it, and can be waited for.
+// If the Scheduler is closed during a run, the series ends with that run, and StopWait
+// returns.
 func TestJob_ClosedDuringARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()

@@ -19,7 +19,7 @@ func place(t testing.TB, name string) *time.Location {
 	return loc
 }
 
-// fields is a cron spec by lists; nil is a star.
+// fields is a cron spec with a list for each field; nil is a star.
 type fields struct {
 	minutes, hours, dom, months, dow []int
 	repeats                          bool // a time that the clock shows twice counts twice
@@ -50,7 +50,8 @@ func every(step, begin, end int) (list []int) {
 	return list
 }
 
-// specs returns some that are likely to meet a change of the clock, and random ones.
+// specs returns specs that are likely to be affected by a change of the clock, and random
+// ones.
 func specs(rnd *rand.Rand) []fields {
 	list := []fields{
 		{minutes: []int{30}, hours: []int{2}},
@@ -94,7 +95,7 @@ func specs(rnd *rand.Rand) []fields {
 	return list
 }
 
-// A face is what a clock shows.
+// A face is the time that a clock shows.
 type face struct{ minute, hour, day, month, weekday int }
 
 func faceOf(t time.Time) face {
@@ -103,7 +104,7 @@ func faceOf(t time.Time) face {
 	return face{minute, hour, day, int(month), int(t.Weekday())}
 }
 
-// A reading is a table of a spec's occurrences, made by reading a clock each minute.
+// A reading is a list of a spec's occurrences, found by reading a clock each minute.
 type reading struct {
 	fields
 	minute [60]bool
@@ -122,7 +123,7 @@ func newReading(f fields) *reading {
 	return r
 }
 
-// has reports whether the spec says what the clock shows.
+// has reports whether the spec matches the time that the clock shows.
 func (r *reading) has(x *face) bool {
 	if !r.minute[x.minute] || !r.hour[x.hour] || r.months != nil && !slices.Contains(r.months, x.month) {
 		return false
@@ -153,7 +154,7 @@ func TestCron_AsAClockThatIsReadEachMinute(t *testing.T) {
 	zones := []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Cairo",
 		"Asia/Beirut", "Antarctica/Troll", "America/St_Johns", "Atlantic/Azores", "America/Havana", "Asia/Gaza",
 		"Africa/Casablanca"}
-	ranges := [][2]int{{2007, 2027}, {2040, 2041}} // package time has no tables behind 2037
+	ranges := [][2]int{{2007, 2027}, {2040, 2041}} // package time has no tables after 2037
 	if testing.Short() {
 		ranges = [][2]int{{2011, 2012}, {2040, 2041}} // Samoa has no 30 December 2011
 	}
@@ -164,7 +165,7 @@ func TestCron_AsAClockThatIsReadEachMinute(t *testing.T) {
 			t.Parallel()
 			loc := place(t, zone)
 			var readings []*reading
-			var at [60][]*reading // those that have a minute
+			var at [60][]*reading // the readings whose spec has this minute
 			for _, f := range all {
 				r := newReading(f)
 				readings = append(readings, r)
@@ -177,7 +178,7 @@ func TestCron_AsAClockThatIsReadEachMinute(t *testing.T) {
 			from := time.Date(years[0], 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 			to := time.Date(years[1], 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 			const day = 24 * 60 * 60
-			clock := func(at int64) time.Time { // what it shows, as a time of UTC
+			clock := func(at int64) time.Time { // the local time, as a time in UTC
 				t := time.Unix(at, 0).In(loc)
 				y, mon, d := t.Date()
 				return time.Date(y, mon, d, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
@@ -251,8 +252,8 @@ func TestCron_WhenTheClockIsChanged(t *testing.T) {
 	}
 }
 
-// Each of these is asked for the next occurrence after many moments: it must not depend
-// on where the one before was.
+// The test calls Next from many moments. The result must not depend on the previous
+// occurrence.
 func TestCron_FromAnyMoment(t *testing.T) {
 	loc := place(t, "Australia/Lord_Howe")
 	rnd := newRand(t)

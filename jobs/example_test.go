@@ -61,20 +61,20 @@ func ExampleFirstAfter() {
 	// 13:00:01
 }
 
-// What becomes of the occurrences that a long run passes over.
+// Three ways to handle occurrences that come during a long run.
 func ExampleOnOverrun() {
 	s := timer.New()
 	defer s.Close()
 
-	// Each owed run follows as soon as the one before has ended.
+	// Burst: missed runs follow at once, one after the other.
 	jobs.Periodic(s, time.Second, func() { /* count the seconds */ }, jobs.OnOverrun(jobs.Burst))
-	// One makes up for all, and the next comes a period after it.
+	// Delay: one run for all missed ones, and the next one a period later.
 	jobs.Periodic(s, time.Second, func() { /* poll a server */ }, jobs.OnOverrun(jobs.Delay))
-	// They are left out. This is the default.
+	// Skip, the default: missed runs are dropped.
 	jobs.Periodic(s, time.Second, func() { /* redraw */ }, jobs.OnOverrun(jobs.Skip))
 }
 
-// nineOClock is a Schedule.
+// nineOClock is a Schedule of nine o'clock each day.
 type nineOClock struct{}
 
 func (nineOClock) Next(t time.Time) time.Time {
@@ -130,7 +130,7 @@ func ExampleJob_Stop() {
 	// 3
 }
 
-// A single run at a date.
+// One run at a given date.
 func ExampleAt() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk))
@@ -152,7 +152,7 @@ func ExampleJob_Pause() {
 	j, _ := jobs.Periodic(s, time.Hour, func() { fmt.Println(clk.Now().Format(time.TimeOnly)) })
 	j.Pause()
 	clk.Advance(90 * time.Minute)
-	j.RunNow() // also while it is paused
+	j.RunNow() // works even while the job is paused
 	clk.Advance(time.Hour)
 	j.Resume()
 	clk.Advance(time.Hour)

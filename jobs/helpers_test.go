@@ -28,13 +28,13 @@ func virtual(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *timertest.C
 	return s, clk
 }
 
-// closeAll closes s and returns what was pending.
+// closeAll closes s and returns the timers that were pending.
 func closeAll(s *timer.Scheduler) []timer.Leftover {
 	s.Close()
 	return slices.Collect(s.TakeLeftover())
 }
 
-// balanced requires that nothing was lost or doubled.
+// balanced requires that no timer was lost or counted twice.
 func balanced(t testing.TB, st timer.Stats) {
 	t.Helper()
 	require.Equal(t, st.Started, st.Fired+st.Stopped+st.HandedBack+st.FellBack+uint64(st.Pending), "%+v", st)
@@ -51,7 +51,7 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// must returns v; an error ends the test.
+// must returns v, and panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// seconds makes a list of durations readable.
+// seconds returns durations of the given numbers of seconds.
 func seconds(fs ...float64) []time.Duration {
 	ds := make([]time.Duration, len(fs))
 	for i, f := range fs {
@@ -53,8 +53,8 @@ func TestPeriodic_FixedRate(t *testing.T) {
 	}
 }
 
-// A period that is no multiple of the tick: each run is less than a tick late,
-// which does not add up.
+// The period is not a multiple of the tick. Each run is less than a tick late, and the
+// delays do not add up.
 func TestPeriodic_DoesNotDriftByTheTick(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Millisecond))
 	n := 0
@@ -99,8 +99,7 @@ func TestPeriodic_FirstAfter(t *testing.T) {
 	require.Equal(t, 1, s.Len())
 }
 
-// Runs that take longer than the period, as they do on the wall: the first takes
-// 2.5 periods, the others no time.
+// The first run takes 2.5 periods, the others no time.
 func TestPeriodic_OverlongRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []jobs.Option
@@ -133,7 +132,7 @@ func TestPeriodic_OverlongRun(t *testing.T) {
 	}
 }
 
-// A pause of the whole process: everything is late at once.
+// The whole process stands still, so that everything is late at once.
 func TestPeriodic_Pause(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []jobs.Option
@@ -157,7 +156,7 @@ func TestPeriodic_Pause(t *testing.T) {
 	}
 }
 
-// Runs of random lengths, against what is documented.
+// Runs of random lengths must follow the documentation.
 func TestPeriodic_Model(t *testing.T) {
 	rng := newRand(t)
 	const period = 100
@@ -175,10 +174,11 @@ func TestPeriodic_Model(t *testing.T) {
 				if rng.IntN(3) == 0 {
 					takes[i] = time.Duration(rng.IntN(400))
 				}
-				// It ends between two occurrences, never at the very moment of one.
+				// Odd, so that a run ends between two occurrences, never at the moment of
+				// one.
 				takes[i] = takes[i]*2 + 1
 			}
-			// All else is even.
+			// All other durations are even.
 			first *= 2
 			const period = 2 * period
 			want := expectedRuns(name, first, period, takes)
@@ -240,8 +240,8 @@ func expectedRuns(mode string, first, period time.Duration, takes []time.Duratio
 	return at
 }
 
-// The JDK's ScheduledThreadPoolExecutor: executions of one task never overlap,
-// whatever they take and wherever they run.
+// As in the JDK's ScheduledThreadPoolExecutor, runs of one job never overlap, however
+// long they take and on whatever executor they run.
 func TestPeriodic_RunsNeverOverlap(t *testing.T) {
 	for name, e := range executors() {
 		for mode, opts := range map[string][]jobs.Option{
@@ -255,7 +255,7 @@ func TestPeriodic_RunsNeverOverlap(t *testing.T) {
 					rng := rand.New(rand.NewPCG(1, 2))
 					s := timer.New(timer.WithExecutor(e()))
 					var running, runs atomic.Int64
-					last := -1 // the race detector watches it
+					last := -1 // for the race detector
 					jobs.Periodic(s, time.Millisecond, func() {
 						if running.Inc() != 1 {
 							t.Error("two runs at once")
@@ -276,7 +276,7 @@ func TestPeriodic_RunsNeverOverlap(t *testing.T) {
 	}
 }
 
-// Nor on the real clock, with other work that competes.
+// The same on the real clock, beside other work.
 func TestPeriodic_RunsNeverOverlap_Race(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	var js []*jobs.Job
@@ -298,7 +298,7 @@ func TestPeriodic_RunsNeverOverlap_Race(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// A run that panics, or ends its goroutine, does not end the series.
+// A run that panics or ends its goroutine does not end the series.
 func TestJob_PanicAndGoexit(t *testing.T) {
 	quiet := executor.WithPanicHandler(func(any, []byte) {})
 	for name, e := range map[string]func() executor.Executor{
@@ -392,7 +392,7 @@ func TestJob_StopDuringARun(t *testing.T) {
 	}
 }
 
-// A run that the executor has, but has not begun, is called off too.
+// Stop also cancels a run that the executor has accepted and not begun.
 func TestJob_StopBeforeTheRunBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New(timer.WithExecutor(executor.NewPool(executor.WithMaxWorkers(1))))
@@ -404,7 +404,7 @@ func TestJob_StopBeforeTheRunBegins(t *testing.T) {
 	})
 }
 
-// Of many Stops one reports true; none from the one that reports true on.
+// Of many concurrent Stops one returns true. No run begins after that one has returned.
 func TestJob_StopRace(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	for range 100 {
@@ -427,14 +427,14 @@ func TestJob_StopRace(t *testing.T) {
 		}
 		wg.Wait()
 		require.EqualValues(t, 1, trues.Load())
-		// The one run that was under way may have looked after.
+		// A run in progress may have counted afterwards.
 		require.LessOrEqual(t, late.Load(), int64(1))
 	}
 	require.NoError(t, s.Shutdown(context.Background()))
 	balanced(t, s.Stats())
 }
 
-// byHand is an executor whose callbacks the test runs.
+// byHand is an executor that queues callbacks for the test to run.
 type byHand struct {
 	waiting []func()
 }
@@ -456,7 +456,7 @@ func (e *byHand) SubmitBatch(fs []func()) (n int, err error) {
 
 func (e *byHand) Shutdown(context.Context) error { return nil }
 
-// run runs the first n that wait.
+// run runs the first n queued callbacks.
 func (e *byHand) run(n int) {
 	fs := e.waiting[:n]
 	e.waiting = e.waiting[n:]
@@ -465,8 +465,8 @@ func (e *byHand) run(n int) {
 	}
 }
 
-// A run that waits in the executor is not submitted again, however many
-// occurrences come.
+// While a run waits in the executor, it is not submitted again, however many occurrences
+// come.
 func TestJob_WaitsInTheExecutor(t *testing.T) {
 	for name, opts := range map[string][]jobs.Option{"skip": nil, "delay": {jobs.OnOverrun(jobs.Delay)}, "fixed delay": {jobs.FixedDelay()}} {
 		e := new(byHand)
@@ -487,8 +487,7 @@ func TestJob_WaitsInTheExecutor(t *testing.T) {
 	}
 }
 
-// Occurrences that the process could not see to while a run was under way are
-// owed too.
+// With Burst, occurrences that the process missed during a run are made up for too.
 func TestPeriodic_PauseDuringARun(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts []jobs.Option
@@ -609,6 +608,6 @@ func TestJob_Next(t *testing.T) {
 		rate.Stop()
 		delay.Stop()
 		require.Zero(t, rate.Next())
-		time.Sleep(time.Second) // for the run that was under way
+		time.Sleep(time.Second) // for the run in progress
 	})
 }

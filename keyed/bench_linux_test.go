@@ -55,7 +55,7 @@ func BenchmarkSlowestRemove(b *testing.B) {
 	}
 }
 
-// threadTime returns how long the thread has run.
+// threadTime returns the CPU time of the thread.
 func threadTime(b *testing.B) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {

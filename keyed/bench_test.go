@@ -12,10 +12,10 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// delay is between 1 and 11 minutes.
+// delay returns a duration between 1 and 11 minutes.
 func delay(i int) time.Duration { return time.Minute + time.Duration(i)*7919%(10*time.Minute) }
 
-// BenchmarkSet sets existing keys, in random order.
+// BenchmarkSet sets existing keys in random order.
 func BenchmarkSet(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		for _, p := range []int{1, 2} {
@@ -38,7 +38,7 @@ func BenchmarkSet(b *testing.B) {
 						i++
 					}
 				})
-				b.StopTimer() // closing is no part of it
+				b.StopTimer() // do not measure the close
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Msets/s")
 			})
 		}

@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// A cache whose entries expire: setting one again puts its time off.
+// A cache whose entries expire. Setting an entry again extends its life.
 func Example() {
 	clk := timertest.NewClock(noon)
 	s := timer.New(timer.WithClock(clk))

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A cache served what had expired, before the timer had fired (pipe-cd/pipecd#7406).
+// A cache returned expired values until the timer fired (pipe-cd/pipecd#7406).
 func TestExpired_IsGoneForEveryReader(t *testing.T) {
 	for name, gone := range map[string]func(*testing.T, *keyed.Timers[string, int]){
 		"Get": func(t *testing.T, k *keyed.Timers[string, int]) {
@@ -52,8 +52,8 @@ func TestExpired_IsGoneForEveryReader(t *testing.T) {
 	}
 }
 
-// A value that is set in place of an expired one starts a new timer, and both values reach
-// the callback.
+// A value that replaces an expired one starts a new timer. Both values reach the
+// callback.
 func TestExpired_SetBeginsAnew(t *testing.T) {
 	for name, set := range map[string]func(k *keyed.Timers[string, int]) bool{
 		"Set": func(k *keyed.Timers[string, int]) bool { return k.Set("token", 2, 3*time.Second) == nil },
@@ -108,7 +108,7 @@ func TestSetIfAbsent(t *testing.T) {
 	require.ErrorIs(t, err, timer.ErrClosed)
 }
 
-// Len follows what expires, key by key, and what is moved to before it.
+// Len is right after each key expires, and after a key is moved to an earlier deadline.
 func TestLen_WhileKeysExpire(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Hour))
 	k := keyed.New(s, func(int, int) {})
@@ -127,8 +127,8 @@ func TestLen_WhileKeysExpire(t *testing.T) {
 	require.Zero(t, k.Len())
 }
 
-// A key that expires while others are busy is not seen between its deadline and its
-// firing, and fires once.
+// While the executor is busy, a key is not found between its deadline and its firing, and
+// fires once.
 func TestExpired_UnderABusyExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()

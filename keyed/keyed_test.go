@@ -23,7 +23,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// The model is a map of what is pending, and what has expired and not fired yet.
+// The model is a map of the pending values, and a list of those that have expired and not
+// fired.
 func TestModel(t *testing.T) {
 	rng := newRand(t)
 	type entry struct {
@@ -42,7 +43,7 @@ func TestModel(t *testing.T) {
 		model := map[int]entry{}
 		var got, want []fired
 		k := keyed.New(s, func(key, value int) { got = append(got, fired{key, value, now()}) })
-		var expired []fired // it fires at the next tick
+		var expired []fired // fires at the next tick
 		expire := func(until time.Duration) {
 			for key, e := range model {
 				if e.deadline <= until {
@@ -76,8 +77,7 @@ func TestModel(t *testing.T) {
 			require.Equal(t, len(model), k.Len())
 			require.Equal(t, len(model)+len(expired), s.Len())
 		}
-		// set and move take due at once to be done by the next advance, at the same
-		// time.
+		// If d is zero or less, set and move count the key as due at the next advance.
 		set := func(key, value int, d time.Duration) {
 			if d <= 0 {
 				want = append(want, fired{key, value, now()})
@@ -249,7 +249,7 @@ func TestDrain(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// What gets another deadline, is removed or fires before its turn comes is left alone.
+// Drain skips a key that gets another deadline, is removed or fires before its turn.
 func TestChangesDuringADrain(t *testing.T) {
 	s, clk := virtual(t)
 	fired := map[string]int{}
@@ -280,7 +280,7 @@ func TestChangesDuringADrain(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// A Drain whose function panics loses nothing but what it had been given.
+// If the function of a Drain panics, only the key that it was called with is lost.
 func TestDrainPanics(t *testing.T) {
 	s, clk := virtual(t, timer.WithShards(2))
 	fired := map[int]bool{}
@@ -302,7 +302,7 @@ func TestDrainPanics(t *testing.T) {
 	balanced(t, s.Stats())
 }
 
-// Two drains at once take each key once.
+// Two concurrent Drains take each key once.
 func TestDrainsAtOnce(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -325,7 +325,7 @@ func TestDrainsAtOnce(t *testing.T) {
 	}
 }
 
-// What cannot be a key panics in its caller, and leaves all usable.
+// An invalid key panics in its caller, and the Timers stay usable.
 func TestKeysThatCannotBe(t *testing.T) {
 	s, clk := virtual(t)
 	n := 0
@@ -337,7 +337,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 		require.Panics(t, func() { k.Move(bad, time.Second) }, "%T", bad)
 		require.Panics(t, func() { k.Remove(bad) }, "%T", bad)
 	}
-	// One that is not equal to itself could never be found again.
+	// The table could never find a key that is not equal to itself.
 	for _, bad := range []any{math.NaN(), float32(math.NaN()), [1]float64{math.NaN()}, struct{ f float64 }{math.NaN()}, complex(0, math.NaN())} {
 		const msg = "keyed: a key must be equal to itself"
 		require.PanicsWithValue(t, msg, func() { k.Set(bad, 1, time.Second) })
@@ -452,7 +452,7 @@ func TestMaxPending(t *testing.T) {
 	}
 }
 
-// The one place there is goes from shard to shard.
+// With a limit of one, the pending timer moves from shard to shard.
 func TestMaxPendingAcrossShards(t *testing.T) {
 	s, _ := virtual(t, timer.WithMaxPending(1), timer.WithShards(4))
 	k := keyed.New(s, func(int, int) {})
@@ -502,7 +502,7 @@ func TestAllocatesNothingOverAKey(t *testing.T) {
 	}
 }
 
-// Neither entries nor the maps' own memory stay after a peak.
+// After a peak, neither entries nor the table's own memory stay.
 func TestMemoryFallsAfterAPeak(t *testing.T) {
 	s, clk := virtual(t, timer.WithShards(2), timer.WithTick(time.Millisecond))
 	k := keyed.New(s, func(int, [4]int) {})
@@ -533,7 +533,7 @@ func TestMemoryFallsAfterAPeak(t *testing.T) {
 	runtime.KeepAlive(k)
 }
 
-// A value is let go of when it is replaced, removed, drained, or has fired.
+// A value is garbage after it has been replaced, removed, drained, or has fired.
 func TestValuesAreReleased(t *testing.T) {
 	type payload [1 << 12]byte
 	s, clk := virtual(t)
@@ -564,7 +564,7 @@ func TestValuesAreReleased(t *testing.T) {
 func TestStress(t *testing.T) {
 	s := timer.New(timer.WithTick(time.Microsecond))
 	const workers, keys, each = 4, 16, 3000
-	out := make([]atomic.Int32, each*keys) // how often a value came out
+	out := make([]atomic.Int32, each*keys) // how often each value left
 	k := keyed.New(s, func(key, v int) {
 		if key != v%keys {
 			t.Errorf("value %d came out of key %d", v, key)
@@ -577,7 +577,7 @@ func TestStress(t *testing.T) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(w), 5))
 			for i := range each {
-				// One of the worker's own keys, so that it knows the last value.
+				// A key that only this worker sets, so that it knows the last value.
 				key := w + workers*rng.IntN(keys/workers)
 				last[key] = i*keys + key
 				if err := k.Set(key, last[key], time.Duration(rng.IntN(300_000)-1000)); err != nil {
@@ -648,7 +648,7 @@ func TestStressSameKeys(t *testing.T) {
 	balanced(t, st)
 }
 
-// Close in the middle: what was set without an error fires or is handed back.
+// Close runs in between. A value that was set without an error fires or is handed back.
 func TestCloseRace(t *testing.T) {
 	for range 50 {
 		s := timer.New(timer.WithTick(time.Microsecond))
@@ -699,7 +699,7 @@ func TestAll_HasEveryKey(t *testing.T) {
 	n := 0
 	for key, value := range k.All() {
 		require.Equal(t, want[key], value)
-		k.Remove(key) // the loop's body may use the Keyed
+		k.Remove(key) // the loop's body may use the Timers
 		if n++; n == 500 {
 			break
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What a pending string key with an int takes besides the bytes of the string, whatever
-// the number of keys.
+// The memory of a pending string key with an int, without the bytes of the string, for
+// various numbers of keys.
 func TestMemory_OfAKey(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the figures are those of 64 bits")

@@ -11,9 +11,9 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Defects of other libraries' timers by key.
+// Bugs of other libraries with timers by key.
 
-// go-zero: after a Drain, a Set of the same key never fires.
+// go-zero: after a Drain, a Set of the same key never fired.
 func TestGoZero_SetAfterDrain(t *testing.T) {
 	s, clk := virtual(t)
 	var fired []int
@@ -25,7 +25,7 @@ func TestGoZero_SetAfterDrain(t *testing.T) {
 	require.Equal(t, []int{2}, fired)
 }
 
-// go-zero 5316: a Move to below the interval runs the task twice.
+// go-zero 5316: a Move to less than the interval ran the task twice.
 func TestGoZero5316_MoveBelowTheInterval(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(time.Second))
 	var at []time.Duration
@@ -41,7 +41,7 @@ func TestGoZero5316_MoveBelowTheInterval(t *testing.T) {
 	require.Zero(t, k.Len())
 }
 
-// go-zero: a Drain whose callback calls Set deadlocks.
+// go-zero: a Drain whose callback called Set deadlocked.
 func TestGoZero_SetFromDrain(t *testing.T) {
 	s, clk := virtual(t)
 	fired := 0
@@ -61,7 +61,7 @@ func TestGoZero_SetFromDrain(t *testing.T) {
 	require.Equal(t, 1000, fired)
 }
 
-// go-zero 205: a Move, then a Remove: the task still runs.
+// go-zero 205: after a Move and a Remove, the task still ran.
 func TestGoZero205_MoveThenRemove(t *testing.T) {
 	for _, d := range []time.Duration{time.Millisecond, time.Second, 90 * time.Minute} {
 		s, clk := virtual(t)
@@ -76,8 +76,8 @@ func TestGoZero205_MoveThenRemove(t *testing.T) {
 	}
 }
 
-// go-zero: a key that cannot be hashed kills the process, from a goroutine that
-// its caller cannot recover on.
+// go-zero: a key that cannot be hashed ended the process, with a panic on a goroutine
+// where the caller cannot recover.
 func TestGoZero_UnhashableKey(t *testing.T) {
 	s, clk := virtual(t)
 	fired := 0
@@ -88,7 +88,7 @@ func TestGoZero_UnhashableKey(t *testing.T) {
 	require.Equal(t, 1, fired, "it goes on")
 }
 
-// go-zero 3789: one slow task delays those of the same tick.
+// go-zero 3789: one slow task delayed the others of the same tick.
 func TestGoZero3789_SlowTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -106,7 +106,8 @@ func TestGoZero3789_SlowTask(t *testing.T) {
 			require.NoError(t, k.Set(i, i, time.Second))
 		}
 		for range 90 {
-			// The pool sees that it has to grow, by a few looks a millisecond apart.
+			// The pool notices after a few checks, a millisecond apart, that it must
+			// grow.
 			require.InDelta(t, time.Second, <-at, float64(20*time.Millisecond))
 		}
 		close(release)
@@ -114,8 +115,8 @@ func TestGoZero3789_SlowTask(t *testing.T) {
 	})
 }
 
-// go-zero 3619: ticks that were missed, as when the process is suspended, leave
-// all later tasks late by as much.
+// go-zero 3619: after missed ticks, as when the process was suspended, all later ticks
+// came late by the same time.
 func TestGoZero3619_MissedTicks(t *testing.T) {
 	s, clk := virtual(t)
 	var late []time.Duration
@@ -147,7 +148,7 @@ func TestGoZero_NeverEarly(t *testing.T) {
 	}
 }
 
-// ouqiang, xiaoxuxiansheng: adding to a timer that was stopped blocks for ever.
+// ouqiang, xiaoxuxiansheng: adding to a stopped timer blocked for ever.
 func TestOuqiang_SetAfterClose(t *testing.T) {
 	s := timer.New()
 	k := keyed.New(s, func(string, int) { t.Error("ran") })
@@ -160,8 +161,7 @@ func TestOuqiang_SetAfterClose(t *testing.T) {
 	require.NoError(t, s.Shutdown(t.Context()))
 }
 
-// ouqiang, xiaoxuxiansheng: a key that was added twice and then removed still
-// runs once.
+// ouqiang, xiaoxuxiansheng: a key that was added twice and then removed still ran once.
 func TestOuqiang_AddedTwiceAndRemoved(t *testing.T) {
 	for _, again := range []time.Duration{time.Second, 2 * time.Second, time.Hour, time.Millisecond} {
 		s, clk := virtual(t)
@@ -176,7 +176,7 @@ func TestOuqiang_AddedTwiceAndRemoved(t *testing.T) {
 	}
 }
 
-// ouqiang, xiaoxuxiansheng: a time in the past kills the loop, silently.
+// ouqiang, xiaoxuxiansheng: a time in the past silently ended the loop.
 func TestXiaoxuxiansheng_TimeInThePast(t *testing.T) {
 	s, clk := virtual(t)
 	var fired []string

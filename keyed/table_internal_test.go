@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A table against a map, while it grows and shrinks and grows again.
+// The test compares a table with a map, while it grows and shrinks and grows again.
 func TestTable_Model(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -44,7 +44,7 @@ func TestTable_Model(t *testing.T) {
 				tab.add(hash(key), model[key])
 			case !grow && e != nil:
 				tab.remove(hash(key), e)
-				tab.remove(hash(key), e) // it is not there any more
+				tab.remove(hash(key), e) // already removed
 				delete(model, key)
 			}
 			if rng.IntN(50) == 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// outside has f called on a goroutine that is in no bubble, and returns what it returns.
+// outside returns do, which calls f on a goroutine outside any bubble and returns f's
+// result.
 func outside() (do func(f func() string) string, end func()) {
 	calls, results := make(chan func() string), make(chan string)
 	go func() {
@@ -27,7 +28,7 @@ func outside() (do func(f func() string) string, end func()) {
 	}, func() { close(calls) }
 }
 
-// numbers are some of what expvar has of a Scheduler.
+// numbers has some of the numbers that expvar shows of a Scheduler.
 type numbers struct {
 	Started int    `json:"timer.started"`
 	Fired   int    `json:"timer.fired"`
@@ -44,7 +45,7 @@ func parse(t *testing.T, text string) map[string]numbers {
 	return all.Scheduler
 }
 
-// A Scheduler in a bubble can be read from outside.
+// A Scheduler that was made in a bubble can be read from outside.
 func TestSchedulers_InABubble_ReadFromOutside(t *testing.T) {
 	do, end := outside()
 	defer end()
@@ -76,7 +77,7 @@ func TestSchedulers_InABubble_ReadFromOutside(t *testing.T) {
 	})
 }
 
-// In a bubble, one outside can be read, and so can the bubble's own.
+// In a bubble, a Scheduler from outside can be read, and so can the bubble's own.
 func TestSchedulers_ReadInABubble(t *testing.T) {
 	s := timer.New(timer.WithName("outside"))
 	defer s.Close()

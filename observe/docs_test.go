@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/observe/metric"
 )
 
-// TestDocs_ListEveryMetric compares metrics.csv with the metrics
-// that there are: each with its names, kind, unit, labels and meaning, in their order.
+// TestDocs_ListEveryMetric compares metrics.csv with all metrics: their order, names,
+// kinds, units, labels and meanings.
 func TestDocs_ListEveryMetric(t *testing.T) {
 	var want []observetest.Row
 	for _, thing := range metric.NewSet(observetest.Sources(t)).Things() {

@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// One Scheduler as a source of numbers, here for package expvar.
+// The numbers of one Scheduler, published with package expvar.
 func ExampleScheduler() {
 	s := timer.New()
 	defer s.Close()

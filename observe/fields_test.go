@@ -15,7 +15,7 @@ import (
 // requires that some metric changes with it. So a new field cannot be forgotten.
 func TestTables_ExportEachField(t *testing.T) {
 	each(t, schedulers, timer.Stats{}, func(st timer.Stats) any {
-		st.Rejected += st.RejectedFull // of which it is a part
+		st.Rejected += st.RejectedFull // RejectedFull is a part of Rejected
 		return st
 	})
 	each(t, purgatories, purgatory.Stats{}, func(st purgatory.Stats) any { return st })
@@ -23,7 +23,7 @@ func TestTables_ExportEachField(t *testing.T) {
 	each(t, conns, idle.ConnsStats{}, func(st idle.ConnsStats) any { return st })
 }
 
-// each sets the numbers of a T, one at a time, but for those that are left out.
+// each changes the numeric fields of a T, one at a time, except leftOut.
 func each[T any](t *testing.T, thing *metric.Thing, zero T, sample func(T) any, leftOut ...string) {
 	t.Helper()
 	without := dump(thing, sample(zero))
@@ -50,7 +50,7 @@ func each[T any](t *testing.T, thing *metric.Thing, zero T, sample func(T) any, 
 				walk(f, path+name+".")
 				continue
 			default:
-				continue // a pointer to more of them
+				continue // a pointer to further numbers
 			}
 			if dump(thing, sample(stats)) == without {
 				t.Errorf("no metric of %s has %T.%s%s", thing.Name, zero, path, name)

@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Nil is refused where it is given, and not when it is read.
+// A nil thing is refused by the function that gets it, not when it is read.
 func TestSources_RefuseNil(t *testing.T) {
 	for want, f := range map[string]func(){
 		"observe: Scheduler: nil Scheduler": func() { observe.Scheduler("a", nil) },
@@ -35,7 +35,7 @@ func TestSources_RefuseNil(t *testing.T) {
 	}
 }
 
-// The second Scheduler of a name has a number, and keeps it for an exporter that knows it.
+// The second Scheduler with the same name gets a number, which an exporter keeps for it.
 func TestSchedulers_OfTheSameName(t *testing.T) {
 	names := func(v interface{ String() string }) (names []string) {
 		var all struct{ Scheduler map[string]any }

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// benchOp is a request as small as they come.
+// benchOp is a request of minimal size.
 type benchOp struct {
 	purgatory.Delayed[int]
 	ready atomic.Bool
@@ -23,7 +23,7 @@ func (o *benchOp) TryComplete() bool { return o.ready.Load() }
 func (o *benchOp) OnComplete()       {}
 func (o *benchOp) OnExpiration()     {}
 
-// benchKeys returns sets of 3 different keys out of space.
+// benchKeys returns sets of 3 different keys below space.
 func benchKeys(space int) [][]int {
 	sets := make([][]int, 1<<12)
 	for i := range sets {
@@ -45,7 +45,7 @@ func newBench(b *testing.B) *purgatory.Purgatory[int] {
 	return p
 }
 
-// The target of the package: an operation given with 3 keys, and completed by a
+// The main use of the package: an operation is added with 3 keys, and completed by a
 // check of one of them.
 func BenchmarkWatchAndCheck(b *testing.B) {
 	for _, space := range []int{100, 1_000_000} {
@@ -80,7 +80,7 @@ func watchAndCheck(p *purgatory.Purgatory[int], keys []int) {
 	p.CheckAndComplete(keys[0])
 }
 
-// What is complete at the start never enters.
+// An operation that is complete at the start is never watched.
 func BenchmarkTryCompleteElseWatch_AtOnce(b *testing.B) {
 	p := newBench(b)
 	b.ReportAllocs()
@@ -91,7 +91,7 @@ func BenchmarkTryCompleteElseWatch_AtOnce(b *testing.B) {
 	}
 }
 
-// A check that completes nobody: what it costs for each operation that waits.
+// A check that completes nothing: its cost for each waiting operation.
 func BenchmarkCheckAndComplete_Watchers(b *testing.B) {
 	for _, n := range []int{0, 1, 100, 10_000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {

@@ -10,17 +10,17 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A Partition is what requests wait for.
+// A Partition is a key that requests wait for.
 type Partition struct {
 	Topic  string
 	Number int
 }
 
-// A Log is one partition's, as far as these requests care.
+// A Log is the log of one partition, reduced to what these requests need.
 type Log struct {
 	mu   sync.Mutex
-	end  int         // where the leader's copy ends
-	acks map[int]int // up to where each follower has copied it
+	end  int         // the end of the leader's copy
+	acks map[int]int // the end of each follower's copy
 }
 
 func (l *Log) append(bytes int) (end int) {
@@ -42,7 +42,7 @@ func (l *Log) length() int {
 	return l.end
 }
 
-// replicated tells whether every follower has copied the log up to end.
+// replicated reports whether every follower has copied the log up to end.
 func (l *Log) replicated(end int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,13 +54,13 @@ func (l *Log) replicated(end int) bool {
 	return true
 }
 
-// A Produce request is answered when all followers of the partitions that it
-// wrote to have what it wrote.
+// A Produce request is answered when all followers of its partitions have copied what it
+// wrote.
 type Produce struct {
 	purgatory.Delayed[Partition]
 	name string
 	logs map[Partition]*Log
-	ends map[Partition]int // up to where each must have been copied
+	ends map[Partition]int // up to where each partition must be copied
 }
 
 func (r *Produce) replicated() bool {
@@ -88,7 +88,7 @@ func (r *Produce) OnExpiration() { fmt.Println(r.name, "has timed out") }
 // acks=all.
 func Example_produce() {
 	clk := timertest.NewClock(time.Now())
-	s := timer.New(timer.WithClock(clk)) // timer.New() outside of examples
+	s := timer.New(timer.WithClock(clk)) // timer.New() in a program
 	defer s.Close()
 	p := purgatory.New[Partition](s)
 
@@ -114,8 +114,8 @@ func Example_produce() {
 	produce("second", a)
 	acknowledge(a, 2, 200)
 	acknowledge(b, 2, 100)
-	acknowledge(a, 3, 100)        // all of first, half of what second needs
-	clk.Advance(30 * time.Second) // follower 3 is stuck
+	acknowledge(a, 3, 100)        // completes first, and half of what second needs
+	clk.Advance(30 * time.Second) // follower 3 does not answer
 	fmt.Println("waiting:", p.Len())
 
 	// Output:
@@ -132,7 +132,7 @@ func Example_produce() {
 type Fetch struct {
 	purgatory.Delayed[Partition]
 	logs     map[Partition]*Log
-	from     map[Partition]int // where each partition is read from
+	from     map[Partition]int // the position in each partition
 	minBytes int
 }
 
@@ -151,7 +151,7 @@ func (r *Fetch) OnExpiration()     { fmt.Println("after the longest wait") }
 // fetch.max.wait.ms.
 func Example_fetch() {
 	clk := timertest.NewClock(time.Now())
-	s := timer.New(timer.WithClock(clk)) // timer.New() outside of examples
+	s := timer.New(timer.WithClock(clk)) // timer.New() in a program
 	defer s.Close()
 	p := purgatory.New[Partition](s)
 

@@ -89,8 +89,8 @@ func TestKafka664And19389And1616_CompletionLeavesAllKeysAtOnce(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Kafka's shouldCancelForKeyReturningCancelledOperations, where the third key
-// is shared: what was cancelled leaves the lists of its other keys as well.
+// Kafka's shouldCancelForKeyReturningCancelledOperations, with a shared third key:
+// cancelled operations also leave the lists of their other keys.
 func TestKafka_CancelForKey(t *testing.T) {
 	p, s, clk := virtual(t)
 	a := watch(t, p, new(op), 10*time.Second, "key")
@@ -108,7 +108,7 @@ func TestKafka_CancelForKey(t *testing.T) {
 	for _, o := range []*op{a, b} {
 		require.False(t, o.IsCompleted())
 		require.Zero(t, o.completed.Load()+o.expired.Load(), "a callback of a cancelled operation ran")
-		// The caller of CancelForKey may complete it.
+		// The caller of CancelForKey may complete the operation.
 		require.True(t, o.ForceComplete())
 		require.False(t, o.ForceComplete())
 		require.EqualValues(t, 1, o.completed.Load())
@@ -160,7 +160,7 @@ func TestKafka6653_ManyThreads(t *testing.T) {
 	empty(t, p, s)
 }
 
-// KAFKA-1952: with many keys, TryComplete ran once for each.
+// KAFKA-1952: with many keys, tryComplete ran once for each.
 func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 	p, s, _ := virtual(t)
 	for _, n := range []int{0, 1, 3, 16, 17, 500} {
@@ -181,15 +181,15 @@ func TestKafka1952_AsksAtMostTwice(t *testing.T) {
 	require.EqualValues(t, 6, p.Stats().Entered, "what is complete at once does not enter")
 }
 
-// KAFKA-8334: an event between the two checks must not be lost, although the check of the
-// key finds the operation's lock taken.
+// KAFKA-8334: an event between the two checks must not be lost, although CheckAndComplete
+// finds the operation's lock taken.
 func TestKafka8334_CheckWaitsForAStartUnderWay(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := new(op)
 	checked := make(chan int)
 	o.try = func() bool {
 		ready := o.ready.Load()
-		if o.asked.Load() == 2 { // it is in the list, and the second check has looked
+		if o.asked.Load() == 2 { // the operation is in the list, and the second check is running
 			o.ready.Store(true)
 			go func() { checked <- p.CheckAndComplete("a") }()
 			select {
@@ -206,7 +206,7 @@ func TestKafka8334_CheckWaitsForAStartUnderWay(t *testing.T) {
 	empty(t, p, s)
 }
 
-// KAFKA-6653: a check that comes while another is looking must not pass by.
+// KAFKA-6653: a check must wait for another running check of the operation, not skip it.
 func TestKafka6653_CheckWaitsForAnotherCheck(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := watch(t, p, new(op), time.Hour, "a", "b")
@@ -222,7 +222,7 @@ func TestKafka6653_CheckWaitsForAnotherCheck(t *testing.T) {
 	}
 	first, second := make(chan int), make(chan int)
 	go func() { first <- p.CheckAndComplete("a") }()
-	<-looked // and it saw nothing
+	<-looked // the check has found the condition false
 	o.ready.Store(true)
 	go func() { second <- p.CheckAndComplete("b") }()
 	time.Sleep(5 * time.Millisecond)
@@ -233,16 +233,15 @@ func TestKafka6653_CheckWaitsForAnotherCheck(t *testing.T) {
 	empty(t, p, s)
 }
 
-// KAFKA-19312: expiry takes the same lock as the checks, so a check that is
-// looking decides first.
+// KAFKA-19312: expiry takes the same lock as a check, so it waits for a running check.
 func TestKafka19312_ExpiryWaitsForACheck(t *testing.T) {
 	for _, answer := range []bool{true, false} {
 		p, s, clk := virtual(t)
 		o := watch(t, p, new(op), time.Second, "a")
 		var timeout sync.WaitGroup
 		o.try = func() bool {
-			timeout.Go(func() { clk.Advance(time.Second) }) // runs expired operations' callbacks
-			time.Sleep(10 * time.Millisecond)               // it comes to the lock
+			timeout.Go(func() { clk.Advance(time.Second) }) // runs callbacks of expired operations
+			time.Sleep(10 * time.Millisecond)               // until the expiry waits for the lock
 			if o.IsCompleted() || o.completed.Load() != 0 {
 				t.Error("expired while TryComplete ran")
 			}
@@ -277,7 +276,8 @@ func TestKafka_OnCompleteBeforeOnExpiration(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Only one of all that race completes an operation, and only it is told so.
+// Several calls race to complete an operation. Only the one that completes it returns
+// true.
 func TestKafka_TrueOnlyForTheOneThatCompleted(t *testing.T) {
 	p, s := realTime(t)
 	for round := range 2000 {
@@ -307,7 +307,7 @@ func TestKafka_TrueOnlyForTheOneThatCompleted(t *testing.T) {
 		wg.Wait()
 		require.Eventually(t, func() bool { return o.completed.Load() == 1 }, 10*time.Second, 10*time.Microsecond)
 		if n := trues.Load(); n != 1 {
-			// Nobody's: then the timeout had it.
+			// No call returned true, so the timeout completed the operation.
 			require.Zero(t, n)
 			require.Eventually(t, func() bool { return o.expired.Load() == 1 }, 10*time.Second, 10*time.Microsecond)
 		}
@@ -316,7 +316,7 @@ func TestKafka_TrueOnlyForTheOneThatCompleted(t *testing.T) {
 	empty(t, p, s)
 }
 
-// KAFKA-3994, KAFKA-5970, KAFKA-6042: deadlocks of callbacks that come back.
+// KAFKA-3994, KAFKA-5970, KAFKA-6042: callbacks that called the purgatory deadlocked.
 func TestKafka3994And5970And6042_CallbacksMayCallAnything(t *testing.T) {
 	p, s, clk := virtual(t)
 	again := func(self *op) func() {
@@ -360,10 +360,10 @@ func TestKafka3994And5970And6042_CallbacksMayCallAnything(t *testing.T) {
 	})
 }
 
-// KAFKA-2160: keys whose operations have gone stayed in the map for ever. Go's
-// maps do not shrink by themselves either.
+// KAFKA-2160: keys without operations stayed in the map for ever. Go's maps do not shrink
+// by themselves either.
 func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
-	p, s, _ := virtual(t, purgatory.WithShards(32)) // each may keep room for 64 keys
+	p, s, _ := virtual(t, purgatory.WithShards(32)) // each shard may keep room for 64 keys
 	round := func(n int) {
 		ops := make([]*op, n)
 		for i := range ops {
@@ -379,7 +379,7 @@ func TestKafka2160_KeysWithoutWatchersTakeNoMemory(t *testing.T) {
 		}
 		empty(t, p, s)
 	}
-	round(1000) // what the scheduler keeps as a spare
+	round(1000) // fills what the Scheduler keeps as a spare
 	before := heap()
 	round(20_000)
 	require.Less(t, heap()-before, 300_000, "bytes left of 40,000 keys")
@@ -416,7 +416,8 @@ func TestKafka2253_RemovalRacesWithANewWatch(t *testing.T) {
 	empty(t, p, s)
 }
 
-// KAFKA-664: nothing that was completed, expired or cancelled stays reachable.
+// KAFKA-664: the purgatory keeps no reference to an operation that was completed, expired
+// or cancelled.
 func TestKafka664_KeepsNothingAlive(t *testing.T) {
 	p, s, clk := virtual(t)
 	stays := watch(t, p, new(op), never, "a", "b")
@@ -432,7 +433,7 @@ func TestKafka664_KeepsNothingAlive(t *testing.T) {
 		"cancelled": give(func(*op) { p.CancelForKey("c") }),
 	}
 	require.Equal(t, 1, p.Len())
-	runtime.GC() // one only: a sync.Pool would keep things for that long
+	runtime.GC() // only once: a sync.Pool keeps objects for one collection
 	for name, o := range gone {
 		require.Nil(t, o.Value(), name)
 	}
@@ -440,7 +441,7 @@ func TestKafka664_KeepsNothingAlive(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// KAFKA-16663: the timers of completed operations stayed until their time.
+// KAFKA-16663: the timers of completed operations stayed pending until their timeouts.
 func TestKafka16663_TheTimerGoesWithTheCompletion(t *testing.T) {
 	p, s, _ := virtual(t)
 	for name, end := range map[string]func(*op){

@@ -25,17 +25,18 @@ type modelOp struct {
 	purgatory.Delayed[int]
 	r *modelRun
 
-	// What the model knows.
+	// State of the model.
 
 	keys                       []int
 	deadline                   time.Time
 	waiting, completed, handed bool
-	// ready: TryComplete says yes. readyAt: it does from that call on.
+	// ready is true if TryComplete returns true. readyAt is the call from which on it
+	// does.
 	ready   bool
 	readyAt int
 
 	asked            int
-	expiring         bool // OnComplete has come, OnExpiration is to come
+	expiring         bool // OnComplete has run, and OnExpiration must follow
 	calledOnComplete bool
 }
 
@@ -82,8 +83,7 @@ type modelCoverage struct {
 	given, atOnce, second, completed, expired, cancelled, again, forced, forcedBefore, nested, keyless, handedBack int
 }
 
-// choices is where a run's decisions come from: a random generator or a fuzzer's
-// bytes.
+// choices provides a run's decisions: a random generator or a fuzzer's bytes.
 type choices interface{ IntN(n int) int }
 
 type modelRun struct {
@@ -92,15 +92,15 @@ type modelRun struct {
 	clk   *timertest.Clock
 	s     *timer.Scheduler
 	p     *purgatory.Purgatory[int]
-	ops   []*modelOp // those that wait or may yet, in the order in which they came
+	ops   []*modelOp // the operations that wait or may wait, in the order in which they were added
 	cover *modelCoverage
 	depth int
 
-	// What the innermost call under way is about.
+	// State of the innermost running call.
 
 	cause   cause
-	count   *int     // of the completions that are this call's
-	forcing *modelOp // by ForceComplete
+	count   *int     // of the completions by this call
+	forcing *modelOp // the operation of a ForceComplete
 }
 
 const modelKeys = 6
@@ -112,8 +112,7 @@ func newModelRun(t testing.TB, rng choices, cover *modelCoverage) *modelRun {
 	return r
 }
 
-// call makes a call of the purgatory whose completions are its own, and returns
-// their number.
+// call runs f, a call of the purgatory, and returns how many operations it has completed.
 func (r *modelRun) call(forcing *modelOp, f func()) (completions int) {
 	cause, count, was := r.cause, r.count, r.forcing
 	r.cause, r.count, r.forcing = byCall, &completions, forcing
@@ -122,7 +121,7 @@ func (r *modelRun) call(forcing *modelOp, f func()) (completions int) {
 	return completions
 }
 
-// nested is called in callbacks, where all may be done that is done outside.
+// nested is called in callbacks, which may do the same as the test.
 func (r *modelRun) nested() {
 	if r.depth < 3 && r.rng.IntN(3) == 0 {
 		r.depth++
@@ -142,7 +141,7 @@ func (r *modelRun) pick() *modelOp {
 func (r *modelRun) give(o *modelOp) {
 	o.keys = nil
 	for range r.rng.IntN(5) {
-		o.keys = append(o.keys, r.rng.IntN(modelKeys)) // with repetitions
+		o.keys = append(o.keys, r.rng.IntN(modelKeys)) // may repeat a key
 	}
 	if len(o.keys) == 0 {
 		r.cover.keyless++
@@ -153,7 +152,7 @@ func (r *modelRun) give(o *modelOp) {
 	if r.rng.IntN(8) == 0 {
 		o.readyAt = o.asked + 2
 	}
-	// It waits once it was asked for the first time, at the end of all lists.
+	// After its first check the operation waits, at the end of all lists.
 	r.ops = append(slices.DeleteFunc(r.ops, func(x *modelOp) bool { return x == o }), o)
 	forced, asked := o.completed, o.asked
 	o.waiting, o.handed = !forced, false
@@ -282,7 +281,7 @@ func (r *modelRun) check() {
 		}
 		waiting++
 		if !o.deadline.After(r.clk.Now()) {
-			atOnce++ // its timer has fired, and runs when the clock moves
+			atOnce++ // its timer has fired, and its callback runs when the clock moves
 		}
 		own := map[int]bool{}
 		for _, key := range o.keys {
@@ -354,7 +353,7 @@ func TestPurgatory_Model(t *testing.T) {
 	}
 }
 
-// bytes are choices that a fuzzer makes.
+// fuzzBytes takes choices from a fuzzer's bytes.
 type fuzzBytes struct{ b []byte }
 
 func (f *fuzzBytes) IntN(n int) int {

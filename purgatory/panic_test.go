@@ -12,7 +12,7 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-// panics collects what the panic handler is told.
+// panics collects the arguments of the panic handler.
 type panics struct {
 	mu     sync.Mutex
 	values []any
@@ -29,7 +29,7 @@ func (ps *panics) option() purgatory.Option {
 	})
 }
 
-// KAFKA-17240: one operation that throws keeps the others from completing.
+// KAFKA-17240: one operation that threw an exception kept the others from completing.
 func TestKafka17240_PanicHarmsNoOther(t *testing.T) {
 	var ps panics
 	p, s, clk := virtual(t, ps.option())
@@ -51,7 +51,7 @@ func TestKafka17240_PanicHarmsNoOther(t *testing.T) {
 		require.True(t, o.IsCompleted())
 		require.EqualValues(t, 1, o.completed.Load())
 	}
-	// What threw in TryComplete waits on, with its timeout.
+	// The operation that panicked in TryComplete still waits, with its timeout.
 	require.False(t, bad.IsCompleted())
 	require.Equal(t, 1, p.Len())
 	require.Equal(t, 2, p.Watched())
@@ -77,8 +77,8 @@ func TestPurgatory_PanicAtTheTimeout(t *testing.T) {
 	require.NoError(t, err, "Shutdown waits for nobody")
 }
 
-// Who gives an operation gets the panic of its TryComplete, and nothing of the
-// operation stays behind.
+// The caller of TryCompleteElseWatch gets a panic of TryComplete. Nothing of the
+// operation remains in the purgatory.
 func TestTryCompleteElseWatch_PanicInTryComplete(t *testing.T) {
 	for at := int32(1); at <= 2; at++ {
 		var ps panics
@@ -95,7 +95,7 @@ func TestTryCompleteElseWatch_PanicInTryComplete(t *testing.T) {
 		require.False(t, o.IsCompleted())
 		empty(t, p, s)
 		require.Zero(t, p.Stats().Entered)
-		watch(t, p, o, time.Hour, "a") // its lock is free, and it can be given again
+		watch(t, p, o, time.Hour, "a") // the operation's lock is free, and it can be added again
 		require.True(t, o.ForceComplete())
 		empty(t, p, s)
 	}
@@ -118,8 +118,7 @@ func TestPurgatory_PanicInOnCompleteReachesWhoAskedForIt(t *testing.T) {
 	empty(t, p, s)
 }
 
-// runtime.Goexit, as of a t.FailNow in a callback, ends its goroutine and
-// nothing else.
+// runtime.Goexit in a callback, as by t.FailNow, only ends its goroutine.
 func TestPurgatory_Goexit(t *testing.T) {
 	p, s := realTime(t)
 	inGoroutine := func(f func()) {

@@ -26,8 +26,8 @@ var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const never = time.Duration(math.MaxInt64)
 
-// An op is an operation that counts what happens to it. It is complete when
-// ready is set, unless try says otherwise.
+// An op is an operation that counts its calls. It is complete when ready is set, unless
+// try decides otherwise.
 type op struct {
 	purgatory.Delayed[string]
 	name  string
@@ -74,13 +74,13 @@ func virtual(t testing.TB, opts ...purgatory.Option) (*purgatory.Purgatory[strin
 	return p, s, clk
 }
 
-// shutDown shuts p down and returns what it leaves over.
+// shutDown shuts p down and returns the operations that were waiting.
 func shutDown[K comparable](ctx context.Context, p *purgatory.Purgatory[K]) ([]purgatory.Operation[K], error) {
 	err := p.Shutdown(ctx)
 	return slices.Collect(p.TakeLeftover()), err
 }
 
-// leftover closes s and returns what it leaves over.
+// leftover closes s and returns the timers that were pending.
 func leftover(s *timer.Scheduler) iter.Seq[timer.Leftover] {
 	s.Close()
 	return s.TakeLeftover()
@@ -97,7 +97,7 @@ func realTime(t testing.TB, opts ...purgatory.Option) (*purgatory.Purgatory[stri
 	return p, s
 }
 
-// watch gives an operation that is not complete yet.
+// watch adds an operation that is not complete.
 func watch(t testing.TB, p *purgatory.Purgatory[string], o *op, timeout time.Duration, keys ...string) *op {
 	t.Helper()
 	done, err := p.TryCompleteElseWatch(o, timeout, keys...)
@@ -106,7 +106,7 @@ func watch(t testing.TB, p *purgatory.Purgatory[string], o *op, timeout time.Dur
 	return o
 }
 
-// empty requires that nothing is left of any operation.
+// empty requires that nothing of any operation remains.
 func empty(t testing.TB, p *purgatory.Purgatory[string], s *timer.Scheduler) {
 	t.Helper()
 	st := p.Stats()
@@ -144,8 +144,8 @@ func TestCancelForKey_OperationsMayBeGivenAgain(t *testing.T) {
 	empty(t, p, s)
 }
 
-// No TryComplete starts once the operation is complete, also not by a check that still
-// refers to it.
+// No TryComplete starts after the operation is complete, even in a check that still has
+// the operation in its snapshot.
 func TestPurgatory_NoTryCompleteAfterCompletion(t *testing.T) {
 	p, s := realTime(t)
 	for range 500 {
@@ -171,7 +171,7 @@ func TestPurgatory_NoTryCompleteAfterCompletion(t *testing.T) {
 	empty(t, p, s)
 }
 
-// One completion sets off the next, a thousand deep, on the same key.
+// Each completion checks the same key and completes the next operation, a thousand deep.
 func TestCheckAndComplete_Cascade(t *testing.T) {
 	p, s, _ := virtual(t)
 	const n = 1000
@@ -224,7 +224,7 @@ func (*pointerOp) TryComplete() bool { return false }
 func (*pointerOp) OnComplete()       {}
 func (*pointerOp) OnExpiration()     {}
 
-// Nor does a key that nobody waits for any more.
+// The purgatory does not keep a key that no operation waits for.
 func TestPurgatory_KeepsNoKeyAlive(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(epoch)))
 	defer s.Close()
@@ -264,7 +264,7 @@ func TestPurgatory_StaleTimeout(t *testing.T) {
 	empty(t, p, s)
 }
 
-// queue is an executor that runs nothing by itself.
+// queue is an executor that only queues its callbacks.
 type queue struct{ fs *[]func() }
 
 func (q queue) Submit(f func()) error {
@@ -295,7 +295,7 @@ func TestPurgatory_OneShard(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Any comparable type is a key.
+// Any comparable type can be a key.
 type partition struct {
 	topic string
 	n     int
@@ -318,7 +318,7 @@ func TestPurgatory_StructKeys(t *testing.T) {
 	require.Zero(t, p.Watched())
 }
 
-// All of it works in a bubble.
+// The package works in a bubble.
 func TestPurgatory_InABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
@@ -338,8 +338,7 @@ func TestPurgatory_InABubble(t *testing.T) {
 	})
 }
 
-// ForceComplete comes from outside, and waits for a TryComplete that is running:
-// it may be about to say yes.
+// ForceComplete waits for a running TryComplete, which may return true.
 func TestForceComplete_WaitsForACheck(t *testing.T) {
 	for _, answer := range []bool{true, false} {
 		p, s, _ := virtual(t)
@@ -350,7 +349,7 @@ func TestForceComplete_WaitsForACheck(t *testing.T) {
 			select {
 			case <-forced:
 				t.Error("completed while TryComplete ran")
-			case <-time.After(10 * time.Millisecond): // it comes to the lock
+			case <-time.After(10 * time.Millisecond): // until ForceComplete waits for the lock
 			}
 			return answer
 		}

@@ -43,7 +43,7 @@ func TestTryComplete_AsksForItself(t *testing.T) {
 			require.True(t, strings.HasPrefix(ps.values[0].(string), "purgatory: TryComplete waits for an operation's lock"), ps.values[0])
 			require.False(t, o.IsCompleted())
 			require.Equal(t, 2, p.Len(), "both wait as before")
-			watch(t, p, new(op), time.Hour, "late").ForceComplete() // it is not closed
+			watch(t, p, new(op), time.Hour, "late").ForceComplete() // the purgatory is not closed
 			o.try = nil
 			require.True(t, o.ForceComplete(), "its lock is free")
 			first.ForceComplete()
@@ -60,7 +60,7 @@ func deep(n int, f func()) {
 	f()
 }
 
-// What a TryComplete may ask.
+// TryComplete may call these methods.
 func TestTryComplete_MayLook(t *testing.T) {
 	p, s, _ := virtual(t)
 	o := new(op)
@@ -73,7 +73,7 @@ func TestTryComplete_MayLook(t *testing.T) {
 	empty(t, p, s)
 }
 
-// Whether or not somebody waits for the key.
+// CancelForKey panics inside TryComplete, even if no operation waits for the key.
 func TestTryComplete_CancelsForAKeyOfNobody(t *testing.T) {
 	var ps panics
 	p, s, _ := virtual(t, ps.option())

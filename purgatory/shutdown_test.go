@@ -118,8 +118,8 @@ func TestShutdown_RacesWithStarts(t *testing.T) {
 	}
 }
 
-// Who closes a Purgatory that another goroutine is closing has all that is left over when
-// that returns.
+// A Close while another goroutine calls Close returns only when TakeLeftover has all
+// operations.
 func TestClose_WhileAnotherCloses(t *testing.T) {
 	s := timer.New()
 	defer s.Close()
@@ -138,7 +138,7 @@ func TestClose_WhileAnotherCloses(t *testing.T) {
 	}
 }
 
-// Shutdown waits for the callbacks of expired operations, as long as ctx allows.
+// Shutdown waits for the callbacks of expired operations until ctx ends.
 func TestShutdown_WaitsForCallbacks(t *testing.T) {
 	p, s := realTime(t)
 	started, proceed := make(chan bool), make(chan bool)
@@ -194,7 +194,7 @@ func TestShutdown_InTheMiddleOfExpiries(t *testing.T) {
 	}
 }
 
-// From inside a callback it waits for that callback too, and so for ctx.
+// A callback that calls Shutdown waits for itself, until ctx ends.
 func TestShutdown_FromInsideACallback(t *testing.T) {
 	p, s, clk := virtual(t)
 	var err error

@@ -51,7 +51,7 @@ func TestTryCompleteElseWatch_CompletedMeanwhile(t *testing.T) {
 				ready := o.ready.Load()
 				if o.asked.Load() == 2 {
 					wg.Go(func() { complete(p, o) })
-					time.Sleep(5 * time.Millisecond) // it comes to the lock
+					time.Sleep(5 * time.Millisecond) // until the call waits for the lock
 				}
 				return ready
 			}
@@ -113,7 +113,7 @@ func TestTryCompleteElseWatch_TimeoutOfZeroOrLess(t *testing.T) {
 		clk.Advance(0)
 		require.EqualValues(t, 1, o.expired.Load())
 
-		o = new(op) // complete is complete, however short the timeout
+		o = new(op) // a complete operation is complete, however short the timeout
 		o.ready.Store(true)
 		done, err := p.TryCompleteElseWatch(o, timeout, "a")
 		require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestTryCompleteElseWatch_TheLongestTimeout(t *testing.T) {
 	require.Equal(t, 1, p.Len())
 }
 
-// Never without a timeout: if there is no timer to be had, nothing is watched.
+// If the Scheduler refuses the timer, the operation is not watched.
 func TestTryCompleteElseWatch_NoTimerToBeHad(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(1))
@@ -146,7 +146,7 @@ func TestTryCompleteElseWatch_NoTimerToBeHad(t *testing.T) {
 	require.Equal(t, 1, p.Watched())
 	require.False(t, o.IsCompleted())
 	require.True(t, first.ForceComplete())
-	watch(t, p, o, time.Hour, "b") // there is room now
+	watch(t, p, o, time.Hour, "b") // now the Scheduler has room
 	require.True(t, o.ForceComplete())
 	empty(t, p, s)
 
@@ -157,7 +157,7 @@ func TestTryCompleteElseWatch_NoTimerToBeHad(t *testing.T) {
 	require.False(t, done)
 	require.Zero(t, o.completed.Load()+o.expired.Load())
 	empty(t, p, s)
-	o.ready.Store(true) // what needs no timer goes on
+	o.ready.Store(true) // a complete operation needs no timer
 	done, err = p.TryCompleteElseWatch(o, time.Hour, "a", "b")
 	require.NoError(t, err)
 	require.True(t, done)
@@ -230,7 +230,7 @@ func TestTryCompleteElseWatch_BadKeysPanic(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// An executor that refuses keeps the operation from expiring.
+// An operation expires even if the executor refuses its callbacks.
 func TestTryCompleteElseWatch_AnExecutorThatRefuses(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	refuse := executor.Func(func(func()) error { return errors.New("no room") })

@@ -16,7 +16,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// stressFor is how long a stress goes on: TICKLESS_STRESS=long for minutes.
+// stressFor is the length of a stress test: minutes with TICKLESS_STRESS=long.
 func stressFor() time.Duration {
 	if os.Getenv("TICKLESS_STRESS") == "long" {
 		return 2 * time.Minute
@@ -24,8 +24,8 @@ func stressFor() time.Duration {
 	return 2 * time.Second
 }
 
-// A stressed operation checks its own order of events; how often each came is
-// looked at when all is over.
+// A stressed operation checks the order of its own events. The test checks their numbers
+// at the end.
 type stressed struct {
 	purgatory.Delayed[int]
 	p     *purgatory.Purgatory[int]
@@ -35,8 +35,8 @@ type stressed struct {
 
 	trying             atomic.Bool
 	completed, expired atomic.Int32
-	// told counts the calls that said they completed it; handed those that
-	// took it out and did not give it back.
+	// told counts the calls that reported the completion. handed counts the calls that
+	// removed the operation and did not add it again.
 	told, handed atomic.Int32
 }
 
@@ -57,7 +57,7 @@ func (o *stressed) OnComplete() {
 		o.t.Error("OnComplete twice, or of an operation that is not complete")
 	}
 	if rand.IntN(4) == 0 {
-		o.p.CheckAndComplete(o.keys[rand.IntN(len(o.keys))]) // in a callback, on the same key
+		o.p.CheckAndComplete(o.keys[rand.IntN(len(o.keys))]) // a callback checks the same key
 	}
 }
 
@@ -97,7 +97,7 @@ func stressRound(t *testing.T, round int) {
 	s := timer.New()
 	p := purgatory.New[int](s, purgatory.WithShards(1<<(round%4)))
 	all := make([][]*stressed, goroutines)
-	// Operations are taken out while these differ, or shutdown is set.
+	// Operations are removed while these two differ, or while shutdown is set.
 	var begun, ended atomic.Int64
 	var shutdown atomic.Bool
 	stop := make(chan struct{})
@@ -159,8 +159,8 @@ func stressRound(t *testing.T, round int) {
 								o.told.Inc()
 							}
 						default:
-							// Not given again: it is neither completed nor lost,
-							// unless another forces it.
+							// The operation is not added again. It is neither completed
+							// nor lost, unless it is forced.
 							o.handed.Inc()
 						}
 					}
@@ -174,7 +174,7 @@ func stressRound(t *testing.T, round int) {
 	}
 	time.Sleep(time.Duration(20+round%7*10) * time.Millisecond)
 	shutdown.Store(true)
-	pending, err := shutDown(context.Background(), p) // races with all of it
+	pending, err := shutDown(context.Background(), p) // races with all other calls
 	require.NoError(t, err)
 	time.Sleep(time.Millisecond)
 	close(stop)

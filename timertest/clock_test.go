@@ -52,14 +52,15 @@ func TestClock_Advance(t *testing.T) {
 	clk.Advance(24 * time.Hour)
 	require.Len(t, rang, 2, "stopped")
 	c.Reset(time.Second)
-	c.Reset(time.Minute) // in place of it
+	c.Reset(time.Minute) // replaces the first setting
 	clk.Advance(time.Minute - 1)
 	require.Len(t, rang, 2)
 	clk.Advance(1)
 	require.Len(t, rang, 3)
 }
 
-// As long as the clock moves by whole ticks, a timer of whole ticks is exact.
+// If the clock moves by whole ticks, a timer of whole ticks fires exactly after its
+// delay.
 func TestClock_WholeTicksAreExact(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	s := timer.New(timer.WithClock(clk))
@@ -107,7 +108,7 @@ func TestClock_AdvanceByNothing(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// Alarms of one moment ring in the order in which they were set.
+// Alarms of equal moments go off in the order in which they were set.
 func TestClock_Order(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -155,7 +156,7 @@ func TestClock_Order(t *testing.T) {
 	}
 }
 
-// From inside the function of an alarm, all may be done but to advance.
+// An alarm's function may call anything except Advance.
 func TestClock_FromInside(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	var rang []time.Duration
@@ -182,7 +183,7 @@ func TestClock_FromInside(t *testing.T) {
 	require.Len(t, rang, 4)
 }
 
-// What is set for the present moment inside an alarm's function rings in the same
+// If an alarm's function sets an alarm for the present moment, it goes off in the same
 // Advance.
 func TestClock_SetForNowFromInside(t *testing.T) {
 	clk := timertest.NewClock(epoch)
@@ -248,7 +249,7 @@ func TestClock_SetWall(t *testing.T) {
 	require.Equal(t, epoch.Add(59*time.Second-time.Hour), clk.Wall())
 }
 
-// A machine that slept: what became due meanwhile runs late, in order.
+// A machine slept: alarms that became due meanwhile go off late, in order.
 func TestClock_Suspend(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	s := timer.New(timer.WithClock(clk))
@@ -267,7 +268,7 @@ func TestClock_Suspend(t *testing.T) {
 // Other goroutines set and stop alarms while time advances. No alarm is early, and an
 // alarm that is set either goes off or is stopped.
 func TestClock_Race(t *testing.T) {
-	const each = 2000 // alarms: without an end they would pile up faster than they can ring
+	const each = 2000 // a bound: alarms are set faster than they go off
 	clk := timertest.NewClock(epoch)
 	var wg sync.WaitGroup
 	var left atomic.Int32
@@ -278,7 +279,7 @@ func TestClock_Race(t *testing.T) {
 			defer left.Add(-1)
 			rng := rand.New(rand.NewPCG(uint64(g), 1))
 			for i := range each {
-				// One of its own for each setting, so that no ring can be that of another.
+				// A new alarm for each setting, so that calls of f can be told apart.
 				d := time.Duration(rng.IntN(1000))
 				begin := clk.Now()
 				a := clk.NewAlarm(func() {
@@ -314,7 +315,7 @@ func TestClock_Race(t *testing.T) {
 	}
 }
 
-// An alarm can be set for a moment, which does not depend on what the clock shows then.
+// An alarm that is set for a moment does not depend on the clock's present time.
 func TestAlarm_ResetAt(t *testing.T) {
 	clk := timertest.NewClock(epoch)
 	var rang []time.Duration
@@ -326,7 +327,7 @@ func TestAlarm_ResetAt(t *testing.T) {
 	require.True(t, set)
 	require.Equal(t, due, next)
 	clk.Advance(time.Hour)
-	a.ResetAt(due) // has passed: at once, and the clock does not go back
+	a.ResetAt(due) // already passed: goes off at once, and the clock does not go back
 	require.Equal(t, []time.Duration{time.Minute}, rang, "not inside ResetAt")
 	clk.Advance(0)
 	a.ResetAt(time.Now().AddDate(100, 0, 0)) // has a monotonic reading
@@ -335,7 +336,7 @@ func TestAlarm_ResetAt(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Minute, time.Hour + time.Second}, rang)
 }
 
-// Durations end there: timers would be lost.
+// Beyond 292 years a Duration overflows, and timers would be lost.
 func TestClock_292YearsFromItsStart(t *testing.T) {
 	const msg = "timertest: Advance: the clock can show times within 292 years of its start, not "
 	clk := timertest.NewClock(epoch)

@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A year passes in no time, and every callback has run when Advance returns.
+// A year passes at once, and every callback has run when Advance returns.
 func Example() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk))
@@ -57,7 +57,7 @@ func ExampleClock_SetWall() {
 	// ten minutes later it is 20:10:00
 }
 
-// Next tells how far to advance to the next thing that happens.
+// Next returns when the next alarm goes off, which is how far a test can advance.
 func ExampleClock_Next() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Second))

@@ -69,7 +69,7 @@ func (q *queueModel) pop() (queued, bool) {
 	return x, true
 }
 
-// poll does what a poller does at q.now, in batches.
+// poll expires and drains the buckets that are due at q.now, in batches.
 func (q *queueModel) poll(w *Wheel[int], batch int) []Expired[int] {
 	var all []Expired[int]
 	out := make([]Expired[int], batch)
@@ -102,7 +102,7 @@ func values(all []Expired[int]) []int {
 	return v
 }
 
-// Guarantee 1 and 2: nothing early, nothing late by a tick.
+// Guarantees 1 and 2: no entry is early, and none is late by a tick or more.
 func TestWheelAdvance_RoundsUp(t *testing.T) {
 	for _, c := range []struct{ tick, deadline, due int64 }{
 		{1, 5, 5},
@@ -110,9 +110,9 @@ func TestWheelAdvance_RoundsUp(t *testing.T) {
 		{10, 9, 10},
 		{10, 10, 10},
 		{10, 11, 20},
-		{100, 150, 200}, // Kafka ran it at 91
+		{100, 150, 200}, // Kafka fired it at 91
 		{100, 101, 200},
-		{1e6, 5e6, 5e6}, // Kafka ran it at 4.1 ms
+		{1e6, 5e6, 5e6}, // Kafka fired it at 4.1 ms
 		{1e6, 5e6 + 1, 6e6},
 		{3, 1e9, 1e9 + 2},
 	} {
@@ -130,7 +130,7 @@ func TestWheelAdvance_NeedsRoom(t *testing.T) {
 	require.PanicsWithValue(t, "timingwheel: Advance: dst must not be empty", func() { w.Advance(1, nil) })
 }
 
-// Ticks come in order, and within a tick entries that took the same way come
+// Ticks come in order. Within a tick, entries that moved through the same levels come
 // first in, first out.
 func TestWheelAdvance_Order(t *testing.T) {
 	type entry struct{ tick, n int64 }
@@ -141,7 +141,8 @@ func TestWheelAdvance_Order(t *testing.T) {
 		for range 3000 {
 			d := 1 + rng.Int64N(5000)
 			tick := (d + 9) / 10
-			// All are added at 0, so that those of a tick share their way.
+			// All entries are added at 0, so that entries of one tick move through the
+			// same levels.
 			add(t, w, d, entry{tick, count[tick]})
 			count[tick]++
 		}
@@ -200,8 +201,8 @@ func TestWheelAdvance_IsDeterministic(t *testing.T) {
 	require.Equal(t, run(), run())
 }
 
-// No call looks at more entries than it has room for, be they due or on their
-// way down.
+// No call processes more entries than dst has room for, whether they are due or move
+// down.
 func TestWheelAdvance_BoundedBatches(t *testing.T) {
 	const n, batch = 1000, 64
 	t.Run("due", func(t *testing.T) {
@@ -269,8 +270,8 @@ func TestWheelAdvance_BoundedBatches(t *testing.T) {
 	})
 }
 
-// Guarantee 3: what was removed never comes out, also when it is in the list
-// being drained.
+// Guarantee 3: a removed entry is never handed out, even if it is in the list being
+// drained.
 func TestWheelRemove_DuringADrain(t *testing.T) {
 	for victim := range 6 {
 		for _, queue := range []bool{false, true} {
@@ -317,7 +318,7 @@ func TestWheelRemove_DuringADrain(t *testing.T) {
 	}
 }
 
-// The last one of the list being drained may be removed, and the drain ends.
+// The last entry of the list being drained may be removed. Then the drain ends.
 func TestWheelRemove_EmptiesTheDrain(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 0)
 	add(t, w, 2, 1)
@@ -375,7 +376,7 @@ func TestWheelDrain_PlacesAgainElsewhere(t *testing.T) {
 	}
 	out := make([]Expired[int], 10)
 	for _, id := range ids {
-		require.True(t, w.Move(id, 1<<40)) // all stay in the bucket of 2
+		require.True(t, w.Move(id, 1<<40)) // all stay in the bucket of slot 2
 	}
 	calls := 0
 	for more := true; more; calls++ {
@@ -400,8 +401,8 @@ func TestWheelAdvance_EqualDeadlines(t *testing.T) {
 	require.True(t, slices.IsSorted(got))
 }
 
-// A bucket that is emptied stays queued, wakes nobody up more than once, and is
-// offered again when it is next used.
+// A bucket that becomes empty stays queued. It causes at most one wake-up, and is offered
+// again when it is next used.
 func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 	q := queueModel{}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
@@ -425,7 +426,7 @@ func TestWheelRemove_EmptiesAQueuedBucket(t *testing.T) {
 	_, ok = w.Next()
 	require.False(t, ok)
 	w.Observe(4)
-	add(t, w, 7, 1) // the same bucket, a turn later
+	add(t, w, 7, 1) // the same bucket, one turn later
 	require.Equal(t, 2, q.offers)
 	q.now = 7
 	require.Equal(t, []int{1}, values(q.poll(w, 8)))
@@ -475,13 +476,13 @@ func TestWithQueue_OffersWhenABucketBecomesQueued(t *testing.T) {
 	require.False(t, q.wrong)
 }
 
-// What is due does not wait for entries of higher levels that are to be placed
-// again, however many these are.
+// A due entry does not wait for entries of higher levels that move down, however many
+// there are.
 func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	q := queueModel{size: 4}
 	w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
 	for k := range largeLoad {
-		add(t, w, 18, 1000+k) // level 2, expires at 16 since there are many
+		add(t, w, 18, 1000+k) // level 2; a large bucket, which expires at 16
 	}
 	q.now = 16
 	b, ok := q.pop()
@@ -495,7 +496,8 @@ func TestWheelDrain_LowestLevelFirst(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 2, level)
 
-	// 17 comes, and with it an entry of level 0; then those of 18 that are in place.
+	// 17 comes first, with an entry of level 0, then the entries of 18 that have moved
+	// down.
 	add(t, w, 17, 17)
 	q.now = 17
 	b, _ = q.pop()
@@ -562,7 +564,7 @@ func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	require.Equal(t, []int{30}, values(q.poll(w, 9)))
 	q.now = 32
 	w.Observe(q.now)
-	id := add(t, w, 17+64, 81) // the same bucket, a turn later
+	id := add(t, w, 17+64, 81) // the same bucket, one turn later
 	require.Equal(t, taken.b, w.bucketOf(mustFind(t, w, id)))
 	w.Expire(second.b, second.expiration)
 	require.EqualValues(t, 32, w.Clock())
@@ -572,8 +574,8 @@ func TestWheelExpire_LeavesABucketThatIsQueuedForLater(t *testing.T) {
 	require.Equal(t, []int{81}, values(q.poll(w, 9)))
 }
 
-// A bucket that gets many entries expires when its slot begins, one with fewer when
-// the first is due.
+// A large bucket expires when its slot begins. Another bucket expires when its first
+// entry is due.
 func TestWheel_ABucketWithManyEntriesExpiresWhenItsSlotBegins(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
 	for k := range 2 * largeLoad {
@@ -590,7 +592,7 @@ func TestWheel_ABucketWithManyEntriesExpiresWhenItsSlotBegins(t *testing.T) {
 	require.Len(t, advance(w, 511), 2*largeLoad)
 }
 
-// Discard frees what removals have emptied, and only that.
+// Discard withdraws a bucket only if removals have emptied it.
 func TestWheelDiscard(t *testing.T) {
 	q := queueModel{}
 	w := newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
@@ -607,15 +609,15 @@ func TestWheelDiscard(t *testing.T) {
 	w.Remove(second)
 	require.True(t, w.Discard(b))
 	require.False(t, w.Discard(b), "not queued any more")
-	w.Expire(b, 20) // nor can it expire, and take the clock along
+	w.Expire(b, 20) // neither does the bucket expire, nor does the clock move
 	require.EqualValues(t, 0, w.Clock())
 	checkWheel(t, w)
 	next, ok := w.Next()
 	require.True(t, ok)
 	require.EqualValues(t, 70, next)
 
-	// Nothing stands in the clock's way now, and the bucket can be used for
-	// another time: it is offered again.
+	// Now the clock may move on. The bucket can be used for another time, and is offered
+	// again.
 	w.Observe(30)
 	require.EqualValues(t, 30, w.Clock())
 	require.Equal(t, 2, q.offers)
@@ -624,14 +626,14 @@ func TestWheelDiscard(t *testing.T) {
 	require.EqualValues(t, 60, q.set[b])
 	checkWheel(t, w)
 
-	// An entry that was moved later is still in its bucket.
+	// An entry that was moved later is still in its old bucket.
 	q = queueModel{}
 	w = newWheel[int](t, 10, 4, 0, WithQueue(q.offer))
 	id := add(t, w, 20, 1)
 	w.Move(id, 1000)
 	require.False(t, w.Discard(w.bucketOf(mustFind(t, w, id))))
 
-	// The last one: then there is nothing to wait for.
+	// The last bucket: afterwards there is nothing to wait for.
 	w.Remove(id)
 	require.True(t, w.Discard(q.heap[0].b))
 	_, ok = w.Next()
@@ -646,13 +648,13 @@ func TestWheelExpire_TwoBucketsOfOneTime(t *testing.T) {
 			q := queueModel{size: 4}
 			w := newWheel[int](t, 1, 4, 0, WithQueue(q.offer))
 			add(t, w, 4, 40)
-			add(t, w, 6, 60) // with it in the level-1 bucket of 4
+			add(t, w, 6, 60) // in the same level-1 bucket, of slot 4
 			w.Observe(3)
 			add(t, w, 4, 41) // level 0
 			require.Len(t, q.heap, 2)
 			fine, coarse := w.levels[0].first, w.levels[1].first+1
 			require.Equal(t, map[bucket.Bucket]int64{fine: 4, coarse: 4}, q.set)
-			q.heap, q.set = nil, nil // both are popped
+			q.heap, q.set = nil, nil // both buckets are taken from the queue
 			first, second := fine, coarse
 			if coarseFirst {
 				first, second = second, first

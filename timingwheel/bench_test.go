@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The benchmarks' time is in nanoseconds, the tick is 1 ms, and deadlines are
-// spread over the next hour.
+// Time is in nanoseconds, the tick is 1 ms, and deadlines are spread over the next hour.
 const (
 	benchTick = 1e6
 	benchSpan = 3600e9
@@ -55,7 +54,7 @@ func BenchmarkAddRemove(b *testing.B) {
 	}
 }
 
-// BenchmarkChurn removes a random one of n pending entries and adds another.
+// BenchmarkChurn removes a random one of n pending entries and adds a new one.
 func BenchmarkChurn(b *testing.B) {
 	for _, size := range benchSizes[1:] {
 		b.Run("n="+size.name, func(b *testing.B) {
@@ -73,8 +72,8 @@ func BenchmarkChurn(b *testing.B) {
 	}
 }
 
-// BenchmarkMove moves a random one of n pending entries: later, which only
-// writes the deadline, or to a random one.
+// BenchmarkMove moves one of n pending entries, chosen at random: to a later deadline,
+// which only writes the deadline, or to a random one.
 func BenchmarkMove(b *testing.B) {
 	for _, to := range []string{"later", "anywhere"} {
 		for _, size := range benchSizes[1:] {
@@ -123,8 +122,7 @@ func BenchmarkAdvance(b *testing.B) {
 	}
 }
 
-// BenchmarkTicks compares the conversion of a time into ticks by a
-// multiplication with that by a division.
+// BenchmarkTicks compares a multiplication and a division for converting times to ticks.
 func BenchmarkTicks(b *testing.B) {
 	k := newTicks(benchTick, 0)
 	unit := k.unit
@@ -142,7 +140,8 @@ func BenchmarkTicks(b *testing.B) {
 	} {
 		b.Run("impl="+impl.name, func(b *testing.B) {
 			b.ReportAllocs()
-			// Each depends on the one before: latency counts, as in Add.
+			// Each conversion depends on the previous one, because latency counts, as in
+			// Add.
 			n := int64(1)
 			for b.Loop() {
 				n = impl.ceil(n) + 1<<40

@@ -6,7 +6,7 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// The usage of the package comment: tick 1, four slots a level, from time 0 on.
+// The example of the package comment: tick 1, four slots a level, start at time 0.
 func Example() {
 	w, err := timingwheel.New[string](1, 4, 0)
 	if err != nil {
@@ -17,7 +17,7 @@ func Example() {
 	w.Add(21, "twenty-one")
 	fmt.Println("moved:", w.Move(id, 9))
 
-	// An event loop sleeps until Next, and then asks for what is due.
+	// An event loop sleeps until Next, and then calls Advance.
 	var due [64]timingwheel.Expired[string]
 	for now, ok := w.Next(); ok; now, ok = w.Next() {
 		for more := true; more; {

@@ -11,7 +11,7 @@ import (
 // the current tick is due at the tick's end, not at once. And sizes are powers of two:
 // these tests use 4 slots where Kafka uses 3 or 5.
 
-// Delays that are over are due at once, all of them.
+// Delays that have passed are due at once.
 func TestKafka_AlreadyExpired(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 100)
 	for delay := int64(-5); delay <= 0; delay++ {
@@ -24,14 +24,14 @@ func TestKafka_AlreadyExpired(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Delays of 0 to 4 once, 10 to 99 twice, 100 to 499 once: 585 runs, in the
-// order of deadlines.
+// Delays of 0 to 4 once, 10 to 99 twice, 100 to 499 once: 585 callbacks, in the order of
+// deadlines.
 func TestKafka_Expiration(t *testing.T) {
 	w := newWheel[int64](t, 1, 4, 0)
 	var got, want []int64
 	task := func(delay int64) {
 		if _, ok := w.Add(delay, delay); !ok {
-			got = append(got, delay) // due at once: only the delay of 0 is
+			got = append(got, delay) // only the delay of 0 is due at once
 		}
 	}
 	for d := int64(0); d < 5; d++ {
@@ -69,13 +69,14 @@ func TestKafka_AddAndAdvance(t *testing.T) {
 		_, ok := w.Add(late, 0)
 		require.False(t, ok, "%d is due already", late)
 	}
-	// Kafka rounds 1005 down to the clock and calls it due; it is due at 1010.
+	// Kafka rounds 1005 down to the clock, so that it is due at once. Here it is due at
+	// 1010.
 	id = add(t, w, 1005, 1005)
 	_, expiration = where(t, w, id)
 	require.EqualValues(t, 1010, expiration)
 	require.Equal(t, 2, w.Len())
 
-	// 1005 is within the current tick: the clock stays.
+	// 1005 is within the current tick, so the clock does not move.
 	require.Empty(t, advance(w, 1005))
 	require.EqualValues(t, 1000, w.Clock())
 	require.Equal(t, []int{1005}, advance(w, 1010))
@@ -117,9 +118,9 @@ func TestKafka_OverflowWheelIsMadeOnce(t *testing.T) {
 		deadline int64
 		level    int
 	}{
-		{1090, 0},             // 3 slots on
-		{1100, 1},             // 4 slots on
-		{1040 + 4*40 - 10, 1}, // the last of level 1, whose clock reads 1040
+		{1090, 0},             // 3 slots later
+		{1100, 1},             // 4 slots later
+		{1040 + 4*40 - 10, 1}, // the last slot of level 1, whose clock reads 1040
 		{1040 + 4*40, 2},
 	} {
 		level, _ := where(t, w, add(t, w, c.deadline, 0))

@@ -70,7 +70,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 			}
 		}
 	}
-	if entries%16 == 0 { // it takes longer than all else here
+	if entries%16 == 0 { // the slowest part of this function
 		checkScan(tb, w)
 	}
 	if entries != w.Len() {
@@ -90,7 +90,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 	}
 }
 
-// source is where a model's choices come from.
+// source provides a model's choices.
 type source interface {
 	intn(n int) int // 0 <= intn(n) < n
 	int63() int64
@@ -101,7 +101,7 @@ type randSource struct{ *rand.Rand }
 func (s randSource) intn(n int) int { return s.IntN(n) }
 func (s randSource) int63() int64   { return s.Int64() }
 
-// byteSource reads choices from a fuzzer's bytes, and zeros behind their end.
+// byteSource takes choices from a fuzzer's bytes, and zeros after their end.
 type byteSource struct{ data []byte }
 
 func (s *byteSource) next() uint64 {
@@ -129,7 +129,7 @@ func (s *byteSource) int63() int64 {
 	return int64(v >> 1)
 }
 
-// coverage counts what must happen in a run for it to prove something.
+// coverage counts the events that must happen for a run to be meaningful.
 type coverage struct {
 	events map[string]int
 	levels map[int][]int // size: entries placed, by level
@@ -141,10 +141,10 @@ func newCoverage() *coverage {
 
 func (c *coverage) hit(event string) { c.events[event]++ }
 
-// maxEntries bounds what a model remembers. A step adds some hundreds at most.
+// maxEntries bounds the model's memory. A step adds some hundreds of entries at most.
 const maxEntries = 1 << 16
 
-// A wheelModel is a wheel and, beside it, a plain slice of what should be in it.
+// A wheelModel has a wheel and, in a plain slice, its expected contents.
 type wheelModel struct {
 	tb    testing.TB
 	src   source
@@ -159,20 +159,20 @@ type wheelModel struct {
 	live    []int // numbers of live entries
 	stale   []ID
 
-	settled int64 // all that was due at this time has been handed out
-	clock   int64 // the wheel's at the last check
+	settled int64 // all entries due at this time have been handed out
+	clock   int64 // the wheel's clock at the last check
 	last    int64 // the tick of the entry that was handed out last
-	// overlapped: a bucket was expired before the drain of the one before had
-	// ended. There is no order then.
+	// overlapped is true if a bucket was expired before the drain of the previous one had
+	// ended. Then ticks have no order.
 	overlapped bool
 }
 
 type modelEntry struct {
 	id       ID
 	deadline int64
-	tick     int64 // at which it is due
+	tick     int64 // the tick at which the entry is due
 	tag      uint8
-	pos      int // in live, -1 if not there
+	pos      int // index in live, or -1
 }
 
 func newModel(tb testing.TB, src source, tick int64, size int, start int64, queue bool, cov *coverage) *wheelModel {
@@ -190,7 +190,7 @@ func newModel(tb testing.TB, src source, tick int64, size int, start int64, queu
 	return m
 }
 
-// ceil is the tick of a deadline, told by a division.
+// ceil returns the tick of a deadline, computed by a division.
 func (m *wheelModel) ceil(deadline int64) int64 {
 	if deadline <= 0 {
 		return 0
@@ -225,7 +225,7 @@ func (m *wheelModel) tickOf(deadline, slack int64) int64 {
 	return first
 }
 
-// slack draws one: none, little, or much.
+// slack chooses a slack: none, little, or much.
 func (m *wheelModel) slack() int64 {
 	switch m.src.intn(6) {
 	case 0:
@@ -241,10 +241,10 @@ func (m *wheelModel) slack() int64 {
 	}
 }
 
-// due reports whether an entry of tick t has to be out at time now.
+// due reports whether an entry of tick t must have been handed out by time now.
 func (m *wheelModel) due(t, now int64) bool {
 	if m.queue != nil && t > math.MaxInt64/m.tick {
-		return now == math.MaxInt64 // where the time of a tick saturates
+		return now == math.MaxInt64 // the time of a tick saturates here
 	}
 	return t <= now/m.tick
 }
@@ -263,16 +263,16 @@ func satMul(a, b int64) int64 {
 	return a * b
 }
 
-// bits returns a number of up to n random bits, all lengths alike.
+// bits returns a number of up to n random bits. All lengths are equally likely.
 func (m *wheelModel) bits(n int) int64 { return m.src.int63() >> (63 - m.src.intn(n+1)) }
 
-// deadline draws one of the kinds that matter.
+// deadline chooses a deadline of an interesting sort.
 func (m *wheelModel) deadline() int64 {
 	if i, ok := m.firstDue(); ok && m.src.intn(4) == 0 {
 		return m.again(i)
 	}
 	off := m.src.int63() % m.tick
-	span := int64(1) // of a random level, in ticks
+	span := int64(1) // the span of a random level, in ticks
 	for range m.src.intn(63/int(m.w.slotBits) + 1) {
 		span = satMul(span, int64(m.size))
 	}
@@ -282,7 +282,7 @@ func (m *wheelModel) deadline() int64 {
 		return satAdd(m.now, satMul(int64(m.src.intn(4)), m.tick)+off)
 	case 3, 4: // within a turn of the lowest level
 		return satAdd(m.now, satMul(int64(m.src.intn(m.size)), m.tick)+off)
-	case 5: // a level's whole span from the clock
+	case 5: // a level's full span from the clock
 		return satMul(satAdd(m.w.clock, span)+min(near, 0), m.tick)
 	case 6: // at the span's next border
 		return satMul(satAdd(m.w.clock&^(span-1), span)+min(near, 0), m.tick)
@@ -290,7 +290,7 @@ func (m *wheelModel) deadline() int64 {
 		return satAdd(m.now, m.bits(63))
 	case 10:
 		return math.MaxInt64 - int64(m.src.intn(2))*m.bits(20)
-	default: // over, or due within this tick
+	default: // passed, or due within this tick
 		switch m.src.intn(4) {
 		case 0:
 			return m.now
@@ -318,7 +318,8 @@ func (m *wheelModel) again(i bucket.Index) int64 {
 }
 
 func (m *wheelModel) placed(i bucket.Index) {
-	// Without Advance the clock may lag behind, and takes what is due.
+	// Without Advance the clock may lag, so Add may accept a deadline that is already
+	// due.
 	if t := m.w.tickOf(i); m.queue != nil && m.due(t, m.settled) {
 		m.settled = satMul(t, m.tick) - 1
 		m.cov.hit("due entry taken")
@@ -377,7 +378,7 @@ func (m *wheelModel) add(deadline int64) {
 	m.live = append(m.live, len(m.entries)-1)
 }
 
-// drop takes an entry out of the model.
+// drop removes an entry from the model.
 func (m *wheelModel) drop(v int) {
 	e := &m.entries[v]
 	last := m.live[len(m.live)-1]
@@ -399,7 +400,7 @@ func (m *wheelModel) someLive() (int, bool) {
 	return m.live[m.src.intn(len(m.live))], true
 }
 
-// firstDue returns the entry that is drained next, if any.
+// firstDue returns the entry that is drained next, if there is one.
 func (m *wheelModel) firstDue() (bucket.Index, bool) {
 	level, ok := m.w.Draining()
 	if !ok {
@@ -497,7 +498,7 @@ func (m *wheelModel) useStale() {
 	m.cov.hit("stale ID")
 }
 
-// pass lets time pass.
+// pass advances the time.
 func (m *wheelModel) pass() {
 	switch m.src.intn(16) {
 	case 0, 1, 2, 3, 4:
@@ -539,7 +540,7 @@ func (m *wheelModel) observe() {
 	}
 }
 
-// handedOut checks what came out and takes it out of the model.
+// handedOut checks the entries that were handed out and removes them from the model.
 func (m *wheelModel) handedOut(out []Expired[int]) {
 	for _, x := range out {
 		e := m.entries[x.Value]
@@ -571,7 +572,7 @@ func (m *wheelModel) handedOut(out []Expired[int]) {
 	}
 }
 
-// room returns what entries can be handed out into: little, most of the time.
+// room returns a slice for entries to be handed out, mostly a small one.
 func (m *wheelModel) room() []Expired[int] {
 	if m.src.intn(3) == 0 {
 		return make([]Expired[int], 300)
@@ -579,7 +580,7 @@ func (m *wheelModel) room() []Expired[int] {
 	return make([]Expired[int], 1+m.src.intn(4))
 }
 
-// work hands out what is due, everything or only a batch.
+// work hands out due entries: all of them, or only one batch.
 func (m *wheelModel) work(everything bool) {
 	chunks := m.w.Chunks()
 	cascaded := m.w.Cascaded()
@@ -622,8 +623,7 @@ func (m *wheelModel) work(everything bool) {
 	}
 }
 
-// poll does one step of what a poller does: it expires a bucket or drains a
-// batch.
+// poll does one step of a poller: it expires a bucket or drains a batch.
 func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 	q := m.queue
 	q.now = m.now
@@ -637,7 +637,7 @@ func (m *wheelModel) poll(out []Expired[int]) (n int, more bool) {
 				m.cov.hit("empty bucket expired")
 			}
 			m.w.Expire(x.b, x.expiration)
-			// A source that has run dry draws zeros: it must not add for ever.
+			// An exhausted source returns zeros, which must not add entries for ever.
 			if i, ok := m.firstDue(); ok && draining && m.src.intn(4) != 0 {
 				m.add(m.again(i))
 			}
@@ -673,7 +673,7 @@ func (m *wheelModel) burst() {
 	}
 }
 
-// purge removes nearly everything.
+// purge removes almost all entries.
 func (m *wheelModel) purge() {
 	chunks := m.w.Chunks()
 	for left := m.src.intn(30); len(m.live) > left; {
@@ -709,7 +709,7 @@ func (m *wheelModel) discard() {
 	}
 }
 
-// step does one operation and checks everything.
+// step does one operation and checks all invariants.
 func (m *wheelModel) step() {
 	switch op := m.src.intn(246); {
 	case op < 90:
@@ -820,7 +820,7 @@ func (m *wheelModel) check() {
 	}
 }
 
-// seed is TICKLESS_SEED, or one of its own for each run.
+// seed returns TICKLESS_SEED, or a new seed for each run.
 func seed(tb testing.TB) uint64 {
 	s := rand.Uint64()
 	if env := os.Getenv("TICKLESS_SEED"); env != "" {
@@ -833,7 +833,7 @@ func seed(tb testing.TB) uint64 {
 	return s
 }
 
-// start draws the time at which a model's wheel begins.
+// startOf chooses the time at which a model's wheel begins.
 func startOf(src source, kind int) int64 {
 	switch kind {
 	case 0: // near 0
@@ -845,8 +845,8 @@ func startOf(src source, kind int) int64 {
 	}
 }
 
-// Random operations against a slice. TICKLESS_MODEL is the number of
-// operations, TICKLESS_SEED the seed.
+// Random operations on a wheel and a slice. TICKLESS_MODEL is the number of operations,
+// TICKLESS_SEED the seed.
 func TestWheel_Model(t *testing.T) {
 	total := 40_000
 	if env := os.Getenv("TICKLESS_MODEL"); env != "" {
@@ -913,14 +913,14 @@ func TestWheel_Model(t *testing.T) {
 				unused++
 			}
 		}
-		// Of very many levels chance may leave out one or two.
+		// If there are very many levels, chance may miss one or two.
 		if cov.levels[size] == nil || unused > len(cov.levels[size])/20 {
 			t.Errorf("size %d: %d levels were never used", size, unused)
 		}
 	}
 }
 
-// The same operations, drawn from bytes.
+// The same operations, chosen by a fuzzer's bytes.
 func FuzzWheel(f *testing.F) {
 	rng := rand.New(rand.NewPCG(10, 10))
 	for n := range 12 {

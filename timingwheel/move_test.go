@@ -11,7 +11,8 @@ import (
 )
 
 func TestWheelMove(t *testing.T) {
-	// At 16, tick 1, 4 slots, an entry at 42: level 2, in the bucket of 32.
+	// At time 16, with tick 1 and 4 slots: an entry at 42 is on level 2, in the bucket of
+	// slot 32.
 	for _, c := range []struct {
 		name       string
 		to         int64
@@ -93,12 +94,12 @@ func TestWheelMove_LaterAgainAndAgain(t *testing.T) {
 	require.Equal(t, 1, w.Levels())
 }
 
-// A deadline at the very moment at which the bucket expires is late enough.
+// A new deadline equal to the bucket's expiration is late enough to stay in the bucket.
 func TestWheelMove_ToTheBucketsExpiration(t *testing.T) {
 	w := newWheel[int](t, 1, 4, 16)
 	add(t, w, 41, 0)
 	id := add(t, w, 42, 1)
-	w.Observe(40) // from here 41 belongs to level 0
+	w.Observe(40) // at this time 41 belongs to level 0
 	require.True(t, w.Move(id, 41))
 	level, begin := where(t, w, id)
 	require.Equal(t, 2, level)
@@ -107,7 +108,7 @@ func TestWheelMove_ToTheBucketsExpiration(t *testing.T) {
 	require.Zero(t, w.Cascaded(), "it came straight out")
 }
 
-// Moves rounded within a tick are within the tick.
+// Deadlines that round up to the same tick count as the same deadline.
 func TestWheelMove_WithinATick(t *testing.T) {
 	w := newWheel[int](t, 100, 8, 0)
 	id := add(t, w, 150, 1)
@@ -125,7 +126,7 @@ func TestWheelMove_WithinATick(t *testing.T) {
 	require.Equal(t, []int{1}, advance(w, 100))
 }
 
-// A move of an entry that is in the list being drained, between two batches.
+// Between two batches of a drain, an entry of the list being drained is moved.
 func TestWheelMove_DuringADrain(t *testing.T) {
 	for _, queue := range []bool{false, true} {
 		for _, c := range []struct {
@@ -137,7 +138,7 @@ func TestWheelMove_DuringADrain(t *testing.T) {
 			{17 + 64, true},
 			{21, true},
 			{18, true},
-			{17, false}, // due: it comes out with this drain
+			{17, false}, // due: handed out by this drain
 			{1, false},
 		} {
 			t.Run(fmt.Sprintf("queue=%v/to=%d", queue, c.to), func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestWheelMove_DuringADrain_BucketQueuedAgain(t *testing.T) {
 		b2, _ := q.pop()
 		w.Expire(b2.b, b2.expiration)
 		b3, _ := q.pop()
-		w.Expire(b3.b, b3.expiration) // the clock is at 3, three entries are to be drained
+		w.Expire(b3.b, b3.expiration) // the clock is at 3; three entries wait to be drained
 		again := add(t, w, 6, 60)
 		level, expiration := where(t, w, again)
 		require.Equal(t, 0, level)

@@ -7,20 +7,20 @@ import (
 	"github.com/tickless/tickless/timingwheel"
 )
 
-// A queue outside sorts the buckets of many wheels.
+// One queue sorts the buckets of several wheels.
 func ExampleWithQueue() {
 	type queued struct {
 		b          bucket.Bucket
 		expiration int64
 	}
-	var queue []queued // in place of one that sorts, and replaces what is offered again
+	var queue []queued // a real queue sorts, and replaces a bucket that is offered again
 	w, _ := timingwheel.New[string](1, 256, 0, timingwheel.WithQueue(
 		func(b bucket.Bucket, _ uint32, expiration int64) {
 			fmt.Println("queued until", expiration)
 			queue = append(queue, queued{b, expiration})
 		}))
 	w.Add(5, "a")
-	w.Add(5, "b") // the bucket is queued already
+	w.Add(5, "b") // the bucket is already queued
 	w.Add(8, "c")
 
 	var due [64]timingwheel.Expired[string]

@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
-// A few entries take one chunk with the buckets of three levels.
+// A few entries and the buckets of three levels share one chunk.
 func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
 	require.Zero(t, w.Chunks())
@@ -24,7 +24,7 @@ func TestWheel_FewEntriesTakeOneChunk(t *testing.T) {
 	require.Equal(t, 1, w.Chunks())
 	require.Less(t, n, bucket.ChunkSize-3*(256+1))
 
-	// One that is far away takes the buckets of its own level.
+	// An entry that is far away needs the buckets of another level.
 	w = newWheel[int](t, 1, 256, 0)
 	id, ok := w.Add(1<<60, 1)
 	require.True(t, ok)
@@ -74,7 +74,7 @@ func TestWheelRelease_OnlyWithoutEntries(t *testing.T) {
 	n, _ = w.Advance(2001, out)
 	require.Equal(t, []Expired[int]{{3, 2001, 2001, 0}}, out[:n])
 
-	// One whose bucket expires when time ends.
+	// An entry whose bucket expires at the largest time.
 	last, ok := w.Add(1<<63-1, 4)
 	require.True(t, ok)
 	w.Remove(last)
@@ -83,7 +83,7 @@ func TestWheelRelease_OnlyWithoutEntries(t *testing.T) {
 	require.False(t, queued)
 }
 
-// The owner's queue still has the buckets of a wheel that was given back.
+// After Release, the owner's queue still has the wheel's old buckets.
 func TestWheelRelease_BucketsThatAreStillInAQueue(t *testing.T) {
 	type offered struct {
 		b          bucket.Bucket
@@ -105,7 +105,7 @@ func TestWheelRelease_BucketsThatAreStillInAQueue(t *testing.T) {
 		require.False(t, w.Discard(o.b))
 	}
 	require.Zero(t, w.Clock())
-	id, ok := w.Add(500, 2) // in buckets of the same numbers, perhaps
+	id, ok := w.Add(500, 2) // perhaps in buckets with the same numbers
 	require.True(t, ok)
 	for _, o := range queue[:2] {
 		w.Expire(o.b, o.expiration)
@@ -115,7 +115,7 @@ func TestWheelRelease_BucketsThatAreStillInAQueue(t *testing.T) {
 	require.False(t, more)
 }
 
-// A wheel that gives its memory back whenever it can hands out what another does.
+// A wheel that calls Release whenever possible hands out the same as one that does not.
 func TestWheelRelease_ChangesNothingElse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	keeps, releases := newWheel[int](t, 10, 16, 0), newWheel[int](t, 10, 16, 0)

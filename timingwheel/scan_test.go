@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkScan fails unless a scan meets every entry once, by the name that it has.
+// checkScan fails unless a scan visits every entry once, with its ID.
 func checkScan[T any](tb testing.TB, w *Wheel[T]) {
 	tb.Helper()
 	met := make(map[ID]Entry[T], w.Len())
@@ -38,7 +38,7 @@ func TestWheelScan_WhileEntriesComeAndGo(t *testing.T) {
 	for i := range ids {
 		ids[i], _ = w.Add(int64(1000+i), i)
 	}
-	// All odd ones leave and others come, between any two calls.
+	// Between any two calls, all odd entries are removed and new ones are added.
 	met := make(map[int]int)
 	gone, more := 1, true
 	for place := uint64(0); more; {

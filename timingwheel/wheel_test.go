@@ -23,7 +23,7 @@ func newWheel[T any](tb testing.TB, tick int64, size int, start int64, opts ...O
 	return w
 }
 
-// add adds v and fails if it is due already.
+// add adds v. It fails if v is already due.
 func add[T any](tb testing.TB, w *Wheel[T], deadline int64, v T) ID {
 	tb.Helper()
 	id, ok := w.Add(deadline, v)
@@ -33,7 +33,7 @@ func add[T any](tb testing.TB, w *Wheel[T], deadline int64, v T) ID {
 	return id
 }
 
-// advance hands out everything that is due at now.
+// advance hands out all entries that are due at now.
 func advance[T any](w *Wheel[T], now int64) []T {
 	out := make([]Expired[T], 64)
 	values := []T{}
@@ -123,7 +123,7 @@ func TestWheel_Empty(t *testing.T) {
 	require.False(t, ok)
 }
 
-// The worked example of the package comment, line by line.
+// The example of the package comment, line by line.
 func TestWheel_WorkedExample(t *testing.T) {
 	type slot struct {
 		level      int
@@ -149,7 +149,7 @@ func TestWheel_WorkedExample(t *testing.T) {
 		tick  int64
 		due   []int64
 		next  int64          // 0: none
-		moved map[int64]slot // who went down, and where to
+		moved map[int64]slot // the entries that move down, and their new slots
 	}{
 		{1, []int64{}, 2, nil},
 		{2, []int64{2}, 7, nil},
@@ -175,7 +175,7 @@ func TestWheel_WorkedExample(t *testing.T) {
 	require.Zero(t, w.Len())
 }
 
-// The drawing of the package comment: which deadlines go to which slot.
+// The drawing in the package comment: the slot of each deadline.
 func TestWheel_WorkedExampleSlots(t *testing.T) {
 	for deadline := int64(1); deadline < 64; deadline++ {
 		w := newWheel[int](t, 1, 4, 0)
@@ -202,7 +202,7 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 	require.Equal(t, 3, level)
 	require.EqualValues(t, 18*32768*s, expiration)
 
-	// Each of its slots holds so many that it expires when it begins.
+	// All slots of this entry get so many entries that they expire when they begin.
 	id := add(t, w, 7100*s, "7100")
 	for range largeLoad {
 		add(t, w, 7100*s, "")
@@ -211,8 +211,8 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 		level      int
 		expiration int64
 	}{
-		{2, 6144}, // 6 slots of 1,024 s; 956 s are left
-		{1, 7072}, // 221 slots of 32 s; 28 s are left
+		{2, 6144}, // 6 slots of 1,024 s; 956 s remain
+		{1, 7072}, // 221 slots of 32 s; 28 s remain
 		{0, 7100},
 	} {
 		level, expiration := where(t, w, id)
@@ -232,7 +232,7 @@ func TestWheel_LayeredSeconds(t *testing.T) {
 	require.Equal(t, []string{"week"}, advance(w, 7*24*3600*s))
 }
 
-// With two slots and a tick of 1, every bit of a distance has a level.
+// With two slots and a tick of 1, each bit of a distance is a level.
 func TestWheel_AllLevels(t *testing.T) {
 	for _, size := range []int{2, 4, 8, 256, 4096, MaxSize} {
 		t.Run(fmt.Sprint("size=", size), func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 			for _, clock := range []int64{0, 1, size - 1, size, size + 1, size*size - 1, size * size, 5*size*size*size - 1, 5 * size * size * size} {
 				for _, span := range []int64{size, size * size, size * size * size, size * size * size * size} {
 					for d := int64(-2); d <= 2; d++ {
-						// A distance of a whole span, and the span's next border.
+						// A distance of a full span, and the next border of the span.
 						for _, at := range []int64{clock + span + d, (clock/span+1)*span + d} {
 							if at <= clock {
 								continue
@@ -298,8 +298,8 @@ func TestWheel_DeadlineOnTheBorderOfALevel(t *testing.T) {
 	}
 }
 
-// Delays of math.MaxInt64 are legal: they neither wrap nor fire early. Kafka
-// fires them at once, or never anything again.
+// A deadline of math.MaxInt64 is valid: it neither wraps nor fires early. Kafka fires it
+// at once, or fires nothing any more.
 func TestWheel_DeadlineMaxInt64(t *testing.T) {
 	const forever = math.MaxInt64
 	for _, tick := range []int64{1, 2, 3, 7, 10, 1e6, 1e8, 1e9, 1<<62 - 1, 1 << 62, forever - 1, forever} {
@@ -318,12 +318,12 @@ func TestWheel_DeadlineMaxInt64(t *testing.T) {
 					_, ok = w.Remove(removed)
 					require.True(t, ok)
 
-					// A near deadline goes on working meanwhile.
+					// A near deadline still works meanwhile.
 					got := advance(w, forever)
 					if forever%tick == 0 {
 						require.Equal(t, []string{"forever"}, got)
 					} else {
-						// The tick that it rounds up to lies beyond the range.
+						// The deadline rounds up to a tick beyond the range.
 						require.Empty(t, got)
 						require.Equal(t, 1, w.Len())
 					}
@@ -333,7 +333,7 @@ func TestWheel_DeadlineMaxInt64(t *testing.T) {
 	}
 }
 
-// A wheel that holds a deadline of math.MaxInt64 goes on serving near ones.
+// A wheel with a deadline of math.MaxInt64 still serves near deadlines.
 func TestWheel_FarDeadlineWedgesNothing(t *testing.T) {
 	for _, far := range []int64{math.MaxInt64, math.MaxInt64 - 1, 17e17, 1 << 62} {
 		w := newWheel[int64](t, 1e6, 256, 0)
@@ -384,8 +384,8 @@ func TestWheelNext_IsALowerBound(t *testing.T) {
 	}
 }
 
-// glommio: an entry in a coarse bucket must not hide an earlier one in a finer
-// one, nor the other way round.
+// glommio: an entry in a coarse bucket must not hide an earlier entry in a finer one, nor
+// the reverse.
 func TestWheelNext_CoarseBucketHidesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -431,7 +431,7 @@ func TestWheel_NearDeadlineAfterALongIdleSpell(t *testing.T) {
 	}{
 		{"Observe", func(w *Wheel[int]) { w.Observe(idle) }, 1},
 		{"Advance", func(w *Wheel[int]) { advance(w, idle) }, 1},
-		{"neither", func(*Wheel[int]) {}, 5}, // as Kafka does
+		{"neither", func(*Wheel[int]) {}, 5}, // as in Kafka
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWheel[int](t, ms, 8, 0)
@@ -446,7 +446,7 @@ func TestWheel_NearDeadlineAfterALongIdleSpell(t *testing.T) {
 	}
 }
 
-// The same again and again, with a far deadline pending all the time.
+// The same several times, while a far deadline is pending.
 func TestWheelObserve_WithAFarDeadlinePending(t *testing.T) {
 	w := newWheel[int](t, 1, 256, 0)
 	add(t, w, 1<<40, -1)
@@ -489,7 +489,7 @@ func TestWheelObserve_PassesNoQueuedBucket(t *testing.T) {
 	require.Empty(t, advance(w, 10))
 	w.Observe(63)
 	require.EqualValues(t, 63, w.Clock())
-	w.Observe(99) // into its slot
+	w.Observe(99) // into the slot of 64
 	require.EqualValues(t, 99, w.Clock())
 	w.Observe(100)
 	require.EqualValues(t, 99, w.Clock())
@@ -508,8 +508,8 @@ func TestWheelObserve_PassesNoQueuedBucket(t *testing.T) {
 	require.EqualValues(t, 1000, w.Clock())
 }
 
-// Observe looks at the time only now and then, but never lets the clock lag by
-// an eighth of a turn.
+// Observe ignores most readings of the time, but the clock never lags by an eighth of a
+// turn.
 func TestWheelObserve_LagsByLessThanAnEighthOfATurn(t *testing.T) {
 	for _, size := range []int64{2, 4, 8, 256} {
 		w := newWheel[int](t, 10, int(size), 0)
@@ -533,7 +533,7 @@ func TestWheel_TagsComeBack(t *testing.T) {
 	want := map[int]uint8{}
 	for k := range 200 {
 		tag := uint8(k % (bucket.MaxTag + 1))
-		id, ok := w.AddTagged(int64(1+k*k), 0, k, tag) // from level 0 up
+		id, ok := w.AddTagged(int64(1+k*k), 0, k, tag) // entries on all levels from 0
 		require.True(t, ok)
 		want[k] = tag
 		got, ok := w.Tag(id)
@@ -576,7 +576,7 @@ func TestWheelEach_SeesEveryEntryOnce(t *testing.T) {
 		return got
 	}
 	require.Equal(t, want, all())
-	// Also those in the list that is being drained.
+	// Tag also works for entries in the list being drained.
 	var out [3]Expired[int]
 	n, more := w.Advance(5, out[:])
 	require.Equal(t, 3, n)
@@ -614,7 +614,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// Guarantee 8: memory falls after a peak.
+// Guarantee 8: memory shrinks after a peak.
 func TestWheel_MemoryFallsAfterAPeak(t *testing.T) {
 	const n = 1_000_000
 	for _, how := range []string{"handed out", "removed"} {
@@ -629,7 +629,7 @@ func TestWheel_MemoryFallsAfterAPeak(t *testing.T) {
 			peak := heapInUse() - before
 			require.Equal(t, n, w.Len())
 			require.LessOrEqual(t, peak, uint64(n*(24+8)*105/100))
-			slots := n + w.Levels()*(256+1) // a bucket takes one, too
+			slots := n + w.Levels()*(256+1) // a bucket takes a slot too
 			require.Equal(t, (slots+bucket.ChunkSize-1)/bucket.ChunkSize, w.Chunks())
 			if how == "removed" {
 				rand.Shuffle(n, func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
@@ -663,7 +663,7 @@ func addWeak(tb testing.TB, w *Wheel[*payload], deadline int64) (ID, weak.Pointe
 	return add(tb, w, deadline, p), weak.Make(p)
 }
 
-// Guarantee 8: what was handed out or removed is not reachable any more.
+// Guarantee 8: the wheel keeps no reference to a value that it handed out or removed.
 func TestWheel_LetsGoOfPayloads(t *testing.T) {
 	w := newWheel[*payload](t, 1, 8, 0)
 	const n = 2000
@@ -702,15 +702,15 @@ func TestWheel_AllocatesNothingInSteadyState(t *testing.T) {
 		for k := range ids {
 			ids[k] = add(t, w, 1+rng.Int64N(100e9), k)
 		}
-		add(t, w, math.MaxInt64, -1) // all levels
+		add(t, w, math.MaxInt64, -1) // makes all levels
 		out := make([]Expired[int], 64)
 		now := int64(0)
-		for k := range n { // a full spare chunk, so that none is made
+		for k := range n { // fills the spare chunk, so that no chunk is made
 			w.Remove(ids[k])
 			ids[k] = add(t, w, 1+rng.Int64N(100e9), k)
 		}
-		// Few long runs: an allocation by the runtime itself is rounded away, one
-		// in 5,000 operations is not.
+		// Few long runs: AllocsPerRun rounds away an allocation of the runtime itself,
+		// but not one in 5,000 operations.
 		require.Zero(t, testing.AllocsPerRun(5, func() {
 			for range 5000 {
 				k := rng.IntN(n)
@@ -759,11 +759,11 @@ func TestWheel_UnusedHoldsNothing(t *testing.T) {
 	require.Zero(t, w.arena)
 }
 
-// An entry is placed again at most once for each level that it comes down.
+// An entry moves down at most once for each level.
 func TestWheel_AnEntryGoesDownAtMostOnceALevel(t *testing.T) {
 	for _, size := range []int{2, 4, 16} {
 		w := newWheel[int](t, 1, size, 0)
-		const n = 3 * largeLoad // buckets of many expire when their slots begin
+		const n = 3 * largeLoad // large buckets expire when their slots begin
 		var moves uint64
 		for level, begin := 0, int64(1); level < 4; level, begin = level+1, begin*int64(size) {
 			for k := range n {

@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Whatever can be closed is closed in one way, and shut down in one way.
+// All types that can be closed have the same methods for it.
 type ends interface {
 	io.Closer
 	Shutdown(ctx context.Context) error
@@ -30,7 +30,7 @@ var _ = []ends{
 	(*executor.Inline)(nil),
 }
 
-// Who closed what can be told apart, and need not be.
+// errors.Is distinguishes the packages' errors, and matches each with timer.ErrClosed.
 func TestErrClosed_HasOneRoot(t *testing.T) {
 	require.Same(t, closed.Root, timer.ErrClosed)
 	others := []error{executor.ErrClosed, idle.ErrClosed, purgatory.ErrClosed}

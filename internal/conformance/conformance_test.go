@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 	require.GreaterOrEqual(t, len(passed), 30, "the suite has shrunk: %s", log)
 }
 
-// rewrite has a test file of package time's import this package instead.
+// rewrite makes a test file of package time import this package instead.
 func rewrite(t *testing.T, text string) string {
 	for _, r := range []struct{ from, to string }{
 		{"package time_test", "package suite_test"},
@@ -56,7 +56,7 @@ func rewrite(t *testing.T, text string) string {
 	text = strings.Replace(text, "\t_ \"unsafe\" // for go:linkname\n", "", 1)
 	text = strings.Replace(text, "//go:linkname haveHighResSleep runtime.haveHighResSleep\nvar haveHighResSleep bool", "var haveHighResSleep = true", 1)
 	text = regexp.MustCompile(`(?m)^\s*testenv\.SkipFlaky\(.*\)$`).ReplaceAllString(text, "")
-	// The documented difference: a channel's buffer, which package time hides.
+	// The documented difference: package time hides a channel's buffer.
 	text = strings.ReplaceAll(text, "if l, c := len(C), cap(C); l != 0 || c != 0 {", "if l, c := 0, 0; l != c {")
 	require.NotContains(t, text, "testenv")
 	require.NotContains(t, text, "//go:linkname")

@@ -34,11 +34,11 @@ func TestContexts(t *testing.T) {
 			args := []string{"-test.v", "-test.count=" + count, "-test.timeout=60s"}
 			switch {
 			case between == "other":
-				// These are of a context that tells of its end by AfterFunc alone, a
-				// method that the one between does not have.
+				// These tests use a context whose end is only visible through its
+				// AfterFunc method. The context in between does not have that method.
 				args = append(args, "-test.skip=^(TestAllocs|TestCustomContextAfterFunc.*Timeout)$")
 			case between != "nothing" || raceEnabled:
-				// What is put between allocates, and so does the race detector.
+				// The context in between allocates, and so does the race detector.
 				args = append(args, "-test.skip=^TestAllocs$")
 			default:
 				args = append(args, "-test.bench=.", "-test.benchtime=1x")
@@ -49,13 +49,13 @@ func TestContexts(t *testing.T) {
 			log, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", log)
 			passed := regexp.MustCompile(`(?m)^--- PASS: (\w+)`).FindAllStringSubmatch(string(log), -1)
-			// 37 in Go 1.26, of which three are skipped above.
+			// Go 1.26 has 37 tests, of which three are skipped above.
 			require.GreaterOrEqual(t, len(passed), 33, "the suite has shrunk: %s", log)
 		})
 	}
 }
 
-// rewriteImport has a test file of package context's import package contexts.
+// rewriteImport makes a test file of package context import package contexts.
 func rewriteImport(t *testing.T, text string) string {
 	require.Regexp(t, `(?m)^\t(\. )?"context"$`, text)
 	return regexp.MustCompile(`(?m)^\t(\. )?"context"$`).ReplaceAllStringFunc(text, func(line string) string {
@@ -66,21 +66,20 @@ func rewriteImport(t *testing.T, text string) string {
 	})
 }
 
-// rewriteContexts leaves out what only the standard library may do, and what looks
-// into package context's own types.
+// rewriteContexts removes what only the standard library may use, and what depends on
+// package context's own types.
 func rewriteContexts(t *testing.T, text string) string {
 	text = rewriteImport(t, text)
 	text = cut(t, text, "\t\"internal/asan\"\n", "\t\"math/rand\"")
 	text = cut(t, text, "\tif asan.Enabled {", "\tbg := Background()")
 	text = cut(t, text, "func TestCancelRemoves(", "// The following are regular tests")
-	// A context between the two has its name there.
+	// The text of a context contains the one in between.
 	require.Equal(t, 2, strings.Count(text, `"context.Background.WithDeadline("`))
 	text = strings.ReplaceAll(text, `"context.Background.WithDeadline("`, `"context.Background."`)
 	return text
 }
 
-// rewriteLinkage leaves of the tests inside package context what can be seen from
-// outside.
+// rewriteLinkage keeps those of package context's internal tests that work from outside.
 func rewriteLinkage(t *testing.T, text string) string {
 	text = strings.Replace(text, "package context\n", "package context_test\n", 1)
 	text = strings.Replace(text, "import (\n", "import (\n\t. \"github.com/tickless/tickless/internal/conformance/contexts\"\n", 1)
@@ -94,7 +93,7 @@ func rewriteLinkage(t *testing.T, text string) string {
 	return text[:i]
 }
 
-// cut takes out what lies between from and to.
+// cut removes the text from from to to.
 func cut(t *testing.T, text, from, to string) string {
 	i := strings.Index(text, from)
 	require.GreaterOrEqual(t, i, 0, "%s", from)

@@ -11,7 +11,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// alarmLine is what docs/migrating.md has tests tell goleak that leave timers behind.
+// alarmLine is the function that goleak must ignore in tests that leave timers pending,
+// according to docs/migrating.md.
 const alarmLine = "github.com/tickless/tickless/internal/alarm.(*hub).wait"
 
 // TestGoleak_Lines checks what docs/migrating.md says of goleak: it finds nothing after

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rewriting is how a test file is changed so that it tests something else.
+// rewriting changes a test file so that it tests another package.
 type rewriting func(t *testing.T, text string) string
 
 // buildSuite builds the toolchain's tests of a standard package, rewritten as tests of
@@ -28,7 +28,7 @@ func buildSuite(t *testing.T, pkg, dir string, files map[string]rewriting) (bina
 	here, err := os.Getwd()
 	require.NoError(t, err)
 
-	// The rewritten tests exist only in an overlay: nothing is written here.
+	// The rewritten tests exist only in an overlay: no file of the repository is written.
 	work := t.TempDir()
 	replace := map[string]string{}
 	for name, rewrite := range files {

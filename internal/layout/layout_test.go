@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"timingwheel": {"bucket"},
 	"timer":       belowTimer,
 
-	// What stands on the timer.
+	// Packages built on timer.
 	"deadline":                      onTimer,
 	"httptimeout":                   append(onTimer[:len(onTimer):len(onTimer)], "deadline"),
 	"idle":                          onTimer,
@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"internal/soak":                 append(onTimer[:len(onTimer):len(onTimer)], "deadline", "httptimeout", "idle", "jobs", "keyed", "purgatory"),
 	"purgatory":                     onTimer,
 
-	// What reports on all of these.
+	// Packages that observe all of these.
 	"observe/metric":               onTimer,
 	"observe":                      belowObserve,
 	"observe/debug":                onObserve,
@@ -78,13 +78,13 @@ var mayRequire = map[string]bool{
 // outside its tests.
 var onlyInTests = []string{"github.com/stretchr/testify", "go.uber.org/goleak"}
 
-// listed is what this test reads of `go list -json`.
+// listed has the fields of `go list -json` that this test reads.
 type listed struct {
 	ImportPath string
-	Imports    []string // the package's own
+	Imports    []string // imports of the package itself
 	Deps       []string
 
-	TestImports, XTestImports []string // its tests'
+	TestImports, XTestImports []string // imports of its tests
 }
 
 func TestLayout_ImportsRunOneWay(t *testing.T) {
@@ -104,7 +104,7 @@ func TestLayout_ImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// mayDial lists those that may import net: what idle evicts are connections.
+// mayDial lists the packages that may import net: idle closes connections.
 var mayDial = map[string]bool{"idle": true, "observe": true, "observe/observetest": true}
 
 // mayServe lists the packages that may import net/http.
@@ -114,8 +114,8 @@ var mayServe = map[string]bool{
 	"observe/expvar": true, // the standard library's expvar serves
 }
 
-// TestLayout_CoreStaysLight keeps out of users' programs what a timer has no
-// use for.
+// TestLayout_CoreStaysLight keeps packages that timers do not need out of users'
+// programs.
 func TestLayout_CoreStaysLight(t *testing.T) {
 	for _, p := range corePackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
@@ -160,8 +160,8 @@ func corePackages(t *testing.T) []listed {
 	return packages(t, ".", "-json=ImportPath,Deps")
 }
 
-// packages lists the packages of the module in a directory of the repository, with
-// what the flags ask for.
+// packages lists the packages of the module in a directory of the repository. flags are
+// passed to go list.
 func packages(t *testing.T, dir string, flags ...string) []listed {
 	t.Helper()
 	args := append(append([]string{"list"}, flags...), "./...")
@@ -182,8 +182,8 @@ func packages(t *testing.T, dir string, flags ...string) []listed {
 	return packages
 }
 
-// run runs the go command in a directory of the repository, outside the workspace,
-// and returns what it printed.
+// run runs the go command in a directory of the repository, outside the workspace, and
+// returns its output.
 func run(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	abs, err := filepath.Abs(filepath.Join("../..", dir))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLayout_InternalStaysInItsModule keeps modules, and their tests, from importing what is
-// internal to another: they are released apart.
+// TestLayout_InternalStaysInItsModule requires that no module, tests included, imports an
+// internal package of another: modules are released separately.
 func TestLayout_InternalStaysInItsModule(t *testing.T) {
 	var dirs []string
 	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {

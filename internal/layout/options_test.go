@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// TestOptions_NilIsRefused gives nil for an option to each function that takes some: the
-// panic says which option of which function it was.
+// TestOptions_NilIsRefused passes a nil option to each function that takes options. The
+// panic must name the function and the position of the option.
 func TestOptions_NilIsRefused(t *testing.T) {
 	s := timer.New()
 	defer s.Close()

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestGuarantees_TestsExist keeps docs/guarantees.md true: every test that it names
-// must be there.
+// TestGuarantees_TestsExist requires that every test named in docs/guarantees.md exists.
 func TestGuarantees_TestsExist(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guarantees.md")
 	if err != nil {
@@ -43,8 +42,8 @@ func declaredTests(t *testing.T) map[string]bool {
 	return declared
 }
 
-// TestDocs_LinksLead requires that what the pages link to within the repository is
-// there.
+// TestDocs_LinksLead requires that every link of the pages to a file of the repository
+// works.
 func TestDocs_LinksLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../benchmarks/*.md", "../../durable/*.md", "../../durable/docs/*.md", "../../durable/*/*.md", "../../durable/*/docs/*.md"} {
@@ -78,7 +77,7 @@ func walkSources(t *testing.T, f func(path, source string)) {
 	for path := range strings.FieldsSeq(string(files)) {
 		source, err := os.ReadFile("../../" + path)
 		if err != nil {
-			continue // removed, and not committed yet
+			continue // removed and not yet committed
 		}
 		f(path, string(source))
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReadme_SnippetIsAnExample keeps the README's first program true: it is the
-// body of package timer's example, which the tests run.
+// TestReadme_SnippetIsAnExample requires that the README's first program is the body of
+// package timer's example, which the tests run.
 func TestReadme_SnippetIsAnExample(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

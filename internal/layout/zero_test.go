@@ -72,14 +72,14 @@ var zeroes = map[string]any{
 func TestZeroValues_AreUsefulOrSayWhatToCall(t *testing.T) {
 	for name, zero := range zeroes {
 		if name == "bucket.Arena" {
-			continue // its methods are for entries and buckets that it has made
+			continue // its methods need entries and buckets
 		}
 		v := reflect.ValueOf(zero)
 		for i := range v.NumMethod() {
 			method := v.Type().Method(i).Name
 			t.Run(name+"."+method, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					v := reflect.New(v.Type().Elem()) // nothing is left of other methods' calls
+					v := reflect.New(v.Type().Elem()) // a new zero value for each method
 					message := panicOf(func() { call(v.Method(i)) })
 					if message == "" {
 						return
@@ -94,7 +94,7 @@ func TestZeroValues_AreUsefulOrSayWhatToCall(t *testing.T) {
 	}
 }
 
-// Where a wrong use could pass unnoticed, it does not.
+// A zero value that could silently do the wrong thing panics instead.
 func TestZeroValues_Refuse(t *testing.T) {
 	for name, f := range map[string]func(){
 		"timingwheel: a Wheel that was not made by New":          func() { new(timingwheel.Wheel[int]).Add(1<<40, 1) },
@@ -117,7 +117,7 @@ func TestZeroValues_Refuse(t *testing.T) {
 	}
 }
 
-// The zero Queue is ready for use.
+// A zero Queue is ready to use.
 func TestZeroValues_Queue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q delayqueue.Queue[string]
@@ -129,7 +129,7 @@ func TestZeroValues_Queue(t *testing.T) {
 	})
 }
 
-// call calls a method with what it may expect, and ranges over what it returns.
+// call calls a method with plausible arguments, and ranges over its results.
 func call(m reflect.Value) {
 	typ := m.Type()
 	var args []reflect.Value
@@ -169,7 +169,7 @@ func argument(t reflect.Type) reflect.Value {
 			return results
 		}))
 	case v.CanInt() && v.Kind() == reflect.Int64:
-		v.SetInt(1) // a time.Duration above all
+		v.SetInt(1) // for example a time.Duration
 	}
 	return v
 }

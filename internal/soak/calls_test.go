@@ -16,14 +16,14 @@ import (
 )
 
 // A service is an HTTP server and its client, in this process. Each request has a timeout
-// at either.
+// on both sides.
 type service struct {
 	s      *timer.Scheduler
 	client *http.Transport
 	server *http.Server
-	// calls are how many requests are under way.
+	// calls is the number of requests in progress.
 	calls atomic.Int32
-	// to is where the server enters its timeouts.
+	// to is the ledger in which the server records its timeouts.
 	to atomic.Pointer[ledger]
 }
 
@@ -38,7 +38,7 @@ func calls(s *timer.Scheduler) (kind, *service) {
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	v := &service{s: s, client: &http.Transport{DialContext: l.dial, IdleConnTimeout: keepAlive}}
 	v.server = &http.Server{Handler: http.HandlerFunc(v.serve)}
-	go v.server.Serve(l) // until it is shut down
+	go v.server.Serve(l) // until Shutdown
 	return kind{"httptimeout", false, v.step}, v
 }
 
@@ -62,7 +62,7 @@ func (v *service) step(l *ledger, rng *rand.Rand, longest time.Duration) {
 	}()
 }
 
-// call sends a request. It is answered, or the client's timeout has passed.
+// call sends a request. The request must be answered, or the client's timeout must pass.
 func (v *service) call(l *ledger, r *http.Request, timeout time.Duration) {
 	n := l.enter(timeout)
 	resp, err := httptimeout.Transport(timeout, v.client).RoundTrip(r)
@@ -77,8 +77,8 @@ func (v *service) call(l *ledger, r *http.Request, timeout time.Duration) {
 	}
 }
 
-// serve works as long as the request says, or until its timeout has passed, or the client
-// has gone.
+// serve works as long as the request says. It stops early at its timeout, or if the
+// client disconnects.
 func (v *service) serve(w http.ResponseWriter, r *http.Request) {
 	l := v.to.Load()
 	timeout, err := time.ParseDuration(r.Header.Get("Timeout"))

@@ -13,7 +13,7 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// A link is a connection that is closed when it was silent for d, and its peer.
+// A link is a connection that is closed after d without activity, and its peer.
 type link struct {
 	n    *note
 	d    time.Duration
@@ -21,8 +21,8 @@ type link struct {
 	peer net.Conn
 }
 
-// conns are connections over the loopback interface. They are read from and written to,
-// closed, or left alone until they are closed.
+// conns makes connections over the loopback interface. They are read, written to and
+// closed, or left alone until they are evicted.
 func conns(t *testing.T) (kind, *idle.Listener) {
 	under, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func conns(t *testing.T) (kind, *idle.Listener) {
 	}}, from
 }
 
-// connect returns nil if it has complained.
+// connect returns nil after it has complained.
 func connect(l *ledger, from *idle.Listener, d time.Duration) *link {
 	peer, err := net.Dial("tcp", from.Addr().String())
 	if err != nil {
@@ -76,13 +76,13 @@ func (x *link) follow() {
 	}
 }
 
-// wasIdle reports whether the connection, which is closed, was closed for being idle.
+// wasIdle reports whether the closed connection was closed for being idle.
 func (x *link) wasIdle() bool {
 	_, err := x.c.Read(make([]byte, 1))
 	return errors.Is(err, idle.ErrIdle)
 }
 
-// close reports whether the connection was not closed before.
+// close closes the connection, and reports whether it was open.
 func (x *link) close() bool {
 	x.c.Close()
 	return !x.wasIdle()

@@ -7,18 +7,18 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// A moment is a deadline.Deadline, and a goroutine that waits for it while it is set.
+// A moment is a deadline.Deadline with a goroutine that waits for it while it is set.
 type moment struct {
 	d deadline.Deadline
-	// n is nil before the deadline is set, and once it was cleared.
+	// n is nil before the deadline is set, and after it is cleared.
 	n    *note
 	done <-chan struct{}
-	// gone is closed when the deadline was cleared.
+	// gone is closed when the deadline is cleared.
 	gone chan struct{}
 }
 
-// deadlines are set later, earlier and into the past, are cleared, and are set again once
-// they have passed.
+// deadlines sets deadlines later, earlier and into the past, clears them, and sets them
+// again after they have passed.
 func deadlines() func(*ledger, *rand.Rand, time.Duration) {
 	var all [50]*moment
 	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
@@ -41,7 +41,7 @@ func deadlines() func(*ledger, *rand.Rand, time.Duration) {
 	}
 }
 
-// start sets the deadline, which is not set or has passed, and has a goroutine wait.
+// start sets a deadline that is not set or has passed, and starts a goroutine that waits.
 func (x *moment) start(l *ledger, d time.Duration) {
 	n, gone := l.enter(d), make(chan struct{})
 	x.d.Set(time.Now().Add(d))
@@ -50,7 +50,7 @@ func (x *moment) start(l *ledger, d time.Duration) {
 	go func() {
 		select {
 		case <-done:
-			if !isClosed(gone) { // or it is the next one's, before which gone was closed
+			if !isClosed(gone) { // otherwise the channel may belong to the next deadline
 				n.fire()
 			}
 		case <-gone:
@@ -68,7 +68,8 @@ func (x *moment) set(d time.Duration) {
 	})
 }
 
-// clear clears the deadline. What comes of it nevertheless, the next one is early by.
+// clear clears the deadline. If it passes nevertheless, the ledger reports the next
+// deadline as early.
 func (x *moment) clear() {
 	cleared := x.n.stop(func() bool {
 		x.d.Set(time.Time{})

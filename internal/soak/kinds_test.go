@@ -16,22 +16,23 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A kind starts some timers of one kind and ends some, each time that its step runs.
-// longest is the longest delay that it may use.
+// A kind starts and stops some timers of one sort in each step. longest bounds their
+// delays.
 type kind struct {
 	name string
-	// repeats: its timers start again by themselves.
+	// repeats is true if the timers start again by themselves.
 	repeats bool
 	step    func(l *ledger, rng *rand.Rand, longest time.Duration)
 }
 
-// delay is at random, short ones being more frequent.
+// delay returns a random delay. Short delays are more frequent.
 func delay(rng *rand.Rand, longest time.Duration) time.Duration {
 	d := time.Duration(rng.Int64N(int64(longest)))
 	return d>>rng.IntN(8) + 1
 }
 
-// bag keeps some things for a while, and returns those that give way at random.
+// bag keeps up to bagSize things. When it is full, swap replaces a random one and returns
+// it.
 type bag[T any] struct{ things []T }
 
 const bagSize = 100
@@ -115,7 +116,7 @@ func tickers(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 			return
 		}
 		if len(all) == 0 {
-			return // they are ending
+			return // the series is ending
 		}
 		i := rng.IntN(len(all))
 		x := all[i]

@@ -8,30 +8,29 @@ import (
 	"go.uber.org/atomic"
 )
 
-// A ledger knows what has become of each timer of one kind.
+// A ledger records the fate of each timer of one sort.
 type ledger struct {
 	kind string
 
 	started, fired, stopped atomic.Int64
 
-	// ending: what repeats is to be stopped, with each step one.
+	// ending is true when each step must stop a repeating timer.
 	ending atomic.Bool
 
 	mu sync.Mutex
-	// open are how many timers are pending, by the second at which they were due when
-	// they were entered, or moved.
+	// open counts the pending timers by the second in which they are due.
 	open  map[int64]int
-	wrong []string // the first few things
+	wrong []string // the first few complaints
 }
 
 func newLedger(kind string) *ledger { return &ledger{kind: kind, open: map[int64]int{}} }
 
 var begin = time.Now()
 
-// now is how long the process has run, by the clock that timers follow.
+// now returns how long the process has run, by the clock that timers follow.
 func now() time.Duration { return time.Since(begin) }
 
-// A note is one timer in the ledger.
+// A note is a timer's entry in the ledger.
 type note struct {
 	l *ledger
 
@@ -40,7 +39,7 @@ type note struct {
 	settled string // "fired" or "stopped"; empty while it is pending
 }
 
-// enter notes a timer that is due after d. To be called before it is started.
+// enter adds a timer that is due after d. Call it before the timer is started.
 func (l *ledger) enter(d time.Duration) *note {
 	n := &note{l: l, due: now() + d}
 	l.started.Inc()
@@ -65,7 +64,7 @@ func (l *ledger) complain(format string, args ...any) {
 	}
 }
 
-// fire is what the timer's callback calls.
+// fire is called by the timer's callback.
 func (n *note) fire() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,7 +74,7 @@ func (n *note) fire() {
 	n.settleLocked("fired", &n.l.fired)
 }
 
-// stop has the timer stopped, by a function that reports whether it was pending.
+// stop calls the function stop, which stops the timer and reports whether it was pending.
 func (n *note) stop(stop func() bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,7 +85,7 @@ func (n *note) stop(stop func() bool) bool {
 	return ok
 }
 
-// move has the timer moved, by a function that reports whether it was pending.
+// move calls reset, which moves the timer to after d and reports whether it was pending.
 func (n *note) move(d time.Duration, reset func() bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,7 +107,7 @@ func (n *note) settleLocked(how string, counter *atomic.Int64) {
 	n.l.count(n.due, -1)
 }
 
-// pending returns how many timers are pending, and how many of them were due before a
+// pending returns the number of pending timers, and how many of them were due before a
 // moment.
 func (l *ledger) pending(before time.Duration) (all, overdue int) {
 	l.mu.Lock()

@@ -17,16 +17,15 @@ import (
 type series struct {
 	l      *ledger
 	period time.Duration
-	// once: the schedule gives one time and then none. Others are stopped by one of their
-	// runs, once the schedule has given so many times as left is at first.
+	// once is true if the schedule returns one time and then none. Otherwise one of the
+	// runs stops the series after the schedule has returned left times.
 	once  bool
 	left  int
-	alive *atomic.Int32 // how many there are
+	alive *atomic.Int32 // number of running series
 	j     atomic.Pointer[jobs.Job]
 
 	running atomic.Bool
-	// next is what the schedule has given last. due is what it had given before that,
-	// until it is run.
+	// next is the schedule's last result. due is the result before that, until it is run.
 	next, due *occurrence
 }
 
@@ -35,7 +34,7 @@ type occurrence struct {
 	at time.Time
 }
 
-// schedules are Jobs by the wall clock.
+// schedules starts jobs with a Schedule.
 func schedules(s *timer.Scheduler) func(*ledger, *rand.Rand, time.Duration) {
 	alive := new(atomic.Int32)
 	return func(l *ledger, rng *rand.Rand, longest time.Duration) {
@@ -99,7 +98,8 @@ func (x *series) run() {
 		x.alive.Dec()
 		return
 	}
-	// What is under way when a Job is stopped goes on. From inside it is known what that is.
+	// A run in progress continues after its Job is stopped. Only the run itself knows its
+	// occurrence.
 	j := x.j.Load()
 	if j != nil && (x.left <= 0 || x.l.ending.Load()) && x.next.n.stop(j.Stop) {
 		x.next = nil

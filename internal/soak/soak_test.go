@@ -14,7 +14,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// fromEnv returns how long to go on, and for which share of its time each computing
+// fromEnv returns the length of the test, and the share of time for which each computing
 // goroutine computes.
 func fromEnv(t *testing.T) (length time.Duration, load float64) {
 	length, load = 4*time.Second, 0.5
@@ -31,15 +31,15 @@ func fromEnv(t *testing.T) (length time.Duration, load float64) {
 	return length, load
 }
 
-// grace is how long after it was due a timer counts as lost.
+// grace is how late a timer may be before it counts as lost.
 const grace = time.Minute
 
 func TestSoak(t *testing.T) {
 	length, load := fromEnv(t)
 	longest := min(length/4, 20*time.Second)
-	pause := 2 * time.Millisecond
-	if load < 0.2 { // it is to be a light one
-		pause = 20 * time.Millisecond
+	gap := 2 * time.Millisecond
+	if load < 0.2 { // a light run
+		gap = 20 * time.Millisecond
 	}
 	settle(t)
 	if length >= time.Minute {
@@ -72,20 +72,20 @@ func TestSoak(t *testing.T) {
 	for i, k := range r.kinds {
 		seed := rand.Uint64()
 		t.Logf("%s: seed %d", k.name, seed)
-		working.Go(func() { r.work(i, seed, pause) })
+		working.Go(func() { r.work(i, seed, gap) })
 	}
 	for range runtime.GOMAXPROCS(0) {
 		working.Go(func() { compute(r.end, load) })
 	}
 
-	n, lull := rests(length, longest)
-	stretch := length/time.Duration(n) - longest - lull
+	n, pause := pauses(length, longest)
+	stretch := length/time.Duration(n) - longest - pause
 	var seen []usage
 	for range n {
 		r.watch(t, max(length/40, 500*time.Millisecond), now()+stretch)
 		r.gate.Lock()
-		r.restLocked(t)
-		seen = append(seen, lowest(lull))
+		r.pauseLocked(t)
+		seen = append(seen, lowest(pause))
 		if len(seen) == n {
 			close(r.end)
 		} else {
@@ -115,7 +115,7 @@ func TestSoak(t *testing.T) {
 	left(t, before)
 }
 
-// check fails the test for what the ledger has found wrong, and if a timer is lost.
+// check fails the test if the ledger has complaints, or if a timer is lost.
 func (l *ledger) check(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
@@ -127,7 +127,7 @@ func (l *ledger) check(t *testing.T) {
 	}
 }
 
-// compute computes, and rests as long as it takes to have the share asked for.
+// compute computes for the given share of the time, and sleeps otherwise.
 func compute(end <-chan struct{}, share float64) {
 	if share <= 0 {
 		return

@@ -13,21 +13,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// usage is what the process takes at a moment.
+// usage is what the process uses at a moment.
 type usage struct {
 	at          time.Duration
-	heap        uint64 // bytes of what is live
+	heap        uint64 // bytes of live objects
 	goroutines  int
-	descriptors int // 0 where they cannot be counted
+	descriptors int // 0 if they cannot be counted
 }
 
-// take collects garbage twice: what a sync.Pool holds goes with the second time.
+// take collects garbage twice: a sync.Pool keeps objects for one collection.
 func take() usage {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	goroutines := runtime.NumGoroutine() // first: the last of them may close descriptors
+	goroutines := runtime.NumGoroutine() // first: the last goroutines may close descriptors
 	open, _ := os.ReadDir("/proc/self/fd")
 	return usage{now(), m.HeapAlloc, goroutines, len(open)}
 }
@@ -38,9 +38,9 @@ func (u usage) String() string {
 
 // lowest returns the lowest usage during a pause. That includes leaks, and excludes what
 // is about to be released.
-func lowest(lull time.Duration) usage {
+func lowest(pause time.Duration) usage {
 	least := take()
-	for until := least.at + lull; least.at < until; {
+	for until := least.at + pause; least.at < until; {
 		time.Sleep(time.Second)
 		u := take()
 		least = usage{u.at, min(least.heap, u.heap), min(least.goroutines, u.goroutines), min(least.descriptors, u.descriptors)}
@@ -48,7 +48,7 @@ func lowest(lull time.Duration) usage {
 	return least
 }
 
-// middle returns the median of each.
+// middle returns the median of each value.
 func middle(us []usage) usage {
 	return usage{
 		heap:        median(us, func(u usage) uint64 { return u.heap }),
@@ -57,7 +57,7 @@ func middle(us []usage) usage {
 	}
 }
 
-// median returns the upper one of two.
+// median returns the median of the values, or the upper one of two.
 func median[T cmp.Ordered](us []usage, of func(usage) T) T {
 	var all []T
 	for _, u := range us {
@@ -67,7 +67,7 @@ func median[T cmp.Ordered](us []usage, of func(usage) T) T {
 	return all[len(all)/2]
 }
 
-// settle has the runtime open the descriptors that it keeps.
+// settle makes the runtime open the descriptors that it keeps.
 func settle(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -111,11 +111,11 @@ func warmGoroutines(n int) {
 func flat(t *testing.T, seen []usage) {
 	t.Helper()
 	for i, u := range seen {
-		t.Logf("rest %d, %v: %v", i+1, u.at.Round(time.Second), u)
+		t.Logf("pause %d, %v: %v", i+1, u.at.Round(time.Second), u)
 	}
 	third := len(seen) / 3
 	if third == 0 {
-		return // less than three and a half minutes: it is still filling
+		return // less than three and a half minutes: caches are still filling
 	}
 	earlier, later := middle(seen[third:2*third]), middle(seen[2*third:])
 	t.Logf("medians of the second third and the last: %v; %v", earlier, later)
@@ -126,7 +126,7 @@ func flat(t *testing.T, seen []usage) {
 	}
 }
 
-// left requires that nothing of a run is left but what the runtime keeps.
+// left requires that nothing of a run remains except what the runtime keeps.
 func left(t *testing.T, before usage) {
 	t.Helper()
 	for begin := time.Now(); ; {
@@ -140,6 +140,6 @@ func left(t *testing.T, before usage) {
 			stacks := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines, and %d before:\n%s", u.goroutines, before.goroutines, stacks[:runtime.Stack(stacks, true)])
 		}
-		runtime.Gosched() // a goroutine in its last instructions
+		runtime.Gosched() // lets a goroutine run its last instructions
 	}
 }

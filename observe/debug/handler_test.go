@@ -128,7 +128,7 @@ func TestHandler_LoadsNothingFromElsewhere(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 }
 
-// wellFormed fails unless every element of the page is closed in its order.
+// wellFormed fails unless all elements of the page are closed in the right order.
 func wellFormed(t *testing.T, body string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(body))
@@ -162,7 +162,7 @@ func TestHandler_Page(t *testing.T) {
 		wellFormed(t, body)
 		require.Contains(t, body, "Rates appear from the second load on")
 		time.Sleep(10 * time.Second)
-		synctest.Wait() // the tick of this moment
+		synctest.Wait() // for the tick of this moment
 		_, body = get(t, h, "http://localhost/")
 		wellFormed(t, body)
 		require.NotContains(t, body, "Rates appear from the second load on")
@@ -171,7 +171,7 @@ func TestHandler_Page(t *testing.T) {
 		require.Contains(t, body, "5\u202f001") // pending
 		require.Contains(t, body, "in 1 h")
 
-		// Those who ask at different times get each their rates.
+		// Clients that ask at different times all get rates.
 		resp, body := get(t, h, "http://localhost/?format=json")
 		require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
 		var got struct {
@@ -246,8 +246,8 @@ func TestHandler_NamedSchedulers(t *testing.T) {
 	require.Contains(t, body, `no Scheduler named "nope"`)
 }
 
-// Names may have any bytes; the page is UTF-8 all the same, without control
-// characters, and leads to each Scheduler.
+// Names may contain any bytes. The page is still UTF-8 without control characters, and
+// has a link to each Scheduler.
 func TestHandler_AnyBytes(t *testing.T) {
 	name := "a\xff\xff\x01\x00<b>\u009f\"&"
 	s := timer.New(timer.WithName(name))
@@ -279,12 +279,12 @@ func TestHandler_AnyBytes(t *testing.T) {
 	check(body)
 }
 
-// badExecutor panics when it is asked for its Stats.
+// badExecutor panics in Stats.
 type badExecutor struct{ executor.Executor }
 
 func (badExecutor) Stats() executor.Stats { panic("<i>no stats</i>") }
 
-// badClock panics once it is broken.
+// badClock panics after broken is set.
 type badClock struct {
 	*timertest.Clock
 	broken atomic.Bool
@@ -297,7 +297,8 @@ func (c *badClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// A Scheduler that panics when it is read says so, and the others are there.
+// If a Scheduler panics when it is read, the page shows the panic and the other
+// Schedulers.
 func TestHandler_ASchedulerThatPanics(t *testing.T) {
 	clk := &badClock{Clock: timertest.NewClock(time.Unix(1e9, 0))}
 	all := []*timer.Scheduler{
@@ -360,7 +361,7 @@ func TestHandler_NoSchedulers(t *testing.T) {
 	require.True(t, json.Valid([]byte(body)))
 }
 
-// The page reads at most 100,000 pending timers, and says so.
+// The page reads at most 100,000 pending timers, and says if there are more.
 func TestHandler_OfVeryMany(t *testing.T) {
 	s := timer.New(timer.WithClock(timertest.NewClock(time.Unix(1e9, 0))), timer.WithShards(4))
 	defer s.Close()

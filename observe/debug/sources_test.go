@@ -14,8 +14,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// What is not a Scheduler is on the page and in its JSON, unless a Scheduler was asked
-// for.
+// The page and its JSON show the Sources, unless the query names a Scheduler.
 func TestWithSources(t *testing.T) {
 	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t), observetest.Foreign())...))
 	_, body := get(t, h, "http://localhost/")
@@ -54,8 +53,8 @@ func TestWithSources(t *testing.T) {
 	require.Panics(t, func() { debug.WithSources(observe.Source{}) })
 }
 
-// A program may give the page the Sources that it gives its exporters. Each Scheduler is
-// in the list once.
+// A program may pass the same Sources as to its exporters. The page lists each Scheduler
+// once.
 func TestWithSources_SchedulersOnce(t *testing.T) {
 	shown, other := timer.New(timer.WithName("shown")), timer.New()
 	t.Cleanup(func() {
@@ -76,7 +75,7 @@ func TestWithSources_SchedulersOnce(t *testing.T) {
 	require.Contains(t, body, ">other</a>")
 }
 
-// A Source that panics when it is read says so, and the others are there.
+// If a Source panics when it is read, the page shows the panic and the other Sources.
 func TestWithSources_OneThatPanics(t *testing.T) {
 	h := debug.Handler(debug.WithSchedulers([]*timer.Scheduler{}...), debug.WithSources(append(observetest.Sources(t),
 		observe.Purgatory("not made", new(purgatory.Purgatory[string])))...))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// things is a Source of things that a test makes and takes away.
+// things is a Source to which a test adds things, and from which it removes them.
 type things struct {
 	thing   *Thing
 	objects []Object
@@ -74,8 +74,7 @@ func TestSet_ReadsEachThingOnce(t *testing.T) {
 	}
 }
 
-// Things that are always there have the same names in every Set, whatever was read
-// before.
+// Things of a Fixed source have the same names in every Set, whatever was read before.
 func TestSet_FixedThingsHaveTheirNamesFirst(t *testing.T) {
 	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
 	s.add(1, "a")
@@ -88,7 +87,7 @@ func TestSet_FixedThingsHaveTheirNamesFirst(t *testing.T) {
 		if len(got) != 3 || got["a"] != 2 || got["a#2"] != 3 || got["a#3"] != 1 {
 			t.Errorf("got %v, want a, a#2 and a#3", got)
 		}
-		s.add(1, "a") // it changes nothing
+		s.add(1, "a") // does not change the names
 	}
 }
 
@@ -103,7 +102,7 @@ func TestNewSet_RefusesTheZeroSource(t *testing.T) {
 	NewSet([]Source{s.source(), {}})
 }
 
-// What panics when it is read is counted, and the others are read.
+// A thing that panics when it is read is counted, and the others are read.
 func TestSet_APanicIsAnError(t *testing.T) {
 	s := &things{thing: NewTable[int]("thing", "thing").Thing()}
 	broken := true
@@ -145,5 +144,5 @@ func TestSet_APanicIsAnError(t *testing.T) {
 	s.remove(1)
 	set.Read()
 	s.objects = append([]Object{{Name: "bad", ID: 1, Read: func() any { return 7 }, Notes: func() []Note { panic("in the notes") }}}, s.objects...)
-	read("", 0) // what is gone is forgotten
+	read("", 0) // the counts of removed things are dropped
 }

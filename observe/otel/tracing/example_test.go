@@ -13,9 +13,9 @@ import (
 	"github.com/tickless/tickless/observe/otel/tracing"
 )
 
-// An attempt's span links to that of Schedule.
+// The span of an attempt links to the send span.
 func Example() {
-	spans := tracetest.NewInMemoryExporter() // in a program, an exporter of OpenTelemetry's
+	spans := tracetest.NewInMemoryExporter() // a program uses an exporter of OpenTelemetry
 	provider := tracing.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	propagator := tracing.WithPropagator(propagation.TraceContext{})
 

@@ -20,39 +20,39 @@ type run struct {
 	schedulers []*timer.Scheduler
 	longest    time.Duration
 
-	// gate is held for reading by steps, and for writing while the run rests.
+	// gate is held for reading by steps, and for writing during a pause.
 	gate sync.RWMutex
-	// end is closed at the last rest.
+	// end is closed at the last pause.
 	end chan struct{}
 }
 
 const (
-	// mostRests is how often a run of half an hour rests: for flat, three times in each
-	// third.
-	mostRests = 9
-	// longLull is how long memory is measured. The shards of a Scheduler give memory back
+	// mostPauses is the number of pauses in a run of half an hour: for flat, three in
+	// each third.
+	mostPauses = 9
+	// longPause is how long memory is measured. The shards of a Scheduler give memory back
 	// up to ten seconds after their last timer has gone.
-	longLull = 15 * time.Second
+	longPause = 15 * time.Second
 )
 
-// rests returns how often a run pauses, and for how long after nothing is pending. The
+// pauses returns how often a run pauses, and for how long after nothing is pending. The
 // run works for at least half of the time.
-func rests(length, longest time.Duration) (n int, lull time.Duration) {
+func pauses(length, longest time.Duration) (n int, pause time.Duration) {
 	if length < time.Minute {
 		return 2, 0 // nothing is measured
 	}
-	return min(mostRests, max(1, int(length/(2*(longest+longLull))))), longLull
+	return min(mostPauses, max(1, int(length/(2*(longest+longPause))))), longPause
 }
 
-// work has kind i work until the end.
-func (r *run) work(i int, seed uint64, pause time.Duration) {
+// work runs steps of kind i until the end.
+func (r *run) work(i int, seed uint64, gap time.Duration) {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	for r.steps(i, rng) {
-		time.Sleep(pause + time.Duration(rng.Int64N(int64(pause))))
+		time.Sleep(gap + time.Duration(rng.Int64N(int64(gap))))
 	}
 }
 
-// steps reports false at the end.
+// steps runs some steps of kind i. It reports false at the end of the run.
 func (r *run) steps(i int, rng *rand.Rand) bool {
 	r.gate.RLock()
 	defer r.gate.RUnlock()
@@ -65,11 +65,12 @@ func (r *run) steps(i int, rng *rand.Rand) bool {
 	return true
 }
 
-// watch checks the ledgers after each interval, until a moment.
+// watch checks the ledgers once in each interval, until the given moment.
 func (r *run) watch(t *testing.T, interval, until time.Duration) {
 	t.Helper()
 	for i := 0; now() < until; i++ {
-		// Where the process stood still, all of it is late. The next check sees what is lost.
+		// If the process stood still, all timers are late. The next check finds the lost
+		// ones.
 		if sleep(t, min(interval, until-now())) > 0 {
 			continue
 		}
@@ -82,8 +83,9 @@ func (r *run) watch(t *testing.T, interval, until time.Duration) {
 	}
 }
 
-// restLocked stops what repeats, and waits until whatever else is pending has fired.
-func (r *run) restLocked(t *testing.T) {
+// pauseLocked stops repeating timers, and waits until all other pending timers have
+// fired.
+func (r *run) pauseLocked(t *testing.T) {
 	t.Helper()
 	by := now() + r.longest + grace
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -98,7 +100,7 @@ func (r *run) restLocked(t *testing.T) {
 	for _, l := range r.ledgers {
 		for l.started.Load() != l.fired.Load()+l.stopped.Load() {
 			if still := sleep(t, 10*time.Millisecond); still > 0 {
-				by += still + time.Second + sleep(t, time.Second) // what is late comes first
+				by += still + time.Second + sleep(t, time.Second) // late timers fire first
 				continue
 			}
 			l.check(t)
@@ -107,22 +109,21 @@ func (r *run) restLocked(t *testing.T) {
 		l.check(t)
 	}
 	for _, s := range r.schedulers {
-		for s.Len() > 0 { // a Deadline that was cleared, at first
+		for s.Len() > 0 { // the timer of a cleared Deadline may still be pending
 			by += sleep(t, 10*time.Millisecond)
 			require.Less(t, now(), by, "%s: %d timers are pending, and in no ledger", s.Name(), s.Len())
 		}
 	}
 }
 
-// resumeLocked ends a rest.
+// resumeLocked ends a pause.
 func (r *run) resumeLocked() {
 	for _, l := range r.ledgers {
 		l.ending.Store(false)
 	}
 }
 
-// sleep sleeps for d. If the process stood still meanwhile it returns for how long, and
-// else 0.
+// sleep sleeps for d. It returns how long the process stood still meanwhile.
 func sleep(t *testing.T, d time.Duration) (still time.Duration) {
 	t.Helper()
 	began := now()
