@@ -28,8 +28,8 @@ func cancellable(parent context.Context) context.Context {
 	return ctx
 }
 
-// TestContext_Ends does the same with package context's contexts and with ours. At the
-// end it looks at our last context for the first time: both must report the same.
+// TestContext_Ends runs each case with contexts of package context and with ours. The test
+// calls no method of our last context before the end: both must then report the same.
 func TestContext_Ends(t *testing.T) {
 	bg := context.Background()
 	pass := func(d time.Duration) {

@@ -38,7 +38,7 @@ type Queue[T any] struct {
 	waiting list.List   // the takers that sleep, in order of arrival
 	awake   bool        // a taker has been woken and has not locked mu yet
 	alarm   clock.Alarm // nil until first used
-	armed   int64       // the moment that alarm is set for, or never
+	alarmAt int64       // the moment that alarm is set for, or never
 }
 
 // An element is a value in the queue with its deadline.
@@ -71,7 +71,7 @@ func (q *Queue[T]) init(c config) {
 		q.epoch = c.clock.Now()
 	}
 	q.order, q.elements = newKeyHeap(), make(map[uint64]element[T])
-	q.armed = never
+	q.alarmAt = never
 }
 
 // lock locks the queue, and initializes a zero queue.

@@ -160,7 +160,7 @@ func TestQueueAll_ComesOnceAndMayBeRemoved(t *testing.T) {
 }
 
 func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
-	// So many elements that the heap must sift, and is rebuilt.
+	// Enough elements for the heap to have several levels, and to be rebuilt.
 	q := New[int](WithClock(newFakeClock(start)))
 	var tickets []Ticket
 	for i := range 1000 {

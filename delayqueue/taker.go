@@ -110,10 +110,10 @@ func (q *Queue[T]) settleLocked() {
 		return // that taker settles when it has locked mu
 	}
 	if q.waiting.Len() == 0 {
-		if q.armed != never {
+		if q.alarmAt != never {
 			// An alarm would only keep the queue alive.
 			q.alarm.Stop()
-			q.armed = never
+			q.alarmAt = never
 		}
 		return
 	}
@@ -129,7 +129,7 @@ func (q *Queue[T]) settleLocked() {
 		w.wake <- struct{}{}
 		return
 	}
-	if head.due >= q.armed {
+	if head.due >= q.alarmAt {
 		// The alarm is set for this element, or for an earlier one that is gone. In the
 		// second case it goes off once too early and is then set again. That is cheaper
 		// than to set it with each removal. (An element that never falls due needs no
@@ -139,18 +139,18 @@ func (q *Queue[T]) settleLocked() {
 	if q.alarm == nil {
 		q.alarm = q.clock.NewAlarm(q.ring)
 	}
-	q.armed = head.due
+	q.alarmAt = head.due
 	clock.ResetAt(q.alarm, q.timeOf(now), q.timeOf(head.due))
 }
 
 // ring is the alarm's function.
 //
-// If the alarm is reset or stopped while ring waits for mu, then ring sets armed to never
+// If the alarm is reset or stopped while ring waits for mu, then ring sets alarmAt to never
 // although the alarm may be set. That does no harm: settleLocked sets the alarm again, or
 // the alarm goes off once without effect.
 func (q *Queue[T]) ring() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.armed = never
+	q.alarmAt = never
 	q.settleLocked()
 }

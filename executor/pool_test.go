@@ -179,8 +179,8 @@ func TestOptions_Misuse(t *testing.T) {
 	}
 }
 
-// TestPool_Stress submits in every way callbacks of every sort, and shuts down in
-// between. Each accepted callback has run once, and the others are counted as rejected.
+// TestPool_Stress submits callbacks of all sorts, singly and in batches, and then calls
+// Shutdown. Each accepted callback has run once, and the others are counted as rejected.
 func TestPool_Stress(t *testing.T) {
 	quiet := executor.WithPanicHandler(func(any, []byte) {})
 	for name, opts := range map[string][]executor.PoolOption{

@@ -17,7 +17,7 @@ import (
 // level's clock, rounded down to a slot, is too far behind. So find tries at most two
 // levels.
 func (w *Wheel[T]) find(t int64) (b bucket.Bucket, place uint32) {
-	n := uint(w.lowest[bits.Len64(uint64(t-w.clock))&63])
+	n := uint(w.firstLevel[bits.Len64(uint64(t-w.clock))&63])
 	s := n * w.slotBits & 63
 	if t>>s-w.clock>>s > int64(w.slotMask) {
 		n++

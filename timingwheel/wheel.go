@@ -62,9 +62,9 @@ type Wheel[T any] struct {
 
 	arena bucket.Arena[T]
 
-	// lowest[n] is the level to try first for a deadline whose distance has n bits. The
+	// firstLevel[n] is the level to try first for a deadline whose distance has n bits. The
 	// deadline's level is that one or the next.
-	lowest [64]uint8
+	firstLevel [64]uint8
 
 	offer func(b bucket.Bucket, place uint32, expiration int64)
 
@@ -130,8 +130,8 @@ func New[T any](tick int64, size int, start int64, opts ...Option) (*Wheel[T], e
 		next:     math.MaxInt64,
 		offer:    o.offer,
 	}
-	for n := range w.lowest {
-		w.lowest[n] = uint8(max(n-1, 0) / int(w.slotBits))
+	for n := range w.firstLevel {
+		w.firstLevel[n] = uint8(max(n-1, 0) / int(w.slotBits))
 	}
 	w.clock = w.ticks.floor(start)
 	return w, nil

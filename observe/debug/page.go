@@ -60,10 +60,10 @@ func (h *handler) read(query url.Values) *pageData {
 			others = append(others, r)
 		}
 	}
-	h.rates.keep(schedulers)
+	h.rates.retain(schedulers)
 	shown := -1
 	for i := range schedulers {
-		d.Schedulers = append(d.Schedulers, h.view(&schedulers[i]))
+		d.Schedulers = append(d.Schedulers, h.newSchedulerView(&schedulers[i]))
 		if schedulers[i].Name == name && asked || len(schedulers) == 1 && !asked {
 			shown = i
 		}

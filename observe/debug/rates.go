@@ -64,8 +64,8 @@ func (r *rates) of(id any, st *timer.Stats) *ratesView {
 	}
 }
 
-// keep drops the Schedulers that are not among the readings.
-func (r *rates) keep(readings []metric.Reading) {
+// retain drops the Schedulers that are not among the readings.
+func (r *rates) retain(readings []metric.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.seen

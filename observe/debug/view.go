@@ -52,8 +52,8 @@ type executorView struct {
 	PeakWorkers int    `json:"peak_workers"`
 }
 
-// view makes a schedulerView of a Scheduler's reading, without its pending timers.
-func (h *handler) view(r *metric.Reading) schedulerView {
+// newSchedulerView makes a schedulerView of a Scheduler's reading, without its pending timers.
+func (h *handler) newSchedulerView(r *metric.Reading) schedulerView {
 	v := schedulerView{Name: r.Name}
 	if r.Err != nil {
 		v.Error = r.Err.Error()
@@ -67,7 +67,7 @@ func (h *handler) view(r *metric.Reading) schedulerView {
 			Wakeups: st.Wakeups, EmptyWakeups: st.EmptyWakeups, Cascaded: st.Cascaded,
 		},
 		Rates:    h.rates.of(r.ID, &st),
-		Lateness: histogram(st.Lateness),
+		Lateness: newHistogramView(st.Lateness),
 		Executor: executorView{
 			Submitted: st.Executor.Submitted, Ran: st.Executor.Run, Queued: st.Executor.Queued,
 			Running: st.Executor.Running, Workers: st.Executor.Workers, PeakWorkers: st.Executor.PeakWorkers,
@@ -111,7 +111,7 @@ var limits = []time.Duration{
 	10 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second,
 }
 
-func histogram(h timer.Histogram) histogramView {
+func newHistogramView(h timer.Histogram) histogramView {
 	v := histogramView{
 		Count: h.Count(), Sum: h.Sum(), Max: h.Max().Seconds(),
 		P50: h.Quantile(0.5).Seconds(), P99: h.Quantile(0.99).Seconds(),
