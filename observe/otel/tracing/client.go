@@ -31,7 +31,7 @@ func Client(opts ...Option) durable.Option {
 				return next(ctx, items, opts...) // nothing is sent
 			}
 			ctx, span := tracer.Start(ctx, spanName("send", items), trace.WithSpanKind(trace.SpanKindProducer),
-				trace.WithAttributes(sent(items)...))
+				trace.WithAttributes(sendAttributes(items)...))
 			defer span.End()
 			for i := range items {
 				headers := make(map[string]string, len(items[i].Task.Headers)+1)
@@ -48,13 +48,13 @@ func Client(opts ...Option) durable.Option {
 					items[i].Task.Headers = headers
 				}
 			}
-			out, err := next(ctx, items, opts...)
+			outcomes, err := next(ctx, items, opts...)
 			if err != nil {
-				failed(span, err)
-			} else if len(out) == 1 {
-				span.SetAttributes(attribute.String("tickless.outcome", out[0].String()))
+				recordError(span, err)
+			} else if len(outcomes) == 1 {
+				span.SetAttributes(attribute.String("tickless.outcome", outcomes[0].String()))
 			}
-			return out, err
+			return outcomes, err
 		}
 	})
 }
@@ -79,8 +79,8 @@ func destination(items []durable.Item) (string, bool) {
 	return items[0].Task.Handler, true
 }
 
-// sent returns the attributes of a send span.
-func sent(items []durable.Item) []attribute.KeyValue {
+// sendAttributes returns the attributes of a send span.
+func sendAttributes(items []durable.Item) []attribute.KeyValue {
 	all := []attribute.KeyValue{system, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend}
 	if handler, ok := destination(items); ok {
 		all = append(all, semconv.MessagingDestinationName(text(handler)))
@@ -96,9 +96,9 @@ func sent(items []durable.Item) []attribute.KeyValue {
 // invalid, including the program's other spans.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// failed sets the status to the error. It adds no event, as the conventions require,
+// recordError sets the status to the error. It adds no event, as the conventions require,
 // because the status says the same.
-func failed(span trace.Span, err error) {
+func recordError(span trace.Span, err error) {
 	span.SetStatus(codes.Error, text(err.Error()))
 	span.SetAttributes(semconv.ErrorType(err))
 }

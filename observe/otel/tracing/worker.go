@@ -27,7 +27,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 		return func(ctx context.Context, d durable.Delivery) error {
 			from := c.propagator.Extract(ctx, propagation.MapCarrier(d.Headers))
 			options := []trace.SpanStartOption{
-				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(processed(&d)...),
+				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(processAttributes(&d)...),
 			}
 			scheduled := trace.SpanContextFromContext(from)
 			linked := scheduled.IsValid() && scheduled.IsRemote() // and not the span of Worker.Run's context
@@ -42,7 +42,7 @@ func Worker(opts ...Option) durable.HandlerOption {
 			defer func() {
 				if !returned {
 					v := recover()
-					panicked(ctx, span, &d, v)
+					recordPanic(ctx, span, &d, v)
 					if v != nil {
 						defer panic(v) // for the Worker, with the stack that it has
 					}
@@ -51,18 +51,18 @@ func Worker(opts ...Option) durable.HandlerOption {
 			}()
 			err := next(ctx, d)
 			returned = true
-			result := end(ctx, &d, err)
+			result := endAttribute(ctx, &d, err)
 			span.SetAttributes(result)
 			if err != nil && result.Value.AsString() != handBack && !stopped(ctx, err) {
-				failed(span, err)
+				recordError(span, err)
 			}
 			return err
 		}
 	})
 }
 
-// processed returns the attributes of an attempt's span.
-func processed(d *durable.Delivery) []attribute.KeyValue {
+// processAttributes returns the attributes of an attempt's span.
+func processAttributes(d *durable.Delivery) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		system, semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
 		semconv.MessagingDestinationName(text(d.Handler)),
@@ -74,19 +74,19 @@ func processed(d *durable.Delivery) []attribute.KeyValue {
 	}
 }
 
-// panicked records that the handler did not return: it panicked with v or, if v is nil,
+// recordPanic records that the handler did not return: it panicked with v or, if v is nil,
 // ended its goroutine.
-func panicked(ctx context.Context, span trace.Span, d *durable.Delivery, v any) {
+func recordPanic(ctx context.Context, span trace.Span, d *durable.Delivery, v any) {
 	err := errors.New("the handler ended its goroutine")
-	kind := "goexit"
+	errorType := "goexit"
 	if v != nil {
-		err, kind = fmt.Errorf("panic: %v", v), "panic"
+		err, errorType = fmt.Errorf("panic: %v", v), "panic"
 	}
 	message := text(err.Error())
 	span.SetStatus(codes.Error, message)
-	span.SetAttributes(semconv.ErrorTypeKey.String(kind), failure(ctx, d, false))
+	span.SetAttributes(semconv.ErrorTypeKey.String(errorType), failureAttribute(ctx, d, false))
 	span.AddEvent(semconv.ExceptionEventName, trace.WithAttributes(
-		semconv.ExceptionType(kind), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(text(string(debug.Stack())))))
+		semconv.ExceptionType(errorType), semconv.ExceptionMessage(message), semconv.ExceptionStacktrace(text(string(debug.Stack())))))
 }
 
 // stopped reports whether the error only says that the task was cancelled, which is not
@@ -100,8 +100,8 @@ const handBack = "hand_back"
 
 const endKey = attribute.Key("tickless.end")
 
-// end returns the attribute tickless.end for the handler's result.
-func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue {
+// endAttribute returns the attribute tickless.end for the handler's result.
+func endAttribute(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue {
 	var never *durable.NoRetryError
 	var back *durable.HandBackError
 	switch {
@@ -110,12 +110,12 @@ func end(ctx context.Context, d *durable.Delivery, err error) attribute.KeyValue
 	case errors.As(err, &back) && !errors.As(err, &never), errors.Is(context.Cause(ctx), durable.ErrClosed):
 		return endKey.String(handBack)
 	}
-	return failure(ctx, d, errors.As(err, &never))
+	return failureAttribute(ctx, d, errors.As(err, &never))
 }
 
-// failure is end for a failed attempt. An attempt whose handler did not return has
+// failureAttribute returns tickless.end for a failed attempt. An attempt whose handler did not return has
 // failed, even if the Worker was closed.
-func failure(ctx context.Context, d *durable.Delivery, never bool) attribute.KeyValue {
+func failureAttribute(ctx context.Context, d *durable.Delivery, never bool) attribute.KeyValue {
 	switch {
 	case errors.Is(context.Cause(ctx), durable.ErrCancelled):
 		return endKey.String("overtaken")
