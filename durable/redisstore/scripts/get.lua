@@ -1,5 +1,5 @@
--- get ID... answers with how many IDs it has looked at, which may not be all if they are
--- large, and for each that is there with id, state, time, record, run, failures, and the
+-- get ID... returns how many ids it has processed, which may not be all if the tasks are
+-- large, and for each task that exists: id, state, time, record, run, failures, and the
 -- record of what follows.
 --include kind.lua
 local answer, weight = {0}, 0

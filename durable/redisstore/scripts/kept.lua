@@ -1,7 +1,7 @@
--- What is kept of runs that have ended: see store.Keeping.
+-- Keeping finished runs: see store.Keeping.
 
--- keeps returns what a task asks to keep, as Task.Keeps of package store does: for how long
--- its key is unique, for how long its runs are kept, and how many. It is nothing for most.
+-- keeps returns what a task asks to keep, like Task.Keeps of package store: how long its
+-- key is unique, how long its runs are kept, and how many. Most tasks ask for nothing.
 local function keeps(record)
   local kind = kindOf(record)
   if kind == '' or byte(record, 20 + #kind) ~= 1 or (byte(record, 27 + #kind) or 0) < 128 then return nil end
@@ -11,15 +11,15 @@ local function keeps(record)
   return math.min(limit, tonumber(sub(digits, 1, 16))), math.min(limit, tonumber(sub(digits, 17, 32))), tonumber(sub(digits, 33))
 end
 
--- headOf returns the id of the head of what is kept of a key, until when the key is not
--- scheduled again, and how many of its runs have been kept.
+-- headOf returns the id of a key's head entry, the time until which the key cannot be
+-- scheduled, and how many of its runs have been kept.
 local function headOf(key)
   local r = call('HGET', run, key .. '\0h')
   local _, _, _, at, _, runs = parse(r)
   return key .. '\0h', r and tonumber(at) or 0, tonumber(runs) or 0
 end
 
--- keep keeps what a task asks to of a run that has ended.
+-- keep stores what a task asks to keep of a finished run.
 local function keep(id, record, attempt, crashes, due_, failures, done, result)
   local unique, length, most = keeps(record)
   if not unique then return end
@@ -30,7 +30,8 @@ local function keep(id, record, attempt, crashes, due_, failures, done, result)
   local head, blocked, runs = headOf(key)
   local ends = tonumber(call('ZSCORE', past, head) or '0')
   kind = sub(kind, 1, #size + 1 + size) -- without its schedule
-  -- An entry is in past before it has a record: repair would make a task of it else.
+  -- Add the entry to past before its record: otherwise Repair would make it a task after a
+  -- crash.
   local function put(id, at, run_, bytes)
     call('ZADD', past, int(at), id)
     call('HSET', task, id, string.rep('0', 16) .. '4' .. string.char(math.floor(#kind / 256), #kind % 256) .. kind .. bytes)

@@ -1,17 +1,16 @@
--- What the quickest ways through the scripts do without: a function costs as much as a
--- command of Redis.
+-- Functions that the fastest paths of the scripts avoid, because defining a function costs
+-- as much as a Redis command.
 --include kind.lua
 
--- rouse has a worker look at the shard: the one that pops w at once, and the one
--- that pops x a little later, in case the first is frozen and has only taken w.
+-- rouse makes a worker check the shard: the one that pops w at once, and the one that pops
+-- x a little later, in case the first is frozen after popping w.
 local function rouse() call('ZADD', wake, 0, 'w', 1, 'x') end
 
--- permit lets the script go on if the server is full: Redis refuses commands that
--- may need memory until the script has called one that does not.
+-- permit lets the script continue on a full server: Redis refuses commands that may need
+-- memory until the script has executed one that does not.
 local function permit() call('HDEL', run, '') end
 
--- sweep looks, for each sender that the shard has not met, for some that it has not
--- heard of for a day, and forgets them.
+-- sweep forgets some senders that have been silent for a day. It runs for each new sender.
 local function sweep()
   if call('HLEN', meta) < 100 then return end
   local page = call('HSCAN', meta, call('HGET', meta, 'sweep') or '0', 'COUNT', 50)
@@ -19,7 +18,7 @@ local function sweep()
   for i = 1, #page[2], 2 do
     if sub(page[2][i], 1, 2) == 's:' then
       local seen = match(page[2][i + 1], '^%d+ (%d+) ')
-      -- It may be a second too little.
+      -- seen may be a second too low.
       if (tonumber(seen or '') or 0) < now - 86401 * 1000000 then old[#old + 1] = page[2][i] end
     end
   end
@@ -30,14 +29,14 @@ local function sweep()
   call('HSET', meta, 'sweep', page[1])
 end
 
--- when takes a time, or one that counts from now. The last one is that of package store.
+-- when parses a time, or a delay from now. The maximum is store.Farthest.
 local function when(s)
   if byte(s, 1, 1) == 43 then return math.min(now + tonumber(sub(s, 2)), 7258118399999999) end -- a plus sign
   return tonumber(s)
 end
 
--- watch wakes a worker up if a task is due before the moment for which one has
--- set its timer, and no claim follows, whose worker watches for what it does not get.
+-- watch wakes a worker if a task is due before the owner's timer, unless a claim follows in
+-- this script: its worker then watches for the tasks that it does not get.
 local function watch(score)
   if not claims and (not armed or score < armed) then
     rouse()
@@ -45,7 +44,7 @@ local function watch(score)
   end
 end
 
--- parse takes a run apart; one that is missing or damaged is one that nobody has.
+-- parse decodes a run. A missing or damaged run becomes one without a lease.
 local function parse(r)
   local token, attempt, crashes, at, flags, next, kind =
     match(r or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')
@@ -59,10 +58,10 @@ end
 
 local function has(flags, flag) return string.find(flags, flag, 1, true) end
 
--- A task that repeats and is due then, at the end of time, is paused.
+-- A repeating task that is due at this time is paused.
 local farthest = 7258118399999999
 
--- repeats reports whether a task repeats, as Task.Repeats of package store does.
+-- repeats reports whether a task repeats, like Task.Repeats of package store.
 local function repeats(id, record)
   local kind = kindOf(record)
   if kind == '' or string.find(id, '\0', 1, true) then return false end
@@ -72,8 +71,8 @@ local function repeats(id, record)
   return fields and byte(record, 20 + #kind, 20 + #kind) == 1 and math.floor(fields / 8) % 2 == 1
 end
 
--- place returns when a task that nobody has is due, which its run or else its
--- record says.
+-- place returns when a task without a lease is due, according to its run or else its
+-- record.
 local function place(r, record)
   local _, _, _, at, _, next = parse(r)
   if r then return next ~= '-' and next or at end
@@ -84,7 +83,7 @@ local function count(what, n)
   if n > 0 then call('HINCRBY', meta, what, n) end
 end
 
--- forget removes all there is about a task but its place in a ZSET.
+-- forget deletes all data of a task except its ZSET entry.
 local function forget(id)
   call('HDEL', task, id)
   call('HDEL', run, id)
@@ -111,28 +110,28 @@ local function note(id, attempt, text, more)
   call('HSET', err, id, noted(more or call('HGET', err, id) or '', attempt, text))
 end
 
--- bury makes a dead letter of a task.
+-- bury makes a task a dead letter.
 local function bury(id, attempt, crashes, at, text, kind)
   note(id, attempt, text)
   call('HSET', run, id, state('0', attempt, crashes, at, '-', '-', kind))
   call('ZADD', dead, int(now), id)
 end
 
--- enter makes a task wait in the ZSET of its kind.
+-- enter adds a task to the ZSET of its kind.
 local function enter(id, kind, score)
   call('ZADD', kinds, 'LT', score, kind)
   call('ZADD', due .. kind, score, id)
   watch(tonumber(score))
 end
 
--- wait makes a task, of which nothing has been tried yet, due at a time.
+-- wait makes a task without attempts due at a time.
 local function wait(id, kind, score)
   call('HSET', run, id, state('0', 0, 0, score, '-', '-', kind))
   call('HDEL', err, id)
   enter(id, kind, score)
 end
 
--- follow puts a task that was scheduled again while it ran into its new place.
+-- follow makes a task that was scheduled again while it ran pending at its new time.
 local function follow(id, kind, flags, next)
   local record = has(flags, 'n') and call('HGET', follows, id)
   if record then

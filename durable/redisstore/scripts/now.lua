@@ -1,3 +1,2 @@
--- now answers with the clock: that the shard is the one which the client knows
--- has been seen to.
+-- now returns the clock. begin.lua has already checked that the client knows this shard.
 return int(now)
