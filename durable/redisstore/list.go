@@ -50,15 +50,15 @@ func (s *Store) find(ctx context.Context, shard int, ids []string) (found []stor
 const maxLooks = 10
 
 // List returns a page. A page costs O(log n + entries that it looks at), of which it
-// leaves out those that do not have the filter's handler: if it has looked at many it is
-// short. With a Prefix a page looks at the ids of all tasks, or at those of a State or a
-// Handler, and with an Error at all that have failed, in small steps.
+// leaves out those that do not have the filter's handler or error: if it has looked at many
+// it is short. With a Prefix a page looks at the ids of all tasks, or at those of a State or
+// a Handler, in small steps.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err
 	}
-	if f.Prefix != "" || f.Error != "" {
-		return s.sift(ctx, shard, &f, c, limit)
+	if f.Prefix != "" {
+		return s.listPrefix(ctx, shard, &f, c.ID, limit)
 	}
 	var p store.Page
 	for looks := 0; ; looks++ {
@@ -76,7 +76,12 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 		if err != nil {
 			return store.Page{}, err
 		}
-		p.Entries, c = append(p.Entries, entries...), next
+		for _, e := range entries {
+			if f.Match(&e) { // a text may be in an earlier failure than the latest
+				p.Entries = append(p.Entries, e)
+			}
+		}
+		c = next
 	}
 }
 
@@ -88,7 +93,7 @@ func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from 
 		most = filter.To - 1
 	}
 	v, err := s.one(ctx, s.scripts.list, shard, strconv.Itoa(int(from.State)), n,
-		int64(filter.From), int64(most), int64(from.At), from.ID, filter.Handler)
+		int64(filter.From), int64(most), int64(from.At), from.ID, filter.Handler, filter.Error)
 	if err != nil {
 		return nil, from, err
 	}

@@ -1,7 +1,7 @@
--- list STATE N MIN MAX AT ID HANDLER lists the entries of a state in the order of
+-- list STATE N MIN MAX AT ID HANDLER TEXT lists the entries of a state in the order of
 -- their times and, at one time, of their ids, by bytes: at most N, those with times from
--- MIN to MAX, and after the one with AT and ID. HANDLER is that of the tasks, if it is not
--- empty. The answer is
+-- MIN to MAX, and after the one with AT and ID. HANDLER is that of the tasks, and TEXT is in
+-- their failures, if they are not empty. The answer is
 --
 --   done at id entries
 --
@@ -11,7 +11,7 @@
 --include kind.lua
 --include merge.lua
 local n, min, max, after, last = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4], ARGV[first + 5]
-local handler = ARGV[first + 6]
+local handler, text = ARGV[first + 6], ARGV[first + 7]
 local most, weight = 1000, 512 * 1024 -- entries, and bytes, that are looked at
 local named = #handler .. ':' .. handler
 
@@ -55,14 +55,14 @@ while #entries < 6 * n and looked < most and bytes < weight do
   for i, id in ipairs(ids) do
     if #entries == 6 * n or bytes >= weight then break end
     after, last, looked = int(times[i]), id, looked + 1
-    local record = call('HGET', task, id) or ''
-    bytes = bytes + #record
-    if handler == '' or sub(kindOf(record), 1, #named) == named then
+    local failures = call('HGET', err, id) or ''
+    local record = (text == '' or string.find(failures, text, 1, true)) and (call('HGET', task, id) or '')
+    if record and (handler == '' or sub(kindOf(record), 1, #named) == named) then
       local k = #entries
       entries[k + 1], entries[k + 2], entries[k + 3] = id, after, record
-      entries[k + 4], entries[k + 5] = call('HGET', run, id) or '', call('HGET', err, id) or ''
-      entries[k + 6] = call('HGET', follows, id) or ''
+      entries[k + 4], entries[k + 5], entries[k + 6] = call('HGET', run, id) or '', failures, call('HGET', follows, id) or ''
     end
+    bytes = bytes + #(record or '')
   end
 end
 return {0, after, last, entries}

@@ -1,0 +1,96 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tickless/tickless/durable/store"
+)
+
+// listPrefix lists by a prefix, in the order of the ids: it looks for these, in no order, and
+// then at the tasks.
+func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, after string, limit int) (p store.Page, err error) {
+	ids, err := s.idsOf(ctx, shard, f)
+	if err != nil {
+		return p, err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id <= after || !strings.HasPrefix(id, f.Prefix) })
+	slices.Sort(ids)
+	ids = slices.Compact(ids) // one that has moved was found twice
+	for len(ids) > 0 && len(p.Entries) <= limit {
+		n := min(100, len(ids))
+		entries, rest, err := s.find(ctx, shard, ids[:n])
+		if err != nil {
+			return store.Page{}, err
+		}
+		ids = ids[n-len(rest):]
+		for _, e := range entries {
+			if f.Match(&e) {
+				p.Entries = append(p.Entries, e)
+			}
+		}
+	}
+	if len(p.Entries) > limit {
+		p.Entries = p.Entries[:limit]
+		p.Next = f.CursorOf(&p.Entries[limit-1])
+	}
+	return p, nil
+}
+
+// idsOf returns the ids of tasks that may match the filter.
+func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []string, err error) {
+	var places []string // as scan.lua names them
+	if f.State == 0 || f.State == store.Pending {
+		kinds, err := s.scan(ctx, shard, "k", "", f)
+		if err != nil {
+			return nil, err
+		}
+		named := fmt.Sprintf("%d:%s", len(f.Handler), f.Handler)
+		for _, kind := range kinds {
+			if f.Handler == "" || strings.HasPrefix(kind, named) {
+				places = append(places, "d"+kind)
+			}
+		}
+	}
+	for state, place := range map[store.State]string{store.Running: "l", store.Dead: "x", store.Past: "p"} {
+		if f.State == 0 || f.State == state {
+			places = append(places, place)
+		}
+	}
+	for _, place := range places {
+		for cursor := "0"; ; {
+			page, err := s.scan(ctx, shard, place, cursor, f)
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, page[1:]...)
+			if cursor = page[0]; cursor == "0" {
+				break
+			}
+		}
+	}
+	return ids, nil
+}
+
+var escape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
+
+// scan runs scan.lua. miniredis knows no pattern that is not UTF-8: listPrefix looks at the
+// prefix too.
+func (s *Store) scan(ctx context.Context, shard int, place, cursor string, f *store.Filter) ([]string, error) {
+	pattern := "*"
+	if utf8.ValidString(f.Prefix) {
+		pattern = escape.Replace(f.Prefix) + "*"
+	}
+	v, err := s.one(ctx, s.scripts.scan, shard, place, cursor, pattern)
+	if err != nil {
+		return nil, err
+	}
+	page, ok := words(v)
+	if !ok || place != "k" && len(page) == 0 {
+		return nil, unexpected(v)
+	}
+	return page, nil
+}
