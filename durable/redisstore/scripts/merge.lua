@@ -5,9 +5,14 @@ local function merge(sources, n, last, less)
   local ids, times, of, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
   local function step(s)
     local page, i = s.page, s.i + 2
-    if not page[i] then
-      page, i = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES'), 1
-      s.page, s.from = page, s.from + size
+    if not page[i] and not s.over then
+      if s.from == 0 then -- which reads nothing that comes later
+        page = call('ZRANGEBYSCORE', s.key, '-inf', int(last), 'WITHSCORES', 'LIMIT', 0, size)
+      else
+        page = call('ZRANGE', s.key, s.from, s.from + size - 1, 'WITHSCORES')
+      end
+      i = 1
+      s.page, s.from, s.over = page, s.from + size, #page < 2 * size
     end
     local score = tonumber(page[i + 1] or '')
     s.i, s.score = i, score and score <= last and score

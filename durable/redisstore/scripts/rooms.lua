@@ -53,8 +53,8 @@ if not fits then -- which is rare
   if kept and count < asked then
     -- What it did not get is still the first of its kind.
     for _, s in ipairs(sources) do
-      local at = not s.closed and tonumber(s.page[s.i + 1] or '')
-      if at and at > now then soonest = math.min(soonest or at, at) end
+      local at = not s.closed and tonumber(call('ZRANGEBYSCORE', s.key, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
+      if at then soonest = math.min(soonest or at, at) end
     end
   end
 end
