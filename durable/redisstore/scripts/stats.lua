@@ -1,6 +1,6 @@
--- stats answers with the shard's numbers. What nobody knows is what no worker that is there
--- has named in its latest claim; one that was not heard of for a minute, and for twice as
--- long as it may be silent, is gone.
+-- stats answers with the shard's numbers. Nobody knows a task if no worker has named its
+-- handler, or none its schedule, in its latest claim; a worker that was not heard of for a
+-- minute, and for twice as long as it may be silent, is gone.
 local there, all, workers = {}, call('HGETALL', crew), {}
 for i = 1, #all, 2 do workers[#workers + 1] = all[i] end
 for from = 1, #workers, 1000 do
@@ -10,15 +10,15 @@ for from = 1, #workers, 1000 do
     if seen > now - math.max(60 * 1000000, 2 * (match(names, '^%d+') or 0)) then there[names] = true end
   end
 end
+local known = {}
+for names in pairs(there) do
+  for name in string.gmatch(names, '%z([^%z]+)') do known[name] = true end
+end
 local function nobody(kind)
   local size = match(kind, '^%d+')
   if not size then return false end
   local to = #size + 1 + size
-  local handler, schedule = '\0h' .. sub(kind, 1, to), '\0s' .. (#kind - to) .. ':' .. sub(kind, to + 1)
-  for names in pairs(there) do
-    if string.find(names, handler, 1, true) and (#kind == to or string.find(names, schedule, 1, true)) then return false end
-  end
-  return true
+  return not known['h' .. sub(kind, 1, to)] or #kind > to and not known['s' .. (#kind - to) .. ':' .. sub(kind, to + 1)]
 end
 
 local pending, overdue, unknown, late = 0, 0, 0, 0
