@@ -1,4 +1,4 @@
--- Reports that are not all plain: ids, runs and reports are those of round.lua.
+-- Reports that are not plain: ids, runs, digits and finished are those of round.lua.
 
 -- buryRun makes a dead letter of a run of a task that repeats. It takes the place
 -- of the one that the task has, so that a task that fails for ever has one.
@@ -26,13 +26,13 @@ if keepRun then
 end
 
 -- finish does what a report says, and returns the digit for it.
-local counts = {done = 0, retried = 0, died = 0, released = 0, refused = 0}
+local counts = {retried = 0, died = 0, released = 0, refused = 0}
 local function finish(op, id, at, due_, text, r)
   local _, attempt, crashes, _, flags, next, kind = parse(r)
   local keeping = string.find(op, '%u') and call('HGET', task, id)
   op = string.lower(op)
   if keeping and op == 'd' then keepRun(id, keeping, attempt, crashes, due_, call('HGET', err, id) or '', true, text) end
-  if op == 'd' then counts.done = counts.done + 1 end
+  if op == 'd' then finished = finished + 1 end
   if op == 'b' then counts.released = counts.released + 1 end
   if next ~= '-' then
     follow(id, kind, flags, next)
@@ -70,26 +70,17 @@ local function finish(op, id, at, due_, text, r)
   return '1'
 end
 
-local digits, held, over = {}, {}, {}
+local held = {}
 for i, id in ipairs(ids) do
   local at, r = p + 6 * i - 6, runs[i]
-  local token, done = ARGV[at + 2] .. ' ', ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' - - '
-  if not r or token == '0 ' or sub(r, 1, #token) ~= token then
+  local token = ARGV[at + 2] .. ' '
+  if digits[i] then
+    -- It is plain.
+  elseif not r or token == '0 ' or sub(r, 1, #token) ~= token then
     counts.refused, digits[i] = counts.refused + 1, '0'
-  elseif ARGV[at] == 'd' and ARGV[at + 3] == '' and sub(r, 1, #done) == done then
-    over[#over + 1], digits[i] = id, '1'
+  else
+    held[#held + 1], digits[i] = id, finish(ARGV[at], id, ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], r)
   end
-  if digits[i] ~= '0' then held[#held + 1] = id end
-end
-if #over > 0 then
-  call('HDEL', task, unpack(over))
-  call('HDEL', run, unpack(over))
-end
-for i, id in ipairs(ids) do
-  local at = p + 6 * i - 6
-  digits[i] = digits[i] or finish(ARGV[at], id, ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], runs[i])
 end
 if #held > 0 then call('ZREM', lease, unpack(held)) end
-counts.done = counts.done + #over
 for what, k in pairs(counts) do count(what, k) end
-accepted = 'a' .. table.concat(digits)

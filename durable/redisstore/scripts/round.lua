@@ -82,26 +82,11 @@ local function set(field, value)
   fields[k + 1], fields[k + 2] = field, value
 end
 
-local limits, limited, limitOf, spare, take, release -- only if there are limits
-if m[11] then
---include limits.lua
-end
-
--- pack and unpacked make the answers short that are all the same.
-local function pack(digits)
-  local k = #digits - 1
-  return k > 8 and digits == sub(digits, 1, 1) .. string.rep('1', k) and sub(digits, 1, 1) .. '*' .. k or digits
-end
-
 if again then
   -- The answer was lost. What was claimed is kept with its ids.
-  local function unpacked(s)
-    local letter, k = match(s, '^(%a)%*(%d+)$')
-    return letter and letter .. string.rep('1', tonumber(k)) or s
-  end
   accepted, leases, base, had = match(kept, '^(%S+) (%S+) (%d+) (.*)$')
   if not accepted then return redis.error_reply('TICKLESS stale') end
-  out[2], out[3], out[7] = unpacked(accepted), unpacked(leases), tonumber(base)
+  out[2], out[3], out[7] = accepted, leases, tonumber(base)
   local ids, at = {}, 1
   while at <= #had do
     local _, to, size = string.find(had, '^(%d+):', at)
@@ -124,33 +109,30 @@ end
 
 local p = first + 14
 if reports > 0 and not again then
-  local ids, plain = {}, last
+  local ids, digits, over = {}, {}, {}
   for i = 1, reports do ids[i] = ARGV[p + 6 * i - 5] end
   local runs = call('HMGET', run, unpack(ids))
   for i = 1, reports do
     local at, r = p + 6 * i - 6, runs[i]
     local done = ARGV[at + 2] .. ' 1 0 ' .. ARGV[at + 4] .. ' - - '
-    if ARGV[at] ~= 'd' or ARGV[at + 3] ~= '' or not r or sub(r, 1, #done) ~= done then
-      plain = false
-      break
+    if ARGV[at] == 'd' and ARGV[at + 3] == '' and r and sub(r, 1, #done) == done then
+      over[#over + 1], digits[i] = ids[i], '1'
     end
   end
-  if plain then
-    -- Nearly always: done at the first attempt, and nothing comes after it.
-    call('HDEL', task, unpack(ids))
-    call('HDEL', run, unpack(ids))
-    call('ZREM', lease, unpack(ids))
-    accepted = 'a' .. string.rep('1', reports)
-    set('done', int((m[8] or 0) + reports))
-  else
+  local finished = #over
+  if finished > 0 then
+    -- Nearly all: done at the first attempt, and nothing comes after it.
+    call('HDEL', task, unpack(over))
+    call('HDEL', run, unpack(over))
+    call('ZREM', lease, unpack(over))
+  end
+  if finished < reports then
 --include lib.lua
 --include finish.lua
   end
-  for i = 1, limited and reports or 0 do
-    if byte(accepted, 1 + i) ~= 48 then release(runs[i]) end -- a 0
-  end
+  if finished > 0 then set('done', int((m[8] or 0) + finished)) end
+  accepted = 'a' .. table.concat(digits)
   out[2] = accepted
-  accepted = pack(accepted)
 end
 
 p = p + 6 * reports
@@ -174,7 +156,6 @@ if extends > 0 and not again then
   if #held > 0 then call('ZADD', lease, unpack(held)) end
   leases = 'l' .. table.concat(digits)
   out[3] = leases
-  leases = pack(leases)
 end
 
 if n then
@@ -304,14 +285,20 @@ if n then
       set('fence', int(low + k - 1))
       set('claimed', int((m[7] or 0) + k))
     end
+    local firsts = {}
     for _, s in ipairs(sources) do
       if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
       -- What was cancelled, or moved, may have been the first.
       if #s.ids > 0 or s.score ~= s.head then
         local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
-        if first then call('ZADD', kinds, int(first), s.kind) else call('ZREM', kinds, s.kind) end
+        if first then
+          firsts[#firsts + 1], firsts[#firsts + 2] = int(first), s.kind
+        else
+          call('ZREM', kinds, s.kind)
+        end
       end
     end
+    if #firsts > 0 then call('ZADD', kinds, unpack(firsts)) end
   end
 
   if limited then
