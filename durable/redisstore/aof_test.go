@@ -193,12 +193,6 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 				(&crasher{t: t, c: c, lease: 2 * time.Hour}).do(store.Round{Extend: []store.Lease{{ID: "d0", Token: token}}})
 			}
 		}, []string{"d0"}, true, false},
-		{"looked over", func(t *testing.T, c *client) func() {
-			return func() {
-				_, err := c.s.one(ctx, c.s.scripts.checked, 0, "run", 1)
-				require.NoError(t, err)
-			}
-		}, nil, true, true},
 		{"repair", func(t *testing.T, c *client) func() {
 			r := c.s.redis
 			require.NoError(t, r.ZRem(ctx, c.key("p0", dueOf("h")), "p0").Err())
@@ -383,8 +377,13 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					s.Restart()
 
 					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: others suffer", torn)
+					astray, err := c.s.astray(ctx, c.s.shards[0])
+					require.NoError(t, err)
 					rep, err := c.Repair(ctx)
 					require.NoError(t, err)
+					if rep.Requeued+rep.Doubled > 0 {
+						require.NotZero(t, astray, "%s: workers do not see that %+v is to be repaired", torn, rep)
+					}
 					require.Equal(t, withoutIDs(before, ids), withoutIDs(dump(t, c), ids), "%s: others suffer by Repair", torn)
 					again, err := c.Repair(ctx)
 					require.NoError(t, err)
@@ -408,44 +407,4 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 			t.Logf("torn in %d commands", len(inside))
 		})
 	}
-}
-
-// A worker looks over what a restart has left, by itself.
-func TestWorker_LooksOverAServerThatWasStartedAgain(t *testing.T) {
-	ctx := context.Background()
-	s := redistest.Start(t, redistest.AOF()...)
-	r := s.Client()
-	defer r.Close()
-	c := newClient(r, WithShards(4))
-	w := durable.NewWorker(c.Client)
-	ran := make(chan string, 10)
-	w.Handle("h", func(_ context.Context, d durable.Delivery) error {
-		ran <- d.Key
-		return nil
-	})
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	_, err := c.Schedule(ctx, durable.Task{Key: "first", Handler: "h"}, durable.After(0))
-	require.NoError(t, err)
-	<-ran
-	for _, id := range []string{"today", "tomorrow"} {
-		when := durable.After(3 * time.Second)
-		if id == "tomorrow" {
-			when = durable.After(24 * time.Hour)
-		}
-		_, err := c.Schedule(ctx, durable.Task{Key: id, Handler: "h"}, when)
-		require.NoError(t, err)
-		// As a torn claim leaves it.
-		require.NoError(t, r.ZRem(ctx, c.key(id, dueOf("h")), id).Err())
-	}
-	s.Kill()
-	s.Restart()
-	require.Equal(t, "today", <-ran)
-	require.Eventually(t, func() bool {
-		info, err := c.Get(ctx, "tomorrow")
-		return err == nil && time.Until(info.At) > 23*time.Hour
-	}, time.Minute, 10*time.Millisecond, "where it was, and not at once")
-	require.NoError(t, w.Shutdown(ctx))
-	require.NoError(t, <-done)
-	require.Empty(t, ran)
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tickless/tickless/durable/store"
 )
 
@@ -22,7 +20,7 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	}
 	x := &change{shard: s.shards[shard], sender: senderField(&st), op: c.Op, items: len(c.Items)}
 	x.put(&st, &c)
-	return s.combiners[shard%len(s.combiners)].change(ctx, x)
+	return s.shards[shard].combiner.change(ctx, x)
 }
 
 // A change is a command for a shard, on its way.
@@ -36,14 +34,15 @@ type change struct {
 	out    []store.Outcome
 	err    error
 	done   chan struct{} // closed when out and err are set
-
-	// Guarded by the combiner: it is sent, or will not be, since its caller has
-	// given up.
-	sent, gone bool
 }
 
-// hungry reports whether a full server refuses the change.
-func (x *change) hungry() bool { return x.op == store.Schedule || x.op == store.Import }
+// class is Schedule or Import, which a full server refuses, or 0 for all others.
+func (x *change) class() store.Op {
+	if x.op == store.Schedule || x.op == store.Import {
+		return x.op
+	}
+	return 0
+}
 
 // senderField is the field of meta that a sender has.
 func senderField(s *store.Stamp) string { return "s:" + s.Sender }
@@ -143,8 +142,7 @@ func (s *Store) callOf(some []*change) call {
 }
 
 // answered takes the answer to a call of changes.
-func answered(some []*change, cmd *redis.Cmd) {
-	v, err := cmd.Result()
+func answered(some []*change, v any, err error) {
 	same, all := v.(string)
 	list, _ := v.([]any)
 	if err == nil && !all && len(list) != len(some) {

@@ -84,7 +84,6 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 				}
 			}
 			step(0) // what is done once
-			c.s.looking.Wait()
 			begin := calls(t, rdb)
 			did = 0
 			for i := range times {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	}
 	// One that is cancelled ends too. It has no deadline, and is carried out later.
 	ctx, cancel := context.WithCancel(context.Background())
-	comb := other.s.combiners[0]
+	comb := &other.s.shards[store.ShardOf("later", 4)].combiner
 	sent := func(busy bool) bool {
 		comb.mu.Lock()
 		defer comb.mu.Unlock()
@@ -138,22 +139,25 @@ func TestSchedule_ManyThatTimeOut(t *testing.T) {
 	}
 	require.Less(t, held, 64<<20, "bytes")
 	// More than that is refused.
-	b := c.s.combiners[0]
+	b := &c.s.shards[store.ShardOf("one more", 4)].combiner
 	b.mu.Lock()
-	before, b.bytes = b.bytes, maxQueuedBytes
+	queue := b.queue
+	b.queue = make([]*change, maxQueued)
 	b.mu.Unlock()
 	_, err := c.Schedule(context.Background(), durable.Task{Key: "one more", Handler: "h"}, durable.After(0))
 	require.ErrorIs(t, err, durable.ErrBusy)
 	require.NotErrorIs(t, err, durable.ErrUnknown)
 	b.mu.Lock()
-	b.bytes += before - maxQueuedBytes
+	b.queue = queue
 	b.mu.Unlock()
 	s.Resume()
-	require.Eventually(t, func() bool {
-		c.s.combiners[0].mu.Lock()
-		defer c.s.combiners[0].mu.Unlock()
-		return c.s.combiners[0].busy == 0
-	}, time.Minute, 10*time.Millisecond)
+	for _, sh := range c.s.shards {
+		require.Eventually(t, func() bool {
+			sh.combiner.mu.Lock()
+			defer sh.combiner.mu.Unlock()
+			return sh.combiner.busy == 0
+		}, time.Minute, 10*time.Millisecond)
+	}
 	st, err := c.Stats(context.Background())
 	require.NoError(t, err)
 	require.EqualValues(t, 4, st.Pending, "those from before")
@@ -171,7 +175,7 @@ func heap() int {
 func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 	_, c := frozen(t)
 	ctx := context.Background()
-	b := c.s.combiners[0]
+	b := &c.s.shards[0].combiner
 	for round, ops := range [][]store.Op{{store.Schedule}, {store.Schedule, store.Import}, {store.Cancel, store.Reschedule}} {
 		now, err := c.s.Now(ctx, 0)
 		require.NoError(t, err)
@@ -205,10 +209,7 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 			return b.busy == 0
 		}, time.Minute, time.Millisecond)
 		b.mu.Lock()
-		b.queue, b.busy = some, 1
-		for _, x := range some {
-			b.bytes += x.bytes
-		}
+		b.queue, b.busy = slices.Clone(some), 1
 		b.mu.Unlock()
 		b.lead(ctx)
 		for i, x := range some {

@@ -29,8 +29,9 @@
 //     the server has torn what it wrote to its AOF.
 //
 // A server that loses what it has acknowledged loses tasks: without AOF at a crash, and
-// in a failover, which is asynchronous. [Store.Check] warns of it, and [WithLossHandler] reports a server that was emptied, came back without
-// its data, or evicts keys. What a failover loses is not reported.
+// in a failover, which is asynchronous. [Store.Check] warns of it, and [WithLossHandler]
+// reports a server that was emptied or came back without its data. What a failover loses is
+// not reported.
 //
 // # Concurrency
 //

@@ -11,19 +11,15 @@ import (
 )
 
 var (
-	// ErrEviction is returned by [Store.Check], and told to a handler of
-	// [WithLossHandler], if a server may throw away tasks when its memory is full. It
-	// wraps [store.ErrUnsafe].
+	// ErrEviction is returned by [Store.Check] if a server may throw away tasks when its
+	// memory is full. It wraps [store.ErrUnsafe].
 	ErrEviction = fmt.Errorf("redisstore: the server evicts keys; set maxmemory-policy to noeviction: %w", store.ErrUnsafe)
 	// ErrLost is what a handler of [WithLossHandler] is told if a server has lost
-	// tasks: it was emptied, or started again without its data, or has thrown keys
-	// away. A command fails with it only if the server loses what it has each time
-	// that the command is sent, of five in a row: it evicts all the time.
+	// tasks: it was emptied, or started again without its data. A command fails with it
+	// only if the server loses what it has each time that the command is sent, of five
+	// in a row: it evicts all the time.
 	ErrLost = errors.New("redisstore: the server has lost tasks")
 )
-
-// errDisturbed is of an answer that cannot be trusted.
-var errDisturbed = errors.New("the connection failed")
 
 // unsentError is of a command that was not sent.
 type unsentError struct{ err error }

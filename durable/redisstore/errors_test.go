@@ -28,7 +28,7 @@ func TestErrors_OfAServerThatIsFull(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrFull, text)
 		require.ErrorIs(t, err, store.ErrNotDone, text)
 		require.ErrorContains(t, err, text)
-		require.NotErrorIs(t, unfit(reply(text)), store.ErrUnfit, text)
+		require.NotErrorIs(t, new(Store).unfit(reply(text)), store.ErrUnfit, text)
 	}
 	for _, text := range []string{
 		"ERR Error running script (call to f_0123): @user_script:23: attempt to index a nil value: -OOMPH",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,38 +72,6 @@ func TestLoss_OfAllDataIsReportedToWhoOnlySchedules(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, losses, "once")
 		})
-	}
-}
-
-func TestLoss_EvictionIsReportedToWhoOnlySchedules(t *testing.T) {
-	ctx := context.Background()
-	r := redistest.Start(t, "--maxmemory", "8mb", "--maxmemory-policy", "allkeys-random").Client()
-	defer r.Close()
-	losses := make(chan error, 10)
-	c := newClient(r, WithShards(8), lossHandler(losses))
-	// The Store looks once a minute. What it would see on a machine that takes one for all
-	// this it would not see again.
-	never, again := func() { c.s.watched.Store(math.MaxInt64) }, func() { c.s.watched.Store(0) }
-	body := make([]byte, 1000)
-	schedule := func(i int) {
-		_, err := c.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: body}, durable.After(time.Hour))
-		if err != nil {
-			require.ErrorIs(t, err, ErrLost, "each time that it was sent")
-		}
-	}
-	schedule(0)
-	require.ErrorIs(t, told(t, losses), ErrEviction, "at the first use")
-	never()
-	for i := range 20_000 {
-		schedule(i)
-	}
-	for len(losses) > 0 {
-		<-losses // of shards whose meta was thrown away
-	}
-	again()
-	schedule(0)
-	for err := told(t, losses); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "thrown away"); {
-		err = told(t, losses)
 	}
 }
 

@@ -18,7 +18,6 @@ const (
 	DefaultSlack         = 4 * time.Millisecond
 )
 
-// maxShards is as many as the hash tags are chosen for.
 const maxShards = 1024
 
 // An Option changes how [New] makes a Store.
@@ -35,6 +34,7 @@ type config struct {
 	onLoss  func(error)
 	recheck time.Duration
 	slack   time.Duration
+	care    time.Duration // careInterval, except in tests
 	// exact has Now ask the server each time, for tests whose clock they move.
 	exact bool
 }
@@ -72,12 +72,10 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.log = l })
 }
 
-// WithLossHandler has the Store call f when it notices that a server has lost tasks,
-// with [ErrLost], or may throw them away, with [ErrEviction]: when it is first used, with
-// the first command after the loss to each shard, and once a minute while it is used.
-// What it calls f for is logged too. F must not block: the call that has noticed waits
-// for it. What was lost cannot be named; who can schedules it again. It panics if f is
-// nil.
+// WithLossHandler has the Store call f with [ErrLost] when it notices that a server has lost
+// all tasks of a shard: with its first command to the shard after the loss. It is logged
+// too. F must not block: the call that has noticed waits for it. What was lost cannot be
+// named; an application that can schedules it again. It panics if f is nil.
 func WithLossHandler(f func(err error)) Option {
 	if f == nil {
 		panic("redisstore: WithLossHandler: nil function")
@@ -95,10 +93,10 @@ func WithRecheck(d time.Duration) Option {
 	return option(func(c *config) { c.recheck = d })
 }
 
-// WithSlack sets for how long rounds of workers may wait for one another, so that one
-// pipeline takes them all: that saves the server and the process 60 to 80 percent of the
-// processor's time at a steady load. The first round after a pause does not wait, nor
-// does one that has much to do. Zero turns it off. The default is [DefaultSlack]. On a
+// WithSlack sets for how long a worker's round may be delayed, so that it takes along what
+// comes meanwhile: that saves the server and the process 60 to 80 percent of the
+// processor's time at a steady load. The first round after a pause is not delayed, nor
+// is one that has much to do. Zero turns it off. The default is [DefaultSlack]. On a
 // Cluster it has no effect. It panics unless d is from 0 to 100 ms.
 func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
@@ -108,18 +106,22 @@ func WithSlack(d time.Duration) Option {
 }
 
 func newConfig(client redis.UniversalClient, opts []Option) config {
-	c := config{name: DefaultName, log: slog.Default(), recheck: DefaultRecheck, slack: DefaultSlack}
+	c := config{name: DefaultName, log: slog.Default(), recheck: DefaultRecheck, slack: DefaultSlack, care: careInterval}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("redisstore: New: option %d is nil", i+1))
 		}
 		o.apply(&c)
 	}
+	_, cluster := client.(*redis.ClusterClient)
 	if c.shards == 0 {
 		c.shards = DefaultShards
-		if _, ok := client.(*redis.ClusterClient); ok {
+		if cluster {
 			c.shards = DefaultClusterShards
 		}
+	}
+	if cluster {
+		c.slack = 0
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -9,13 +10,56 @@ import (
 )
 
 // Repair looks over a shard: see package store. A task without a place is pending
-// afterwards, due when it was to be due, but the dead letter of a repeating task, which is
-// one again. Nothing needs it as long as the server keeps
-// what it has acknowledged: it is for what a failover, a server that crashed while it
-// wrote its AOF, a disk or a person with redis-cli has left. Wait does the same by
-// itself.
+// afterwards, due when it was to be due; the dead letter of a repeating task is one again.
+// Nothing needs it as long as the server keeps what it has acknowledged: it is for what a
+// failover, a server that crashed while it wrote its AOF, a disk or a person with redis-cli
+// has left. Wait does the same where it sees that tasks and places do not add up.
 func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 	return s.repairShard(ctx, s.shards[shard], 0)
+}
+
+const (
+	// careInterval is the longest time between two looks of Wait at a shard.
+	careInterval = 40 * time.Second
+	// careShare is how much longer Wait waits between two steps of a repair than a step
+	// took, so that the server has time for others.
+	careShare = 9
+	// maxStep is how long a step should take at the most.
+	maxStep = 5 * time.Millisecond
+)
+
+// care is a goroutine of Wait. Now and then it compares the number of a shard's tasks with
+// that of their places, and repairs the shard if they differ. It starts again after an error.
+func (s *Store) care(ctx context.Context, shards []*shard) {
+	interval := s.config.care
+	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
+		for _, sh := range shards {
+			if n, err := s.astray(ctx, sh); err != nil {
+				break
+			} else if n == 0 {
+				continue
+			}
+			rep, err := s.repairShard(ctx, sh, careShare)
+			if err != nil {
+				break
+			}
+			s.config.log.Warn("redisstore: what a crash of the server had left was put right",
+				"shard", sh.index, "requeued", rep.Requeued, "doubled", rep.Doubled, "orphaned", rep.Orphaned)
+		}
+	}
+}
+
+// astray returns how many more tasks a shard has than places that they are in.
+func (s *Store) astray(ctx context.Context, sh *shard) (int64, error) {
+	v, err := s.run(ctx, call{script: s.scripts.astray, shard: sh})
+	if err != nil {
+		return 0, err
+	}
+	n, ok := v.(int64)
+	if !ok {
+		return 0, unexpected(v)
+	}
+	return n, nil
 }
 
 // repairShard looks over a shard, and after each step waits as many times as long as
@@ -75,6 +119,3 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Re
 	}
 	return total, nil
 }
-
-// maxStep is how long a step should take at the most.
-const maxStep = 5 * time.Millisecond

@@ -45,7 +45,7 @@ func TestSame(t *testing.T) {
 		"a cluster":              {c, open(cluster.Client()), true},
 		"a server and a cluster": {s, c, false},
 		"what is not Redis":      {s, memstore.New(), false},
-		"a server that is mute":  {m, open(toMini()), false},
+		"a server that is mute":  {m, open(toMini()), true},
 		"and one client of it":   {m, New(m.redis, silent), true},
 		"no server":              {s, open(closed), false},
 	} {

@@ -1,14 +1,13 @@
 package redisstore
 
 import (
-	"math/bits"
-	"strconv"
+	"fmt"
 	"sync/atomic"
 )
 
 // schemaVersion is the version of what is stored in Redis. Whoever changes the
 // meaning of a key or of a field raises it.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // A shard is a part of the tasks, with keys of its own that share a hash tag,
 // so that they are on one node of a cluster and a script may use them all.
@@ -21,12 +20,13 @@ type shard struct {
 	// schema is what scripts are told first: the Store's schema and, once it is
 	// known, when the shard was made.
 	schema atomic.Pointer[string]
-	// clock is the latest reading of its server's clock; nil if there is none. The
-	// shards of one server share it.
-	clock *atomic.Pointer[reading]
+	// clock is the latest reading of its server's clock; nil if there is none.
+	clock atomic.Pointer[reading]
 	// busy is whether the latest claim has got all that it asked for: there is more to
 	// do than fits, and nobody waits for others.
 	busy atomic.Bool
+	// combiner is for Change.
+	combiner combiner
 }
 
 // The keys of a shard. Times are in microseconds.
@@ -59,59 +59,19 @@ const (
 	keyMeta = 9
 )
 
-func newShards(name, schema string, n int, oneClock bool) []*shard {
-	clock := new(atomic.Pointer[reading])
+// newShards returns the shards. Their number is no part of their tags: so a Store with another
+// number of them meets the schema of the first one, and is refused.
+func newShards(name, schema string, n int) []*shard {
 	shards := make([]*shard, n)
 	for i := range shards {
-		tag := "{" + name + ":" + hashTag(name, i) + "}:"
+		tag := fmt.Sprintf("{%s:%d}:", name, i)
 		sh := &shard{index: i, keys: make([]string, len(keyNames))}
 		for j, k := range keyNames {
 			sh.keys[j] = tag + k
 			sh.args = append(sh.args, sh.keys[j])
 		}
 		sh.schema.Store(&schema)
-		if sh.clock = clock; !oneClock {
-			sh.clock = new(atomic.Pointer[reading])
-		}
 		shards[i] = sh
 	}
 	return shards
-}
-
-// hashTag returns the end of the hash tag of shard i, which is chosen so that
-// shards spread evenly over the slots of a cluster: shard i's slot is in the
-// part of all slots that begins with the bits of i in reverse order, as in the
-// sequence of van der Corput. So the first n shards are evenly spread for any n,
-// and a shard's tag does not depend on how many there are, which is how a Store
-// with another number of them meets the schema and is refused.
-func hashTag(name string, i int) string {
-	part := int(bits.Reverse16(uint16(i)) >> 6) // of 1024
-	for try := 0; ; try++ {
-		end := strconv.Itoa(i)
-		if try > 0 {
-			end += "." + strconv.FormatInt(int64(try), 36)
-		}
-		if slot(name+":"+end)/(clusterSlots/maxShards) == part {
-			return end
-		}
-	}
-}
-
-// clusterSlots is the number of slots of a Redis Cluster.
-const clusterSlots = 16384
-
-// slot returns the slot of a hash tag: its CRC16 (XMODEM) modulo slots.
-func slot(tag string) int {
-	var crc uint16
-	for i := range len(tag) {
-		crc ^= uint16(tag[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return int(crc) % clusterSlots
 }

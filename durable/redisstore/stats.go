@@ -33,7 +33,7 @@ func (s *Store) numbers(ctx context.Context, shard int) ([]int64, map[string]sto
 		return nil, nil, err
 	}
 	fields := []any{"paused", "claimed", "done", "retried", "died", "crashed", "released", "refused", "cancelled"}
-	v, err := s.run(ctx, call{script: s.scripts.stats, shard: s.shards[shard], fields: fields})[0].Result()
+	v, err := s.run(ctx, call{script: s.scripts.stats, shard: s.shards[shard], fields: fields})
 	if err != nil {
 		return nil, nil, explain(err)
 	}

@@ -26,19 +26,12 @@ type Store struct {
 	known atomic.Bool
 	// waiting has an element for each goroutine of await.
 	waiting chan struct{}
-	// watched is when the servers were looked at last, in nanoseconds, and evicted
-	// how many keys each had thrown away by then.
-	watched atomic.Int64
-	evicted sync.Map
-	// combiners are for Change: shard i uses the one that i modulo their number says.
-	combiners []*combiner
-	gather    *gatherer // of Do, if there is one server
-	// doubts has an element if the servers may have changed: see care.go.
-	doubts chan struct{}
+	// latest is when the latest round was sent, in nanoseconds since opened: see company.
+	latest atomic.Int64
+	opened time.Time
 
 	closing sync.Once
 	closed  chan struct{}
-	looking sync.WaitGroup // goroutines of watch
 }
 
 var _ store.Store = (*Store)(nil)
@@ -62,38 +55,21 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		config:  newConfig(client, opts),
 		scripts: allScripts,
 		waiting: make(chan struct{}, maxWaiting),
-		doubts:  make(chan struct{}, 1),
 		closed:  make(chan struct{}),
+		opened:  time.Now(),
 	}
 	s.schema = fmt.Sprintf("%d/%d", schemaVersion, s.config.shards)
-	_, oneServer := client.(*redis.Client)
-	s.shards = newShards(s.config.name, s.schema, s.config.shards, oneServer)
-	n := len(s.shards)
-	if oneServer {
-		n = 1
-		s.gather = &gatherer{s: s, slack: s.config.slack}
-	}
-	s.combiners = make([]*combiner, n)
-	for i := range s.combiners {
-		s.combiners[i] = &combiner{s: s}
+	s.shards = newShards(s.config.name, s.schema, s.config.shards)
+	for _, sh := range s.shards {
+		sh.combiner.s = s
 	}
 	return s
 }
 
 // Close ends the Store: every call returns [store.ErrClosed] from now on, and Wait
-// returns. What is under way goes on. It waits, for a second at most, until the Store uses
-// the client no more on its own, which is the caller's to close.
+// returns. What is under way goes on. The client is the caller's to close.
 func (s *Store) Close() error {
 	s.closing.Do(func() { close(s.closed) })
-	idle := make(chan struct{})
-	go func() {
-		s.looking.Wait()
-		close(idle)
-	}()
-	select {
-	case <-idle:
-	case <-time.After(time.Second):
-	}
 	return nil
 }
 
@@ -130,13 +106,14 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 
 // check asks a shard for its clock, and so for its schema.
 func (s *Store) check(ctx context.Context, sh *shard) (store.Time, error) {
-	text, err := s.send(ctx, []call{{script: s.scripts.now, shard: sh}})[0].Text()
+	v, err := s.send(ctx, call{script: s.scripts.now, shard: sh})
 	if err != nil {
 		return 0, err
 	}
+	text, _ := v.(string)
 	now, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, err
+		return 0, unexpected(v)
 	}
 	sh.read(store.Time(now))
 	return store.Time(now), nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,9 +40,8 @@ func newWaiter(ctx context.Context, shards int, wake func(shard int)) *waiter {
 	return &waiter{ctx: ctx, wake: wake, later: make([]atomic.Bool, shards)}
 }
 
-// Wait waits for wake-ups until the context ends, over failures of connections. As long
-// as it does it also sees to it that a shard is looked over, as Repair does, when its
-// server was started again, or another one has taken over.
+// Wait waits for wake-ups until the context ends, over failures of connections. Meanwhile it
+// also repairs a shard whose tasks and places do not add up: see care.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -53,35 +51,34 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	w.s = s
 	defer w.all.Wait()
 	defer cancel()
+	w.client = s.another(len(shards))
+	defer w.client.Close()
 	list := make([]*shard, len(shards))
 	for i, n := range shards {
 		list[i] = s.shards[n]
+		w.all.Go(func() { w.hear(list[i]) })
 	}
 	w.all.Go(func() { s.care(inner, list) })
-	switch r := s.redis.(type) {
-	case *redis.Client:
-		// One connection for all shards.
-		opt := *r.Options()
-		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = len(list)+1, 0, 0, 0
-		opt.MaxRetries = -1
-		own := redis.NewClient(&opt)
-		defer own.Close()
-		w.client = own
-		w.hear(list)
-	case *redis.ClusterClient:
-		opt := *r.Options()
-		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = len(list)+1, 0, 0, 0
-		TuneCluster(&opt)
-		own := redis.NewClusterClient(&opt)
-		defer own.Close()
-		w.client = own
-		w.hearEach(list)
-	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.closed:
 		return store.ErrClosed
+	}
+}
+
+// another returns a client like the caller's, for so many commands that block.
+func (s *Store) another(blocking int) redis.UniversalClient {
+	switch r := s.redis.(type) {
+	case *redis.ClusterClient:
+		opt := *r.Options()
+		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = blocking+1, 0, 0, 0
+		return redis.NewClusterClient(TuneCluster(&opt))
+	default:
+		opt := *r.(*redis.Client).Options()
+		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = blocking+1, 0, 0, 0
+		opt.MaxRetries = -1
+		return redis.NewClient(&opt)
 	}
 }
 
@@ -98,50 +95,31 @@ func (w *waiter) callLocked(shard int) {
 	}
 }
 
-// hear listens for some shards in one command, as one server can.
-func (w *waiter) hear(shards []*shard) {
-	keys := make([]string, len(shards))
-	byKey := make(map[string]*shard, len(shards))
-	for i, sh := range shards {
-		keys[i] = sh.keys[keyWake]
-		byKey[keys[i]] = sh
-	}
+// hear listens for a shard.
+func (w *waiter) hear(sh *shard) {
 	// Whole seconds, for servers older than 6.
 	timeout := max(w.s.config.recheck.Truncate(time.Second), time.Second)
-	w.all.Go(func() {
-		pause := firstBackoff
-		for w.ctx.Err() == nil {
-			z, err := w.client.BZPopMin(w.ctx, timeout, keys...).Result()
-			switch {
-			case err == nil:
-				pause = firstBackoff
-				if sh := byKey[z.Key]; z.Member == wakeBackup {
-					w.callLater(sh.index)
-				} else {
-					w.call(sh.index)
-				}
-				continue
-			case errors.Is(err, redis.Nil):
-				pause = firstBackoff
-				continue
-			case w.ctx.Err() != nil:
-				return
-			case len(shards) > 1 && strings.HasPrefix(err.Error(), "CROSSSLOT"):
-				// A proxy before a Cluster.
-				w.hearEach(shards)
-				return
-			}
+	pause := firstBackoff
+	for w.ctx.Err() == nil {
+		z, err := w.client.BZPopMin(w.ctx, timeout, sh.keys[keyWake]).Result()
+		switch {
+		case err == nil && z.Member == wakeBackup:
+			w.callLater(sh.index)
+		case err == nil:
+			w.call(sh.index)
+		case !errors.Is(err, redis.Nil):
 			w.s.noticeFailure(w.ctx, err)
 			if c, ok := w.client.(*redis.ClusterClient); ok {
 				c.ReloadState(w.ctx)
 			}
-			w.s.doubt()
 			if sleep(w.ctx, pause) != nil {
 				return
 			}
 			pause = min(2*pause, lastBackoff)
+			continue
 		}
-	})
+		pause = firstBackoff
+	}
 }
 
 // firstBackoff and lastBackoff bound the pauses after commands that failed.
@@ -149,12 +127,6 @@ const (
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
 )
-
-func (w *waiter) hearEach(shards []*shard) {
-	for _, sh := range shards {
-		w.hear([]*shard{sh})
-	}
-}
 
 // callLater calls wake a little later, in case nobody else claims. It does nothing if such
 // a call is to come already: that claims also what this one is about.

@@ -23,7 +23,7 @@
 -- with nothing tried; empty, they stay. Records that are imported have no time in front.
 --
 -- Commands that may need memory, which are s and i, come without others, and without each
--- other.
+-- other. The senders are different ones.
 --
 -- A command that comes for the second time gets the answer that it had. One that was
 -- overtaken by the sender's next is not carried out any more: its sender does not wait
@@ -62,7 +62,7 @@ end
 
 local p, k, met, all = first, 0, true, nil
 local numbers, ops, starts, counts, widths, froms = {}, {}, {}, {}, {}, {}
-local answers, copies, prior, ids, outs = {}, {}, {}, {}, {}
+local answers, ids, outs = {}, {}, {}
 
 -- Which commands are to be carried out.
 for i = 1, n do
@@ -71,21 +71,14 @@ for i = 1, n do
     number, ending, op, count, width = match(number, '^(%d+) (%d*) (%a+) (%d+) (%d)$')
     count, width = tonumber(count), tonumber(width)
   end
-  local sender, last = ARGV[2 + i], m[2 + i]
-  local same, before = prior[sender], nil -- the one before it in this call
+  local last, before = m[2 + i], nil
   met = met and last
-  if same then
-    before = numbers[same]
-  elseif last and (byte(last, #number + 1, #number + 1) ~= 32 or last >= number) then
+  if last and (byte(last, #number + 1, #number + 1) ~= 32 or last >= number) then
     before = match(last, '^%d+')
   end
-  prior[sender], numbers[i], ops[i], starts[i], counts[i], widths[i] = i, number, op, p + 1, count, width
-  if before == number and same then
-    copies[i] = same
-  elseif before == number then
+  numbers[i], ops[i], starts[i], counts[i], widths[i] = number, op, p + 1, count, width
+  if before == number then
     answers[i] = match(last, '^%d+ %d+ (.*)$')
-    local digit, size = match(answers[i], '^o%*(%d) (%d+)$')
-    if digit then answers[i] = 'o' .. string.rep(digit, tonumber(size)) end
   elseif before and (#number < #before or #number == #before and number < before) then
     answers[i] = 'stale'
   elseif ending ~= '' and now > tonumber(ending) then
@@ -405,11 +398,8 @@ for i = 1, n do
   if froms[i] then
     local digits = size == 1 and outs[froms[i] + 1] or table.concat(outs, '', froms[i] + 1, froms[i] + size)
     answers[i] = 'o' .. digits
-    if size > 8 and digits == string.rep(sub(digits, 1, 1), size) then digits = '*' .. sub(digits, 1, 1) .. ' ' .. size end
     written = written + 2
     fields[written - 1], fields[written] = ARGV[2 + i], numbers[i] .. seen .. digits
-  elseif copies[i] then
-    answers[i] = answers[copies[i]]
   end
 end
 if soonest and (not armed or soonest < armed) then
