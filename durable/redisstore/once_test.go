@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -22,6 +23,34 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 	"github.com/tickless/tickless/durable/store"
 )
+
+// A loser loses replies to scripts, after the server has carried them out.
+type loser struct {
+	mu   sync.Mutex
+	lose func() bool // is asked about each, one call at a time
+}
+
+func (l *loser) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *loser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (l *loser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if !strings.HasPrefix(cmd.Name(), "eval") {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.lose() {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return err
+	}
+}
 
 // TestOnce_EveryReplyLost has each method that changes something lose each reply
 // that it gets, one after the other and several in a row, and something else happen
@@ -125,7 +154,8 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 					x.prepare(t, plain)
 					var c *client
 					replies, cuts, happened := 0, 0, false
-					p := redistest.NewProxy(t, s.Addr, func() bool {
+					r := s.Client()
+					r.AddHook(&loser{lose: func() bool {
 						replies++
 						if replies <= first || cuts == row {
 							return false
@@ -136,8 +166,7 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 							x.between(t, plain)
 						}
 						return true
-					})
-					r := redis.NewClient(&redis.Options{Addr: p.Addr, MinRetryBackoff: -1})
+					}})
 					c = newClient(r, name, WithShards(1))
 					var out []durable.Outcome
 					out, err = x.do(c)
@@ -219,15 +248,15 @@ func TestOnce_RandomProgram(t *testing.T) {
 	s := redistest.Start(t)
 	var lost atomic.Int64
 	chance := rand.New(rand.NewPCG(seed, 2))
-	p := redistest.NewProxy(t, s.Addr, func() bool {
+	r := s.Client()
+	defer r.Close()
+	r.AddHook(&loser{lose: func() bool {
 		if chance.IntN(3) != 0 {
 			return false
 		}
 		lost.Add(1)
 		return true
-	})
-	r := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: 1, MinRetryBackoff: -1})
-	defer r.Close()
+	}})
 	direct := s.Client()
 	defer direct.Close()
 	c, plain := newClient(r, WithShards(2)), newClient(direct, WithShards(2))
@@ -333,15 +362,15 @@ func TestOnce_WorkerLosesReplies(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Start(t)
 	var lost atomic.Int64
-	p := redistest.NewProxy(t, s.Addr, func() bool {
+	r := s.Client()
+	defer r.Close()
+	r.AddHook(&loser{lose: func() bool {
 		if rand.IntN(5) != 0 {
 			return false
 		}
 		lost.Add(1)
 		return true
-	})
-	r := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: 1, MinRetryBackoff: -1})
-	defer r.Close()
+	}})
 	direct := s.Client()
 	defer direct.Close()
 	plain := newClient(direct, WithShards(4))

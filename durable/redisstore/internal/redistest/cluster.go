@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,22 +89,13 @@ func (c *Cluster) form(replicas int) error {
 			}
 		}
 	}
-	return c.WaitHealthy(ctx)
-}
-
-// WaitHealthy waits until every server that runs finds the cluster well, and
-// every replica that runs is connected to its master.
-func (c *Cluster) WaitHealthy(ctx context.Context) error {
 	return poll(ctx, func() bool {
-		for _, s := range c.Servers {
-			if s.Alive() && !healthy(ctx, s) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(c.Servers, func(s *Server) bool { return !healthy(ctx, s) })
 	})
 }
 
+// healthy reports whether a server finds the cluster well, and is connected to its master if
+// it is a replica.
 func healthy(ctx context.Context, s *Server) bool {
 	cl := s.Client()
 	defer cl.Close()

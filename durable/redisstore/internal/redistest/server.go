@@ -1,16 +1,14 @@
 package redistest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,31 +24,18 @@ type Server struct {
 
 	tb   testing.TB
 	args []string
-	env  []string // beside this process's
 	cmd  *exec.Cmd
 	done chan struct{} // closed when cmd has ended
-	out  *output
 }
-
-// AOF are the arguments for a server that keeps what it has acknowledged over a
-// kill -9 of its process. (With appendfsync everysec it may lose the last two seconds
-// if the disk is busy.)
-func AOF() []string { return []string{"--appendonly", "yes", "--appendfsync", "always"} }
 
 // Start starts a server, which ends with the test. It keeps nothing on disk
-// unless args say so, as those of AOF do; they are arguments of redis-server.
+// unless args, which are arguments of redis-server, say so.
 func Start(tb testing.TB, args ...string) *Server {
-	tb.Helper()
-	return StartIn(tb, nil, args...)
-}
-
-// StartIn starts a server with more in its environment than this process has.
-func StartIn(tb testing.TB, env []string, args ...string) *Server {
 	tb.Helper()
 	program(tb)
 	// Somebody else may take the port before the server does.
 	for try := 0; ; try++ {
-		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args, env: env}
+		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args}
 		s.Addr = "127.0.0.1:" + strconv.Itoa(s.Port)
 		tb.Cleanup(s.stop)
 		err := s.start()
@@ -120,14 +105,11 @@ func FreePort(tb testing.TB) int {
 }
 
 func (s *Server) start() error {
-	s.out = &output{}
 	args := append([]string{
 		"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir,
-		"--save", "", "--daemonize", "no", "--loglevel", "notice",
+		"--save", "", "--daemonize", "no", "--loglevel", "notice", "--logfile", s.log(),
 	}, s.args...)
 	s.cmd = exec.Command(program(s.tb), args...)
-	s.cmd.Env = append(os.Environ(), s.env...)
-	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	ownGroup(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -176,9 +158,6 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	return redis.NewClient(o)
 }
 
-// Pid returns the id of the process.
-func (s *Server) Pid() int { return s.cmd.Process.Pid }
-
 // Alive reports whether the process has not ended.
 func (s *Server) Alive() bool {
 	select {
@@ -199,17 +178,7 @@ func (s *Server) Kill() {
 	<-s.done
 }
 
-// Shutdown ends the server in good order, as a restart by an administrator does.
-func (s *Server) Shutdown() {
-	s.tb.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		s.tb.Fatalf("redistest: terminate: %v", err)
-	}
-	<-s.done
-}
-
-// Restart starts the server again, at its address and with its files, after
-// Kill or Shutdown.
+// Restart starts the server again, at its address and with its files, after Kill.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	if s.Alive() {
@@ -220,8 +189,13 @@ func (s *Server) Restart() {
 	}
 }
 
-// Output returns what the server has printed since its last start.
-func (s *Server) Output() string { return s.out.String() }
+// Output returns the server's log.
+func (s *Server) Output() string {
+	b, _ := os.ReadFile(s.log())
+	return string(b)
+}
+
+func (s *Server) log() string { return filepath.Join(s.Dir, "log") }
 
 func (s *Server) stop() {
 	if s.cmd == nil || s.cmd.Process == nil || s.done == nil {
@@ -229,22 +203,4 @@ func (s *Server) stop() {
 	}
 	_ = s.cmd.Process.Kill()
 	<-s.done
-}
-
-// output keeps what a process prints.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }
