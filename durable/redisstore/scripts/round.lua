@@ -82,6 +82,11 @@ local function set(field, value)
   fields[k + 1], fields[k + 2] = field, value
 end
 
+local limits, limited, limitOf, spare, take, release -- only if there are limits
+if m[11] then
+--include limits.lua
+end
+
 if again then
   -- The answer was lost. What was claimed is kept with its ids.
   accepted, leases, base, had = match(kept, '^(%S+) (%S+) (%d+) (.*)$')
@@ -131,6 +136,9 @@ if reports > 0 and not again then
 --include finish.lua
   end
   if finished > 0 then set('done', int((m[8] or 0) + finished)) end
+  for i = 1, limited and reports or 0 do
+    if digits[i] ~= '0' then release(runs[i]) end
+  end
   accepted = 'a' .. table.concat(digits)
   out[2] = accepted
 end
