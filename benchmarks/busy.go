@@ -10,11 +10,10 @@ import (
 	"go.uber.org/atomic"
 )
 
-// The workloads of this file put timers beside goroutines that compute, which is
-// where a server's timers are. Each implementation runs in a process of its own.
+// The workloads of this file run timers beside goroutines that compute, as in a server.
+// Each implementation runs in its own process.
 
-// onProcs runs work on each of the numbers of procs, each time in a process of
-// its own.
+// onProcs runs work with each number of procs, each time in its own process.
 func onProcs(b *testing.B, work func() map[string]float64) {
 	for _, p := range choose([]int{2}, procs, procs) {
 		b.Run(fmt.Sprintf("p=%d", p), func(b *testing.B) {
@@ -26,7 +25,7 @@ func onProcs(b *testing.B, work func() map[string]float64) {
 	}
 }
 
-// beside runs a workload beside so many computing goroutines.
+// beside runs a workload beside each number of computing goroutines.
 func beside(b *testing.B, busy []int, work func(busy int) map[string]float64) {
 	for _, busy := range busy {
 		b.Run(fmt.Sprintf("busy=%d", busy), func(b *testing.B) {
@@ -35,7 +34,7 @@ func beside(b *testing.B, busy []int, work func(busy int) map[string]float64) {
 	}
 }
 
-// BusyBurst has 100,000 timers fall due at one moment beside goroutines that
+// BusyBurst lets 100,000 timers fall due at the same time beside goroutines that
 // compute. It reports last-ms, how late the last callback ran, p50-ms, and lost.
 func BusyBurst(b *testing.B, m Maker) {
 	n := choose(1000, 100_000, 100_000)
@@ -63,7 +62,7 @@ func BusyBurst(b *testing.B, m Maker) {
 // busyGrace is how long after the last deadline a callback counts as lost.
 const busyGrace = 60 * time.Second
 
-// BusyRate has a thousand timers a second fall due, at random, beside goroutines
+// BusyRate lets a thousand timers a second fall due, at random times, beside goroutines
 // that compute. It reports p50-ms and p99-ms, how late they ran, early and lost.
 func BusyRate(b *testing.B, m Maker) {
 	beside(b, choose([]int{2}, []int{2, 4, 16}, []int{2, 4, 16}), func(busy int) map[string]float64 {
@@ -77,9 +76,9 @@ func BusyRate(b *testing.B, m Maker) {
 	})
 }
 
-// BusyQueue has 3,000 callbacks fall due at once that compute for two
-// milliseconds each, and then, one after another, timers that do nothing. It
-// reports p50-ms and worst-ms, how late these ran, and lost.
+// BusyQueue lets 3,000 callbacks that each compute for two milliseconds fall due at
+// once, and then a series of timers with empty callbacks. It reports p50-ms and
+// worst-ms, how late the empty callbacks ran, and lost.
 func BusyQueue(b *testing.B, m Maker) {
 	onProcs(b, func() map[string]float64 {
 		n, probes := choose(30, 3000, 3000), 20
@@ -89,7 +88,7 @@ func BusyQueue(b *testing.B, m Maker) {
 	})
 }
 
-// behind starts n callbacks of two milliseconds each for one moment, and then
+// behind starts n timers with callbacks of two milliseconds for the same time, and then
 // probes, 10 ms apart.
 func behind(n, probes int, start func(slot int, d time.Duration, f func())) map[string]float64 {
 	const work, lead, probe, apart = 2 * time.Millisecond, 50 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond
@@ -115,8 +114,8 @@ func behind(n, probes int, start func(slot int, d time.Duration, f func())) map[
 	return map[string]float64{"p50-ms": quantile(late, 0.5), "worst-ms": quantile(late, 1), "lost": float64(lost)}
 }
 
-// compute uses a proc for about d. It goes by its own work, not by the clock: two
-// that share a proc take twice as long.
+// compute uses a proc for about d. It counts its own work, not time: two calls that
+// share a proc take twice as long.
 func compute(d time.Duration) {
 	rng := xorshift(1)
 	for range int(d.Microseconds()) * computeRounds() {
@@ -124,7 +123,7 @@ func compute(d time.Duration) {
 	}
 }
 
-// computeRounds is how many numbers xorshift draws in a microsecond here.
+// computeRounds is how many numbers xorshift returns in a microsecond on this machine.
 var computeRounds = sync.OnceValue(func() int {
 	rounds := 0
 	rng := xorshift(1)

@@ -10,14 +10,13 @@ import (
 	"testing"
 )
 
-// childFile is the environment variable by which a process knows that it is a
-// child, and where its figures go.
+// childFile is the environment variable that makes a process a child. It names the file
+// for the child's figures.
 const childFile = "TICKLESS_BENCH_CHILD"
 
-// inProcess carries out work in a process of its own, and returns the figures
-// that it returned there, by unit. The process is this program, told to run the
-// benchmark that calls this function and no other: so work must be all that the
-// benchmark does.
+// inProcess runs work in a child process and returns the figures that work returned
+// there, by unit. The child is this program, and runs only the benchmark that calls
+// inProcess: so that benchmark must do nothing but work.
 func inProcess(b *testing.B, work func() map[string]float64) map[string]float64 {
 	if path := os.Getenv(childFile); path != "" {
 		figures := work()
@@ -55,8 +54,8 @@ func inProcess(b *testing.B, work func() map[string]float64) map[string]float64 
 	return figures
 }
 
-// reportProcess reports the figures of work, carried out in a process of its
-// own, each the mean of the iterations.
+// reportProcess runs work in a child process and reports its figures, each as the mean
+// over the iterations.
 func reportProcess(b *testing.B, work func() map[string]float64) {
 	sums := map[string]float64{}
 	for b.Loop() {

@@ -11,13 +11,13 @@ import (
 	"github.com/tickless/tickless/deadline"
 )
 
-// The workloads of this file compare contexts of package deadline with package
-// context's (impl=time), each in a process of its own.
+// The workloads of this file compare contexts of package deadline with those of package
+// context (impl=time), each in its own process.
 
-// withTimeout is context.WithTimeout, or package deadline's.
+// withTimeout is the function WithTimeout of package context or package deadline.
 type withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
-// eachContext runs work for both implementations, on each number of procs.
+// eachContext runs work for both implementations with each number of procs.
 func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 	for _, impl := range []string{Time.Name, Tickless.Name} {
 		b.Run("impl="+impl, func(b *testing.B) {
@@ -31,8 +31,8 @@ func eachContext(b *testing.B, work func(with withTimeout) map[string]float64) {
 	}
 }
 
-// paced calls f n times, on as many goroutines as there are procs, and reports what a
-// call takes: ns, the time that passes between the ends of two, and allocs.
+// paced calls f n times, on as many goroutines as there are procs. It reports ns, the
+// time between the ends of two calls, and allocs for a call.
 func paced(n int, f func()) map[string]float64 {
 	run := func(n int) {
 		var wg sync.WaitGroup
@@ -59,12 +59,13 @@ func paced(n int, f func()) map[string]float64 {
 	}
 }
 
-// often is how often what takes less than a microsecond is done.
+// often is the number of repetitions for an operation that takes less than a
+// microsecond.
 func often() int { return choose(1000, 500_000, 1_000_000) }
 
-// Context is a context's life: it is made below a context that can be cancelled,
-// which all have in common or each has of its own, is asked for something or gets a
-// child, and is cancelled. It reports ns and allocs, those of a parent of its own included.
+// Context makes a context below a parent that can be cancelled and that is shared or
+// its own, uses it or makes a child of it, and cancels it. It reports ns and allocs,
+// including those of its own parent.
 func Context(b *testing.B) {
 	for _, use := range []struct {
 		name string
@@ -99,8 +100,9 @@ func Context(b *testing.B) {
 	}
 }
 
-// ContextLive has a million contexts live whose deadlines are a minute away, and
-// which nobody waits for. It reports B/ctx, the live heap with their cancels.
+// ContextLive keeps a million contexts alive whose deadlines are a minute away and for
+// which no goroutine waits. It reports B/ctx, the live heap including the cancel
+// functions.
 func ContextLive(b *testing.B) {
 	eachContext(b, func(with withTimeout) map[string]float64 {
 		n := choose(1000, 1_000_000, 1_000_000)

@@ -1,7 +1,7 @@
-// Package benchmarks holds the workloads by which implementations of timers are
-// compared: package time, two textbook designs, and Tickless. Package peers adds
-// other libraries, which run the very same workloads, and has the Benchmark
-// functions. The module stands beside the core, whose users need none of it.
+// Package benchmarks contains the workloads that compare implementations of timers:
+// package time, two textbook designs, and Tickless. Package peers adds other libraries,
+// which run the same workloads, and has the Benchmark functions. This is a separate
+// module, so that users of the core do not get its dependencies.
 //
 // # Usage
 //
@@ -9,17 +9,16 @@
 //	go test -run '^$' -bench 'Churn/impl=(time|tickless)/n=1M' -count 10 ./peers > out.txt
 //	benchstat -col /impl out.txt
 //
-// The part of a name such as Churn/impl=tickless/n=1M/p=2 says how many timers
-// are pending (n) and on how many procs the workload runs (p, GOMAXPROCS). The
-// number that the testing package hangs on the name is the number of procs the
-// program was started with, not p.
+// A name such as Churn/impl=tickless/n=1M/p=2 says how many timers are pending (n) and
+// on how many procs the workload runs (p, GOMAXPROCS). The number that the testing
+// package appends is the number of procs at the program's start, not p.
 //
 // # Fairness
 //
-//   - Every implementation keeps its own handles, by slot, in memory that is
-//     allocated before anything is measured. That memory counts for nobody.
-//   - Delays are drawn before, from a fixed seed; callbacks are made before.
-//   - Timers are started from all the procs that the workload runs on, as a
-//     program would do it, and not from one.
-//   - The garbage collector runs as always; what it costs is in the figures.
+//   - Every implementation keeps its own handles, by slot. Their memory is allocated before the
+//     measurement and not counted.
+//   - Delays are generated before the measurement, from a fixed seed; callbacks are allocated
+//     before it.
+//   - All procs of a workload start timers, as in a program, not only one.
+//   - The garbage collector runs as usual, and its cost is part of the figures.
 package benchmarks

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// choose returns what a workload is to do: next to nothing under -short, where
-// it is only to be seen to work; what gives a figure within seconds; or, with
-// TICKLESS_BENCH=full in the environment, what gives the figures to quote.
+// choose returns the amount of work: very little under -short, where a workload is only
+// tested, an amount that gives a figure within seconds or, with TICKLESS_BENCH=full in
+// the environment, one that gives figures to quote.
 func choose[T any](short, quick, full T) T {
 	switch {
 	case testing.Short():
@@ -18,5 +18,5 @@ func choose[T any](short, quick, full T) T {
 	return quick
 }
 
-// mode is that of make bench.
+// mode returns the mode of make bench.
 func mode() string { return os.Getenv("TICKLESS_BENCH") }

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Expiry lets a million timers fall due evenly within one second, in random
-// order, all of them started before. It reports
+// Expiry lets a million timers, all started before, fall due evenly within one second
+// in random order. It reports
 //
 //   - last-ms: how long after the last deadline the last callback ran;
 //   - p50-ms, p99.9-ms: how late callbacks ran, by the caller's clock;
@@ -42,10 +42,11 @@ func Expiry(b *testing.B, m Maker) {
 	})
 }
 
-// expiryGrace is the time without a callback after which the rest is lost.
+// expiryGrace is the time without a callback after which the missing timers count as
+// lost.
 const expiryGrace = 5 * time.Second
 
-// expiry is the workload's records. Times count from base.
+// expiry has the records of the workload. Times are relative to base.
 type expiry struct {
 	lead, span time.Duration // to start the timers in; within which they fall due
 
@@ -95,8 +96,8 @@ func (e *expiry) run(b *testing.B, m Maker) {
 	for g := range nprocs {
 		wg.Go(func() {
 			for slot := g; slot < n; slot += nprocs {
-				// The implementation reads its clock after this one is read,
-				// so that due is never after the true deadline.
+				// The implementation reads its clock after this line, so that due is
+				// never after the true deadline.
 				impl.Start(slot, e.due[slot]-time.Since(e.base), e.callbacks[slot])
 			}
 		})
@@ -129,7 +130,7 @@ func (e *expiry) run(b *testing.B, m Maker) {
 	e.last += milliseconds(max(0, lastRan-e.lead-e.span*time.Duration(n-1)/time.Duration(n)))
 }
 
-// wait returns when every callback has run, or when no more seem to come.
+// wait returns when every callback has run, or when there is no progress any more.
 func (e *expiry) wait() {
 	seen := int32(-1)
 	var quiet time.Time

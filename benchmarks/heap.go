@@ -6,9 +6,8 @@ import (
 	"github.com/tickless/tickless/benchmarks/internal/heaptimer"
 )
 
-// Heap is the baseline of O(log n): an indexed binary heap with one goroutine
-// and one mutex, as java.util.Timer is one with one thread. Callbacks run on
-// that goroutine.
+// Heap is the O(log n) baseline: an indexed binary heap with one goroutine and one
+// mutex, like java.util.Timer with its one thread. Callbacks run on that goroutine.
 var Heap = Maker{Name: "heap", New: newHeap}
 
 type heap struct {

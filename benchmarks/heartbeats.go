@@ -10,20 +10,18 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Heartbeats is a server with a hundred thousand connections that are closed when
-// they are silent for a timeout of 30 s. Each sends a heartbeat every 5 s on
-// average, which resets its timer; one in a hundred falls silent. It reports
+// Heartbeats is a server with a hundred thousand connections, each of which is closed
+// after 30 s of silence. Each sends a heartbeat every 5 s on average, which resets its
+// timer; one in a hundred falls silent. It reports
 //
-//   - cpu-ns/beat: user and system time a heartbeat, all that the timers take
-//     included, less what the heartbeats take without any timers;
-//   - B/conn: live heap bytes a connection, with everything that its timeout
-//     needs: handle, callback and timer;
-//   - late-ms: how long after its timeout the last silent one was closed;
-//   - lost, wrong: silent connections that were not closed, and others that
-//     were.
+//   - cpu-ns/beat: user and system time for a heartbeat, including all work of the
+//     timers, minus the time for a heartbeat without timers;
+//   - B/conn: live heap bytes for a connection's timeout: handle, callback and timer;
+//   - late-ms: how long after its timeout the last silent connection was closed;
+//   - lost, wrong: silent connections that were not closed, and others that were.
 //
-// Under -short and in quick mode it all goes faster by a factor, ticks that can
-// be chosen too.
+// Under -short and in quick mode all times are shorter by a factor, including ticks
+// that can be chosen.
 func Heartbeats(b *testing.B, m Maker) {
 	n := choose(1_000, 100_000, 100_000)
 	timeout := choose(120*time.Millisecond, 1500*time.Millisecond, 30*time.Second)
@@ -51,7 +49,7 @@ func Heartbeats(b *testing.B, m Maker) {
 	})
 }
 
-// heartbeatsOwn is what a heartbeat takes without a timer, in nanoseconds.
+// heartbeatsOwn is the time for a heartbeat without a timer, in nanoseconds.
 var (
 	heartbeatsAlone sync.Once
 	heartbeatsOwn   float64
@@ -62,9 +60,9 @@ const (
 	oneSilentIn     = 100 // connections
 )
 
-// heartbeats is the workload: two random orders in which the connections send
-// their heartbeats, alternately, so that two of one are up to twice the average
-// apart. Times count from base.
+// heartbeats is the workload. The connections send their heartbeats in two random
+// orders, alternately, so that two heartbeats of one connection are up to twice the
+// average apart. Times are relative to base.
 type heartbeats struct {
 	timeout time.Duration
 	orders  [2][]int32
@@ -103,8 +101,8 @@ func (h *heartbeats) run(m Maker) heartbeatsResult {
 	flush(impl)
 	bytes := float64(liveHeap()-before) / float64(n)
 
-	// The first of all beats comes at once, so that no connection waits long for
-	// its own. Silence comes after a sixth of a timeout.
+	// All connections send their first heartbeat at once, so that none waits long for
+	// it. The silent ones fall silent after a sixth of the timeout.
 	interval := h.timeout / beatsPerTimeout
 	begin := time.Since(h.base)
 	cpuBefore, _ := cpuTime()

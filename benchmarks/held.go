@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// Held starts a million timers and leaves them pending, in a process of its own.
-// It reports
+// Held starts a million timers and leaves them pending, in its own process. It reports
 //
-//   - ns/start: what starting one takes;
-//   - B/timer: the live heap bytes a pending timer, neither the caller's
-//     handle nor the callback counted;
-//   - peak-B/timer: what the process had of the machine's memory at most
-//     (VmHWM), above what it had before, on Linux;
-//   - gc-ms: how long a full collection takes with them pending, all with the
-//     same callback and the caller's handles kept.
+//   - ns/start: the time to start a timer;
+//   - B/timer: the live heap bytes of a pending timer, without the caller's handle and the
+//     callback;
+//   - peak-B/timer: the peak memory of the process (VmHWM) above the memory before, for each
+//     timer, on Linux;
+//   - gc-ms: the duration of a full garbage collection with the timers pending. All have the
+//     same callback, and the caller keeps the handles.
 func Held(b *testing.B, m Maker) {
 	n := choose(10_000, 1_000_000, 1_000_000)
 	b.Run("n="+Size(n), func(b *testing.B) {
@@ -59,8 +58,7 @@ func hold(m Maker, n int) map[string]float64 {
 	return figures
 }
 
-// liveHeap collects garbage and returns the bytes that the collector found
-// alive.
+// liveHeap runs the garbage collector and returns the bytes of live heap.
 func liveHeap() int64 {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -68,8 +66,7 @@ func liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// quantile sorts values, of which there is at least one, and returns the one
-// below which the share q of them lies.
+// quantile sorts values and returns the q-quantile. There must be at least one value.
 func quantile(values []float64, q float64) float64 {
 	slices.Sort(values)
 	return values[min(int(q*float64(len(values))), len(values)-1)]

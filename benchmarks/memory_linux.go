@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// processMemory returns how many bytes of the machine's memory the process has
-// now and had at most; ok is false where the system does not tell.
+// processMemory returns the present and the peak memory of the process in bytes; ok is
+// false if the system does not say.
 func processMemory() (now, peak int64, ok bool) {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {

@@ -2,6 +2,6 @@
 
 package benchmarks
 
-// processMemory returns how many bytes of the machine's memory the process has
-// now and had at most; ok is false where the system does not tell.
+// processMemory returns the present and the peak memory of the process in bytes; ok is
+// false if the system does not say.
 func processMemory() (now, peak int64, ok bool) { return 0, 0, false }

@@ -7,18 +7,17 @@ import (
 	"github.com/tickless/tickless/idle"
 )
 
-// Monitor is package idle: timeouts that activity renews, and nothing else. So
-// it runs [Heartbeats] alone: its Reset is a touch, which leaves the timeout as
-// it was started with.
+// Monitor is package idle, which only provides timeouts that activity renews. So it
+// runs [Heartbeats] alone: its Reset is a touch, which keeps the original timeout.
 var Monitor = Maker{Name: "idle.Monitor", New: newMonitor}
 
-// Noted is the least that a timeout takes which activity renews: each connection has an
-// object, in which the time of its last heartbeat is noted. Nothing ever falls due.
+// Noted is the minimal cost of a timeout that activity renews: each connection has an
+// object with the time of its last heartbeat. No timeout ever falls due.
 var Noted = Maker{Name: "noted", New: func(slots int) Impl {
 	return &noted{base: time.Now(), last: Touched[*[6]int64](slots)}
 }}
 
-// None is no implementation at all: what a workload costs by itself.
+// None has no timers: it shows the cost of a workload itself.
 var None = Maker{Name: "none", New: func(int) Impl { return none{} }}
 
 type none struct{}
@@ -51,7 +50,7 @@ type monitor struct {
 }
 
 func newMonitor(slots int) Impl {
-	// The tick is the default's share of the timeout.
+	// The tick is the same fraction of the timeout as by default.
 	tick := choose(100*time.Microsecond, idle.DefaultTick/20, idle.DefaultTick)
 	m := &monitor{entries: Touched[*idle.Entry[int]](slots)}
 	m.m = idle.New(func(slot int, _ time.Time) { m.closed(slot) }, idle.WithTick(tick))

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// The numbers of procs that workloads run on.
+// procs are the numbers of procs for workloads.
 var procs = []int{1, 2}
 
-// apart is the distance in slots between goroutines that use one slot each,
-// so that their handles lie in different cache lines.
+// apart is the distance between slots that are used by different goroutines, so that
+// their handles are in different cache lines.
 const apart = 16
 
-// longDelays are uniform between 1 and 11 minutes, as many as fit the cache.
-// A power of two, so that an index is masked rather than divided.
+// longDelays are uniform between 1 and 11 minutes, as many as fit into the cache. Their
+// number is a power of two, so that an index needs no division.
 var longDelays = func() (d [1 << 12]time.Duration) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range d {
@@ -31,31 +31,31 @@ func longDelay(i int) time.Duration { return longDelays[i&(len(longDelays)-1)] }
 
 func nop() {}
 
-// pending is an implementation with timers pending in the first n of its slots,
-// and some slots more. Goroutines, as many as there are procs, each have a share
-// of the n.
+// pending is an implementation with pending timers in the first n of its slots, and
+// some more slots. There are as many goroutines as procs, and each has a share of the
+// n.
 type pending struct {
 	impl     Impl
 	n, procs int
 	delay    func(i int) time.Duration
 	filled   time.Time // when the timers were started
-	// cold: none of them has been moved or replaced since.
+	// cold says that no timer has been moved or replaced since they were started.
 	cold bool
 }
 
-// freshness is how old the pending timers of a workload may get: then they are
-// started again, so that they do not fire.
+// freshness is the maximum age of a workload's pending timers. Older ones are started
+// again, so that they do not fire.
 const freshness = 10 * time.Second
 
-// withPending runs body as sub-benchmarks n= and p=, with n timers of m pending,
-// which have the delays of delay.
+// withPending runs body as sub-benchmarks n= and p=, with n pending timers of m that
+// have the delays of delay.
 //
-// The testing package may call a benchmark several times to find a b.N, and
-// for -count, and it sets GOMAXPROCS before each call. So the procs are set in
-// each call, and the timers are started in the first. Timers that were just started
-// lie in memory in their order, and every implementation finds them the faster for it,
-// or the slower, until they are mixed: so what is measured by [pending.split] is done
-// as often as there are timers before, off the clock.
+// The testing package may call a benchmark several times to find b.N, and for -count,
+// and sets GOMAXPROCS before each call. So each call sets the procs, and the first
+// starts the timers. Timers that were just started are in memory in order, which makes
+// every implementation faster or slower until they are mixed. So the operation that
+// [pending.split] measures first runs as often as there are timers, without being
+// measured.
 func withPending(b *testing.B, m Maker, sizes []int, delay func(int) time.Duration, body func(*testing.B, pending)) {
 	for _, n := range sizes {
 		b.Run("n="+Size(n), func(b *testing.B) {
@@ -92,7 +92,7 @@ func (p *pending) share(g int) (first, n int) {
 	return first, p.n*(g+1)/p.procs - first
 }
 
-// each calls f for each of the goroutines at once, and waits for them.
+// each calls f for each goroutine at once, and waits for all.
 func (p *pending) each(f func(g int)) {
 	var wg sync.WaitGroup
 	for g := 1; g < p.procs; g++ {
@@ -114,9 +114,8 @@ func (p *pending) fill() {
 	p.filled = time.Now()
 }
 
-// fillFast is fill for where it is not measured: it does without most of the
-// collections of a growing heap, which with some implementations take longer
-// than all else.
+// fillFast is fill without measurement. It avoids most garbage collections of a growing
+// heap, which with some implementations take longer than everything else.
 func (p *pending) fillFast() {
 	percent := debug.SetGCPercent(400)
 	p.fill()
@@ -137,8 +136,8 @@ func (p *pending) startAgain() {
 	p.filled = time.Now()
 }
 
-// split has each goroutine g do n of b.N operations, and measures the time until
-// the implementation has done them all.
+// split lets each goroutine g do n of b.N operations, and measures the time until the
+// implementation has done all.
 func (p *pending) split(b *testing.B, body func(g, n int)) {
 	if p.cold {
 		p.warmUp(body)
@@ -149,7 +148,7 @@ func (p *pending) split(b *testing.B, body func(g, n int)) {
 	b.StopTimer()
 }
 
-// warmUp does what split measures as often as there are timers, or for warmUpMost.
+// warmUp runs the operation as often as there are timers, or for warmUpMost.
 func (p *pending) warmUp(body func(g, n int)) {
 	const parts = 16
 	n := max(p.n, 1<<14) / parts
@@ -161,18 +160,17 @@ func (p *pending) warmUp(body func(g, n int)) {
 	runtime.GC()
 }
 
-// warmUpMost is less than freshness, and both together less than the shortest delay of
-// a timer that is pending.
+// warmUpMost is less than freshness, and their sum is less than the shortest delay of a
+// pending timer.
 const warmUpMost = 5 * time.Second
 
-// fill starts the timers of n slots, from as many goroutines as there are
-// procs.
+// fill starts the timers of n slots, from as many goroutines as there are procs.
 func fill(impl Impl, n int) {
 	p := pending{impl: impl, n: n, procs: runtime.GOMAXPROCS(0), delay: longDelay}
 	p.fill()
 }
 
-// Size writes n as benchmarks' names have it: 100k, 1M.
+// Size formats n for the names of benchmarks: 100k, 1M.
 func Size(n int) string {
 	switch {
 	case n > 0 && n%1_000_000 == 0:

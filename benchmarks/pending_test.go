@@ -27,7 +27,7 @@ func TestPendingShare_CoversEverySlotOnce(t *testing.T) {
 	}
 }
 
-// counting is an Impl that counts, and does its work when it is flushed.
+// counting is an Impl that counts calls, and does its work in Flush.
 type counting struct {
 	starts, stops, resets atomic.Int64
 	flushes               int
@@ -39,7 +39,7 @@ func (c *counting) Reset(_ int, _ time.Duration) bool { c.resets.Inc(); return t
 func (c *counting) Flush()                            { c.flushes++ }
 func (c *counting) Close()                            {}
 
-// benchmark runs f for an odd number of operations, and once before for one.
+// benchmark runs f for an odd number of operations, after one operation.
 func benchmark(t *testing.T, f func(*testing.B)) {
 	t.Helper()
 	benchtime := flag.Lookup("test.benchtime").Value

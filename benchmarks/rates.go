@@ -17,11 +17,11 @@ var TicklessSlack = Maker{Name: "tickless-slack", New: func(slots int) Impl {
 	return &tickless{timer.New(timer.WithSlack(0, slack, slack)), Touched[timer.Handle](slots)}
 }}
 
-// Rates has so many timers a second fall due, at random, in a process that does
-// nothing else, each a second or more after it was started. It reports
+// Rates lets a number of timers a second fall due, at random times, in a process that
+// does nothing else. Each is started at least a second before it is due. It reports
 // cpu-ms/s, the user and system time a second, and switches/s, the context switches,
-// from when all timers are started; p50-ms and p99-ms, how late they ran; and early and
-// lost.
+// both after all timers are started; p50-ms and p99-ms, how late they ran; and early
+// and lost.
 func Rates(b *testing.B, m Maker) {
 	for _, rate := range choose([]int{100}, []int{10, 100, 1000, 10_000, 100_000}, []int{10, 100, 1000, 10_000, 100_000}) {
 		b.Run("rate="+Size(rate), func(b *testing.B) {
@@ -67,8 +67,8 @@ func usageNow() (u used) {
 	return u
 }
 
-// Tickers has n tickers tick with one period and reads all of their ticks. It
-// reports cpu-ms/s and ticks, the share of the ticks that were due and came.
+// Tickers runs n tickers with the same period and reads all their ticks. It reports
+// cpu-ms/s, and ticks: the fraction of the due ticks that came.
 func Tickers(b *testing.B) {
 	for _, m := range []struct {
 		name string

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Reset moves pending timers: from 1-11 minutes to 20-30 (to=later), as activity
-// does with an idle timeout, or the other way round (to=earlier), in the order
-// in which they were started (order=turn) or at random. Before, off the clock,
-// those that are to be moved are stopped and started where they belong.
+// Reset moves pending timers from 1-11 minutes to 20-30 (to=later), as activity does
+// with an idle timeout, or the other way round (to=earlier), in the order in which they
+// were started (order=turn) or at random. Before the measurement, the timers to move
+// are stopped and started with their first delays.
 func Reset(b *testing.B, m Maker) {
 	sizes := choose([]int{1_000}, []int{100_000}, []int{100_000, 1_000_000})
 	if mode() == "rates" {
@@ -30,7 +30,7 @@ func Reset(b *testing.B, m Maker) {
 	}
 }
 
-// resetAll moves b.N timers to where the delays are to.
+// resetAll moves b.N timers to the delays that to returns.
 func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duration) {
 	slots := make([]int32, p.n)
 	for i := range slots {
@@ -50,8 +50,8 @@ func (p *pending) resetAll(b *testing.B, order string, to func(int) time.Duratio
 	for todo := b.N; todo > 0; todo -= p.n {
 		now := min(todo, p.n)
 		p.some(slots, now, func(own []int32) {
-			// In turn, or new timers would lie in memory in the
-			// order in which they are moved.
+			// Start them in slot order: otherwise they would be in memory in the order
+			// in which they are moved.
 			own = slices.Clone(own)
 			slices.Sort(own)
 			for _, slot := range own {

@@ -13,7 +13,7 @@ const (
 	scatterGrace = 5 * time.Second       // after which the rest is lost
 )
 
-// scattered is a number of timers that fall due at random. Times count from
+// scattered is a number of timers that fall due at random times. Times are relative to
 // base.
 type scattered struct {
 	base time.Time
@@ -42,8 +42,8 @@ func (s *scattered) run(m Maker) {
 	defer impl.Close()
 	s.base = time.Now()
 	for i, due := range s.due {
-		// The implementation reads its clock after this one is read, so that
-		// due is never after the true deadline.
+		// The implementation reads its clock after this line, so that due is never
+		// after the true deadline.
 		impl.Start(i, due-time.Since(s.base), func() {
 			s.ran[i].Store(int64(time.Since(s.base)))
 			if s.todo.Dec() == 0 {
@@ -64,8 +64,8 @@ func (s *scattered) run(m Maker) {
 	}
 }
 
-// lateness returns how late the callbacks ran, in milliseconds, and how many did
-// not.
+// lateness returns how late the callbacks ran, in milliseconds, and how many did not
+// run.
 func (s *scattered) lateness() (late []float64, lost int) {
 	for i := range s.due {
 		ran := time.Duration(s.ran[i].Load())
@@ -78,7 +78,7 @@ func (s *scattered) lateness() (late []float64, lost int) {
 	return late, lost
 }
 
-// figures returns p50-ms and p99-ms, how late the callbacks ran, early and lost.
+// figures returns p50-ms and p99-ms, how late the callbacks ran, and early and lost.
 func (s *scattered) figures() map[string]float64 {
 	late, lost := s.lateness()
 	if lost > 0 {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// StopReset stops a random one of n pending timers and resets the same one: what a
-// SetDeadline before every read costs, or an idle timeout that stands still while there
-// is work. The new delay is that of the others, 1 to 11 minutes at random
-// (delay=random), or always 5 minutes, later than the one before (delay=same). On
-// several procs each goroutine has timers of its own.
+// StopReset stops a random one of n pending timers and resets it: the cost of a
+// SetDeadline before every read, or of an idle timeout that is stopped during work. The
+// new delay is 1 to 11 minutes at random, as for the other timers (delay=random), or
+// always 5 minutes, later than before (delay=same). On several procs each goroutine has
+// its own timers.
 //
-// Each measurement is a process of its own. It reports ns/pair, for a Stop and a Reset.
+// Each measurement has its own process. It reports ns/pair, for a Stop and a Reset.
 func StopReset(b *testing.B, m Maker) {
 	for _, w := range []struct {
 		name  string

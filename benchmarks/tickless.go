@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Tickless is this module's Scheduler with its defaults, by [timer.Handle].
+// Tickless is this module's Scheduler with its defaults, used with [timer.Handle].
 var Tickless = Maker{Name: "tickless", New: newTickless}
 
 type tickless struct {
@@ -33,7 +33,7 @@ func (t *tickless) Reset(slot int, d time.Duration) bool { return t.handles[slot
 
 func (t *tickless) Close() { shutDown(t.s) }
 
-// TicklessTimer is the same Scheduler by [timer.Timer], the stand-in for
+// TicklessTimer is the same Scheduler used with [timer.Timer], which replaces
 // [time.Timer].
 var TicklessTimer = Maker{Name: "tickless-timer", New: newTicklessTimer}
 

@@ -8,9 +8,9 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// Antlabs is the wheel of github.com/antlabs/timer, its default. To reset a timer
-// is to stop it and to start another: its own Reset, marked as not stable, never
-// returns if the timer is to stay in its slot.
+// Antlabs is the default wheel of github.com/antlabs/timer. Reset is a stop and a
+// start: the library's own Reset, which is marked as unstable, never returns if the
+// timer stays in its slot.
 var Antlabs = benchmarks.Maker{Name: "antlabs", New: newAntlabs}
 
 type antlabs struct {

@@ -17,7 +17,7 @@ func BenchmarkExpiry(b *testing.B)    { benchmarks.Each(b, makers, benchmarks.Ex
 func BenchmarkBusyBurst(b *testing.B) { benchmarks.Each(b, makers, benchmarks.BusyBurst) }
 func BenchmarkBusyRate(b *testing.B)  { benchmarks.Each(b, makers, benchmarks.BusyRate) }
 
-// The others run callbacks one after another, or lose some.
+// The other libraries run callbacks one after another, or lose some.
 func BenchmarkBusyQueue(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessTimer}, benchmarks.BusyQueue)
 }
@@ -29,7 +29,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 func BenchmarkContext(b *testing.B)     { benchmarks.Context(b) }
 func BenchmarkContextLive(b *testing.B) { benchmarks.ContextLive(b) }
 
-// A Handle that was stopped is not reset: tickless is a Timer here.
+// A stopped Handle cannot be reset, so tickless uses a Timer here.
 func BenchmarkStopReset(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, {Name: "tickless", New: benchmarks.TicklessTimer.New}}, benchmarks.StopReset)
 }

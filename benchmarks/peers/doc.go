@@ -1,28 +1,26 @@
-// Package peers has other timer libraries implement [benchmarks.Impl], so that
-// they run the workloads of package benchmarks beside Tickless and the
-// baselines.
+// Package peers implements [benchmarks.Impl] with other timer libraries, so that they
+// run the workloads of package benchmarks beside Tickless and the baselines.
 //
 //	go test -run '^$' -bench . -count 10 | tee out.txt
 //	benchstat -col /impl out.txt
 //
-// Each library is set up to be about as precise as package time, where it lets
-// one choose: a tick of a millisecond. The last two of these have one level of
-// slots and do not make up for ticks that they have missed, so that with that
-// tick they fall ever further behind on a machine that is idle; they get a tick
-// of 10 ms, and 8,192 slots, so that a turn takes 82 s and timers of some minutes
-// have few rounds to wait.
+// Each library is configured to be about as precise as package time, with a tick of a
+// millisecond if it can be chosen. The last two libraries below have one level of slots
+// and do not make up for missed ticks. With that tick they fall ever further behind
+// even on an idle machine, so they get a tick of 10 ms, and 8,192 slots: a rotation
+// takes 82 s, and timers of some minutes take few rotations.
 //
-//   - RussellLuo/timingwheel is Kafka's hierarchical wheel; a lock a bucket; a
-//     goroutine a callback.
-//   - antlabs/timer is the wheel of old Linux kernels with a tick of 10 ms; a
-//     lock a slot; a goroutine a callback.
-//   - zeromicro/go-zero has one goroutine that does all work, which channels
-//     bring to it. What is removed is only marked, and stays in memory until its
-//     slot's turn comes. A goroutine a slot runs the callbacks of a tick.
-//   - xiaoxuxiansheng/timewheel is of the same kind, with string keys; a
-//     goroutine a callback.
+//   - RussellLuo/timingwheel is Kafka's hierarchical wheel, with a lock for each bucket and
+//     a goroutine for each callback.
+//   - antlabs/timer is the wheel of old Linux kernels with a tick of 10 ms, a lock for each
+//     slot and a goroutine for each callback.
+//   - zeromicro/go-zero has one goroutine that does all work, which it receives through
+//     channels. A removed timer is only marked, and stays in memory until its slot is due.
+//     One goroutine for each slot runs the callbacks of a tick.
+//   - xiaoxuxiansheng/timewheel has the same design, with string keys and a goroutine for
+//     each callback.
 //
-// The last two return when their work is queued; the workloads wait for the
-// queue at the end. (Their channels have no buffer, so what waits there is at
-// most one request a caller.) Keys are made before anything is measured.
+// The calls of the last two return when their work is queued; the workloads wait for
+// the queue at the end. (Their channels are unbuffered, so at most one request of each
+// caller is waiting.) Keys are made before the measurement.
 package peers

@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// GoZero is the TimingWheel of github.com/zeromicro/go-zero, whose timers go by
-// key. It does not tell whether a timer was still pending.
+// GoZero is the TimingWheel of github.com/zeromicro/go-zero, which identifies timers by
+// keys. It does not report whether a timer was still pending.
 var GoZero = benchmarks.Maker{Name: "go-zero", New: newGoZero, Slow: 4}
 
 type goZero struct {
@@ -36,7 +36,7 @@ func newGoZero(n int) benchmarks.Impl {
 	return g
 }
 
-// Start gives what is due at once the shortest delay that the wheel accepts.
+// Start uses the shortest delay that the wheel accepts for timers that are due at once.
 func (g *goZero) Start(slot int, d time.Duration, f func()) {
 	must(g.w.SetTimer(g.keys[slot], f, max(d, 1)))
 }
@@ -55,8 +55,8 @@ func (g *goZero) Reset(slot int, d time.Duration) bool {
 	return true
 }
 
-// Flush returns when the wheel's goroutine has taken this request, and so has
-// done those before.
+// Flush returns when the wheel's goroutine has taken this request, and so has processed
+// those before it.
 func (g *goZero) Flush() { must(g.w.RemoveTimer(-1)) }
 
 func (g *goZero) Close() { g.w.Stop() }

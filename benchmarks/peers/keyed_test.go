@@ -13,8 +13,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// BenchmarkKeyedSet sets keys that are pending, in random order, each to a value
-// and a later deadline. What only queues its work is timed until that is done.
+// BenchmarkKeyedSet sets pending keys, in random order, each to a new value and a later
+// deadline. Implementations that queue their work are measured until it is done.
 func BenchmarkKeyedSet(b *testing.B) {
 	sizes := []int{10_000, 1_000_000}
 	if testing.Short() { // only to be seen to work
@@ -55,8 +55,8 @@ func BenchmarkKeyedSet(b *testing.B) {
 			defer w.Stop()
 			run(b,
 				func(key, value int, d time.Duration) { w.SetTimer(key, value, d) },
-				// The wheel's goroutine takes one request after the other: when it
-				// takes this one, those before are done.
+				// The wheel's goroutine processes requests in order: when it takes this
+				// one, those before it are done.
 				func() { w.RemoveTimer(-1) })
 		})
 	}

@@ -8,17 +8,16 @@ import (
 
 const tick = time.Millisecond
 
-// Of the wheels with one level, which fall behind with a finer tick.
+// The tick and slots of the wheels with one level, which fall behind with a finer tick.
 const (
 	coarseTick = 10 * time.Millisecond
 	slots      = 1 << 13
 )
 
-// Rivals returns the other libraries' implementations.
+// Rivals returns the implementations with other libraries.
 func Rivals() []benchmarks.Maker {
 	return []benchmarks.Maker{RussellLuo, Antlabs, GoZero, Xiaoxuxiansheng}
 }
 
-// Makers returns all implementations: those of package benchmarks, then the
-// rivals.
+// Makers returns all implementations: those of package benchmarks, then the rivals.
 func Makers() []benchmarks.Maker { return append(benchmarks.Makers(), Rivals()...) }

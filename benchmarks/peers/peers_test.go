@@ -10,14 +10,14 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// racy are the libraries whose own memory accesses race, by which the race
-// detector would fail this test.
+// racy are the libraries with data races of their own, which would fail this test under
+// the race detector.
 var racy = []string{Antlabs.Name, Xiaoxuxiansheng.Name}
 
-// TestRivals checks that each does the work that the workloads take for granted,
-// as far as all of them do: what is not stopped runs once, what is stopped does
-// not. Two of them cannot tell whether they have stopped a timer, and all may be
-// early by a tick or two, which is what the workloads report.
+// TestRivals checks what the workloads rely on, as far as all libraries provide it: a
+// timer that is not stopped runs once, a stopped one does not run. Two of them do not
+// report whether they have stopped a timer, and all may be early by a tick or two,
+// which the workloads report.
 func TestRivals(t *testing.T) {
 	for _, m := range Rivals() {
 		t.Run(m.Name, func(t *testing.T) {

@@ -11,7 +11,7 @@ func BenchmarkRates(b *testing.B) {
 	benchmarks.Each(b, append(slices.Clone(makers), benchmarks.TicklessSlack), benchmarks.Rates)
 }
 
-// Those that share wake-ups, beside those that do not.
+// BenchmarkExpirySlack compares timers that share wake-ups with others.
 func BenchmarkExpirySlack(b *testing.B) {
 	benchmarks.Each(b, []benchmarks.Maker{benchmarks.Time, benchmarks.Tickless, benchmarks.TicklessSlack}, benchmarks.Expiry)
 }

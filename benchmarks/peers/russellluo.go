@@ -8,8 +8,8 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// RussellLuo is github.com/RussellLuo/timingwheel. It cannot reset a timer: that
-// is a stop and another start.
+// RussellLuo is github.com/RussellLuo/timingwheel. It has no reset, so Reset is a stop
+// and a start.
 var RussellLuo = benchmarks.Maker{Name: "RussellLuo", New: newRussellLuo}
 
 type russellLuo struct {

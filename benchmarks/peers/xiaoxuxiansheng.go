@@ -9,9 +9,9 @@ import (
 	"github.com/tickless/tickless/benchmarks"
 )
 
-// Xiaoxuxiansheng is github.com/xiaoxuxiansheng/timewheel, whose timers go by
-// key and are due at a time of day. It does not tell whether a timer was still
-// pending, and to reset one is to add it again.
+// Xiaoxuxiansheng is github.com/xiaoxuxiansheng/timewheel, which identifies timers by
+// keys and takes times of day. It does not report whether a timer was still pending.
+// Reset adds the timer again.
 var Xiaoxuxiansheng = benchmarks.Maker{Name: "xiaoxuxiansheng", New: newXiaoxuxiansheng, Slow: 4}
 
 type xiaoxuxiansheng struct {
@@ -30,8 +30,7 @@ func newXiaoxuxiansheng(n int) benchmarks.Impl {
 
 func (x *xiaoxuxiansheng) Start(slot int, d time.Duration, f func()) {
 	x.callbacks[slot] = f
-	// A time that has passed can become an index below zero, at which the wheel
-	// panics.
+	// A past time could become a negative index, with which the wheel panics.
 	x.w.AddTask(x.keys[slot], f, time.Now().Add(max(d, coarseTick)))
 }
 
@@ -45,8 +44,8 @@ func (x *xiaoxuxiansheng) Reset(slot int, d time.Duration) bool {
 	return true
 }
 
-// Flush returns when the wheel's goroutine has taken this request, and so has
-// done those before.
+// Flush returns when the wheel's goroutine has taken this request, and so has processed
+// those before it.
 func (x *xiaoxuxiansheng) Flush() { x.w.RemoveTask("") }
 
 func (x *xiaoxuxiansheng) Close() { x.w.Stop() }

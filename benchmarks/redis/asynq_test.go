@@ -34,7 +34,8 @@ func (x *asynqImpl) schedule(b *testing.B, ts []task, goroutines int, _ bool) {
 	for g := range goroutines {
 		all.Go(func() {
 			for _, t := range ts[g*len(ts)/goroutines : (g+1)*len(ts)/goroutines] {
-				// With the key as the task's id, by which alone it could be deleted.
+				// The key is the task's id, without which the task could not be
+				// deleted.
 				opts := []asynq.Option{asynq.ProcessAt(t.due), asynq.TaskID(t.key)}
 				if x.uuid {
 					opts = opts[:1]

@@ -21,16 +21,15 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// An impl is one side of a measurement.
+// An impl is one of the compared libraries.
 type impl interface {
-	// schedule schedules tasks, a call each or many at a time, over so many
-	// goroutines.
+	// schedule schedules tasks, one or many in a call, from a number of goroutines.
 	schedule(b *testing.B, tasks []task, goroutines int, batch bool)
-	// work runs a worker until stop is called; handle is called for each task.
+	// work runs a worker until stop is called. It calls handle for each task.
 	work(b *testing.B, handle func(body []byte)) (stop func())
-	// left is how many tasks are in Redis in any state.
+	// left returns how many tasks are in Redis in any state.
 	left(b *testing.B) int
-	// batches is whether it can schedule many at a time.
+	// batches reports whether schedule can schedule many tasks in a call.
 	batches() bool
 	close()
 }
@@ -50,7 +49,7 @@ var impls = []struct {
 	{"asynq", newAsynq},
 }
 
-// exact is like tickless, with workers whose commands wait for no company.
+// exact is like tickless, but its workers' commands do not wait for others.
 var exact = struct {
 	name string
 	make func(*server) impl
@@ -58,7 +57,7 @@ var exact = struct {
 	return newTicklessOn(s.client(), redisstore.WithSlack(0))
 }}
 
-// scale returns n, or a tenth of it, or with -short a hundredth.
+// scale returns n, a tenth of n, or with -short a hundredth.
 func scale(n int) int {
 	switch {
 	case testing.Short():
@@ -76,7 +75,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// body is one of 205 bytes, which begins with when the task is due.
+// body returns a body of 205 bytes that begins with the due time.
 func body(due time.Time) []byte {
 	b := make([]byte, 205)
 	binary.LittleEndian.PutUint64(b, uint64(due.UnixNano()))
@@ -88,7 +87,7 @@ func body(due time.Time) []byte {
 
 func dueOf(b []byte) time.Time { return time.Unix(0, int64(binary.LittleEndian.Uint64(b))) }
 
-// tasks returns n tasks that are due at the times that due gives.
+// tasks returns n tasks with the due times that due returns.
 func tasks(n int, due func(int) time.Time) []task {
 	ts := make([]task, n)
 	for i := range ts {
@@ -141,8 +140,8 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkBurst has tasks due at one instant, and measures from then until the
-// last of them has been handled and acknowledged.
+// BenchmarkBurst lets tasks fall due at the same time, and measures until the last of
+// them has been handled and acknowledged.
 func BenchmarkBurst(b *testing.B) {
 	n := scale(100_000)
 	each(b, func(b *testing.B, s *server, x impl) {
@@ -170,9 +169,9 @@ func BenchmarkBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkSteady has so many tasks due a second, at random times, and measures what
-// the server and the worker need for them, how late their handlers start, and what share
-// starts early.
+// BenchmarkSteady lets a number of tasks a second fall due, at random times. It
+// measures the CPU time of the server and the worker, how late the handlers start, and
+// the share that starts early.
 func BenchmarkSteady(b *testing.B) {
 	for _, rate := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("rate=%dk", rate/1000), func(b *testing.B) {
@@ -217,7 +216,7 @@ func steady(b *testing.B, s *server, x impl, rate int) {
 	b.ReportMetric(float64(early)/float64(n)*100, "early-%")
 }
 
-// BenchmarkMemory measures what Redis needs for a task that is pending.
+// BenchmarkMemory measures how much memory Redis needs for a pending task.
 func BenchmarkMemory(b *testing.B) {
 	n := scale(1_000_000)
 	measure := func(b *testing.B, s *server, x impl) {
@@ -257,8 +256,8 @@ func info(b *testing.B, s *server, section, field string) string {
 	return ""
 }
 
-// BenchmarkIdle measures what a worker costs that has nothing to do, beside one
-// task that is pending.
+// BenchmarkIdle measures the cost of a worker with nothing to do, beside one pending
+// task.
 func BenchmarkIdle(b *testing.B) {
 	each(b, func(b *testing.B, s *server, x impl) {
 		x.schedule(b, tasks(1, func(int) time.Time { return time.Now().Add(24 * time.Hour) }), 1, false)
@@ -278,9 +277,8 @@ func BenchmarkIdle(b *testing.B) {
 	})
 }
 
-// spent returns how many commands a server has had from its clients, how many it
-// counts itself, which are also those that scripts have called, and its CPU time
-// in seconds.
+// spent returns how many commands a server has got from its clients, how many it counts
+// itself, including those that scripts call, and its CPU time in seconds.
 func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	b.Helper()
 	number := func(section, field string) float64 {
@@ -292,7 +290,7 @@ func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	for line := range strings.Lines(c.Info(context.Background(), "commandstats").Val()) {
 		name, rest, _ := strings.Cut(line, ":calls=")
 		switch name {
-		// What neither side's scripts call.
+		// No script of either library calls these.
 		case "cmdstat_evalsha", "cmdstat_eval", "cmdstat_bzpopmin", "cmdstat_ping", "cmdstat_smembers",
 			"cmdstat_setex", "cmdstat_expire", "cmdstat_subscribe", "cmdstat_publish":
 			n, _, _ := strings.Cut(rest, ",")
@@ -303,7 +301,7 @@ func spent(b *testing.B, s *server) (calls, all, cpu float64) {
 	return calls, number("stats", "total_commands_processed"), number("cpu", "used_cpu_user") + number("cpu", "used_cpu_sys")
 }
 
-// serverCPU is a server's CPU time in seconds.
+// serverCPU returns a server's CPU time in seconds.
 func serverCPU(b *testing.B, s *server) float64 {
 	_, _, cpu := spent(b, s)
 	return cpu

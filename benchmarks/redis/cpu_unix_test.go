@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ownCPU is how long this process has been on a processor.
+// ownCPU returns the CPU time of this process.
 func ownCPU() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

@@ -18,7 +18,7 @@ type server struct {
 	cmd  *exec.Cmd
 }
 
-// startServer starts a server, which ends with kill or with the benchmark.
+// startServer starts a server that ends with kill or with the benchmark.
 func startServer(b *testing.B) *server {
 	b.Helper()
 	program := os.Getenv("REDIS_SERVER")

@@ -1,8 +1,8 @@
-// Report makes a table and a plot of the raw output of the benchmarks.
+// Report makes a table and a plot from the raw output of the benchmarks.
 //
 //	report -mode rates -results results
 //
-// It reads MODE.txt and writes MODE.md beside it, and for mode busy burst.svg.
+// It reads MODE.txt and writes MODE.md beside it, and for mode busy also burst.svg.
 package main
 
 import (

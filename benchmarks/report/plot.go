@@ -12,7 +12,7 @@ type bar struct {
 	value float64
 }
 
-// bars returns the medians of those impls that have some.
+// bars returns the medians of the implementations that have measurements.
 func (r *results) bars(k key, impls []string) (bars []bar) {
 	for _, impl := range impls {
 		if v, ok := r.median(k, impl); ok {
@@ -22,7 +22,8 @@ func (r *results) bars(k key, impls []string) (bars []bar) {
 	return bars
 }
 
-// plot returns horizontal bars as SVG, readable on light and on dark.
+// plot returns horizontal bars as an SVG that is readable on light and dark
+// backgrounds.
 func plot(title string, bars []bar) string {
 	const width, left, right, height, top = 760, 90, 80, 28, 34
 	most := 0.0

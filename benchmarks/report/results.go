@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// A key names what is measured in one unit: StartStop, n=1M/p=2, ns/op.
+// A key identifies a row: workload, parameters and unit, such as StartStop, n=1M/p=2,
+// ns/op.
 type key struct{ workload, params, unit string }
 
 // results are the measurements of one file.
@@ -22,7 +23,7 @@ type results struct {
 
 var procsSuffix = regexp.MustCompile(`-\d+$`) // the testing package's, of the program's procs
 
-// parse reads the format of Go's benchmarks.
+// parse parses the output of Go's benchmarks.
 func parse(text string) (*results, error) {
 	r := &results{config: map[string]string{}, samples: map[key]map[string][]float64{}}
 	for line := range strings.Lines(text) {
@@ -76,8 +77,7 @@ func (r *results) add(name string, figures []string) error {
 	return nil
 }
 
-// median returns the median of what impl took for k; ok is false if that was not
-// measured.
+// median returns the median of impl's figures for k; ok is false if there are none.
 func (r *results) median(k key, impl string) (v float64, ok bool) {
 	values := slices.Sorted(slices.Values(r.samples[k][impl]))
 	if len(values) == 0 {
@@ -90,7 +90,7 @@ func (r *results) median(k key, impl string) (v float64, ok bool) {
 	return values[middle], true
 }
 
-// most returns the largest figure of impl's runs, 0 if there are none.
+// most returns the largest of impl's figures for k, or 0 if there are none.
 func (r *results) most(k key, impl string) float64 {
 	return slices.Max(append([]float64{0}, r.samples[k][impl]...))
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// titles say what the workloads are. Those that are missing go by their names.
+// titles describe the workloads. A workload without a title is shown by its name.
 var titles = map[string]string{
 	"StartStop":     "Start and stop a timer, n others pending",
 	"Churn":         "Stop a random one of n and start another",
@@ -36,15 +36,16 @@ var titles = map[string]string{
 	"StoreLate":     "1,000 tasks a second",
 }
 
-// mishaps are units of what should not happen. A median would hide the few runs in which
-// it does, so their rows have the worst run's number, and are left out if all are 0.
+// mishaps are units of events that should not happen. A median would hide the few runs
+// in which they do, so their rows show the worst run, and are omitted if all runs have
+// 0.
 var mishaps = []string{"early", "early-%", "lost", "wrong"}
 
-// more are units of which more is better, and neutral those of which neither is.
+// more are the units in which more is better, and neutral those in which neither is.
 var more, neutral = []string{"tasks/s"}, []string{"ticks"}
 
-// markdown returns a table for each workload. README.md, beside the results' folder,
-// explains them.
+// markdown returns a table for each workload. README.md, in the parent folder of the
+// results, explains them.
 func (r *results) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Results of `make bench MODE=%s`\n\n", r.config["mode"])
@@ -97,9 +98,8 @@ func (r *results) table(b *strings.Builder, workload string) {
 	}
 }
 
-// dull reports whether a row says nothing new: a time that the benchmark has hidden, a
-// mishap that never happened, or what was allocated if an earlier row of the workload says
-// it.
+// dull reports whether to omit a row: a time that the benchmark has hidden, a mishap
+// that never happened, or allocations that an earlier row of the workload shows.
 func (r *results) dull(k key) bool {
 	switch k.unit {
 	case "allocs/op":
@@ -116,7 +116,8 @@ func (r *results) dull(k key) bool {
 	return k.unit == "ns/op" || slices.Contains(mishaps, k.unit)
 }
 
-// row is named as the benchmark is, without the implementation: n=1M/p=1 ns/op.
+// row returns a table row, named like the benchmark without the implementation:
+// n=1M/p=1 ns/op.
 func (r *results) row(k key, impls []string) string {
 	mishap := slices.Contains(mishaps, k.unit)
 	best := ""
@@ -141,8 +142,8 @@ func (r *results) row(k key, impls []string) string {
 	return row + "\n"
 }
 
-// best returns the best figure of a row of several, as it is written. An implementation
-// that fired timers early, or lost some, cannot be the best at how late they were.
+// best returns the best figure of a row, as formatted, if there are several. For
+// lateness, an implementation that fired timers early or lost some cannot be the best.
 func (r *results) best(k key, impls []string) string {
 	best, rows := math.NaN(), 0
 	for _, impl := range impls {
@@ -168,7 +169,7 @@ func (r *results) best(k key, impls []string) string {
 	return number(best)
 }
 
-// number writes v with three digits, or all of those before the point.
+// number formats v with three digits, or more if they are before the decimal point.
 func number(v float64) string {
 	if v == 0 {
 		return "0"

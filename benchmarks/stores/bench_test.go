@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// choose returns what a workload does, or next to nothing under -short.
+// choose returns the amount of work, very little under -short.
 func choose[T any](short, usual T) T {
 	if testing.Short() {
 		return short
@@ -22,7 +22,7 @@ func choose[T any](short, usual T) T {
 	return usual
 }
 
-// each runs work with every side, each time in a new directory.
+// each runs work with every side, each time in a new folder.
 func each(b *testing.B, work func(b *testing.B, x side)) {
 	for _, s := range sides {
 		b.Run("impl="+s.name, func(b *testing.B) {
@@ -51,8 +51,8 @@ func open(tb testing.TB, f func(dir string) (side, error)) side {
 	return x
 }
 
-// BenchmarkStoreSchedule schedules tasks for the next 30 days. Each caller waits for its
-// answer.
+// BenchmarkStoreSchedule schedules tasks for the next 30 days. Each caller waits for
+// its answer.
 func BenchmarkStoreSchedule(b *testing.B) {
 	const month = 30 * 24 * time.Hour
 	for _, w := range []struct{ callers, batch int }{{1, 1}, {64, 1}, {256, 1}, {1, 1000}} {
@@ -81,8 +81,8 @@ func BenchmarkStoreSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkStoreBurst has tasks due at one moment, and measures from then until the last of
-// them has been handled and reported.
+// BenchmarkStoreBurst lets tasks fall due at the same time, and measures until the last
+// of them has been handled and reported.
 func BenchmarkStoreBurst(b *testing.B) {
 	n := choose(500, 40_000)
 	each(b, func(b *testing.B, x side) {
@@ -107,8 +107,8 @@ func BenchmarkStoreBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkStoreLate has a thousand tasks due a second, at random moments, and measures how
-// late their handlers begin.
+// BenchmarkStoreLate lets a thousand tasks a second fall due, at random times, and
+// measures how late their handlers start.
 func BenchmarkStoreLate(b *testing.B) {
 	span := choose(200*time.Millisecond, 7*time.Second)
 	n := int(1000 * span.Seconds())
@@ -137,10 +137,10 @@ func BenchmarkStoreLate(b *testing.B) {
 	})
 }
 
-// lead is the time in which n tasks are scheduled before the first is due.
+// lead is the time to schedule n tasks before the first is due.
 func lead(n int) time.Duration { return time.Second + time.Duration(n)*150*time.Microsecond }
 
-// TestSides checks that each side does what the workloads take for granted.
+// TestSides checks that each side does what the workloads rely on.
 func TestSides(t *testing.T) {
 	for _, s := range sides {
 		t.Run(s.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// work has the side hand due tasks to handle until stop is called.
+// work runs the side's worker, which calls handle for due tasks until stop is called.
 func work(tb testing.TB, x side, handle func(body []byte)) (stop func()) {
 	tb.Helper()
 	end, err := x.work(handle)
@@ -201,7 +201,7 @@ func remaining(tb testing.TB, x side) int64 {
 	return n
 }
 
-// fill schedules tasks in batches, by a few callers.
+// fill schedules tasks in batches from a few goroutines.
 func fill(b *testing.B, x side, ts []task) {
 	b.Helper()
 	batches := make(chan []task, len(ts)/1000+1)
@@ -225,7 +225,7 @@ func fill(b *testing.B, x side, ts []task) {
 	}
 }
 
-// body is one of 256 bytes, which begins with when the task is due.
+// body returns a body of 256 bytes that begins with the due time.
 func body(due time.Time) []byte {
 	b := make([]byte, 256)
 	binary.LittleEndian.PutUint64(b, uint64(due.UnixNano()))
@@ -237,7 +237,7 @@ func body(due time.Time) []byte {
 
 func dueOf(b []byte) time.Time { return time.Unix(0, int64(binary.LittleEndian.Uint64(b))) }
 
-// tasks returns n tasks, whose keys no others have.
+// tasks returns n tasks with unique keys.
 func tasks(n int, due func() time.Time) []task {
 	ts := make([]task, n)
 	for i := range ts {

@@ -1,8 +1,8 @@
-// Package stores measures the stores of package durable beside what one might write
-// instead: a table in SQLite with an index on when tasks are due. `make bench MODE=stores`
-// runs it.
+// Package stores compares the stores of package durable with what one might write
+// instead: an SQLite table with an index on the due time. `make bench MODE=stores` runs
+// it.
 //
-// Each measurement has a new directory. Tasks have 256 bytes and are acknowledged: synced
-// to the disk, except in memory and on Redis, whose server writes its log once a second
-// (appendfsync everysec), as it does by default.
+// Each measurement has a new folder. Tasks have 256 bytes and are synced to disk when
+// they are acknowledged, except in memory and on Redis: the server syncs its log once a
+// second (appendfsync everysec), as by default.
 package stores

@@ -14,10 +14,10 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// table is what one writes instead: tasks in a table of SQLite, with an index on when
-// they are due. One goroutine writes, by prepared statements, and puts all requests that
-// wait into one transaction: so many callers share a sync. Workers claim with a lease
-// and a token, and delete what is done, both in one transaction.
+// table is what one might write instead: tasks in an SQLite table with an index on the
+// due time. One goroutine writes with prepared statements and puts all waiting requests
+// into one transaction, so that many callers share a sync. Workers claim tasks with a
+// lease and a token, and delete finished ones in the same transaction.
 type table struct {
 	db       *sql.DB
 	conn     *sql.Conn
@@ -63,7 +63,7 @@ const schema = `
 	CREATE INDEX IF NOT EXISTS pending ON tasks (due) WHERE lease IS NULL;
 	CREATE INDEX IF NOT EXISTS running ON tasks (lease) WHERE lease IS NOT NULL;`
 
-// rowsAtOnce is how many tasks of one request a statement inserts.
+// rowsAtOnce is how many tasks of a request one statement inserts.
 const rowsAtOnce = 50
 
 func insertion(n int) string {
@@ -104,7 +104,7 @@ func openTable(dir string) (side, error) {
 	return x, nil
 }
 
-// write is the writer.
+// write runs on the writing goroutine.
 func (x *table) write() {
 	defer close(x.ended)
 	for r := range x.requests {
@@ -189,7 +189,7 @@ func (x *table) carryOut(ctx context.Context, r *request) error {
 	return err
 }
 
-// put inserts the tasks that a statement is for.
+// put inserts as many tasks as the statement takes.
 func (x *table) put(ctx context.Context, stmt *sql.Stmt, tasks []task) error {
 	args := make([]any, 0, 3*rowsAtOnce)
 	first := int64(math.MaxInt64)
@@ -229,8 +229,8 @@ func (x *table) schedule(ctx context.Context, tasks []task) error {
 	return x.do(ctx, &request{insert: tasks})
 }
 
-// work claims as soon as the tasks before are handled, and reports these in the same
-// transaction.
+// work claims tasks as soon as the previous ones are handled, and reports those in the
+// same transaction.
 func (x *table) work(handle func(body []byte)) (func() error, error) {
 	const claim = 100
 	ctx, cancel := context.WithCancel(context.Background())

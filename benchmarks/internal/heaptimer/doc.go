@@ -1,12 +1,12 @@
-// Package heaptimer is a timer on a binary heap with one goroutine, as
-// java.util.Timer is one with one thread: the baseline that O(1) timers are to
-// beat. It is written as well as that shape allows.
+// Package heaptimer implements timers with a binary heap and one goroutine, like
+// java.util.Timer with its one thread. It is the baseline for O(1) timers, and as good
+// as this design allows.
 //
-//   - The heap is indexed: stopping and resetting find their timer at once and
-//     take O(log n) comparisons. The deadlines lie in the heap itself, so that a
-//     comparison touches nothing else.
-//   - Entries are reused, so that starting allocates nothing in the long run. A
+//   - The heap is indexed: stopping and resetting find their timer at once and take O(log n)
+//     comparisons. The deadlines are in the heap itself, so that a comparison reads no other
+//     memory.
+//   - Entries are reused, so that starting a timer allocates nothing in the long run. A
 //     generation tells a handle whether its entry is still its own.
-//   - One mutex guards all of it. Callbacks run on the one goroutine, outside
-//     the mutex; one that blocks delays the others.
+//   - One mutex guards everything. Callbacks run on the goroutine, outside the mutex; a
+//     callback that blocks delays the others.
 package heaptimer

@@ -1,8 +1,8 @@
 package heaptimer
 
-// An entry is a timer. It is pending while it stands in the heap, and on the
-// list of free entries otherwise; its generation rises when it leaves the heap.
-// All of it is guarded by the Timer's mutex.
+// An entry is a timer. It is either pending and in the heap, or on the list of free
+// entries. Its generation is incremented when it leaves the heap. The Timer's mutex
+// guards it.
 type entry struct {
 	f          func()
 	next       *entry // free list
@@ -10,7 +10,7 @@ type entry struct {
 	index      int // in the heap
 }
 
-// An item is a place in the heap.
+// An item is an element of the heap.
 type item struct {
 	when int64 // nanoseconds since the Timer was made
 	*entry
@@ -24,7 +24,7 @@ func (h *minHeap) push(it item) {
 	h.up(len(*h)-1, it)
 }
 
-// remove takes out the item at i.
+// remove removes the item at index i.
 func (h *minHeap) remove(i int) {
 	last := len(*h) - 1
 	moved := (*h)[last]
@@ -35,7 +35,7 @@ func (h *minHeap) remove(i int) {
 	}
 }
 
-// fix puts it at i or where it belongs from there.
+// fix stores it at index i and moves it up or down to its position.
 func (h *minHeap) fix(i int, it item) {
 	if i > 0 && it.when < (*h)[(i-1)/2].when {
 		h.up(i, it)

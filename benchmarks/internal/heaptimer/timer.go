@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// batch is how many callbacks are taken in one hold of the mutex.
+// batch is how many callbacks are removed from the heap at a time, under the mutex.
 const batch = 64
 
-// A Timer calls functions after a while. Make one with [New]; all its methods
-// may be called from any goroutine.
+// A Timer calls functions after a delay. Make one with [New]. All its methods may be
+// called from any goroutine.
 type Timer struct {
 	base  time.Time
 	wake  chan struct{} // holds at most one
@@ -21,8 +21,8 @@ type Timer struct {
 		heap   minHeap
 		free   *entry
 		closed bool
-		// sleepsUntil is when the goroutine wakes by itself, 0 while it is
-		// awake. A timer that is due before has to wake it.
+		// sleepsUntil is when the goroutine wakes up by itself, 0 while it is awake.
+		// Starting an earlier timer wakes it.
 		sleepsUntil int64
 	}
 }
@@ -34,15 +34,15 @@ func New() *Timer {
 	return t
 }
 
-// A Handle is one timer that was started. The zero Handle is of none.
+// A Handle identifies a started timer. The zero Handle identifies none.
 type Handle struct {
 	t          *Timer
 	e          *entry
 	generation uint64
 }
 
-// Start calls f once after d. On a closed Timer it does nothing, and returns a
-// Handle of nothing.
+// Start calls f once after d. On a closed Timer it does nothing and returns the zero
+// Handle.
 func (t *Timer) Start(d time.Duration, f func()) Handle {
 	when := t.when(d)
 	t.mu.Lock()
@@ -68,7 +68,7 @@ func (t *Timer) Start(d time.Duration, f func()) Handle {
 	return h
 }
 
-// Stop reports whether it kept the callback from running.
+// Stop stops the timer and reports whether it prevented the callback.
 func (h Handle) Stop() bool {
 	if h.t == nil {
 		return false
@@ -83,8 +83,8 @@ func (h Handle) Stop() bool {
 	return true
 }
 
-// Reset has the callback run after d from now instead. It reports false, and
-// does nothing, if the timer is no longer pending.
+// Reset makes the callback run after d from now instead. It returns false and does
+// nothing if the timer is no longer pending.
 func (h Handle) Reset(d time.Duration) bool {
 	if h.t == nil {
 		return false
@@ -111,9 +111,8 @@ func (t *Timer) Len() int {
 	return len(t.mu.heap)
 }
 
-// Close stops every timer, waits for the callback that is running, if one is,
-// and returns how many timers were pending. It must not be called from a
-// callback.
+// Close stops every timer, waits for a running callback, and returns how many timers
+// were pending. It must not be called from a callback.
 func (t *Timer) Close() int {
 	t.mu.Lock()
 	n := len(t.mu.heap)
@@ -127,8 +126,7 @@ func (t *Timer) Close() int {
 	return n
 }
 
-// when returns the deadline that lies d ahead, rounded to never if it is too far
-// to be written.
+// when returns the deadline after d, or never if it is out of range.
 func (t *Timer) when(d time.Duration) int64 {
 	now := time.Since(t.base)
 	if d > math.MaxInt64-now {
@@ -137,7 +135,7 @@ func (t *Timer) when(d time.Duration) int64 {
 	return int64(now + max(d, 0))
 }
 
-// releaseLocked puts away an entry that has left the heap.
+// releaseLocked puts an entry that has left the heap on the free list.
 func (t *Timer) releaseLocked(e *entry) {
 	e.generation++
 	e.f = nil
@@ -145,8 +143,8 @@ func (t *Timer) releaseLocked(e *entry) {
 	t.mu.free = e
 }
 
-// movesAlarmLocked reports whether the goroutine sleeps longer than until when,
-// and takes note that it does not any more.
+// movesAlarmLocked reports whether the goroutine sleeps for longer than until when, and
+// must be woken. It marks the goroutine as awake.
 func (t *Timer) movesAlarmLocked(when int64) bool {
 	if when >= t.mu.sleepsUntil {
 		return false
@@ -162,7 +160,7 @@ func (t *Timer) rouse() {
 	}
 }
 
-// run calls what is due and sleeps until more is.
+// run runs the due callbacks, and sleeps until the next deadline.
 func (t *Timer) run() {
 	defer close(t.ended)
 	alarm := time.NewTimer(math.MaxInt64)

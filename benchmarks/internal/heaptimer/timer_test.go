@@ -37,7 +37,7 @@ func TestTimer_FiresOnTimeAndInOrder(t *testing.T) {
 	})
 }
 
-// TestTimer_Model drives random operations beside a plain map.
+// TestTimer_Model compares random operations with a plain map.
 func TestTimer_Model(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const steps = 5_000
@@ -149,8 +149,7 @@ func TestTimer_FarAndPastDelays(t *testing.T) {
 	})
 }
 
-// TestStress_StartStopClose: what was started ran, was stopped or was pending at
-// the end, once.
+// Every started timer runs, is stopped, or is pending at the end: exactly one of these.
 func TestStress_StartStopClose(t *testing.T) {
 	timer := New()
 	var started, ran, stopped atomic.Int64
