@@ -31,16 +31,6 @@
 // [Client.Page] returns them page by page. Package callback provides the handler for
 // tasks that are HTTP requests.
 //
-// # How it works
-//
-// A store keeps the tasks: sqlitestore in a file, redisstore on Redis, memstore in
-// memory. Package store defines what every store guarantees, and shows the life of a
-// task. The hash of a task's key selects one of the store's shards. For each shard a
-// [Worker] runs a loop. Each round of the loop is one command that reports finished
-// attempts, extends the leases of running ones, and claims due tasks. The loop does not
-// poll: the store says when the next task is due, and wakes the loop if an earlier one
-// is scheduled.
-//
 // # Guarantees
 //
 //   - A task that was scheduled without an error runs at least once, as long as the store keeps
@@ -48,7 +38,7 @@
 //     replaced, and late ones for which [Missed] says otherwise.
 //   - A task never runs early, by the store's clock.
 //   - A slow handler does not starve the others: see [WithHandlerConcurrency], [WithRate] and
-//     [WithWeight].
+//     [WithWeight], and [Client.SetLimit] for all workers of a store together.
 //   - A worker that crashes, hangs or is disconnected loses nothing: other workers get its
 //     tasks when the leases have expired. A repeated attempt has a larger fencing token and the
 //     same idempotency key.
@@ -60,6 +50,16 @@
 //     does not count as an attempt.
 //   - After a downtime every task that became due runs, the oldest first, or as [Missed] says.
 //   - Dead letters stay until they are requeued or purged, or [WithDeadLimit] purges them.
+//
+// # How it works
+//
+// A store keeps the tasks: sqlitestore in a file, redisstore on Redis, memstore in
+// memory. Package store defines what every store guarantees, and shows the life of a
+// task. The hash of a task's key selects one of the store's shards. For each shard a
+// [Worker] runs a loop. Each round of the loop is one command that reports finished
+// attempts, extends the leases of running ones, and claims due tasks. The loop does not
+// poll: the store says when the next task is due, and wakes the loop if an earlier one
+// is scheduled.
 //
 // # Concurrency
 //
@@ -74,6 +74,5 @@
 // # When not to use it
 //
 // If tasks need not survive their process, package timer does the same in nanoseconds.
-// For jobs that run at once and need priorities, or rate limits over all workers, use a
-// job queue.
+// For jobs that run at once and need priorities, use a job queue.
 package durable

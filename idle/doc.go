@@ -29,22 +29,6 @@
 // [Conns] does the same for dialed connections, and for several listeners together.
 // [WithOnIdle] sets a function that may refuse an eviction.
 //
-// # How it works
-//
-// A touch moves no timer. It only updates the time of the entry's last activity, an
-// atomic word. Entries that may be evicted at the same moment, because of their slack,
-// share a list with one timer. When the timer fires, an entry that was touched meanwhile
-// moves to the list for its new deadline. That happens about once in a timeout, however
-// often the entry is touched. The same word contains the entry's state. So a touch is one
-// compare-and-swap, and the decision to evict is another. Whichever comes first makes the
-// other fail.
-//
-// A Monitor has a [timer.Scheduler] of its own rather than a shared one. Timeouts of
-// seconds do not need a tick of a tenth of a millisecond. With a tick of ten milliseconds
-// ([DefaultTick]) timers fire in batches, and wake-ups, which cost far more than timers,
-// are few. And [Monitor.TakeLeftover] needs no list of its own to return exactly what was
-// watched.
-//
 // # Guarantees
 //
 //   - Never early: an entry is not evicted before its timeout has passed since the
@@ -65,6 +49,22 @@
 //     errors, its deadlines and its kernel copies.
 //   - All of this holds under a virtual clock (package timertest) and inside a
 //     testing/synctest bubble.
+//
+// # How it works
+//
+// A touch moves no timer. It only updates the time of the entry's last activity, an
+// atomic word. Entries that may be evicted at the same moment, because of their slack,
+// share a list with one timer. When the timer fires, an entry that was touched meanwhile
+// moves to the list for its new deadline. That happens about once in a timeout, however
+// often the entry is touched. The same word contains the entry's state. So a touch is one
+// compare-and-swap, and the decision to evict is another. Whichever comes first makes the
+// other fail.
+//
+// A Monitor has a [timer.Scheduler] of its own rather than a shared one. Timeouts of
+// seconds do not need a tick of a tenth of a millisecond. With a tick of ten milliseconds
+// ([DefaultTick]) timers fire in batches, and wake-ups, which cost far more than timers,
+// are few. And [Monitor.TakeLeftover] needs no list of its own to return exactly what was
+// watched.
 //
 // # Concurrency
 //

@@ -24,6 +24,22 @@
 // a bucket whose time has come, [Wheel.Drain] hands out its entries in batches, and
 // [Wheel.Discard] withdraws a bucket that has become empty.
 //
+// # Guarantees
+//
+//   - Never early: deadlines are rounded up to a tick, and an entry is not handed out
+//     before that tick. An entry is less than one tick late, by the time passed in, if the
+//     wheel is advanced whenever [Wheel.Next] says so.
+//   - Ticks come in order. Within one tick, entries that moved through the same levels
+//     come first in, first out.
+//   - An entry with slack ([Wheel.AddWithin]) is handed out at the tick in its window
+//     that it shares with most other windows, so it is never early either.
+//   - Next is never later than the first entry that is due.
+//   - A deadline of math.MaxInt64 is valid. Arithmetic saturates and never wraps.
+//   - An [ID] finds its entry until the entry is handed out or removed, and never finds
+//     another.
+//   - The wheel keeps no reference to a value that it handed out or removed, and its memory
+//     shrinks after a peak.
+//
 // # How it works
 //
 // Level 0 has one slot a tick. Each slot of level n+1 is as long as all of level n. A
@@ -56,22 +72,6 @@
 // Timing Wheels" (1987), in Apache Kafka's form: a level is made when it is first needed,
 // and only slots with entries are visited. So time advances from one expiry to the next
 // rather than tick by tick.
-//
-// # Guarantees
-//
-//   - Never early: deadlines are rounded up to a tick, and an entry is not handed out
-//     before that tick. An entry is less than one tick late, by the time passed in, if the
-//     wheel is advanced whenever [Wheel.Next] says so.
-//   - Ticks come in order. Within one tick, entries that moved through the same levels
-//     come first in, first out.
-//   - An entry with slack ([Wheel.AddWithin]) is handed out at the tick in its window
-//     that it shares with most other windows, so it is never early either.
-//   - Next is never later than the first entry that is due.
-//   - A deadline of math.MaxInt64 is valid. Arithmetic saturates and never wraps.
-//   - An [ID] finds its entry until the entry is handed out or removed, and never finds
-//     another.
-//   - The wheel keeps no reference to a value that it handed out or removed, and its memory
-//     shrinks after a peak.
 //
 // # Concurrency
 //

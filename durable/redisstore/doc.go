@@ -6,18 +6,6 @@
 //	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //	client := durable.New(redisstore.New(rdb))
 //
-// # How it works
-//
-// Tasks are spread over shards, by the hash of their keys. Each shard has keys of its own
-// in Redis, all with one hash tag, so that they are on one node of a Cluster. All that
-// changes a shard is a script: scripts/begin.lua says what is stored, and draws how a
-// task moves.
-//
-// Nobody polls. For each shard one worker has its timer set for the first task that is
-// due, and a blocking command wakes a worker if an earlier one is scheduled. In case a
-// wake-up was lost, with a connection or with the worker that took it, every worker looks
-// by itself every few seconds: see [WithRecheck].
-//
 // # Guarantees
 //
 // Those of package store, as long as the server keeps what it has acknowledged:
@@ -32,6 +20,18 @@
 // in a failover, which is asynchronous. [Store.Check] warns of it, and [WithLossHandler]
 // reports a server that was emptied or came back without its data. What a failover loses is
 // not reported.
+//
+// # How it works
+//
+// Tasks are spread over shards, by the hash of their keys. Each shard has keys of its own
+// in Redis, all with one hash tag, so that they are on one node of a Cluster. All that
+// changes a shard is a script: scripts/begin.lua says what is stored, and draws how a
+// task moves.
+//
+// Nobody polls. For each shard one worker has its timer set for the first task that is
+// due, and a blocking command wakes a worker if an earlier one is scheduled. In case a
+// wake-up was lost, with a connection or with the worker that took it, every worker looks
+// by itself every few seconds: see [WithRecheck].
 //
 // # Concurrency
 //

@@ -12,16 +12,6 @@
 // A program that keeps its own data in SQLite can store the tasks in the same file with
 // [OpenDB], and schedule tasks in its own transactions with [Store.ScheduleTx].
 //
-// # How it works
-//
-// A Store runs package machine over three tables, whose names begin with tickless_. One
-// goroutine writes: it puts all waiting calls into one transaction, so that they share
-// a sync of the disk. Readers have their own connections.
-//
-// Several processes may use a file; transactions decide which worker gets a task. On
-// Linux, inotify tells a Store within milliseconds that another process has committed.
-// Elsewhere the Store checks every 50 ms. [WithOneProcess] turns that off.
-//
 // # Guarantees
 //
 //   - Those of package store. Acknowledged commands survive the end of the process, kill -9
@@ -41,6 +31,16 @@
 //   - If the file or its log is removed or replaced while the Store is open, every later call
 //     returns an error that wraps [ErrGone].
 //   - While nothing happens, the Store writes nothing and, on Linux, does not wake up.
+//
+// # How it works
+//
+// A Store runs package machine over three tables, whose names begin with tickless_. One
+// goroutine writes: it puts all waiting calls into one transaction, so that they share
+// a sync of the disk. Readers have their own connections.
+//
+// Several processes may use a file; transactions decide which worker gets a task. On
+// Linux, inotify tells a Store within milliseconds that another process has committed.
+// Elsewhere the Store checks every 50 ms. [WithOneProcess] turns that off.
 //
 // # Concurrency
 //
