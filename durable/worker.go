@@ -12,6 +12,7 @@ import (
 
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -277,7 +278,7 @@ func (w *Worker) begin(ctx, commands context.Context) {
 	w.ctx, w.commands = context.WithoutCancel(ctx), commands
 	options := []timer.Option{timer.WithName(w.config.name)}
 	if w.virtual {
-		options = append(options, timer.WithClock(w.clock))
+		options = append(options, timer.WithClock(w.clock), timer.WithExecutor(executor.NewInline()))
 	}
 	w.timers = timer.New(options...)
 	if w.config.name != "" {

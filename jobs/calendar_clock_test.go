@@ -108,7 +108,7 @@ func TestCalendar_WallClockSetBack(t *testing.T) {
 // The clock was in 2099, and is corrected.
 func TestCalendar_WallClockSetBackByYears(t *testing.T) {
 	clk := timertest.NewClock(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	runs := 0
 	j := must(jobs.Calendar(s, everySecond, func() { runs++ }))

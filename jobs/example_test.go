@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -13,7 +14,7 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func ExamplePeriodic() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	n := 0
@@ -35,7 +36,7 @@ func ExamplePeriodic() {
 // once.
 func ExampleFixedDelay() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	j, _ := jobs.Periodic(s, time.Minute, func() { fmt.Println("backup at", clk.Now().Format(time.TimeOnly)) },
@@ -51,7 +52,7 @@ func ExampleFixedDelay() {
 
 func ExampleFirstAfter() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	jobs.Periodic(s, time.Hour, func() { fmt.Println(clk.Now().Format(time.TimeOnly)) }, jobs.FirstAfter(time.Second))
@@ -87,7 +88,7 @@ func (nineOClock) Next(t time.Time) time.Time {
 
 func ExampleCalendar() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	j, _ := jobs.Calendar(s, nineOClock{}, func() { fmt.Println(clk.Now().Format(time.DateTime)) })
@@ -100,7 +101,7 @@ func ExampleCalendar() {
 
 func ExampleJob_Next() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	j, _ := jobs.Periodic(s, time.Hour, func() {})
@@ -114,7 +115,7 @@ func ExampleJob_Next() {
 
 func ExampleJob_Stop() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	runs := 0
@@ -133,7 +134,7 @@ func ExampleJob_Stop() {
 // One run at a given date.
 func ExampleAt() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	j, _ := jobs.Calendar(s, jobs.At(noon.AddDate(0, 0, 1)), func() { fmt.Println(clk.Now().Format(time.DateTime)) })
@@ -146,7 +147,7 @@ func ExampleAt() {
 
 func ExampleJob_Pause() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	j, _ := jobs.Periodic(s, time.Hour, func() { fmt.Println(clk.Now().Format(time.TimeOnly)) })

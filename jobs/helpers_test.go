@@ -23,7 +23,7 @@ var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 // virtual returns a Scheduler on a virtual clock.
 func virtual(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(epoch)
-	s := timer.New(append([]timer.Option{timer.WithClock(clk)}, opts...)...)
+	s := timer.New(append([]timer.Option{timer.WithClock(clk), timer.WithExecutor(executor.NewInline())}, opts...)...)
 	t.Cleanup(func() { s.Close() })
 	return s, clk
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -14,7 +15,7 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 // A cache whose entries expire. Setting an entry again extends its life.
 func Example() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	sessions := keyed.New(s, func(user string, session int) {
@@ -52,7 +53,7 @@ func ExampleTimers_Drain() {
 
 func ExampleTimers_Move() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	sessions := keyed.New(s, func(id int, user string) {
 		fmt.Println(user, "left at", clk.Now().Format(time.TimeOnly))
@@ -84,7 +85,7 @@ func ExampleTimers_Remove() {
 
 func ExampleTimers_Items() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	sessions := keyed.New(s, func(id int, user string) {})
 	sessions.Set(1, "Ada", time.Minute)

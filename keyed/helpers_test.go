@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -23,7 +24,7 @@ var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 // virtual returns a Scheduler on a virtual clock.
 func virtual(t testing.TB, opts ...timer.Option) (*timer.Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(epoch)
-	s := timer.New(append([]timer.Option{timer.WithClock(clk)}, opts...)...)
+	s := timer.New(append([]timer.Option{timer.WithClock(clk), timer.WithExecutor(executor.NewInline())}, opts...)...)
 	t.Cleanup(func() { s.Close() })
 	return s, clk
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -88,7 +89,7 @@ func (r *Produce) OnExpiration() { fmt.Println(r.name, "has timed out") }
 // acks=all.
 func Example_produce() {
 	clk := timertest.NewClock(time.Now())
-	s := timer.New(timer.WithClock(clk)) // timer.New() in a program
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())) // timer.New() in a program
 	defer s.Close()
 	p := purgatory.New[Partition](s)
 
@@ -151,7 +152,7 @@ func (r *Fetch) OnExpiration()     { fmt.Println("after the longest wait") }
 // fetch.max.wait.ms.
 func Example_fetch() {
 	clk := timertest.NewClock(time.Now())
-	s := timer.New(timer.WithClock(clk)) // timer.New() in a program
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())) // timer.New() in a program
 	defer s.Close()
 	p := purgatory.New[Partition](s)
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -107,7 +108,7 @@ const modelKeys = 6
 
 func newModelRun(t testing.TB, rng choices, cover *modelCoverage) *modelRun {
 	r := &modelRun{t: t, rng: rng, cover: cover, clk: timertest.NewClock(epoch), count: new(int)}
-	r.s = timer.New(timer.WithClock(r.clk), timer.WithTick(time.Millisecond))
+	r.s = timer.New(timer.WithClock(r.clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Millisecond))
 	r.p = purgatory.New[int](r.s, purgatory.WithShards(1<<rng.IntN(4)))
 	return r
 }

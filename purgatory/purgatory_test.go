@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -65,7 +66,7 @@ func (o *op) OnExpiration() {
 // virtual returns a Purgatory on a Scheduler on a virtual clock.
 func virtual(t testing.TB, opts ...purgatory.Option) (*purgatory.Purgatory[string], *timer.Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(epoch)
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Millisecond))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Millisecond))
 	p := purgatory.New[string](s, opts...)
 	t.Cleanup(func() {
 		p.Shutdown(context.Background())

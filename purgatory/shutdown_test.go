@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/purgatory"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -165,7 +166,7 @@ func TestShutdown_InTheMiddleOfExpiries(t *testing.T) {
 	const rounds, each = 1500, 64
 	for range rounds {
 		clk := timertest.NewClock(epoch)
-		s := timer.New(timer.WithClock(clk))
+		s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 		p := purgatory.New[string](s)
 		ops := make([]op, each)
 		for i := range ops {

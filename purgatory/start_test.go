@@ -134,7 +134,7 @@ func TestTryCompleteElseWatch_TheLongestTimeout(t *testing.T) {
 // If the Scheduler refuses the timer, the operation is not watched.
 func TestTryCompleteElseWatch_NoTimerToBeHad(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(1))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithMaxPending(1))
 	p := purgatory.New[string](s)
 	first := watch(t, p, new(op), time.Hour, "a")
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -14,8 +15,8 @@ import (
 func TestTimerDeadline(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
 	for name, s := range map[string]*timer.Scheduler{
-		"wheel": timer.New(timer.WithClock(clk)),
-		"slack": timer.New(timer.WithClock(clk), timer.WithSlack(0.5, time.Second, time.Minute)),
+		"wheel": timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())),
+		"slack": timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithSlack(0.5, time.Second, time.Minute)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer s.Close()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -86,7 +87,7 @@ func TestClock_MovedBeforeTheAlarmIsSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := &hurriedClock{now: begin}
-			s := timer.New(timer.WithClock(clk), timer.WithMaxPending(1))
+			s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithMaxPending(1))
 			defer s.Close()
 			due := begun(t, s)
 			for range 3 {

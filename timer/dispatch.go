@@ -20,17 +20,18 @@ type dispatch struct {
 
 	exec    executor.Executor
 	batcher executor.Batcher // the executor if it is one, else nil
-	own     ownExecutor      // the executor if the Scheduler made it, and ends it; else nil
+	own     *executor.Pool   // the executor if the Scheduler made it, and ends it; else nil
 	// onPanic is the handler of WithPanicHandler, or nil. An executor that was given then
 	// sees to the panics of what it runs.
 	onPanic func(v any, stack []byte)
 	pool    share.Pool // the executor, if it is a pool to which callbacks go directly
 	// panicked counts the panics of callbacks that came here.
 	panicked *atomic.Uint64
-	// onPoller: the poller submits, and an inline executor so runs, all callbacks. That of
-	// a timer which was due when it was started waits in ready until the poller comes: it
-	// never runs inside Start. Otherwise the executor is a Pool or a Goroutines of package
-	// executor, and whoever finds a timer due submits its callback.
+	// onPoller: the poller submits all callbacks, one by one in the order of ticks. An inline
+	// executor so runs them there. The callback of a timer that is due when it is started waits
+	// in ready until the poller comes: it never runs inside Start. So it is under a clock
+	// that is given, and with an executor that is not a Pool or a Goroutines of package
+	// executor. Otherwise the goroutine that finds a timer due submits its callback.
 	onPoller bool
 
 	// dropped counts the callbacks that the executor refused. Allocated alone, it
@@ -45,17 +46,11 @@ type dispatch struct {
 	ready []func()
 }
 
-// ownExecutor is an executor that the Scheduler has made.
-type ownExecutor interface {
-	executor.Batcher
-	Shutdown(ctx context.Context) error
-}
-
 // init makes the executor, unless c has one.
 func (d *dispatch) init(c *config) {
 	d.dropped, d.panicked, d.onPanic = atomic.NewUint64(0), atomic.NewUint64(0), c.onPanic
 	if c.executor == nil {
-		d.own = d.newExecutor(c)
+		d.own = d.newPool(c)
 		d.exec = d.own
 	} else {
 		d.exec = c.executor
@@ -73,12 +68,8 @@ func (d *dispatch) init(c *config) {
 	}
 }
 
-func (d *dispatch) newExecutor(c *config) ownExecutor {
-	handler := executor.WithPanicHandler(d.handlePanic)
-	if c.clock != nil {
-		return executor.NewInline(handler)
-	}
-	opts := []executor.PoolOption{handler}
+func (d *dispatch) newPool(c *config) *executor.Pool {
+	opts := []executor.PoolOption{executor.WithPanicHandler(d.handlePanic)}
 	if c.name != "" {
 		opts = append(opts, executor.WithLabels(pprof.Labels("scheduler", c.name)))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timertest"
 )
 
@@ -41,7 +42,7 @@ func TestTimer_StopAndResetWithoutTheLock(t *testing.T) {
 func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		clk := timertest.NewClock(time.Unix(0, 0))
-		s := New(WithClock(clk))
+		s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 		runs := 0
 		x := resettable(s, time.Second, func() { runs++ })
 		x.Reset(time.Second)
@@ -74,7 +75,7 @@ func TestTimer_AStoppedOneWakesUpOnce(t *testing.T) {
 // due, and fires once, at its deadline.
 func TestTimer_EntryFollows(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := New(WithClock(clk))
+	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 	defer s.Close()
 	for range 10 * stripes {
 		resettable(s, 24*time.Hour, func() {}).Reset(24 * time.Hour)
@@ -194,7 +195,7 @@ func TestStoppedTimers_AreSpreadOverGoroutines(t *testing.T) {
 // Close hands back what is pending by its last deadline, and not what was stopped.
 func TestTimer_EntriesAtClose(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := New(WithClock(clk))
+	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 	ran := 0
 	start := func(d time.Duration) *Timer {
 		x := resettable(s, time.Hour, func() { ran++ })
@@ -251,7 +252,7 @@ func TestTimer_StoppedWhileClosing(t *testing.T) {
 // Lateness counts from the last deadline, also if that is in the tick of the one before.
 func TestTimer_EntryLateness(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := New(WithClock(clk), WithTick(time.Second))
+	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithTick(time.Second))
 	defer s.Close()
 	x := resettable(s, time.Hour, func() {})
 	x.Reset(200 * time.Millisecond)
@@ -263,7 +264,7 @@ func TestTimer_EntryLateness(t *testing.T) {
 // Who looks at what is pending sees a Timer by its last deadline, and none that was stopped.
 func TestTimer_ResetAmongThePending(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := New(WithClock(clk))
+	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 	defer s.Close()
 	timers := []*Timer{s.NewTimer(time.Hour)}
 	timers[0].moved = true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -13,7 +14,7 @@ func expireLease() {}
 // What is pending, and what it will call.
 func ExampleScheduler_Pending() {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	s.AfterFunc(time.Minute, expireLease)
 	for p := range s.Pending() {

@@ -36,7 +36,7 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func ExampleScheduler_Start() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	s.Start(time.Second, func() { fmt.Println("a second has passed") })
@@ -52,7 +52,7 @@ func ExampleScheduler_Start() {
 // A connection's idle timeout is pushed back with each request.
 func ExampleHandle_Move() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	const idle = time.Minute
@@ -148,7 +148,7 @@ func ExampleSleep() {
 // Close hands back what was pending, to be done now or by another Scheduler.
 func ExampleScheduler_Close() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	s.AfterFunc(time.Hour, func() { fmt.Println("flushed") })
 
 	s.Close()
@@ -182,7 +182,7 @@ func ExampleScheduler_Shutdown() {
 
 func ExampleScheduler_Stats() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	for i := range 100 {
 		h, _ := s.Start(time.Duration(1+i)*time.Second, func() {})
@@ -226,7 +226,7 @@ func ExampleWithExecutor() {
 
 func ExampleWithPanicHandler() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, stack []byte) {
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithPanicHandler(func(v any, stack []byte) {
 		fmt.Println("recovered:", v)
 	}))
 	defer s.Close()
@@ -241,7 +241,7 @@ func ExampleWithPanicHandler() {
 // Under a virtual clock a test needs not wait, and always runs the same.
 func ExampleWithClock() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	s.AfterFunc(24*time.Hour, func() { fmt.Println("a day later") })
 	clk.Advance(24 * time.Hour) // the callback has run when this returns
@@ -271,7 +271,7 @@ func ExampleNew_synctest() {
 // A coarser tick makes fewer wake-ups, and timers later by at most that.
 func ExampleWithTick() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Second))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Second))
 	defer s.Close()
 
 	for _, d := range []time.Duration{100 * time.Millisecond, 900 * time.Millisecond} {
@@ -289,7 +289,7 @@ func ExampleWithTick() {
 // never from before it.
 func ExampleTimer_Stop() {
 	clk := timertest.NewClock(noon)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 
 	t := s.NewTimer(time.Second)

@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
 
 func TestLateness_QuantileIsNotBelowTheTrueOne(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Second))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Second))
 	defer s.Close()
 	for _, d := range []time.Duration{100, 200, 900} { // late by 900, 800 and 100 ms
 		start(t, s, d*time.Millisecond, func() {})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -130,7 +131,7 @@ func newModelRun(t testing.TB, c modelCase, rng choices, cover *coverage) *model
 	r := &modelRun{t: t, c: c, rng: rng, cover: cover}
 	r.epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	r.clk = timertest.NewClock(r.epoch)
-	opts := []timer.Option{timer.WithClock(r.clk), timer.WithTick(c.tick), timer.WithWheelSize(c.size), timer.WithShards(c.shards)}
+	opts := []timer.Option{timer.WithClock(r.clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(c.tick), timer.WithWheelSize(c.size), timer.WithShards(c.shards)}
 	if c.limit > 0 {
 		opts = append(opts, timer.WithMaxPending(c.limit))
 	}

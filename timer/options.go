@@ -22,7 +22,7 @@ type Option interface{ apply(*config) }
 type config struct {
 	tick       time.Duration
 	wheelSize  int
-	shards     int // 0: by GOMAXPROCS, or 1 under a given clock
+	shards     int // 0: by GOMAXPROCS
 	executor   executor.Executor
 	maxPending int // 0: no limit
 	onPanic    func(v any, stack []byte)
@@ -87,8 +87,8 @@ func WithSlack(share float64, least, most time.Duration) Option {
 }
 
 // WithShards sets the number of shards that timers are spread over, each with a lock
-// of its own. The default is one if a clock is given, and else eight times GOMAXPROCS, but no
-// more than 64 or twice GOMAXPROCS. A shard is made when it is first used. All timers start on
+// of its own. The default is eight times GOMAXPROCS, but no more than 64 or twice
+// GOMAXPROCS. A shard is made when it is first used. All timers start on
 // the first one until goroutines often find it locked; then new ones are spread over a shard
 // for each proc, or more. WithShards panics unless n is from 1 to 65536.
 func WithShards(n int) Option {
@@ -99,9 +99,8 @@ func WithShards(n int) Option {
 }
 
 // WithExecutor sets where callbacks run. The default, also for a nil e, is a growing
-// pool that the Scheduler makes and ends, or, if a clock is given, the goroutine that
-// advances it. The Scheduler never closes an executor that is given here. Panics go
-// to its own panic handler, unless [WithPanicHandler] is given too.
+// pool that the Scheduler makes and ends. The Scheduler never closes an executor that is
+// given here. Panics go to its own panic handler, unless [WithPanicHandler] is given too.
 //
 // Anything with a Submit method will do: see [executor.Executor]. It must not block, as the
 // poller submits to it: while Submit blocks nothing fires. An [executor.Inline] runs
@@ -144,12 +143,13 @@ func WithPanicHandler(f func(v any, stack []byte)) Option {
 	return option(func(c *config) { c.onPanic = f })
 }
 
-// WithClock sets the clock, such as a virtual one from package timertest. Then
-// callbacks run on the goroutine that advances the clock and there is one shard,
-// unless other options say otherwise: the same program gives the same order every
-// time. The default is the system's monotonic clock, or the fake clock of the
-// testing/synctest bubble that New is called in. Giving [clock.System] or nil is the same
-// as giving none.
+// WithClock sets the clock, such as a virtual one from package timertest. The default, also
+// for [clock.System] or nil, is the system's monotonic clock, or the fake clock of the
+// testing/synctest bubble that New is called in.
+//
+// The clock does not decide where callbacks run. With an [executor.Inline], given by
+// [WithExecutor], they run on the goroutine that advances the clock, one by one, and the
+// same program gives the same order every time.
 func WithClock(c clock.Clock) Option {
 	return option(func(cfg *config) { cfg.clock = c })
 }
@@ -169,10 +169,7 @@ func newConfig(opts []Option) config {
 		c.clock = nil
 	}
 	if c.shards == 0 {
-		c.shards = 1
-		if c.clock == nil {
-			c.shards = defaultShards(runtime.GOMAXPROCS(0))
-		}
+		c.shards = defaultShards(runtime.GOMAXPROCS(0))
 	}
 	return c
 }

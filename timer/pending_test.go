@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -18,7 +19,7 @@ func describedCallback() {}
 
 func TestSchedulerPending_KindsAndFunctions(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	var due []time.Duration
 	at := func(d time.Duration) time.Duration { due = append(due, d); return d }
@@ -63,7 +64,7 @@ func TestSchedulerPending_KindSleep(t *testing.T) {
 // The loop's body runs without a lock: it may stop what it is shown, and break.
 func TestSchedulerPending_BodyMayUseTheScheduler(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithShards(4))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithShards(4))
 	defer s.Close()
 	for i := range 5000 {
 		s.AfterFunc(time.Duration(1+i)*time.Second, describedCallback)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timertest"
 	"github.com/tickless/tickless/timingwheel"
 )
@@ -39,7 +40,7 @@ func fillFar(t testing.TB, sh *shard, n int) {
 // and then as it does on the system's clock.
 func manual(shards int) (*Scheduler, *timertest.Clock) {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := New(WithClock(clk), WithShards(shards))
+	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(shards))
 	for _, sh := range allShards(s) {
 		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // in phase
 	}
@@ -220,7 +221,7 @@ func (c *creeping) Now() time.Time {
 func TestPoller_WorksForATurn(t *testing.T) {
 	for _, step := range []time.Duration{0, 100 * time.Microsecond} {
 		clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
-		s := New(WithClock(clk), WithShards(1))
+		s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(1))
 		fillFar(t, s.shards.at(0), 1000*batchSize)
 		p := &s.poller
 		p.awake = true
@@ -255,7 +256,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 // So it does if it is many small buckets that are due.
 func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	clk := &creeping{Clock: timertest.NewClock(time.Unix(0, 0)), now: time.Unix(0, 0)}
-	s := New(WithClock(clk), WithShards(1))
+	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(1))
 	p := &s.poller
 	p.awake = true
 	s.dispatch.onPoller = false
@@ -409,7 +410,7 @@ func TestPoller_ProcsChange(t *testing.T) {
 // Who started a timer that Close has taken out already sets no alarm behind it.
 func TestPoller_ClosedStaysAsleep(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := New(WithClock(clk))
+	s := New(WithClock(clk), WithExecutor(executor.NewInline()))
 	s.Close()
 	s.poller.wake(int64(time.Hour))
 	s.poller.wake(emptied)

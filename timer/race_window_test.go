@@ -104,7 +104,7 @@ const stoppers = 2
 func newWindowRace(t *testing.T, clk *timertest.Clock, opts ...Option) *windowRace {
 	r := &windowRace{t: t, clk: clk, all: make([]contender, windowTimers), fs: make([]func(), windowTimers)}
 	if clk != nil {
-		opts = append(opts, WithClock(clk))
+		opts = append(opts, WithClock(clk), WithExecutor(executor.NewInline()))
 	}
 	r.s = New(append(opts, WithShards(1))...)
 	r.sh = r.s.shards.at(0)

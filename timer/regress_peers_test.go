@@ -14,6 +14,7 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 )
 
@@ -171,7 +172,7 @@ func TestAkka_ViciousEnqueueing(t *testing.T) {
 // The poller sleeps for far too long, and its clock leaps over many buckets.
 func TestAkka_PollerOversleeps(t *testing.T) {
 	clk := &oversleepingClock{now: epoch}
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Millisecond), timer.WithWheelSize(4))
 	defer s.Close()
 	var got []int
 	var want []int

@@ -44,7 +44,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := timertest.NewClock(epoch)
-			s := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+			s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))))
 			var order []int // not guarded: all runs are inside an Advance
 			start(t, s, time.Second, interrupt)
 			for i := range 5 {
@@ -66,7 +66,7 @@ func TestScheduler_InterruptedAdvance(t *testing.T) {
 			require.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
 
 			// Also if the Scheduler has been closed meanwhile: they had fired.
-			closed := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+			closed := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))))
 			order = nil
 			start(t, closed, time.Second, interrupt)
 			start(t, closed, time.Second, func() { order = append(order, 0) })
@@ -99,7 +99,7 @@ func TestScheduler_InterruptedWhileShutdownWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clk := timertest.NewClock(epoch)
-				s := timer.New(timer.WithClock(clk), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+				s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))))
 				var order []int
 				release := make(chan struct{})
 				start(t, s, time.Second, func() { <-release; interrupt() })
@@ -130,7 +130,7 @@ func TestSchedulerShutdown_NothingLeftAndAContextThatHasEnded(t *testing.T) {
 	cancel()
 	for range 100 {
 		clk := timertest.NewClock(epoch)
-		require.NoError(t, timer.New(timer.WithClock(clk)).Shutdown(ended))
+		require.NoError(t, timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline())).Shutdown(ended))
 		// All system alarms share a goroutine, which another test's may still be using
 		// in its last instructions.
 		for s := timer.New(timer.WithExecutor(executor.NewInline())); s.Shutdown(ended) != nil; {

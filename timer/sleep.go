@@ -2,8 +2,6 @@ package timer
 
 import (
 	"context"
-	"runtime"
-	"strings"
 	"time"
 )
 
@@ -15,7 +13,6 @@ func (s *Scheduler) Sleep(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	s.mustNotStopAdvance()
 	c := make(chan time.Time, 1)
 	if _, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagSleep); err == nil {
 		select {
@@ -39,7 +36,6 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
-	s.mustNotStopAdvance()
 	c := make(chan time.Time, 1)
 	h, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagSleep)
 	if err != nil {
@@ -59,23 +55,6 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 		return nil
 	default:
 		return ErrClosed
-	}
-}
-
-// mustNotStopAdvance panics in a callback that Advance of timertest's clock runs. Advance
-// waits for the callback, which would wait for Advance.
-func (s *Scheduler) mustNotStopAdvance() {
-	if s.system {
-		return
-	}
-	pcs := make([]uintptr, 100)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	for more := true; more; {
-		var f runtime.Frame
-		if f, more = frames.Next(); strings.HasSuffix(f.Function, "/timertest.(*Clock).advanceLocked") {
-			panic("timer: a callback that a virtual clock's Advance runs sleeps on that clock, which stands still meanwhile:" +
-				" sleep on another goroutine, or test in a testing/synctest bubble with the system's clock")
-		}
 	}
 }
 

@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
 
 func TestStats_ExecutorAndRefused(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(1e9, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithMaxPending(2))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithMaxPending(2))
 	for range 5 {
 		_, _ = s.Start(time.Second, describedCallback)
 	}
@@ -30,7 +31,7 @@ func TestStats_ExecutorAndRefused(t *testing.T) {
 // Both print as one line that people can read.
 func TestStats_String(t *testing.T) {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Millisecond))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Millisecond))
 	defer s.Close()
 	require.Equal(t, "0 pending, 0 started", fmt.Sprint(s.Stats()))
 	require.Equal(t, "none", fmt.Sprint(s.Stats().Lateness))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/idle"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -63,7 +64,7 @@ func TestClock_Advance(t *testing.T) {
 // delay.
 func TestClock_WholeTicksAreExact(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	m := idle.New(func(want time.Time, _ time.Time) {
 		require.Equal(t, want, clk.Now(), "idle")
@@ -252,7 +253,7 @@ func TestClock_SetWall(t *testing.T) {
 // A machine slept: alarms that became due meanwhile go off late, in order.
 func TestClock_Suspend(t *testing.T) {
 	clk := timertest.NewClock(epoch)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	var ran []time.Duration
 	note := func() { ran = append(ran, clk.Now().Sub(epoch)) }

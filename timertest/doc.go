@@ -3,9 +3,12 @@
 // # Usage
 //
 //	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-//	s := timer.New(timer.WithClock(clk))
+//	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 //	s.Start(365*24*time.Hour, f)
 //	clk.Advance(365 * 24 * time.Hour) // f has run when this returns
+//
+// The executor makes Advance run callbacks itself. Without it they run on the Scheduler's
+// pool, and may still run when Advance has returned.
 //
 // Packages idle and purgatory can use this clock too: pass it to idle.New with
 // idle.WithClock, or give purgatory.New a Scheduler on the clock.
@@ -21,10 +24,9 @@
 //   - Time moves only during [Clock.Advance], [Clock.AdvanceTo] and [Clock.Suspend].
 //   - Alarms go off in the order of their moments, and alarms of equal moments in the
 //     order in which they were set. During Advance, Now is the moment of the alarm.
-//   - Advance returns when the functions of all due alarms have returned. A Scheduler
-//     on this clock runs its callbacks inside Advance, so the callbacks have returned too,
-//     unless the Scheduler has another executor.
-//   - The same program gives the same order every time.
+//   - Advance returns when the functions of all due alarms have returned, and with them the
+//     callbacks of a Scheduler with an executor.Inline.
+//   - The same program, with such Schedulers, gives the same order every time.
 //
 // # Concurrency
 //

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -12,7 +13,7 @@ import (
 // A year passes at once, and every callback has run when Advance returns.
 func Example() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	s.AfterFunc(365*24*time.Hour, func() { fmt.Println("fired at", clk.Now().Format(time.DateTime)) })
 
@@ -30,7 +31,7 @@ func Example() {
 // after its delay.
 func ExampleClock_Advance() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk), timer.WithTick(10*time.Millisecond))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(10*time.Millisecond))
 	defer s.Close()
 
 	clk.Advance(3 * time.Millisecond)
@@ -47,7 +48,7 @@ func ExampleClock_Advance() {
 // schedules are.
 func ExampleClock_SetWall() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	jobs.Periodic(s, 10*time.Minute, func() { fmt.Println("ten minutes later it is", clk.Wall().Format(time.TimeOnly)) })
 
@@ -60,7 +61,7 @@ func ExampleClock_SetWall() {
 // Next returns when the next alarm goes off, which is how far a test can advance.
 func ExampleClock_Next() {
 	clk := timertest.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
-	s := timer.New(timer.WithClock(clk), timer.WithTick(time.Second))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Second))
 	defer s.Close()
 	for _, d := range []time.Duration{3 * time.Second, time.Minute} {
 		s.AfterFunc(d, func() { fmt.Println(d) })

@@ -8,6 +8,7 @@ import (
 
 	k8sclock "k8s.io/utils/clock"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
 )
@@ -34,7 +35,8 @@ func NewFakeClock(t time.Time) *FakeClock {
 	virtual := timertest.NewClock(t)
 	// With a tick of one nanosecond, timers fire exactly at their deadlines.
 	clk := reading{virtual, t, virtual.Now()}
-	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+	e := executor.NewInline(executor.WithPanicHandler(func(v any, _ []byte) { panic(v) }))
+	s := timer.New(timer.WithClock(clk), timer.WithTick(1), timer.WithExecutor(e))
 	f := &FakeClock{Clock: NewOn(s, clk), virtual: virtual}
 	f.mu.set, f.mu.then = t, virtual.Now()
 	return f

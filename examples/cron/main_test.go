@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/jobs"
 	"github.com/tickless/tickless/timer"
 	"github.com/tickless/tickless/timertest"
@@ -17,7 +18,7 @@ func runs(t *testing.T, spec string, start time.Time, days int) []string {
 	sched, err := parse(spec)
 	require.NoError(t, err)
 	clk := timertest.NewClock(start)
-	s := timer.New(timer.WithClock(clk))
+	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	var at []string
 	jobs.Calendar(s, sched, func() { at = append(at, clk.Now().Format("2006-01-02 15:04:05 MST")) })

@@ -303,7 +303,7 @@ func TestHandler_ASchedulerThatPanics(t *testing.T) {
 	clk := &badClock{Clock: timertest.NewClock(time.Unix(1e9, 0))}
 	all := []*timer.Scheduler{
 		timer.New(timer.WithName("bad stats"), timer.WithExecutor(badExecutor{executor.NewInline()})),
-		timer.New(timer.WithName("bad clock"), timer.WithClock(clk)),
+		timer.New(timer.WithName("bad clock"), timer.WithClock(clk), timer.WithExecutor(executor.NewInline())),
 		timer.New(timer.WithName("fine")),
 	}
 	for _, s := range all {

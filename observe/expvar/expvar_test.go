@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/observe"
 	tickless "github.com/tickless/tickless/observe/expvar"
 	"github.com/tickless/tickless/observe/observetest"
@@ -63,7 +64,7 @@ func TestNew_DefaultIsNamedSchedulers(t *testing.T) {
 
 func ExamplePublish() {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk))
+	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	s.AfterFunc(time.Minute, func() {})
 	s.AfterFunc(time.Hour, func() {})

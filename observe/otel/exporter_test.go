@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/observetest"
 	"github.com/tickless/tickless/observe/otel"
@@ -283,7 +284,7 @@ func TestExporter_Unregister(t *testing.T) {
 
 func Example() {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk))
+	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	s.AfterFunc(time.Minute, func() {})
 

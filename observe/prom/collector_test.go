@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
+	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/keyed"
 	"github.com/tickless/tickless/observe"
 	"github.com/tickless/tickless/observe/observetest"
@@ -207,7 +208,7 @@ func TestCollector_ServedFormatsParse(t *testing.T) {
 
 func Example() {
 	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk))
+	s := timer.New(timer.WithName("jobs"), timer.WithClock(clk), timer.WithExecutor(executor.NewInline()))
 	defer s.Close()
 	s.AfterFunc(time.Minute, func() {})
 
