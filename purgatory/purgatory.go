@@ -80,9 +80,12 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 // none of its callbacks will run. It may be added again.
 //
 // TryCompleteElseWatch does nothing if the operation is already complete. It panics if
-// the operation is waiting, or if a key is not equal to itself, such as NaN.
+// the operation is nil or waiting, or if a key is not equal to itself, such as NaN.
 func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {
 	p.mustBeMade()
+	if op == nil {
+		panic("purgatory: TryCompleteElseWatch with a nil Operation")
+	}
 	run, mine, err := op.delayed().enter(p, op, timeout, keys)
 	if run {
 		op.OnComplete()

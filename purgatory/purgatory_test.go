@@ -286,6 +286,9 @@ func TestNew_RefusesBadOptions(t *testing.T) {
 			func() { purgatory.WithShards(n) })
 	}
 	require.PanicsWithValue(t, "purgatory: WithPanicHandler with a nil func", func() { purgatory.WithPanicHandler(nil) })
+	p, _, _ := virtual(t)
+	require.PanicsWithValue(t, "purgatory: TryCompleteElseWatch with a nil Operation",
+		func() { p.TryCompleteElseWatch(nil, time.Hour, "a") })
 }
 
 func TestPurgatory_OneShard(t *testing.T) {
