@@ -39,7 +39,7 @@ func (s *sharer) Share(fs []func()) (w share.Work, err error) {
 		b.n = int32(copy(b.funcs[:], fs))
 		b.take() // First
 		b.holders++
-		w.Rest = b
+		w.Batch = b
 		p.queue.push(fs[b.n:])
 	}
 	return w, nil
@@ -57,6 +57,6 @@ func (s *sharer) Run(w share.Work) {
 	p.label()
 	// The caller's own labels cannot be read, so they are cleared at the end.
 	defer pprof.SetGoroutineLabels(context.Background())
-	b, _ := w.Rest.(*batch)
+	b, _ := w.Batch.(*batch)
 	p.run(w.First, b)
 }

@@ -1,7 +1,6 @@
 package timer
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -54,41 +53,18 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.shards = nil
 	s.leftover.Unlock()
 	return func(yield func(Leftover) bool) {
-		for _, e := range byDeadline(taken) {
-			if !yield(s.leftoverOf(e)) {
+		var all []Leftover
+		for _, l := range taken {
+			all = slices.Grow(all, l.wheel.Len()+len(l.fallbacks))
+			l.each(func(e Leftover) { all = append(all, e) })
+		}
+		slices.SortFunc(all, func(a, b Leftover) int { return a.Deadline.Compare(b.Deadline) })
+		for _, e := range all {
+			if !yield(e) {
 				return
 			}
 		}
 	}
-}
-
-// byDeadline returns all leftovers of the shards, sorted by deadline.
-func byDeadline(shards []shardLeftover) []leftoverEntry {
-	n := 0
-	for _, l := range shards {
-		n += l.wheel.Len() + len(l.fallbacks)
-	}
-	es := make([]leftoverEntry, 0, n)
-	for _, l := range shards {
-		l.each(func(e timingwheel.Entry[payload]) {
-			es = append(es, leftoverEntry{e, l.sh})
-		})
-	}
-	slices.SortFunc(es, func(a, b leftoverEntry) int {
-		return cmp.Compare(a.Deadline, b.Deadline)
-	})
-	return es
-}
-
-func (s *Scheduler) leftoverOf(e leftoverEntry) Leftover {
-	p := Leftover{Deadline: s.at(e.Deadline)}
-	if e.Tag == tagFunc || e.Tag == tagLimited {
-		p.Func = e.Value.fn()
-		if e.ID != (timingwheel.ID{}) {
-			p.Handle = Handle{e.sh, e.ID}
-		}
-	}
-	return p
 }
 
 // shardLeftover is what was pending on a shard.
@@ -98,22 +74,29 @@ type shardLeftover struct {
 	fallbacks []*fallback
 }
 
-// leftoverEntry is one of them. It has no ID if it had fallen back.
-type leftoverEntry struct {
-	timingwheel.Entry[payload]
-	sh *shard
-}
-
 // each calls f with every timer, in no order.
-func (l *shardLeftover) each(f func(timingwheel.Entry[payload])) {
+func (l *shardLeftover) each(f func(Leftover)) {
+	s := l.sh.s
 	l.wheel.Each(func(e timingwheel.Entry[payload]) {
-		if isPending(&e.Expired) {
-			f(e)
+		if !isPending(&e.Expired) {
+			return
 		}
+		one := leftover(s.at(e.Deadline), e.Value, e.Tag)
+		if one.Func != nil {
+			one.Handle = Handle{l.sh, e.ID}
+		}
+		f(one)
 	})
 	for _, b := range l.fallbacks {
-		f(timingwheel.Entry[payload]{Expired: timingwheel.Expired[payload]{Value: b.p, Deadline: int64(b.at.Sub(l.sh.s.epoch)), Tag: b.tag}})
+		f(leftover(b.at, b.p, b.tag))
 	}
+}
+
+func leftover(deadline time.Time, p payload, tag uint8) Leftover {
+	if untag(tag) != tagFunc {
+		return Leftover{Deadline: deadline}
+	}
+	return Leftover{Deadline: deadline, Func: p.fn()}
 }
 
 // Shutdown does what Close does, and waits until the callbacks of all timers that have
@@ -130,11 +113,6 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.wait(ctx)
-}
-
-// wait waits for what is left of a closed Scheduler.
-func (s *Scheduler) wait(ctx context.Context) error {
 	if err := s.poller.shutdown(ctx); err != nil {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic" // whose Uint64 is aligned on 32-bit machines too
 
 	"github.com/tickless/tickless/executor"
 	"github.com/tickless/tickless/internal/latch"
 	"github.com/tickless/tickless/internal/share"
-	"go.uber.org/atomic"
 )
 
 // dispatch brings the callbacks of timers that fired to the executor.
@@ -19,14 +19,14 @@ type dispatch struct {
 	// Fixed by init.
 
 	exec    executor.Executor
-	batcher executor.Batcher // the executor if it is one, else nil
+	batcher executor.Batcher // the executor, unless onPoller
 	own     *executor.Pool   // the executor if the Scheduler made it, and ends it; else nil
 	// onPanic is the handler of WithPanicHandler, or nil. An executor that was given then
 	// sees to the panics of what it runs.
 	onPanic func(v any, stack []byte)
 	pool    share.Pool // the executor, if it is a pool to which callbacks go directly
 	// panicked counts the panics of callbacks that came here.
-	panicked *atomic.Uint64
+	panicked atomic.Uint64
 	// onPoller: the poller submits all callbacks, one by one in the order of ticks. An inline
 	// executor so runs them there. The callback of a timer that is due when it is started waits
 	// in ready until the poller comes: it never runs inside Start. So it is under a clock
@@ -34,9 +34,8 @@ type dispatch struct {
 	// executor. Otherwise the goroutine that finds a timer due submits its callback.
 	onPoller bool
 
-	// dropped counts the callbacks that the executor refused. Allocated alone, it
-	// is aligned on 32-bit machines too.
-	dropped *atomic.Uint64
+	// dropped counts the callbacks that the executor refused.
+	dropped atomic.Uint64
 	// outstanding counts the callbacks that an executor which is not our own has
 	// yet to finish, and those that it has refused. Of our own, its Shutdown knows.
 	outstanding latch.Latch
@@ -48,23 +47,22 @@ type dispatch struct {
 
 // init makes the executor, unless c has one.
 func (d *dispatch) init(c *config) {
-	d.dropped, d.panicked, d.onPanic = atomic.NewUint64(0), atomic.NewUint64(0), c.onPanic
+	d.onPanic = c.onPanic
 	if c.executor == nil {
 		d.own = d.newPool(c)
 		d.exec = d.own
 	} else {
 		d.exec = c.executor
 	}
-	d.batcher, _ = d.exec.(executor.Batcher)
+	d.onPoller = true
+	if c.clock != nil {
+		return
+	}
 	switch e := d.exec.(type) { // its very type: what embeds one may do anything
 	case *executor.Pool:
-		if d.onPoller = c.clock != nil; !d.onPoller {
-			d.pool = share.Of(e)
-		}
+		d.onPoller, d.batcher, d.pool = false, e, share.Of(e)
 	case *executor.Goroutines:
-		d.onPoller = c.clock != nil
-	default:
-		d.onPoller = true
+		d.onPoller, d.batcher = false, e
 	}
 }
 
@@ -78,7 +76,7 @@ func (d *dispatch) newPool(c *config) *executor.Pool {
 
 // handlePanic counts a callback's panic, and gives it to the panic handler.
 func (d *dispatch) handlePanic(v any, stack []byte) {
-	d.panicked.Inc()
+	d.panicked.Add(1)
 	if d.onPanic != nil {
 		d.onPanic(v, stack)
 		return
@@ -102,14 +100,8 @@ func (d *dispatch) submitDueLocked(sh *shard, f func()) {
 
 // batch takes the callbacks of b, which were found due.
 func (d *dispatch) batch(b *batch) {
-	if d.batcher == nil {
-		for _, f := range b.fs {
-			d.submit(f)
-		}
-	} else {
-		accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
-		d.refused(b.fs[accepted:]...)
-	}
+	accepted, _ := d.batcher.SubmitBatch(d.trackAll(b))
+	d.refused(b.fs[accepted:]...)
 	b.forget()
 }
 

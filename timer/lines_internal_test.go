@@ -32,7 +32,7 @@ func TestScheduler_CacheLines(t *testing.T) {
 	written := map[string]uintptr{
 		"poller.mu":    poller + unsafe.Offsetof(s.poller.mu),
 		"poller.awake": poller + unsafe.Offsetof(s.poller.awake),
-		"poller.late":  poller + unsafe.Offsetof(s.poller.late),
+		"poller.head":  poller + unsafe.Offsetof(s.poller.head),
 		"dispatch.mu":  dispatch + unsafe.Offsetof(s.dispatch.mu),
 	}
 	for r, at := range read {

@@ -64,18 +64,16 @@ func WithTick(tick time.Duration) Option {
 // more than most. The timer never fires before its deadline, and falls due within its
 // slack after it. The default is no slack.
 //
-// Within that window a timer falls due at the roundest moment: see
-// [github.com/tickless/tickless/timingwheel.Wheel.AddWithin]. So timers whose windows overlap
-// share wake-ups, which are most of the CPU that timers cost. However many timers there are
-// with a slack of 10 ms, they fire at 104 moments a second at the most. Use it where nobody
-// minds: a request's timeout of 30 s need not be kept to a tenth of a millisecond.
+// Within that window a timer falls due at the roundest moment, so timers whose windows
+// overlap share wake-ups, which are most of the CPU that timers cost: any number of timers
+// with a slack of 10 ms fire at 104 moments a second at the most. A request's timeout of
+// 30 s need not be kept to a tenth of a millisecond:
 //
 //	timer.New(timer.WithSlack(0.01, time.Millisecond, time.Second))
 //
-// It holds for all timers of the Scheduler. Each tick of a ticker may be late by that much,
-// but the next is no later for it. [Scheduler.StartWithin] and [Handle.MoveWithin] take a
-// slack of their own. Whatever reports a deadline reports the one that was asked for.
-// Lateness in Stats counts from the chosen moment.
+// Each tick of a ticker may be late by that much, but the next is no later for it.
+// [Scheduler.StartWithin] and [Handle.MoveWithin] take a slack of their own. Whatever
+// reports a deadline reports the one that was asked for.
 //
 // WithSlack panics unless share is from 0 to 1 and 0 <= least <= most.
 func WithSlack(share float64, least, most time.Duration) Option {

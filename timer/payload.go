@@ -18,8 +18,6 @@ const (
 	tagLimited
 	// tagChan: a chan time.Time, to be sent the time without blocking.
 	tagChan
-	// tagSleep: tagChan, of a goroutine that sleeps.
-	tagSleep
 	// tagTicker: a *Ticker.
 	tagTicker
 	// tagTimer: a *Timer that has been reset.

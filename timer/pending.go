@@ -14,9 +14,8 @@ type Kind string
 // The kinds of timers.
 const (
 	KindFunc    Kind = "func"    // of Start or AfterFunc: Function says which
-	KindChannel Kind = "channel" // of NewTimer or After
+	KindChannel Kind = "channel" // of NewTimer, After or Sleep
 	KindTicker  Kind = "ticker"  // of NewTicker or Tick
-	KindSleep   Kind = "sleep"   // of Sleep
 )
 
 // A PendingTimer describes a timer that is pending.
@@ -80,21 +79,16 @@ func (sh *shard) scan(cursor uint64, f func(timingwheel.Entry[payload])) (next u
 
 // describe is called with the shard's lock held.
 func (s *Scheduler) describe(e timingwheel.Entry[payload]) PendingTimer {
-	kind, pc := e.Value.describe(e.Tag)
-	return PendingTimer{Due: s.at(e.Due), Kind: kind, pc: pc}
-}
-
-// describe returns what a timer is for, and the code of its callback.
-func (p payload) describe(tag uint8) (Kind, uintptr) {
-	switch tag {
+	p := PendingTimer{Due: s.at(e.Due), Kind: KindFunc}
+	switch e.Tag {
 	case tagChan:
-		return KindChannel, 0
-	case tagSleep:
-		return KindSleep, 0
+		p.Kind = KindChannel
 	case tagTicker:
-		return KindTicker, 0
+		p.Kind = KindTicker
+	default:
+		p.pc = e.Value.code()
 	}
-	return KindFunc, p.code()
+	return p
 }
 
 // code returns where the code of a func value begins: in the first word of what it

@@ -48,13 +48,13 @@ func TestSchedulerPending_KindsAndFunctions(t *testing.T) {
 	}
 }
 
-func TestSchedulerPending_KindSleep(t *testing.T) {
+func TestSchedulerPending_OfSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := timer.New()
 		go s.Sleep(time.Minute)
 		synctest.Wait()
 		for p := range s.Pending() {
-			require.Equal(t, timer.KindSleep, p.Kind)
+			require.Equal(t, timer.KindChannel, p.Kind)
 		}
 		require.Equal(t, 1, s.Len())
 		s.Close()

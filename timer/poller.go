@@ -34,7 +34,8 @@ const (
 	breakAfter = 100 * time.Microsecond
 	// bucketCost is what it takes to expire a bucket, in timers.
 	bucketCost = 16
-	// watchAfter is after how long a ring looks after callbacks that last.
+	// watchAfter is how long callbacks may take until a ring of the alarm has the pool run
+	// those behind them.
 	watchAfter = 2 * time.Millisecond
 )
 
@@ -64,24 +65,22 @@ type poller struct {
 	// sleeps it only moves earlier. While it is awake, armed is the earliest moment
 	// that wake was called with.
 	armed int64
-	// recheck: since the poller last looked at the queue for buckets without timers,
-	// a shard's last timer was taken out. Then the alarm is set for no later than
-	// recheckAfter from there. It changes under mu, and is read without: see wake.
+	// recheck: a shard's last timer was taken out, since the poller last searched the queue
+	// for buckets without timers. Then the alarm is set for within recheckAfter. It changes
+	// under mu, and is read without: see wake.
 	recheck atomic.Bool
 	// closed: nothing will be queued any more.
 	closed bool
-	// watched is the wake-up whose callbacks run behind one another, or 0. The alarm is set
-	// for within watchAfter then, and for afterwards once they have returned.
+	// watched is the wake-up whose callbacks still run, one after another, or 0. Meanwhile the
+	// alarm is set for within watchAfter. Once they have returned it is set for afterwards.
 	watched    uint64
 	afterwards int64
 	// unfinished: it was interrupted, and sleeps with work at hand.
 	unfinished bool
 
 	wakeups, emptyWakeups uint64
-	// lateness is how late it has fired timers; nil: none.
-	lateness *Histogram
 
-	// All below belongs to whoever is awake.
+	// All below belongs to the goroutine that is awake.
 
 	// due are the shards with expired timers that are to be fired, moves others with timers
 	// that are only to be moved down: see work.
@@ -90,8 +89,6 @@ type poller struct {
 	expired *expiredBatch
 	// batch are callbacks on their way to the executor.
 	batch batch
-	// late is the lateness of timers that lateness does not have yet.
-	late []time.Duration
 	// head is when the next bucket is due, of those that were in the queue at the last poll
 	// and those that the poller has queued since.
 	head int64
@@ -125,8 +122,8 @@ const recheckAfter = 20 * time.Millisecond
 // would keep its alarm, and what that holds, until the bucket of the timer that
 // was stopped last would have expired. No shard may be locked.
 func (p *poller) wake(at int64) {
-	// The poller clears recheck before it looks. So whoever finds it set, after the
-	// shard was unlocked, comes before that look, which will see the shard.
+	// The poller clears recheck before it searches the queue. So a caller that finds it set,
+	// after the shard was unlocked, comes before a search that will see the shard.
 	if at == emptied && p.recheck.Load() {
 		return
 	}
@@ -185,7 +182,7 @@ func (p *poller) poll() {
 	p.run(ring, false)
 }
 
-// watchLocked makes the pool look after callbacks that still run.
+// watchLocked makes the pool run the callbacks that wait behind one that takes long.
 func (p *poller) watchLocked() {
 	if p.watched != 0 {
 		p.watched = 0
@@ -207,8 +204,8 @@ func (p *poller) unwatch(ring uint64) {
 	}
 }
 
-// run works until nothing is due, or for workAtMost, then falls asleep. What it has
-// fired last it runs itself after that, when another goroutine may be the poller.
+// run works until nothing is due, or for workAtMost, then falls asleep. After that, when
+// another goroutine may be the poller, it runs the last callbacks itself.
 func (p *poller) run(ring uint64, worked bool) {
 	asleep := false
 	defer func() {
@@ -233,7 +230,7 @@ func (p *poller) run(ring uint64, worked bool) {
 		callbacks, at, asleep = p.sleep(worked, pause)
 	}
 	callbacks.Run()
-	if callbacks.Rest != nil {
+	if callbacks.Batch != nil {
 		p.unwatch(ring)
 	}
 }
@@ -251,7 +248,6 @@ func (p *poller) interrupted() {
 
 // fallAsleepLocked is the end of being awake.
 func (p *poller) fallAsleepLocked() {
-	p.recordLocked()
 	if p.expired != nil {
 		expiredBatches.Put(p.expired)
 		p.expired = nil
@@ -278,12 +274,12 @@ func (p *poller) wait(ctx context.Context) error {
 	return latch.Await(ctx, asleep)
 }
 
-// finish does what is left for a closed poller, on goroutines of its own: it need not wait
-// for the alarm, which under a virtual clock is for the caller to let ring. It returns
-// ctx's error if that ends first.
+// finish runs what a closed poller has fired and not run yet, on goroutines of its own. It
+// cannot wait for the alarm: only the caller advances a virtual clock. It returns ctx's error
+// if that ends first.
 func (p *poller) finish(ctx context.Context) error {
 	for {
-		// Who is awake may yet be interrupted, and leave something.
+		// The goroutine that is the poller now may be interrupted, too.
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -307,44 +303,37 @@ func (p *poller) wasInterrupted() bool {
 	return p.unfinished
 }
 
-// # What comes before what
+// # The order of work
 //
 // Timers that are due come before those that only move down a level, whatever their
-// shards: a bucket of an upper level may hold a million. So work goes round and
-// takes, each time,
+// shards: a bucket of an upper level may hold a million. Each round of work takes
 //
-//  1. every bucket that has become due, in the order of the queue, with the first
-//     batch of its timers: so the buckets of upper levels that are small, which are
-//     nearly all, are worked through in their order;
-//  2. or else a batch from a shard that has more timers to be fired;
-//  3. or else a batch from a shard that has more timers to be moved.
+//  1. the next bucket of the queue that is due, with the first batch of its timers: so
+//     small buckets of upper levels, which are nearly all, keep their order;
+//  2. or else a batch from a shard that has more timers to fire;
+//  3. or else a batch from a shard that has more timers to move.
 //
-// A batch is one hold of the shard's lock, and the shards take turns. A timer that
-// falls due before it is moved fires when its turn to be moved comes: then it may
-// come after timers of later ticks. Where callbacks run on the poller, as under a
-// virtual clock, each bucket is worked through before the next is taken, and ticks
-// come in order without exception.
+// A batch is one critical section of the shard's lock, and the shards alternate. A timer
+// that falls due before it has moved fires when it is moved: then it may come after timers
+// of later ticks. With dispatch.onPoller each bucket is worked through before the next is
+// taken, and ticks come in order without exception.
 //
-// # Who waits for whom
+// # Processors
 //
-// The poller's goroutine is one of many that want a proc. It comes to run at once,
-// for the alarm's timer puts it in front of its proc's run queue, which is where
-// goroutines that a channel or a lock has readied go, too. It must not leave that
-// place by itself: runtime.Gosched sends it to the end of the global queue, where
-// beside n computing goroutines on p procs it waits for n/p times ten milliseconds;
-// and so does running for longer than ten. Therefore:
+// The runtime puts the goroutine of the alarm's timer in front of its proc's run queue, so
+// it runs at once. runtime.Gosched would send it to the end of the global queue, and so does
+// running for 10 ms. There it waits, beside n goroutines that compute on p procs, for n/p
+// times 10 ms. Therefore:
 //
-//   - It never yields. After workAtMost it sets the alarm for a moment later and ends,
-//     and so does it, at once, if there are callbacks to be run and only moves to be
-//     done: the alarm's next ring goes on with these.
-//   - It wakes nobody for a few callbacks. It runs them itself, but gives its role
-//     away first, with the alarm set: if one of them lasts, the next ring is on
-//     another goroutine.
-//   - On one proc, starts and stops wait for the poller for workAtMost, and the
-//     poller waits for them for as long as they compute without a pause, which is ten
-//     milliseconds. On more, they wait for a batch in one shard, and not even that if
-//     the next shard's lock is free: see lockShard.
-//   - On many procs there is still one poller.
+//   - It never yields. After workAtMost it sets the alarm for a moment later and returns.
+//     If callbacks wait and only moves are left it returns at once, and the alarm's next
+//     ring goes on with the moves.
+//   - It wakes no goroutine for a few callbacks. It runs them itself, after it has set the
+//     alarm and fallen asleep: if one of them takes long, the next ring is on another
+//     goroutine.
+//   - On one proc, starts and stops wait for the poller for up to workAtMost. On more, they
+//     wait for a batch in one shard, and not even that if the next shard's lock is free:
+//     see lockShard.
 
 // work does what is due at a moment that was read just now. It reads the clock again after
 // about batchSize timers. It reports whether there was anything, and after how long it is to go on
@@ -440,10 +429,9 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], a
 	if sh.stopped != nil {
 		expired = sh.expireTimersLocked(expired)
 	}
-	sh.n.fired += uint64(len(expired))
 	for i := range expired {
 		e := &expired[i]
-		p.late = append(p.late, time.Duration(at.now-e.Due))
+		sh.n.fire(time.Duration(at.now - e.Due))
 		if f, ok := sh.expireLocked(e.Value, e.Tag, at); ok {
 			p.batch.fs = append(p.batch.fs, f)
 		}
@@ -454,11 +442,6 @@ func (p *poller) fireLocked(sh *shard, expired []timingwheel.Expired[payload], a
 
 // flush hands the batch over, or runs it.
 func (p *poller) flush() {
-	if len(p.late) >= shareSize {
-		p.mu.Lock()
-		p.recordLocked()
-		p.mu.Unlock()
-	}
 	if len(p.batch.fs) == 0 {
 		return
 	}
@@ -467,17 +450,6 @@ func (p *poller) flush() {
 	} else {
 		h.batch(&p.batch)
 	}
-}
-
-// recordLocked adds late to lateness.
-func (p *poller) recordLocked() {
-	if len(p.late) > 0 && p.lateness == nil {
-		p.lateness = new(Histogram)
-	}
-	for _, d := range p.late {
-		p.lateness.Record(d)
-	}
-	p.late = p.late[:0]
 }
 
 // touch brings callbacks, which are cold as a rule, near to the processor: many at a
@@ -517,7 +489,7 @@ func (p *poller) sleep(worked bool, pause time.Duration) (callbacks share.Work, 
 	if len(p.batch.fs) > 0 {
 		callbacks = p.s.dispatch.share(&p.batch)
 	}
-	if callbacks.Rest != nil {
+	if callbacks.Batch != nil {
 		p.watched, p.afterwards = p.wakeups, next
 		next = min(next, at.now+int64(watchAfter))
 	}
@@ -560,8 +532,8 @@ func (p *poller) discard(due dueBucket, ticket delayqueue.Ticket) bool {
 	return true
 }
 
-// close ends the alarm, now that the queue is empty for good; or lets the poller
-// do so, if it has yet to do something.
+// close ends the alarm, now that the queue is empty for good. If the poller still has
+// something to do, shutdown does so.
 func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -583,8 +555,8 @@ func (p *poller) stopAlarmLocked() {
 	}
 }
 
-// shutdown waits until a closed poller has done its work. Its goroutine may go on with
-// callbacks of others: nobody waits for that.
+// shutdown waits until a closed poller has done its work, and ends the alarm. The poller's
+// goroutine may go on with callbacks of the pool's: nobody waits for that.
 func (p *poller) shutdown(ctx context.Context) error {
 	err := p.wait(ctx)
 	p.mu.Lock()
@@ -596,13 +568,10 @@ func (p *poller) shutdown(ctx context.Context) error {
 func (p *poller) stats(st *Stats) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lateness != nil {
-		st.Lateness.Merge(*p.lateness)
-	}
 	st.Wakeups, st.EmptyWakeups = p.wakeups, p.emptyWakeups
 }
 
-// A shardList is shards that wait for their turn. A shard is in it once.
+// A shardList is a queue of shards. A shard is in it once.
 type shardList []*shard
 
 func (l *shardList) push(sh *shard) {

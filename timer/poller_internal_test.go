@@ -44,7 +44,7 @@ func manual(shards int) (*Scheduler, *timertest.Clock) {
 	for _, sh := range allShards(s) {
 		sh.wheel = newWheel(&s.config, timingwheel.WithQueue(sh.offer)) // in phase
 	}
-	s.dispatch.onPoller = false
+	s.dispatch.onPoller, s.dispatch.batcher = false, executor.NewInline()
 	s.poller.awake = true
 	return s, clk
 }
@@ -225,7 +225,7 @@ func TestPoller_WorksForATurn(t *testing.T) {
 		fillFar(t, s.shards.at(0), 1000*batchSize)
 		p := &s.poller
 		p.awake = true
-		s.dispatch.onPoller = false
+		s.dispatch.onPoller, s.dispatch.batcher = false, executor.NewInline()
 		clk.now = clk.now.Add(crossing)
 		clk.step = step
 		began := clk.now
@@ -259,7 +259,7 @@ func TestPoller_WorksForATurn_SmallBuckets(t *testing.T) {
 	s := New(WithClock(clk), WithExecutor(executor.NewInline()), WithShards(1))
 	p := &s.poller
 	p.awake = true
-	s.dispatch.onPoller = false
+	s.dispatch.onPoller, s.dispatch.batcher = false, executor.NewInline()
 	const n = 2000
 	for i := range n {
 		startOn(t, s.shards.at(0), time.Duration(i+1)*DefaultTick, func() {})

@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -8,14 +9,13 @@ import (
 	"github.com/tickless/tickless/clock"
 	"github.com/tickless/tickless/delayqueue"
 	"github.com/tickless/tickless/internal/bubble"
+	"github.com/tickless/tickless/internal/closed"
 	"go.uber.org/atomic"
 )
 
 // A Scheduler keeps timers and fires them. Make one with [New], and end it with
 // [Scheduler.Close] or [Scheduler.Shutdown]. Any goroutine may call its methods, also
-// from inside callbacks.
-//
-// A program usually needs one. It holds no goroutine while nothing is pending.
+// from inside callbacks. It holds no goroutine while nothing is pending.
 //
 // Code in a testing/synctest bubble needs a Scheduler that was made there. With one that was
 // made outside, whatever starts or moves a timer panics there, and so do Close and Shutdown;
@@ -125,6 +125,17 @@ func newScheduler(opts []Option) *Scheduler {
 	return s
 }
 
+var (
+	// ErrClosed is returned for a timer that was to be started on a Scheduler
+	// after Close or Shutdown. It is also the root of the errors of that name in the
+	// packages executor, purgatory and idle: errors.Is reports that each of them is
+	// this one.
+	ErrClosed = closed.Root
+	// ErrTooManyPending is returned for a timer that would be one more than
+	// [WithMaxPending] allows.
+	ErrTooManyPending = errors.New("timer: too many pending timers")
+)
+
 // Start runs f once, after d from now, on the Scheduler's executor. A d of zero or
 // less is due at once; f never runs inside Start. Delays round up to a tick: the
 // timer never fires early. The error is [ErrClosed] or [ErrTooManyPending], and then
@@ -165,10 +176,8 @@ func (s *Scheduler) start(d, slack time.Duration, p payload, tag uint8) (Handle,
 	return Handle{sh, id}, nil
 }
 
-// Len returns the number of pending timers. O(shards).
-//
-// Len counts one shard after another: while other goroutines start, stop and reset timers,
-// the sum is near the number that there is.
+// Len returns the number of pending timers. It counts one shard after another, so while
+// other goroutines start and stop timers it is near the number that there is. O(shards).
 func (s *Scheduler) Len() int {
 	s.mustBeMade()
 	n := 0

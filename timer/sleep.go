@@ -14,7 +14,7 @@ func (s *Scheduler) Sleep(d time.Duration) {
 		return
 	}
 	c := make(chan time.Time, 1)
-	if _, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagSleep); err == nil {
+	if _, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagChan); err == nil {
 		select {
 		case <-c:
 		case <-s.done:
@@ -37,7 +37,7 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	c := make(chan time.Time, 1)
-	h, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagSleep)
+	h, err := s.start(d, s.config.slack.of(d), chanPayload(c), tagChan)
 	if err != nil {
 		return err
 	}
@@ -55,23 +55,5 @@ func (s *Scheduler) SleepContext(ctx context.Context, d time.Duration) error {
 		return nil
 	default:
 		return ErrClosed
-	}
-}
-
-// SleepContext is [Scheduler.SleepContext] on the default Scheduler.
-func SleepContext(ctx context.Context, d time.Duration) error {
-	if s, _ := outsideBubble(); s != nil {
-		return s.SleepContext(ctx, d)
-	}
-	if err := ctx.Err(); err != nil || d <= 0 {
-		return err
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

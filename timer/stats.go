@@ -1,8 +1,7 @@
 package timer
 
 import (
-	"fmt"
-	"strings"
+	"time"
 
 	"github.com/tickless/tickless/executor"
 )
@@ -60,27 +59,6 @@ type Stats struct {
 	Executor executor.Stats
 }
 
-// String returns the counts that are not zero, and the lateness, in one line.
-func (s Stats) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d pending, %d started", s.Pending, s.Started)
-	for _, c := range []struct {
-		n    uint64
-		what string
-	}{
-		{s.Fired, "fired"}, {s.Stopped, "stopped"}, {s.HandedBack, "handed back"}, {s.FellBack, "fell back"},
-		{s.Rejected, "rejected"}, {s.Refused, "refused by the executor"}, {s.Panicked, "panicked"},
-	} {
-		if c.n > 0 {
-			fmt.Fprintf(&b, ", %d %s", c.n, c.what)
-		}
-	}
-	if s.Lateness.Count() > 0 {
-		fmt.Fprintf(&b, "; late %v", s.Lateness)
-	}
-	return b.String()
-}
-
 func (s *Stats) add(n *counts) {
 	s.Started += n.started
 	s.Fired += n.fired
@@ -90,13 +68,23 @@ func (s *Stats) add(n *counts) {
 	s.Rejected += n.rejected
 	s.RejectedFull += n.rejectedFull
 	s.Cascaded += n.cascaded
-	s.Lateness.recordMany(0, n.atOnce)
+	if n.lateness != nil {
+		s.Lateness.merge(n.lateness)
+	}
 }
 
 // counts is the part of Stats that a shard keeps, under its lock.
 type counts struct {
 	started, fired, stopped, handedBack, fellBack, rejected, rejectedFull, cascaded uint64
-	// atOnce counts those fired that were due when they were started or reset. The
-	// lateness of the others is kept by the poller, which has fired them.
-	atOnce uint64
+	// lateness is nil if no timer has fired.
+	lateness *Histogram
+}
+
+// fire counts a timer that fires.
+func (n *counts) fire(late time.Duration) {
+	n.fired++
+	if n.lateness == nil {
+		n.lateness = new(Histogram)
+	}
+	n.lateness.Record(late)
 }

@@ -1,7 +1,6 @@
 package timer_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -26,18 +25,4 @@ func TestStats_ExecutorAndRefused(t *testing.T) {
 	require.EqualValues(t, 4, st.Rejected)
 	require.EqualValues(t, 3, st.RejectedFull)
 	require.EqualValues(t, 2, st.Executor.Run)
-}
-
-// Both print as one line that people can read.
-func TestStats_String(t *testing.T) {
-	clk := timertest.NewClock(time.Unix(0, 0))
-	s := timer.New(timer.WithClock(clk), timer.WithExecutor(executor.NewInline()), timer.WithTick(time.Millisecond))
-	defer s.Close()
-	require.Equal(t, "0 pending, 0 started", fmt.Sprint(s.Stats()))
-	require.Equal(t, "none", fmt.Sprint(s.Stats().Lateness))
-	s.AfterFunc(time.Hour, func() {})
-	s.AfterFunc(500*time.Microsecond, func() {})
-	clk.Advance(2 * time.Millisecond)
-	require.Equal(t, "1 pending, 2 started, 1 fired; late p50 500µs, p99 500µs, max 500µs of 1", fmt.Sprintf("%v", s.Stats()))
-	require.NotContains(t, fmt.Sprintf("%+v", s.Stats()), "\n")
 }

@@ -77,13 +77,10 @@ func (t *Timer) startLocked(now int64, d time.Duration) {
 	t.id = id
 }
 
-// After starts a timer that the Scheduler keeps until it fires, whether anybody
-// still receives or not, and which then sends the current time on the channel that
-// After returns. It is NewTimer(d).C. In a loop that mostly receives from another
-// channel use [Scheduler.NewTimer] and stop it, or the package's [After], whose
-// timers are garbage when their channels are. If the Scheduler is closed
-// meanwhile, nothing is ever sent; if it was closed before, After falls back: see
-// [Scheduler.Close].
+// After is NewTimer(d).C. The Scheduler keeps the timer until it fires, whether anybody
+// still receives or not. In a loop that mostly receives from another channel use
+// [Scheduler.NewTimer] and stop it, or the package's [After], whose timers are garbage when
+// their channels are. If the Scheduler is closed meanwhile, nothing is ever sent.
 func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(d).C }
 
 // Stop keeps the Timer from firing. It reports true if this call did so, and
@@ -91,10 +88,6 @@ func (s *Scheduler) After(d time.Duration) <-chan time.Time { return s.NewTimer(
 // but not yet received is withdrawn, and then Stop reports true. For a
 // Timer of AfterFunc's, Stop does not wait for f to finish. It panics on a Timer
 // that was not made by NewTimer or AfterFunc.
-//
-// From the second Reset on, Stop and a Reset to a later time take no lock that other Timers
-// share, unless the Scheduler has slack. Now and then a Stop takes the lock for the last few
-// that were stopped.
 func (t *Timer) Stop() bool {
 	if t.sh == nil {
 		return t.stdTimer("Stop").Stop()

@@ -89,12 +89,8 @@ func (sh *shard) trimLocked() (used bool) {
 		return true
 	}
 	// Buckets of the lowest level stay queued, but for a moment only.
-	for _, page := range sh.tickets {
-		if page != nil {
-			for _, ticket := range page {
-				sh.s.queue.Remove(ticket)
-			}
-		}
+	for _, ticket := range sh.tickets {
+		sh.s.queue.Remove(ticket)
 	}
 	if sh.wheel.Release() {
 		sh.tickets = nil

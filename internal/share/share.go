@@ -9,7 +9,7 @@ type Pool interface {
 	// soon call the Work's Run. fs do not wait for the callbacks in the pool's queue. The
 	// caller may reuse the slice after Share returns.
 	//
-	// If the Work has a Rest and Run does not return within a few milliseconds, the
+	// If the Work has a Batch and Run does not return within a few milliseconds, the
 	// caller must call Watch, so that workers run what waits behind a slow callback. The
 	// pool itself sets no timer, because that would cost more than short callbacks.
 	//
@@ -30,7 +30,7 @@ var Of func(pool any) Pool
 type Work struct {
 	Pool  Pool
 	First func()
-	Rest  any // the other callbacks, in the pool's own form; nil if First is the only one
+	Batch any // the other callbacks, in the pool's own form; nil if First is the only one
 }
 
 // Run runs the callbacks, and then those that wait in the pool's queue, until none is
