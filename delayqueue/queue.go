@@ -3,12 +3,12 @@ package delayqueue
 import (
 	"container/list"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/tickless/tickless/clock"
+	"github.com/tickless/tickless/internal/bubble"
 )
 
 // A Queue is a delay queue: an element comes out when its deadline has passed, the
@@ -51,6 +51,35 @@ type element[T any] struct {
 // nothing alive. The zero Ticket refers to no element.
 type Ticket struct{ seq uint64 }
 
+// An Option configures a queue made by [New].
+type Option interface{ apply(*config) }
+
+type config struct {
+	clock clock.Clock
+	epoch time.Time // zero: the time when the queue is made
+}
+
+type option func(*config)
+
+func (o option) apply(c *config) { o(c) }
+
+// WithClock makes the queue follow c. If c is nil or no clock is given, the queue follows
+// [clock.System]. The queue calls c with its lock held, so c must not call the queue from
+// Now, NewAlarm, Reset or Stop.
+func WithClock(c clock.Clock) Option {
+	return option(func(cfg *config) {
+		if c != nil {
+			cfg.clock = c
+		}
+	})
+}
+
+// WithEpoch sets the moment from which OfferAt, PollAt and Head count nanoseconds. t must
+// be a reading of the queue's clock. The default is the time when the queue is made.
+func WithEpoch(t time.Time) Option {
+	return option(func(cfg *config) { cfg.epoch = t })
+}
+
 // New returns an empty queue.
 func New[T any](opts ...Option) *Queue[T] {
 	cfg := config{clock: clock.System()}
@@ -80,6 +109,33 @@ func (q *Queue[T]) lock() {
 	if q.clock == nil {
 		q.init(config{clock: clock.System()})
 	}
+}
+
+// now returns the moment that the clock shows.
+func (q *Queue[T]) now() int64 { return int64(q.clock.Now().Sub(q.epoch)) }
+
+// timeOf returns the time at the given moment.
+func (q *Queue[T]) timeOf(moment int64) time.Time { return q.epoch.Add(time.Duration(moment)) }
+
+// momentOf returns the moment of a deadline. If only the epoch has a monotonic reading,
+// momentOf adds the delay by the wall clock to the present moment, as time.Until does.
+// The wall clock may have been set since the epoch, as on a board that boots in 1970 and
+// gets the time from the network a second later.
+func (q *Queue[T]) momentOf(deadline time.Time) int64 {
+	d := int64(deadline.Sub(q.epoch)) // saturates
+	if d == never || bubble.Monotonic(deadline) || !bubble.Monotonic(q.epoch) {
+		return d
+	}
+	now := q.clock.Now()
+	return add(int64(now.Sub(q.epoch)), int64(deadline.Sub(now)))
+}
+
+// add returns now+d, at most never.
+func add(now, d int64) int64 {
+	if sum := now + d; d < 0 || sum >= 0 {
+		return sum
+	}
+	return never
 }
 
 // Offer adds v, which comes out when deadline has passed. A deadline that has already
@@ -118,7 +174,7 @@ func (q *Queue[T]) offerLocked(v T, due int64) (Ticket, bool) {
 	k := key{due, q.seq}
 	q.elements[q.seq] = element[T]{due, v}
 	q.peak = max(q.peak, len(q.elements))
-	q.order.push(k)
+	q.order.Push(k)
 	first, _ := q.order.head()
 	head := first == k
 	if head {
@@ -158,9 +214,6 @@ func (q *Queue[T]) pollLocked(now int64) (v T, ok bool) {
 
 // Peek returns the first element, due or not, and its deadline. It reports false if the
 // queue is empty.
-//
-// The returned deadline may differ from the offered one if that was out of range or had
-// no monotonic reading.
 func (q *Queue[T]) Peek() (v T, deadline time.Time, ok bool) {
 	v, _, at, ok := q.Head()
 	if ok {
@@ -180,26 +233,6 @@ func (q *Queue[T]) Head() (v T, ticket Ticket, at int64, ok bool) {
 		return v, ticket, k.due, false
 	}
 	return q.elements[k.seq].v, Ticket{k.seq}, k.due, true
-}
-
-// All returns an iterator over the elements, due or not, in no particular order, and
-// their tickets, with which a caller can remove them. The iteration sees the elements
-// that are in the queue when it begins.
-func (q *Queue[T]) All() iter.Seq2[Ticket, T] {
-	return func(yield func(Ticket, T) bool) {
-		q.lock()
-		keys := q.keysLocked()
-		values := make([]T, len(keys))
-		for i, k := range keys {
-			values[i] = q.elements[k.seq].v
-		}
-		q.mu.Unlock()
-		for i, k := range keys {
-			if !yield(Ticket{k.seq}, values[i]) {
-				return
-			}
-		}
-	}
 }
 
 // Len returns the number of elements, due or not.
@@ -236,7 +269,7 @@ func (q *Queue[T]) takeLocked(seq uint64) (v T, ok bool) {
 		if _, alive := q.elements[k.seq]; alive {
 			break
 		}
-		q.order.pop()
+		q.order.Pop()
 	}
 	if dead := q.order.size() - len(q.elements); dead > max(len(q.elements), rebuildMin) {
 		q.order = newKeyHeap(q.keysLocked()...)

@@ -117,48 +117,6 @@ func TestQueueOffer_TellsOfANewHead(t *testing.T) {
 	assert.True(t, head, "a head that was removed still counts")
 }
 
-func TestQueueAll_ComesOnceAndMayBeRemoved(t *testing.T) {
-	q := New[int](WithClock(newFakeClock(start)))
-	for range q.All() {
-		t.Fatal("the queue is empty")
-	}
-	const n = 1000
-	tickets := make(map[Ticket]int)
-	var late []Ticket
-	for i := range n {
-		ticket, _ := q.Offer(i, start.Add(time.Duration(i%7)))
-		if i%3 == 0 {
-			q.Remove(ticket)
-			continue
-		}
-		tickets[ticket] = i
-		late = append(late, ticket)
-	}
-	for ticket, v := range q.All() {
-		want, ok := tickets[ticket]
-		require.True(t, ok, "twice, or never offered")
-		require.Equal(t, want, v)
-		delete(tickets, ticket)
-	}
-	require.Empty(t, tickets)
-	for ticket := range q.All() {
-		require.Contains(t, late, ticket)
-		break
-	}
-	for ticket, v := range q.All() {
-		if v%2 == 0 {
-			got, ok := q.Remove(ticket)
-			require.True(t, ok)
-			require.Equal(t, v, got)
-			q.Offer(-1, start)
-		}
-	}
-	for range q.All() { // removes elements during the loop
-		q.Drain()
-	}
-	require.Zero(t, q.Len())
-}
-
 func TestQueueOffer_EqualDeadlinesComeFirstInFirstOut(t *testing.T) {
 	// Enough elements for the heap to have several levels, and to be rebuilt.
 	q := New[int](WithClock(newFakeClock(start)))
