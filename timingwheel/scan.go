@@ -12,16 +12,6 @@ type Entry[T any] struct {
 	Expired[T]
 }
 
-// at returns the entry with index i. It reports false if there is none.
-func (w *Wheel[T]) at(i bucket.Index) (e Entry[T], ok bool) {
-	if !w.arena.Live(i) {
-		return e, false
-	}
-	e = Entry[T]{w.arena.Ref(i), w.expired(i)}
-	e.Value = w.arena.Value(i)
-	return e, true
-}
-
 // Each calls f for every entry, in no particular order. f must not call the wheel.
 func (w *Wheel[T]) Each(f func(e Entry[T])) { w.Scan(0, math.MaxInt, f) }
 
@@ -39,7 +29,9 @@ func (w *Wheel[T]) Scan(cursor uint64, n int, f func(e Entry[T])) (next uint64, 
 		}
 		n -= int(to - from)
 		for ; from < to; from++ {
-			if e, ok := w.at(bucket.Index(from)); ok {
+			if i := bucket.Index(from); w.arena.Live(i) {
+				e := Entry[T]{w.arena.Ref(i), w.expired(i)}
+				e.Value = w.arena.Value(i)
 				f(e)
 			}
 		}

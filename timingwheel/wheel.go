@@ -211,7 +211,7 @@ func (w *Wheel[T]) Remove(id ID) (v T, ok bool) { return w.arena.Remove(id) }
 
 // Move changes an entry's deadline and removes its slack. It reports false, and changes
 // nothing, if the entry was already handed out or removed, or if the new deadline is
-// already due, as for Add. ([Wheel.Contains] distinguishes the two.)
+// already due, as for Add. ([Wheel.Deadline] distinguishes the two.)
 //
 // If the new deadline is not before the expiration of the entry's bucket, the entry stays
 // in that bucket until the bucket expires. So moving a deadline later again and again
@@ -245,12 +245,6 @@ func (w *Wheel[T]) MoveWithin(id ID, deadline, slack int64) bool {
 // tickOf returns the tick at which entry i is due.
 func (w *Wheel[T]) tickOf(i bucket.Index) int64 {
 	return w.ticks.ceilTo(w.arena.Deadline(i), w.arena.Grain(i))
-}
-
-// Contains reports whether id identifies an entry of the wheel.
-func (w *Wheel[T]) Contains(id ID) bool {
-	_, ok := w.arena.Find(id)
-	return ok
 }
 
 // Deadline returns an entry's deadline. It reports false if id identifies no entry.

@@ -16,6 +16,12 @@ import (
 	"github.com/tickless/tickless/bucket"
 )
 
+// Contains reports whether id identifies an entry.
+func (w *Wheel[T]) Contains(id ID) bool {
+	_, ok := w.Deadline(id)
+	return ok
+}
+
 func newWheel[T any](tb testing.TB, tick int64, size int, start int64, opts ...Option) *Wheel[T] {
 	tb.Helper()
 	w, err := New[T](tick, size, start, opts...)
