@@ -116,22 +116,6 @@ func TestSchedule_LargestTask(t *testing.T) {
 	})
 }
 
-func TestForecast_Moments(t *testing.T) {
-	bubble(t, func(t *testing.T, mem *memstore.Store) {
-		c := durable.New(mem, quiet)
-		moments := make([]time.Time, 1001)
-		for i := range moments {
-			moments[i] = time.Now().Add(time.Duration(i) * time.Second)
-		}
-		_, err := c.Forecast(ctx, moments[:1000]...)
-		require.NoError(t, err)
-		_, err = c.Forecast(ctx, moments...)
-		require.ErrorIs(t, err, durable.ErrInvalid)
-		_, err = c.Forecast(ctx, moments[1], moments[0])
-		require.ErrorIs(t, err, durable.ErrInvalid)
-	})
-}
-
 // A key that is long, or not UTF-8, used to be quoted twice.
 func TestErrors_QuoteKeysOnce(t *testing.T) {
 	c := durable.New(memstore.New())

@@ -23,17 +23,16 @@ type Filter struct {
 	Error string
 }
 
-// stored returns the Filter as a store's filter, or false if no task can match.
-func (f *Filter) stored() (store.Filter, bool) {
+// stored returns the Filter as a store's filter.
+func (f *Filter) stored() store.Filter {
 	x := store.Filter{State: f.State, Handler: f.Handler, Prefix: f.Prefix, Error: f.Error}
 	if !f.From.IsZero() {
 		x.From = store.TimeOf(f.From)
 	}
 	if !f.To.IsZero() {
-		x.To = store.TimeOf(f.To)
-		return x, x.To > 0 // before 1970 there is nothing, and 0 is no limit
+		x.To = max(1, store.TimeOf(f.To)) // 0 is no limit
 	}
-	return x, true
+	return x
 }
 
 // List iterates over the tasks that match a filter, ordered by State, At and ID:
@@ -50,12 +49,8 @@ func (f *Filter) stored() (store.Filter, bool) {
 // a page with a Prefix reads the IDs of all tasks.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		stored, some := f.stored()
-		if !some {
-			return
-		}
 		const pace = 256
-		for e, err := range c.entries(ctx, stored, store.Cursor{}, pace) {
+		for e, err := range c.entries(ctx, f.stored(), store.Cursor{}, pace) {
 			if err != nil {
 				yield(Info{}, err)
 				return
@@ -90,11 +85,8 @@ func (c *Client) Page(ctx context.Context, f Filter, after Cursor, limit int) (P
 		return Page{}, err
 	}
 	var p Page
-	stored, some := f.stored()
-	if !some {
-		return p, nil
-	}
 	var last store.Cursor
+	stored := f.stored()
 	for e, err := range c.entries(ctx, stored, from, limit) {
 		if err != nil {
 			return Page{}, err

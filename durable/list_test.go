@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-func TestList_Forecast(t *testing.T) {
+func TestList_Filters(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
 		now := time.Now()
@@ -36,11 +36,6 @@ func TestList_Forecast(t *testing.T) {
 		for range c.List(ctx, durable.Filter{}) {
 			break
 		}
-		n, err := c.Forecast(ctx, now, now.Add(61*time.Minute), now.Add(24*time.Hour))
-		require.NoError(t, err)
-		require.Equal(t, []int64{0, 60, 300}, n)
-		_, err = c.Forecast(ctx, now.Add(1), now)
-		require.ErrorIs(t, err, durable.ErrInvalid)
 		r, err := c.Repair(ctx)
 		require.NoError(t, err)
 		require.Equal(t, durable.Repair{Looked: 300}, r)

@@ -12,17 +12,18 @@ import (
 // again if it fails. Scheduling the key again, for example with another Cron, leaves
 // the task paused; Reschedule ends the pause. The error is an [ErrInvalid] if the task
 // does not repeat.
+//
+// PauseTask and ResumeTask read the task and then reschedule it, in two commands. A
+// command of another client between the two, for example a Reschedule, may be undone.
 func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return Absent, nil
-	case err != nil:
-		return Unknown, err
-	case !info.Task.repeats() && !info.Following:
+	if err != nil {
+		return absent(err)
+	}
+	if !info.Task.repeats() && !info.Following {
 		return Unknown, invalid("PauseTask: the task %q does not repeat", key)
 	}
-	return c.Reschedule(ctx, key, When{kind: whenAt, at: store.Farthest.Std()})
+	return c.Reschedule(ctx, key, At(store.Farthest.Std()))
 }
 
 // ResumeTask ends the pause of a task. The task next runs as [Next] says; runs that
@@ -30,12 +31,10 @@ func (c *Client) PauseTask(ctx context.Context, key string) (Outcome, error) {
 // running, or Kept if the task is not paused.
 func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	info, err := c.Get(ctx, key)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return Absent, nil
-	case err != nil:
-		return Unknown, err
-	case !info.Paused:
+	if err != nil {
+		return absent(err)
+	}
+	if !info.Paused {
 		return Kept, nil
 	}
 	now, err := c.store.Now(ctx, c.shardOf(key))
@@ -46,5 +45,13 @@ func (c *Client) ResumeTask(ctx context.Context, key string) (Outcome, error) {
 	if err != nil {
 		return Unknown, err
 	}
-	return c.Reschedule(ctx, key, When{kind: whenAt, at: at.Std()})
+	return c.Reschedule(ctx, key, At(at.Std()))
+}
+
+// absent is the outcome of a command for a task that could not be looked at.
+func absent(err error) (Outcome, error) {
+	if errors.Is(err, ErrNotFound) {
+		return Absent, nil
+	}
+	return Unknown, err
 }

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -143,7 +144,7 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 	}
 	generation = string(x.Record[1 : 1+generationSize])
 	fields := x.Record[recordHead-1]
-	r := reader{rest: string(x.Record[recordHead:])}
+	r := reader{rest: x.Record[recordHead:]}
 	if fields&hasKept != 0 {
 		k, ok := x.Keeps()
 		if !ok {
@@ -190,7 +191,7 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 		return t, generation, errRecord
 	}
 	if len(r.rest) > 0 {
-		t.Body = []byte(r.rest)
+		t.Body = bytes.Clone(r.rest)
 	}
 	if store.IsSingle(x.ID) {
 		t.Every, t.Schedule, t.Cron, t.Zone, t.Start, t.End = 0, "", "", "", time.Time{}, time.Time{}
@@ -200,14 +201,14 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 
 // A reader takes a record apart; bad is whether it was too short.
 type reader struct {
-	rest string
+	rest []byte
 	bad  bool
 }
 
-func (r *reader) fail() { r.rest, r.bad = "", true }
+func (r *reader) fail() { r.rest, r.bad = nil, true }
 
 func (r *reader) byte() byte {
-	if r.rest == "" {
+	if len(r.rest) == 0 {
 		r.fail()
 		return 0
 	}
@@ -217,16 +218,13 @@ func (r *reader) byte() byte {
 }
 
 func (r *reader) uint() uint64 {
-	var n uint64
-	for shift := 0; shift < 64; shift += 7 {
-		b := r.byte()
-		n |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return n
-		}
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 {
+		r.fail()
+		return 0
 	}
-	r.fail()
-	return 0
+	r.rest = r.rest[size:]
+	return n
 }
 
 func (r *reader) string() string {
@@ -235,7 +233,7 @@ func (r *reader) string() string {
 		r.fail()
 		return ""
 	}
-	s := r.rest[:n]
+	s := string(r.rest[:n])
 	r.rest = r.rest[n:]
 	return s
 }

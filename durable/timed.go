@@ -16,7 +16,7 @@ import (
 type CommandStats struct {
 	// Command is the type: "schedule", "reschedule", "cancel", "requeue", "purge",
 	// "limit", "pause" or "resume", a Worker's "round", or "now", "get", "list", "stats",
-	// "forecast", "check" or "repair".
+	// "check" or "repair".
 	Command string
 	// Took is how long the store took for each command, whether it succeeded or not.
 	// One call of a method may need several commands.
@@ -48,7 +48,6 @@ const (
 	askGet
 	askList
 	askStats
-	askForecast
 	askCheck
 	askRepair
 	numCommands
@@ -58,7 +57,7 @@ var commandNames = [numCommands]string{
 	store.Schedule: "schedule", store.Reschedule: "reschedule", store.Cancel: "cancel", store.Requeue: "requeue",
 	store.Purge: "purge", store.Import: "import", store.SetLimit: "limit", store.Pause: "pause", store.Resume: "resume",
 	doRound: "round", askNow: "now", askGet: "get", askList: "list", askStats: "stats",
-	askForecast: "forecast", askCheck: "check", askRepair: "repair",
+	askCheck: "check", askRepair: "repair",
 }
 
 // A commandCount counts one type of command.
@@ -70,8 +69,9 @@ type commandCount struct {
 	took timer.Histogram
 }
 
-func (c *commandCount) done(began time.Time, err error) {
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+// done is for a command that has ended with the error, as deferred functions are told it.
+func (c *commandCount) done(began time.Time, err *error) {
+	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errors.Add(1)
 	}
 	took := time.Since(began)
@@ -103,76 +103,54 @@ type timedStore struct {
 	workforce workforce
 }
 
-func (s *timedStore) Now(ctx context.Context, shard int) (store.Time, error) {
-	began := time.Now()
-	t, err := s.Store.Now(ctx, shard)
-	s.commands[askNow].done(began, err)
-	return t, err
+func (s *timedStore) Now(ctx context.Context, shard int) (_ store.Time, err error) {
+	defer s.commands[askNow].done(time.Now(), &err)
+	return s.Store.Now(ctx, shard)
 }
 
-func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) ([]Outcome, error) {
-	began := time.Now()
-	out, err := s.Store.Change(ctx, shard, stamp, c)
+func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c store.Command) (out []Outcome, err error) {
 	n := &s.commands[c.Op]
-	n.done(began, err)
-	if err == nil {
-		if c.Op == store.Cancel {
-			s.workforce.cancelled(shard, c.Items, out)
-		}
-		for _, o := range out {
-			if int(o) < len(n.outcomes) {
-				n.outcomes[o].Add(1)
-			}
+	defer n.done(time.Now(), &err)
+	if out, err = s.Store.Change(ctx, shard, stamp, c); err != nil {
+		return out, err
+	}
+	if c.Op == store.Cancel {
+		s.workforce.cancelled(shard, c.Items, out)
+	}
+	for _, o := range out {
+		if int(o) < len(n.outcomes) {
+			n.outcomes[o].Add(1)
 		}
 	}
-	return out, err
+	return out, nil
 }
 
-func (s *timedStore) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (store.Answer, error) {
-	began := time.Now()
-	a, err := s.Store.Do(ctx, shard, stamp, r)
-	s.commands[doRound].done(began, err)
-	return a, err
+func (s *timedStore) Do(ctx context.Context, shard int, stamp store.Stamp, r store.Round) (_ store.Answer, err error) {
+	defer s.commands[doRound].done(time.Now(), &err)
+	return s.Store.Do(ctx, shard, stamp, r)
 }
 
-func (s *timedStore) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
-	began := time.Now()
-	e, err := s.Store.Get(ctx, shard, id)
-	s.commands[askGet].done(began, err)
-	return e, err
+func (s *timedStore) Get(ctx context.Context, shard int, id string) (_ store.Entry, err error) {
+	defer s.commands[askGet].done(time.Now(), &err)
+	return s.Store.Get(ctx, shard, id)
 }
 
-func (s *timedStore) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
-	began := time.Now()
-	p, err := s.Store.List(ctx, shard, f, c, limit)
-	s.commands[askList].done(began, err)
-	return p, err
+func (s *timedStore) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (_ store.Page, err error) {
+	defer s.commands[askList].done(time.Now(), &err)
+	return s.Store.List(ctx, shard, f, c, limit)
 }
 
-func (s *timedStore) Stats(ctx context.Context, shard int) (store.Stats, error) {
-	began := time.Now()
-	st, err := s.Store.Stats(ctx, shard)
-	s.commands[askStats].done(began, err)
-	return st, err
+func (s *timedStore) Stats(ctx context.Context, shard int) (_ store.Stats, err error) {
+	defer s.commands[askStats].done(time.Now(), &err)
+	return s.Store.Stats(ctx, shard)
 }
 
-func (s *timedStore) Forecast(ctx context.Context, shard int, moments []store.Time) ([]int64, error) {
-	began := time.Now()
-	n, err := s.Store.Forecast(ctx, shard, moments)
-	s.commands[askForecast].done(began, err)
-	return n, err
+func (s *timedStore) Check(ctx context.Context) (_ store.Health, err error) {
+	defer s.commands[askCheck].done(time.Now(), &err)
+	return s.Store.Check(ctx)
 }
 
-func (s *timedStore) Check(ctx context.Context) (store.Health, error) {
-	began := time.Now()
-	h, err := s.Store.Check(ctx)
-	s.commands[askCheck].done(began, err)
-	return h, err
-}
-
-func (s *timedStore) Repair(ctx context.Context, shard int) (store.Repair, error) {
-	began := time.Now()
-	r, err := s.Store.Repair(ctx, shard)
-	s.commands[askRepair].done(began, err)
-	return r, err
+func (s *timedStore) Repair(ctx context.Context, shard int) (_ store.Repair, err error) {
+	defer s.commands[askRepair].done(time.Now(), &err)
+	return s.Store.Repair(ctx, shard)
 }

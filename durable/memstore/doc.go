@@ -23,8 +23,8 @@
 // # Complexity
 //
 // Each shard has a heap of pending tasks for each handler and schedule. In the tasks of
-// a shard, scheduling, cancelling, claiming and finishing a task are O(log n), a page
-// of List is O(n log n), and Forecast is O(n).
+// a shard, scheduling, cancelling, claiming and finishing a task are O(log n), and a page
+// of List is O(n log n).
 //
 // # When not to use it
 //

@@ -83,23 +83,6 @@ func (s *Store) Stats(ctx context.Context, index int) (st store.Stats, err error
 	return st, err
 }
 
-// Forecast counts the pending tasks that are due before each moment. O(n) in the tasks
-// of the shard.
-func (s *Store) Forecast(ctx context.Context, index int, moments []store.Time) (counts []int64, err error) {
-	if err := store.CheckForecast(moments); err != nil {
-		return nil, err
-	}
-	err = s.in(ctx, index, func(sh *shard, _ machine.Moment) {
-		counts = make([]int64, len(moments))
-		for _, t := range sh.tasks {
-			for i := len(moments) - 1; t.State == store.Pending && i >= 0 && t.At < moments[i]; i-- {
-				counts[i]++
-			}
-		}
-	})
-	return counts, err
-}
-
 // Repair counts the tasks. There is nothing to correct, because every command is
 // atomic.
 func (s *Store) Repair(ctx context.Context, index int) (r store.Repair, err error) {

@@ -49,7 +49,6 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"paused is paused", "../store/machine/round.go", "if m.n.Paused {\n\t\tdue = nil", "if false {\n\t\tdue = nil", "PauseAndResume"},
 	{"bytes are the caller's", "../store/machine/index.go", "t.Record = bytes.Clone(t.Record)", "bytes.Clone(t.Record)", "NothingIsShared"},
 	{"a list misses nothing", "list.go", "p.Next, found = found[limit-1].Cursor", "p.Next, found = found[limit].Cursor", "List"},
-	{"the forecast counts what is before", "list.go", "t.At < moments[i]", "t.At <= moments[i]", "StatsAndForecast"},
 	{"the context ends the call", "memstore.go", "return store.Ended(ctx)", "return nil", "ContextEndsTheCall"},
 	{"who sleeps is woken", "../store/machine/round.go", "s == store.Pending && at < m.n.Told", "false", "Wait"},
 	{"whatever is left for others", "../store/machine/round.go", "m.n.Told = max(m.n.Told, at)", "m.n.Told = at", "WhoSleepsIsInTime"},

@@ -21,7 +21,7 @@ type script struct {
 
 // scripts are all of them.
 type scripts struct {
-	change, round, now, get, list, scan, stats, forecast, repair, astray *script
+	change, round, now, get, list, scan, stats, repair, astray *script
 }
 
 const systemClock = "call('TIME')"
@@ -40,7 +40,7 @@ func loadScripts(clock string) *scripts {
 	}
 	return &scripts{
 		change: load("change"), round: load("round"), now: load("now"), get: load("get"), list: load("list"), scan: load("scan"),
-		stats: load("stats"), forecast: load("forecast"), repair: load("repair"), astray: load("astray"),
+		stats: load("stats"), repair: load("repair"), astray: load("astray"),
 	}
 }
 

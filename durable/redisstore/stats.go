@@ -69,36 +69,3 @@ func parseLimits(v any) (limits map[string]store.Limit, err error) {
 	}
 	return limits, nil
 }
-
-// Forecast counts, in O(log n) for each moment and each kind of tasks.
-func (s *Store) Forecast(ctx context.Context, shard int, moments []store.Time) ([]int64, error) {
-	if err := store.CheckForecast(moments); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	out := make([]int64, 0, len(moments))
-	for len(out) < len(moments) {
-		var args []any
-		for _, t := range moments[len(out):] {
-			args = append(args, strconv.FormatInt(int64(t), 10))
-		}
-		v, err := s.one(ctx, s.scripts.forecast, shard, args...)
-		if err != nil {
-			return nil, err
-		}
-		list, _ := v.([]any)
-		n, err := ints(v, max(1, len(list)))
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range n {
-			if len(out) > 0 {
-				x = max(x, out[len(out)-1]) // the script before was a little earlier
-			}
-			out = append(out, x)
-		}
-	}
-	return out, nil
-}

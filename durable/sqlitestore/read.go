@@ -72,26 +72,6 @@ func (s *Store) Stats(ctx context.Context, _ int) (st store.Stats, err error) {
 	return st, err
 }
 
-// Forecast counts. O(n) in the tasks that are due before the last moment.
-func (s *Store) Forecast(ctx context.Context, _ int, moments []store.Time) ([]int64, error) {
-	if err := store.CheckForecast(moments); err != nil {
-		return nil, err
-	}
-	out := make([]int64, len(moments))
-	err := s.view(ctx, func(x *session) {
-		clear(out)
-		for _, k := range x.kinds() {
-			before, sum := store.Time(0), int64(0)
-			for i, at := range moments {
-				x.row(countKind, []any{k.Handler, k.Schedule, int64(before), int64(at)}, &k.Tasks, &k.First)
-				sum += k.Tasks
-				out[i], before = out[i]+sum, at
-			}
-		}
-	})
-	return out, err
-}
-
 // Check looks whether the file is there and can be read, and says what may lose tasks. See
 // Verify for what is in it.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {

@@ -128,10 +128,6 @@ func (b *both) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	return b.next().Stats(ctx, shard)
 }
 
-func (b *both) Forecast(ctx context.Context, shard int, moments []store.Time) ([]int64, error) {
-	return b.next().Forecast(ctx, shard, moments)
-}
-
 func (b *both) Check(ctx context.Context) (store.Health, error) { return b.next().Check(ctx) }
 
 func (b *both) Repair(ctx context.Context, shard int) (store.Repair, error) {

@@ -212,12 +212,6 @@ func (s *Store) closeAll() error {
 	return errors.Join(s.tend.Close(), s.read.Close(), s.write.Close())
 }
 
-// Same reports whether another store is one on the same file.
-func (s *Store) Same(_ context.Context, other store.Store) bool {
-	o, ok := other.(*Store)
-	return ok && os.SameFile(s.file, o.file)
-}
-
 // Clock returns the Store's clock, which its workers follow.
 func (s *Store) Clock() clock.Clock { return s.clock }
 

@@ -168,17 +168,3 @@ func CheckList(f *Filter, limit int) error {
 	}
 	return nil
 }
-
-// CheckForecast returns an error that wraps [ErrInvalid] if the moments do not ascend,
-// or are too many.
-func CheckForecast(moments []Time) error {
-	if len(moments) > MaxForecast {
-		return invalid("%d moments, more than %d", len(moments), MaxForecast)
-	}
-	for i := 1; i < len(moments); i++ {
-		if moments[i] < moments[i-1] {
-			return invalid("moment %d is before the one in front of it", i)
-		}
-	}
-	return nil
-}

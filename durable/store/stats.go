@@ -8,12 +8,12 @@ type Stats struct {
 	Overdue int64 // tasks that are due and not claimed
 	Running int64
 	Dead    int64
-	Past    int64 // runs that are kept, and the heads of them
+	Past    int64 // runs that are kept, and one more entry for each key that has any
 	// Unknown are tasks that are due and that nobody can run: no worker that is there
 	// has named their handler, or their schedule, in its latest claim.
 	Unknown int64
-	// Astray are tasks that no claim finds, since what they wait in was damaged: Repair
-	// puts them right.
+	// Astray are tasks that no claim finds, since a part of the store was damaged. Workers on
+	// Redis put them right within a minute, and Repair does.
 	Astray int64
 	// Late is how long the task has been due that waits longest; zero if there is none.
 	Late   time.Duration
@@ -22,6 +22,28 @@ type Stats struct {
 	Limits map[string]Limit
 
 	Counters
+}
+
+// Add adds those of another shard. Late is the longer of the two.
+func (s *Stats) Add(t Stats) {
+	s.Pending += t.Pending
+	s.Overdue += t.Overdue
+	s.Running += t.Running
+	s.Dead += t.Dead
+	s.Past += t.Past
+	s.Unknown += t.Unknown
+	s.Astray += t.Astray
+	s.Late = max(s.Late, t.Late)
+	s.Paused = s.Paused || t.Paused
+	s.Limits = t.Limits // which all shards have
+	s.Claimed += t.Claimed
+	s.Done += t.Done
+	s.Retried += t.Retried
+	s.Died += t.Died
+	s.Crashed += t.Crashed
+	s.Released += t.Released
+	s.Refused += t.Refused
+	s.Cancelled += t.Cancelled
 }
 
 // Counters count what has happened since the shard was made.
@@ -37,18 +59,6 @@ type Counters struct {
 	// once: these are gone when their attempt ends, which is counted too. A task that is
 	// cancelled again while it runs is counted once.
 	Cancelled int64
-}
-
-// Add adds those of another shard.
-func (c *Counters) Add(d Counters) {
-	c.Claimed += d.Claimed
-	c.Done += d.Done
-	c.Retried += d.Retried
-	c.Died += d.Died
-	c.Crashed += d.Crashed
-	c.Released += d.Released
-	c.Refused += d.Refused
-	c.Cancelled += d.Cancelled
 }
 
 // A Health is what Check has found.

@@ -44,10 +44,6 @@ type Store interface {
 	// Stats returns the shard's numbers.
 	Stats(ctx context.Context, shard int) (Stats, error)
 
-	// Forecast returns, for each of the moments, how many Pending tasks are due before
-	// it. The moments, [MaxForecast] at most, must ascend.
-	Forecast(ctx context.Context, shard int, moments []Time) ([]int64, error)
-
 	// Check looks whether the store can be worked with, and how safely it keeps tasks.
 	// An error that wraps [ErrUnfit] does not pass by itself.
 	Check(ctx context.Context) (Health, error)
@@ -71,8 +67,6 @@ const (
 	MaxClaim = 100
 	// MaxPage is the largest number of entries of a page.
 	MaxPage = 1000
-	// MaxForecast is the largest number of moments of a forecast.
-	MaxForecast = 1000
 	// MaxFailures is how many failures of a task are kept, the latest ones.
 	MaxFailures = 10
 	// MaxText is how much of a failure's text is kept, in bytes.

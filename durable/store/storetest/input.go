@@ -168,10 +168,6 @@ func testBadInput(b *bench) {
 	}
 	_, err := b.Store.List(ctx, 0, store.Filter{State: store.Past + 1}, store.Cursor{}, 1)
 	b.isError(err, store.ErrInvalid)
-	_, err = b.Store.Forecast(ctx, 0, []store.Time{2, 1})
-	b.isError(err, store.ErrInvalid)
-	_, err = b.Store.Forecast(ctx, 0, make([]store.Time, store.MaxForecast+1))
-	b.isError(err, store.ErrInvalid)
 }
 
 // The store and its caller do not share memory: either may change its bytes afterwards.

@@ -117,12 +117,6 @@ func testStats(b *bench) {
 	equal(b, "pending", st.Pending, 22)
 	equal(b, "overdue", st.Overdue, 2)
 	b.require(st.Late >= 5*b.unit && (b.Advance == nil || st.Late == 5*b.unit), "late by %v", st.Late)
-	n, err := b.Store.Forecast(ctx, 0, []store.Time{0, now - 1, far, far, far + 1, far + 9, far + 10, store.Farthest})
-	b.noError(err)
-	equal(b, "forecast", n, []int64{0, 1, 2, 2, 4, 20, 22, 22})
-	n, err = b.Store.Forecast(ctx, 0, nil)
-	b.noError(err)
-	equal(b, "forecast of nothing", len(n), 0)
 	x := b.claim(1)[0]
 	equal(b, "the oldest", x.ID, "late")
 	y := b.claim(1)[0]

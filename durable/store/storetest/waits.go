@@ -88,16 +88,15 @@ func testWait(b *bench) {
 // calls returns all methods of a store that can fail.
 func (b *bench) calls(ctx context.Context, st store.Store) map[string]func() error {
 	return map[string]func() error{
-		"Now":      func() error { _, err := st.Now(ctx, 0); return err },
-		"Get":      func() error { _, err := st.Get(ctx, 0, "k"); return err },
-		"List":     func() error { _, err := st.List(ctx, 0, store.Filter{}, store.Cursor{}, 1); return err },
-		"Stats":    func() error { _, err := st.Stats(ctx, 0); return err },
-		"Forecast": func() error { _, err := st.Forecast(ctx, 0, []store.Time{1}); return err },
-		"Check":    func() error { _, err := st.Check(ctx); return err },
-		"Repair":   func() error { _, err := st.Repair(ctx, 0); return err },
-		"Wait":     func() error { return st.Wait(ctx, []int{0}, func(int) {}) },
-		"Do":       func() error { _, err := st.Do(ctx, 0, b.stamp(), b.claimOf(1)); return err },
-		"Change":   func() error { _, err := st.Change(ctx, 0, b.stamp(), store.Command{Op: store.Pause}); return err },
+		"Now":    func() error { _, err := st.Now(ctx, 0); return err },
+		"Get":    func() error { _, err := st.Get(ctx, 0, "k"); return err },
+		"List":   func() error { _, err := st.List(ctx, 0, store.Filter{}, store.Cursor{}, 1); return err },
+		"Stats":  func() error { _, err := st.Stats(ctx, 0); return err },
+		"Check":  func() error { _, err := st.Check(ctx); return err },
+		"Repair": func() error { _, err := st.Repair(ctx, 0); return err },
+		"Wait":   func() error { return st.Wait(ctx, []int{0}, func(int) {}) },
+		"Do":     func() error { _, err := st.Do(ctx, 0, b.stamp(), b.claimOf(1)); return err },
+		"Change": func() error { _, err := st.Change(ctx, 0, b.stamp(), store.Command{Op: store.Pause}); return err },
 	}
 }
 

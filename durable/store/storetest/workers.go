@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,23 +11,30 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// testWorkers runs many workers that race for the tasks of all shards while time
-// advances. Some crash or freeze. Every task must be done once, and no two leases may
-// overlap.
+// testWorkers runs many clients that schedule tasks, and many workers that race for them,
+// in all shards while time advances. Some workers crash or freeze. Every task must be done
+// once, no two leases may overlap, and the record of a claimed task must not change later.
 func testWorkers(b *bench) {
-	const tasks, workers = 400, 6
+	const clients, each, workers = 8, 50, 6
 	shards := b.Store.Shards()
 	x := &crowd{bench: b, last: make(map[string]int64), done: make(map[string]int)}
-	b.sleep(0)
-	for i := range tasks {
-		id := fmt.Sprint("k", i)
-		s := b.stamp()
-		_, err := b.Store.Change(ctx, store.ShardOf(id, shards), s,
-			store.Command{Op: store.Schedule, Items: []store.Item{item(id, store.After(time.Duration(rand.IntN(20))*b.unit/10))}})
-		b.noError(err)
+	record := func(id string) []byte { return bytes.Repeat([]byte(id+" "), 20) }
+	var clock, all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			for i := range each {
+				id := fmt.Sprintf("%d of %d", i, c)
+				t := store.Task{ID: id, Handler: "h", Record: record(id)}
+				item := store.Item{ID: id, When: store.After(time.Duration(rand.IntN(20)) * b.unit / 10), Task: t}
+				_, err := b.Store.Change(ctx, store.ShardOf(id, shards), store.Stamp{Sender: fmt.Sprint("client", c), Number: int64(i + 1)},
+					store.Command{Op: store.Schedule, Items: []store.Item{item}})
+				if err != nil {
+					b.Error(err)
+				}
+			}
+		})
 	}
 	stop := make(chan struct{})
-	var clock, all sync.WaitGroup
 	if b.Advance != nil {
 		clock.Go(func() {
 			for {
@@ -41,7 +49,7 @@ func testWorkers(b *bench) {
 		})
 	}
 	for w := range workers {
-		all.Go(func() { x.work(w, shards, tasks) })
+		all.Go(func() { x.work(w, shards, clients*each) })
 	}
 	all.Wait()
 	close(stop)
@@ -49,9 +57,12 @@ func testWorkers(b *bench) {
 	if b.Failed() {
 		return
 	}
-	equal(b, "tasks done", len(x.done), tasks)
+	equal(b, "tasks done", len(x.done), clients*each)
 	for id, n := range x.done {
 		equal(b, id+" was done", n, 1)
+	}
+	for _, c := range x.got {
+		b.require(bytes.Equal(c.Record, record(c.ID)), "the record of %s is %.40q", c.ID, c.Record)
 	}
 	for shard := range shards {
 		st, err := b.Store.Stats(ctx, shard)
@@ -67,6 +78,7 @@ type crowd struct {
 	mu   sync.Mutex
 	last map[string]int64 // the latest token of each task
 	done map[string]int
+	got  []store.Claimed
 }
 
 func (x *crowd) work(w, shards, tasks int) {
@@ -106,6 +118,7 @@ func (x *crowd) work(w, shards, tasks int) {
 				x.Errorf("%s has the token %d after %d", c.ID, c.Token, x.last[c.ID])
 			}
 			x.last[c.ID] = max(x.last[c.ID], c.Token)
+			x.got = append(x.got, c)
 			x.mu.Unlock()
 			if c.Due > a.Now {
 				x.Errorf("%s is early by %v", c.ID, c.Due.Sub(a.Now))
