@@ -23,8 +23,7 @@ type command struct {
 	c        *Client
 	command  store.Command // all but its items
 	deadline time.Time     // of the first call's context; zero: none
-	// running has an element while it is carried out again; nil before.
-	running chan struct{}
+	running  sync.Mutex    // while it is carried out again
 
 	// These are of whoever carries it out.
 
@@ -62,7 +61,11 @@ func (c *Client) newCommand(ctx context.Context, kind store.Command, n int) *com
 
 // add adds the item with an index among those of the call.
 func (x *command) add(index int, item store.Item) {
-	x.addTo(x.c.shardOf(item.ID), index, len(item.Task.Record), []store.Item{item})
+	bytes := len(item.Task.Record)
+	if item.Entry != nil {
+		bytes = len(item.Entry.Record)
+	}
+	x.addTo(x.c.shardOf(item.ID), index, bytes, []store.Item{item})
 }
 
 func (x *command) addTo(shard, index, bytes int, items []store.Item) {
@@ -127,9 +130,6 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 		x.lane = x.c.lanes.take()
 	}
 	if unknown := x.send(ctx); unknown != nil {
-		if x.running == nil {
-			x.running = make(chan struct{}, 1)
-		}
 		return slices.Clone(x.out), &UnknownError{Err: unknown, again: x.again}
 	}
 	x.c.lanes.put(x.lane)
@@ -137,18 +137,10 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	return x.out, cmp.Or(x.errs...)
 }
 
-// again carries it out once more, for any number of goroutines.
+// again carries it out once more, for one goroutine after the other.
 func (x *command) again(ctx context.Context) ([]Outcome, error) {
-	select {
-	case x.running <- struct{}{}:
-	default: // another goroutine asks again
-		select {
-		case x.running <- struct{}{}:
-		case <-ctx.Done():
-			return nil, &UnknownError{Err: ctx.Err(), again: x.again}
-		}
-	}
-	defer func() { <-x.running }()
+	x.running.Lock()
+	defer x.running.Unlock()
 	out, err := x.do(ctx)
 	return slices.Clone(out), err
 }

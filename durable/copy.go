@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -33,8 +32,7 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // Copy pauses dst and leaves it paused, so that no task runs before all are copied, and
 // none runs twice if Copy is repeated after an error. Tasks that dst already has do not
 // change, and wait too. Call [Client.Resume] when src is out of use. After an error,
-// first wait until the deadline of Copy's context or, without a deadline, one minute
-// has passed: until then a command may still arrive.
+// first wait until one minute has passed: until then a command may still arrive.
 //
 // If src was used during or after Copy, empty dst before repeating Copy. Otherwise dst
 // would run tasks that src has finished, cancelled or changed meanwhile.
@@ -43,34 +41,20 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 // same value, and stores whose method Same(context.Context, store.Store) bool says so,
 // as package redisstore's does. The cost is that of [Client.List], and O(n) writes.
 func Copy(ctx context.Context, dst, src store.Store) (Copied, error) {
-	if same(ctx, New(dst).Store(), New(src).Store()) { // New panics if one is nil
-		return Copied{}, invalid("the source and the destination of Copy are the same store")
-	}
-	c, err := newImporting(ctx, dst)
+	to, from := New(dst), New(src)
+	c, err := newImporting(ctx, to)
 	if err != nil {
 		return Copied{}, err
 	}
-	err = forEach(ctx, src, c.add)
+	err = forEach(ctx, from, c.add)
 	if err == nil || errors.Is(err, ErrChanged) {
 		err = errors.Join(c.flush(ctx), err)
 	}
 	return c.done, err
 }
 
-// same reports whether a and b are known to be the same store.
-func same(ctx context.Context, a, b store.Store) bool {
-	if reflect.ValueOf(a).Comparable() && a == b {
-		return true
-	}
-	s, ok := a.(interface {
-		Same(context.Context, store.Store) bool
-	})
-	return ok && s.Same(ctx, b)
-}
-
 // forEach calls f with each entry that a copy of the store contains.
-func forEach(ctx context.Context, src store.Store, f func(context.Context, *store.Entry) error) error {
-	c := New(src)
+func forEach(ctx context.Context, c *Client, f func(context.Context, *store.Entry) error) error {
 	before, err := c.Stats(ctx)
 	if err != nil {
 		return err
@@ -100,92 +84,55 @@ func forEach(ctx context.Context, src store.Store, f func(context.Context, *stor
 	return nil
 }
 
-// importing writes entries to a store, in batches for each shard.
+// importing writes entries to a store, many at a time.
 type importing struct {
-	dst     store.Store
-	lane    lane
-	batches []batch
-	done    Copied
-}
-
-type batch struct {
+	dst   *Client
 	items []store.Item
 	bytes int
+	done  Copied
 }
 
-func newImporting(ctx context.Context, dst store.Store) (*importing, error) {
-	if err := New(dst).Pause(ctx); err != nil {
+const (
+	// maxOnTheWay is for how long an import may be on its way: one that comes when its
+	// tasks are done would have them run again.
+	maxOnTheWay = time.Minute
+	// maxImport is the size of the records from which on they are sent.
+	maxImport = maxTogether * maxBytes
+)
+
+func newImporting(ctx context.Context, dst *Client) (*importing, error) {
+	if err := dst.Pause(ctx); err != nil {
 		return nil, fmt.Errorf("durable: pausing the destination: %w", err)
 	}
-	return &importing{dst: dst, lane: lane{sender: newName()}, batches: make([]batch, dst.Shards())}, nil
+	return &importing{dst: dst}, nil
 }
 
 func (c *importing) add(ctx context.Context, e *store.Entry) error {
-	shard := store.ShardOf(e.ID, len(c.batches))
-	b := &c.batches[shard]
-	b.items = append(b.items, store.Item{ID: e.ID, Entry: e})
-	b.bytes += len(e.Record)
-	if len(b.items) < store.MaxBatch && b.bytes < maxBytes {
+	c.items = append(c.items, store.Item{ID: e.ID, Entry: e})
+	c.bytes += len(e.Record)
+	if len(c.items) < store.MaxBatch*min(c.dst.store.Shards(), maxTogether) && c.bytes < maxImport {
 		return nil
 	}
-	return c.send(ctx, shard)
+	return c.flush(ctx)
 }
 
 // flush sends the batches that are not sent yet.
 func (c *importing) flush(ctx context.Context) error {
-	for shard := range c.batches {
-		if err := c.send(ctx, shard); err != nil {
-			return err
-		}
+	ctx, cancel := context.WithTimeout(ctx, maxOnTheWay)
+	defer cancel()
+	x := c.dst.newCommand(ctx, store.Command{Op: store.Import}, len(c.items))
+	for i, item := range c.items {
+		x.add(i, item)
 	}
-	return nil
-}
-
-func (c *importing) send(ctx context.Context, shard int) error {
-	items := c.batches[shard].items
-	if len(items) == 0 {
-		return nil
-	}
-	c.batches[shard] = batch{}
-	out, err := c.change(ctx, shard, store.Command{Op: store.Import, Items: items})
-	if err != nil {
-		return fmt.Errorf("durable: copying into shard %d: %w", shard, err)
-	}
-	for _, o := range out {
-		if o == Created {
+	c.items, c.bytes = nil, 0
+	outcomes, err := x.do(ctx)
+	for _, o := range outcomes {
+		switch o {
+		case Created:
 			c.done.New++
-		} else {
+		case Kept:
 			c.done.Kept++
 		}
 	}
-	return nil
-}
-
-// maxOnTheWay is how long a command without a deadline may take to arrive. A command
-// that arrived after its tasks have finished would run them again.
-const maxOnTheWay = time.Minute
-
-// change sends a command. It repeats a command that the store refused because it
-// arrived too late, if the context has time left. Such a command had no effect.
-func (c *importing) change(ctx context.Context, shard int, command store.Command) ([]store.Outcome, error) {
-	for {
-		now, err := c.dst.Now(ctx, shard)
-		if err != nil {
-			return nil, err
-		}
-		left := maxOnTheWay
-		deadline, ends := ctx.Deadline()
-		if ends {
-			left = time.Until(deadline)
-		}
-		stamp := c.lane.next()
-		stamp.Until = max(1, now.Add(left))
-		out, err := c.dst.Change(ctx, shard, stamp, command)
-		switch {
-		case !errors.Is(err, store.ErrLate):
-			return out, err
-		case ends:
-			return nil, errLate
-		}
-	}
+	return err
 }

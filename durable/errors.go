@@ -98,7 +98,8 @@ func (e *UnknownError) Unwrap() []error { return []error{ErrUnknown, e.Err} }
 // command had no effect on the tasks whose outcome is Unknown. It may have had its
 // effect on other tasks of the call: do not schedule those again.
 //
-// The store keeps the answers for a day. Several goroutines may call Again.
+// The store keeps the answers for a day. Several goroutines may call Again: one
+// waits for the other.
 func (e *UnknownError) Again(ctx context.Context) ([]Outcome, error) {
 	if e.again == nil { // not made by this package
 		return nil, e

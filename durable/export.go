@@ -22,7 +22,7 @@ func Export(ctx context.Context, w io.Writer, src store.Store) (int, error) {
 	if err := x.line(fileHead{Format: fileFormat, Version: fileVersion, Time: moment(store.TimeOf(time.Now()))}); err != nil {
 		return 0, err
 	}
-	err := forEach(ctx, src, x.add)
+	err := forEach(ctx, New(src), x.add)
 	if err == nil || errors.Is(err, ErrChanged) {
 		err = errors.Join(x.end(), err)
 	}

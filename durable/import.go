@@ -27,7 +27,7 @@ func Import(ctx context.Context, dst store.Store, r io.Reader) (Copied, error) {
 	if err := in.head(); err != nil { // before anything is changed
 		return Copied{}, err
 	}
-	c, err := newImporting(ctx, dst)
+	c, err := newImporting(ctx, New(dst))
 	if err != nil {
 		return Copied{}, err
 	}
