@@ -11,11 +11,8 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// Defaults of the options of [Client].
-const (
-	DefaultMaxAge  = 5 * time.Second
-	DefaultTimeout = time.Second
-)
+// DefaultMaxAge is the default of [WithMaxAge].
+const DefaultMaxAge = 5 * time.Second
 
 // A ClientOption changes how [Client] makes a Source.
 type ClientOption interface{ apply(*queue) }
@@ -34,16 +31,6 @@ func WithMaxAge(d time.Duration) ClientOption {
 	return clientOption(func(q *queue) { q.maxAge = d })
 }
 
-// WithTimeout sets how long a scrape waits for the store. After that time the queue's
-// metrics are missing and queue.up is 0. The default is [DefaultTimeout]. It panics if
-// d is not positive.
-func WithTimeout(d time.Duration) ClientOption {
-	if d <= 0 {
-		panic(fmt.Sprintf("metrics: WithTimeout: the duration must be positive, got %v", d))
-	}
-	return clientOption(func(q *queue) { q.timeout = d })
-}
-
 // Client returns a Source for a Client: the contents of its store, and the commands
 // that the Client and its Workers have sent. It panics if the name is empty, or if c or
 // an option is nil.
@@ -54,7 +41,7 @@ func Client(name string, c *durable.Client, opts ...ClientOption) observe.Source
 	if c == nil {
 		panic("metrics: Client: nil Client")
 	}
-	q := &queue{stats: c.Stats, maxAge: DefaultMaxAge, timeout: DefaultTimeout}
+	q := &queue{stats: c.Stats, maxAge: DefaultMaxAge}
 	for i, o := range opts {
 		if o == nil {
 			panic(fmt.Sprintf("metrics: Client: option %d is nil", i+1))
