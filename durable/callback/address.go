@@ -1,12 +1,9 @@
 package callback
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -85,24 +82,4 @@ func (c *config) control(network, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("%w: %s is private or reserved; callback.WithAllowed permits a range", ErrAddress, a)
 	}
 	return nil
-}
-
-// dial connects to an allowed address. If a name has several addresses, a net.Dialer
-// returns the error of the first one. That error must not be ErrAddress, which is
-// final, if another address is allowed: that address may only be down for the moment.
-func (c *Caller) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var allowed atomic.Bool // two addresses may be tried at a time
-	d := c.dialer
-	d.Control = func(network, address string, raw syscall.RawConn) error {
-		err := c.control(network, address, raw)
-		if err == nil {
-			allowed.Store(true)
-		}
-		return err
-	}
-	conn, err := d.DialContext(ctx, network, address)
-	if errors.Is(err, ErrAddress) && allowed.Load() {
-		return nil, fmt.Errorf("callback: no address that is allowed can be reached; another one: %v", err) // it is not ErrAddress
-	}
-	return conn, err
 }

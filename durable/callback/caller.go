@@ -24,18 +24,15 @@ type Caller struct {
 	// A Transport and not a Client: a Client parses the target of a redirect even if it
 	// does not follow it, and returns an error if the target is not a URL.
 	transport *http.Transport
-	dialer    net.Dialer // see dial
 	hosts     hosts
 }
 
 // New returns a Caller. It panics if an option is nil or invalid.
 func New(opts ...Option) *Caller {
 	c := &Caller{config: config{
-		perHost:     DefaultPerHost,
-		timeout:     DefaultTimeout,
-		maxResponse: DefaultMaxResponse,
-		maxRetry:    DefaultMaxRetryAfter,
-		judge:       Judge,
+		perHost: DefaultPerHost,
+		timeout: DefaultTimeout,
+		judge:   Judge,
 	}}
 	for i, o := range opts {
 		if o == nil {
@@ -44,11 +41,11 @@ func New(opts ...Option) *Caller {
 		o.apply(&c.config)
 	}
 	c.hosts = hosts{limit: c.perHost, m: make(map[string]*host)}
-	c.dialer = net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: c.control}
 	c.transport = &http.Transport{
 		// No Proxy: the proxy would connect to the host, and could reach addresses that
 		// control refuses.
-		DialContext:            c.dial,
+		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConnsPerHost:    c.perHost,
 		MaxIdleConns:           1024,
@@ -118,7 +115,7 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	// After 101 Switching Protocols the body is the connection itself, which cancel
 	// does not close.
 	if _, conn := resp.Body.(io.Writer); !conn {
-		said = c.read(resp.Body, cancel)
+		said = read(resp.Body, cancel)
 	}
 	if verdict == Success {
 		return nil
@@ -133,7 +130,7 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 		return durable.NoRetry(called(err))
 	}
 	if after, ok := retryAfter(resp.Header, time.Now()); ok {
-		return durable.RetryAfter(called(err), spread(min(after, c.maxRetry)))
+		return durable.RetryAfter(called(err), spread(after))
 	}
 	return called(err)
 }
@@ -171,17 +168,22 @@ func (c *Caller) request(ctx context.Context, r Request, d durable.Delivery) (*h
 	return req, nil
 }
 
-// drain is how long Handle reads the response body after the status.
-const drain = time.Second
+const (
+	// drain is how long Handle reads the response body after the status.
+	drain = time.Second
+	// maxResponse is how many bytes of a response body are read. A connection with a
+	// longer response is closed.
+	maxResponse = 64 << 10
+)
 
-// read reads a response body up to the limit and returns its beginning on one line. A
+// read reads a response body up to maxResponse and returns its beginning on one line. A
 // connection whose response was read completely can be reused.
-func (c *Caller) read(body io.Reader, cancel func()) string {
+func read(body io.Reader, cancel func()) string {
 	late := time.AfterFunc(drain, cancel)
 	defer late.Stop()
 	var first [200]byte
 	n, _ := io.ReadFull(body, first[:])
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, max(0, c.maxResponse-int64(n))))
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxResponse-int64(n)))
 	text := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

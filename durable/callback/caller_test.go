@@ -289,7 +289,7 @@ func TestCaller_OversizeResponse(t *testing.T) {
 				}
 			}
 		})
-		err := call(t, newCaller(t, WithMaxResponse(100<<10)), Request{URL: s.URL})
+		err := call(t, newCaller(t), Request{URL: s.URL})
 		require.Equal(t, status == 200, err == nil, "%v", err)
 		<-cutOff
 		require.Less(t, sent.Load(), int64(1<<30))

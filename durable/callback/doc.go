@@ -19,9 +19,9 @@
 //
 // Only the status decides: see [Judge]. 2xx ends the run. 408, 425, 429, 5xx and
 // network errors lead to another attempt. Any other status makes the task a dead
-// letter. Redirects are not followed. A Retry-After header delays the next attempt: see
-// [WithMaxRetryAfter]. At most 64 KB of the body are read: see [WithMaxResponse]. The
-// first 200 bytes go into the error of a failed attempt.
+// letter. Redirects are not followed. A Retry-After header delays the next attempt, by
+// an hour at most. At most 64 KB of the body are read. The first 200 bytes go into the
+// error of a failed attempt.
 //
 // Each host may use a limited share of a worker's places, so that a host that does not
 // answer does not delay other hosts: see [WithPerHost].
@@ -46,8 +46,8 @@
 //
 // Only addresses of the public internet are allowed by default. Loopback, private,
 // link-local and reserved addresses need [WithAllowed], for example with
-// netip.MustParsePrefix("127.0.0.0/8") for a receiver on the same machine. If all
-// addresses of a host are refused, the task becomes a dead letter. The check applies to
+// netip.MustParsePrefix("127.0.0.0/8") for a receiver on the same machine. If an
+// address is refused, the task becomes a dead letter. The check applies to
 // the address of the connection itself, after the name was resolved, so a name that
 // changes its address between a check and the request cannot bypass it. Proxies from
 // the environment are not used.

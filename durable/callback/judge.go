@@ -1,7 +1,6 @@
 package callback
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -17,18 +16,6 @@ const (
 	Success                // the run is over
 	Dead                   // a dead letter
 )
-
-func (v Verdict) String() string {
-	switch v {
-	case Retry:
-		return "retry"
-	case Success:
-		return "success"
-	case Dead:
-		return "dead"
-	}
-	return fmt.Sprintf("Verdict(%d)", uint8(v))
-}
 
 // Judge is the default for [WithJudge]: 2xx is Success; 408 Request Timeout, 425 Too
 // Early, 429 Too Many Requests and 5xx are Retry; any other status, including
@@ -67,12 +54,12 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration, ok bool) {
 	return d, d > 0
 }
 
-// spread adds up to a tenth and 10 ms to a delay, so that tasks that were delayed
-// together do not all return at once. The result is never shorter than d.
+// maxRetryAfter is the longest delay that a receiver can ask for.
+const maxRetryAfter = time.Hour
+
+// spread adds up to a tenth and 10 ms to a delay of at most maxRetryAfter, so that tasks
+// that were delayed together do not all return at once. The result is never shorter.
 func spread(d time.Duration) time.Duration {
-	d = min(d, maxAfter)
+	d = min(d, maxRetryAfter)
 	return d + rand.N(d/10+10*time.Millisecond)
 }
-
-// maxAfter is the longest delay. A Duration can hold a tenth more.
-const maxAfter = 100 * 365 * 24 * time.Hour

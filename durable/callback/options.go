@@ -9,30 +9,26 @@ import (
 
 // Defaults of the options.
 const (
-	DefaultPerHost       = 16
-	DefaultTimeout       = 30 * time.Second
-	DefaultMaxResponse   = 64 << 10
-	DefaultMaxRetryAfter = time.Hour
+	DefaultPerHost = 16
+	DefaultTimeout = 30 * time.Second
 )
 
 // An Option changes how [New] makes a Caller.
 type Option interface{ apply(*config) }
 
 type config struct {
-	perHost     int
-	timeout     time.Duration
-	maxResponse int64
-	maxRetry    time.Duration
-	secrets     [][]byte
-	allowed     []netip.Prefix
-	judge       func(status int) Verdict
+	perHost int
+	timeout time.Duration
+	secrets [][]byte
+	allowed []netip.Prefix
+	judge   func(status int) Verdict
 }
 
 type option func(*config)
 
 func (f option) apply(c *config) { f(c) }
 
-func positive[N int | int64 | time.Duration](name string, v N) {
+func positive[N int | time.Duration](name string, v N) {
 	if v <= 0 {
 		panic(fmt.Sprintf("callback: %s: must be positive, got %v", name, v))
 	}
@@ -57,24 +53,6 @@ func WithPerHost(n int) Option {
 func WithTimeout(d time.Duration) Option {
 	positive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })
-}
-
-// WithMaxResponse sets how many bytes of a response body are read. A connection with a
-// longer response is closed. The default is [DefaultMaxResponse]. It panics if n is not
-// positive.
-func WithMaxResponse(n int64) Option {
-	positive("WithMaxResponse", n)
-	return option(func(c *config) { c.maxResponse = n })
-}
-
-// WithMaxRetryAfter sets the longest delay that a receiver can ask for with
-// Retry-After; longer ones are shortened to d. The next attempt comes after the delay
-// plus a random time of up to a tenth of it and 10 ms, so that tasks that were delayed
-// together do not all return at once. The default is [DefaultMaxRetryAfter]. It panics
-// if d is not positive.
-func WithMaxRetryAfter(d time.Duration) Option {
-	positive("WithMaxRetryAfter", d)
-	return option(func(c *config) { c.maxRetry = d })
 }
 
 // WithSecrets signs every request according to Standard Webhooks, so that receivers can
