@@ -123,6 +123,7 @@ func TestWorkerHandlerStats_Overtaken(t *testing.T) {
 		require.EqualValues(t, 12, all.Failed)
 		require.Empty(t, w.RecentDead())
 		require.NotContains(t, log.String(), "dead letter")
+		require.Equal(t, 12, strings.Count(log.String(), "whose task was cancelled or scheduled again meanwhile"))
 		for _, n := range []struct{ store, worker, handler int64 }{
 			{st.Died, all.Died, h.Died + h.Dropped}, {st.Retried, h.Retried, h.Retried},
 			{st.Done, all.Done, h.Done}, {st.Released, all.Released, h.Released}, {st.Refused, all.Lost, h.Lost},

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -16,7 +17,7 @@ import (
 //
 // It sleeps until the store has something for it: its timer is set for the moment at
 // which the last answer to a claim told it to come, or at which a lease is to be
-// prolonged, and the store wakes it for what is earlier: see listen.go.
+// prolonged, and the store wakes it for what is earlier: see listen.
 type loop struct {
 	w      *Worker
 	shard  int
@@ -329,4 +330,36 @@ func (l *loop) failed(err error, now time.Time) {
 // by a command that was sent at a time: a tenth of the lease before its end.
 func (l *loop) untilCut(sent time.Time) time.Duration {
 	return sent.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
+}
+
+// listen has the loops claim when the store wakes them.
+func (w *Worker) listen(ctx context.Context) {
+	shards := make([]int, len(w.loops))
+	for i := range shards {
+		shards[i] = i
+	}
+	places := w.places.Load()
+	wake := func(shard int) {
+		w.n.wakeups.Add(1)
+		places.await(w.loops[shard]) // a worker that has no room leaves wake-ups to others
+		w.loops[shard].claimSoon()
+	}
+	for pause := firstBackoff; ; pause = min(2*pause, lastBackoff) {
+		begin := time.Now()
+		err := w.client.store.Wait(ctx, shards, wake)
+		if ctx.Err() != nil {
+			return
+		}
+		if hopeless(err) {
+			w.fail(err)
+			return
+		}
+		if time.Since(begin) > lastBackoff {
+			pause = firstBackoff
+		}
+		w.complain(err)
+		if sleep(ctx, pause) != nil {
+			return
+		}
+	}
 }

@@ -2,7 +2,9 @@ package durable
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable/store"
@@ -144,4 +146,19 @@ func (c *Client) Reschedule(ctx context.Context, id string, w When) (Outcome, er
 		return Unknown, err
 	}
 	return c.one(ctx, store.Command{Op: store.Reschedule}, item)
+}
+
+// NewKey returns a unique random key of 26 letters and digits. A Task without a Key
+// gets one.
+func NewKey() string { return rand.Text() }
+
+// withKeys returns a copy of items in which each has a key.
+func withKeys(items []Item) []Item {
+	items = slices.Clone(items)
+	for i := range items {
+		if items[i].Task.Key == "" {
+			items[i].Task.Key = NewKey()
+		}
+	}
+	return items
 }

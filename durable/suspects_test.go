@@ -177,18 +177,34 @@ func TestWorker_TheNextSuspectComesAtOnce(t *testing.T) {
 				require.Len(t, crash(t, mem), 10)
 			}
 			w := durable.NewWorker(c, durable.WithLease(time.Hour))
-			w.Handle("h", func(context.Context, durable.Delivery) error {
-				time.Sleep(time.Second)
-				return nil
-			})
+			var suspects load
+			w.Handle("h", suspects.handler(time.Second))
 			start(t, w)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			st, err := c.Stats(ctx)
-			require.NoError(t, err)
-			require.EqualValues(t, 10, st.Done)
+			require.Equal(t, 10, suspects.done)
+			require.Equal(t, 1, suspects.most)
 		})
 	}
+}
+
+func TestWorker_RunsOneSuspectAtATimeBesideOthers(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		scheduleMany(t, c, "h", 10, durable.After(0))
+		require.Len(t, crash(t, mem), 10)
+		scheduleMany(t, c, "other", 10, durable.After(0))
+		w := durable.NewWorker(c)
+		var suspects, others load
+		w.Handle("h", suspects.handler(time.Second))
+		w.Handle("other", others.handler(time.Minute))
+		start(t, w)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 10, suspects.done)
+		require.Equal(t, 1, suspects.most)
+		require.Equal(t, 10, others.running)
+	})
 }
 
 // A worker that shuts down while a suspect waits hands it back.
