@@ -1,6 +1,13 @@
 package requests
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/timer"
+)
 
 // A Backend is one implementation of timers under load. It keeps its timers' handles by
 // request. Its constructor allocates the memory for the handles, so that no backend's
@@ -22,4 +29,84 @@ type Backend interface {
 	// Close closes the backend, waits for running callbacks, and returns how many
 	// timers are still pending. No other call runs at the same time.
 	Close() (pending int, err error)
+}
+
+// NewTime returns a backend for n requests that uses time.AfterFunc.
+func NewTime(n int) Backend {
+	return &stdTime{timers: make([]atomic.Pointer[time.Timer], n)}
+}
+
+// stdTime drops a timer when it fires or is stopped, as a program that saves memory
+// would. The pointers are atomic because a callback may drop its timer while Close
+// reads the pointer.
+type stdTime struct {
+	timers []atomic.Pointer[time.Timer]
+}
+
+func (*stdTime) Name() string { return "time.AfterFunc" }
+
+func (*stdTime) Open() {}
+
+func (b *stdTime) Start(i int, d time.Duration, f func()) error {
+	b.timers[i].Store(time.AfterFunc(d, f))
+	return nil
+}
+
+func (b *stdTime) Stop(i int) bool {
+	t := b.timers[i].Load()
+	if t == nil {
+		return false
+	}
+	b.timers[i].Store(nil)
+	return t.Stop()
+}
+
+func (b *stdTime) Fired(i int) { b.timers[i].Store(nil) }
+
+func (b *stdTime) Close() (int, error) {
+	pending := 0
+	for i := range b.timers {
+		if b.Stop(i) {
+			pending++
+		}
+	}
+	return pending, nil
+}
+
+// newTickless returns a backend for n requests that uses a timer.Scheduler with these
+// options.
+func newTickless(n int, opts ...timer.Option) *tickless {
+	return &tickless{opts: opts, handles: make([]timer.Handle, n)}
+}
+
+type tickless struct {
+	opts    []timer.Option
+	handles []timer.Handle
+
+	scheduler *timer.Scheduler
+}
+
+func (*tickless) Name() string { return "tickless" }
+
+func (b *tickless) Open() { b.scheduler = timer.New(b.opts...) }
+
+func (b *tickless) Start(i int, d time.Duration, f func()) error {
+	h, err := b.scheduler.Start(d, f)
+	b.handles[i] = h
+	return err
+}
+
+func (b *tickless) Stop(i int) bool { return b.handles[i].Stop() }
+
+func (*tickless) Fired(int) {}
+
+func (b *tickless) Close() (int, error) {
+	pending := 0
+	b.scheduler.Close()
+	for range b.scheduler.TakeLeftover() {
+		pending++
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return pending, b.scheduler.Shutdown(ctx)
 }

@@ -21,7 +21,7 @@ type report struct {
 // tickless comes first. A backend exists only while it runs, so that no backend pays
 // for another's memory.
 var sides = []func(f flags, n int) Backend{
-	func(f flags, n int) Backend { return NewTickless(n, f.options()...) },
+	func(f flags, n int) Backend { return newTickless(n, f.options()...) },
 	func(_ flags, n int) Backend { return NewTime(n) },
 }
 

@@ -116,7 +116,7 @@ func TestRun_OneTooManyIsNotOneLess(t *testing.T) {
 	}
 	often := slices.Index(p.answerAt, never)
 	lost := often + 1 + slices.Index(p.answerAt[often+1:], never)
-	r, err := p.Run(t.Context(), faulty{Backend: NewTickless(2000),
+	r, err := p.Run(t.Context(), faulty{Backend: newTickless(2000),
 		start: func(i int, d time.Duration, f func()) (time.Duration, func()) {
 			switch i {
 			case often:
@@ -165,7 +165,7 @@ func TestRun_SameLoadForEveryBackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{NewTickless(2000), NewTime(2000), NewTickless(2000, timer.WithTick(time.Millisecond), timer.WithExecutor(executor.NewInline()))} {
+	for _, b := range []Backend{newTickless(2000), NewTime(2000), newTickless(2000, timer.WithTick(time.Millisecond), timer.WithExecutor(executor.NewInline()))} {
 		r, err := p.Run(t.Context(), b)
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestRun_Interrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []Backend{NewTickless(c.Count), NewTime(c.Count)} {
+	for _, b := range []Backend{newTickless(c.Count), NewTime(c.Count)} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := p.Run(ctx, endingAt(100, b, cancel))
 		cancel()
