@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Each way in which an attempt ends has a number of its own, of its handler.
+// Each outcome of an attempt has its own counter, for each handler.
 func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -80,8 +80,9 @@ func TestWorkerHandlerStats_CountEachEnd(t *testing.T) {
 	})
 }
 
-// A task that is cancelled or scheduled again while it runs has no dead letter, and no
-// retry, whatever its handler returns; and the Worker counts what the store has.
+// A task that is cancelled or scheduled again while it runs is not retried and does not
+// become a dead letter, whatever its handler returns. The Worker's counters agree with
+// the store's.
 func TestWorkerHandlerStats_Overtaken(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		var log strings.Builder
@@ -160,7 +161,7 @@ func TestWorkerHandlerStats_LostLease(t *testing.T) {
 	})
 }
 
-// A record of a later version is unknown, and is not counted as an attempt of its handler.
+// A record of a later version counts as unknown, and not as an attempt of its handler.
 func TestWorkerStats_Unknown(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		_, err := mem.Change(ctx, store.ShardOf("a", mem.Shards()), store.Stamp{Sender: "s", Number: 1}, store.Command{

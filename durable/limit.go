@@ -8,18 +8,19 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Limit is for the tasks of one handler in all Workers of a store: how many run at a time,
-// and how many begin in a second on average, of which a tenth may begin at once. Zero is any
-// number.
+// A Limit limits the tasks of one handler over all Workers of a store: how many run at a
+// time, and how many start in a second on average, of which a tenth may start at once.
+// Zero means any number.
 type Limit = store.Limit
 
-// SetLimit sets a handler's limit, which the store keeps: the zero Limit takes it away. Tasks
-// that run already count. A task over the limit waits in its order, and holds up no other
-// handler's. Its permit comes back when the attempt ends, or with the lease of a worker that
-// has died. A Worker's own limits hold beside it: see [WithHandlerConcurrency] and [WithRate].
+// SetLimit sets a handler's limit in the store. The zero Limit removes it. Tasks that are
+// already running count. A task beyond the limit waits, in order, and does not delay
+// tasks of other handlers. It gets the permit of an attempt that ends, or whose lease
+// expires after its worker has died. A Worker's own limits apply too: see
+// [WithHandlerConcurrency] and [WithRate].
 //
-// The error is an [ErrInvalid] if the store has more than one shard, since shards do not count
-// together, and if 1000 other handlers have a limit.
+// The error is an [ErrInvalid] if the store has more than one shard, because shards
+// cannot count together, or if 1000 other handlers have a limit.
 func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
 		return invalid("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)
@@ -34,7 +35,8 @@ func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	return err
 }
 
-// Limits returns the limits by handler, nil if there are none. It costs what [Client.Stats] does.
+// Limits returns the limits by handler, or nil if there are none. The cost is that of
+// [Client.Stats].
 func (c *Client) Limits(ctx context.Context) (map[string]Limit, error) {
 	st, err := c.store.Stats(ctx, 0)
 	return st.Limits, explain(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/memstore"
 )
 
-// limited runs a test with a store of one shard and two Workers that have a slow handler and
-// a quick one.
+// limited runs a test with a store of one shard and two Workers that have a slow and a
+// quick handler.
 func limited(t *testing.T, f func(t *testing.T, c *durable.Client, slow, quick *load, workers []*durable.Worker)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := durable.New(memstore.New(memstore.WithShards(1)), quiet)
@@ -30,8 +30,8 @@ func limited(t *testing.T, f func(t *testing.T, c *durable.Client, slow, quick *
 	})
 }
 
-// Two Workers of eight places have a limit of six together, which is full all the time, and
-// the tasks of other handlers do not wait.
+// Two Workers with eight places share a limit of six, which is always used up, and tasks
+// of the other handler do not wait.
 func TestClientSetLimit_Concurrency(t *testing.T) {
 	limited(t, func(t *testing.T, c *durable.Client, slow, quick *load, workers []*durable.Worker) {
 		require.NoError(t, c.SetLimit(ctx, "slow", durable.Limit{Concurrency: 6}))
@@ -66,7 +66,7 @@ func TestClientSetLimit_Rate(t *testing.T) {
 	})
 }
 
-// A limit is set and taken away while tasks run and wait.
+// A limit is set and removed while tasks are running and waiting.
 func TestClientSetLimit_WhileTasksRun(t *testing.T) {
 	limited(t, func(t *testing.T, c *durable.Client, slow, _ *load, _ []*durable.Worker) {
 		scheduleMany(t, c, "slow", 60, durable.After(0))

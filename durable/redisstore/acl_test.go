@@ -17,8 +17,8 @@ import (
 	"github.com/tickless/tickless/durable/redisstore/internal/redistest"
 )
 
-// The users that docs/operating.md shows can do what it says they can, and the
-// servers have had to refuse them nothing.
+// The users shown in docs/operating.md can do what it says, and the servers have
+// refused none of their commands.
 func TestACL_OfTheDocumentation(t *testing.T) {
 	t.Run("server", func(t *testing.T) {
 		r := redistest.Start(t).Client()
@@ -46,7 +46,8 @@ func TestACL_OfTheDocumentation(t *testing.T) {
 	})
 }
 
-// makeUsers makes the users of the documentation, with what it says after a text too.
+// makeUsers creates the users of the documentation, and those that it shows after a
+// given text.
 func makeUsers(t *testing.T, nodes []*redis.Client, more string) {
 	t.Helper()
 	text, err := os.ReadFile("docs/operating.md")
@@ -132,7 +133,7 @@ func tryUsers(t *testing.T, nodes []*redis.Client, connect func(user string) red
 		require.Empty(t, denied, "what the server has refused")
 	}
 
-	// And no more than that.
+	// The users can do nothing else.
 	for _, user := range []string{"scheduler", "worker"} {
 		other := connect(user)
 		defer other.Close()

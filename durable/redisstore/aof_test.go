@@ -23,13 +23,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A logged command is one in an AOF, from its first byte to the last.
+// A logged is a command in an AOF, from its first byte to its last.
 type logged struct {
 	from, to int
 	name     string
 }
 
-// readAOF takes apart what a server has written from an offset on.
+// readAOF parses what a server has written from an offset on.
 func readAOF(t *testing.T, b []byte, from int) []logged {
 	t.Helper()
 	var out []logged
@@ -66,7 +66,7 @@ func readAOF(t *testing.T, b []byte, from int) []logged {
 	return out
 }
 
-// aofFile is the file that a server appends to.
+// aofFile returns the file to which a server appends.
 func aofFile(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
@@ -77,7 +77,7 @@ func aofFile(t *testing.T, dir string) string {
 	return files[0]
 }
 
-// withoutIDs leaves out what a dump has of some tasks.
+// withoutIDs returns a dump without some tasks.
 func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 	out := maps.Clone(dump)
 	maps.DeleteFunc(out, func(k, _ string) bool {
@@ -87,13 +87,14 @@ func withoutIDs(dump map[string]string, ids map[string]bool) map[string]string {
 	return out
 }
 
-// TestAOF_CutInsideEveryCommand tears what each script writes to the AOF, inside each
-// of its commands. Such a server starts, and cuts off the torn command alone: the
-// commands before it stay behind a MULTI without EXEC, and are carried out at the
-// start after that, together with the next transaction that was written. Nothing but
-// the tasks of the torn script may suffer, and Repair finds those.
+// TestAOF_CutInsideEveryCommand truncates the AOF inside each command that each script
+// writes. After such a crash the server starts and drops only the torn command. The
+// commands before it remain after a MULTI without EXEC, and are carried out at the
+// second start, together with the next transaction. Only the tasks of the torn script
+// may be affected, and Repair must correct them.
 //
-// A cut between two commands is another case: it is cut back to before the MULTI.
+// A cut between two commands is harmless: the server truncates the file to before the
+// MULTI.
 func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	ctx := context.Background()
 	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
@@ -102,7 +103,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 		_, err := c.Schedule(ctx, durable.Task{Key: key, Handler: "h", Body: []byte("body of " + key)}, w)
 		require.NoError(t, err)
 	}
-	// held has the first task that is due claimed, and returns its token.
+	// held claims the first due task and returns its token.
 	held := func(t *testing.T, c *client, lease time.Duration) int64 {
 		w := &crasher{t: t, c: c, n: 1, lease: lease}
 		for _, token := range w.claim() {
@@ -125,7 +126,7 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 	due, none0 := store.At(store.TimeOf(tomorrow)), store.When{}
 	for _, x := range []struct {
 		name string
-		// prepare prepares what is torn, and returns it.
+		// prepare sets up the tasks and returns the operation to tear.
 		prepare func(t *testing.T, c *client) func()
 		ids     []string // the tasks that it is about
 		kept    bool     // which must exist afterwards
@@ -362,7 +363,8 @@ func TestAOF_CutInsideEveryCommand(t *testing.T) {
 					r := s.Client()
 					c := newClient(r, WithShards(1))
 					require.Equal(t, before, dump(t, c), "%s: it is not there at first", torn)
-					// The life that goes on. What it claims is what the torn claim had.
+					// Normal operation continues. It claims what the torn claim had
+					// claimed.
 					put(t, c, "later", durable.At(tomorrow))
 					ids := map[string]bool{"later": true}
 					for _, id := range x.ids {

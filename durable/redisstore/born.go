@@ -8,12 +8,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// learn takes what a script has said instead of an answer, and reports whether
-// that is something to be learnt, after which it may be sent again.
+// learn handles an error with which a script tells the Store something about the shard.
+// It reports whether the command may be sent again.
 //
-// Each shard knows when it was made, and so does each Store after its first
-// command there. If that is another moment all at once, or the shard is not there
-// any more, the server has lost all that it had.
+// Each shard records when it was created, and each Store remembers that after its first
+// command to the shard. If the shard has another creation time, or no longer exists,
+// the server has lost all its data.
 func (s *Store) learn(sh *shard, err error) bool {
 	had := *sh.schema.Load()
 	if err.Error() == "TICKLESS lost" {
@@ -35,8 +35,7 @@ func (s *Store) learn(sh *shard, err error) bool {
 	return true
 }
 
-// lost reports, to the log and to the handler, that a server does not have any more what it
-// had.
+// lost reports to the log and to the handler that a server has lost its data.
 func (s *Store) lost(sh *shard, had string) {
 	_, born, _ := strings.Cut(had, "@")
 	err := fmt.Errorf("%w: shard %d of %q, which was made at %v, was emptied, or its server started again without its data",

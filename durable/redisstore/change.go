@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Change carries out a command, together with others that come at the same time.
+// Change carries out a command, together with others that are sent at the same time.
 func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.Command) ([]store.Outcome, error) {
 	if err := c.Check(&st); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (s *Store) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	return s.shards[shard].combiner.change(ctx, x)
 }
 
-// A change is a command for a shard, on its way.
+// A change is a command that waits to be sent or to be answered.
 type change struct {
 	shard  *shard
 	sender string
@@ -36,7 +36,8 @@ type change struct {
 	done   chan struct{} // closed when out and err are set
 }
 
-// class is Schedule or Import, which a full server refuses, or 0 for all others.
+// class returns Schedule or Import, which a server without free memory refuses, or 0 for
+// other commands.
 func (x *change) class() store.Op {
 	if x.op == store.Schedule || x.op == store.Import {
 		return x.op
@@ -44,7 +45,7 @@ func (x *change) class() store.Op {
 	return 0
 }
 
-// senderField is the field of meta that a sender has.
+// senderField returns a sender's field in the meta hash.
 func senderField(s *store.Stamp) string { return "s:" + s.Sender }
 
 func untilArg(t store.Time) string {
@@ -60,7 +61,7 @@ var ops = map[store.Op]string{
 	store.Reschedule: "r", store.Cancel: "c", store.Requeue: "q", store.Purge: "x", store.Import: "i", store.SetLimit: "l", store.Pause: "p", store.Resume: "g",
 }
 
-// put sets what the script is told of a command: see scripts/change.lua. Pointers make no
+// put sets the script's arguments for a command: see scripts/change.lua. Pointers avoid
 // copies of strings.
 func (x *change) put(st *store.Stamp, c *store.Command) {
 	op := ops[c.Op]
@@ -131,7 +132,7 @@ func importArgs(args []any, e *store.Entry) ([]any, int) {
 	return append(args, e.ID, into, at, r, attempts, crashes, due, number(e.Runs), noted), len(r) + len(noted)
 }
 
-// callOf makes one call of changes for one shard.
+// callOf returns one call for several changes of a shard.
 func (s *Store) callOf(some []*change) call {
 	x := call{script: s.scripts.change, shard: some[0].shard, fields: make([]any, 0, len(some))}
 	for _, c := range some {
@@ -141,7 +142,7 @@ func (s *Store) callOf(some []*change) call {
 	return x
 }
 
-// answered takes the answer to a call of changes.
+// answered distributes the answer to a call among its changes.
 func answered(some []*change, v any, err error) {
 	same, all := v.(string)
 	list, _ := v.([]any)

@@ -10,8 +10,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A key that is imported and scheduled at the same time is a new task with nothing tried,
-// or the imported one: it used to be the new one with what was tried of the other.
+// If a key is imported and scheduled at the same time, the result is either a new task
+// without attempts or the imported task. It used to be the new task with the imported
+// attempts.
 func TestChange_ScheduleAndImportOfOneKeyTogether(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()

@@ -27,7 +27,7 @@ func fill(t *testing.T, c *client, n int, when durable.When, body []byte) {
 	require.NoError(t, err)
 }
 
-// calls returns how many times a server has carried out each command.
+// calls returns how often a server has executed each command.
 func calls(t *testing.T, rdb *redis.Client) map[string]int {
 	t.Helper()
 	n := make(map[string]int)
@@ -42,9 +42,9 @@ func calls(t *testing.T, rdb *redis.Client) map[string]int {
 	return n
 }
 
-// What a command or a round costs is the commands that Redis carries out for it, none of
-// which takes more than O(log n) for each entry that it returns, and one round trip. They
-// are as many however many tasks there are.
+// The number of Redis commands for a command or a round does not depend on the number
+// of tasks. None of them costs more than O(log n) for each entry that it returns, and
+// all take one round trip.
 func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	server := redistest.Start(t)
 	ctx := context.Background()
@@ -110,8 +110,8 @@ func TestCommands_NumberDoesNotGrow(t *testing.T) {
 	}
 }
 
-// What docs/operating.md says of the memory that tasks take, within 15 percent: Redis
-// doubles its tables.
+// A task takes as much memory as docs/operating.md says, within 15 percent, because
+// Redis doubles its tables.
 func TestMemory_OfATask(t *testing.T) {
 	const n, body = 20_000, 205
 	rdb := redistest.Start(t).Client()
@@ -130,7 +130,7 @@ func TestMemory_OfATask(t *testing.T) {
 		return 0
 	}
 	before := used()
-	// each returns what a task takes more than before.
+	// each returns how much more memory a task takes since the last call.
 	each := func(what string) float64 {
 		now := used()
 		d := (now - before) / n
@@ -163,7 +163,7 @@ func TestMemory_OfATask(t *testing.T) {
 	require.InEpsilon(t, 190+len(text), running+each("dead"), 0.15)
 }
 
-// A claim stops at about a megabyte, and says that there is more.
+// A claim stops at about a megabyte, and says that there are more tasks.
 func TestClaim_BoundedByBytes(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	defer rdb.Close()

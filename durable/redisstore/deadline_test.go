@@ -18,12 +18,12 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// frozen returns a server that does not answer any more, and a client which it has
-// answered before.
+// frozen returns a server that no longer answers, and a client that it has answered
+// before.
 func frozen(t *testing.T) (*redistest.Server, *client) {
 	t.Helper()
 	s := redistest.Start(t)
-	// Go-redis itself waits for ever then.
+	// With these options go-redis itself would wait for ever.
 	r := s.Client(func(o *redis.Options) { o.ReadTimeout, o.MaxRetries = -1, -1 })
 	t.Cleanup(func() { r.Close() })
 	c := newClient(r, WithShards(4))
@@ -36,8 +36,8 @@ func frozen(t *testing.T) (*redistest.Server, *client) {
 	return s, c
 }
 
-// No method outlives its context, whatever the server does, and what was given up is
-// not carried out after the deadline.
+// Every method returns when its context ends, whatever the server does, and a command
+// is not carried out after its deadline.
 func TestContext_EndsTheCall(t *testing.T) {
 	s, c := frozen(t)
 	other := newClient(c.s.redis, WithShards(4))
@@ -74,7 +74,8 @@ func TestContext_EndsTheCall(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded, name)
 	}
-	// One that is cancelled ends too. It has no deadline, and is carried out later.
+	// A call whose context is cancelled returns too. Its command has no deadline and is
+	// carried out later.
 	ctx, cancel := context.WithCancel(context.Background())
 	comb := &other.s.shards[store.ShardOf("later", 4)].combiner
 	sent := func(busy bool) bool {
@@ -94,7 +95,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	require.ErrorAs(t, err, &u)
 	s.Resume()
 	require.Eventually(t, func() bool { _, err := c.Stats(context.Background()); return err == nil }, time.Minute, 10*time.Millisecond)
-	// Whatever is still on its way comes too late.
+	// Commands that are still on their way arrive too late.
 	require.Eventually(t, func() bool { return len(c.s.waiting)+len(other.s.waiting) == 0 && sent(false) }, time.Minute, 10*time.Millisecond)
 	out, err := u.Again(context.Background())
 	require.NoError(t, err)
@@ -108,7 +109,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	require.Zero(t, st.Paused)
 }
 
-// Thousands of calls that time out hold no memory, and their tasks do not come later.
+// Thousands of calls that time out hold no memory, and their tasks do not appear later.
 func TestSchedule_ManyThatTimeOut(t *testing.T) {
 	s, c := frozen(t)
 	s.Suspend()
@@ -138,7 +139,7 @@ func TestSchedule_ManyThatTimeOut(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 	require.Less(t, held, 64<<20, "bytes")
-	// More than that is refused.
+	// More waiting commands than that are refused.
 	b := &c.s.shards[store.ShardOf("one more", 4)].combiner
 	b.mu.Lock()
 	queue := b.queue
@@ -171,7 +172,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// What goes out together keeps the deadlines apart.
+// Commands in one batch keep their own deadlines.
 func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 	_, c := frozen(t)
 	ctx := context.Background()
@@ -231,7 +232,7 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 	require.EqualValues(t, 4+13+13, st.Pending)
 }
 
-// Run and Shutdown end although the server does not answer.
+// Run and Shutdown return even if the server does not answer.
 func TestShutdown_OfAServerThatIsFrozen(t *testing.T) {
 	s, c := frozen(t)
 	defer s.Resume()

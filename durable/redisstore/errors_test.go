@@ -9,14 +9,14 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A reply is an error that a server has answered with.
+// A reply is an error that a server has returned.
 type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// What servers of each version answer to a script when they are full: Redis 6.2 that the
-// script has failed.
+// The errors of servers without free memory, by version. Redis 6.2 says that the script
+// has failed.
 func TestErrors_OfAServerThatIsFull(t *testing.T) {
 	for _, text := range []string{
 		"OOM command not allowed when used memory > 'maxmemory'.",
@@ -39,8 +39,8 @@ func TestErrors_OfAServerThatIsFull(t *testing.T) {
 	}
 }
 
-// go-redis sends a command again if its connection breaks. A server that refuses the new
-// connection says nothing about the first time.
+// go-redis repeats a command after its connection has failed. If the server refuses the
+// new connection, the first attempt may still have had its effect.
 func TestErrors_OfAServerThatRefusesAConnection(t *testing.T) {
 	for _, text := range []string{
 		"NOPERM User default has no permissions to run the 'evalsha' command",

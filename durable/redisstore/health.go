@@ -14,10 +14,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Check connects, sees that the store was made with these settings, or makes it, and
-// looks at how the servers are set up: without persistence, what is scheduled is lost
-// when a server restarts, which is a warning; with eviction tasks may vanish at any time,
-// which is an error, [ErrEviction]. A Health is returned with that error too.
+// Check connects to the servers. It creates the store if it does not exist, and
+// otherwise checks that the store has these settings. It then checks the servers'
+// settings: if a server does not persist its data, a restart loses tasks, which is a
+// warning. If a server evicts keys, tasks may vanish at any time, which is the error
+// [ErrEviction]. Check returns a Health with that error too.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	var h store.Health
 	if err := s.begin(ctx); err != nil {
@@ -46,16 +47,16 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	return h, err
 }
 
-// Exists reports whether the store is there, with whatever number of shards. It leaves the
-// servers as they are, where all else makes a store that is not there.
+// Exists reports whether the store exists, with any number of shards. It changes
+// nothing, while all other methods create the store.
 func (s *Store) Exists(ctx context.Context) (bool, error) {
 	schema, err := s.made(ctx)
 	return schema != "", err
 }
 
-// Same reports whether other is known to be this store: a Store of the same name whose first
-// shard has the same number of shards and was made in the same microsecond. So is one that a
-// backup was restored to.
+// Same reports whether other is known to be the same store: it has the same name, and its
+// first shard has the same number of shards and the same creation time, to the
+// microsecond. A store that was restored from a backup has these too.
 func (s *Store) Same(ctx context.Context, other store.Store) bool {
 	o, ok := other.(*Store)
 	if !ok || o.config.name != s.config.name {
@@ -70,8 +71,8 @@ func (s *Store) Same(ctx context.Context, other store.Store) bool {
 	return err == nil && mine == theirs
 }
 
-// made returns the schema of the first shard, which is made before the others, with the
-// moment when that was: see know. It is empty if there is none.
+// made returns the schema of the first shard with its creation time. The first shard is
+// created before the others: see know. It is empty if the store does not exist.
 func (s *Store) made(ctx context.Context) (string, error) {
 	if err := s.begin(ctx); err != nil {
 		return "", err
@@ -92,8 +93,8 @@ func (s *Store) made(ctx context.Context) (string, error) {
 	return schema, nil
 }
 
-// unfit is explain for errors of Check: those that do not pass by themselves, as when a
-// server refuses the password, wrap ErrUnfit.
+// unfit is explain for errors of Check: permanent errors, such as a wrong password,
+// also wrap ErrUnfit.
 func (s *Store) unfit(err error) error {
 	explained := explain(err)
 	var reply redis.Error
@@ -110,8 +111,8 @@ func (s *Store) unfit(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnfit, explained)
 }
 
-// passes reports whether a server that replies so may come to reply otherwise, although
-// nobody changes its settings or the client's.
+// passes reports whether the error may end by itself, without a change of the server's
+// or the client's settings.
 func passes(reply redis.Error) bool {
 	return outOfMemory(reply.Error()) || slices.ContainsFunc([]string{
 		"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "MOVED", "ASK", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF",
@@ -119,9 +120,9 @@ func passes(reply redis.Error) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) })
 }
 
-// inspect asks the servers that hold the store how they are set up, and returns what each has
-// told: the fields of INFO, its setting save, and addr. Many servers that are run by others
-// tell only a part.
+// inspect asks the servers that hold the store for their settings. For each it returns
+// the fields of INFO, the setting save, and addr. Many managed servers answer only in
+// part.
 func (s *Store) inspect(ctx context.Context) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var nodes []map[string]string
@@ -153,7 +154,7 @@ func (s *Store) inspect(ctx context.Context) ([]map[string]string, error) {
 	return nodes, err
 }
 
-// health writes the warnings, and returns the error that there is.
+// health returns the warnings, and ErrEviction if a server evicts keys.
 func (s *Store) health(nodes []map[string]string) (h store.Health, evicting error) {
 	var addrs []string
 	for _, n := range nodes {

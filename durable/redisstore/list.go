@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Get returns what is known of a task.
+// Get returns a task's entry.
 func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
 	e, _, err := s.find(ctx, shard, []string{id})
 	switch {
@@ -19,7 +19,7 @@ func (s *Store) Get(ctx context.Context, shard int, id string) (store.Entry, err
 	return e[0], nil
 }
 
-// find returns the entries with some ids, and the ids that it has not looked at yet.
+// find returns the entries with these ids, and the ids that it has not processed yet.
 func (s *Store) find(ctx context.Context, shard int, ids []string) (found []store.Entry, rest []string, err error) {
 	args := make([]any, len(ids))
 	for i, id := range ids {
@@ -45,14 +45,14 @@ func (s *Store) find(ctx context.Context, shard int, ids []string) (found []stor
 	return found, ids[looked:], nil
 }
 
-// maxLooks is how many scripts a page is made of at the most. Each looks at up to 1,000
-// entries of a state.
+// maxLooks is the maximum number of scripts for a page. Each reads up to 1,000 entries
+// of a state.
 const maxLooks = 10
 
-// List returns a page. A page costs O(log n + entries that it looks at), of which it
-// leaves out those that do not have the filter's handler or error: if it has looked at many
-// it is short. With a Prefix a page looks at the ids of all tasks, or at those of a State or
-// a Handler, in small steps.
+// List returns a page. A page costs O(log n + entries that it reads). It skips entries
+// without the filter's handler or error: if it has skipped many, the page is short. With
+// a Prefix it reads the ids of all tasks, or those of a State or a Handler, in small
+// steps.
 func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cursor, limit int) (store.Page, error) {
 	if err := store.CheckList(&f, limit); err != nil {
 		return store.Page{}, err
@@ -85,8 +85,8 @@ func (s *Store) List(ctx context.Context, shard int, f store.Filter, c store.Cur
 	}
 }
 
-// look returns up to n entries of a state that come behind a cursor, and the cursor behind
-// them.
+// look returns up to n entries of a state that come after a cursor, and the cursor
+// after them.
 func (s *Store) look(ctx context.Context, shard int, filter *store.Filter, from store.Cursor, n int) ([]store.Entry, store.Cursor, error) {
 	most := store.Farthest
 	if filter.To != 0 {

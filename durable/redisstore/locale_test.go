@@ -16,11 +16,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Lua compares strings by the server's locale, and Redis orders a ZSET by bytes. Dead
-// letters that died at one moment are read in pages all the same, each once.
+// Lua compares strings by the server's locale, while Redis orders a ZSET by bytes.
+// Pages of dead letters with the same time must still contain each once.
 func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	ctx := context.Background()
-	// A locale of the C library, in a directory of its own.
+	// Compile a locale of the C library into a temporary folder.
 	dir := t.TempDir()
 	out, err := exec.Command("localedef", "-i", "en_US", "-f", "UTF-8", filepath.Join(dir, "en_US.UTF-8")).CombinedOutput()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestDeadLetters_UnderAnotherLocale(t *testing.T) {
 	c := newClient(r, WithShards(1))
 	_, err = c.Check(ctx)
 	require.NoError(t, err)
-	// As bytes, and as people read: nearly each pair is in another order.
+	// Names whose order by bytes and by the locale differs for nearly every pair.
 	var want []string
 	for i := range 400 {
 		id := string([]rune("aBcDeéF_-. zÄß")[i%14])

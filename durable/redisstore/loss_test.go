@@ -75,7 +75,7 @@ func TestLoss_OfAllDataIsReportedToWhoOnlySchedules(t *testing.T) {
 	}
 }
 
-// flusher empties a server before each script that it is sent.
+// flusher empties a server before each script.
 type flusher struct {
 	other atomic.Pointer[redis.Client]
 	sent  atomic.Int64
@@ -99,7 +99,7 @@ func (f *flusher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Not even a server that loses everything all the time is asked for ever.
+// A command to a server that keeps losing its data is not repeated for ever.
 func TestLoss_EachTimeThatACommandIsSent(t *testing.T) {
 	ctx := context.Background()
 	server := redistest.Start(t)
@@ -122,8 +122,8 @@ func TestLoss_EachTimeThatACommandIsSent(t *testing.T) {
 	require.Equal(t, durable.Created, out)
 }
 
-// A server with noeviction that is full refuses what may need memory. Long tasks must
-// not lose their leases for that, and what runs must end.
+// A full server with noeviction refuses commands that may need memory. Long tasks must
+// keep their leases nevertheless, and running tasks must end.
 func TestWorker_OnAServerThatIsFull(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t, "--maxmemory-policy", "noeviction").Client()
@@ -139,7 +139,7 @@ func TestWorker_OnAServerThatIsFull(t *testing.T) {
 			return errors.New("once more")
 		}
 		<-full
-		// Until its lease has been prolonged twice.
+		// Wait until the lease was extended twice.
 		var last time.Time
 		for times := 0; times < 3; {
 			info, err := c.Get(ctx, d.Key)

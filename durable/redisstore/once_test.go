@@ -24,7 +24,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A loser loses replies to scripts, after the server has carried them out.
+// A loser loses replies to scripts after the server has carried out the scripts.
 type loser struct {
 	mu   sync.Mutex
 	lose func() bool // is asked about each, one call at a time
@@ -52,9 +52,9 @@ func (l *loser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestOnce_EveryReplyLost has each method that changes something lose each reply
-// that it gets, one after the other and several in a row, and something else happen
-// to the task between the command and its copy.
+// TestOnce_EveryReplyLost loses each reply to each method that changes something, one
+// reply or several in a row. Between the command and its repetition, something else
+// happens to the task.
 func TestOnce_EveryReplyLost(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Start(t)
@@ -77,8 +77,8 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 		name    string
 		prepare func(t *testing.T, c *client)
 		do      func(c *client) ([]durable.Outcome, error)
-		// between happens after the command was carried out, and its reply lost,
-		// before the command comes again.
+		// between runs after the command was carried out and its reply lost, before the
+		// command is repeated.
 		between func(t *testing.T, c *client)
 		want    durable.Outcome
 	}{
@@ -186,7 +186,7 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 						require.Equal(t, x.want, o, "reply %d, %d lost", first, cuts)
 					}
 					lost += cuts
-					// The same without a fault.
+					// Run the same without a fault.
 					same := newClient(direct, WithName("same-"+c.s.config.name), WithShards(1))
 					_, err = same.Cancel(ctx, "none")
 					require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 					}
 					want, got := dump(t, same), dump(t, plain)
 					if x.name == "Schedule/After" && !happened {
-						// By when it was carried out.
+						// The times depend on when the command was carried out.
 						require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 					} else {
 						require.Equal(t, want, got)
@@ -215,7 +215,7 @@ func TestOnce_EveryReplyLost(t *testing.T) {
 	}
 }
 
-// senders returns the fields of the senders that a shard knows.
+// senders returns the fields of the senders that a shard remembers.
 func senders(t *testing.T, r *redis.Client, c *client) []string {
 	t.Helper()
 	fields, err := r.HKeys(context.Background(), c.s.shards[0].keys[keyMeta]).Result()
@@ -223,16 +223,16 @@ func senders(t *testing.T, r *redis.Client, c *client) []string {
 	return slices.DeleteFunc(fields, func(f string) bool { return !strings.HasPrefix(f, "s:") || strings.HasPrefix(f, "s:crasher") })
 }
 
-// carriedOut reports whether a shard has carried out a command of another Client than the
-// one whose sender this is.
+// carriedOut reports whether a shard has carried out a command of a Client other than
+// the one with this sender.
 func carriedOut(t *testing.T, r *redis.Client, c *client, sender string) bool {
 	t.Helper()
 	name, _, _ := strings.Cut(sender, ".")
 	return slices.ContainsFunc(senders(t, r, c), func(f string) bool { return !strings.HasPrefix(f, name+".") })
 }
 
-// TestOnce_RandomProgram runs random commands, of which many lose their replies,
-// beside a map.
+// TestOnce_RandomProgram runs random commands, many of which lose their replies, and
+// compares the results with a map.
 func TestOnce_RandomProgram(t *testing.T) {
 	ctx := context.Background()
 	steps := 1500
@@ -265,7 +265,7 @@ func TestOnce_RandomProgram(t *testing.T) {
 		for i := 0; err != nil; i++ {
 			var u *durable.UnknownError
 			if !errors.As(err, &u) {
-				// It was not sent: the client did not get so far.
+				// The command was not sent, because the client failed before.
 				require.Less(t, i, 100)
 				require.NotErrorIs(t, err, durable.ErrUnknown)
 				return nil
@@ -356,8 +356,8 @@ func TestOnce_RandomProgram(t *testing.T) {
 	require.Greater(t, int(lost.Load()), steps/10)
 }
 
-// TestOnce_WorkerLosesReplies has a worker lose many of its replies: every attempt is
-// made once all the same, and none is refused or comes back by its lease.
+// TestOnce_WorkerLosesReplies runs a worker that loses many replies: still every
+// attempt is made once, and none is refused or repeated after its lease.
 func TestOnce_WorkerLosesReplies(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Start(t)
@@ -390,7 +390,8 @@ func TestOnce_WorkerLosesReplies(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	want := make(map[string]int)
-	// A worker that is late has few commands: until it has lost enough.
+	// A worker that is behind sends few commands, so continue until enough replies were
+	// lost.
 	for lost.Load() <= 20 {
 		var items []durable.Item
 		for range n {

@@ -35,14 +35,13 @@ type config struct {
 	recheck time.Duration
 	slack   time.Duration
 	care    time.Duration // careInterval, except in tests
-	// exact has Now ask the server each time, for tests whose clock they move.
+	// exact makes Now ask the server each time, for tests that advance the clock.
 	exact bool
 }
 
-// WithName sets the store's name, with which all its keys in Redis begin. Stores of
-// different names have nothing in common. The default is [DefaultName]. It panics if the
-// name is empty, longer than 64 bytes, or contains a brace, a blank or a control
-// character.
+// WithName sets the store's name, with which all its Redis keys begin. Stores with
+// different names are independent. The default is [DefaultName]. It panics if the name
+// is empty, longer than 64 bytes, or contains a brace, a blank or a control character.
 func WithName(name string) Option {
 	bad := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, bad) {
@@ -51,10 +50,10 @@ func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
 
-// WithShards sets the number of shards that the tasks are spread over. It is fixed when
-// the store is first used, and whoever comes with another number later gets
-// [store.ErrSchema]. The default is [DefaultShards], and [DefaultClusterShards] for a
-// Cluster. It panics unless n is a power of two from 1 to 1024.
+// WithShards sets the number of shards. It is fixed when the store is first used: a
+// Store with another number gets [store.ErrSchema]. The default is [DefaultShards], or
+// [DefaultClusterShards] for a Cluster. It panics unless n is a power of two from 1 to
+// 1024.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
 		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, it is %d", maxShards, n))
@@ -62,9 +61,9 @@ func WithShards(n int) Option {
 	return option(func(c *config) { c.shards = n })
 }
 
-// WithLogger sets where the Store reports what nobody else is told: that a server has
-// lost tasks, or what was repaired after a restart. The default is [slog.Default]. It
-// panics if l is nil.
+// WithLogger sets the logger for what no call returns: that a server has lost tasks, or
+// what was repaired after a restart. The default is [slog.Default]. It panics if l is
+// nil.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
 		panic("redisstore: WithLogger with a nil Logger")
@@ -72,10 +71,11 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.log = l })
 }
 
-// WithLossHandler has the Store call f with [ErrLost] when it notices that a server has lost
-// all tasks of a shard: with its first command to the shard after the loss. It is logged
-// too. F must not block: the call that has noticed waits for it. What was lost cannot be
-// named; an application that can schedules it again. It panics if f is nil.
+// WithLossHandler sets a function that the Store calls with [ErrLost] when a server has
+// lost all tasks of a shard. The Store notices this at its first command to the shard
+// after the loss, and also logs it. The command waits for f, so f must not block. The
+// Store cannot name the lost tasks; schedule them again if the program knows them. It
+// panics if f is nil.
 func WithLossHandler(f func(err error)) Option {
 	if f == nil {
 		panic("redisstore: WithLossHandler: nil function")
@@ -83,9 +83,9 @@ func WithLossHandler(f func(err error)) Option {
 	return option(func(c *config) { c.onLoss = f })
 }
 
-// WithRecheck sets the longest time after which a worker claims by itself, in case a
-// wake-up was lost. The default is [DefaultRecheck]. It panics unless d is from 10 ms to
-// an hour.
+// WithRecheck sets the longest time after which a worker claims without a wake-up, in
+// case a wake-up was lost. The default is [DefaultRecheck]. It panics unless d is from
+// 10 ms to an hour.
 func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
 		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, it is %v", d))
@@ -93,11 +93,11 @@ func WithRecheck(d time.Duration) Option {
 	return option(func(c *config) { c.recheck = d })
 }
 
-// WithSlack sets for how long a worker's round may be delayed, so that it takes along what
-// comes meanwhile: that saves the server and the process 60 to 80 percent of the
-// processor's time at a steady load. The first round after a pause is not delayed, nor
-// is one that has much to do. Zero turns it off. The default is [DefaultSlack]. On a
-// Cluster it has no effect. It panics unless d is from 0 to 100 ms.
+// WithSlack sets how long a worker's round may be delayed, so that it includes reports
+// that arrive meanwhile. At a steady load this saves the server and the process 60 to 80
+// percent of their CPU time. The first round after a pause is not delayed, and neither is
+// a large one. Zero turns it off. The default is [DefaultSlack]. It has no effect on a
+// Cluster. It panics unless d is from 0 to 100 ms.
 func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
 		panic(fmt.Sprintf("redisstore: WithSlack: the time must be from 0 to 100ms, it is %v", d))
@@ -126,9 +126,9 @@ func newConfig(client redis.UniversalClient, opts []Option) config {
 	return c
 }
 
-// TuneCluster changes options for a client of Redis Cluster so that a failover is
-// noticed within seconds: without it go-redis may take most of a minute. It returns o,
-// and panics if it is nil.
+// TuneCluster changes the options of a Redis Cluster client so that the client notices
+// a failover within seconds. By default go-redis may take most of a minute. TuneCluster
+// returns o, and panics if o is nil.
 func TuneCluster(o *redis.ClusterOptions) *redis.ClusterOptions {
 	if o == nil {
 		panic("redisstore: TuneCluster with nil ClusterOptions")

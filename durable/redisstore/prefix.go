@@ -10,8 +10,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// listPrefix lists by a prefix, in the order of the ids: it looks for these, in no order, and
-// then at the tasks.
+// listPrefix lists by a prefix, ordered by id: it first finds the ids, in no order, and
+// then reads the tasks.
 func (s *Store) listPrefix(ctx context.Context, shard int, f *store.Filter, after string, limit int) (p store.Page, err error) {
 	ids, err := s.idsOf(ctx, shard, f)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Store) idsOf(ctx context.Context, shard int, f *store.Filter) (ids []st
 
 var escape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// scan runs scan.lua. miniredis knows no pattern that is not UTF-8: listPrefix looks at the
-// prefix too.
+// scan runs scan.lua. miniredis does not support patterns that are not UTF-8, so
+// listPrefix also checks the prefix itself.
 func (s *Store) scan(ctx context.Context, shard int, place, cursor string, f *store.Filter) ([]string, error) {
 	pattern := "*"
 	if utf8.ValidString(f.Prefix) {

@@ -9,27 +9,29 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Repair looks over a shard: see package store. A task without a place is pending
-// afterwards, due when it was to be due; the dead letter of a repeating task is one again.
-// Nothing needs it as long as the server keeps what it has acknowledged: it is for what a
-// failover, a server that crashed while it wrote its AOF, a disk or a person with redis-cli
-// has left. Wait does the same where it sees that tasks and places do not add up.
+// Repair checks and corrects a shard: see package store. A task that is in no index
+// becomes pending at its due time, or a dead letter again if it was the dead letter of a
+// repeating task. Repair is only needed if the server has lost acknowledged data, for
+// example in a failover, a crash during a write to its AOF, by a disk error or by manual
+// changes. Wait repairs a shard whose number of tasks differs from the number of index
+// entries.
 func (s *Store) Repair(ctx context.Context, shard int) (store.Repair, error) {
 	return s.repairShard(ctx, s.shards[shard], 0)
 }
 
 const (
-	// careInterval is the longest time between two looks of Wait at a shard.
+	// careInterval is the longest time between two checks of a shard by Wait.
 	careInterval = 40 * time.Second
-	// careShare is how much longer Wait waits between two steps of a repair than a step
-	// took, so that the server has time for others.
+	// careShare is how long a repair pauses after each step, as a multiple of the step's
+	// duration, so that the server has time for other commands.
 	careShare = 9
-	// maxStep is how long a step should take at the most.
+	// maxStep is the intended maximum duration of a step.
 	maxStep = 5 * time.Millisecond
 )
 
-// care is a goroutine of Wait. Now and then it compares the number of a shard's tasks with
-// that of their places, and repairs the shard if they differ. It starts again after an error.
+// care runs on a goroutine of Wait. From time to time it compares the number of a shard's
+// tasks with the number of index entries, and repairs the shard if they differ. After an
+// error it starts again.
 func (s *Store) care(ctx context.Context, shards []*shard) {
 	interval := s.config.care
 	for sleep(ctx, interval/2+rand.N(interval/2)) == nil {
@@ -49,7 +51,7 @@ func (s *Store) care(ctx context.Context, shards []*shard) {
 	}
 }
 
-// astray returns how many more tasks a shard has than places that they are in.
+// astray returns how many more tasks than index entries a shard has.
 func (s *Store) astray(ctx context.Context, sh *shard) (int64, error) {
 	v, err := s.run(ctx, call{script: s.scripts.astray, shard: sh})
 	if err != nil {
@@ -62,12 +64,12 @@ func (s *Store) astray(ctx context.Context, sh *shard) (int64, error) {
 	return n, nil
 }
 
-// repairShard looks over a shard, and after each step waits as many times as long as
-// the step took as pause says.
+// repairShard checks and corrects a shard. After each step it pauses for a multiple of
+// the step's duration.
 func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Repair, error) {
 	var total store.Repair
 	look := func(name, kind string) (kinds []string, err error) {
-		// Records of one step may be large: it halves what takes long.
+		// The records of one step may be large: halve the number after a slow step.
 		for n, cursor := 100, "0"; ; {
 			begin := time.Now()
 			v, err := s.one(ctx, s.scripts.repair, sh.index, name, kind, cursor, n)
@@ -106,7 +108,8 @@ func (s *Store) repairShard(ctx context.Context, sh *shard, pause int) (store.Re
 	if err != nil {
 		return total, err
 	}
-	// Entries without a task first, so that none of them looks like a place.
+	// First remove the entries without a task, so that none of them counts as a task's
+	// index entry.
 	for _, kind := range kinds {
 		if _, err := look("due", kind); err != nil {
 			return total, err

@@ -55,7 +55,7 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	must(r.HSet(ctx, key("orphan", "run"), "orphan", "damaged").Err())
 	must(r.HSet(ctx, key("orphan", "err"), "orphan", "damaged").Err())
 
-	// Of kinds.
+	// Entries of kinds.
 	_, err = c.Schedule(ctx, durable.Task{Key: "two kinds", Handler: "h"}, durable.After(time.Hour))
 	must(err)
 	must(r.ZAdd(ctx, key("two kinds", dueOf("h2")), redis.Z{Score: soon, Member: "two kinds"}).Err())
@@ -87,8 +87,8 @@ func TestRepair_PutsRightWhatIsDamaged(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrNotFound)
 }
 
-// A report that was torn before the dead letter of a repeating task had its place leaves a
-// dead letter, and not a task that was due in 1970.
+// If a report is torn before the dead letter of a repeating task is in its index,
+// Repair makes it a dead letter, and not a task that was due in 1970.
 func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t).Client()
@@ -144,7 +144,7 @@ func TestRepair_TornDeadLetterOfARepeatingTask(t *testing.T) {
 	}
 }
 
-// A running task whose lease entry is gone comes back while workers run.
+// A running task whose lease entry is missing is repaired while workers run.
 func TestWorker_FindsATaskWithoutALease(t *testing.T) {
 	ctx := context.Background()
 	r := redistest.Start(t).Client()

@@ -10,7 +10,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Do carries out a round, in one script: each of its parts is atomic, and so is all of it.
+// Do carries out a round in one script, so that the whole round is atomic.
 func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round) (store.Answer, error) {
 	if err := r.Check(&st); err != nil {
 		return store.Answer{}, err
@@ -33,14 +33,15 @@ func (s *Store) Do(ctx context.Context, shard int, st store.Stamp, r store.Round
 	return s.answer(sh, &r, v)
 }
 
-// largeRound is from how many reports on a round is not delayed.
+// largeRound is the number of reports from which a round is not delayed.
 const largeRound = 32
 
-// company delays a round until the slack since the latest one of any shard has passed: then
-// it takes along what has come meanwhile, and goes together with those of other shards.
-// At a steady load much of what a round costs is that the server and the worker wake up for
-// it: a thousand tasks a second take about a third of the processor's time that they take
-// one by one (BenchmarkSteady). A round after a pause, or a large one, is not delayed.
+// company delays a round until the slack after the latest round of any shard has passed.
+// The round then includes the reports that arrive meanwhile, and is sent together with
+// rounds of other shards. At a steady load most of a round's cost is that the server and
+// the worker wake up for it: a thousand tasks a second need about a third of the CPU time
+// that they need without a delay (BenchmarkSteady). A round after a pause is not delayed,
+// and neither is a large one.
 func (s *Store) company(ctx context.Context, large bool) error {
 	wait := time.Duration(s.latest.Load()) + s.config.slack - time.Since(s.opened)
 	if wait > 0 && !large {
@@ -54,10 +55,10 @@ func (s *Store) company(ctx context.Context, large bool) error {
 
 var ends = [...]string{store.Done: "d", store.Retry: "r", store.Failed: "x", store.HandBack: "b", store.Dropped: "m"}
 
-// roundFields are what scripts/round.lua reads of meta, behind the sender.
+// roundFields are the fields of meta that scripts/round.lua reads, after the sender.
 var roundFields = []any{"fence", "paused", "owner", "claimed", "done", "called", "keeps", "limits"}
 
-// roundArgs are those of scripts/round.lua.
+// roundArgs returns the arguments of scripts/round.lua.
 func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	c := &r.Claim
 	most := ""
@@ -92,10 +93,10 @@ func (s *Store) roundArgs(st *store.Stamp, r *store.Round) []any {
 	return args
 }
 
-// suspects is how many tasks a claim gets that have crashed; empty: any number.
+// suspects is the maximum number of suspects in a claim; empty means any number.
 var suspects = [...]string{store.AllSuspects: "", store.OneSuspect: "1", store.NoSuspect: "0"}
 
-// rooms writes down what a claim has room for, as scripts/round.lua takes it.
+// rooms encodes the rooms of a claim for scripts/round.lua.
 func rooms(c *store.Claim) string {
 	var b []byte
 	for i, r := range c.Rooms {
@@ -119,8 +120,8 @@ func bit(b bool) string {
 	return "0"
 }
 
-// names writes down what a worker knows, as scripts/round.lua takes it, and how long its
-// leases last or it sleeps, which of the two is longer.
+// names encodes the handlers and schedules of a worker for scripts/round.lua, after the
+// longer of its lease and its longest sleep.
 func names(silent time.Duration, c *store.Claim) string {
 	if !c.Asked {
 		return ""
@@ -137,7 +138,7 @@ func names(silent time.Duration, c *store.Claim) string {
 	return string(b)
 }
 
-// An answer to a round is what scripts/round.lua says.
+// The answer of scripts/round.lua to a round.
 const answerSize = 13
 
 func (s *Store) answer(sh *shard, r *store.Round, v any) (a store.Answer, err error) {
@@ -207,14 +208,14 @@ func claimed(id string, token int64, record, score, before string) store.Claimed
 	return x
 }
 
-// backup is how much later than a task is due a worker looks for it that does not watch
-// the shard, and up to as much more, so that they do not all look at once.
+// backup is how much later than the task is due a worker that does not own the shard
+// checks it. Up to as much is added at random, so that the workers do not all check at
+// once.
 const backup = 250 * time.Millisecond
 
-// next says when a worker should come again. What was measured in the server was measured
-// after the round was sent: whoever counts from there comes rather too early than too
-// late, by less than a round trip. Wait and lease are microseconds, and negative if there
-// is none.
+// next returns when a worker must claim again. wait and lease count from the script's
+// run, and the worker counts from when it sent the round, so it is early by less than a
+// round trip. wait and lease are microseconds, or negative if there is none.
 func (s *Store) next(r *store.Round, a *store.Answer, own bool, wait, lease int64) time.Duration {
 	d := s.config.recheck
 	if len(a.Tasks) > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A round that is delayed takes along what has come meanwhile, and asks for it when it is
-// sent, once, or never if its caller has given up.
+// A delayed round includes the reports that arrive meanwhile. It asks for them once, when
+// it is sent, or never if its caller has given up.
 func TestDo_TakesAlongWhatComesWhileItWaits(t *testing.T) {
 	r := redistest.Start(t).Client()
 	defer r.Close()

@@ -5,34 +5,34 @@ import (
 	"sync/atomic"
 )
 
-// schemaVersion is the version of what is stored in Redis. Whoever changes the
-// meaning of a key or of a field raises it.
+// schemaVersion is the version of the stored data. Increment it when the meaning of a
+// key or a field changes.
 const schemaVersion = 5
 
-// A shard is a part of the tasks, with keys of its own that share a hash tag,
-// so that they are on one node of a cluster and a script may use them all.
+// A shard is a part of the tasks. Its Redis keys share a hash tag, so that they are on
+// one node of a Cluster and one script may use them all.
 type shard struct {
 	index int
-	// keys are what every script gets as KEYS, in the order of keyNames.
+	// keys are the KEYS of every script, in the order of keyNames.
 	keys []string
 	args []any // the same, as go-redis takes them
 
-	// schema is what scripts are told first: the Store's schema and, once it is
-	// known, when the shard was made.
+	// schema is the first argument of every script: the Store's schema and, once it is
+	// known, the shard's creation time.
 	schema atomic.Pointer[string]
-	// clock is the latest reading of its server's clock; nil if there is none.
+	// clock is the latest reading of the server's clock, or nil.
 	clock atomic.Pointer[reading]
-	// busy is whether the latest claim has got all that it asked for: there is more to
-	// do than fits, and nobody waits for others.
+	// busy says that the latest claim got as many tasks as it could. There is then more
+	// work, and rounds do not wait for others.
 	busy atomic.Bool
-	// combiner is for Change.
+	// combiner sends the commands of Change.
 	combiner combiner
 }
 
 // The keys of a shard. Times are in microseconds.
 //
-//	due:KIND ZSET   id to when it is due, of tasks of one kind, which is a handler and a
-//	                schedule; retries too
+//	due:KIND ZSET   id to when it is due, of pending tasks of one kind, which is a handler
+//	                and a schedule; retries too
 //	kinds    ZSET   kind to when its first task is due
 //	lease    ZSET   id to when the lease of the running attempt ends
 //	dead     ZSET   id to when it became a dead letter
@@ -40,18 +40,19 @@ type shard struct {
 //	follows  HASH   id to the record of what was scheduled while it runs
 //	run      HASH   id to the state of its run, from the first claim on
 //	err      HASH   id to its last ten failures
-//	wake     ZSET   two members at most, or one for each worker: one should look at once,
-//	                another a little later
-//	meta     HASH   schema and when the shard was made, fence, paused, who watches,
-//	                counters, and each sender's last command and its answer
-//	past     ZSET   id to until when a run that has ended is kept, or the head of them
-//	crew     HASH   worker to the handlers and schedules that it has
+//	wake     ZSET   two members at most, or one for each worker: one worker should check at
+//	                once, another a little later
+//	meta     HASH   schema and creation time, fence, paused, the owner, counters, and each
+//	                sender's last command and its answer
+//	past     ZSET   id to until when a finished run, or the head of a key's runs, is kept
+//	crew     HASH   worker to its handlers and schedules
 //	limits   HASH   handler to its limit over all workers, if it has one
 //
-// What they hold, and how a task moves between them, scripts/begin.lua says. The scripts
-// are told these names but limits, and put the kind behind the first. Since no key has the first name
-// alone, a node of a Cluster refuses the scripts while it moves the slot to another: a script
-// that began then could find a part of the shard.
+// scripts/begin.lua describes the values and how a task moves between the keys. The
+// scripts get all these names except limits, and append the kind to the first. No Redis
+// key has the first name alone, so a node of a Cluster refuses the scripts while it moves
+// the slot to another node: a script that ran meanwhile might see only a part of the
+// shard.
 var keyNames = [...]string{"due:", "kinds", "lease", "dead", "task", "follows", "run", "err", "wake", "meta", "crew", "past"}
 
 const (
@@ -59,8 +60,8 @@ const (
 	keyMeta = 9
 )
 
-// newShards returns the shards. Their number is no part of their tags: so a Store with another
-// number of them meets the schema of the first one, and is refused.
+// newShards returns the shards. Their tags do not contain their number, so a Store with a
+// wrong number finds the schema of the first shard and is refused.
 func newShards(name, schema string, n int) []*shard {
 	shards := make([]*shard, n)
 	for i := range shards {

@@ -20,9 +20,9 @@ type Store struct {
 	config config
 	schema string
 	shards []*shard
-	// scripts are those of allScripts but in tests.
+	// scripts are allScripts, except in tests.
 	scripts *scripts
-	// known is whether shard 0 has told that the schema is this one: see run.
+	// known says that shard 0 has confirmed the schema: see run.
 	known atomic.Bool
 	// waiting has an element for each goroutine of await.
 	waiting chan struct{}
@@ -36,11 +36,12 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// New returns a Store on one Redis server, on those that Sentinels watch over, or on a
-// Redis Cluster; client stays the caller's to close. New does not connect:
-// [Store.Check] does. It panics unless client is a *[redis.Client] or a
-// *[redis.ClusterClient], which the Store asks for their servers and for connections of its
-// own, and if that or an option is nil. What is to see a client's commands is a hook of it.
+// New returns a Store on one Redis server, on servers monitored by Sentinels, or on a
+// Redis Cluster. The caller closes the client. New does not connect; [Store.Check]
+// does. The client must be a *[redis.Client] or a *[redis.ClusterClient], because the
+// Store opens its own connections to the client's servers. To observe the client's
+// commands, add a hook to it. New panics for any other client, and if the client or an
+// option is nil.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic("redisstore: New with a nil client")
@@ -66,14 +67,14 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	return s
 }
 
-// Close ends the Store: every call returns [store.ErrClosed] from now on, and Wait
-// returns. What is under way goes on. The client is the caller's to close.
+// Close closes the Store: every later call returns [store.ErrClosed], and Wait returns.
+// Commands under way continue. The caller closes the client.
 func (s *Store) Close() error {
 	s.closing.Do(func() { close(s.closed) })
 	return nil
 }
 
-// begin returns an error if a call may not begin.
+// begin returns an error if a call must not start.
 func (s *Store) begin(ctx context.Context) error {
 	select {
 	case <-s.closed:
@@ -86,8 +87,8 @@ func (s *Store) begin(ctx context.Context) error {
 // Shards returns the number of shards.
 func (s *Store) Shards() int { return len(s.shards) }
 
-// Now returns the time of the server that has the shard, as far as the latest answers
-// say, which are at most a few seconds old; without one it asks.
+// Now returns the time of the shard's server, estimated from an answer that is at most
+// a few seconds old. Without such an answer it asks the server.
 func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 	if err := s.begin(ctx); err != nil {
 		return 0, err
@@ -104,7 +105,7 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 	}
 }
 
-// check asks a shard for its clock, and so for its schema.
+// check asks a shard for its clock, and so verifies its schema.
 func (s *Store) check(ctx context.Context, sh *shard) (store.Time, error) {
 	v, err := s.send(ctx, call{script: s.scripts.now, shard: sh})
 	if err != nil {

@@ -13,16 +13,17 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// wakeBackup is the member of wake whose taker looks a little later, in case the
-// taker of the other is frozen or gone: see rouse in scripts/begin.lua.
+// wakeBackup is the member of wake for the worker that checks a little later, in case
+// the worker that got the other member is frozen or gone: see rouse in scripts/lib.lua.
 const wakeBackup = "x"
 
-// A waiter is a call of Wait. It waits for a wake-up: scripts add one to a shard's wake set
-// when a task is due before the one that is waited for. It waits in BZPOPMIN, on connections
-// of its own, so as not to take those of the caller's pool.
+// A waiter is a call of Wait. It waits for wake-ups: scripts add members to a shard's
+// wake set when a task becomes due before the owner's timer. The waiter pops them with
+// BZPOPMIN, on connections of its own, so as not to occupy the caller's pool.
 //
-// A wake-up may get lost with the worker that took it, or with a reply. Then the waiter that
-// took the backup asks the store by itself, and all waiters do now and then: see next.
+// A wake-up may be lost with the worker that popped it or with a reply. Then the waiter
+// that popped the backup checks the store, and all waiters do so from time to time: see
+// next.
 type waiter struct {
 	s      *Store
 	client redis.UniversalClient
@@ -32,7 +33,7 @@ type waiter struct {
 	mu   sync.Mutex
 	wake func(shard int)
 
-	// later is, for each shard of the Store, whether a call of callLater is to come.
+	// later says for each shard of the Store whether a call of callLater is scheduled.
 	later []atomic.Bool
 }
 
@@ -40,8 +41,9 @@ func newWaiter(ctx context.Context, shards int, wake func(shard int)) *waiter {
 	return &waiter{ctx: ctx, wake: wake, later: make([]atomic.Bool, shards)}
 }
 
-// Wait waits for wake-ups until the context ends, over failures of connections. Meanwhile it
-// also repairs a shard whose tasks and places do not add up: see care.
+// Wait waits for wake-ups until the context ends. It survives failed connections.
+// Meanwhile it also repairs a shard whose number of tasks differs from the number of
+// index entries: see care.
 func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -67,7 +69,7 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	}
 }
 
-// another returns a client like the caller's, for so many commands that block.
+// another returns a client like the caller's with connections for some blocking commands.
 func (s *Store) another(blocking int) redis.UniversalClient {
 	switch r := s.redis.(type) {
 	case *redis.ClusterClient:
@@ -82,7 +84,8 @@ func (s *Store) another(blocking int) redis.UniversalClient {
 	}
 }
 
-// call calls wake, unless it is over. While wake does not return nobody pops more.
+// call calls wake, unless the waiter has ended. While wake runs, no more members are
+// popped.
 func (w *waiter) call(shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,9 +98,9 @@ func (w *waiter) callLocked(shard int) {
 	}
 }
 
-// hear listens for a shard.
+// hear waits for wake-ups of a shard.
 func (w *waiter) hear(sh *shard) {
-	// Whole seconds, for servers older than 6.
+	// Whole seconds, because servers before Redis 6 require that.
 	timeout := max(w.s.config.recheck.Truncate(time.Second), time.Second)
 	pause := firstBackoff
 	for w.ctx.Err() == nil {
@@ -122,14 +125,15 @@ func (w *waiter) hear(sh *shard) {
 	}
 }
 
-// firstBackoff and lastBackoff bound the pauses after commands that failed.
+// firstBackoff and lastBackoff are the shortest and the longest pause after a failed
+// command.
 const (
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
 )
 
-// callLater calls wake a little later, in case nobody else claims. It does nothing if such
-// a call is to come already: that claims also what this one is about.
+// callLater calls wake a little later, in case no other worker claims. It does nothing
+// if such a call is already scheduled, because that call covers this one too.
 func (w *waiter) callLater(shard int) {
 	if w.later[shard].Swap(true) {
 		return
@@ -140,7 +144,7 @@ func (w *waiter) callLater(shard int) {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		// What comes from here on may come too late for this one.
+		// A member popped from now on needs another call.
 		w.later[shard].Store(false)
 		w.callLocked(shard)
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// An index is the Index of one transaction. It keeps what the transaction has read and
-// changed, and writes that before a query that could miss it.
+// An index is the Index of one transaction. It caches what the transaction has read and
+// changed, and writes the changes before a query that depends on them.
 type index struct {
 	*session
 	tasks   map[string]*task
@@ -24,14 +24,14 @@ type index struct {
 	version int64      // that SQLite gives to what other connections have committed
 	numbers machine.Numbers
 	stored  machine.Numbers // as they are in the table
-	// limits are nil until they are asked for, and was is what the table has of them.
+	// limits are the limits, or nil before they are read. was has the limits as stored.
 	limits map[string]*machine.Limit
 	was    map[string]machine.Limit
 }
 
 var _ machine.Index = (*index)(nil)
 
-// A task is one that the transaction knows.
+// A task is a task that the transaction has read.
 type task struct {
 	machine.Task
 	was    store.Task // as it is in the table
@@ -52,17 +52,17 @@ func newIndex(x *session) *index {
 	return ix
 }
 
-// What a connection remembers: so many senders, and so many tasks that run, with records of
-// so many bytes.
+// The limits of a connection's cache: senders, running tasks, and bytes of their
+// records.
 const (
 	maxSenders  = 2000
 	maxRunning  = 1000
 	smallRecord = 1 << 10
 )
 
-// after returns the index of the next transaction of a connection that has committed ix. The
-// numbers, the senders and what runs, which is reported soon, need not be read again unless
-// another connection has written.
+// after returns the index of the connection's next transaction, after ix was committed.
+// It keeps the numbers, the senders and the running tasks, which will soon be reported.
+// They need not be read again unless another connection has written.
 func (ix *index) after() *index {
 	next := &index{session: ix.session, tasks: make(map[string]*task), senders: ix.senders, numbers: ix.numbers, stored: ix.numbers}
 	next.row(getVersion, nil, &next.version)
@@ -80,7 +80,7 @@ func (ix *index) after() *index {
 	return next
 }
 
-// readNumbers fails if another process has made the tables those of a later version.
+// readNumbers reads the numbers. It fails if another process has upgraded the tables.
 func (ix *index) readNumbers() {
 	var v int64
 	var text []byte
@@ -93,7 +93,8 @@ func (ix *index) readNumbers() {
 
 func (ix *index) Numbers() *machine.Numbers { return &ix.numbers }
 
-// load reads what the transaction does not know yet of tasks and senders, at once.
+// load reads tasks and senders that the transaction has not read yet, in one query
+// each.
 func (ix *index) load(ids, senders []string) {
 	var args []any
 	for _, id := range ids {
@@ -139,7 +140,7 @@ func (ix *index) find(id string) *task {
 	return ix.tasks[id]
 }
 
-// Find takes a task whose row is damaged for none.
+// Find treats a task with a damaged row as absent.
 func (ix *index) Find(id string) *machine.Task {
 	if x := ix.find(id); x.State != 0 && x.err == nil {
 		return &x.Task
@@ -147,8 +148,7 @@ func (ix *index) Find(id string) *machine.Task {
 	return nil
 }
 
-// Add may be for an id whose task has ended in this transaction, or whose row is damaged:
-// that is replaced.
+// Add may replace a task that has ended in this transaction, or one with a damaged row.
 func (ix *index) Add(id string) *machine.Task {
 	x := ix.find(id)
 	x.Task, x.err = machine.Task{}, nil
@@ -188,12 +188,13 @@ func (ix *index) flush() {
 	ix.dirty = ix.dirty[:0]
 }
 
-// same reports whether two records are one: the machine never changes the bytes of one.
+// same reports whether two records are the same slice. The machine never changes the
+// bytes of a record.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// finish writes all that has changed.
+// finish writes all changes.
 func (ix *index) finish() {
 	ix.flush()
 	var dropped, put []any
@@ -234,7 +235,7 @@ func encode(x any) string {
 	return string(b)
 }
 
-// Due leaves tasks whose rows are damaged out, and looks at more until n are sound.
+// Due skips tasks with damaged rows, and reads on until it has n sound ones.
 func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flush()
 	next = machine.Never
@@ -262,9 +263,9 @@ func (ix *index) Due(c *store.Claim, now store.Time, n int) (due []*machine.Task
 	return pick.Pick(due, n), next
 }
 
-// sound returns the tasks that a query selects by an index, without those whose rows are
-// damaged, and how many it has selected. It fails if the index names one that does not
-// belong there.
+// sound runs a query that selects tasks by an index. It returns the tasks whose rows
+// are undamaged, and the number of all selected rows. It fails if a selected task does
+// not belong in the index.
 func (ix *index) sound(state store.State, query string, args ...any) (found []*machine.Task, all int) {
 	seen := make(map[string]bool)
 	ix.rows(query, args, func(rows *sql.Rows) {
@@ -298,7 +299,7 @@ func (ix *index) Over(now store.Time, n int) []*machine.Task {
 	return found
 }
 
-// first returns the time that a query selects; Never if there is none.
+// first returns the time that a query selects, or Never.
 func (ix *index) first(query string, args ...any) store.Time {
 	var at sql.NullInt64
 	if ix.row(query, args, &at); !at.Valid {
@@ -337,7 +338,7 @@ func (ix *index) Overdue(now store.Time) (out []machine.Kind) {
 	return out
 }
 
-// kinds returns what the tasks need that are Pending, and counts none.
+// kinds returns the handlers and schedules of the Pending tasks, without counts.
 func (x *session) kinds() (out []machine.Kind) {
 	for k := (machine.Kind{}); x.row(nextKind, []any{k.Handler, k.Schedule}, &k.Handler, &k.Schedule); {
 		out = append(out, k)
@@ -355,7 +356,7 @@ func (ix *index) Remember(name string, x *machine.Sender) {
 	ix.sent = append(ix.sent, name)
 }
 
-// Gone looks at those whose names come after that of a sender that it knows.
+// Gone checks the senders whose names follow that of a cached sender.
 func (ix *index) Gone(before store.Time, n int) (names []string) {
 	var from string
 	for name := range ix.senders {

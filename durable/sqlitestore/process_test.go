@@ -20,8 +20,9 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// A request is a call of a Store in another process, at a time of the test's clock. Whens
-// are those of the items or of the reports, which have no exported fields.
+// A request is a call of a Store in another process, at a time of the test's clock.
+// Whens are those of the items or reports: a When has no exported fields, and so is
+// encoded separately.
 type request struct {
 	Now, Wall time.Time
 	Change    bool
@@ -60,7 +61,7 @@ type report struct {
 	Due  store.Time
 	Text string
 	Keep bool
-	// Result is that of the run.
+	// Result is the result of the run.
 	Result []byte
 }
 
@@ -108,7 +109,7 @@ func (e *remoteError) Unwrap() (all []error) {
 	return all
 }
 
-// serveChild carries out what it is asked for on its standard input.
+// serveChild carries out the requests on its standard input.
 func serveChild(path string) error {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	st, err := sqlitestore.Open(path, sqlitestore.WithClock(clk), sqlitestore.WithSyncInterval(time.Minute))
@@ -153,8 +154,8 @@ func serveChild(path string) error {
 	}
 }
 
-// twoProcesses is a Store of this process of which every other command and round is
-// carried out in another process.
+// twoProcesses is a Store of which another process carries out every other command and
+// round.
 type twoProcesses struct {
 	*sqlitestore.Store
 	clk *timertest.Clock
@@ -190,7 +191,7 @@ func (p *twoProcesses) close(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// remote has the other process answer, if it is its turn.
+// remote sends the request to the other process, if it is that process's turn.
 func (p *twoProcesses) remote(ctx context.Context, x request) (y response, done bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,8 +235,8 @@ func (p *twoProcesses) Do(ctx context.Context, shard int, s store.Stamp, r store
 	return p.Store.Do(ctx, shard, s, r)
 }
 
-// TestStore_TwoProcesses has every other command and round be carried out in another
-// process.
+// TestStore_TwoProcesses runs storetest with a Store of which another process carries
+// out every other command and round.
 func TestStore_TwoProcesses(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -8,7 +8,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// version is that of the tables. A file with a later one is refused.
+// version is the version of the tables. A file with a later version is refused.
 const version = 2
 
 // The tables. A task is in tickless_tasks under its id; times are microseconds since 1970.
@@ -32,8 +32,9 @@ const schema = `
 	CREATE TABLE tickless_numbers (version INTEGER NOT NULL, wakes INTEGER NOT NULL, numbers TEXT NOT NULL);
 	INSERT INTO tickless_numbers VALUES (2, 0, '{}');`
 
-// The statements. Those with ROWS are for any number of rows: see session.some. OR FAIL, and
-// columns that may be NULL, save the journal that SQLite keeps of a statement of many rows.
+// The statements. A statement with ROWS takes any number of rows. OR FAIL, and columns
+// without NOT NULL, avoid the journal that SQLite otherwise writes for a statement with
+// many rows.
 const (
 	columns    = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, sum`
 	findSome   = `SELECT ` + columns + ` FROM tickless_tasks WHERE id IN ROWS`
@@ -46,7 +47,8 @@ const (
 	runTasks   = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at <= ?`
 	overTasks  = `SELECT ` + columns + ` FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 4 AND at <= ? ORDER BY at LIMIT ?`
 	firstEnd   = `SELECT min(at) FROM tickless_tasks INDEXED BY tickless_rest WHERE state > 1 AND state = 2 AND at > ?`
-	// nextKind is of two parts: one comparison of both columns would pass over a whole kind.
+	// nextKind has two parts, because a single comparison of both columns would skip a
+	// handler's remaining schedules.
 	nextKind = `SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ?1 AND schedule > ?2 ORDER BY schedule LIMIT 1)
 		UNION ALL SELECT * FROM (SELECT handler, schedule FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler > ?1 ORDER BY handler, schedule LIMIT 1) LIMIT 1`
 	countKind  = `SELECT count(*), ifnull(min(at), 0) FROM tickless_tasks INDEXED BY tickless_due WHERE state = 1 AND handler = ? AND schedule = ? AND at >= ? AND at < ?`
@@ -75,7 +77,8 @@ func checkVersion(v int64) error {
 	return nil
 }
 
-// lookAtSchema reports whether the tables are there, or an error if they are others.
+// lookAtSchema reports whether the tables exist. It returns an error if they are not a
+// store's.
 func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
 	var n int
 	err = conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name IN ('tickless_tasks', 'tickless_senders', 'tickless_numbers')`).Scan(&n)

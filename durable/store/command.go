@@ -9,15 +9,16 @@ type Command struct {
 	Items []Item // from 1 to MaxBatch; none with Pause and Resume
 }
 
-// An Item is what a command is to do with one task.
+// An Item is one task of a command.
 type Item struct {
 	ID   string
 	When When // of Schedule, Reschedule and Requeue
 	Task Task // of Schedule, with the same ID
-	// Generation is of Reschedule and Requeue: [Task.Renew] gives it to what is Pending
-	// then with nothing tried. Empty: that has the generation it had.
+	// Generation is for Reschedule and Requeue. [Task.Renew] gives it to a task that
+	// the command makes Pending without attempts. If it is empty, the task keeps its
+	// generation.
 	Generation string
-	// Entry is of Import, with the same ID.
+	// Entry is for Import, with the same ID.
 	Entry *Entry
 	// Limit is of SetLimit, whose ID is the handler's name.
 	Limit *Limit
@@ -27,86 +28,88 @@ type Item struct {
 type Op uint8
 
 const (
-	// Schedule makes a task Pending, due at When. The outcome is Created, Replaced if the task
-	// was Pending or Dead, or Following if it is Running. It is Kept, and nothing changes, if
-	// Keep says so or the task must not run so soon again: see [Keeping]. A paused task, which
-	// is Pending or Following at [Farthest], stays paused if what is scheduled repeats.
+	// Schedule makes a task Pending, due at When. The outcome is Created, Replaced if
+	// the id's task was Pending or Dead, or Following if it is Running. The outcome is
+	// Kept, and nothing changes, if Keep says so or if the key is not unique yet: see
+	// [Keeping]. A paused task, which is Pending or Following at [Farthest], stays
+	// paused if the new task repeats.
 	Schedule Op = iota + 1
-	// Reschedule has a Pending task be due at When: Moved. One that is Running becomes
-	// Following, with its task as it is, or with the Generation as its NextTask. Others
-	// are Absent.
+	// Reschedule moves a Pending task to When: Moved. A Running task becomes Following,
+	// with its present Task or, if there is a Generation, with that as its NextTask. In
+	// other states the outcome is Absent.
 	//
-	// A task that has been tried keeps its attempts, Due and generation, unless it is
-	// paused; of another one Due is When.
+	// A task with attempts keeps its Attempts, Due and generation, unless it is paused.
+	// Without attempts its Due becomes When.
 	Reschedule
-	// Cancel takes a Pending task out: Removed. One that is Running becomes Stopping,
-	// and is Following no more. Others are Absent.
+	// Cancel removes a Pending task: Removed. A Running task becomes Stopping and is no
+	// longer Following. In other states the outcome is Absent.
 	Cancel
-	// Requeue makes a Dead task Pending, due at When, with nothing tried: Moved.
-	// Others are Absent. The dead letter of a repeating task becomes a task with the
-	// id [SingleID] of its Due, or, if there is one already, of the first moment from now on
-	// for which there is none, and without a schedule.
+	// Requeue makes a Dead task Pending, due at When, without attempts: Moved. In other
+	// states the outcome is Absent. The dead letter of a repeating task becomes a task
+	// without a schedule, whose id is [SingleID] of its Due. If that id exists, it is
+	// [SingleID] of the first unused time from now on.
 	Requeue
-	// Purge takes a Dead task out: Removed. Others are Absent.
+	// Purge removes a Dead task: Removed. In other states the outcome is Absent.
 	Purge
-	// Import takes an entry over from another store: Created. It keeps all but the
-	// lease: what was Running there is Pending, at once with what was tried, or, if it
-	// was Following, at Next as its NextTask with nothing tried. One that was Stopping
-	// and not Following is refused: it is gone with its attempt. If there is a task with
-	// the id, that is Kept.
+	// Import adds an entry of another store: Created. The entry keeps everything except
+	// its lease. A Running entry becomes Pending and due at once, with its attempts; a
+	// Following one becomes Pending at Next, as its NextTask, without attempts. An
+	// entry that is Stopping and not Following is invalid, because it ends with its
+	// attempt. If the id exists, the outcome is Kept.
 	Import
 	// SetLimit gives a handler a limit, for what is claimed from now on: Created, or Replaced
 	// if it had one. Kept says that [MaxLimits] others have one. The zero Limit takes it away:
 	// Removed, or Absent if there is none.
 	SetLimit
-	// Pause has claims get nothing, until Resume. Neither has items, nor outcomes.
+	// Pause stops claims from getting tasks until Resume. Pause and Resume have no
+	// items and no outcomes.
 	Pause
 	Resume
 )
 
-// Keep says which of two tasks with one id stays.
+// Keep says when Schedule keeps the task that an id already has.
 type Keep uint8
 
 const (
-	// KeepNone replaces the task that is there.
+	// KeepNone always replaces the existing task.
 	KeepNone Keep = iota
-	// KeepAny leaves a task that is there as it is, in any state.
+	// KeepAny keeps an existing task in any state.
 	KeepAny
-	// KeepEarlier leaves a Pending or Following task as it is unless the new one is
-	// due before it, and KeepLater unless it is due after it.
+	// KeepEarlier keeps a Pending or Following task unless the new one is due before
+	// it. KeepLater keeps it unless the new one is due after it.
 	KeepEarlier
 	KeepLater
-	// KeepSame leaves a task that is not Dead as it is if the new one is the same, except for
-	// its generation and its time.
+	// KeepSame keeps a task that is not Dead if the new one differs only in its
+	// generation and its time.
 	KeepSame
 )
 
-// An Outcome says what a command did to a task.
+// An Outcome says what a command did with a task.
 type Outcome uint8
 
 const (
-	// Unknown is what happened to the tasks of a command that was not answered: it may
-	// have been carried out or not. Stores do not return it.
+	// Unknown means that the command was not answered: it may or may not have had its
+	// effect. Stores do not return it.
 	Unknown Outcome = iota
-	// Absent: there was no such task, or none that the command is for, and nothing
-	// was done.
+	// Absent means that there is no such task in a state that the command applies to.
+	// There was no effect.
 	Absent
-	// Created: the task is pending. There was none with its key.
+	// Created means that the new task is pending. The key had no task.
 	Created
-	// Replaced: the task is pending, in place of one that was pending or dead.
+	// Replaced means that the new task is pending and replaces a pending or dead one.
 	Replaced
-	// Kept: the task that the key has stays as it is.
+	// Kept means that the key's existing task is unchanged.
 	Kept
-	// Following: the key's task is running. What was scheduled becomes pending, at
-	// its time, when the attempt under way has ended, however it ends.
+	// Following means that the key's task is running. The new task becomes pending, at
+	// its time, when the current attempt ends, whatever its result.
 	Following
-	// Moved: the pending task has another time now.
+	// Moved means that the pending task has a new time.
 	Moved
-	// Removed: the task is gone and will not run.
+	// Removed means that the task is deleted and will not run.
 	Removed
-	// Stopping: the task is running and was asked to stop. Its context is
-	// cancelled when the worker next prolongs its lease, and however the attempt
-	// ends, none follows.
+	// Stopping means that the task is running and was asked to stop. Its context is
+	// cancelled when the worker next extends its lease. The task ends with the current
+	// attempt, whatever its result.
 	Stopping
 )
 

@@ -2,21 +2,21 @@ package store
 
 import "math"
 
-// A Limit is for the tasks of one handler, in all workers of a shard together. Tasks over it
-// stay Pending in their order, and keep no claim from other handlers' tasks.
+// A Limit limits the tasks of one handler, over all workers of a shard. Tasks beyond it
+// stay Pending in order, and do not delay other handlers' tasks.
 type Limit struct {
-	// Concurrency is how many may be Running; 0: any number.
+	// Concurrency is the maximum number of Running tasks. Zero means any number.
 	Concurrency int
-	// Rate is how many may be claimed in a second, on average, and a tenth of that many at
-	// once; 0: any number. More than a million are a million.
+	// Rate is the maximum number of claims in a second, on average; a tenth of that
+	// number may be claimed at once. Zero means any number. The maximum is a million.
 	Rate float64
 }
 
 // MaxLimits is how many handlers of a shard may have a limit.
 const MaxLimits = 1000
 
-// Pace returns the Rate in whole numbers: one task may be claimed in every so many
-// microseconds, and burst at once. Both are 0 without a Rate.
+// Pace returns the Rate as integers: the microseconds between two claims, and how many
+// tasks may be claimed at once. Both are 0 without a Rate.
 func (l *Limit) Pace() (every Time, burst int64) {
 	if l.Rate == 0 {
 		return 0, 0

@@ -2,156 +2,158 @@ package store
 
 import "time"
 
-// A Round is what a worker has to say to a shard, and to ask of it, at one time. Each
-// part may be empty.
+// A Round is everything that a worker reports to a shard and requests from it at one
+// time. Each part may be empty.
 type Round struct {
 	Reports []Report
 	Extend  []Lease
 	Claim   Claim
-	// Lease is how long leases last that the round extends or gives, and MaxCrashes
-	// how many attempts at a run may end with their lease before the run dies: the store
-	// sees to it, and, of a task that repeats, the worker that gets it with so many Crashes.
-	// Both must be positive. The last of so many Crashes, if it is not the first, counts only
-	// if the task was Alone: before, its neighbour may have been to blame.
+	// Lease is the duration of the leases that the round extends or gives. MaxCrashes
+	// is how many attempts at a run may end with an expired lease before the run dies.
+	// The store makes the run a dead letter; if the task repeats, the worker that gets
+	// it with that many Crashes does. Both must be positive. The last of these crashes,
+	// if it is not the first, counts only if the task was Alone: otherwise another task
+	// may have caused it.
 	Lease      time.Duration
 	MaxCrashes int
-	// Alone says that the worker runs nothing but the tasks whose leases it extends with the
-	// round, from now until their attempts end.
+	// Alone says that until their attempts end the worker runs nothing but the tasks
+	// whose leases this round extends.
 	Alone bool
-	// Leave says that the worker will not come again: who else waits for the shard is
-	// to watch it.
+	// Leave says that this is the worker's last round, so that another waiting worker
+	// must watch the shard.
 	Leave bool
-	// More, if it is not nil, is for stores that have rounds wait for one another: it adds
-	// reports that have come meanwhile. A store may call it once, when the waiting is
-	// over, with its own copy of the round, but not after Do has returned. It returns at
-	// once. Other stores leave it alone.
+	// More is for stores that delay rounds to send several together. It adds the
+	// reports that have arrived meanwhile. Such a store may call More once, after the
+	// delay and before Do returns, with its own copy of the round. More does not block.
+	// It may be nil, and other stores ignore it.
 	More func(*Round)
 }
 
-// A Lease names a lease that a worker believes it holds.
+// A Lease identifies a lease that a worker believes it holds.
 type Lease struct {
 	ID    string
 	Token int64
 }
 
-// A Report says how an attempt has ended. If its lease is no more, or another one has
-// it, the report is refused, and nothing is done. A round has one report on a task at
-// most.
+// A Report says how an attempt ended. If its lease is no longer valid, the report is
+// refused and has no effect. A round has at most one report for each task.
 type Report struct {
 	Lease
 	End End
-	// Next is when the task is due next; zero if the End needs none.
+	// Next is when the task is due next, or zero if the End needs no time.
 	Next When
-	// Due is when the run was due, which is another moment than the claim said if
-	// missed runs were left out.
+	// Due is when the run was due. It differs from the claim's Due if the worker
+	// skipped missed runs.
 	Due Time
-	// Text is why it failed; MaxText bytes of it are kept.
+	// Text says why the attempt failed. At most MaxText bytes are kept.
 	Text string
-	// Keep says that the task asks to keep something, as [Task.Keeps] says: else the store
-	// need not look. Result is what the worker says of a run that is Done and kept, of
-	// MaxResult bytes at most.
+	// Keep must be set if [Task.Keeps] is true, so that the store need not check the
+	// record of every task. Result is the result of a run that is Done and kept, of at
+	// most MaxResult bytes.
 	Keep   bool
 	Result []byte
 }
 
-// An End is how an attempt has ended.
+// An End says how an attempt ended.
 type End uint8
 
 const (
-	// Done: the run is over. With Next the task repeats, and is due then.
+	// Done means that the run succeeded. With Next the task repeats and is due then.
 	Done End = iota + 1
-	// Retry: the attempt failed, and the next one is due at Next, which it must have.
+	// Retry means that the attempt failed and the task is tried again at Next, which is
+	// required.
 	Retry
-	// Failed: the run failed for good. With Next the task repeats, is due then, and
-	// the run becomes a dead letter of its own.
+	// Failed means that the run failed for good. With Next the task repeats and is due
+	// then, and the run becomes a separate dead letter.
 	Failed
-	// HandBack: the attempt does not count. The task is due at Next, or else when it
-	// was.
+	// HandBack means that the attempt does not count. The task is due at Next or,
+	// without Next, at its previous time.
 	HandBack
-	// Dropped is Failed for a run that was not begun: the attempt does not count.
+	// Dropped is Failed for a run whose handler was not called: the attempt does not
+	// count.
 	Dropped
 )
 
-// A Claim asks for tasks.
+// A Claim requests tasks.
 //
-// It gets up to Max tasks that are due, that name one of Handlers and, if they name a
-// schedule, one of Schedules; those that have been due longest come first, within Rooms and
-// Suspects. Each gets a lease for the worker, and a token.
+// It gets up to Max due tasks whose handler is one of Handlers and whose schedule, if
+// any, is one of Schedules. Tasks that have been due longest come first, within the
+// limits of Rooms and Suspects and the handlers' [Limit]. Each task gets a lease and a
+// token.
 //
-// It gets no more of a handler than its [Limit] allows.
-//
-// A round that is repeated gets the tasks once more, with their tokens, that still have
-// the leases which it gave them, and these last from now on again. It gets no others.
+// If a round is repeated, its claim gets those of its tasks again whose leases are still
+// valid, with the same tokens. Their leases start again. It gets no other tasks.
 type Claim struct {
-	// Asked is whether there is a claim. One with a Max of 0 gets nothing, but learns
-	// what Answer.Next says, and takes back leases that have run out.
+	// Asked says whether the round has a claim. A claim with a Max of 0 gets no tasks,
+	// but takes back expired leases and returns Answer.Next.
 	Asked     bool
 	Max       int // from 0 to MaxClaim
 	Handlers  []string
 	Schedules []string
-	// Rooms has what there is for each of Handlers, or is nil: then each may have Max.
+	// Rooms has one element for each of Handlers, or is nil if each handler may have
+	// Max tasks.
 	Rooms    []Room
 	Suspects Suspects
-	// Full says that the worker has no place for more than Max: others are woken for
-	// what is left. Pass has them woken too for what it has no room for.
+	// Full says that the worker has no place for more than Max tasks: the store wakes
+	// other workers for the rest. Pass wakes them also for tasks that exceed Rooms.
 	Full, Pass bool
 }
 
-// An Answer is what a store says to a round.
+// An Answer is a store's answer to a round.
 type Answer struct {
 	// Now is the store's time.
 	Now Time
-	// Receipts says for each report what has become of it.
+	// Receipts has the result of each report.
 	Receipts []Receipt
-	// Extensions says for each extension what has become of the lease.
+	// Extensions has the result of each extension.
 	Extensions []Extension
-	// Tasks are those that were claimed.
+	// Tasks are the claimed tasks.
 	Tasks []Claimed
-	// Next is after what time this worker should claim again, although nobody wakes
-	// it: when a task will be due, when a lease ends, or when it is to look whether a
-	// wake-up was lost. It is never too late for that, unless another worker watches
-	// the shard; negative if nothing is to come; zero if there was more that was due
-	// than the claim got, and that it had room for.
+	// Next is the time after which the worker should claim again without a wake-up:
+	// when the next task is due, when a lease ends, or when to check for a lost
+	// wake-up. It is early enough for these, unless another worker watches the shard.
+	// It is negative if nothing is pending, and zero if the claim had room for more
+	// tasks that are due.
 	Next time.Duration
-	// Paused says that claims get nothing, until Resume.
+	// Paused says that claims get no tasks until Resume.
 	Paused bool
-	// Limited says that a handler's Concurrency keeps a task from the claim that it has room
-	// for: the worker had better claim with its next reports.
+	// Limited says that a handler's Concurrency holds back a task for which the claim has
+	// room. The worker should claim with its next reports.
 	Limited bool
 }
 
-// A Receipt is what has become of a report.
+// A Receipt is the result of a report.
 type Receipt uint8
 
 const (
-	// Refused: the lease is no more, or another worker has it. Nothing was done.
+	// Refused means that the lease is no longer valid. The report had no effect.
 	Refused Receipt = iota
-	// Accepted: the attempt is over, and what the End says was done.
+	// Accepted means that the attempt is over and the report had its effect.
 	Accepted
-	// Overtaken: the attempt is over, but the task was cancelled while it ran, or
-	// scheduled again. What that command said was done instead: the task is gone, or
+	// Overtaken means that the attempt is over, but the task was cancelled or scheduled
+	// again while it ran. That command took effect instead: the task is removed or
 	// pending again, and there is neither a retry nor a dead letter.
 	Overtaken
 )
 
-// An Extension is the result of asking to extend a lease.
+// An Extension is the result of extending a lease.
 type Extension uint8
 
 const (
-	// Lost: it is no more. Another worker may have the task, or will.
+	// Lost means that the lease is no longer valid. Another worker may run the task.
 	Lost Extension = iota
-	// Held: it lasts from now on again.
+	// Held means that the lease lasts for its full duration again.
 	Held
-	// HeldStopping: likewise, and the task was cancelled meanwhile.
+	// HeldStopping is Held for a task that was cancelled meanwhile.
 	HeldStopping
 )
 
-// A Claimed is a task that a worker has got.
+// A Claimed is a task that a claim got.
 type Claimed struct {
 	Task
 	Token int64
 	Due   Time // when the run was to begin
-	// Attempts and Crashes are what was tried of this run before.
+	// Attempts and Crashes are those of the run before this attempt.
 	Attempts int
 	Crashes  int
 }

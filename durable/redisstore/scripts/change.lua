@@ -1,41 +1,41 @@
--- change carries out commands of clients, and answers with a string for each: the
--- outcomes, a digit each behind an o, or stale, or late. One string alone is that of all.
--- The fields of meta are the senders. There follow, for each command,
+-- change carries out commands of clients, and returns a string for each: an o and a digit
+-- for each outcome, or stale, or late. If all are the same, it returns one string. The
+-- fields of meta are the senders. The arguments are, for each command,
 --
 --   "NUMBER UNTIL OP K W" and K items of W arguments, where
 --   "NUMBER" alone stands for "NUMBER  s 1 2"
 --
 -- The ops and their items are
 --
---   s        schedule: ID, and WHEN with the RECORD behind it. sn, se, sl keep what is
---            there: always, unless the new one is earlier, unless it is later; sm keeps
---            what is the same. With a U behind it some keys may be unique for a time.
+--   s        schedule: ID, and WHEN followed by the RECORD. sn, se, sl keep the existing
+--            task: always, unless the new one is earlier, unless it is later; sm keeps a
+--            task that is the same. A U after it says that some keys may be unique for a
+--            time.
 --   r        reschedule: ID WHEN GENERATION
 --   c        cancel: ID
 --   q        requeue: ID WHEN GENERATION
 --   x        purge: ID
 --   i        import: ID PLACE AT RECORD ATTEMPTS CRASHES DUE RUNS FAILURES
---   l        limit: HANDLER MOST EVERY BURST RATE, as limits.lua has them; all 0 for none
---   p, g     pause, and go on; without items
+--   l        limit: HANDLER MOST EVERY BURST RATE, as in limits.lua; all 0 for none
+--   p, g     pause and resume; without items
 --
 -- A WHEN is 16 digits, or a plus sign and 16 digits that count from now. A GENERATION
--- takes the place of the bytes behind the first of the caller's, of what is pending then
--- with nothing tried; empty, they stay. Records that are imported have no time in front.
+-- replaces the bytes after the first of the caller's bytes, in a task that becomes
+-- pending without attempts; an empty one changes nothing. Imported records have no time
+-- at their beginning.
 --
--- Commands that may need memory, which are s and i, come without others, and without each
--- other. The senders are different ones.
+-- Commands that may need memory, s and i, are sent separately from each other and from
+-- the other commands. All commands have different senders.
 --
--- A command that comes for the second time gets the answer that it had. One that was
--- overtaken by the sender's next is not carried out any more: its sender does not wait
--- for it.
+-- A command that comes again gets its first answer. A command is stale, and not carried
+-- out, if its sender has already sent a later one: the sender does not wait for it.
 local n = tonumber(ARGV[2])
 
--- One task alone that the shard does not know, from a sender that it has met, is what
--- happens most.
+-- The most frequent case: one new task, from a sender that the shard has met.
 if n == 1 and m[3] then
   local number, ending = ARGV[first], ''
   if string.find(number, ' ', 1, true) then number, ending = match(number, '^(%d+) (%d*) s%l? 1 2$') end
-  -- Strings of one length compare in any locale.
+  -- In any locale, strings of the same length compare correctly.
   if number and byte(m[3], #number + 1, #number + 1) == 32 and m[3] < number and (ending == '' or now <= tonumber(ending)) then
     local id, record = ARGV[first + 1], ARGV[first + 2]
     if byte(record, 1, 1) == 43 then -- a plus sign
@@ -47,8 +47,8 @@ if n == 1 and m[3] then
       call('ZADD', kinds, 'LT', at, kind)
       call('ZADD', due .. kind, at, id)
       if not armed then
-        -- Nobody watches. Who is roused now will, for this moment; what is due later
-        -- rouses nobody until then.
+        -- No worker watches the shard. The worker that is woken now will, from this time
+        -- on; a later task wakes no other worker until then.
         call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
         call('HSET', meta, ARGV[3], answer, 'armed', at)
       else
@@ -64,7 +64,7 @@ local p, k, met, all = first, 0, true, nil
 local numbers, ops, starts, counts, widths, froms = {}, {}, {}, {}, {}, {}
 local answers, ids, outs = {}, {}, {}
 
--- Which commands are to be carried out.
+-- Decide which commands to carry out.
 for i = 1, n do
   local number, ending, op, count, width = ARGV[p], '', 's', 1, 2
   if string.find(number, ' ', 1, true) then
@@ -93,7 +93,7 @@ for i = 1, n do
   p = p + 1 + count * width
 end
 
--- Tasks that the shard does not know are written together. Others wait in known.
+-- New tasks are written together. The others wait in known.
 local soonest, known, uniques = nil, {}, false
 if all == 's' then
   local there, sets, adds, fresh, filled = call('HMGET', task, unpack(ids)), {}, {}, {}, 0
@@ -140,7 +140,7 @@ if all ~= 's' or #known > 0 or not met then
 
 local absent, created, replaced, kept, following, moved, removed, stopping = '1', '2', '3', '4', '5', '6', '7', '8'
 
--- find returns what there is of a task: when it is due if it waits, and its run.
+-- find returns a task's data: when it is due if it is pending, and its run.
 local function find(id)
   local r = call('HGET', run, id)
   local token, attempt, crashes, at, flags, next, kind = parse(r)
@@ -148,7 +148,7 @@ local function find(id)
   return tonumber(call('ZSCORE', due .. kind, id) or ''), kind, r, token, attempt, crashes, at, flags, next
 end
 
--- same reports whether two records differ in nothing but their time and generation.
+-- same reports whether two records differ only in their time and generation.
 local function same(a, b)
   local k = #kindOf(a)
   if not a or #a ~= #b or k ~= #kindOf(b) then return false end
@@ -156,7 +156,7 @@ local function same(a, b)
   return sub(a, 17, 20 + k) == sub(b, 17, 20 + k) and sub(a, 27 + k) == sub(b, 27 + k)
 end
 
--- schedule schedules a task that the shard may know.
+-- schedule schedules a task whose id may exist.
 local function schedule(id, at, record, mode)
   local score = tonumber(at)
   local there, old, r, token, attempt, crashes, due_, flags, next = find(id)
@@ -184,8 +184,8 @@ local function schedule(id, at, record, mode)
         score = farthest
         record = int(farthest) .. sub(record, 17)
       end
-      -- The record of what runs stays: the answer that gave it to a worker may be
-      -- lost, and is given again.
+      -- The record of the running attempt stays: if the answer with it was lost, it is sent
+      -- again.
       call('HSET', follows, id, record)
       flags = has(flags, 'c') and 'cn' or 'n'
       call('HSET', run, id, state(token, attempt, crashes, due_, flags, int(score), old))
@@ -206,8 +206,8 @@ local function schedule(id, at, record, mode)
   return (there or r) and replaced or created
 end
 
--- renewed returns a record with another generation, due at a time, or nil if there is none
--- or no room for it.
+-- renewed returns a record with another generation, due at a time. It returns nil if there
+-- is no generation or the record is too short.
 local function renewed(record, generation, score)
   local kind = kindOf(record)
   local from = 20 + #kind
@@ -222,7 +222,7 @@ local function reschedule(id, score, generation)
     if r and (attempt > 0 or crashes > 0) and not paused then
       call('HSET', run, id, state('0', attempt, crashes, at, '-', int(score), kind))
     else
-      -- What has not been tried is due then, and was not due before.
+      -- A task without attempts gets a new due time and generation.
       local record = generation ~= '' and renewed(call('HGET', task, id), generation, score)
       if record then call('HSET', task, id, record) end
       call('HSET', run, id, state('0', 0, 0, int(score), '-', '-', kind))
@@ -259,8 +259,8 @@ local function cancel(id)
   return stopping
 end
 
--- requeue makes a pending task of a dead letter. One of a repeating task gets an id of
--- its own, so that the next of its runs that dies finds the place free.
+-- requeue makes a dead letter a pending task. The dead letter of a repeating task gets a
+-- new id, so that the next failed run finds the id of the dead letter free.
 local function requeue(id, score, generation)
   if not call('ZSCORE', dead, id) then return absent end
   local record = call('HGET', task, id) or ''
@@ -296,7 +296,7 @@ local function purge(id)
   return removed
 end
 
--- take takes over an entry of another store.
+-- take imports an entry of another store.
 local function take(id, into, at, record, attempts, crashes, due_, runs, failures)
   if call('HEXISTS', task, id) == 1 or call('HEXISTS', run, id) == 1 then return kept end
   at = int(when(at))
@@ -312,7 +312,7 @@ local function take(id, into, at, record, attempts, crashes, due_, runs, failure
   return created
 end
 
--- limit sets the limit of a handler.
+-- limit sets a handler's limit.
 local function limit(handler, most, every, burst, rate)
 --include count.lua
   local limits = sub(meta, 1, -5) .. 'limits'
@@ -406,8 +406,8 @@ if soonest and (not armed or soonest < armed) then
   call('ZADD', wake, 0, 'w', 1, 'x') -- as rouse in lib.lua
   armed = soonest
 end
--- If nobody watches, who is roused now will, for this moment; what is due later rouses
--- nobody until then.
+-- If no worker watches the shard, the worker that is woken now will, from this time on; a
+-- later task wakes no other worker until then.
 if armed and not m[2] then fields[#fields + 1], fields[#fields + 2] = 'armed', int(armed) end
 if #fields > 0 then call('HSET', meta, unpack(fields)) end
 for i = 2, n do

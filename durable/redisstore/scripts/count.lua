@@ -1,4 +1,4 @@
--- countRunning returns how many tasks of each handler run.
+-- countRunning returns the number of running tasks of each handler.
 local function countRunning()
   local counts, ids = {}, call('ZRANGE', lease, 0, -1)
   for from = 1, #ids, 1000 do

@@ -1,18 +1,17 @@
--- Leases that have run out: ends is when the first does.
+-- Take back expired leases. ends becomes the time when the first other lease ends.
 local expired = call('ZRANGEBYSCORE', lease, '-inf', int(now), 'LIMIT', 0, 100)
 local crashed, died = 0, 0
 local runs = call('HMGET', run, unpack(expired))
 for i, id in ipairs(expired) do
   local token, attempt, crashes, at, flags, next, kind = parse(runs[i])
   if call('HEXISTS', task, id) == 0 then
-    -- Done, or cancelled, except for this entry: what a crash has left.
+    -- A crash has left this entry of a task that is done or cancelled.
     call('HDEL', run, id)
     call('HDEL', err, id)
   elseif call('ZSCORE', due .. kind, id) then
-    -- It was not taken out of due when it got its lease: a crash. Now it is here
-    -- alone, and waits for its time.
+    -- After a crash a task may be in due and lease. It is now in lease only, and pending.
   elseif token == '0' then
-    -- It has ended, except for this entry.
+    -- The lease has ended, and a crash has left this entry.
     local record = call('HGET', task, id)
     if not call('ZSCORE', dead, id) then enter(id, kindOf(record), place(runs[i], record)) end
   else
@@ -23,7 +22,7 @@ for i, id in ipairs(expired) do
     elseif has(flags, 'c') then
       forget(id)
     elseif crashes + 1 >= most and most > 1 and not has(flags, 'a') then
-      -- The last death that is allowed counts only if nothing ran beside the task.
+      -- The last allowed crash counts only if the task ran alone.
       note(id, attempt, 'the worker crashed or lost its lease')
       call('HSET', run, id, state('0', attempt, crashes, at, '-', int(now), kind))
       enter(id, kind, int(now))

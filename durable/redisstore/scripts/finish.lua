@@ -1,7 +1,7 @@
 -- Reports that are not plain: ids, runs, digits and finished are those of round.lua.
 
--- buryRun makes a dead letter of a run of a task that repeats. It takes the place
--- of the one that the task has, so that a task that fails for ever has one.
+-- buryRun makes a run of a repeating task a dead letter. It replaces the task's previous
+-- dead letter, so that a task that always fails has only one.
 local function buryRun(id, attempt, crashes, due_, text, kind)
   local single, runs, failures = id .. '\0', 1, ''
   if call('ZSCORE', dead, single) then
@@ -25,7 +25,7 @@ if keepRun then
   keepRun = keep
 end
 
--- finish does what a report says, and returns the digit for it.
+-- finish applies a report and returns the digit for it.
 local counts = {retried = 0, died = 0, released = 0, refused = 0}
 local function finish(op, id, at, due_, text, r)
   local _, attempt, crashes, _, flags, next, kind = parse(r)

@@ -1,17 +1,18 @@
--- Limits over all workers: see store.Limit. The HASH limits has, for each handler that has one,
--- by the length of its name, a colon and the name:
+-- Limits over all workers: see store.Limit. The HASH limits has a field for each handler
+-- with a limit: the length of the handler's name, a colon and the name. Its value is
 --
 --   most every burst running full kept rate
 --
---   most     how many may run, or 0 for any number
---   every    one may be claimed in so many microseconds, and burst at once; 0 without a rate
---   running  how many run
---   full     when burst may be claimed at once again
---   kept     1 if most keeps a due task back: then others are woken when there is room again
---   rate     as clients know it
+--   most     how many tasks may run, or 0 for any number
+--   every    the microseconds between two claims, or 0 without a rate
+--   burst    how many tasks may be claimed at once, or 0 without a rate
+--   running  how many tasks are running
+--   full     when burst tasks may be claimed at once again
+--   kept     1 if most holds back a due task: others are woken when there is room again
+--   rate     the rate that the client has set
 limits, limited = sub(meta, 1, -5) .. 'limits', {}
 
--- limitOf returns the limit of a handler, or false.
+-- limitOf returns a handler's limit, or false.
 function limitOf(handler)
   local l = limited[handler]
   if l == nil then
@@ -24,22 +25,22 @@ function limitOf(handler)
   return l
 end
 
--- fullOf returns when burst may be claimed at once again: the clock, or the limit, may have
--- been set.
+-- fullOf returns when burst tasks may be claimed at once again, after a change of the
+-- clock or the limit.
 local function fullOf(l) return math.min(math.max(l.full, now), now + l.every * l.burst) end
 
--- spare returns how many tasks of the handler may be claimed. If the rate alone keeps them
--- back, at is when the next one may be.
+-- spare returns how many tasks of the handler may be claimed. If only the rate prevents a
+-- claim, at is when the next task may be claimed.
 function spare(l)
   local k, size = l.most > 0 and math.max(0, l.most - l.running) or math.huge, l.every * l.burst
   if k == 0 or size == 0 then return k, nil end
   return math.min(k, math.floor((now + size - fullOf(l)) / l.every)), fullOf(l) - size + l.every
 end
 
--- take takes a permit for a task that begins.
+-- take takes a permit for a claimed task.
 function take(l) l.running, l.full, l.changed = l.running + 1, fullOf(l) + l.every, true end
 
--- release gives back the permit of a run.
+-- release returns the permit of a run.
 function release(r)
   local kind = match(r, '^%d+ %d+ %d+ %d+ %S+ %S+ (.*)$')
   local size = match(kind or '', '^%d+')

@@ -1,13 +1,13 @@
--- list STATE N MIN MAX AT ID HANDLER TEXT lists the entries of a state in the order of
--- their times and, at one time, of their ids, by bytes: at most N, those with times from
--- MIN to MAX, and after the one with AT and ID. HANDLER is that of the tasks, and TEXT is in
--- their failures, if they are not empty. The answer is
+-- list STATE N MIN MAX AT ID HANDLER TEXT lists entries of a state by time and then by
+-- id, compared as bytes: at most N, with times from MIN to MAX, after the entry with AT
+-- and ID. If HANDLER is not empty, only tasks with that handler are listed, and if TEXT
+-- is not empty, only tasks whose failures contain it. The answer is
 --
 --   done at id entries
 --
--- of which the first is 1 if there is nothing more, the next two are the last entry that
--- was looked at, and the list has, for each entry, id time record run failures
--- next, of which the last is the record of what follows.
+-- where done is 1 if there are no more entries, at and id are those of the last entry
+-- that was read, and entries has for each entry: id time record run failures next. next
+-- is the record of what follows.
 --include kind.lua
 --include merge.lua
 local n, min, max, after, last = tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4], ARGV[first + 5]
@@ -15,8 +15,7 @@ local handler, text = ARGV[first + 6], ARGV[first + 7]
 local most, weight = 1000, 512 * 1024 -- entries, and bytes, that are looked at
 local named = #handler .. ':' .. handler
 
--- less compares as a ZSET does, by bytes. Lua's own comparison follows the locale
--- of the server.
+-- less compares as a ZSET does, by bytes. Lua's own comparison follows the server's locale.
 local function less(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = byte(a, i, i), byte(b, i, i)
@@ -25,7 +24,7 @@ local function less(a, b)
   return #a < #b
 end
 
--- source begins behind the last entry that was looked at.
+-- source starts after the last entry that was read.
 local function source(key)
   local from = call('ZCOUNT', key, '-inf', '(' .. int(min))
   if after ~= '' then

@@ -1,6 +1,6 @@
--- merge returns the next n entries of several ZSETs in the order of their times, up to
--- last, with these times and the sources that they are of. A source has the key, and as
--- from the index of its next entry. At one time the order is that of less, if there is one.
+-- merge returns the next n entries of several ZSETs by time, up to the time last: their
+-- ids, times and sources. A source has the ZSET's key, and in from the index of its next
+-- entry. less, if given, orders entries with the same time.
 local function merge(sources, n, last, less)
   local ids, times, of, k, size = {}, {}, {}, 0, math.ceil(n / #sources)
   local function step(s)
@@ -27,7 +27,7 @@ local function merge(sources, n, last, less)
     for _, s in ipairs(sources) do
       local score = s.score
       if not score then
-        -- It has no more.
+        -- The source has no more entries.
       elseif not best or score < best.score or less and score == best.score and less(s.page[s.i], best.page[best.i]) then
         best, second = s, best and best.score
       elseif not second or score < second then

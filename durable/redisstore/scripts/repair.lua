@@ -1,7 +1,7 @@
--- repair NAME KIND CURSOR N looks at about N entries of one of the shard's keys, which is
--- the ZSET of that kind if the name is due, and puts right what is wrong. The answer is the
--- next cursor, 0 at the end, how many were looked at, requeued, doubled and orphaned, and
--- the kinds, if the name is kinds.
+-- repair NAME KIND CURSOR N checks about N entries of one of the shard's keys, the ZSET of
+-- KIND if NAME is due, and corrects them. It returns the next cursor, or 0 at the end, how
+-- many entries it has checked, requeued, doubled and orphaned, and the kinds if NAME is
+-- kinds.
 --include lib.lua
 local name, kind, cursor, n = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
 local looked, requeued, doubled, orphaned, names = 0, 0, 0, 0, {}
@@ -10,7 +10,7 @@ local keys = {due = due .. kind, kinds = kinds, lease = lease, dead = dead, past
 local scan = (name == 'due' or name == 'kinds' or name == 'lease' or name == 'dead' or name == 'past') and 'ZSCAN' or 'HSCAN'
 local page = call(scan, keys[name], cursor, 'COUNT', n)
 
--- settle sees that a task is in one place.
+-- settle makes a task have exactly one ZSET entry.
 local function settle(id, record)
   local kind = kindOf(record)
   local d, l, x = call('ZSCORE', due .. kind, id), call('ZSCORE', lease, id), call('ZSCORE', dead, id)
@@ -29,7 +29,8 @@ local function settle(id, record)
     if d or x then doubled = doubled + 1 end
   end
   if held and not l then
-    -- Whoever has this token shall not finish what others may have got.
+    -- The worker with this token must not finish a task that another worker may have
+    -- claimed.
     r = state('0', attempt, crashes, at, '-', '-', kind)
     call('HSET', run, id, r)
   elseif r and was ~= kind then
@@ -42,15 +43,15 @@ local function settle(id, record)
     doubled = doubled + 1
   end
   if d and not call('ZSCORE', kinds, kind) then
-    -- Nobody would look there.
+    -- No claim would find the task without this entry in kinds.
     call('ZADD', kinds, int(d), kind)
     requeued = requeued + 1
   end
   if not d and not x then
     requeued = requeued + 1
     if sub(id, -1) == '\0' then
-      -- The dead letter of a repeating task's runs, of which the run has no time but their
-      -- number: it does not wait.
+      -- This is the dead letter of a repeating task. Its run has the number of runs instead
+      -- of a time, so it must not become pending.
       r = r or state('0', 0, 0, place(r, record), '-', 1, kind)
       call('HSET', run, id, r)
       call('ZADD', dead, int(now), id)
@@ -63,7 +64,7 @@ local function settle(id, record)
   end
 end
 
--- What runs counts against limits.
+-- Correct the limits' numbers of running tasks.
 local limits = sub(meta, 1, -5) .. 'limits'
 if name == 'lease' and cursor == '0' and call('HLEN', limits) > 0 then
 --include count.lua
@@ -81,7 +82,7 @@ for i = 1, #page[2], 2 do
   if name == 'task' then
     settle(id, value)
   elseif name == 'kinds' then
-    -- Its first entry says when a kind is due next.
+    -- The kind's first entry says when the kind is due.
     names[#names + 1] = id
     local head = call('ZRANGE', due .. id, 0, 0, 'WITHSCORES')[2]
     if head then call('ZADD', kinds, int(head), id) else call('ZREM', kinds, id) end

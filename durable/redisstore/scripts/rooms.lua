@@ -1,6 +1,6 @@
--- What a claim has room for, of what merge returns: some, times and of become the first n + 1
--- of these tasks, and known their runs. Each handler's first come first, and then the others
--- in their order.
+-- Apply the claim's rooms to the result of merge: some, times and of become the first n + 1
+-- tasks for which there is room, and known their runs. First come the tasks within their
+-- handlers' First, and then the others in order.
 local asked, fits, later, count = n + 1, true, {}, 0
 known = #some > 0 and call('HMGET', run, unpack(some)) or {}
 for i, s in ipairs(of) do
@@ -14,7 +14,7 @@ end
 if not fits then -- which is rare
   local found, picked = known, {{}, {}, {}}
   known = {}
-  -- pick takes a task, if there is room, and reports whether there was.
+  -- pick takes a task if there is room, and reports whether there was.
   local function pick(id, at, s, before, crashed)
     local r = s.room
     if r and r.most <= 0 or crashed and suspects <= 0 then return false end
@@ -30,7 +30,7 @@ if not fits then -- which is rare
       local s, r, before = of[i], of[i].room, found[i]
       local crashed = before and match(before, '^%d+ %d+ [1-9]')
       if r and r.first <= 0 and r.most > 0 then
-        -- Of so many of the others some may be too many, and all else is.
+        -- Some of these tasks may exceed their rooms; all others fit.
         later[#later + 1] = {id, times[i], s, before, crashed}
         if not crashed then r.later = r.later + 1 end
       elseif not pick(id, times[i], s, before, crashed) then
@@ -51,7 +51,7 @@ if not fits then -- which is rare
   end
   some, times, of = picked[1], picked[2], picked[3]
   if kept and count < asked then
-    -- What it did not get is still the first of its kind.
+    -- A task that the claim did not get is still the first of its kind.
     for _, s in ipairs(sources) do
       local at = not s.closed and tonumber(call('ZRANGEBYSCORE', s.key, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or '')
       if at then soonest = math.min(soonest or at, at) end

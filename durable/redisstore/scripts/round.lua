@@ -1,59 +1,61 @@
--- round NUMBER UNTIL LEASE CRASHES LEAVE REPORTS EXTENDS N FULL NAMES ... carries out the
--- round with this NUMBER of a worker UNTIL some moment: its reports, its extensions and, if
--- N is not empty, a claim of at most N tasks. Leases last for LEASE microseconds, and a run
--- dies with its CRASHES-th. LEAVE is 1 if the worker will not come again, FULL is 1 if it
--- has no place for more than N: then others are woken for what is left, which it would come
--- for at once otherwise. NAMES is what the worker knows: for how many microseconds it may
--- be silent, and for each handler and schedule "\0hLENGTH:NAME" or "\0sLENGTH:NAME". Behind
--- it are so many
+-- round NUMBER UNTIL LEASE CRASHES LEAVE REPORTS EXTENDS N FULL NAMES ROOMS SUSPECTS PASS
+-- ALONE ... carries out a worker's round with this NUMBER, until the time UNTIL: its
+-- reports, its extensions and, if N is not empty, a claim of at most N tasks. The
+-- arguments are
 --
---   REPORTS    OP ID TOKEN WHEN DUE TEXT
---   EXTENDS    ID TOKEN
+--   LEASE      the duration of leases in microseconds
+--   CRASHES    the number of crashes after which a run dies
+--   LEAVE      1 if this is the worker's last round
+--   FULL       1 if the worker has no place for more than N tasks: others are then woken for the
+--              rest, for which this worker would otherwise come again at once
+--   NAMES      for how many microseconds the worker may be silent, and "\0hLENGTH:NAME" for each
+--              handler and "\0sLENGTH:NAME" for each schedule
+--   ROOMS      empty, or "\0hLENGTH:NAME\0MOST FIRST" for each handler
+--   SUSPECTS   how many suspects the claim gets at most, or empty
+--   PASS       1 if others are woken for tasks that exceed ROOMS
+--   ALONE      1 if the worker runs only the tasks that it extends
 --
--- Between NAMES and them are four more: ROOMS, which is empty or has for each handler
--- "\0hLENGTH:NAME\0MOST FIRST"; SUSPECTS, how many tasks at most the claim gets that have
--- crashed before, or an empty string; PASS, which is 1 if others are woken for what it has no
--- room for; and ALONE, which is 1 if the worker runs nothing but what it extends.
+-- followed by REPORTS times OP ID TOKEN WHEN DUE TEXT and EXTENDS times ID TOKEN.
 --
 -- The ops of reports are
 --
---   d  done. If WHEN is not empty the task repeats and is due then.
---   r  failed; the next attempt is at WHEN. TEXT is the error.
---   x  failed for good. If WHEN is not empty the task repeats, is due then, and the
---      dead letter has an id of its own: one for all runs of the task that died.
---   m  failed for good likewise, but the run was not begun: the attempt does not count.
---   D, X and M are d, x and m of a task that asks to keep something: see kept.lua. TEXT of D
---      is what is kept with the run.
---   b  handed back: the attempt does not count. If WHEN is not empty it is due then.
+--   d  done. If WHEN is not empty, the task repeats and is due then.
+--   r  failed; the next attempt is due at WHEN. TEXT is the error.
+--   x  failed for good. If WHEN is not empty, the task repeats and is due then, and the dead
+--      letter has an id of its own: all failed runs of the task share it.
+--   m  like x, but the handler was not called: the attempt does not count.
+--   D, X and M are d, x and m of a task that asks to keep something: see kept.lua. TEXT of D is
+--      the result to keep.
+--   b  handed back: the attempt does not count. If WHEN is not empty, the task is due then.
 --
--- DUE is when the run was due, which is another moment than the claim said if missed
--- runs were left out.
+-- DUE is when the run was due. It differs from the claim's if the worker skipped missed
+-- runs.
 --
 -- The answer is
 --
 --   now accepted leases own wait lease base ids scores records runs paused limited
 --
--- Accepted has, behind an a, a digit for each report: 1 if it was accepted, 0 if the
--- lease with this token is no more, and nothing was done, 2 if the task was scheduled
--- again or cancelled meanwhile, and what that said was done instead. Leases has, behind an l,
--- a digit for each extension: 1 if it was extended, 0 if the lease is no more, 2 if it was
--- and a cancel was asked for. The four behind base are lists: the tasks, when they were due, their
--- records and their runs as they were before. Paused is 1 if the shard is, and limited if a
--- limit keeps a task from the claim until another one ends. The token of the first is base, of the next
--- base + 1, and so on; what has no record is no task. Wait is the time until the next task
--- is due, lease that until the next lease ends, both -1 if there is none.
+-- accepted is an a and a digit for each report: 1 if it was accepted, 0 if the lease with
+-- this token is no longer valid and nothing was changed, 2 if the task was scheduled
+-- again or cancelled meanwhile and that took effect instead. leases is an l and a digit
+-- for each extension: 1 if the lease was extended, 0 if it is no longer valid, 2 if it
+-- was extended and the task was cancelled. ids, scores, records and runs are lists: the
+-- claimed tasks, when they were due, and their records and runs before the claim. The
+-- first task has the token base, the next one base + 1, and so on. An id without a record
+-- is not a task. wait is the time until the next task is due and lease the time until the
+-- next lease ends, or -1. paused is 1 if the shard is paused. limited is 1 if a limit
+-- holds back a task until another one ends.
 --
--- The same number again gives the same answer to reports and extensions, and the same
--- tasks, as far as they still have their leases.
+-- The same number again gets the same answer for reports and extensions, and those of the
+-- claimed tasks whose leases are still valid.
 --
--- One worker watches the shard, which set its timer for the first task that is due,
--- or will: it is the owner, and meta has the moment as armed. Whoever schedules
--- something earlier puts members into wake, and the worker that gets the first of
--- them claims and becomes the owner. Each other worker, which is told own = 0, looks a
--- little later than the task is due, in case the owner is gone, and becomes the owner
--- if it is. If what has become due is of a kind that the worker does not know, all are
--- woken, once: meta has as called until when. It matters for speed alone: any claim is
--- right at any time.
+-- One worker watches the shard: the owner, whose timer is set for the first due task.
+-- meta has that time as armed. A command that makes a task due earlier adds members to
+-- wake. The worker that pops the first of them claims and becomes the owner. All other
+-- workers, for which own is 0, claim a little later than the task is due, and become the
+-- owner if the owner has not claimed. If a due task has a kind that the worker does not
+-- know, all workers are woken, once: called in meta says until when. All this only
+-- affects speed: any worker may claim at any time.
 local sender, number, ending, length, most = ARGV[3], ARGV[first], tonumber(ARGV[first + 1]), ARGV[first + 2], tonumber(ARGV[first + 3])
 local reports, extends, n = tonumber(ARGV[first + 5]), tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local full, names = ARGV[first + 8] == '1', ARGV[first + 9]
@@ -88,7 +90,7 @@ if m[11] then
 end
 
 if again then
-  -- The answer was lost. What was claimed is kept with its ids.
+  -- The answer was lost. The claimed ids were stored with it.
   accepted, leases, base, had = match(kept, '^(%S+) (%S+) (%d+) (.*)$')
   if not accepted then return redis.error_reply('TICKLESS stale') end
   out[2], out[3], out[7] = accepted, leases, tonumber(base)
@@ -126,7 +128,7 @@ if reports > 0 and not again then
   end
   local finished = #over
   if finished > 0 then
-    -- Nearly all: done at the first attempt, and nothing comes after it.
+    -- The usual case: done at the first attempt and does not repeat.
     call('HDEL', task, unpack(over))
     call('HDEL', run, unpack(over))
     call('ZREM', lease, unpack(over))
@@ -179,7 +181,7 @@ if n then
       end
     end
     if m[10] then
-      -- Some of what is kept no longer.
+      -- Delete some finished runs that have expired.
       local some = call('ZRANGEBYSCORE', past, '-inf', int(now), 'LIMIT', 0, 100)
       if #some > 0 then
         call('HDEL', task, unpack(some))
@@ -190,14 +192,15 @@ if n then
     end
   end
 
-  -- The claim gets what has been due for longest. It looks at the first 1,000 kinds that
-  -- are due, and stops when the records have a megabyte or so.
+  -- The claim gets the tasks that have been due longest. It reads the first 1,000 kinds
+  -- that are due, and stops when the records have about a megabyte.
   local more, heads, sources, closed = false, {}, {}, {}
-  -- For what is due there may be no room, and soonest is when the next of these kinds is due.
+  -- kept says that there is no room for some due tasks. soonest is when the next of the
+  -- kinds with room is due.
   local kept, soonest, known, byHandler = false, nil, nil, {}
   if not paused then heads = call('ZRANGEBYSCORE', kinds, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, 1000) end
   for i = 1, #heads, 2 do
-    -- What is damaged every worker knows: it makes a dead letter of it.
+    -- Every worker claims damaged records, to make them dead letters.
     local kind, head = heads[i], tonumber(heads[i + 1])
     local size = match(kind, '^%d+')
     local to = size and #size + 1 + size
@@ -251,7 +254,7 @@ if n then
         s.ids[#s.ids + 1] = id
         if record and (s.kind == '' or sub(record, 18, 17 + #s.mark) == s.mark) then
           k = k + 1
-          -- Servers write 16 digits out, and miniredis an exponent.
+          -- Redis formats 16 digits without an exponent, miniredis with one.
           ids[k], scores[k], records[k], froms[k] = id, #times[j] == 16 and times[j] or int(times[j]), record, s
           runs[k] = known and known[j]
           bytes = bytes + #record
@@ -266,7 +269,7 @@ if n then
     more = some[i] ~= nil
     if k > 0 then
       if not known then runs = call('HMGET', run, unpack(ids)) end
-      -- Tokens do not go back if the server is replaced by one that knows less.
+      -- Tokens must not decrease, even if a server that lacks data has taken over.
       local low = math.max(fence + 1, now)
       local held, sets, names = {}, {}, {}
       for i, id in ipairs(ids) do
@@ -296,7 +299,7 @@ if n then
     local firsts = {}
     for _, s in ipairs(sources) do
       if #s.ids > 0 then call('ZREM', s.key, unpack(s.ids)) end
-      -- What was cancelled, or moved, may have been the first.
+      -- The first task may have been cancelled or moved.
       if #s.ids > 0 or s.score ~= s.head then
         local first = call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
         if first then
@@ -312,7 +315,7 @@ if n then
   if limited then
     for _, s in ipairs(sources) do closed[#closed + 1] = s end
     for _, s in ipairs(closed) do
-      -- What a limit keeps from the claim.
+      -- Tasks that a limit holds back from this claim.
       local l, k, at = s.room and s.room.limit, 1, nil
       if l then k, at = spare(l) end
       local first = k == 0 and call('ZRANGE', s.key, 0, 0, 'WITHSCORES')[2]
@@ -342,7 +345,7 @@ if n then
     out[5] = math.max(0, next - now)
     wakes = wakes or more and full
     if more and n == 0 then
-      -- The worker has no room. Let another one have it.
+      -- The worker has no room: let another one become the owner.
       call('HDEL', meta, 'armed', 'owner')
       out[4] = 0
     elseif not armed or not owner or armed > next or owner == sender or armed < now - gone then
@@ -352,7 +355,7 @@ if n then
       out[4] = 0
     end
   end
-  -- What was claimed just now ends later than a worker sleeps without looking.
+  -- The new leases end later than a worker sleeps, so they do not matter here.
   if ends then out[6] = math.max(0, ends - now) end
 end
 if ARGV[first + 4] == '1' then

@@ -1,7 +1,7 @@
--- scan WHAT CURSOR PATTERN finds tasks whose ids match a pattern, a few hundred at a time and
--- in no order, as ZSCAN does: the answer is the next cursor and the ids. WHAT is d and a kind,
--- for what waits, l for what runs, x for the dead, or p for what is past. With k the answer is
--- all kinds.
+-- scan WHAT CURSOR PATTERN finds tasks whose ids match a pattern, some hundred at a time
+-- and in no order, as ZSCAN does. It returns the next cursor and the ids. WHAT is d and a
+-- kind for pending tasks, l for running ones, x for dead ones, or p for past ones. With
+-- WHAT k it returns all kinds.
 local what = ARGV[first]
 if what == 'k' then return call('ZRANGE', kinds, 0, -1) end
 local key = ({l = lease, x = dead, p = past})[what] or due .. sub(what, 2)

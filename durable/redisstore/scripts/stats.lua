@@ -1,6 +1,6 @@
--- stats answers with the shard's numbers. Nobody knows a task if no worker has named its
--- handler, or none its schedule, in its latest claim; a worker that was not heard of for a
--- minute, and for twice as long as it may be silent, is gone.
+-- stats returns the shard's numbers. A task is unknown if no running worker has named its
+-- handler, or none its schedule, in its latest claim. A worker counts as gone after a
+-- minute of silence, plus twice the time for which it may be silent.
 local there, all, workers = {}, call('HGETALL', crew), {}
 for i = 1, #all, 2 do workers[#workers + 1] = all[i] end
 for from = 1, #workers, 1000 do
@@ -32,7 +32,8 @@ for _, kind in ipairs(call('ZRANGE', kinds, 0, -1)) do
     if nobody(kind) then unknown = unknown + some end
   end
 end
--- The last of the answer are the limits: see limits.lua. Behind late is how many tasks are in no place.
+-- The number after late is how many tasks are in no index. The limits come last: see
+-- limits.lua.
 local running, buried, kept = call('ZCARD', lease), call('ZCARD', dead), call('ZCARD', past)
 local out = {pending, overdue, running, buried, unknown, late, call('HLEN', task) - pending - running - buried - kept, kept}
 for i = 3, #m do out[#out + 1] = tonumber(m[i] or '0') end

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A machine is one transaction.
+// A machine is the state of one transaction.
 type machine struct {
 	ix    Index
 	n     *Numbers
@@ -15,10 +15,11 @@ type machine struct {
 	freed []*Limit // which had no room before
 }
 
-// leap is by how much the wall clock and the steady one must differ to show a step.
+// leap is the difference between the wall clock and the steady clock that counts as a
+// change of the wall clock.
 const leap = time.Second
 
-// begin compares the clocks with those of the transaction before.
+// begin compares the clocks with those of the previous transaction.
 func begin(ix Index, at Moment) *machine {
 	m := &machine{ix: ix, n: ix.Numbers(), now: at.Wall}
 	step := at.Wall.Sub(m.n.Wall)
@@ -39,8 +40,8 @@ func begin(ix Index, at Moment) *machine {
 // memory is how long a sender is remembered.
 const memory = 24 * time.Hour
 
-// admit returns a new Sender to remember a command in, or the one of a command that was
-// carried out before, or an error for one that must not be carried out.
+// admit returns a new Sender for a command, the Sender of a command that was already
+// carried out, or an error for a command that must not be carried out.
 func (m *machine) admit(s *store.Stamp) (x *Sender, again bool, err error) {
 	last := m.ix.Sender(s.Sender)
 	switch {
@@ -57,8 +58,8 @@ func (m *machine) admit(s *store.Stamp) (x *Sender, again bool, err error) {
 		x.Claim = last.Claim
 		return x, false, nil
 	}
-	// A new sender has others forgotten that have been gone for long. A worker of a paused
-	// store may have had nothing to ask for.
+	// When a new sender comes, forget some that have been silent for long, but not the
+	// workers of a paused store: they may have had nothing to claim.
 	for _, name := range m.ix.Gone(m.now.Add(-memory), 8) {
 		if !m.n.Paused || m.ix.Sender(name).Claim == nil {
 			m.ix.Remember(name, nil)
@@ -72,7 +73,7 @@ func (m *machine) remember(s *store.Stamp, x *Sender) {
 	m.ix.Remember(s.Sender, x)
 }
 
-// Change carries out a command that its Check has passed. It keeps the items.
+// Change carries out a command that has passed its Check. It keeps the items.
 func Change(ix Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outcome, error) {
 	m := begin(ix, at)
 	x, again, err := m.admit(s)
@@ -94,8 +95,8 @@ func Change(ix Index, at Moment, s *store.Stamp, c *store.Command) ([]store.Outc
 	return slices.Clone(x.Outcomes), nil
 }
 
-// Schedule carries out a command to schedule in a transaction that has no other: it needs
-// no stamp. It keeps the items.
+// Schedule carries out a Schedule command as the only command of a transaction. It
+// needs no stamp. It keeps the items.
 func Schedule(ix Index, at Moment, c *store.Command) []store.Outcome {
 	return begin(ix, at).changeAll(c)
 }
@@ -166,7 +167,8 @@ func (m *machine) schedule(t *Task, x *store.Item, at store.Time, keep store.Kee
 	return store.Replaced
 }
 
-// isNext reports whether a task is what the entry runs as, or will after the run under way.
+// isNext reports whether x equals the entry's task or, if the entry is Following, the
+// task that follows.
 func (t *Task) isNext(x *store.Task) bool {
 	switch {
 	case t.State >= store.Dead || t.Stopping && !t.Following:
@@ -241,7 +243,7 @@ func (m *machine) requeue(t *Task, x *store.Item, at store.Time) store.Outcome {
 	return store.Moved
 }
 
-// take takes over an entry of another store.
+// take imports an entry of another store.
 func (m *machine) take(t *Task, e *store.Entry) store.Outcome {
 	if t != nil {
 		return store.Kept

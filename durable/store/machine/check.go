@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Stats returns the shard's numbers. O(n) in the kinds of tasks that are due.
+// Stats returns the shard's numbers. O(n) in the kinds of due tasks.
 func Stats(ix Index, now store.Time) store.Stats {
 	n := ix.Numbers()
 	st := store.Stats{Pending: n.Pending, Running: n.Running, Dead: n.Dead, Past: n.Past, Paused: n.Paused, Counters: n.Counters}
@@ -32,7 +32,8 @@ func Stats(ix Index, now store.Time) store.Stats {
 	return st
 }
 
-// Check returns an error if the machine never leaves a task so, with those numbers.
+// Check returns an error if the task is in a condition that the machine never produces.
+// n are the shard's numbers.
 func (t *Task) Check(n *Numbers) error {
 	running := t.State == store.Running
 	switch {

@@ -9,62 +9,63 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Task is what a shard has of a task.
+// A Task is the data that a shard has about a task.
 type Task struct {
 	store.Entry
-	// Lease is how long its lease lasts, if it is Running: see Numbers.Wall.
+	// Lease is how long the lease lasts if the task is Running: see Numbers.Wall.
 	Lease time.Duration
-	// Alone says that its worker runs nothing else, if it is Running.
+	// Alone says that the worker of a Running task runs nothing else.
 	Alone bool
 }
 
-// An Index keeps the tasks of one shard, its numbers and its senders. It sees its own
-// changes. The Task that it returns for an id is the same one throughout a transaction.
+// An Index stores the tasks of one shard, its numbers and its senders. It sees its own
+// changes. During a transaction it always returns the same *Task for an id.
 //
-// A store makes each call of this package one transaction, or a part of one: all that
-// the Index was told is kept, or nothing of it.
+// A store makes each call of this package one transaction or a part of one: it keeps
+// all changes made to the Index, or none.
 type Index interface {
-	// Numbers returns the shard's numbers. The Index keeps what is changed in them.
+	// Numbers returns the shard's numbers. The machine changes them in place.
 	Numbers() *Numbers
 	// Find returns the task with an id, or nil.
 	Find(id string) *Task
-	// Add returns a new task, with an id that no task has, in no State. The machine
-	// gives it one, and calls Changed.
+	// Add returns a new task for an id that does not exist, without a State. The
+	// machine then sets its State and calls Changed.
 	Add(id string) *Task
-	// Changed tells the Index that a task has changed. Without a State it is gone.
+	// Changed says that a task has changed. A task without a State is deleted.
 	Changed(*Task)
-	// Due returns the n oldest tasks that are Pending, due, and meet the claim, as a Picker
-	// has room for them. If there are fewer it returns all of them, and when the next one is
-	// due that is not due yet; Never if there is none. It may count tasks that do not meet
-	// the claim as next.
+	// Due returns the n oldest due Pending tasks that match the claim, within the room
+	// of a Picker. If there are fewer than n, it returns all of them, and as next the
+	// time of the first task that is not due yet, or Never. next may be the time of a
+	// task that does not match the claim.
 	Due(c *store.Claim, now store.Time, n int) (due []*Task, next store.Time)
-	// Running returns the Running tasks whose lease ends until a time.
+	// Running returns the Running tasks whose lease ends at or before a time.
 	Running(until store.Time) []*Task
-	// End returns when the first lease ends; Never if there is none.
+	// End returns when the first lease ends, or Never.
 	End() store.Time
-	// Over returns the n first entries, or fewer, that are Past and whose At has come.
+	// Over returns up to n Past entries whose At has passed, the first ones first.
 	Over(now store.Time, n int) []*Task
-	// Limits returns the limits by handler. The Index keeps what is changed in them and in
-	// the map, which holds as many as Numbers.Limits says. It is called if that is not 0, or
-	// for SetLimit.
+	// Limits returns the limits by handler. The machine changes them and the map in
+	// place. The map has Numbers.Limits elements. The machine calls Limits only if that
+	// is not 0, and for SetLimit.
 	Limits() map[string]*Limit
-	// Overdue returns the tasks that are due by kind.
+	// Overdue counts the due tasks by kind.
 	Overdue(now store.Time) []Kind
 
-	// Sender returns what is known of a sender, or nil.
+	// Sender returns a sender's record, or nil.
 	Sender(name string) *Sender
-	// Remember keeps the latest command of a sender, and forgets the sender for nil.
+	// Remember stores a sender's record, or deletes it if s is nil.
 	Remember(name string, s *Sender)
-	// Gone returns some of the senders, at most n, that were seen last before a time.
+	// Gone returns up to n senders whose last command was before a time.
 	Gone(before store.Time, n int) []string
-	// Workers returns the latest claims of the senders that have one.
+	// Workers returns the latest claims of all senders that are workers.
 	Workers() []*Claim
 }
 
 // Never is later than any time.
 const Never = store.Time(math.MaxInt64)
 
-// Numbers are those of a shard. All processes that share the shard share them.
+// Numbers are the counters and settings of a shard. All processes that use the shard
+// share them.
 type Numbers struct {
 	Pending, Running, Dead, Past int64
 	store.Counters
@@ -72,10 +73,11 @@ type Numbers struct {
 	Paused bool
 	Fence  int64 // the latest token
 
-	// Told is when every worker will have looked by itself, as the answers to their
-	// claims have said. A task that is due before it lowers it and adds one to Wakes, which
-	// is when a store wakes all who wait; nothing else wakes them but Resume, a claim that
-	// leaves tasks for others, and a limit that has room again.
+	// Told is the time by which every worker claims without a wake-up, as the answers to
+	// their claims have said. A command that makes a task due earlier lowers Told and
+	// increments Wakes. The store then wakes the waiting workers. Apart from that,
+	// Resume, a claim that leaves tasks for others, and a limit that has room again wake
+	// them.
 	Told  store.Time
 	Wakes int64
 
@@ -83,53 +85,57 @@ type Numbers struct {
 	Moment
 }
 
-// A Moment is the time as the process sees it that works on a shard.
+// A Moment is the current time in the process that works on a shard.
 type Moment struct {
-	// Wall is what the wall clock shows.
+	// Wall is the time of the wall clock.
 	Wall store.Time
-	// Steady is a clock that nobody sets, from a beginning that Boot names.
+	// Steady is the time of a clock that is never set. Boot identifies its start.
 	Steady time.Duration
 	Boot   string
 }
 
-// A Sender is the latest command of a sender, and its answer. Stores may keep it as JSON.
+// A Sender is the latest command of a sender and its answer. Stores may encode it as
+// JSON.
 type Sender struct {
 	Number     int64 // the command's
 	Seen       store.Time
 	Outcomes   []store.Outcome   `json:",omitempty"`
 	Receipts   []store.Receipt   `json:",omitempty"`
 	Extensions []store.Extension `json:",omitempty"`
-	// The tasks that it claimed have the tokens above After, up to Last.
+	// The tasks that the command claimed have the tokens above After, up to Last.
 	After, Last int64 `json:",omitempty"`
-	// Claim is what a worker can run; nil if the sender is none, or has left.
+	// Claim is what the worker can run. It is nil if the sender is not a worker or has
+	// left.
 	Claim *Claim `json:",omitempty"`
 }
 
-// A Claim is what a worker can run.
+// A Claim lists the handlers and schedules of a worker.
 type Claim struct{ Handlers, Schedules []string }
 
 // Suspect reports whether the task may have ended a worker.
 func (t *Task) Suspect() bool { return t.Crashes > 0 }
 
-// Knows reports whether the worker can run tasks of a kind.
+// Knows reports whether the worker has the handler and, if it is not empty, the
+// schedule.
 func (c *Claim) Knows(handler, schedule string) bool {
 	return slices.Contains(c.Handlers, handler) && (schedule == "" || slices.Contains(c.Schedules, schedule))
 }
 
-// A Kind counts the tasks that are due and need the same of a worker.
+// A Kind counts the due tasks with one handler and schedule.
 type Kind struct {
 	Handler, Schedule string
 	Tasks             int64
 	First             store.Time // when the oldest was due
 }
 
-// Copy returns a task with a record of its own.
+// Copy returns a copy of a task, including its record.
 func Copy(t store.Task) store.Task {
 	t.Record = bytes.Clone(t.Record)
 	return t
 }
 
-// CopyEntry returns an entry that shares nothing with e. Failures are never changed, only replaced.
+// CopyEntry returns a copy of e that shares no memory with e, except for texts of
+// failures, which never change.
 func CopyEntry(e store.Entry) store.Entry {
 	e.Task, e.Failures = Copy(e.Task), slices.Clone(e.Failures)
 	if e.NextTask != nil {
@@ -139,7 +145,7 @@ func CopyEntry(e store.Entry) store.Entry {
 	return e
 }
 
-// CopyItems returns items that share nothing with those of a caller.
+// CopyItems returns a copy of items that shares no memory with them.
 func CopyItems(items []store.Item) []store.Item {
 	items = slices.Clone(items)
 	for i := range items {

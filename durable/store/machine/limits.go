@@ -6,18 +6,18 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A Limit is a handler's limit, and what is used of it. Stores may keep it as JSON.
+// A Limit is a handler's limit and its use. Stores may encode it as JSON.
 type Limit struct {
 	store.Limit
 	Running int64
 	Full    store.Time // when as many tasks as the Rate ever allows may be claimed at once
-	// Kept says that the limit keeps a due task back, which whoever makes room has others
-	// woken for: until then no task of the handler need wake anybody.
+	// Kept says that the limit holds back a due task. Whatever makes room then wakes
+	// other workers. Until then no task of the handler needs to wake a worker.
 	Kept bool
 }
 
-// room returns how many tasks may be claimed. If the Rate alone keeps them back, at is when
-// the next one may be.
+// room returns how many tasks may be claimed. If only the Rate prevents a claim, at is
+// when the next task may be claimed.
 func (l *Limit) room(now store.Time) (n int64, at store.Time) {
 	n, at = math.MaxInt32, Never
 	if l.Concurrency > 0 {
@@ -31,13 +31,13 @@ func (l *Limit) room(now store.Time) (n int64, at store.Time) {
 	return n, at
 }
 
-// full returns Full, as far as the clock may have been set since, or Pace.
+// full returns Full, corrected for changes of the clock or of Pace.
 func (l *Limit) full(now store.Time) store.Time {
 	every, burst := l.Pace()
 	return min(max(l.Full, now), now+every*store.Time(burst))
 }
 
-// limit returns the limit of a handler, or nil.
+// limit returns a handler's limit, or nil.
 func (m *machine) limit(handler string) *Limit {
 	if m.n.Limits == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (m *machine) limit(handler string) *Limit {
 	return m.ix.Limits()[handler]
 }
 
-// begins takes a permit for a task that was claimed.
+// begins takes a permit for a claimed task.
 func (m *machine) begins(t *Task) {
 	if l := m.limit(t.Handler); l != nil {
 		every, _ := l.Pace()
@@ -54,7 +54,7 @@ func (m *machine) begins(t *Task) {
 	}
 }
 
-// ends gives back the permit of a task whose lease ends.
+// ends returns the permit of a task whose lease ends.
 func (m *machine) ends(t *Task) {
 	if l := m.limit(t.Handler); l != nil {
 		if l.Kept && l.Running == int64(l.Concurrency) {
@@ -64,7 +64,8 @@ func (m *machine) ends(t *Task) {
 	}
 }
 
-// wakeKept has others woken for the permits that the round has given back and not taken again.
+// wakeKept wakes other workers for the permits that the round has returned and not taken
+// again.
 func (m *machine) wakeKept() {
 	for _, l := range m.freed {
 		if l.Kept && l.Running < int64(l.Concurrency) {
@@ -74,7 +75,7 @@ func (m *machine) wakeKept() {
 	}
 }
 
-// within returns the claim as it is with no more room than limits have.
+// within returns the claim with its room reduced to that of the limits.
 func (m *machine) within(c *store.Claim) *store.Claim {
 	if m.n.Limits == 0 {
 		return c
@@ -99,8 +100,8 @@ func (m *machine) within(c *store.Claim) *store.Claim {
 	return &x
 }
 
-// keepBack notes what limits keep from a claim that it has room for, and returns when that may be
-// claimed, as far as it is known.
+// keepBack notes the tasks that only limits hold back from a claim. It returns when the
+// first of them may be claimed, if that is known.
 func (m *machine) keepBack(c *store.Claim, a *store.Answer) store.Time {
 	next := Never
 	if m.n.Limits == 0 || m.n.Paused {

@@ -7,7 +7,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Do carries out a round that its Check has passed.
+// Do carries out a round that has passed its Check.
 func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, error) {
 	m := begin(ix, at)
 	x, again, err := m.admit(s)
@@ -41,7 +41,7 @@ func Do(ix Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, erro
 	return a, nil
 }
 
-// repeat answers a round that was carried out before.
+// repeat answers a round that was already carried out.
 func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
 	a := store.Answer{Now: m.now, Next: -1, Paused: m.n.Paused, Receipts: slices.Clone(x.Receipts), Extensions: slices.Clone(x.Extensions)}
 	if x.Last > x.After {
@@ -60,7 +60,7 @@ func (m *machine) repeat(x *Sender, r *store.Round) store.Answer {
 	return a
 }
 
-// held returns the task that has the lease, or nil.
+// held returns the task that has this lease, or nil.
 func (m *machine) held(h store.Lease) *Task {
 	if t := m.ix.Find(h.ID); t != nil && t.State == store.Running && t.Token == h.Token {
 		return t
@@ -81,15 +81,15 @@ func (m *machine) extend(h store.Lease, r *store.Round) store.Extension {
 	return store.Held
 }
 
-// lease has the task's lease begin now.
+// lease starts the task's lease.
 func (m *machine) lease(t *Task, r *store.Round) {
 	t.Lease = r.Lease
 	m.put(t, store.Running, m.now.Add(r.Lease))
 }
 
-// claim gives the worker what is due.
+// claim gives due tasks to the worker.
 func (m *machine) claim(a *store.Answer, r *store.Round) {
-	// Tokens do not go back, whatever the clock does.
+	// Tokens never decrease, even if the clock is set back.
 	m.n.Fence = max(m.n.Fence, int64(m.now))
 	due, next := m.ix.Due(m.within(&r.Claim), m.now, r.Claim.Max+1)
 	left := len(due) > r.Claim.Max
@@ -112,8 +112,8 @@ func (t *Task) claimed() store.Claimed {
 	return store.Claimed{Task: Copy(t.Task), Token: t.Token, Due: t.Due, Attempts: t.Attempts - 1, Crashes: t.Crashes}
 }
 
-// next says when the worker must come again: at once if there is more for it that is due,
-// when the next task is, or when a lease ends.
+// next sets when the worker must claim again: at once if there are more due tasks for
+// it, and otherwise when the next task is due or a lease ends.
 func (m *machine) next(a *store.Answer, r *store.Round, left bool, at store.Time) {
 	switch {
 	case m.n.Paused:
@@ -130,13 +130,13 @@ func (m *machine) next(a *store.Answer, r *store.Round, left bool, at store.Time
 	}
 }
 
-// isBehind reports whether something is due that the claim has no room for.
+// isBehind reports whether a task is due for which the claim has no room.
 func (m *machine) isBehind(c *store.Claim) bool {
 	due, _ := m.ix.Due(m.within(&store.Claim{Handlers: c.Handlers, Schedules: c.Schedules}), m.now, 1)
 	return len(due) > 0
 }
 
-// expire takes back the leases that are over.
+// expire takes back expired leases.
 func (m *machine) expire(most int) {
 	for _, t := range m.ix.Running(m.now) {
 		m.n.Crashed++
@@ -157,8 +157,8 @@ func (m *machine) expire(most int) {
 	}
 }
 
-// follow ends a task that was scheduled again, or cancelled, while it ran. It returns
-// false for others.
+// follow handles the end of an attempt at a task that was scheduled again or cancelled
+// meanwhile. It returns false for other tasks.
 func (m *machine) follow(t *Task) bool {
 	switch {
 	case t.Following:
@@ -174,7 +174,7 @@ func (m *machine) follow(t *Task) bool {
 	return true
 }
 
-// finish takes a report, and returns what has become of it.
+// finish applies a report and returns its receipt.
 func (m *machine) finish(r *store.Report) store.Receipt {
 	t := m.held(r.Lease)
 	if t == nil {
@@ -230,8 +230,8 @@ func (m *machine) finish(r *store.Report) store.Receipt {
 	return store.Accepted
 }
 
-// buryRun makes a dead letter of a run of a task that repeats, in place of the one that
-// the task has.
+// buryRun makes a run of a repeating task a dead letter, which replaces the task's
+// previous one.
 func (m *machine) buryRun(t *Task, text string) {
 	x := t.Task
 	x.ID = store.DeadID(t.ID)
@@ -256,7 +256,7 @@ func (m *machine) note(t *Task, text string) {
 	t.Failures = store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: text})
 }
 
-// fresh makes a task Pending with nothing tried.
+// fresh makes a task Pending without attempts.
 func (m *machine) fresh(t *Task, at store.Time) {
 	t.Due, t.Attempts, t.Crashes, t.Failures, t.Runs = at, 0, 0, nil, 0
 	m.put(t, store.Pending, at)
@@ -270,7 +270,7 @@ func (m *machine) add(x store.Task) *Task {
 
 func (m *machine) end(t *Task) { m.put(t, 0, 0) }
 
-// put moves a task to a state, as of a time. Without a state it ends.
+// put moves a task to a state with a time. Without a state it deletes the task.
 func (m *machine) put(t *Task, s store.State, at store.Time) {
 	m.count(t.State, -1)
 	m.count(s, 1)

@@ -8,13 +8,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// limit sets the limit of a handler.
+// limit sets a handler's limit.
 func (b *bench) limit(handler string, l store.Limit) store.Outcome {
 	b.Helper()
 	return b.change(store.Command{Op: store.SetLimit, Items: []store.Item{{ID: handler, Limit: &l}}})[0]
 }
 
-// claimAs is a round of a worker, of its own name, that claims for handlers.
+// claimAs sends a round of a worker with this name that claims tasks of the handlers.
 func (b *bench) claimAs(worker string, n int, handlers ...string) (ids []string, a store.Answer) {
 	b.Helper()
 	r := b.claimOf(n)
@@ -29,8 +29,9 @@ func (b *bench) claimAs(worker string, n int, handlers ...string) (ids []string,
 	return ids, a
 }
 
-// All workers together run no more of a handler's tasks than its limit says, in their order,
-// and what is over it holds up nobody. A permit comes back with its lease, however that ends.
+// All workers together run at most as many tasks of a handler as its limit allows, in
+// order, and tasks beyond it do not delay others. A permit is returned when its lease
+// ends, for whatever reason.
 func testConcurrency(b *bench) {
 	now := b.now()
 	b.scheduleMany("a", 12, now-1000)
@@ -47,7 +48,7 @@ func testConcurrency(b *bench) {
 	_, a = b.claimAs("four", 10, "b")
 	b.require(!a.Limited, "a worker that has no such handler is limited")
 
-	// A round that reports claims what it has made room for.
+	// A round that reports tasks also claims the tasks for which the reports make room.
 	next := func(what string, want ...string) store.Claimed {
 		b.Helper()
 		ids, a := b.claimAs("one", 10, "a")
@@ -81,7 +82,8 @@ func testConcurrency(b *bench) {
 	equal(b, "claimed when three leases have ended", len(ids), 3)
 }
 
-// A handler's tasks begin no sooner than its rate says, and a worker is told when.
+// A handler's tasks start no faster than its rate, and the worker learns when the next
+// may start.
 func testRate(b *bench) {
 	const tasks = 30
 	every := 4 * b.unit
@@ -113,14 +115,15 @@ func testRate(b *bench) {
 	if took := times[tasks-1].Sub(times[0]); b.Advance != nil {
 		equal(b, "how long they took", took, (tasks-time.Duration(burst))*every)
 	}
-	// After a pause as many begin at once as may, and no more.
+	// After a pause a burst starts at once, and not more.
 	b.sleep(int(every/b.unit) * int(burst))
 	b.scheduleMany("a", tasks, b.now()-1000)
 	ids, _ := b.claimAs("one", tasks, "a")
 	equal(b, "claimed after a pause", len(ids), int(burst))
 }
 
-// A limit counts what runs already, and is gone when it was taken away.
+// A new limit counts the tasks that are already running, and a removed limit has no
+// effect.
 func testLimitWhileRunning(b *bench) {
 	b.scheduleMany("a", 12, b.now()-1000)
 	b.scheduleMany("b", 2, b.now()-1000)
@@ -188,7 +191,7 @@ func testLimitSettings(b *bench) {
 	b.isError(err, store.ErrInvalid)
 }
 
-// Whoever sleeps comes when there is room again, whatever has made it.
+// A sleeping worker is woken when a limit has room again, whatever has made the room.
 func testLimitWakes(b *bench) {
 	if a := b.do(b.claimOf(1)); a.Next >= 0 {
 		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
@@ -207,7 +210,7 @@ func testLimitWakes(b *bench) {
 	waitFor("when the limit was raised again", 3, s)
 	b.limit("a", store.Limit{})
 	waitFor("when it was taken away", 4, s)
-	// By a rate, and a task that comes while others wait.
+	// The same for a rate, and for a task that is scheduled while others wait.
 	const every = 200
 	b.limit("c", store.Limit{Rate: float64(time.Second) / float64(every*b.unit)})
 	b.scheduleMany("c", 3, b.now()-1000)
@@ -224,21 +227,22 @@ func testLimitWakes(b *bench) {
 	waitFor("later", 8, s)
 }
 
-// The model has limits of its own, to judge by.
+// The functions below implement limits in the model.
 
-// A modelLimit is a limit, and when all of its rate is there again.
+// A modelLimit is a limit, and when its full burst is available again.
 type modelLimit struct {
 	store.Limit
 	whole store.Time
 }
 
-// used returns for how long what was taken of the rate is missed.
+// used returns how long the rate takes to restore what was used.
 func (l *modelLimit) used(now store.Time) store.Time {
 	every, burst := l.Pace()
 	return min(max(0, l.whole-now), every*store.Time(burst))
 }
 
-// room returns how many tasks may begin by the rate, and when one may; -1: any number.
+// room returns how many tasks may start by the rate, or -1 for any number, and when the
+// next one may.
 func (l *modelLimit) room(now store.Time) (n int, next store.Time) {
 	every, burst := l.Pace()
 	if every == 0 {
@@ -262,7 +266,7 @@ func (m *model) running(handler string) (n int) {
 	return n
 }
 
-// setLimit sets a limit, or takes one away.
+// setLimit sets or removes a random limit.
 func (m *model) setLimit() {
 	h := fmt.Sprint("h", m.rng.IntN(2))
 	l := store.Limit{Concurrency: m.rng.IntN(3), Rate: []float64{0, 0, 40, 300}[m.rng.IntN(4)]}
@@ -287,7 +291,7 @@ func (m *model) setLimit() {
 	})
 }
 
-// bound leaves as much of a claim's room as limits allow.
+// bound reduces the room of a claim to that of the limits.
 func (m *model) bound(x *modelRoom) {
 	for h, l := range m.limits {
 		if _, ok := x.most[h]; !ok {
@@ -302,7 +306,7 @@ func (m *model) bound(x *modelRoom) {
 	}
 }
 
-// keptBack sees that a worker knows of what limits keep from its claim.
+// keptBack checks that the answer says what limits hold back from the claim.
 func (m *model) keptBack(r *store.Round, a *store.Answer, due []*modelTask) {
 	limited := false
 	for i, h := range r.Claim.Handlers {

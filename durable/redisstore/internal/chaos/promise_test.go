@@ -22,15 +22,16 @@ import (
 	"github.com/tickless/tickless/durable/redisstore"
 )
 
-// One answer in three to a client is lost with its connection, and go-redis sends
-// again by itself. The task may be done by then, the key gone.
+// One answer in three is lost with its connection, and go-redis repeats the command. By
+// then the task may be done and its key gone.
 func TestFault_AnswersLost(t *testing.T) {
 	x, s := onServer(t)
 	p := newProxy(t, s.Addr)
 	var dropped atomic.Int32
 	var on atomic.Bool
 	p.reply = func(b []byte) bool {
-		// Outcomes alone: with a connection's greeting lost nothing would be sent.
+		// Drop only outcomes: if the greeting of a connection were lost, no command
+		// would be sent.
 		if on.Load() && bytes.HasPrefix(b, []byte("$2\r\no")) && rand.IntN(3) == 0 {
 			dropped.Add(1)
 			return false
@@ -48,7 +49,7 @@ func TestFault_AnswersLost(t *testing.T) {
 	on.Store(true)
 	const n = 200
 	unknown := 0
-	// sure repeats what is not known, as UnknownError.Again does.
+	// sure repeats a command until its outcome is known, with UnknownError.Again.
 	sure := func(out durable.Outcome, err error) durable.Outcome {
 		for range 20 {
 			var u *durable.UnknownError
@@ -80,7 +81,7 @@ func TestFault_AnswersLost(t *testing.T) {
 	require.Zero(t, x.dups)
 }
 
-// A server that is full refuses new tasks. Those that run for long go on and end.
+// A full server refuses new tasks. Long tasks continue and end.
 func TestFault_FullServerWithLongTasks(t *testing.T) {
 	x, _ := onServer(t)
 	ctx := context.Background()
@@ -119,7 +120,7 @@ func TestFault_FullServerWithLongTasks(t *testing.T) {
 	require.EqualValues(t, n, st.Done)
 }
 
-// Somebody empties the server.
+// The server is emptied.
 func TestFault_ServerEmptied(t *testing.T) {
 	x, _ := onServer(t)
 	x.loose = true

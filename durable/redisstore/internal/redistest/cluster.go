@@ -16,19 +16,19 @@ const slots = 16384
 
 // A Cluster is a Redis Cluster.
 type Cluster struct {
-	// Servers are the masters first, as they were at the start, and then the
-	// replicas, the first master's before the second's.
+	// Servers are the initial masters, followed by their replicas, those of the first
+	// master first.
 	Servers []*Server
 	Masters int
 }
 
-// FailsSoon is for clusters that are to fail over: a pause of the machine is a failure
-// then too.
+// FailsSoon are arguments for clusters that should fail over fast. A pause of the
+// machine then also counts as a failure.
 var FailsSoon = []string{"--cluster-node-timeout", "2000"}
 
-// StartCluster starts a cluster with so many masters, which share the slots in
-// equal parts, and replicas for each. Args are for every server: with [FailsSoon] a
-// master counts as failed two seconds after it fell silent, and else as Redis has it.
+// StartCluster starts a cluster with masters that share the slots equally, and replicas
+// for each. args are for every server: with [FailsSoon] a master counts as failed after
+// two seconds of silence, and otherwise after Redis's default.
 func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{Masters: masters}
@@ -54,7 +54,7 @@ func (c *Cluster) form(replicas int) error {
 		clients = append(clients, cl)
 	}
 	for i, cl := range clients {
-		// Distinct epochs, or the servers take a while to agree on theirs.
+		// Set distinct epochs, because servers take a while to agree on them.
 		if err := cl.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
 			return err
 		}
@@ -94,8 +94,8 @@ func (c *Cluster) form(replicas int) error {
 	})
 }
 
-// healthy reports whether a server finds the cluster well, and is connected to its master if
-// it is a replica.
+// healthy reports whether a server considers the cluster healthy and, if it is a replica,
+// is connected to its master.
 func healthy(ctx context.Context, s *Server) bool {
 	cl := s.Client()
 	defer cl.Close()
@@ -106,8 +106,8 @@ func healthy(ctx context.Context, s *Server) bool {
 	return strings.Contains(info, "role:master") || strings.Contains(info, "master_link_status:up")
 }
 
-// Client returns a client of the cluster, which its caller closes. It reloads the
-// cluster's state every second, as redisstore.TuneCluster has it. Opts change its
+// Client returns a client of the cluster, which the caller closes. It reloads the
+// cluster's state every second, as with redisstore.TuneCluster. opts change its
 // options.
 func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	o := &redis.ClusterOptions{ClusterStateReloadInterval: time.Second}
@@ -120,8 +120,8 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	return redis.NewClusterClient(o)
 }
 
-// MasterOf returns the server that is the master of a slot, or nil if there is
-// none that runs: a failover is to come, or under way.
+// MasterOf returns the server that is the master of a slot, or nil if no running server
+// is, during a failover.
 func (c *Cluster) MasterOf(ctx context.Context, slot int) *Server {
 	for _, s := range c.Servers {
 		if !s.Alive() {

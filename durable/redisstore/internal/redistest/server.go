@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Server is a redis-server process. Its methods fail the test if they do not
-// work, and are for one goroutine at a time.
+// A Server is a redis-server process. Its methods fail the test on errors. Only one
+// goroutine at a time may use it.
 type Server struct {
 	Addr string // 127.0.0.1 and its port
 	Port int
@@ -28,12 +28,12 @@ type Server struct {
 	done chan struct{} // closed when cmd has ended
 }
 
-// Start starts a server, which ends with the test. It keeps nothing on disk
-// unless args, which are arguments of redis-server, say so.
+// Start starts a server that stops when the test ends. It does not use the disk, unless
+// args, which are arguments of redis-server, say so.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	program(tb)
-	// Somebody else may take the port before the server does.
+	// Another program may take the port first.
 	for try := 0; ; try++ {
 		s := &Server{tb: tb, Port: FreePort(tb), Dir: tempDir(tb), args: args}
 		s.Addr = "127.0.0.1:" + strconv.Itoa(s.Port)
@@ -68,9 +68,8 @@ func program(tb testing.TB) string {
 	return ""
 }
 
-// tempDir is a directory that is removed when the test has ended, after the
-// servers: t.TempDir fails the test if a server that was killed writes a last
-// file while it is removed.
+// tempDir returns a folder that is removed after the servers have stopped. t.TempDir
+// would fail the test if a killed server writes a last file during the removal.
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "redistest-")
@@ -81,8 +80,8 @@ func tempDir(tb testing.TB) string {
 	return dir
 }
 
-// FreePort returns a port that nobody listens on at the moment. It is small
-// enough for a cluster's server, whose bus is 10000 above.
+// FreePort returns a port that is free at the moment. It is low enough for a server of
+// a cluster, whose bus uses the port plus 10000.
 func FreePort(tb testing.TB) int {
 	tb.Helper()
 	for range 100 {
@@ -123,7 +122,7 @@ func (s *Server) start() error {
 	return s.ready()
 }
 
-// ready waits until the server answers, has read its files, and is this one.
+// ready waits until this server, and not another one, answers and has read its files.
 func (s *Server) ready() error {
 	c := s.Client()
 	defer c.Close()
@@ -149,7 +148,7 @@ func (s *Server) ready() error {
 	}
 }
 
-// Client returns a client, which its caller closes. Opts change its options.
+// Client returns a client, which the caller closes. opts change its options.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	o := &redis.Options{Addr: s.Addr}
 	for _, f := range opts {
@@ -158,7 +157,7 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	return redis.NewClient(o)
 }
 
-// Alive reports whether the process has not ended.
+// Alive reports whether the process is running.
 func (s *Server) Alive() bool {
 	select {
 	case <-s.done:
@@ -168,7 +167,7 @@ func (s *Server) Alive() bool {
 	}
 }
 
-// Kill ends the server as kill -9 does, and waits for its end.
+// Kill kills the server with kill -9 and waits for its end.
 func (s *Server) Kill() {
 	s.tb.Helper()
 	s.Resume()
@@ -178,7 +177,7 @@ func (s *Server) Kill() {
 	<-s.done
 }
 
-// Restart starts the server again, at its address and with its files, after Kill.
+// Restart starts the server again after Kill, with the same address and files.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	if s.Alive() {
