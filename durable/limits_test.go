@@ -26,8 +26,8 @@ func TestWorkerOptions_RefuseMisuse(t *testing.T) {
 	durable.WithBackoff(1, 1)
 }
 
-// A timeout beyond all bounds used to lie in the past once a lease was added to it: the
-// worker gave up each lease that it was to prolong.
+// A huge timeout plus a lease used to overflow into the past, so that the worker gave up
+// each lease instead of extending it.
 func TestWithTimeout_BeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -51,7 +51,7 @@ func TestWithTimeout_BeyondAllBounds(t *testing.T) {
 	})
 }
 
-// A delay beyond all bounds used to end the process when its random part was drawn.
+// A huge delay used to end the process when its random part was computed.
 func TestWithBackoff_BeyondAllBounds(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -88,7 +88,7 @@ func TestWorkerRecentDead_KeepsTheLatest(t *testing.T) {
 	})
 }
 
-// What MaxTask counts: names, body, and headers with 6 bytes more for each.
+// MaxTask counts names, body and headers, and 6 more bytes for each header.
 func TestSchedule_LargestTask(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -116,7 +116,7 @@ func TestSchedule_LargestTask(t *testing.T) {
 	})
 }
 
-// A key that is long, or not UTF-8, used to be quoted twice.
+// A key that is long or not UTF-8 used to be quoted twice.
 func TestErrors_QuoteKeysOnce(t *testing.T) {
 	c := durable.New(memstore.New())
 	long := strings.Repeat("x", durable.MaxKey)

@@ -42,8 +42,8 @@ func TestList_Filters(t *testing.T) {
 	})
 }
 
-// Pages go over all shards in the order of the list, and a Cursor stays good while tasks come
-// and go.
+// Pages cover all shards in the order of the list, and a Cursor stays valid while tasks
+// come and go.
 func TestPage(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *memstore.Store) {
 		for _, shards := range []int{1, 4, 64} {
@@ -94,7 +94,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// In JSON states are words.
+// In JSON, states are words.
 func TestInfo_JSON(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)

@@ -15,7 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A mortal is a process that can be killed: what it sends then does not arrive any more.
+// A mortal is a process that can be killed: its commands then do not arrive any more.
 type mortal struct {
 	*memstore.Store
 	killed context.Context
@@ -49,8 +49,8 @@ func (m *mortal) Wait(ctx context.Context, shards []int, wake func(int)) error {
 	return err
 }
 
-// runUntilKilled runs workers, one after the other, each of which lives until its process is
-// killed, and returns how many there were.
+// runUntilKilled runs workers one after the other, each until its process is killed, and
+// returns how many were killed.
 func runUntilKilled(t *testing.T, mem *memstore.Store, until time.Time, handle func(p *mortal) durable.Handler) (deaths int) {
 	for time.Now().Before(until) {
 		p := newMortal(mem)
@@ -70,7 +70,7 @@ func runUntilKilled(t *testing.T, mem *memstore.Store, until time.Time, handle f
 	return deaths
 }
 
-// 50 harmless tasks beside a poison one, which kills its process 10 ms after it has begun.
+// 50 harmless tasks beside a poison task, which kills its process 10 ms after it starts.
 func TestWorker_PoisonDoesNotBuryItsNeighbours(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -103,7 +103,7 @@ func TestWorker_PoisonDoesNotBuryItsNeighbours(t *testing.T) {
 	})
 }
 
-// Three kill -9 while 20 tasks run, and no poison.
+// The process is killed three times while 20 tasks run, none of them poison.
 func TestWorker_KillsBuryNobody(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -128,7 +128,8 @@ func TestWorker_KillsBuryNobody(t *testing.T) {
 	})
 }
 
-// One suspect at a time runs beside others, and the last death that it is allowed alone.
+// A worker runs one suspect at a time beside other tasks, and runs a suspect alone before
+// its last allowed crash.
 func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -166,8 +167,8 @@ func TestWorker_RunsASuspectAloneBeforeItIsBuried(t *testing.T) {
 	})
 }
 
-// A suspect comes as soon as the one before it has ended, also if nothing else happens, and if
-// it is to be alone.
+// The next suspect starts as soon as the previous one has ended, even if nothing else
+// happens, and even if it must run alone.
 func TestWorker_TheNextSuspectComesAtOnce(t *testing.T) {
 	for crashes := 1; crashes <= 2; crashes++ {
 		withShards(t, func(t *testing.T, mem *memstore.Store) {
@@ -207,7 +208,7 @@ func TestWorker_RunsOneSuspectAtATimeBesideOthers(t *testing.T) {
 	})
 }
 
-// A worker that shuts down while a suspect waits hands it back.
+// A worker that shuts down hands back a suspect that waits to be alone.
 func TestShutdown_WhileASuspectWaits(t *testing.T) {
 	withShards(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -235,7 +236,7 @@ func TestShutdown_WhileASuspectWaits(t *testing.T) {
 	})
 }
 
-// crash claims what is due, and lets the leases run out.
+// crash claims the due tasks and lets their leases expire.
 func crash(t *testing.T, mem *memstore.Store) (got []store.Claimed) {
 	t.Helper()
 	for shard := range mem.Shards() {

@@ -14,12 +14,13 @@ import (
 //go:embed scripts/*.lua
 var sources embed.FS
 
-// A script is one of scripts/*.lua behind begin.lua, with what it includes.
+// A script is begin.lua, one of the other files of scripts, and the files that they
+// include.
 type script struct {
 	source, sha string
 }
 
-// scripts are all of them.
+// scripts are all scripts.
 type scripts struct {
 	change, round, now, get, list, scan, stats, repair, astray *script
 }
@@ -28,7 +29,7 @@ const systemClock = "call('TIME')"
 
 var allScripts = loadScripts(systemClock)
 
-// loadScripts has the scripts read the clock so.
+// loadScripts returns the scripts, which read the clock with the Lua code clock.
 func loadScripts(clock string) *scripts {
 	load := func(name string) *script {
 		text := strings.Replace(read("begin"), systemClock, clock, 1) + read(name)
@@ -52,7 +53,7 @@ func read(name string) string {
 	return string(text)
 }
 
-// A call is a script, to be run in a shard.
+// A call is a script to run in a shard.
 type call struct {
 	script *script
 	shard  *shard
@@ -72,11 +73,11 @@ func (s *Store) command(ctx context.Context, x call, name, code string) *redis.C
 	return cmd
 }
 
-// run runs a script, and returns its answer.
+// run runs a script and returns its answer.
 //
-// The first time it asks shard 0, which every Store has, for the schema: a
-// Store with more shards than there are would not notice in those that
-// are its alone, and what it puts there nobody would find.
+// At its first call it checks the schema of shard 0, which every Store has. A Store with
+// too many shards would otherwise not notice an error in the shards that only it has, and
+// no other Store would find the tasks there.
 func (s *Store) run(ctx context.Context, x call) (any, error) {
 	if err := s.know(ctx); err != nil {
 		if denied(err) {
@@ -87,7 +88,7 @@ func (s *Store) run(ctx context.Context, x call) (any, error) {
 	return s.send(ctx, x)
 }
 
-// know returns an error if what is there is not known to have this schema.
+// know returns an error unless shard 0 is known to have this Store's schema.
 func (s *Store) know(ctx context.Context) error {
 	if s.known.Load() {
 		return nil
@@ -99,13 +100,12 @@ func (s *Store) know(ctx context.Context) error {
 	return err
 }
 
-// send runs a script. The answer may be that there is something to be learnt first, and that
-// nothing was done:
+// send runs a script. It repeats a script that had no effect because something was
+// unknown:
 //
-//   - A server that does not know the script says so: then the script is sent as a whole,
-//     and known from then on.
-//   - A shard of which the Store did not know when it was made, or believed something else,
-//     says so.
+//   - The server does not have the script. send then sends the script's source, and the server
+//     keeps it.
+//   - The Store does not know when the shard was created, or knows another time.
 func (s *Store) send(ctx context.Context, x call) (any, error) {
 	const tries = 5
 	name, code := "evalsha", x.script.sha
@@ -131,9 +131,9 @@ func (s *Store) send(ctx context.Context, x call) (any, error) {
 	}
 }
 
-// await calls f, and returns when f does or, with an error, when the context
-// ends: go-redis does not heed a context while it waits for an answer, unless
-// its options say so. What f does is then read by nobody any more.
+// await calls f, and returns when f returns or, with an error, when the context ends.
+// go-redis ignores the context while it waits for an answer, unless its options say
+// otherwise. After an error, the results of f must not be read.
 func (s *Store) await(ctx context.Context, f func()) error {
 	if ctx.Done() == nil {
 		f()
@@ -158,12 +158,12 @@ func (s *Store) await(ctx context.Context, f func()) error {
 	}
 }
 
-// maxWaiting is how many commands of a Store may wait for a server whose callers
-// can give up, and may have given up.
+// maxWaiting is the maximum number of commands under way whose callers can give up or
+// have given up.
 const maxWaiting = 1024
 
-// noticeFailure has a cluster's client look at who is master of what, if a
-// connection failed: by itself it asks the dead for long.
+// noticeFailure reloads a Cluster client's state after a connection has failed. By itself
+// the client would keep using a dead master for long.
 func (s *Store) noticeFailure(ctx context.Context, err error) {
 	var reply redis.Error
 	if err == nil || errors.As(err, &reply) && !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
@@ -186,7 +186,7 @@ func (s *Store) one(ctx context.Context, x *script, shard int, args ...any) (any
 	return v, explain(err)
 }
 
-// ints takes an answer that consists of numbers.
+// ints decodes an answer of at least n numbers.
 func ints(v any, n int) ([]int64, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) != n {

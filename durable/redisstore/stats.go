@@ -9,7 +9,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Stats returns the shard's numbers, in O(log n) for each kind of tasks.
+// Stats returns the shard's numbers, in O(log n) for each kind of task.
 func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	n, limits, err := s.numbers(ctx, shard)
 	if err != nil {
@@ -26,8 +26,8 @@ func (s *Store) Stats(ctx context.Context, shard int) (store.Stats, error) {
 	}, nil
 }
 
-// numbers are those of scripts/stats.lua. The seventh is how many more tasks there are than
-// places that they are in.
+// numbers returns the answer of scripts/stats.lua. The seventh number is how many tasks
+// are in no index.
 func (s *Store) numbers(ctx context.Context, shard int) ([]int64, map[string]store.Limit, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, nil, err

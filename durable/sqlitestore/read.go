@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// retry calls f again while the file is locked, until the context ends.
+// retry calls f until the file is not locked or the context ends.
 func retry(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -26,8 +26,8 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// view calls f with a connection that reads, in a transaction, so that it sees the file as
-// it is at one moment. f may be called again if another connection is in the way.
+// view calls f in a read transaction, so that f sees a consistent state of the file. If
+// another connection interferes, it calls f again.
 func (s *Store) view(ctx context.Context, f func(x *session)) error {
 	if err := s.mayRead(ctx); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *Store) view(ctx context.Context, f func(x *session)) error {
 	return explain(err, false)
 }
 
-// Get returns what is known of a task.
+// Get returns a task's entry.
 func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) {
 	var found *task
 	err := s.view(ctx, func(x *session) {
@@ -66,14 +66,14 @@ func (s *Store) Get(ctx context.Context, _ int, id string) (store.Entry, error) 
 	return found.Entry, explain(found.err, false)
 }
 
-// Stats returns the numbers. O(n) in the tasks that are overdue.
+// Stats returns the numbers. O(n) in the overdue tasks.
 func (s *Store) Stats(ctx context.Context, _ int) (st store.Stats, err error) {
 	err = s.view(ctx, func(x *session) { st = machine.Stats(newIndex(x), s.moment().Wall) })
 	return st, err
 }
 
-// Check looks whether the file is there and can be read, and says what may lose tasks. See
-// Verify for what is in it.
+// Check reports whether the file exists and is readable, and warns of settings that may
+// lose tasks. Verify checks the contents.
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	h := store.Health{Store: "SQLite in " + s.path}
 	if s.interval > 0 {
@@ -85,13 +85,14 @@ func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	return h, s.view(ctx, func(x *session) { newIndex(x) })
 }
 
-// count returns the numbers, and how many tasks there are in each state.
+// count returns the numbers, and the actual number of tasks in each state.
 func count(x *session) (n machine.Numbers, there [store.Past + 1]int64) {
 	x.row(countTasks, nil, &there[store.Pending], &there[store.Running], &there[store.Dead], &there[store.Past])
 	return newIndex(x).numbers, there
 }
 
-// Repair counts the tasks, and puts the numbers right if something else has changed them. O(n).
+// Repair counts the tasks, and corrects the numbers if another program has changed the
+// table. O(n).
 func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	var n machine.Numbers
 	var there [store.Past + 1]int64
@@ -110,10 +111,10 @@ func (s *Store) Repair(ctx context.Context, _ int) (r store.Repair, err error) {
 	})
 }
 
-// Verify looks at all that is in the file: SQLite's own integrity check, the checksum of
-// each row, and that the tasks and the numbers are as the machine leaves them. It returns
-// how many tasks it has looked at, and an error that wraps [ErrDamaged] for the first fault. It
-// takes minutes for millions of tasks, and the log grows meanwhile if others write.
+// Verify checks the whole file: SQLite's own integrity check, the checksum of each row,
+// and that the tasks and the numbers are consistent. It returns the number of checked
+// tasks, and for the first error found an error that wraps [ErrDamaged]. It takes minutes
+// for millions of tasks. The log grows meanwhile if others write.
 func (s *Store) Verify(ctx context.Context) (looked int64, err error) {
 	err = s.view(ctx, func(x *session) {
 		looked = 0

@@ -15,8 +15,8 @@ import (
 	"github.com/tickless/tickless/timertest"
 )
 
-// subject is a Store in a new file, under a clock of its own. Whenever it is closed all
-// that is in the file is looked at.
+// subject returns a Store in a new file with a virtual clock. Whenever the Store closes,
+// the whole file is verified.
 func subject(t *testing.T) storetest.Subject {
 	clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	path := filepath.Join(t.TempDir(), "tasks.db")
@@ -54,8 +54,8 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, subject)
 }
 
-// TestStore_TwoStores has every call go through the other one of two Stores on a file:
-// neither may know anything that is not in the file.
+// TestStore_TwoStores runs storetest with two Stores on one file that take turns call by
+// call: neither may rely on data that is not in the file.
 func TestStore_TwoStores(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		clk := timertest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -83,7 +83,7 @@ func TestStore_TwoStores(t *testing.T) {
 	})
 }
 
-// both are two Stores, of which each call gets the next.
+// both is two Stores that take turns call by call.
 type both struct {
 	stores [2]*sqlitestore.Store
 	n      atomic.Int64

@@ -27,8 +27,8 @@ type Store struct {
 	file os.FileInfo // of the file as it was opened
 	wal  os.FileInfo // of its log; nil if there was none yet
 	steady
-	// longest is how long a worker sleeps at most: less than for ever while nobody would
-	// notice that the wall clock is set.
+	// longest is the longest time that a worker sleeps. It is limited if the system does
+	// not report changes of the wall clock.
 	longest atomic.Int64
 
 	write  *sql.DB // of the writer's connection
@@ -48,24 +48,25 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// maxReaders is how many read at a time.
+// maxReaders is the maximum number of concurrent readers.
 const maxReaders = 3
 
-// Kilobytes of the caches: of the writer, of each reader, and of each of the others.
+// The sizes of the caches in kilobytes: of the writer, of each reader, and of each other
+// connection.
 const (
 	writeCache = 16 << 10
 	readCache  = 4 << 10
 	tendCache  = 512
 )
 
-// openTimeout is how long Open waits for others that have the file's lock.
+// openTimeout is how long Open waits for the file's lock.
 const openTimeout = 10 * time.Second
 
-// Open opens the file, and makes it if there is none, in a folder that must be there. It
-// writes beside it, in files that end in -wal and -shm. An error wraps [store.ErrSchema]
-// if a later version of this package has made the file, or other tables in it have the
-// names of the Store's, [ErrDamaged] if it is not one of SQLite, and [store.ErrUnfit] for
-// ":memory:".
+// Open opens the file, and creates it if it does not exist. Its folder must exist. SQLite
+// also writes files beside it that end in -wal and -shm. The error wraps
+// [store.ErrSchema] if a later version of this package wrote the file or if other tables
+// have the Store's names, [ErrDamaged] if it is not an SQLite file, and [store.ErrUnfit]
+// for ":memory:".
 func Open(path string, opts ...Option) (*Store, error) {
 	if path == "" || path == ":memory:" {
 		return nil, fmt.Errorf("sqlitestore: %q is no file; package memstore keeps tasks in memory: %w", path, store.ErrUnfit)
@@ -97,10 +98,10 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// OpenDB opens the file that a database has open, for its own tables beside those of the
-// application. It panics if the driver of db is another one than modernc.org/sqlite: with
-// two libraries in a process each drops the other's locks. It uses connections of its own,
-// and does not close db.
+// OpenDB opens the file of an open database, and puts the Store's tables beside the
+// application's. It uses its own connections and does not close db. It panics if the
+// driver of db is not modernc.org/sqlite: two SQLite libraries in one process would
+// release each other's locks.
 func OpenDB(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 	if _, ok := db.Driver().(*sqlite.Driver); !ok {
 		panic(fmt.Sprintf("sqlitestore: OpenDB: the driver must be that of modernc.org/sqlite, got %T", db.Driver()))
@@ -125,7 +126,7 @@ func pathOf(ctx context.Context, on interface {
 	return path, nil
 }
 
-// open returns a pool of connections. It opens none.
+// open returns a pool of connections. It does not connect yet.
 func (s *Store) open(mode string, cache, most int, pragmas ...string) *sql.DB {
 	if s.readOnly {
 		mode = "ro"
@@ -141,8 +142,8 @@ func (s *Store) open(mode string, cache, most int, pragmas ...string) *sql.DB {
 	return db
 }
 
-// begin opens the connections, and makes the tables if there are none. It may be called
-// again after an error.
+// begin opens the connections, and creates the tables if they do not exist. It may be
+// called again after an error.
 func (s *Store) begin(ctx context.Context) error {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
@@ -196,8 +197,8 @@ func (s *Store) make(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// Close ends the Store: every call returns [store.ErrClosed] from now on, those that wait
-// too, and Wait returns. It waits for the transaction under way.
+// Close closes the Store: all later and waiting calls return [store.ErrClosed], and Wait
+// returns. Close waits for the current transaction.
 func (s *Store) Close() error {
 	if !s.waiters.Close() {
 		return nil
@@ -215,7 +216,7 @@ func (s *Store) closeAll() error {
 // Clock returns the Store's clock, which its workers follow.
 func (s *Store) Clock() clock.Clock { return s.clock }
 
-// Shards returns 1: a file has one writer.
+// Shards returns 1, because a file has one writer.
 func (s *Store) Shards() int { return 1 }
 
 // Now returns the time of day.
@@ -223,7 +224,7 @@ func (s *Store) Now(ctx context.Context, _ int) (store.Time, error) {
 	return s.moment().Wall, s.mayBegin(ctx)
 }
 
-// mayRead returns an error if a call that does not write may not begin.
+// mayRead returns an error if a call that only reads must not start.
 func (s *Store) mayRead(ctx context.Context) error {
 	if err := s.mayBegin(ctx); err != nil {
 		return err
@@ -231,7 +232,7 @@ func (s *Store) mayRead(ctx context.Context) error {
 	return s.isThere()
 }
 
-// mayBegin returns an error if a call may not begin.
+// mayBegin returns an error if a call must not start.
 func (s *Store) mayBegin(ctx context.Context) error {
 	if s.waiters.Closed() {
 		return store.ErrClosed
@@ -239,8 +240,8 @@ func (s *Store) mayBegin(ctx context.Context) error {
 	return store.Ended(ctx)
 }
 
-// isThere returns ErrGone if the file or its log is not the one that was opened: what is
-// written would be lost, and what is read may be old.
+// isThere returns ErrGone if the file or its log is not the one that was opened. Writes
+// would then be lost, and reads might be stale.
 func (s *Store) isThere() error {
 	now, err := os.Stat(s.path)
 	if err != nil || !os.SameFile(now, s.file) {

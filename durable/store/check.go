@@ -2,8 +2,8 @@ package store
 
 import "time"
 
-// Check returns an error that wraps [ErrInvalid] if no store may carry the command out.
-// Every store calls it first.
+// Check returns an error that wraps [ErrInvalid] if the command is invalid. Every store
+// calls Check first.
 func (c *Command) Check(s *Stamp) error {
 	if err := s.check(); err != nil {
 		return err
@@ -59,11 +59,11 @@ func (x *Item) check(op Op) error {
 	return nil
 }
 
-// maxTried is the most attempts, crashes and dead runs of an entry that is imported. What
-// is tried from then on is added to it, and stores keep counts of 31 bits.
+// maxTried is the maximum of Attempts, Crashes and Runs of an imported entry. Later
+// attempts add to them, and stores count with 31 bits.
 const maxTried = 1 << 30
 
-// check looks at an entry that is imported.
+// check validates an imported entry.
 func (e *Entry) check(id string) error {
 	if err := e.Task.check(id); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (t *Task) check(id string) error {
 	return nil
 }
 
-// Check returns an error that wraps [ErrInvalid] if no store may carry the round out.
-// Every store calls it first.
+// Check returns an error that wraps [ErrInvalid] if the round is invalid. Every store
+// calls Check first.
 func (r *Round) Check(s *Stamp) error {
 	if err := s.check(); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *Stamp) check() error {
 	return nil
 }
 
-// checkID lets the ids of single runs pass too.
+// checkID validates a key or the id of a single run.
 func checkID(id string) error {
 	if key := KeyOf(id); key == "" || len(key) > MaxID || len(id) > len(key)+1+20 {
 		return invalid("the id %.80q has no key, or too long a one", id)
@@ -161,7 +161,8 @@ func checkID(id string) error {
 	return nil
 }
 
-// CheckList returns an error that wraps [ErrInvalid] if no store may list so.
+// CheckList returns an error that wraps [ErrInvalid] if the filter or the limit is
+// invalid.
 func CheckList(f *Filter, limit int) error {
 	if f.State > Past || limit < 1 || limit > MaxPage {
 		return invalid("a list of %v with a limit of %d", f.State, limit)

@@ -2,20 +2,20 @@ package store
 
 import "time"
 
-// Stats are the numbers of a shard.
+// Stats are the numbers of tasks and the counters of a shard.
 type Stats struct {
 	Pending int64 // tasks that wait, those included that are overdue
 	Overdue int64 // tasks that are due and not claimed
 	Running int64
 	Dead    int64
 	Past    int64 // runs that are kept, and one more entry for each key that has any
-	// Unknown are tasks that are due and that nobody can run: no worker that is there
-	// has named their handler, or their schedule, in its latest claim.
+	// Unknown is the number of due tasks whose handler or schedule no running worker has
+	// named in its latest claim.
 	Unknown int64
 	// Astray are tasks that no claim finds, since a part of the store was damaged. Workers on
 	// Redis put them right within a minute, and Repair does.
 	Astray int64
-	// Late is how long the task has been due that waits longest; zero if there is none.
+	// Late is how long the most overdue task has been due, or zero.
 	Late   time.Duration
 	Paused bool
 	// Limits are those of handlers, by their names; nil if there are none.
@@ -46,7 +46,7 @@ func (s *Stats) Add(t Stats) {
 	s.Cancelled += t.Cancelled
 }
 
-// Counters count what has happened since the shard was made.
+// Counters count events since the shard was created.
 type Counters struct {
 	Claimed  int64 // attempts begun
 	Done     int64 // runs that ended well
@@ -55,21 +55,21 @@ type Counters struct {
 	Crashed  int64 // leases that ran out
 	Released int64 // attempts handed back
 	Refused  int64 // reports of workers whose lease another had by then, or none
-	// Cancelled counts tasks that Cancel removed, and those that it found running, at
-	// once: these are gone when their attempt ends, which is counted too. A task that is
-	// cancelled again while it runs is counted once.
+	// Cancelled counts tasks that Cancel removed or found running. A running task is
+	// counted at once, although it only ends with its attempt, and only once even if it
+	// is cancelled again.
 	Cancelled int64
 }
 
-// A Health is what Check has found.
+// A Health is the result of Check.
 type Health struct {
-	// Store is what it is and where, for people to read.
+	// Store describes the store, for people.
 	Store string
-	// Warnings are what may lose tasks, or make them late.
+	// Warnings are conditions that may lose or delay tasks.
 	Warnings []string
 }
 
-// A Repair is what Store.Repair has looked at and put right.
+// A Repair counts what Store.Repair has checked and corrected.
 type Repair struct {
 	Looked   int64 // entries looked at
 	Requeued int64 // tasks that were in no place: they are Pending now, or dead letters again

@@ -2,72 +2,72 @@ package store
 
 import "context"
 
-// A Store keeps tasks. See the package comment for what it promises, and package
-// storetest for the proof.
+// A Store keeps tasks. The package comment states its guarantees, and package storetest
+// tests them.
 //
-// An error that wraps [ErrNotDone] says that nothing was changed. After any other error
-// of Change or Do it is not known whether the command was carried out: whoever needs to
-// know sends the same command again, with the same [Stamp].
+// An error that wraps [ErrNotDone] means that the call changed nothing. After any other
+// error of Change or Do, it is unknown whether the command had its effect. To find out,
+// send the same command again with the same [Stamp].
 type Store interface {
-	// Shards returns the number of shards, which never changes.
+	// Shards returns the number of shards. It never changes.
 	Shards() int
 
-	// Now returns the time by the shard's clock, or a little less.
+	// Now returns the time of the shard's clock, or slightly less.
 	Now(ctx context.Context, shard int) (Time, error)
 
-	// Change carries out a command and returns an outcome for each of its items, in
-	// their order: all of them at one moment, or none. Of two items with one id the
-	// later comes after the other.
+	// Change carries out a command and returns the outcomes of its items in order. It is
+	// atomic: all items have their effect at one time, or none. If two items have the
+	// same id, they take effect in order.
 	Change(ctx context.Context, shard int, s Stamp, c Command) ([]Outcome, error)
 
-	// Do carries out a worker's round. The parts of a round are carried out in order:
-	// reports, extensions, leases that have run out, the claim. Each is atomic.
+	// Do carries out a worker's round: its reports, then its extensions, then the return
+	// of expired leases, then its claim. Each part is atomic.
 	Do(ctx context.Context, shard int, s Stamp, r Round) (Answer, error)
 
 	// Wait calls wake, from one goroutine at a time, when a task in one of the shards
-	// is due earlier than the latest answers to claims there have said, until ctx
-	// ends, or the store cannot go on: it returns an error in either case. While wake
-	// has not returned, Wait may leave what comes to other waiters. A wake-up may come
-	// without reason. A store that may lose one, together with a process or a
-	// connection, has workers look by themselves now and then: see Answer.Next.
+	// becomes due earlier than the latest answers to claims there have said. Wait returns
+	// an error when ctx ends or the store fails. While wake is running, Wait may leave
+	// wake-ups to other waiting calls. A call of wake may be spurious. A store that may
+	// lose a wake-up, with a process or a connection, tells workers to check regularly:
+	// see Answer.Next.
 	Wait(ctx context.Context, shards []int, wake func(shard int)) error
 
-	// Get returns what is known of a task, or [ErrNotFound].
+	// Get returns the entry of a task, or [ErrNotFound].
 	Get(ctx context.Context, shard int, id string) (Entry, error)
 
-	// List returns a page of the entries that meet a filter, in the order that [Cursor] says,
-	// from the cursor on. A page may be shorter than limit, which is from 1 to [MaxPage], and
-	// still have a Next. Tasks that move meanwhile may be missed, or seen twice. No other
-	// call waits for a list for more than some milliseconds.
+	// List returns the entries that match a filter and come after the cursor, in the
+	// order of [Cursor]. A page has at most limit entries, from 1 to [MaxPage]. It may
+	// have fewer and still have a Next. Tasks that move meanwhile may be missed or appear
+	// twice. List delays other calls by a few milliseconds at most.
 	List(ctx context.Context, shard int, f Filter, c Cursor, limit int) (Page, error)
 
-	// Stats returns the shard's numbers.
+	// Stats returns the numbers of the shard.
 	Stats(ctx context.Context, shard int) (Stats, error)
 
-	// Check looks whether the store can be worked with, and how safely it keeps tasks.
-	// An error that wraps [ErrUnfit] does not pass by itself.
+	// Check reports whether the store is usable, and how safely it keeps tasks. An error
+	// that wraps [ErrUnfit] is permanent.
 	Check(ctx context.Context) (Health, error)
 
-	// Repair looks at every entry of the shard and puts right what should not be
-	// there, in small steps beside the traffic. O(n).
+	// Repair checks every entry of the shard and corrects errors, in small steps while
+	// the shard is in use. O(n).
 	Repair(ctx context.Context, shard int) (Repair, error)
 }
 
-// Limits of what stores take.
+// Limits of all stores.
 const (
-	// MaxID is the largest length of a key, and of a handler's or a schedule's name,
-	// in bytes; ids of runs are a little longer.
+	// MaxID is the largest length of a key and of a handler's or schedule's name, in
+	// bytes. Ids of runs are a little longer.
 	MaxID = 512
 	// MaxRecord is the largest size of a record, in bytes.
 	MaxRecord = 257 << 10
-	// MaxBatch is the largest number of items of a command, and of reports and of
-	// extensions in a round.
+	// MaxBatch is the largest number of items in a command, and of reports and extensions
+	// in a round.
 	MaxBatch = 250
 	// MaxClaim is the largest number of tasks that a claim gets.
 	MaxClaim = 100
 	// MaxPage is the largest number of entries of a page.
 	MaxPage = 1000
-	// MaxFailures is how many failures of a task are kept, the latest ones.
+	// MaxFailures is how many of a task's latest failures are kept.
 	MaxFailures = 10
 	// MaxText is how much of a failure's text is kept, in bytes.
 	MaxText = 400
