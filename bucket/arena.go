@@ -27,7 +27,7 @@ type Arena[T any] struct {
 
 // New makes an entry with tag, grain and place zero. The entry is in no bucket.
 func (a *Arena[T]) New(deadline int64, v T) Index {
-	i, m := a.take()
+	i, m := a.takeSlot()
 	m.values[i&chunkMask] = v
 	m.bodies[i&chunkMask].deadline = deadline
 	m.links[i&chunkMask] = link{i, i}
@@ -38,7 +38,7 @@ func (a *Arena[T]) New(deadline int64, v T) Index {
 // [MaxGrain], place at most [MaxPlace]. NewIn does what New, SetGrain, SetPlace and
 // PushBack do, but looks the slot up only once: see BenchmarkStartStop.
 func (a *Arena[T]) NewIn(b Bucket, deadline int64, v T, tag uint8, grain uint, place uint32) Ref {
-	i, m := a.take()
+	i, m := a.takeSlot()
 	m.values[i&chunkMask] = v
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen()
@@ -70,7 +70,7 @@ func (a *Arena[T]) free(i Index, m *memory[T]) T {
 	v := *p
 	var zero T
 	*p = zero
-	a.give(i, m)
+	a.freeSlot(i, m)
 	return v
 }
 

@@ -15,7 +15,7 @@ func (a *Arena[T]) NewBuckets(k int) Bucket {
 	if k <= 0 {
 		panic(fmt.Sprintf("bucket: NewBuckets: the number of buckets must be positive, got %d", k))
 	}
-	first := a.takeFresh(k)
+	first := a.takeFreshSlots(k)
 	for i := first; i < first+Index(k); i++ {
 		*a.link(i) = link{i, i}
 	}

@@ -48,9 +48,9 @@ func (a *Arena[T]) init() {
 // run empty and be given back. Otherwise a thousand entries, left over from a million,
 // would keep a thousand chunks in memory.
 
-// take makes a slot live and returns the slot and the memory of its chunk. The slot has
+// takeSlot makes a slot live and returns the slot and the memory of its chunk. The slot has
 // its next generation, and tag and place zero.
-func (a *Arena[T]) take() (i Index, m *memory[T]) {
+func (a *Arena[T]) takeSlot() (i Index, m *memory[T]) {
 	if a.current == 0 {
 		a.nextChunk()
 	}
@@ -78,10 +78,10 @@ func (a *Arena[T]) take() (i Index, m *memory[T]) {
 	return Index(n)<<chunkShift | Index(pos), m
 }
 
-// takeFresh returns the first of k consecutive slots for sentinels. The slots were never
+// takeFreshSlots returns the first of k consecutive slots for sentinels. The slots were never
 // used before, stay in use until Release, and have no generation. Entries may use the
 // other slots of the same chunk. O(chunks with room).
-func (a *Arena[T]) takeFresh(k int) Index {
+func (a *Arena[T]) takeFreshSlots(k int) Index {
 	if a.dir == nil {
 		a.init()
 	}
@@ -137,8 +137,8 @@ func (a *Arena[T]) nextChunk() {
 	}
 }
 
-// give frees slot i, whose chunk's memory is m.
-func (a *Arena[T]) give(i Index, m *memory[T]) {
+// freeSlot frees slot i, whose chunk's memory is m.
+func (a *Arena[T]) freeSlot(i Index, m *memory[T]) {
 	a.live--
 	s := &m.bodies[i&chunkMask]
 	gen := s.gen() + 1

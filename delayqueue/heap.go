@@ -44,25 +44,25 @@ func compare(a, b key) int {
 // it is full. With fewer than two keys it would do both in turn, and a queue that is
 // mostly empty would allocate with every Offer. So every heap has two keys that sort
 // after all others.
-const floorKeys = 2
+const sentinels = 2
 
-var floor = key{due: never, seq: math.MaxUint64}
+var sentinel = key{due: never, seq: math.MaxUint64}
 
 // A keyHeap is a binary heap of keys.
 type keyHeap struct{ *binaryheap.Heap[key] }
 
 func newKeyHeap(keys ...key) keyHeap {
 	h := binaryheap.NewWith(compare)
-	h.Push(floor, floor)
+	h.Push(sentinel, sentinel)
 	h.Push(keys...) // O(n): many keys pushed at once are sifted from the bottom up
 	return keyHeap{h}
 }
 
 // size returns the number of keys, including dead ones.
-func (h keyHeap) size() int { return h.Size() - floorKeys }
+func (h keyHeap) size() int { return h.Size() - sentinels }
 
 // head returns the first key.
 func (h keyHeap) head() (k key, ok bool) {
 	k, _ = h.Peek()
-	return k, k != floor
+	return k, k != sentinel
 }

@@ -46,13 +46,13 @@ func (g *gate) enter() bool {
 // by panic, even in the handler, or by runtime.Goexit.
 func (g *gate) run(f func()) {
 	defer g.leave()
-	defer g.catch()
+	defer g.recoverPanic()
 	f()
 }
 
-// catch recovers a panic and hands it to the handler. It must be deferred directly:
+// recoverPanic recovers a panic and hands it to the handler. It must be deferred directly:
 // recover works only in a deferred function.
-func (g *gate) catch() {
+func (g *gate) recoverPanic() {
 	if v := recover(); v != nil {
 		g.mu.Lock()
 		g.mu.Panicked++

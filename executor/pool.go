@@ -163,13 +163,13 @@ func (p *Pool) spawn(n int) {
 	}
 }
 
-// label sets the pool's labels on the calling goroutine. They replace the labels that the
+// setLabels sets the pool's labels on the calling goroutine. They replace the labels that the
 // goroutine inherited from the one that started it, which belong to other work.
-func (p *Pool) label() { pprof.SetGoroutineLabels(p.labels) }
+func (p *Pool) setLabels() { pprof.SetGoroutineLabels(p.labels) }
 
 // work runs on the goroutine of each worker.
 func (p *Pool) work() {
-	p.label()
+	p.setLabels()
 	p.mu.Lock()
 	p.starting--
 	b, f, ok := p.queue.take()
@@ -199,7 +199,7 @@ func (p *Pool) run(f func(), b *batch) {
 		defer func() {
 			b := b // a copy, so that the worker's own variable stays off the heap
 			go func() {
-				p.label() // replaces the labels that the callback has set
+				p.setLabels() // replaces the labels that the callback has set
 				p.run(func() {}, b)
 			}()
 		}()

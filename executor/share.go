@@ -54,7 +54,7 @@ func (s *sharer) Watch() {
 
 func (s *sharer) Run(w share.Work) {
 	p := (*Pool)(s)
-	p.label()
+	p.setLabels()
 	// The caller's own labels cannot be read, so they are cleared at the end.
 	defer pprof.SetGoroutineLabels(context.Background())
 	b, _ := w.Batch.(*batch)

@@ -100,9 +100,9 @@ func (cs *Conns) Shutdown(ctx context.Context) error { return cs.made().monitor.
 // TakeLeftover returns the connections that were open when the watching ended, in no
 // particular order. It returns a connection only once: see [Monitor.TakeLeftover].
 func (cs *Conns) TakeLeftover() iter.Seq[*Conn] {
-	left := cs.made().monitor.TakeLeftover()
+	entries := cs.made().monitor.TakeLeftover()
 	return func(yield func(*Conn) bool) {
-		for e := range left {
+		for e := range entries {
 			if !yield(e.Value()) {
 				return
 			}

@@ -211,11 +211,11 @@ func (m *Monitor[T]) Shutdown(ctx context.Context) error {
 func (m *Monitor[T]) TakeLeftover() iter.Seq[*Entry[T]] {
 	m.mustBeMade()
 	m.leftover.Lock()
-	left := m.leftover.entries
+	entries := m.leftover.entries
 	m.leftover.entries = nil
 	m.leftover.Unlock()
 	return func(yield func(*Entry[T]) bool) {
-		for _, e := range left {
+		for _, e := range entries {
 			if !yield(entryOf[T](e)) {
 				return
 			}

@@ -110,7 +110,7 @@ func (c *Cron) find(from, until int64) (local int64, ok bool) {
 		hour, minute, second := t.Clock()
 		midnight := from - int64(hour*60*60+minute*60+second)
 		if c.hasDay(t) {
-			if s, ok := c.ofDay(hour, minute, second); ok {
+			if s, ok := c.firstOfDay(hour, minute, second); ok {
 				return midnight + s, midnight+s < until
 			}
 		}
@@ -127,21 +127,21 @@ func (c *Cron) hasDay(t time.Time) bool {
 	return inMonth && inWeek
 }
 
-// ofDay returns the first matching second of a day, at or after the given time of day.
-func (c *Cron) ofDay(hour, minute, second int) (s int64, ok bool) {
+// firstOfDay returns the first matching second of a day, at or after the given time of day.
+func (c *Cron) firstOfDay(hour, minute, second int) (s int64, ok bool) {
 	for {
-		h := first(c.Hour, hour)
+		h := firstFrom(c.Hour, hour)
 		if h > 23 {
 			return 0, false
 		}
 		if h > hour {
 			minute, second = 0, 0
 		}
-		m := first(c.Minute, minute)
+		m := firstFrom(c.Minute, minute)
 		if m > minute {
 			second = 0
 		}
-		s := first(c.Second, second)
+		s := firstFrom(c.Second, second)
 		switch {
 		case m > 59:
 			hour, minute, second = h+1, 0, 0
@@ -153,15 +153,15 @@ func (c *Cron) ofDay(hour, minute, second int) (s int64, ok bool) {
 	}
 }
 
-// first returns the first element of set that is at least from, or 63 or 64 if there is
+// firstFrom returns the first element of set that is at least from, or 63 or 64 if there is
 // none.
-func first(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
+func firstFrom(set uint64, from int) int { return bits.TrailingZeros64(set >> from << from) }
 
 // inSteps reports whether Hour is in equal steps of at most six hours.
 func (c *Cron) inSteps() bool {
 	hours := c.Hour &^ star
 	begin := bits.TrailingZeros64(hours)
-	step := first(hours, begin+1) - begin
+	step := firstFrom(hours, begin+1) - begin
 	if step > 6 || begin >= step {
 		return false
 	}

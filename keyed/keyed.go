@@ -152,7 +152,7 @@ func (k *Timers[K, V]) SetIfAbsent(key K, value V, d time.Duration) (set bool, e
 
 // startLocked adds an entry. The entry replaces expired, unless that is nil.
 func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uint64, now int64, key K, value V, d time.Duration) error {
-	e := &entry[K, V]{node: node{k.onFire}, key: key, value: value, deadline: after(now, d)}
+	e := &entry[K, V]{node: node{k.onFire}, key: key, value: value, deadline: deadlineAfter(now, d)}
 	h, err := k.s.Start(d, e.fire)
 	if err != nil {
 		return err
@@ -166,8 +166,8 @@ func (k *Timers[K, V]) startLocked(p *part[K, V], expired *entry[K, V], hash uin
 	return nil
 }
 
-// after returns the moment d after now.
-func after(now int64, d time.Duration) int64 {
+// deadlineAfter returns the moment d after now.
+func deadlineAfter(now int64, d time.Duration) int64 {
 	if d > time.Duration(math.MaxInt64-now) {
 		return math.MaxInt64
 	}
@@ -190,7 +190,7 @@ func (p *part[K, V]) moveLocked(e *entry[K, V], now int64, d time.Duration) bool
 	if !e.pending(now) || !e.handle.Move(d) {
 		return false
 	}
-	e.deadline = after(now, d)
+	e.deadline = deadlineAfter(now, d)
 	p.earliest = min(p.earliest, e.deadline)
 	return true
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/tickless/tickless/purgatory"
 )
 
-var keyeds = func() *metric.Thing {
+var keyedTimers = func() *metric.Thing {
 	t := metric.NewTable[int]("keyed", "keyed").Titled("Keyed")
 	t.Add(metric.UpDownCounter, "pending", "{key}", "Keys that are pending", func(n int) float64 { return float64(n) })
 	return t.Thing()

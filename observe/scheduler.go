@@ -9,14 +9,14 @@ var schedulers = schedulerTable()
 
 func schedulerTable() *metric.Thing {
 	t := metric.NewTable[timer.Stats]("scheduler", "scheduler").Titled("Scheduler")
-	timersOf(t)
-	machineryOf(t)
-	callbacksOf(t)
+	addTimers(t)
+	addPoller(t)
+	addCallbacks(t)
 	return t.Thing()
 }
 
-// timersOf adds the metrics about timers.
-func timersOf(t metric.Table[timer.Stats]) {
+// addTimers adds the metrics about timers.
+func addTimers(t metric.Table[timer.Stats]) {
 	timers := func(name, help string, read func(timer.Stats) uint64) {
 		t.Add(metric.Counter, "timer."+name, "{timer}", help, func(s timer.Stats) float64 { return float64(read(s)) })
 	}
@@ -42,8 +42,8 @@ func timersOf(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) (timer.Histogram, bool) { return s.Lateness, true })
 }
 
-// machineryOf adds the metrics about the poller and the wheel.
-func machineryOf(t metric.Table[timer.Stats]) {
+// addPoller adds the metrics about the poller and the wheel.
+func addPoller(t metric.Table[timer.Stats]) {
 	t.AddParts(metric.Counter, "poller.wakeups", "{wakeup}", "result",
 		"Wake-ups of the poller, by whether it then fired or moved timers (work) or found nothing to do (nothing)",
 		func(s timer.Stats, yield func(string, float64)) {
@@ -54,8 +54,8 @@ func machineryOf(t metric.Table[timer.Stats]) {
 		func(s timer.Stats) float64 { return float64(s.Cascaded) })
 }
 
-// callbacksOf adds the metrics about the callbacks of fired timers.
-func callbacksOf(t metric.Table[timer.Stats]) {
+// addCallbacks adds the metrics about the callbacks of fired timers.
+func addCallbacks(t metric.Table[timer.Stats]) {
 	add := func(kind metric.Kind, name, unit, help string, read func(timer.Stats) float64) {
 		t.Add(kind, name, unit, help, read)
 	}

@@ -58,7 +58,7 @@ func schedulerObject(name string, s *timer.Scheduler) metric.Object {
 // Keyed returns a Source of a Timers of package keyed.
 func Keyed[K comparable, V any](name string, k *keyed.Timers[K, V]) Source {
 	notNil("Keyed", k)
-	return metric.One(keyeds, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
+	return metric.One(keyedTimers, metric.Object{Name: name, ID: k, Read: func() any { return k.Len() }})
 }
 
 // Purgatory returns a Source of one Purgatory.

@@ -48,10 +48,10 @@ var mayImport = map[string][]string{
 	"purgatory":                     onTimer,
 
 	// Packages that observe all of these.
-	"observe/metric":               onTimer,
-	"observe":                      belowObserve,
-	"observe/debug":                onObserve,
-	"observe/expvar":               onObserve,
+	"observe/metric":      onTimer,
+	"observe":             belowObserve,
+	"observe/debug":       onObserve,
+	"observe/expvar":      onObserve,
 	"observe/observetest": append(onObserve[:len(onObserve):len(onObserve)], "timertest"),
 }
 

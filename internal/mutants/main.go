@@ -37,8 +37,8 @@ func main() {
 	failed := 0
 	for _, m := range mutants {
 		begin := time.Now()
-		said, err := m.run(found, *timeout)
-		result := "fails: " + said
+		output, err := m.run(found, *timeout)
+		result := "fails: " + output
 		if err != nil {
 			failed++
 			result = "WRONG: " + err.Error()
@@ -52,7 +52,7 @@ func main() {
 }
 
 // run runs the mutant's tests, and returns the essence of their output.
-func (m mutant) run(found testPackages, timeout time.Duration) (said string, err error) {
+func (m mutant) run(found testPackages, timeout time.Duration) (output string, err error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
@@ -88,14 +88,14 @@ func (m mutant) run(found testPackages, timeout time.Duration) (said string, err
 		"test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout", timeout.String(),
 		"-run", "^(" + strings.Join(m.tests, "|") + ")",
 	}
-	out, err := exec.Command("go", append(args, packages...)...).CombinedOutput()
+	combined, err := exec.Command("go", append(args, packages...)...).CombinedOutput()
 	switch {
 	case err == nil:
 		return "", fmt.Errorf("no test fails")
-	case strings.Contains(string(out), "[build failed]"), strings.Contains(string(out), "[setup failed]"):
-		return "", fmt.Errorf("it does not compile: %.300s", out)
+	case strings.Contains(string(combined), "[build failed]"), strings.Contains(string(combined), "[setup failed]"):
+		return "", fmt.Errorf("it does not compile: %.300s", combined)
 	}
-	return gist(string(out)), nil
+	return gist(string(combined)), nil
 }
 
 // testPackages finds the packages of the core's tests.
@@ -146,11 +146,11 @@ func isModule(dir string) bool {
 	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
 }
 
-var telling = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
+var informative = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
 
 // gist returns the most informative lines of a failed test's output.
 func gist(out string) string {
-	lines := telling.FindAllString(out, 3)
+	lines := informative.FindAllString(out, 3)
 	for i, l := range lines {
 		lines[i] = strings.Join(strings.Fields(l), " ")
 	}
