@@ -32,8 +32,6 @@ type Leftover struct {
 // start on a closed Scheduler falls back to package time, or to an alarm of the clock given by
 // [WithClock], so that nobody waits for it for ever. Its callback runs on the goroutine of
 // that timer or alarm, and Shutdown does not wait for it.
-//
-// O(shards), and O(n) for the n timers of shards that have a Timer that was reset.
 func (s *Scheduler) Close() error {
 	s.mustBeOwned("Close")
 	s.mustBeAtHome()

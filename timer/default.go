@@ -26,15 +26,13 @@ func (s *Scheduler) mustBeOwned(method string) {
 
 // Default returns the Scheduler that the package-level functions use. It is made
 // on first use, with the defaults of all options. The whole program shares it, so
-// nobody can close it: its Close and Shutdown panic. It holds no goroutine while
-// nothing is pending on it.
+// nobody can close it: its Close and Shutdown panic.
 //
-// Inside a testing/synctest bubble the package-level functions use package time instead, so
-// that their timers follow the bubble's clock. A Timer or Ticker of the default Scheduler
-// that comes from outside, for example from a sync.Pool, follows the bubble's clock when it
-// is reset inside, and the system's when it is reset outside again. Default panics in a
-// bubble, and so does what it has returned outside when a timer is started there: make a
-// Scheduler with [New] in the bubble.
+// Inside a testing/synctest bubble the package-level functions use package time instead. A
+// Timer or Ticker of the default Scheduler that comes from outside, for example from a
+// sync.Pool, follows the bubble's clock when it is reset inside, and the system's when it is
+// reset outside again. Default panics in a bubble, and so does a start there on the Scheduler
+// that it returned outside: make one with [New] in the bubble.
 func Default() *Scheduler {
 	if bubble.Inside() {
 		// Made here it would follow the bubble's clock, for the whole program and for

@@ -37,8 +37,7 @@ const pendingBatch = 512
 
 // Pending returns the timers that are pending, in no order, without those that have
 // fallen back to package time. A timer that is started, stopped or moved meanwhile may be
-// missing, and a ticker may come twice. The loop's body runs without a lock, and no lock is
-// held for longer than it takes to look at 512 timers. O(n).
+// missing, and a ticker may come twice. The loop's body runs without a lock. O(n).
 func (s *Scheduler) Pending() iter.Seq[PendingTimer] {
 	return func(yield func(PendingTimer) bool) {
 		batch := make([]PendingTimer, 0, pendingBatch)

@@ -50,9 +50,8 @@ func (s *Scheduler) newTicker(now int64, d time.Duration) *Ticker {
 	return t
 }
 
-// Tick is NewTicker(d).C. It returns nil if d is not positive. The Scheduler keeps
-// the ticker, and it ticks, until the Scheduler is closed. If that was closed before, the
-// ticker falls back, and ticks for ever: see [Scheduler.Close].
+// Tick is NewTicker(d).C, or nil if d is not positive. The ticker ticks until the Scheduler
+// is closed.
 func (s *Scheduler) Tick(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
