@@ -11,8 +11,8 @@ import (
 
 // A Copied is the result of [Copy] or [Import].
 type Copied struct {
-	New  int // tasks added to the store
-	Kept int // tasks not copied because the store already had their key
+	Added int // tasks added to the store
+	Kept  int // tasks not copied because the store already had their key
 }
 
 // ErrChanged is returned by [Copy] and [Export] if the source was used during the call.
@@ -129,7 +129,7 @@ func (c *importing) flush(ctx context.Context) error {
 	for _, o := range outcomes {
 		switch o {
 		case Created:
-			c.done.New++
+			c.done.Added++
 		case Kept:
 			c.done.Kept++
 		}

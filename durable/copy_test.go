@@ -125,7 +125,7 @@ var through = map[string]func(dst, src store.Store) (durable.Copied, error){
 			return durable.Copied{}, err
 		}
 		copied, err := durable.Import(ctx, dst, iotest.HalfReader(&file))
-		if err == nil && copied.New+copied.Kept != n {
+		if err == nil && copied.Added+copied.Kept != n {
 			err = fmt.Errorf("exported %d, imported %+v", n, copied)
 		}
 		return copied, err
@@ -216,7 +216,7 @@ func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 				schedule(t, to, durable.Task{Key: "dst", Body: []byte("dst")}, durable.After(4*time.Second))
 				copied, err := move(dst, src)
 				require.NoError(t, err)
-				require.Equal(t, durable.Copied{New: 1, Kept: 1}, copied)
+				require.Equal(t, durable.Copied{Added: 1, Kept: 1}, copied)
 				ran := make(deliveries, 10)
 				w := durable.NewWorker(to, durable.WithConcurrency(1))
 				w.Handle("h", ran.handle)
@@ -296,7 +296,7 @@ func TestCopy_LandsLate(t *testing.T) {
 				require.ErrorIs(t, err, errFault)
 				copied, err := durable.Copy(ctx, dst, src)
 				require.NoError(t, err)
-				require.Equal(t, durable.Copied{New: 1}, copied)
+				require.Equal(t, durable.Copied{Added: 1}, copied)
 
 				c := durable.New(to, quiet)
 				require.NoError(t, c.Resume(ctx))
@@ -323,7 +323,7 @@ func TestCopy_IntoATardyStore(t *testing.T) {
 		require.Equal(t, 1, dst.imports)
 		copied, err := durable.Copy(ctx, dst, src)
 		require.NoError(t, err)
-		require.Equal(t, durable.Copied{New: 1}, copied)
+		require.Equal(t, durable.Copied{Added: 1}, copied)
 	})
 }
 
@@ -436,12 +436,12 @@ func TestImport_GoesOn(t *testing.T) {
 		to := memstore.New(memstore.WithShards(1))
 		some, err := durable.Import(ctx, to, bytes.NewReader(bad))
 		require.ErrorIs(t, err, durable.ErrDamaged)
-		require.Greater(t, some.New, 100)
-		require.Less(t, some.New, 400)
-		require.Len(t, entries(t, to), some.New)
+		require.Greater(t, some.Added, 100)
+		require.Less(t, some.Added, 400)
+		require.Len(t, entries(t, to), some.Added)
 		rest, err := durable.Import(ctx, to, &b)
 		require.NoError(t, err)
-		require.Equal(t, durable.Copied{New: 500 - some.New, Kept: some.New}, rest)
+		require.Equal(t, durable.Copied{Added: 500 - some.Added, Kept: some.Added}, rest)
 		require.Equal(t, entries(t, mem), entries(t, to))
 	})
 }

@@ -123,14 +123,14 @@ func importFile(cmd *cobra.Command, p stores.Place, name string, resume bool) (e
 	var copied durable.Copied
 	defer func() {
 		err = errors.Join(err, closeStore())
-		if err != nil && begun && copied.New == 0 {
+		if err != nil && begun && copied.Added == 0 {
 			err = errors.Join(err, os.Remove(p.File)) // the store that was made for nothing
 		}
 	}()
 	copied, err = durable.Import(cmd.Context(), st, in)
-	if copied.New+copied.Kept > 0 || err == nil {
+	if copied.Added+copied.Kept > 0 || err == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "imported %s tasks, kept %s that already existed\n",
-			cli.Thousands(int64(copied.New)), cli.Thousands(int64(copied.Kept)))
+			cli.Thousands(int64(copied.Added)), cli.Thousands(int64(copied.Kept)))
 	}
 	if err != nil {
 		return err
