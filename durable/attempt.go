@@ -12,77 +12,78 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// An attempt is a task that a loop has claimed, from the claim until the store
-// has taken the report.
+// An attempt is a claimed task, from the claim until the store has accepted the report.
 type attempt struct {
-	loop    *loop
-	task    Task
-	d       Delivery
-	hold    store.Lease
-	handler *handler   // nil: unknown
-	given   store.Time // the Due that the store has
-	broken  error      // the record cannot be read
-	// recurs is when the task repeats, and unread why that cannot be read here.
-	recurs recurrence
-	unread error
-	// keeps is whether the store is to keep something of the run, and result a part of that.
+	loop      *loop
+	task      Task
+	d         Delivery
+	lease     store.Lease
+	handler   *handler   // nil if unknown
+	storedDue store.Time // the Due in the store
+	recordErr error      // why the record cannot be decoded, or nil
+	// recurs says when the task repeats. recurErr is the error if this Worker cannot
+	// read that.
+	recurs   recurrence
+	recurErr error
+	// keeps says that the store may keep something of the run, result being a part of
+	// it.
 	keeps  bool
 	result []byte
 
-	// due is as of when the task is run. Of the loop, and then of the goroutine that runs
-	// the handler.
+	// due is the time for which the task is run. The loop owns it, and then the
+	// goroutine that runs the handler.
 	due store.Time
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	labelled bool // ctx has labels for the goroutine
-	// cut cancels ctx before the lease ends.
-	cut timer.Handle
+	labelled bool // ctx has goroutine labels
+	// leaseTimer cancels ctx shortly before the lease ends.
+	leaseTimer timer.Handle
 
-	// The loop's alone: when the lease was last prolonged, and its place among
-	// those that are held.
+	// The loop owns these: when the lease was last extended, and the links of the list
+	// leases.
 	renewed    time.Time
 	prev, next *attempt
 
-	// hangs is when the lease is given up although the handler has not returned.
-	// Fixed by start.
+	// hangs is when the Worker gives the lease up although the handler has not
+	// returned. start sets it.
 	hangs time.Time
 
-	// after is what the task is to do after this run, and planned whether that is known.
-	// Of the goroutine that runs the handler.
+	// after is when the task is due after this run. planned says that after is known.
+	// The goroutine that runs the handler owns both.
 	after   store.When
 	planned bool
 
-	// called is whether the handler was called, and claimed when, by the store's clock, the
-	// task was claimed. Of the goroutine that runs the handler.
+	// called says that the handler was called. claimed is when the task was claimed, by
+	// the store's clock. The goroutine that runs the handler owns both.
 	called  bool
 	claimed store.Time
 
-	hung bool // guarded by places.mu: its lease was given up
+	hung bool // guarded by places.mu: the lease was given up
 
-	// open is whether the store may still have the lease. The loop's alone.
+	// open says that the store may still have the lease. The loop owns it.
 	open bool
 	// reported is guarded by loop.mu.
 	reported bool
 }
 
-// handler is a function with its options.
+// A handler is a Handler with its options and counters.
 type handler struct {
 	name string
 	run  Handler // with the middleware around it
 	handlerConfig
-	// labels is the context of a Run with the labels of goroutines; nil if the Worker has
-	// no name. Of the loops.
+	// labels is the Run's context with the goroutine labels, or nil if the Worker has
+	// no name. The loops own it.
 	labels context.Context
 	n      handlerCounters
 	use
 }
 
 func (w *Worker) newAttempt(l *loop, x *store.Claimed) *attempt {
-	a := &attempt{loop: l, given: x.Due, due: x.Due, hold: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
+	a := &attempt{loop: l, storedDue: x.Due, due: x.Due, lease: store.Lease{ID: x.ID, Token: x.Token}, handler: w.handlers[x.Handler]}
 	var generation string
-	a.task, generation, a.broken = decode(&x.Task)
-	a.recurs, a.unread = a.task.recurrence(w.client.schedules)
+	a.task, generation, a.recordErr = decode(&x.Task)
+	a.recurs, a.recurErr = a.task.recurrence(w.client.schedules)
 	_, a.keeps = x.Task.Keeps()
 	a.d = Delivery{
 		Key:         a.task.Key,
@@ -112,10 +113,10 @@ func (a *attempt) config() *handlerConfig {
 	return &a.handler.handlerConfig
 }
 
-// unknown reports whether the Worker does not know how to run the task.
+// unknown reports whether this Worker cannot run the task, but another one may.
 func (a *attempt) unknown() bool {
-	// Of a record that is damaged, the store may not have been able to read the handler.
-	return a.broken == nil && (a.handler == nil || a.unread != nil) || errors.Is(a.broken, errNewer)
+	// If the record is damaged, the handler's name may be damaged too.
+	return a.recordErr == nil && (a.handler == nil || a.recurErr != nil) || errors.Is(a.recordErr, errNewer)
 }
 
 func (a *attempt) timeout() time.Duration {
@@ -133,34 +134,35 @@ func (a *attempt) begin() {
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 }
 
-// asks reports whether prepare may ask the task's schedule, which may take any time.
+// asks reports whether prepare may call the task's schedule, which may take any time.
 func (a *attempt) asks() bool { return a.task.Schedule != "" && !a.unknown() }
 
-// prepare finishes the Delivery, and returns a report if the attempt is over
-// before it has begun. Now is the store's. The loop calls it, but not if it asks.
+// prepare completes the Delivery. It returns a report if the attempt ends without a
+// call of the handler. now is the store's time. The loop calls prepare unless asks is
+// true.
 func (a *attempt) prepare(now store.Time) (early *report) {
 	defer func() { a.d.Due = a.due.Std() }()
 	switch {
 	case a.unknown():
-		// Whoever has written it knows it, and will come.
-		if a.handler != nil && a.unread != nil {
-			a.loop.w.complain(fmt.Errorf("task %q: %w", printable(a.task.Key), a.unread))
+		// The program that wrote this record has a Worker that can read it.
+		if a.handler != nil && a.recurErr != nil {
+			a.loop.w.complain(fmt.Errorf("task %q: %w", printable(a.task.Key), a.recurErr))
 		}
-		return a.left(now)
-	case a.broken != nil:
-		return a.failed(NoRetry(a.broken)).unrun()
+		return a.leaveToOthers(now)
+	case a.recordErr != nil:
+		return a.failed(NoRetry(a.recordErr)).unrun()
 	}
 	var over error
 	switch {
 	case a.d.Crashes >= a.loop.w.config.maxCrashes:
-		// It repeats: the store buries others by itself. Run again it may do what it did
-		// to the workers before this one.
+		// The task repeats: otherwise the store would have made it a dead letter.
+		// Another attempt might crash this worker too.
 		over = errors.New(store.TextPoison)
 	case a.d.Attempt > a.d.MaxAttempts:
 		over = errors.New("durable: the worker of the last attempt crashed")
 	}
-	// Workers that crashed have not reported what they skipped: the store has the oldest
-	// run, until an attempt fails.
+	// Crashed workers have not reported which runs they skipped: until an attempt
+	// fails, the store has the oldest run.
 	if a.task.Missed == LatestMissed && a.d.Attempt == a.d.Crashes+1 {
 		more, err := a.skip(now)
 		switch {
@@ -182,19 +184,19 @@ func (a *attempt) prepare(now store.Time) (early *report) {
 	return nil
 }
 
-// run is an attempt's goroutine.
+// run runs on the attempt's goroutine.
 func (a *attempt) run() {
 	if a.labelled {
 		pprof.SetGoroutineLabels(a.ctx)
 	}
 	var r *report
-	// Deferred, for a handler that ends its goroutine.
+	// Deferred, because a handler may end its goroutine.
 	defer func() {
 		if r == nil {
 			r = a.failed(errors.New("durable: the handler ended its goroutine"))
 		}
 		a.countBegun(r)
-		a.cut.Stop()
+		a.leaseTimer.Stop()
 		a.cancel(nil)
 		a.loop.returned(r)
 	}()
@@ -215,12 +217,12 @@ func (a *attempt) handle() (r *report) {
 			return early
 		}
 	}
-	// A schedule that cannot go on is to say so before the run, not when it is done.
+	// If the schedule fails, it must fail before the run, not after it.
 	if err := a.plan(); err != nil {
 		return a.unplanned(err)
 	}
 	if cause := context.Cause(a.ctx); errors.Is(cause, ErrClosed) || errors.Is(cause, ErrLeaseLost) {
-		return a.handBack() // the schedule took long
+		return a.handBack() // the schedule took too long
 	}
 	ctx, cancel := a.loop.w.withTimeout(a.ctx, a.timeout())
 	defer cancel()
@@ -232,13 +234,14 @@ func (a *attempt) handle() (r *report) {
 		return a.handBack()
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w (%w)", err, cause) // what "context canceled" means
+		err = fmt.Errorf("%w (%w)", err, cause) // say what "context canceled" means
 	}
 	return a.failed(err)
 }
 
-// withTimeout returns a context that ends with ErrTimeout as its cause after d. Handlers
-// wait for it as a rule, so it is package context's. A virtual clock ends it by a timer.
+// withTimeout returns a context that ends with the cause ErrTimeout after d. It uses
+// package context, because most handlers wait for the context. With a virtual clock it
+// uses a timer.
 func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if !w.virtual {
 		return context.WithTimeoutCause(parent, d, ErrTimeout)

@@ -7,11 +7,11 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A handler is told that its task was cancelled with the next extension of its lease. The
-// Workers of the Client that has cancelled it extend the lease at once: the store says
-// whether the attempt that they run is still the one that was meant.
+// A handler learns that its task was cancelled when its lease is next extended. The
+// Workers of the Client that has cancelled the task extend the lease at once. The
+// store's answer says whether their attempt is the cancelled one.
 
-// A workforce is the Workers of a Client that run.
+// A workforce is the set of a Client's running Workers.
 type workforce struct {
 	mu      sync.Mutex
 	workers map[*Worker]struct{}
@@ -32,7 +32,7 @@ func (f *workforce) remove(w *Worker) {
 	delete(f.workers, w)
 }
 
-// cancelled tells the Workers of the items of a command whose tasks run.
+// cancelled notifies the Workers of the items whose tasks are running.
 func (f *workforce) cancelled(shard int, items []store.Item, outcomes []Outcome) {
 	for i, o := range outcomes {
 		if o != Stopping {
@@ -46,7 +46,7 @@ func (f *workforce) cancelled(shard int, items []store.Item, outcomes []Outcome)
 	}
 }
 
-// extendNow has the loop extend a lease that it may have.
+// extendNow makes the loop extend a lease, if it has the lease.
 func (l *loop) extendNow(id string) {
 	l.mu.Lock()
 	l.urgent = append(l.urgent, id)
@@ -54,7 +54,7 @@ func (l *loop) extendNow(id string) {
 	l.wake()
 }
 
-// urgently returns the attempts under way whose leases are to be extended now.
+// urgently returns the running attempts whose leases must be extended now.
 func (l *loop) urgently() (out []*attempt) {
 	l.mu.Lock()
 	ids := l.urgent
@@ -64,7 +64,7 @@ func (l *loop) urgently() (out []*attempt) {
 		return nil
 	}
 	for a := l.held.first(); a != nil && len(out) < store.MaxBatch; a = a.next {
-		if slices.Contains(ids, a.hold.ID) {
+		if slices.Contains(ids, a.lease.ID) {
 			out = append(out, a)
 		}
 	}

@@ -51,7 +51,7 @@ func (w *Worker) HandlerStats() []HandlerStats {
 	return all
 }
 
-// handlerCounters are what is counted for HandlerStats.
+// handlerCounters are the counters for HandlerStats.
 type handlerCounters struct {
 	running, overran                                              atomic.Int64
 	claimed, done, retried, died, dropped, overtaken, freed, lost atomic.Int64
@@ -80,7 +80,7 @@ func (n *handlerCounters) read(name string) HandlerStats {
 	return st
 }
 
-// countClaim counts an attempt that was claimed.
+// countClaim counts a claimed attempt.
 func (a *attempt) countClaim() {
 	h := a.handler
 	if a.unknown() {
@@ -93,8 +93,8 @@ func (a *attempt) countClaim() {
 	h.n.claimed.Add(1)
 }
 
-// countBegun counts how late a run has begun, when its first attempt is over. An attempt
-// that is handed back is none: the run begins with one that comes later.
+// countBegun records the lateness of a run after its first attempt. It ignores attempts
+// that are handed back.
 func (a *attempt) countBegun(r *report) {
 	if !a.called || a.d.Attempt > 1 || r.end == store.HandBack {
 		return
@@ -105,7 +105,8 @@ func (a *attempt) countBegun(r *report) {
 	n.lateness.Record(a.claimed.Sub(a.due))
 }
 
-// countRun counts that the handler has returned, which began at a time of the Worker's.
+// countRun records that the handler has returned. began is when it was called, by the
+// Worker's clock.
 func (a *attempt) countRun(began time.Time) {
 	n := &a.handler.n
 	n.running.Add(-1)
@@ -115,7 +116,7 @@ func (a *attempt) countRun(began time.Time) {
 	n.ran.Record(took)
 }
 
-// countEnd counts a report, by what the store says has become of it, and when it said so.
+// countEnd counts a report according to its receipt. now is the store's time.
 func (r *report) countEnd(receipt store.Receipt, now store.Time) {
 	if r.a.unknown() || r.a.handler == nil {
 		return

@@ -9,13 +9,13 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A store carries each command out once, however often it comes, if it knows who sends
-// it and which of the sender's commands it is: see [store.Stamp]. A sender has one
-// command at a time under way in a shard. So a Client is many senders, its lanes: each
-// call takes one that is free. The lane of a command without an answer is not used
-// again: the command can be asked for until the store forgets it.
+// To carry out a repeated command only once, a store needs to know its sender and its
+// number: see [store.Stamp]. A sender has one command at a time under way in a shard.
+// So a Client uses many senders, called lanes: each call takes a free one. After a
+// command without an answer its lane is not used again, so that the command can be
+// repeated until the store forgets it.
 
-// A lane is a sender. Whoever has taken it has it alone.
+// A lane is a sender. One call at a time owns it.
 type lane struct {
 	sender string
 	mu     sync.Mutex // for the shards of one call
@@ -30,7 +30,7 @@ func (l *lane) next() store.Stamp {
 	return store.Stamp{Sender: l.sender, Number: l.last}
 }
 
-// lanes are the lanes of a Client that are free.
+// lanes are the free lanes of a Client.
 type lanes struct {
 	client string
 	mu     sync.Mutex
@@ -56,8 +56,7 @@ func (s *lanes) put(l *lane) {
 	s.free = append(s.free, l)
 }
 
-// newName returns a name that no other sender has had, for a Client or a run of a
-// Worker.
+// newName returns a unique sender name for a Client or a run of a Worker.
 func newName() string {
 	return strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(rand.Uint64(), 36)
 }

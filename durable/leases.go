@@ -7,8 +7,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// leases are a loop's attempts under way, the one whose lease was prolonged
-// longest ago first.
+// leases is a list of a loop's running attempts, ordered by when their leases were last
+// extended.
 type leases struct{ head, tail *attempt }
 
 func (s *leases) first() *attempt { return s.head }
@@ -26,7 +26,7 @@ func (s *leases) add(a *attempt, renewed time.Time) {
 	s.tail = a
 }
 
-// remove removes an attempt, or does nothing if it is not there.
+// remove removes an attempt if it is in the list.
 func (s *leases) remove(a *attempt) {
 	if !s.has(a) {
 		return
@@ -44,14 +44,14 @@ func (s *leases) remove(a *attempt) {
 	a.prev, a.next = nil, nil
 }
 
-// renewals returns attempts whose leases are to be prolonged.
+// renewals returns the attempts whose leases must be extended.
 func (l *loop) renewals(now time.Time) []*attempt {
 	out := l.urgently()
 	for a := l.held.first(); a != nil && now.Sub(a.renewed) >= l.w.config.lease/3 && len(out) < store.MaxBatch; {
 		next := a.next
 		if !a.hangs.IsZero() && now.After(a.hangs) {
-			// It does not return although its time is long up. What it holds goes to
-			// another worker as soon as the lease has run out.
+			// The handler has not returned long after its timeout. Another worker gets
+			// the task when the lease has expired.
 			l.held.remove(a)
 			l.settled(a)
 			l.places.hang(a)
@@ -65,7 +65,7 @@ func (l *loop) renewals(now time.Time) []*attempt {
 	return out
 }
 
-// settled says that the attempt's lease is not the Worker's any more.
+// settled records that the attempt's lease no longer belongs to the Worker.
 func (l *loop) settled(a *attempt) {
 	if a.open {
 		a.open = false
@@ -73,8 +73,8 @@ func (l *loop) settled(a *attempt) {
 	}
 }
 
-// start starts an attempt whose lease was given after sent. It returns false for one
-// that is over before it has begun, and takes no place.
+// start starts an attempt whose claim was sent at the time sent. It returns false if
+// the attempt is over without a call of the handler and needs no place.
 func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 	w := l.w
 	l.held.add(a, sent)
@@ -85,9 +85,9 @@ func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 	if !a.asks() {
 		early = a.prepare(now)
 	}
-	left := l.untilCut(sent)
+	remaining := l.untilLeaseTimer(sent)
 	switch {
-	case w.stopping.Load() || left <= 0:
+	case w.stopping.Load() || remaining <= 0:
 		early = a.handBack()
 	case early == nil && !l.places.admit(a):
 		early = a.handBack()
@@ -98,16 +98,16 @@ func (l *loop) start(a *attempt, now store.Time, sent time.Time) bool {
 		l.report(early)
 		return false
 	}
-	a.cut, _ = w.timers.Start(left, func() { a.cancel(ErrLeaseLost) })
+	a.leaseTimer, _ = w.timers.Start(remaining, func() { a.cancel(ErrLeaseLost) })
 	if a.isLast() {
-		l.waits = a
+		l.waitsAlone = a
 	} else {
 		l.begin(a)
 	}
 	return true
 }
 
-// begin has the handler run.
+// begin starts the handler's goroutine.
 func (l *loop) begin(a *attempt) {
 	a.hangs = l.w.now().Add(a.timeout() + l.w.config.lease)
 	go a.run()

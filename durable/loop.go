@@ -11,80 +11,81 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// A loop is a Worker's part for one shard: one goroutine that does all the
-// commands there, one round after the other: see round.go. What comes while a round is
-// under way waits for the next, so that the rounds grow with the load.
+// A loop is the part of a Worker that handles one shard. One goroutine sends all
+// commands of the loop, in rounds: see round.go. Whatever comes during a round goes
+// into the next one, so that rounds grow with the load.
 //
-// It sleeps until the store has something for it: its timer is set for the moment at
-// which the last answer to a claim told it to come, or at which a lease is to be
-// prolonged, and the store wakes it for what is earlier: see listen.
+// The loop sleeps until its timer fires or the store wakes it: see listen. The timer is
+// set for the next claim, as the answer to the last claim said, or for the next
+// extension of a lease.
 type loop struct {
 	w      *Worker
 	shard  int
 	places *places
 
-	// signal has an element if there may be something to do. Who sends to asks waits
-	// until the loop has done what there is. Ended is closed when the goroutine ends.
+	// signal has an element if there may be something to do. A sender to asks waits
+	// until the loop has done all that is due. ended is closed when the goroutine ends.
 	signal chan struct{}
 	asks   chan chan struct{}
 	ended  chan struct{}
-	// Guarded by the Worker's places.
-	inLine bool
-	wants  wants
-	handed int       // a place that it was called for
-	fair   time.Time // when it claimed last for the handlers that have less than their share
+	// Guarded by places.mu.
+	inLine   bool
+	wants    wants
+	reserved int       // 1 if a place is reserved for the loop, which was called
+	fair     time.Time // when the loop last claimed only for handlers below their share
 
 	mu      sync.Mutex
-	reports []*report // to be sent
-	claim   bool      // claim, whatever the time
-	called  bool      // claim, if there still is what the loop waits for
-	urgent  []string  // ids of tasks whose leases are to be extended now
+	reports []*report // waiting to be sent
+	claim   bool      // claim without waiting for claimAt
+	called  bool      // claim if what the loop waits for is available
+	urgent  []string  // ids of tasks whose leases must be extended now
 	phase   phase
 
-	// All below is the goroutine's alone.
+	// The goroutine owns the fields below.
 
-	timer   timer.Handle
-	claimAt time.Time // when to claim next, or never
-	held    leases
-	sender  string
-	number  int64
-	unsure  *round // one without an answer
-	backoff time.Duration
-	retryAt time.Time // no command before it; zero after a success
-	flushed time.Time // when a loop that closes gives up
-	lost    bool      // the store cannot go on
-	open    int       // attempts whose leases the store may still have
-	waits   *attempt  // until it is alone
-	limited bool      // the latest claim was: what a report makes room for comes with it
-	// known is what the store's clock showed in the latest answer, which came at knownAt;
-	// that is zero if there is none.
+	timer      timer.Handle
+	claimAt    time.Time // when to claim next, or never
+	held       leases
+	sender     string
+	number     int64
+	unsure     *round // the round without an answer, or nil
+	backoff    time.Duration
+	retryAt    time.Time // no command before this time; zero after a success
+	flushed    time.Time // when a closing loop gives up
+	lost       bool      // the store has failed permanently
+	open       int       // attempts whose leases the store may still have
+	waitsAlone *attempt  // an attempt that waits until it is alone, or nil
+	limited    bool      // a limit held back tasks from the latest claim: claim with each report
+	// known is the store's time in the latest answer, and knownAt the local time when
+	// it came, or zero if there is no answer.
 	known   store.Time
 	knownAt time.Time
-	// noPlace is since when a claim waits for a place; zero if none does.
+	// noPlace is since when a claim waits for a place, or zero.
 	noPlace time.Time
 }
 
-// A phase is how far a Worker's shutdown has come. Each includes those before.
+// A phase is a step of a Worker's shutdown. Each phase includes those before it.
 type phase uint8
 
 const (
 	working   phase = iota
 	stopping        // claim no more
-	aborting        // cancel the contexts of what runs
-	handing         // hand back what still runs
-	closing         // send the reports that there are, and end
+	aborting        // cancel the contexts of running attempts
+	handing         // hand back attempts that still run
+	closing         // send the waiting reports, then end
 	abandoned       // end
 )
 
-// Times of the loops.
+// Durations of the loops.
 const (
-	// firstBackoff and lastBackoff bound the pauses after commands that failed.
+	// firstBackoff and lastBackoff are the shortest and the longest pause after a
+	// failed command.
 	firstBackoff = 20 * time.Millisecond
 	lastBackoff  = time.Second
-	// patience is how long a loop waits for a place before it has other workers
-	// woken for what it cannot take.
+	// patience is how long a claim waits for a place before the loop has other workers
+	// woken for the due tasks.
 	patience = 10 * time.Millisecond
-	// little is how late a clock of the user's own may make a loop.
+	// little is the delay that a user's own clock may cause.
 	little = 100 * time.Microsecond
 	// flush is how long a Worker that shuts down tries to send its reports.
 	flush = 5 * time.Second
@@ -105,7 +106,7 @@ func newLoop(w *Worker, shard int, p *places) *loop {
 	}
 }
 
-// claimSoon has the loop claim.
+// claimSoon makes the loop claim.
 func (l *loop) claimSoon() {
 	l.mu.Lock()
 	l.claim = true
@@ -113,7 +114,7 @@ func (l *loop) claimSoon() {
 	l.wake()
 }
 
-// call has the loop claim if there still is what it waits for.
+// call makes the loop claim if what it waits for is still available.
 func (l *loop) call() {
 	l.mu.Lock()
 	l.called = true
@@ -128,8 +129,8 @@ func (l *loop) wake() {
 	}
 }
 
-// ring is the timer's function. Under a virtual clock it returns when the loop has done
-// what there is, so that no time passes meanwhile.
+// ring is the timer's callback. With a virtual clock it returns after the loop has done
+// all that is due, so that the clock does not advance meanwhile.
 func (l *loop) ring() {
 	if !l.w.virtual {
 		l.wake()
@@ -143,7 +144,7 @@ func (l *loop) ring() {
 	}
 }
 
-// report takes the report on an attempt, unless the attempt was handed back.
+// report queues the report on an attempt, unless one is queued already.
 func (l *loop) report(r *report) {
 	l.mu.Lock()
 	if !r.a.reported {
@@ -154,8 +155,9 @@ func (l *loop) report(r *report) {
 	l.wake()
 }
 
-// returned takes the report on an attempt whose handler has returned, and gives its place
-// back: at one moment, so that the round that has the report can claim for the place.
+// returned queues the report on an attempt whose handler has returned, and releases its
+// place. Both happen together, so that the round with the report can claim a task for
+// the place.
 func (l *loop) returned(r *report) {
 	l.mu.Lock()
 	if !r.a.reported {
@@ -168,7 +170,7 @@ func (l *loop) returned(r *report) {
 	calls.make()
 }
 
-// enter has the loop enter a phase.
+// enter makes the loop enter a phase.
 func (l *loop) enter(p phase) {
 	l.mu.Lock()
 	l.phase = p
@@ -176,7 +178,7 @@ func (l *loop) enter(p phase) {
 	l.wake()
 }
 
-// run is the goroutine.
+// run runs on the loop's goroutine.
 func (l *loop) run() {
 	defer close(l.ended)
 	l.claimAt = l.w.now()
@@ -197,8 +199,8 @@ func (l *loop) run() {
 	}
 }
 
-// step does what there is to do, and sets the timer for what comes next. It returns
-// true if the loop is over.
+// step does all that is due, and sets the timer for what comes next. It returns true if
+// the loop has ended.
 func (l *loop) step() (over bool) {
 	now := l.w.now()
 	l.mu.Lock()
@@ -237,10 +239,10 @@ func (l *loop) due(now time.Time, p phase, claim bool) bool {
 	return len(l.reports) > 0 || len(l.urgent) > 0
 }
 
-// abort does to the attempts under way what the phase asks for.
+// abort applies the phase to the running attempts.
 func (l *loop) abort(p phase) {
-	if p >= stopping && l.waits != nil {
-		l.dismiss(l.waits)
+	if p >= stopping && l.waitsAlone != nil {
+		l.dismiss(l.waitsAlone)
 	}
 	if p < aborting {
 		return
@@ -248,13 +250,12 @@ func (l *loop) abort(p phase) {
 	for a := l.held.first(); a != nil; a = a.next {
 		a.cancel(ErrClosed)
 		if p >= handing {
-			l.report(&report{a: a, end: store.HandBack, due: a.given})
+			l.report(&report{a: a, end: store.HandBack, due: a.storedDue})
 		}
 	}
 }
 
-// flushedAll reports whether there is nothing left to send, or it has been tried for
-// long enough.
+// flushedAll reports whether all reports have been sent, or the time for that is over.
 func (l *loop) flushedAll() bool {
 	now := time.Now()
 	if l.flushed.IsZero() {
@@ -265,7 +266,7 @@ func (l *loop) flushedAll() bool {
 	return len(l.reports) == 0 && l.unsure == nil || l.lost || now.After(l.flushed)
 }
 
-// arm has the loop run at a time.
+// arm sets the timer.
 func (l *loop) arm(at time.Time) {
 	for {
 		now := l.w.now()
@@ -277,15 +278,15 @@ func (l *loop) arm(at time.Time) {
 		if !l.timer.Move(d) {
 			l.timer, _ = l.w.timers.Start(d, l.ring)
 		}
-		// A virtual clock that has moved meanwhile, by a year maybe, has made it late. One
-		// that runs always moves a little.
+		// If a virtual clock has advanced meanwhile, the timer is late: set it again. A
+		// running clock always advances a little.
 		if !l.w.virtual || l.w.now().Sub(now) < little {
 			return
 		}
 	}
 }
 
-// rearm sets the timer for what comes next.
+// rearm sets the timer for the next thing to do.
 func (l *loop) rearm(p phase) {
 	if p == closing || l.unsure == nil && l.more(p) {
 		l.wake()
@@ -310,8 +311,8 @@ func (l *loop) rearm(p phase) {
 	l.arm(at)
 }
 
-// more reports whether something has come while a round was under way, or without an
-// answer: what woke the loop for it may be forgotten.
+// more reports whether something has come during a round or while a round has no
+// answer. The signal for it may already have been consumed.
 func (l *loop) more(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -326,13 +327,13 @@ func (l *loop) failed(err error, now time.Time) {
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
 }
 
-// untilCut is the time until contexts are cancelled whose leases were prolonged
-// by a command that was sent at a time: a tenth of the lease before its end.
-func (l *loop) untilCut(sent time.Time) time.Duration {
+// untilLeaseTimer returns how long after now the contexts must be cancelled whose leases were
+// extended by a command sent at the time sent: a tenth of the lease before its end.
+func (l *loop) untilLeaseTimer(sent time.Time) time.Duration {
 	return sent.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
 }
 
-// listen has the loops claim when the store wakes them.
+// listen makes the loops claim when the store wakes them.
 func (w *Worker) listen(ctx context.Context) {
 	shards := make([]int, len(w.loops))
 	for i := range shards {

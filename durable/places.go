@@ -9,55 +9,55 @@ import (
 	"github.com/tickless/tickless/timer"
 )
 
-// places are a Worker's places for handlers, in one Run, and what each handler may have of
-// them. A loop takes places before it claims tasks, and room for the handlers that have a
-// limit, so that nothing is claimed that has to wait.
+// places are a Worker's places for running handlers, in one Run, and each handler's use
+// of them. Before a claim, a loop reserves places for it, and room for handlers with a
+// limit, so that a claimed task never waits for a place.
 type places struct {
 	w        *Worker
 	handlers []*handler
-	limited  bool // some of them have a limit
-	weights  int  // their sum
+	limited  bool // some handlers have a limit
+	weights  int  // sum of the weights of handlers
 
 	mu   sync.Mutex
-	some sync.Cond // a loop is called, or it is over
+	some sync.Cond // signalled when a loop is called or the Run is over
 	size int
 	free int
 	over bool
-	// waiting are the loops that had no room for what may be due, each once at most, which is
-	// what its inLine says.
+	// waiting is the queue of loops that had no room for tasks that may be due. A loop
+	// is in it at most once, if its inLine is set.
 	waiting []*loop
-	refill  timer.Handle // of the rate that one of them waits for
-	passed  time.Time    // when others were woken last for what a limit keeps from this Worker
+	refill  timer.Handle // fires when a waiting loop's handler gets a token
+	passed  time.Time    // when others were last woken for tasks beyond this Worker's limits
 	suspicion
-	idle chan struct{} // closed when all places are free and it is over
+	idle chan struct{} // closed when the Run is over and all places are free
 }
 
-// A use is what a handler has of the places. The fields are guarded by places.mu.
+// A use is a handler's use of the places, guarded by places.mu.
 type use struct {
 	index  int
-	taken  int     // places, and of a handler with a limit those too that are being claimed for
-	asked  int     // the shares that claims under way ask for
-	behind bool    // the latest claim got all that it asked for
-	tokens float64 // how many tasks may start
+	taken  int     // places in use; with a limit, also those reserved for claims
+	asked  int     // places of its share that claims under way request
+	behind bool    // the latest claim got all tasks that it requested
+	tokens float64 // how many tasks may start by the rate
 	filled time.Time
 }
 
-// wants is what a loop in line waits for.
+// wants is what a loop in the queue waits for.
 type wants struct {
 	any      bool // room for any handler
-	suspect  bool // the end of the suspect
+	suspect  bool // the present suspect's end
 	handlers []*handler
 }
 
-// A grant is what a loop has taken for a claim.
+// A grant is what a loop has reserved for a claim.
 type grant struct {
 	places   int
-	rooms    []store.Room // of the handlers
-	plain    bool         // the claim cannot exceed any
+	rooms    []store.Room // of each handler
+	plain    bool         // the claim needs no rooms: it cannot exceed them
 	suspects store.Suspects
-	full     bool // there is no place beyond it
-	fair     bool // it is for those handlers that have less than their share
-	pass     bool // others are to be woken for what a limit keeps from this Worker
+	full     bool // no other place is free
+	fair     bool // the claim is only for handlers below their share
+	pass     bool // wake others for tasks beyond this Worker's limits
 }
 
 func newPlaces(w *Worker) *places {
@@ -75,10 +75,10 @@ func newPlaces(w *Worker) *places {
 
 func (h *handler) isLimited() bool { return h.limit > 0 || h.rate > 0 }
 
-// burst is how many tasks may start at once: what a tenth of a second has.
+// burst is how many tasks may start at once: the rate's number for a tenth of a second.
 func (h *handler) burst() float64 { return max(1, h.rate/10) }
 
-// room returns how many of n places the handler may have.
+// room returns how many of n places the handler may use.
 func (h *handler) room(n int, now time.Time) int {
 	if h.limit > 0 {
 		n = min(n, h.limit-h.taken)
@@ -90,20 +90,21 @@ func (h *handler) room(n int, now time.Time) int {
 	return max(n, 0)
 }
 
-// fill adds the tokens that have come with time, and n.
+// fill adds the tokens for the time since the last call, and n.
 func (h *handler) fill(now time.Time, n int) {
 	h.tokens = min(h.burst(), h.tokens+h.rate*now.Sub(h.filled).Seconds()+float64(n))
 	h.filled = now
 }
 
-// lacks is what the handler lacks of its share of the places, and left what claims under way
-// leave of that: those of a handler that is behind get what they ask for.
-func (p *places) lacks(h *handler) (lacks, left int) {
+// lacks returns how many places of its share the handler does not use, and how many of
+// them remain after claims under way. These claims count if the handler is behind,
+// because it then gets what they request.
+func (p *places) lacks(h *handler) (lacks, remaining int) {
 	lacks = max(0, (p.size*h.weight+p.weights-1)/p.weights-h.taken)
-	if left = lacks; h.behind {
-		left = max(0, lacks-h.asked)
+	if remaining = lacks; h.behind {
+		remaining = max(0, lacks-h.asked)
 	}
-	return lacks, left
+	return lacks, remaining
 }
 
 // roomLocked returns how many places a claim can use.
@@ -121,15 +122,15 @@ func (p *places) roomLocked(now time.Time) int {
 	return min(n, p.free)
 }
 
-// take takes most places at most. A loop that was only called, and for what another one has
-// taken before it came, takes none. One without places is called when there is room, unless
-// it is over.
+// take reserves up to most places for a claim of the loop. If the loop was only called,
+// and another loop has already taken what it waits for, take reserves none. A loop that
+// gets none is called when there is room, unless the Run is over.
 func (p *places) take(l *loop, most int, called bool) grant {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.unlock(now)
-	p.free += l.handed
-	l.handed = 0
+	p.free += l.reserved
+	l.reserved = 0
 	n := min(most, p.roomLocked(now))
 	if called && !p.satisfiesLocked(l, now) {
 		n = 0
@@ -155,11 +156,11 @@ func (p *places) take(l *loop, most int, called bool) grant {
 	kept := false
 	for _, h := range p.handlers {
 		r := store.Room{Most: h.room(n, now)}
-		lacks, left := p.lacks(h)
+		lacks, remaining := p.lacks(h)
 		if g.fair {
-			r.Most = min(r.Most, left)
+			r.Most = min(r.Most, remaining)
 		}
-		r.First = min(r.Most, max(left, min(lacks, 1)))
+		r.First = min(r.Most, max(remaining, min(lacks, 1)))
 		g.plain = g.plain && r.First == n
 		h.asked += r.First
 		if h.isLimited() {
@@ -169,7 +170,7 @@ func (p *places) take(l *loop, most int, called bool) grant {
 		}
 		g.rooms = append(g.rooms, r)
 	}
-	// Shares matter where places are scarce.
+	// Shares only matter if places are scarce.
 	g.plain = g.plain || !p.limited && !g.fair && p.free > 0
 	if kept && now.Sub(p.passed) >= time.Second {
 		p.passed, g.pass = now, true
@@ -177,17 +178,17 @@ func (p *places) take(l *loop, most int, called bool) grant {
 	return g
 }
 
-// fairly is how often a loop that has waited claims for those handlers alone that have less
-// than their share: what is due for these in other shards comes before what is due in its own
-// for the others.
+// fairly is how often a waiting loop claims only for handlers below their share, so
+// that due tasks of these handlers in other shards come before tasks of other handlers
+// in its own shard.
 const fairly = time.Second
 
-// isUnfairLocked reports whether some handlers have their share of the places, and others do
-// not.
+// isUnfairLocked reports whether some handlers use their full share of the places and
+// others do not.
 func (p *places) isUnfairLocked(n int, now time.Time) bool {
 	over, under := false, false
 	for _, h := range p.handlers {
-		if _, left := p.lacks(h); left == 0 {
+		if _, remaining := p.lacks(h); remaining == 0 {
 			over = true
 		} else {
 			under = under || h.room(n, now) > 0
@@ -196,8 +197,9 @@ func (p *places) isUnfairLocked(n int, now time.Time) bool {
 	return over && under
 }
 
-// settle gives back what a claim did not use. It got so many tasks of each handler, of so many
-// the handlers run, and for more the loop waits.
+// settle returns the unused part of a claim's reservation. got and run have, for each
+// handler, how many tasks the claim got and how many of them run. running is their sum,
+// and more is what the loop waits for.
 func (p *places) settle(l *loop, g grant, got, run []int, running int, more wants) {
 	if g.places == 0 {
 		return
@@ -206,7 +208,7 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more want
 	p.mu.Lock()
 	defer p.unlock(now)
 	p.addLocked(g.places - running)
-	more.any = more.any || g.fair || l.wants.any // a wake-up has waited since the claim: see await
+	more.any = more.any || g.fair || l.wants.any // a wake-up has come since the claim: see await
 	l.wants = more
 	for i, h := range p.handlers {
 		room := g.rooms[i].Most
@@ -229,19 +231,19 @@ func (p *places) settle(l *loop, g grant, got, run []int, running int, more want
 	}
 }
 
-// giveBack gives back what a claim has taken that is not to be.
+// giveBack returns the reservation of a claim that is not carried out.
 func (p *places) giveBack(l *loop, g grant) {
 	none := make([]int, len(p.handlers))
 	p.settle(l, g, none, none, 0, wants{suspect: g.suspects == store.NoSuspect})
 }
 
-// release gives back the place of an attempt. The caller makes the calls.
+// release returns the place of an attempt. The caller must make the calls.
 func (p *places) release(a *attempt) calls {
 	now := p.w.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.addLocked(1)
-	if a.handler != nil && !p.over { // the next Run may have begun, with handlers' use of its own
+	if a.handler != nil && !p.over { // if the Run is over, the next Run may count the handlers' use
 		a.handler.taken--
 	}
 	p.clearLocked(a)
@@ -255,9 +257,10 @@ func (p *places) addLocked(n int) {
 	}
 }
 
-// joinLocked puts a loop in line, unless it was called and is about to come.
+// joinLocked appends a loop to the queue, unless the loop was called and is about to
+// claim.
 func (p *places) joinLocked(l *loop) {
-	if !l.inLine && l.handed == 0 && !p.over {
+	if !l.inLine && l.reserved == 0 && !p.over {
 		l.inLine = true
 		p.waiting = append(p.waiting, l)
 	}
@@ -271,16 +274,16 @@ func (p *places) leaveLocked(l *loop) {
 	p.some.Broadcast()
 }
 
-// satisfiesLocked reports whether there is what a loop waits for.
+// satisfiesLocked reports whether something that the loop waits for is available.
 func (p *places) satisfiesLocked(l *loop, now time.Time) bool {
 	return l.wants.any || l.wants.suspect && p.suspect == nil ||
 		slices.ContainsFunc(l.wants.handlers, func(h *handler) bool { return h.room(1, now) > 0 })
 }
 
-// calls are whom to call after the lock was released.
+// calls are the calls to make after the lock is released.
 type calls struct {
-	next  *loop    // whose turn it is
-	ready *attempt // which may begin
+	next  *loop    // to be called
+	ready *attempt // may start: extend its lease
 }
 
 func (c calls) make() {
@@ -288,7 +291,7 @@ func (c calls) make() {
 		c.next.call()
 	}
 	if c.ready != nil {
-		c.ready.loop.extendNow(c.ready.hold.ID)
+		c.ready.loop.extendNow(c.ready.lease.ID)
 	}
 }
 
@@ -308,8 +311,9 @@ func (p *places) callsLocked(now time.Time) (c calls) {
 		if p.satisfiesLocked(l, now) {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 			l.inLine = false
-			// It may have a round under way, and others are not to pass it by meanwhile.
-			l.handed = 1
+			// The loop may have a round under way: reserve the place, so that other
+			// loops do not take it meanwhile.
+			l.reserved = 1
 			p.free--
 			p.some.Broadcast()
 			c.next = l
@@ -320,7 +324,7 @@ func (p *places) callsLocked(now time.Time) (c calls) {
 	return c
 }
 
-// refillLocked sets the timer for the next token of a handler, if a loop may wait for it.
+// refillLocked sets the timer for a handler's next token, if a loop may wait for it.
 func (p *places) refillLocked(now time.Time) {
 	if len(p.waiting) == 0 || !p.limited {
 		return
@@ -337,7 +341,7 @@ func (p *places) refillLocked(now time.Time) {
 	}
 }
 
-// refilled calls the loop whose turn it is.
+// refilled calls the first loop in the queue that can claim.
 func (p *places) refilled() {
 	p.mu.Lock()
 	c := p.callsLocked(p.w.now())
@@ -348,8 +352,8 @@ func (p *places) refilled() {
 	}
 }
 
-// await puts a loop in line, if there is no room, and waits until it is called. It returns
-// when it is over.
+// await adds a loop to the queue if there is no room, and waits until the loop is
+// called or the Run is over.
 func (p *places) await(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -363,7 +367,7 @@ func (p *places) await(l *loop) {
 	}
 }
 
-// end says that no more tasks are claimed.
+// end stops all claims.
 func (p *places) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -373,8 +377,8 @@ func (p *places) end() {
 	p.over = true
 	p.some.Broadcast()
 	for _, l := range p.w.loops {
-		p.free += l.handed
-		l.handed = 0
+		p.free += l.reserved
+		l.reserved = 0
 	}
 	p.addLocked(0)
 }

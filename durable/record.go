@@ -14,16 +14,16 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A record is what a store keeps of a task without looking at it:
+// A record is the part of a task that a store does not interpret:
 //
 //	version     1 byte
-//	generation  6 bytes, drawn for each call of Schedule, Reschedule and Requeue
+//	generation  6 bytes, random for each call of Schedule, Reschedule and Requeue
 //	fields      1 byte: a bit for each optional field that follows
 //	optional    in the order of the bits
-//	body        what is left
+//	body        the remaining bytes
 //
-// Numbers and lengths are varints, durations count microseconds. The key, the handler
-// and the schedule are in the [store.Task] around it.
+// Numbers and lengths are varints, durations are in microseconds. The key, the handler
+// and the schedule are in the [store.Task] that contains the record.
 const (
 	recordVersion  = 1
 	generationSize = store.GenerationSize
@@ -41,10 +41,11 @@ const (
 	hasKept  // Unique and Retention, in front of all others: stores read them
 )
 
-// overhead bounds what a record has beside names, headers and body.
+// overhead is the maximum size of a record without names, headers and body.
 const overhead = 96 + store.KeepingSize
 
-// encode returns the task, of at most so many bytes, as stores take it.
+// encode returns the task as a store's task, or an error if it has more than most
+// bytes.
 func encode(t *Task, most int) (store.Task, error) {
 	size := len(t.Handler) + len(t.Schedule) + len(t.Cron) + len(t.Zone) + len(t.Body)
 	for k, v := range t.Headers {
@@ -102,8 +103,8 @@ func appendGeneration(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, rand.Uint64())[:len(b)+generationSize]
 }
 
-// again is the item of a command that has a task run again: that run has a generation of its
-// own, since it may be due when another was.
+// again returns the item for a command that requests another run. The run gets its own
+// generation, because its due time may equal that of an earlier run.
 func again(id string, when store.When) store.Item {
 	var b [8]byte
 	return store.Item{ID: id, When: when, Generation: string(appendGeneration(b[:0]))}
@@ -117,7 +118,7 @@ func appendDuration(b []byte, d time.Duration) []byte {
 	return binary.AppendUvarint(b, uint64((d+time.Microsecond-1)/time.Microsecond))
 }
 
-// appendTime appends a moment, 0 for none.
+// appendTime appends a time, 0 for the zero time.
 func appendTime(b []byte, t time.Time) []byte {
 	var micros store.Time
 	if !t.IsZero() {
@@ -128,12 +129,12 @@ func appendTime(b []byte, t time.Time) []byte {
 
 var (
 	errRecord = errors.New("durable: a task's record is damaged")
-	// errNewer is of a record that a later version of this package has written.
+	// errNewer is the error for a record of a later version of this package.
 	errNewer = errors.New("durable: a task's record has an unknown version")
 )
 
-// decode returns what the store has as a task, and its generation. A run of a repeating
-// task that has an id of its own does not repeat.
+// decode decodes a store's task, and returns its generation too. A single run of a
+// repeating task does not repeat.
 func decode(x *store.Task) (t Task, generation string, err error) {
 	t = Task{Key: store.KeyOf(x.ID), Handler: x.Handler, Schedule: x.Schedule}
 	if len(x.Record) > 0 && x.Record[0] > recordVersion {
@@ -199,7 +200,7 @@ func decode(x *store.Task) (t Task, generation string, err error) {
 	return t, generation, nil
 }
 
-// A reader takes a record apart; bad is whether it was too short.
+// A reader decodes a record. bad says that the record was too short.
 type reader struct {
 	rest []byte
 	bad  bool

@@ -13,10 +13,10 @@ import (
 	"github.com/tickless/tickless/jobs"
 )
 
-// repeats reports whether the task has a run after this one, or may have.
+// repeats reports whether the task repeats.
 func (t *Task) repeats() bool { return t.Every > 0 || t.Cron != "" || t.Schedule != "" }
 
-// zones are the places that were loaded, by their names: loading one reads a file.
+// zones caches time zones by name, because loading one reads a file.
 var zones sync.Map
 
 func zone(name string) (*time.Location, error) {
@@ -39,7 +39,7 @@ func zone(name string) (*time.Location, error) {
 
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// parseCron reads [Task.Cron] and [Task.Zone].
+// parseCron parses [Task.Cron] and [Task.Zone].
 func parseCron(spec, zoneName string) (jobs.Cron, error) {
 	if strings.Contains(spec, "TZ=") {
 		return jobs.Cron{}, fmt.Errorf("the cron spec %q names a zone, which belongs in Zone", spec)
@@ -65,8 +65,8 @@ type recurrence struct {
 	end      store.Time // 0: none
 }
 
-// recurrence returns when the task's runs are due, or an error if that cannot be read
-// here. Schedules are those that the Client knows.
+// recurrence returns when the task's runs are due, or an error if this process cannot
+// read that. schedules are the Client's schedules.
 func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err error) {
 	r.every = t.Every
 	if !t.End.IsZero() {
@@ -84,10 +84,10 @@ func (t *Task) recurrence(schedules map[string]Schedule) (r recurrence, err erro
 	return r, err
 }
 
-// minStep is the least time between two runs of a task that repeats.
+// minStep is the shortest time between two runs of a repeating task.
 const minStep = time.Millisecond
 
-// next returns when the run after one that is due is due, or false if there is none.
+// next returns when the run after the one at due is due, or false if there is none.
 func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) {
 	switch {
 	case r.every > 0:
@@ -109,9 +109,9 @@ func (r *recurrence) next(due store.Time) (next store.Time, ok bool, err error) 
 	return next, r.end == 0 || next <= r.end, nil
 }
 
-// latest returns the last run from one that is due on which is due by now. It asks for
-// few of those between: the runs of the last minute, or of longer if that has none. The
-// schedule is a period or a cron spec, which have no errors.
+// latest returns the last run at or after due that is due by now. It computes few of
+// the runs between: those of the last minute, or of a longer time if that has none. It
+// is only for a period or a cron spec, which have no errors.
 func (r *recurrence) latest(due, now store.Time) store.Time {
 	if r.end != 0 {
 		now = min(now, r.end)
@@ -137,7 +137,7 @@ func (r *recurrence) latest(due, now store.Time) store.Time {
 	}
 }
 
-// first returns the first run of the task from now on.
+// first returns the time of the task's first run at or after now.
 func (t *Task) first(now store.Time, schedules map[string]Schedule) (at store.Time, err error) {
 	if !t.repeats() {
 		return 0, invalid("task %q does not repeat, and so has no next run", t.Key)

@@ -10,33 +10,33 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A report is what the store is told about an attempt.
+// A report is what a loop reports to the store about an attempt.
 type report struct {
 	a    *attempt
 	end  store.End
 	due  store.Time // when this run was due
 	next store.When
 	text string
-	err  error // what text is cut from
+	err  error // the full error
 }
 
 func (r *report) stored() store.Report {
-	x := store.Report{Lease: r.a.hold, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.a.keeps}
+	x := store.Report{Lease: r.a.lease, End: r.end, Next: r.next, Due: r.due, Text: r.text, Keep: r.a.keeps}
 	if r.end == store.Done && r.a.d.result != nil {
 		x.Result = fmt.Appendf(nil, "%0*d%s", beganSize, r.a.claimed, r.a.result)
 	}
 	return x
 }
 
-// done is the report of a run that went well.
+// done returns the report of a successful run.
 func (a *attempt) done() *report { return &report{a: a, end: store.Done, due: a.due, next: a.after} }
 
-// handBack is the report of an attempt that does not count.
+// handBack returns the report of an attempt that does not count.
 func (a *attempt) handBack() *report { return &report{a: a, end: store.HandBack, due: a.due} }
 
-// failed is the report of an attempt that failed.
+// failed returns the report of a failed attempt.
 func (a *attempt) failed(err error) *report {
-	r := &report{a: a, due: a.due, text: cut(err), err: err}
+	r := &report{a: a, due: a.due, text: truncate(err), err: err}
 	var never *NoRetryError
 	var back *HandBackError
 	var after *RetryAfterError
@@ -47,7 +47,7 @@ func (a *attempt) failed(err error) *report {
 	case dead || a.d.Attempt >= a.d.MaxAttempts:
 		r.end = store.Failed
 		if !a.planned {
-			_ = a.plan() // without a next time the task itself is the dead letter
+			_ = a.plan() // without a next time the whole task becomes a dead letter
 		}
 		r.next = a.after
 	case errors.As(err, &after):
@@ -58,8 +58,9 @@ func (a *attempt) failed(err error) *report {
 	return r
 }
 
-// cut returns what is kept of an error, and a little more.
-func cut(err error) string {
+// truncate returns the beginning of an error's text, a little more than the store
+// keeps.
+func truncate(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -70,12 +71,13 @@ func cut(err error) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// delay is a delay as stores take it: what a handler says must not spoil the reports of
-// others that are sent with it.
+// delay returns d within the store's limits: an invalid delay would also spoil other
+// reports of the same round.
 func delay(d time.Duration) store.When { return store.After(min(max(0, d), store.MaxDelay)) }
 
-// period is the time until the run after this one, so that a task which repeats is back soon
-// after an outage; the longest time of all if it does not repeat.
+// period returns the time between this run and the next, so that a repeating task is
+// retried soon after an outage. It returns the longest possible time if the task does
+// not repeat.
 func (a *attempt) period() time.Duration {
 	if a.after.IsZero() {
 		return store.MaxDelay
@@ -83,7 +85,7 @@ func (a *attempt) period() time.Duration {
 	return a.after.From(0).Sub(a.due)
 }
 
-// delay is the time between an attempt and the next.
+// delay returns the delay before the next attempt.
 func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
 	limit := min(c.cap, most)
 	if shift := attempt - 1; shift < 62 && c.backoff <= limit>>shift {
@@ -92,16 +94,17 @@ func (c *handlerConfig) delay(attempt int, most time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(int64(limit) + 1))
 }
 
-// left is the report on a task that this worker cannot read. Another one shall look at
-// it, soon at first, and the later the longer nobody could.
-func (a *attempt) left(now store.Time) *report {
+// leaveToOthers returns the report on a task that this Worker cannot run. The task is due again
+// for other Workers after a short delay, which grows with the time since the task was
+// due.
+func (a *attempt) leaveToOthers(now store.Time) *report {
 	const soonest, latest = 100 * time.Millisecond, 30 * time.Second
 	d := min(max(now.Sub(a.due)/4, soonest), latest)
 	return &report{a: a, end: store.HandBack, due: a.due, next: store.After(d/2 + rand.N(d/2))}
 }
 
-// unrun says of a failure for good that its attempt does not count: the handler was
-// not called.
+// unrun changes a final failure so that the attempt does not count, because the handler
+// was not called.
 func (r *report) unrun() *report {
 	if r.end == store.Failed {
 		r.end = store.Dropped
@@ -109,9 +112,9 @@ func (r *report) unrun() *report {
 	return r
 }
 
-// unplanned is the report of an attempt whose handler was not called, since its schedule did
-// not say when the next run is due. One that panics may do better another time: that is an
-// attempt, as one whose handler panics.
+// unplanned returns the report of an attempt whose handler was not called because the
+// schedule failed. If the schedule panicked, it may succeed another time, so that is a
+// failed attempt, as when a handler panics.
 func (a *attempt) unplanned(err error) *report {
 	r := a.failed(err)
 	if never := (*NoRetryError)(nil); errors.As(err, &never) {
@@ -120,7 +123,7 @@ func (a *attempt) unplanned(err error) *report {
 	return r
 }
 
-// plan finds out when the run after this one is due, unless skip has.
+// plan computes when the next run is due, unless skip has done so.
 func (a *attempt) plan() error {
 	if a.planned {
 		return nil
@@ -134,15 +137,15 @@ func (a *attempt) plan() error {
 	})
 }
 
-// follows says when the run after this one is due, if there is one.
+// follows records when the next run is due, if there is one.
 func (a *attempt) follows(at store.Time, ok bool) {
 	if a.planned = true; ok {
 		a.after = store.At(at)
 	}
 }
 
-// apart calls f, which may ask the task's schedule, in a goroutine of its own: what ends
-// that, by a panic or by runtime.Goexit, ends no handler's place.
+// apart calls f, which may call the task's schedule, on a new goroutine, so that a
+// panic or runtime.Goexit in the schedule does not lose the handler's place.
 func (a *attempt) apart(f func() error) error {
 	if a.task.Schedule == "" {
 		return f()
@@ -162,9 +165,9 @@ func (a *attempt) apart(f func() error) error {
 	return err
 }
 
-// skip makes the latest run of a repeating task, of those that are due, this one. It
-// reports more if it has come to a later one but not to the latest: a schedule that was
-// missed for days by the second takes several claims.
+// skip replaces this run of a repeating task by the latest run that is due. It returns
+// more if it has advanced but not reached the latest: a schedule whose runs are seconds
+// apart and that missed days needs several claims.
 func (a *attempt) skip(now store.Time) (more bool, err error) {
 	if a.task.Schedule == "" {
 		a.due = a.recurs.latest(a.due, now)

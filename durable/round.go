@@ -8,20 +8,20 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A round is what a loop sends at once: reports on what was run, leases to prolong, and
-// a claim. If there is no answer it is not known whether it was carried out: the same
-// round is sent again until there is one, and no other before, since the store knows of
-// the latest alone.
+// A round is a single command of a loop: reports on attempts, leases to extend, and a
+// claim. If a round is not answered, its effect is unknown. The loop then repeats the
+// same round until it is answered, and sends no other, because the store remembers only
+// the latest round of a sender.
 type round struct {
 	stamp   store.Stamp
 	round   store.Round
 	reports []*report
 	renewed []*attempt
-	grant   grant     // what was taken for the claim, unless it was given back
-	first   time.Time // when it was sent first
+	grant   grant     // the reservation for the claim, unless it was returned
+	first   time.Time // when the round was first sent
 }
 
-// round does one round: the one without an answer, or all that there is to do.
+// round sends one round: the one without an answer, or a new one with all that is due.
 func (l *loop) round(p phase) {
 	now := l.w.now()
 	r := l.unsure
@@ -49,11 +49,12 @@ func (l *loop) round(p phase) {
 			l.w.fail(err)
 		}
 		if l.w.stopping.Load() {
-			// Who shuts down does not wait for what a claim may have got.
+			// A Worker that shuts down does not wait for the tasks of an unanswered
+			// claim.
 			l.giveBack(r)
 		}
 		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrInvalid) {
-			l.drop(r) // it would be refused for ever
+			l.drop(r) // the store would refuse it for ever
 		}
 		return
 	}
@@ -66,17 +67,17 @@ func (l *loop) round(p phase) {
 	}
 }
 
-// timeout is how long the loop waits for an answer before it sends the round again.
+// timeout returns how long the loop waits for an answer before it repeats the round.
 func (l *loop) timeout() time.Duration { return max(l.w.config.lease/3, time.Second) }
 
-// hopeless reports whether a store that has answered so will never do better.
+// hopeless reports whether the error is permanent.
 func hopeless(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnfit)
 }
 
-// until is the deadline of a claim that is sent now: when the loop does not wait for its
-// answer any more. A store that was frozen would carry it out before the reports that
-// wait behind it, and take back the leases that these are about.
+// until returns the deadline of a claim: the time when the loop stops waiting for the
+// answer. A store that was frozen could otherwise carry the claim out later, before the
+// reports that wait behind it, and take back the leases of the reported attempts.
 func (l *loop) until() store.Time {
 	if l.knownAt.IsZero() {
 		return 0
@@ -84,9 +85,9 @@ func (l *loop) until() store.Time {
 	return l.known.Add(l.w.now().Sub(l.knownAt) + l.timeout())
 }
 
-// refused is for a round that came after its deadline: it was not carried out, and will
-// not be. What it was about goes with the next one, which has no deadline, in case the
-// store's clock was set.
+// refused handles a round that came after its deadline and so has no effect. Its
+// contents go into the next round. That one has no deadline, in case the store's clock
+// was set.
 func (l *loop) refused(r *round) {
 	l.unsure, l.backoff, l.retryAt, l.knownAt = nil, 0, time.Time{}, time.Time{}
 	l.giveBack(r)
@@ -97,13 +98,13 @@ func (l *loop) refused(r *round) {
 	l.wake()
 }
 
-// build makes a round of all that there is to do, or returns nil if that is nothing.
+// build returns a round with all that is due, or nil if nothing is due.
 func (l *loop) build(now time.Time, p phase) *round {
 	r := &round{first: now, round: store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes}}
 	claim, called := l.takeReports(r)
 	for _, a := range l.renewals(now) {
 		r.renewed = append(r.renewed, a)
-		r.round.Extend = append(r.round.Extend, a.hold)
+		r.round.Extend = append(r.round.Extend, a.lease)
 	}
 	r.round.Alone = l.places.isAlone(r.renewed)
 	claim = claim || !now.Before(l.claimAt) || l.again(r) || l.limited && len(r.reports) > 0
@@ -121,8 +122,8 @@ func (l *loop) build(now time.Time, p phase) *round {
 	return r
 }
 
-// takeReports puts into a round what fits of the reports that wait, and returns whether
-// a claim does, or the loop was called for one.
+// takeReports moves waiting reports into a round, as many as fit. It returns whether to
+// claim, and whether the loop was called.
 func (l *loop) takeReports(r *round) (claim, called bool) {
 	l.mu.Lock()
 	n := min(len(l.reports), store.MaxBatch-len(r.reports))
@@ -131,7 +132,7 @@ func (l *loop) takeReports(r *round) (claim, called bool) {
 		l.reports = nil
 	}
 	claim, called = l.claim, l.called
-	if r.grant.places > 0 { // and else the claim that a place has called for is yet to come
+	if r.grant.places > 0 { // otherwise the claim for a freed place has not been made yet
 		l.claim, l.called = false, false
 	}
 	l.mu.Unlock()
@@ -143,15 +144,15 @@ func (l *loop) takeReports(r *round) (claim, called bool) {
 	return claim, called
 }
 
-// join returns the round with the reports that have come while it waited. The loop waits
-// for the store meanwhile, and touches nothing.
+// join returns the round with the reports that have come while the store delayed it.
+// The loop's goroutine waits for the store meanwhile.
 func (l *loop) join(r *round) store.Round {
 	l.takeReports(r)
 	return r.round
 }
 
-// again reports whether a task is due again with its report, so that the round can claim
-// it too.
+// again reports whether a reported task is due again at once, so that the round can
+// claim it too.
 func (l *loop) again(r *round) bool {
 	for _, x := range r.reports {
 		micros, fromNow := x.next.Parts()
@@ -162,8 +163,9 @@ func (l *loop) again(r *round) bool {
 	return false
 }
 
-// ask puts a claim into the round, if there is a place, or if there has been none for a
-// while, so that others get what is due. A loop that was only called needs a place.
+// ask adds a claim to the round, if there is a place. If there has been none for a
+// while, it adds a claim for no tasks, so that other workers are woken. A loop that was
+// only called needs a place.
 func (l *loop) ask(r *round, now time.Time, called bool) {
 	l.mu.Lock()
 	l.claim, l.called = false, false
@@ -191,7 +193,7 @@ func (l *loop) ask(r *round, now time.Time, called bool) {
 	}
 }
 
-// accepted takes the answer to reports.
+// accepted handles the answer to reports.
 func (l *loop) accepted(r *round, a *store.Answer) {
 	n := &l.w.n
 	for i, x := range r.reports {
@@ -223,37 +225,37 @@ func (l *loop) accepted(r *round, a *store.Answer) {
 	}
 }
 
-// prolonged takes the answer to renewals. Their leases last from when they were sent
-// first, since that may be when they were carried out.
+// prolonged handles the answer to extensions. The leases count from when the round was
+// first sent, because the store may have carried it out then.
 func (l *loop) prolonged(r *round, answer *store.Answer) {
 	for i, a := range r.renewed {
 		if !l.held.has(a) {
-			continue // it has ended while there was no answer
+			continue // the attempt ended before the answer came
 		}
 		l.held.remove(a)
 		switch answer.Extensions[i] {
 		case store.Lost:
 			l.settled(a)
 			a.cancel(ErrLeaseLost)
-			if l.waits == a {
+			if l.waitsAlone == a {
 				l.dismiss(a)
 			}
 			continue
 		case store.HeldStopping:
 			a.cancel(ErrCancelled)
 		}
-		if left := l.untilCut(r.first); left > 0 {
-			a.cut.Move(left)
+		if remaining := l.untilLeaseTimer(r.first); remaining > 0 {
+			a.leaseTimer.Move(remaining)
 		}
 		l.held.add(a, r.first)
-		if r.round.Alone && l.waits == a {
-			l.waits = nil
+		if r.round.Alone && l.waitsAlone == a {
+			l.waitsAlone = nil
 			l.begin(a)
 		}
 	}
 }
 
-// claimed takes the answer to a claim that was sent at a time, or again.
+// claimed handles the answer to a claim. sent is when the round was last sent.
 func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	got, run := make([]int, len(l.w.names)), make([]int, len(l.w.names))
 	running := 0
@@ -262,7 +264,7 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 		a := l.w.newAttempt(l, &answer.Tasks[i])
 		a.claimed = answer.Now
 		a.countClaim()
-		more.suspect = more.suspect || a.d.Crashes > 0 // the claim gets one, of many maybe
+		more.suspect = more.suspect || a.d.Crashes > 0 // there may be more suspects than the one that the claim got
 		runs := l.start(a, answer.Now, sent)
 		if runs {
 			running++
@@ -282,28 +284,28 @@ func (l *loop) claimed(r *round, answer *store.Answer, sent time.Time) {
 	l.w.notePause(answer.Paused)
 	l.limited = answer.Limited
 
-	// What the store has measured it has measured after sent: whoever counts from
-	// there comes rather too early than too late, by less than a round trip.
+	// The store's durations count from when it carried out the round. Counted from
+	// sent, they end too early by less than a round trip.
 	l.claimAt = never
-	if answer.Next > 0 { // else the loop is called when there are places
+	if answer.Next > 0 { // otherwise the loop is called when there are places
 		l.claimAt = sent.Add(answer.Next)
 	}
 }
 
-// drop gives up a round that no store will ever answer.
+// drop gives up a round that the store will always refuse.
 func (l *loop) drop(r *round) {
 	l.giveBack(r)
 	l.unsure = nil
 }
 
-// giveBack gives back what was taken for the round's claim.
+// giveBack returns what was reserved for the round's claim.
 func (l *loop) giveBack(r *round) {
 	l.places.giveBack(l, r.grant)
 	r.grant = grant{}
 }
 
-// leave ends the loop, and tells the store that it does not watch the shard any more.
-// If that fails, the others notice by themselves.
+// leave ends the loop, and tells the store that the Worker no longer watches the shard.
+// If that fails, other workers notice it by themselves.
 func (l *loop) leave() {
 	l.timer.Stop()
 	if r := l.unsure; r != nil {
@@ -313,7 +315,7 @@ func (l *loop) leave() {
 	ctx, cancel := context.WithTimeout(l.w.commands, time.Second)
 	defer cancel()
 	l.number++
-	// Nobody waits for an answer.
+	// The answer does not matter.
 	_, _ = l.w.client.store.Do(ctx, l.shard, store.Stamp{Sender: l.sender, Number: l.number},
 		store.Round{Lease: l.w.config.lease, MaxCrashes: l.w.config.maxCrashes, Leave: true})
 }

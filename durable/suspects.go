@@ -1,26 +1,27 @@
 package durable
 
-// What ran when a worker died is suspect: it may have ended its process. A Worker runs one
-// suspect at a time, beside tasks that are none, so that a poison task does not take others
-// with it again and again. The last death that a task is allowed counts only if nothing ran
-// beside it: for that the Worker claims no more, waits until all else has ended, and tells
-// the store before the attempt begins.
+// A task that was running when its worker died is a suspect: it may have killed the
+// process. A Worker runs one suspect at a time beside other tasks, so that a poison
+// task does not crash other suspects again and again. The last crash that a task is
+// allowed counts only if the task ran alone. For that, the Worker claims nothing more,
+// waits until all other handlers have returned, and tells the store before the attempt
+// starts.
 
-// suspicion is what the places know of the suspect. It is guarded by places.mu.
+// suspicion is the state of the suspect, guarded by places.mu.
 type suspicion struct {
-	suspect *attempt // which runs, or waits until it is alone
-	alone   bool     // it is to be alone
-	asked   bool     // its loop was told that it is
-	hung    int      // places of handlers that do not return, and whose leases were given up
+	suspect *attempt // it runs, or waits until it is alone
+	alone   bool     // the suspect must run alone
+	asked   bool     // its loop was told that it is alone
+	hung    int      // places of handlers that do not return and whose leases were given up
 }
 
-// isLast reports whether the run dies if the attempt's lease is lost.
+// isLast reports whether the run becomes a dead letter if this attempt crashes.
 func (a *attempt) isLast() bool {
 	return a.d.Crashes > 0 && a.d.Crashes >= a.loop.w.config.maxCrashes-1
 }
 
-// admit makes an attempt that is suspect the one of the Worker. It returns false if there is
-// another one: two loops may get one at the same time.
+// admit makes an attempt the Worker's suspect, if it is one. It returns false if there
+// is another suspect, because two loops may claim one at the same time.
 func (p *places) admit(a *attempt) bool {
 	if a.d.Crashes == 0 {
 		return true
@@ -34,7 +35,7 @@ func (p *places) admit(a *attempt) bool {
 	return true
 }
 
-// clearLocked is for an attempt that has ended.
+// clearLocked removes an attempt that has ended.
 func (p *places) clearLocked(a *attempt) {
 	if a.hung {
 		a.hung = false
@@ -45,7 +46,8 @@ func (p *places) clearLocked(a *attempt) {
 	}
 }
 
-// hang is for an attempt whose lease was given up, although its handler has not returned.
+// hang records that an attempt's lease was given up although its handler has not
+// returned.
 func (p *places) hang(a *attempt) {
 	now := p.w.now()
 	p.mu.Lock()
@@ -55,8 +57,8 @@ func (p *places) hang(a *attempt) {
 	p.hung++
 }
 
-// isAloneLocked reports whether the suspect is to be alone, and is. Claims under way have
-// places too.
+// isAloneLocked reports whether the suspect must run alone and nothing else runs.
+// Claims under way count as running, because they reserve places.
 func (p *places) isAloneLocked() bool { return p.alone && p.size-p.free-p.hung == 1 }
 
 // readyLocked returns the suspect when it has become alone.
@@ -68,17 +70,17 @@ func (p *places) readyLocked() *attempt {
 	return p.suspect
 }
 
-// isAlone reports whether the attempts are the suspect, and nothing else runs.
+// isAlone reports whether some consists of the suspect only, and nothing else runs.
 func (p *places) isAlone(some []*attempt) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(some) == 1 && some[0] == p.suspect && p.isAloneLocked()
 }
 
-// dismiss ends an attempt that waits until it is alone: it is handed back.
+// dismiss hands back an attempt that waits to be alone.
 func (l *loop) dismiss(a *attempt) {
-	l.waits = nil
-	a.cut.Stop()
+	l.waitsAlone = nil
+	a.leaseTimer.Stop()
 	a.cancel(nil)
 	l.returned(a.handBack())
 }

@@ -69,7 +69,7 @@ type commandCount struct {
 	took timer.Histogram
 }
 
-// done is for a command that has ended with the error, as deferred functions are told it.
+// done is deferred by a command. It counts the command with its duration and its error.
 func (c *commandCount) done(began time.Time, err *error) {
 	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
 		c.errors.Add(1)

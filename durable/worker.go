@@ -22,30 +22,31 @@ import (
 type Worker struct {
 	client *Client
 	config workerConfig
-	// claimBatch is how many places a loop takes for a claim: so few that one
-	// whose shard has little does not keep others from theirs.
+	// claimBatch is how many places a loop reserves for a claim: few enough that a loop
+	// with few due tasks does not block others.
 	claimBatch int
-	// clock is the store's, if it has one of its own, as stores in memory do under a
+	// clock is the store's own clock, if it has one, as stores in memory do with a
 	// virtual clock.
 	clock   clock.Clock
 	virtual bool
 
-	// Fixed by the first Run.
+	// Set by the first Run.
 
 	handlers  map[string]*handler
 	names     []string // of handlers
 	schedules []string
 
-	// Fixed by each Run.
+	// Set by each Run.
 
 	id     string // names the Worker in the store
 	timers *timer.Scheduler
 	loops  []*loop
-	hooks  *sync.WaitGroup // of the dead hooks under way
-	ctx    context.Context // of the handlers, but for the cancelling
-	// commands is the context of what is sent to the store.
+	hooks  *sync.WaitGroup // running dead hooks
+	ctx    context.Context // parent of the handlers' contexts
+	// commands is the context of store commands.
 	commands context.Context
-	// labels has the labels of the Worker's goroutines; nil if it has no name.
+	// labels has the labels of the Worker's goroutines, or is nil if the Worker has no
+	// name.
 	labels context.Context
 
 	stopping atomic.Bool
@@ -58,19 +59,19 @@ type Worker struct {
 
 	n          counters
 	dead       recentDead
-	complained atomic.Int64 // when an error was logged, in seconds
-	paused     atomic.Bool  // the store says so
+	complained atomic.Int64 // when an error was last logged, in seconds
+	paused     atomic.Bool  // the store has said that it is paused
 }
 
 // A currentRun is a call of Run.
 type currentRun struct {
-	// stop is closed when Run shall end, abort when it shall not wait for handlers
-	// any more, and done when it has ended.
+	// stop is closed to end Run, abort to make it stop waiting for handlers, and done
+	// when it has ended.
 	stop, abort, done chan struct{}
 	abortOnce         sync.Once
 	err               error // what Run returns; set before done is closed
 
-	// failed is closed when the store cannot go on, for a reason, which is set before.
+	// failed is closed if the store fails permanently. reason is set before.
 	failed   chan struct{}
 	failOnce sync.Once
 	reason   error
@@ -109,7 +110,7 @@ func NewWorker(c *Client, opts ...WorkerOption) *Worker {
 	return w
 }
 
-// now returns the time by which the Worker counts what has passed.
+// now returns the time of the Worker's clock.
 func (w *Worker) now() time.Time { return w.clock.Now() }
 
 // Handle registers h for tasks whose Handler is name. The Worker leaves tasks whose
@@ -167,7 +168,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	commands, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	w.begin(ctx, commands)
-	defer func() { w.timers.Close() }() // what it returns is not needed
+	defer func() { w.timers.Close() }() // its result is not needed
 	w.client.store.workforce.add(w)
 	defer w.client.store.workforce.remove(w)
 
@@ -230,7 +231,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	}
 }
 
-// fail has Run end with an error of the store that does not pass by itself.
+// fail makes Run end with a permanent error of the store.
 func (w *Worker) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,8 +240,8 @@ func (w *Worker) fail(err error) {
 	}
 }
 
-// unsettled returns an error if there are attempts of which the store has not confirmed
-// how they ended. The loops have ended.
+// unsettled returns an error if the store has not confirmed the reports of some
+// attempts. The loops have ended.
 func (w *Worker) unsettled() error {
 	n := 0
 	for _, l := range w.loops {
@@ -254,11 +255,11 @@ func (w *Worker) unsettled() error {
 	return fmt.Errorf("%w: %d attempts", ErrNotHandedBack, n)
 }
 
-// lastReports is how long Run waits for commands under way when it is not to wait for
-// handlers any more.
+// lastReports is how long Run waits for commands under way when it no longer waits for
+// handlers.
 const lastReports = time.Second
 
-// enroll makes r the Run that there is.
+// enroll makes r the current Run.
 func (w *Worker) enroll(r *currentRun) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -272,7 +273,7 @@ func (w *Worker) enroll(r *currentRun) error {
 	return nil
 }
 
-// begin makes what a Run has.
+// begin initializes the state of a Run.
 func (w *Worker) begin(ctx, commands context.Context) {
 	w.id, w.hooks = newName(), new(sync.WaitGroup)
 	w.ctx, w.commands = context.WithoutCancel(ctx), commands
@@ -296,15 +297,15 @@ func (w *Worker) begin(ctx, commands context.Context) {
 	}
 }
 
-// label gives the goroutine the Worker's labels.
+// label sets the Worker's labels on the current goroutine.
 func (w *Worker) label() {
 	if w.labels != nil {
 		pprof.SetGoroutineLabels(w.labels)
 	}
 }
 
-// finish waits for handlers, and for those that it is not to wait for it hands back
-// what they run.
+// finish waits for handlers, and hands back the tasks of those that it does not wait
+// for.
 func (w *Worker) finish(r *currentRun) {
 	places := w.places.Load()
 	places.end()
@@ -315,7 +316,7 @@ func (w *Worker) finish(r *currentRun) {
 	case <-r.abort:
 	}
 	w.enter(aborting)
-	// A handler that heeds its context may have something to report.
+	// A handler that observes its context may return with a report.
 	select {
 	case <-places.idle:
 	case <-time.After(min(w.config.lease/10, 500*time.Millisecond)):
@@ -323,10 +324,10 @@ func (w *Worker) finish(r *currentRun) {
 	}
 }
 
-// connect waits for a store that can be worked with. It returns false if there is
-// none, with the error that says why, or without one if the run is over before.
+// connect waits until the store is usable. It returns false with an error if the store
+// has a permanent problem, and without one if the Run ends first.
 func (w *Worker) connect(ctx context.Context, r *currentRun) (ready bool, err error) {
-	// Nothing has been claimed yet that Shutdown would have to wait for.
+	// Shutdown need not wait, because nothing has been claimed yet.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -397,7 +398,7 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	}
 }
 
-// stop has Run end, and returns it, or nil if it is not running.
+// stop ends Run and returns it, or nil if it is not running.
 func (w *Worker) stop() *currentRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -415,11 +416,11 @@ func (w *Worker) notePause(paused bool) {
 	}
 }
 
-// complain logs an error of a command, at most one a second: when a store is
-// down every shard has them.
+// complain logs an error of a command, at most one each second, because every shard
+// reports the same error if the store is down.
 func (w *Worker) complain(err error) {
 	now, before := time.Now().Unix(), w.complained.Load()
 	if before != now && w.complained.CompareAndSwap(before, now) {
-		w.client.log.Error("durable: a worker's command failed; it is tried again", "error", err)
+		w.client.log.Error("durable: a worker's command failed and is retried", "error", err)
 	}
 }

@@ -33,8 +33,8 @@
 //	Idempotency-Key   the same for every attempt at this run, and for no other
 //	Tickless-Key      the task's key, escaped as in a URL's path
 //	Tickless-Token    the fencing token: grows with each attempt at the key's tasks
-//	Tickless-Attempt  from 1
-//	Tickless-Due      when it was due: RFC 3339, UTC
+//	Tickless-Attempt  the number of the attempt, from 1
+//	Tickless-Due      when the run was due: RFC 3339, UTC
 //
 // [WithSecrets] adds Webhook-Id, Webhook-Timestamp and Webhook-Signature according to
 // Standard Webhooks: see [Verify].
@@ -47,8 +47,8 @@
 // Only addresses of the public internet are allowed by default. Loopback, private,
 // link-local and reserved addresses need [WithAllowed], for example with
 // netip.MustParsePrefix("127.0.0.0/8") for a receiver on the same machine. If an
-// address is refused, the task becomes a dead letter. The check applies to
-// the address of the connection itself, after the name was resolved, so a name that
-// changes its address between a check and the request cannot bypass it. Proxies from
-// the environment are not used.
+// address is refused, the task becomes a dead letter. The check applies to the address
+// of the connection itself, after the name was resolved, so a name that changes its
+// address between a check and the request cannot bypass it. Proxies from the
+// environment are not used.
 package callback

@@ -14,8 +14,8 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// Workers wait for permits of a limit no longer than a wake-up takes: the one that gives one
-// back takes the next, or the others are woken.
+// A waiting worker gets a free permit within the time of a wake-up: the worker that
+// returns a permit takes the next one, or the others are woken.
 func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ctx := context.Background()
@@ -69,7 +69,7 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	t.Logf("60 tasks of 20 ms, 3 at a time, took %v; by worker %v; claims %d and %d", time.Since(begin), names,
 		workers[0].Stats().Claims, workers[1].Stats().Claims)
 
-	// A worker that leaves does not take the next.
+	// A worker that leaves does not take the next permit.
 	require.NoError(t, c.SetLimit(ctx, "slow", durable.Limit{Concurrency: 1}))
 	schedule(3)
 	require.NoError(t, workers[0].Shutdown(ctx))
@@ -77,7 +77,7 @@ func TestLimit_PermitsAreTakenAtOnce(t *testing.T) {
 	require.Equal(t, 3, most)
 }
 
-// Repair counts what runs anew.
+// Repair corrects the number of running tasks.
 func TestLimit_Repair(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ctx := context.Background()

@@ -49,7 +49,7 @@ func (s *Store) numbers(ctx context.Context, shard int) ([]int64, map[string]sto
 	return n, limits, err
 }
 
-// parseLimits takes apart what scripts/limits.lua describes.
+// parseLimits decodes the limits as scripts/limits.lua describes them.
 func parseLimits(v any) (limits map[string]store.Limit, err error) {
 	list, ok := words(v)
 	if !ok {

@@ -11,12 +11,12 @@ import (
 // version is the version of the tables. A file with a later version is refused.
 const version = 2
 
-// The tables. A task is in tickless_tasks under its id; times are microseconds since 1970.
-// tickless_due orders those that are Pending, by what a worker must know and then by time,
-// and tickless_rest the others; tickless_more is of the few that have failed, or follow, for
-// lists by their errors. tickless_senders has the machine.Sender of each name, tickless_limits
-// the machine.Limit of each handler that has one, and tickless_numbers, of one row,
-// machine.Numbers, all as JSON.
+// The tables. tickless_tasks has the tasks by id; times are microseconds since 1970.
+// The index tickless_due orders Pending tasks by handler, schedule and time, and
+// tickless_rest orders the others by time. tickless_more indexes the few tasks with
+// failures or a following task, for lists by error. tickless_senders has the
+// machine.Sender of each name, tickless_limits the machine.Limit of each handler that
+// has one, and the single row of tickless_numbers has machine.Numbers, all as JSON.
 const schema = `
 	CREATE TABLE tickless_tasks (
 		id TEXT PRIMARY KEY, state INTEGER NOT NULL, at INTEGER NOT NULL,

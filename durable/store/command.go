@@ -20,7 +20,7 @@ type Item struct {
 	Generation string
 	// Entry is for Import, with the same ID.
 	Entry *Entry
-	// Limit is of SetLimit, whose ID is the handler's name.
+	// Limit is for SetLimit, whose ID is the handler's name.
 	Limit *Limit
 }
 
@@ -57,9 +57,9 @@ const (
 	// entry that is Stopping and not Following is invalid, because it ends with its
 	// attempt. If the id exists, the outcome is Kept.
 	Import
-	// SetLimit gives a handler a limit, for what is claimed from now on: Created, or Replaced
-	// if it had one. Kept says that [MaxLimits] others have one. The zero Limit takes it away:
-	// Removed, or Absent if there is none.
+	// SetLimit sets a handler's limit for later claims: Created, or Replaced if the
+	// handler had one. The outcome is Kept if [MaxLimits] other handlers have one. The
+	// zero Limit removes the handler's limit: Removed, or Absent if there is none.
 	SetLimit
 	// Pause stops claims from getting tasks until Resume. Pause and Resume have no
 	// items and no outcomes.

@@ -12,19 +12,19 @@ type Stats struct {
 	// Unknown is the number of due tasks whose handler or schedule no running worker has
 	// named in its latest claim.
 	Unknown int64
-	// Astray are tasks that no claim finds, since a part of the store was damaged. Workers on
-	// Redis put them right within a minute, and Repair does.
+	// Astray is the number of tasks that no claim finds because an index was damaged.
+	// Workers on Redis correct them within a minute; Repair does too.
 	Astray int64
 	// Late is how long the most overdue task has been due, or zero.
 	Late   time.Duration
 	Paused bool
-	// Limits are those of handlers, by their names; nil if there are none.
+	// Limits are the limits by handler, or nil if there are none.
 	Limits map[string]Limit
 
 	Counters
 }
 
-// Add adds those of another shard. Late is the longer of the two.
+// Add adds the numbers of another shard. Late becomes the larger of the two.
 func (s *Stats) Add(t Stats) {
 	s.Pending += t.Pending
 	s.Overdue += t.Overdue
