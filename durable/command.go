@@ -95,27 +95,10 @@ func (x *command) part(shard int) *part {
 	return x.byShard[shard]
 }
 
-// A single is a command for one task, in one piece of memory.
-type single struct {
-	command
-	part  part
-	parts [1]*part
-	chunk [1]chunk
-	items [1]store.Item
-	index [1]int
-	out   [1]Outcome
-	errs  [1]error
-}
-
 // one carries a command out for one task.
 func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
-	x := &single{command: command{c: c, command: kind}}
-	x.deadline, _ = ctx.Deadline()
-	x.items[0] = item
-	x.chunk[0] = chunk{items: x.items[:], index: x.index[:]}
-	x.part = part{shard: c.shardOf(item.ID), chunks: x.chunk[:]}
-	x.parts[0] = &x.part
-	x.command.parts, x.command.out, x.command.errs = x.parts[:], x.out[:], x.errs[:]
+	x := c.newCommand(ctx, kind, 1)
+	x.add(0, item)
 	out, err := x.do(ctx)
 	if len(out) == 0 {
 		return Unknown, err

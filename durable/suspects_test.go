@@ -204,7 +204,7 @@ func TestWorker_RunsOneSuspectAtATimeBesideOthers(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 10, suspects.done)
 		require.Equal(t, 1, suspects.most)
-		require.Equal(t, 10, others.running)
+		require.Equal(t, 10, others.started())
 	})
 }
 
