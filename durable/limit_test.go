@@ -43,6 +43,7 @@ func TestClientSetLimit_Concurrency(t *testing.T) {
 		require.Zero(t, time.Since(before))
 		require.Equal(t, 20, quick.done)
 		time.Sleep(12 * time.Second)
+		synctest.Wait()
 		require.Equal(t, 36, slow.done)
 		require.Equal(t, 6, slow.most)
 		claims := workers[0].Stats().Claims + workers[1].Stats().Claims
