@@ -212,7 +212,7 @@ func (p *Pool) run(f func(), b *batch) {
 	}()
 	for ok := true; ok; {
 		for f(); b != nil; f() {
-			if p.yields.Load() {
+			if p.yields.Load() && b.n > fewCallbacks {
 				runtime.Gosched()
 			}
 			if f, ok = b.take(); !ok {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/atomic"
+
+	"github.com/tickless/tickless/internal/share"
 )
 
 // While callbacks take long, other goroutines run between them. Without the yield they
@@ -61,4 +63,24 @@ func TestPool_ABoundedOneDoesNotYield(t *testing.T) {
 			require.NoError(t, p.Shutdown(t.Context()))
 		}
 	})
+}
+
+// The goroutine that has found a few callbacks due runs one right after the other, however
+// many goroutines are ready to run.
+func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := NewPool()
+	p.yields.Store(true)
+	var ready atomic.Int32
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() { ready.Inc() })
+	}
+	var before []int32 // how many of them have run, on the only proc
+	w, err := share.Of(p).Share(slices.Repeat([]func(){func() { before = append(before, ready.Load()) }}, fewCallbacks))
+	require.NoError(t, err)
+	w.Run()
+	wg.Wait()
+	require.Equal(t, make([]int32, fewCallbacks), before)
+	require.NoError(t, p.Shutdown(t.Context()))
 }

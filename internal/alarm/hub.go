@@ -61,7 +61,7 @@ const (
 	// guardAfter, less the gap between rings, is how far behind the descriptor the guards are:
 	// the rarer the rings, the less it costs to have them near.
 	guardAfter = int64(20 * time.Millisecond)
-	spareAfter = int64(10 * time.Millisecond)
+	spareAfter = int64(7 * time.Millisecond) // not a likely period of another timer
 	lateAfter  = int64(3 * time.Millisecond) // in calm, a timer is late by up to 1.5
 	calmAfter  = int64(2 * time.Second)
 
