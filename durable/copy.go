@@ -26,8 +26,8 @@ var ErrChanged = errors.New("durable: the source was used during the copy: stop 
 //
 // Stop the workers and clients of src first. If a task runs nevertheless, Copy copies
 // it as due at once, or with the time for which it was scheduled again; it omits a task
-// that is running and cancelled. The commands of senders, the counters and the pause of
-// src are not copied.
+// that is running and cancelled. The commands of senders, the counters, the limits and the
+// pause of src are not copied.
 //
 // Copy pauses dst and leaves it paused, so that no task runs before all are copied, and
 // none runs twice if Copy is repeated after an error. Tasks that dst already has do not

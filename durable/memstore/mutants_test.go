@@ -65,6 +65,13 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a command is once over a restart", "reopen_test.go", "sh.senders[name] = x", "_, _ = name, x", "Reopened"},
 	{"what was tried lasts over a restart", "reopen_test.go", "sh.Changed(t)", "t.Failures = nil\n\t\t\tsh.Changed(t)", "Reopened"},
 	{"leases last over a restart", "reopen_test.go", "sh.Changed(t)", "t.State = min(t.State, 1)\n\t\t\tsh.Changed(t)", "Reopened"},
+	{"no more run than a limit says", "../store/machine/limits.go", "r.Most = min(r.Most, int(n))", "", "LimitOfConcurrency"},
+	{"a permit comes back with its lease", "../store/machine/round.go", "m.n.Crashed++\n\t\tm.ends(t)", "m.n.Crashed++", "LimitOfConcurrency"},
+	{"what runs already counts", "../store/machine/limits.go", "if t.Handler == handler {", "if t.Handler == \"\" {", "LimitWhileRunning"},
+	{"no more begin than a rate says", "../store/machine/limits.go", "l.full(m.now) + every\n\t}", "l.full(m.now) + every/2\n\t}", "LimitOfRate"},
+	{"a worker is told when the next may begin", "../store/machine/limits.go", "next = min(next, at)", "", "LimitOfRate"},
+	{"what comes while others wait is not forgotten", "../store/machine/limits.go", "if l.Kept && len(due) == 0 {", "if false {", "LimitWakes"},
+	{"a permit that comes back wakes others", "../store/machine/limits.go", "l.Kept = false\n\t\t\tm.n.Wakes++", "l.Kept = false", "LimitWakes"},
 	{"a closed store is closed", "memstore.go", "if s.waiters.Closed() {\n\t\treturn store.ErrClosed", "if false {\n\t\treturn store.ErrClosed", "Reopened"},
 }
 

@@ -196,7 +196,7 @@ func testLimitWakes(b *bench) {
 	if a := b.do(b.claimOf(1)); a.Next >= 0 {
 		b.Skip("workers look now and then, although nothing is there: a wake-up may be late by that")
 	}
-	s, end := b.sleeper("sleeper", "a", "c")
+	s, end := b.sleeper("sleeper", "a", "c", "d")
 	defer end()
 	b.limit("a", store.Limit{Concurrency: 1})
 	b.scheduleMany("a", 5, b.now()-1000)
@@ -210,21 +210,40 @@ func testLimitWakes(b *bench) {
 	waitFor("when the limit was raised again", 3, s)
 	b.limit("a", store.Limit{})
 	waitFor("when it was taken away", 4, s)
-	// The same for a rate, and for a task that is scheduled while others wait.
-	const every = 200
-	b.limit("c", store.Limit{Rate: float64(time.Second) / float64(every*b.unit)})
+
+	// A task that is scheduled while others wait.
+	later := func(id, handler string, in int) {
+		x := task(id)
+		x.Handler = handler
+		b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: id, Task: x, When: b.after(in)}}})
+	}
+	b.limit("d", store.Limit{Concurrency: 1})
+	b.scheduleMany("d", 2, b.now()-1000)
+	_, a = b.claimAs("other", 1, "d")
+	waitFor("nothing", 4, s)
+	later("later d", "d", 5)
+	r := b.claimOf(1)
+	r.Claim.Handlers = []string{"d"}
+	r.Reports = []store.Report{{Lease: hold(a.Tasks[0]), End: store.Done}}
+	a = b.do(r)
+	waitFor("nothing", 4, s)
+	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "refused")
+	b.sleep(5)
+	waitFor("later", 5, s)
+
+	// The same for a rate.
+	every := int(time.Second / b.unit)
+	b.limit("c", store.Limit{Rate: 1})
 	b.scheduleMany("c", 3, b.now()-1000)
-	waitFor("the rate", 5, s)
-	later := task("later")
-	later.Handler = "c"
-	b.change(store.Command{Op: store.Schedule, Items: []store.Item{{ID: later.ID, Task: later, When: b.after(4 * every)}}})
-	waitFor("nothing", 5, s)
-	b.sleep(every)
 	waitFor("the rate", 6, s)
+	later("later c", "c", 4*every)
+	waitFor("nothing", 6, s)
 	b.sleep(every)
 	waitFor("the rate", 7, s)
+	b.sleep(every)
+	waitFor("the rate", 8, s)
 	b.sleep(2 * every)
-	waitFor("later", 8, s)
+	waitFor("later", 9, s)
 }
 
 // The functions below implement limits in the model.
