@@ -51,9 +51,12 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	s.leftover.shards = nil
 	s.leftover.Unlock()
 	return func(yield func(Leftover) bool) {
-		var all []Leftover
+		n := 0
 		for _, l := range taken {
-			all = slices.Grow(all, l.wheel.Len()+len(l.fallbacks))
+			n += l.wheel.Len() + len(l.fallbacks)
+		}
+		all := make([]Leftover, 0, n)
+		for _, l := range taken {
 			l.each(func(e Leftover) { all = append(all, e) })
 		}
 		slices.SortFunc(all, func(a, b Leftover) int { return a.Deadline.Compare(b.Deadline) })
