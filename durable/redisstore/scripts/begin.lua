@@ -73,6 +73,7 @@
 -- later. They write last that the command was carried out.
 local due, kinds, lease, dead, task, follows, run, err, wake, meta, crew, past = unpack(KEYS)
 local call, byte, sub, match = redis.call, string.byte, string.sub, string.match
+local ARGV, tonumber = ARGV, tonumber -- a global is looked up each time
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 

@@ -35,15 +35,18 @@ local function merge(sources, n, last, less)
       end
     end
     if not best then break end
+    local page, i, most = best.page, best.i, second or last + 1
     repeat
       k = k + 1
-      ids[k], times[k], of[k] = best.page[best.i], best.page[best.i + 1], best
+      ids[k], times[k], of[k] = page[i], page[i + 1], best
       if k == n then
-        best.taken = true -- the next page may not be needed
+        best.i, best.taken = i, true -- the next page may not be needed
         return ids, times, of
       end
-      step(best)
-    until not best.score or second and best.score >= second
+      i = i + 2
+    until not page[i] or tonumber(page[i + 1]) >= most
+    best.i = i - 2
+    step(best)
   end
   return ids, times, of
 end
