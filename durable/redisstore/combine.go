@@ -15,14 +15,12 @@ import (
 type combiner struct {
 	s  *Store
 	mu sync.Mutex
-	// busy is the number of batches under way. queue has the waiting commands.
-	busy  int
+	// busy is whether a batch is under way. queue has the waiting commands.
+	busy  bool
 	queue []*change
 }
 
 const (
-	// maxBusy allows one batch to be built while the server processes another.
-	maxBusy = 2
 	// maxItems and maxBytes are about the most that one script gets, which takes a
 	// server a millisecond or so. The server does nothing else meanwhile: a script with
 	// 250 tasks takes 1 to 3 ms, one with 1000 took up to 11 ms.
@@ -41,10 +39,8 @@ func (b *combiner) change(ctx context.Context, x *change) ([]store.Outcome, erro
 		return nil, store.ErrBusy
 	}
 	b.queue = append(b.queue, x)
-	lead := b.busy < maxBusy
-	if lead {
-		b.busy++
-	}
+	lead := !b.busy
+	b.busy = true
 	b.mu.Unlock()
 	if lead {
 		if ctx.Done() == nil {
@@ -82,7 +78,7 @@ func (b *combiner) lead(ctx context.Context) {
 	if len(b.queue) > 0 {
 		go b.lead(ctx)
 	} else {
-		b.busy--
+		b.busy = false
 	}
 }
 

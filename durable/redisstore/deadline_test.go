@@ -81,7 +81,7 @@ func TestContext_EndsTheCall(t *testing.T) {
 	sent := func(busy bool) bool {
 		comb.mu.Lock()
 		defer comb.mu.Unlock()
-		return len(comb.queue) == 0 && busy == (comb.busy > 0)
+		return len(comb.queue) == 0 && busy == comb.busy
 	}
 	go func() {
 		for !sent(true) {
@@ -156,7 +156,7 @@ func TestSchedule_ManyThatTimeOut(t *testing.T) {
 		require.Eventually(t, func() bool {
 			sh.combiner.mu.Lock()
 			defer sh.combiner.mu.Unlock()
-			return sh.combiner.busy == 0
+			return !sh.combiner.busy
 		}, time.Minute, 10*time.Millisecond)
 	}
 	st, err := c.Stats(context.Background())
@@ -207,10 +207,10 @@ func TestSchedule_OfSeveralDeadlines(t *testing.T) {
 		require.Eventually(t, func() bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			return b.busy == 0
+			return !b.busy
 		}, time.Minute, time.Millisecond)
 		b.mu.Lock()
-		b.queue, b.busy = slices.Clone(some), 1
+		b.queue, b.busy = slices.Clone(some), true
 		b.mu.Unlock()
 		b.lead(ctx)
 		for i, x := range some {
