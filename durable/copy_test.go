@@ -20,8 +20,7 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// queue makes a store that has tasks in each state, about 8 n of them, and names that
-// are not UTF-8.
+// queue creates a store with about 8 n tasks in all states, and names that are not UTF-8.
 func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	t.Helper()
 	c := durable.New(mem, quiet)
@@ -47,7 +46,7 @@ func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	require.NoError(t, err)
 	require.Equal(t, durable.Moved, out)
 
-	// A worker that is gone has left these behind.
+	// A worker that has died has claimed these.
 	for i := range n {
 		for _, what := range []string{"running", "follows", "cancelled"} {
 			schedule(t, c, durable.Task{Key: fmt.Sprint(what, i)}, durable.After(0))
@@ -72,7 +71,7 @@ func queue(t *testing.T, mem *memstore.Store, n int) *durable.Client {
 	return c
 }
 
-// entries returns all that a store has.
+// entries returns all entries of a store, by ID.
 func entries(t *testing.T, st store.Store) map[string]store.Entry {
 	t.Helper()
 	all := make(map[string]store.Entry)
@@ -92,7 +91,7 @@ func entries(t *testing.T, st store.Store) map[string]store.Entry {
 	return all
 }
 
-// moved returns entries as they are in another store.
+// moved returns the entries as a copy of the store should have them.
 func moved(all map[string]store.Entry, now store.Time) map[string]store.Entry {
 	for id, e := range all {
 		switch {
@@ -115,7 +114,7 @@ func now(t *testing.T, st store.Store) store.Time {
 	return now
 }
 
-// through has the two ways from one store to another: at once, and through a file.
+// through has the two ways to move a queue: directly, and through a file.
 var through = map[string]func(dst, src store.Store) (durable.Copied, error){
 	"Copy": func(dst, src store.Store) (durable.Copied, error) { return durable.Copy(ctx, dst, src) },
 	"File": func(dst, src store.Store) (durable.Copied, error) {
@@ -132,8 +131,8 @@ var through = map[string]func(dst, src store.Store) (durable.Copied, error){
 	},
 }
 
-// A queue moves to a store of another number of shards, with all that was tried, over
-// any number of failures on the way.
+// A queue moves to a store with another number of shards, with all its attempts, even if
+// commands fail.
 func TestCopy(t *testing.T) {
 	for name, move := range through {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +164,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Workers are at the new store while a copy fails and is repeated: nothing runs before
-// all is there, and then each task once.
+// Workers use the new store while a copy fails and is repeated: no task runs before all
+// are copied, and then each runs once.
 func TestCopy_NothingRunsTwice(t *testing.T) {
 	for name, move := range through {
 		t.Run(name, func(t *testing.T) {
@@ -202,8 +201,8 @@ func TestCopy_NothingRunsTwice(t *testing.T) {
 	}
 }
 
-// What the destination has of its own stays, also under a key of the source's, and waits
-// until Resume.
+// Tasks that the destination already has stay, even if the source has the same key, and
+// wait until Resume.
 func TestCopy_IntoAStoreThatHasTasks(t *testing.T) {
 	for name, move := range through {
 		t.Run(name, func(t *testing.T) {
@@ -277,8 +276,8 @@ func (s *tardy) Change(ctx context.Context, shard int, st store.Stamp, c store.C
 	return s.Store.Change(ctx, shard, st, c)
 }
 
-// What was sent and not answered comes to nothing after the context's deadline, or after a
-// minute: the task that it has may be done by then.
+// A command without an answer has no effect after the context's deadline or, without one,
+// after a minute. Its task may be done by then.
 func TestCopy_LandsLate(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"with a deadline": 2 * time.Second, "without": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -350,7 +349,7 @@ func TestCopy_OfASourceInUse(t *testing.T) {
 	}
 }
 
-// used is a store that somebody uses while it is listed.
+// used is a store that changes while it is listed.
 type used struct {
 	store.Store
 	use func()
@@ -364,7 +363,7 @@ func (u *used) List(ctx context.Context, shard int, f store.Filter, c store.Curs
 	return u.Store.List(ctx, shard, f, c, limit)
 }
 
-// export returns the file of a small queue, and what is in it.
+// export returns the file of a small queue, and the queue's entries.
 func export(t *testing.T) (file []byte, want map[string]store.Entry) {
 	t.Helper()
 	var b bytes.Buffer
@@ -377,8 +376,8 @@ func export(t *testing.T) (file []byte, want map[string]store.Entry) {
 	return b.Bytes(), want
 }
 
-// No damage gets through: whatever is cut off or changed, Import says so, and what it has
-// imported is right.
+// Import detects every damage: a file that was cut off or changed is an error, and the
+// imported tasks are correct.
 func TestImport_DamagedFile(t *testing.T) {
 	file, want := export(t)
 	step := 1
@@ -389,7 +388,7 @@ func TestImport_DamagedFile(t *testing.T) {
 		to := memstore.New()
 		_, err := durable.Import(ctx, to, bytes.NewReader(b))
 		if err == nil {
-			// An upper-case letter in a field's name does no harm.
+			// An upper-case letter in a field's name is harmless.
 			require.True(t, strings.EqualFold(string(b), string(file)), "%s: nobody has noticed", what)
 		} else if !errors.Is(err, durable.ErrDamaged) {
 			require.ErrorContains(t, err, "version", what)
@@ -419,7 +418,8 @@ func TestImport_DamagedFile(t *testing.T) {
 	try("a long line", append(bytes.Clone(lines[0]), bytes.Repeat([]byte("x"), 3<<20)...))
 }
 
-// A file with damage far behind is imported up to there, and then as a whole.
+// A file with damage near its end is imported up to the damage, and the repaired file
+// completely.
 func TestImport_GoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		c := durable.New(mem, quiet)
@@ -483,7 +483,7 @@ func TestExport_WriterThatFails(t *testing.T) {
 	})
 }
 
-// The format is a promise: this file was written by the first version.
+// The format must stay compatible: the first version wrote this file.
 func TestImport_FirstVersion(t *testing.T) {
 	file := `{"format":"tickless tasks","version":1,"time":"2026-01-02T03:04:05.000006Z"}
 {"id":"order-17","handler":"remind","record":"AWdlbmVyYXRpAGJvZHk=","state":"pending","at":"2026-01-02T04:04:05Z","due":"2026-01-02T03:04:05Z","attempts":2,"crashes":1,"failures":[{"attempt":1,"time":"2026-01-02T03:04:05.5Z","text":"<busy>"}]}
@@ -505,7 +505,7 @@ func TestImport_FirstVersion(t *testing.T) {
 	}, entries(t, to))
 }
 
-// What Export writes is what docs/durable.md says, byte by byte.
+// Export writes exactly what docs/durable.md says.
 func TestExport_WritesWhatIsDocumented(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *memstore.Store) {
 		st := memstore.New(memstore.WithShards(1))
