@@ -63,9 +63,9 @@ func paced(n int, f func()) map[string]float64 {
 // microsecond.
 func often() int { return choose(1000, 500_000, 1_000_000) }
 
-// Context makes a context below a parent that can be cancelled and that is shared or
-// its own, uses it or makes a child of it, and cancels it. It reports ns and allocs,
-// including those of its own parent.
+// Context makes a context, uses it or makes a child of it, and cancels it. The parent
+// can be cancelled; it is shared or is made for each context. Context reports ns and
+// allocs, including those of such a parent.
 func Context(b *testing.B) {
 	for _, use := range []struct {
 		name string

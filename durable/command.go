@@ -12,20 +12,20 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// A command is one call of a method that changes something: a store's command, for
-// items in any shards.
+// A command is one call of a method that changes something: a command of package store,
+// for items in any shards.
 //
-// A shard's items keep their order. They go in chunks, of which the next is sent when
-// the one before was answered. One that is not answered, so that it is not known whether
-// it was carried out, ends what the shard gets; asked for again the command goes on
-// there, with the same stamp.
+// The items of a shard keep their order. They are sent in chunks; the next chunk is
+// sent when the previous one was answered. If a chunk is not answered, so that its
+// effect is unknown, the shard gets no more chunks. When the command is repeated, it
+// continues with that chunk, with the same stamp.
 type command struct {
 	c        *Client
 	command  store.Command // all but its items
 	deadline time.Time     // of the first call's context; zero: none
 	running  sync.Mutex    // while it is carried out again
 
-	// These are of whoever carries it out.
+	// The goroutine that carries out the command owns the fields below.
 
 	lane    *lane
 	parts   []*part // of the shards that have any
@@ -34,7 +34,7 @@ type command struct {
 	errs    []error // nil: answered, and done
 }
 
-// A part is what a command has for a shard.
+// A part has the items of a command for one shard.
 type part struct {
 	shard  int
 	chunks []chunk
@@ -48,18 +48,18 @@ type chunk struct {
 	bytes int
 }
 
-// maxBytes is the size of the records from which on a chunk gets no more of them: what
-// a store takes up in a millisecond or so.
+// maxBytes is the size of a chunk's records from which the next item starts a new
+// chunk. A store takes about a millisecond for such a chunk.
 const maxBytes = 512 << 10
 
-// newCommand returns a command for n items, which the caller adds.
+// newCommand returns a command for n items, which the caller must add.
 func (c *Client) newCommand(ctx context.Context, kind store.Command, n int) *command {
 	x := &command{c: c, command: kind, out: make([]Outcome, n), errs: make([]error, n)}
 	x.deadline, _ = ctx.Deadline()
 	return x
 }
 
-// add adds the item with an index among those of the call.
+// add adds an item. index is its index in the call.
 func (x *command) add(index int, item store.Item) {
 	bytes := len(item.Task.Record)
 	if item.Entry != nil {
@@ -72,7 +72,7 @@ func (x *command) addTo(shard, index, bytes int, items []store.Item) {
 	p := x.part(shard)
 	n := len(p.chunks)
 	if n == 0 || len(p.chunks[n-1].items) == store.MaxBatch || p.chunks[n-1].bytes+bytes > maxBytes {
-		// A shard gets about as many as the others.
+		// Allocate for an even distribution over the shards.
 		room := min(store.MaxBatch, len(x.errs)/len(x.byShard)*5/4+1)
 		p.chunks = append(p.chunks, chunk{items: make([]store.Item, 0, room), index: make([]int, 0, room)})
 		n++
@@ -95,7 +95,7 @@ func (x *command) part(shard int) *part {
 	return x.byShard[shard]
 }
 
-// one carries a command out for one task.
+// one carries out a command for one task.
 func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (Outcome, error) {
 	x := c.newCommand(ctx, kind, 1)
 	x.add(0, item)
@@ -106,8 +106,8 @@ func (c *Client) one(ctx context.Context, kind store.Command, item store.Item) (
 	return out[0], err
 }
 
-// do carries out what has not been answered, and returns the outcomes and the first
-// error, which is an UnknownError if it is not known of some items what became of them.
+// do sends what has not been answered, and returns the outcomes and the first error. It
+// returns an UnknownError if the effect on some items is unknown.
 func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	if x.lane == nil {
 		x.lane = x.c.lanes.take()
@@ -120,7 +120,7 @@ func (x *command) do(ctx context.Context) ([]Outcome, error) {
 	return x.out, cmp.Or(x.errs...)
 }
 
-// again carries it out once more, for one goroutine after the other.
+// again repeats the command. Goroutines that call it wait for one another.
 func (x *command) again(ctx context.Context) ([]Outcome, error) {
 	x.running.Lock()
 	defer x.running.Unlock()
@@ -128,7 +128,7 @@ func (x *command) again(ctx context.Context) ([]Outcome, error) {
 	return slices.Clone(out), err
 }
 
-// maxTogether is how many shards a command uses at a time.
+// maxTogether is the maximum number of shards to which a command sends at a time.
 const maxTogether = 16
 
 // send sends the parts, several at a time.
@@ -154,8 +154,8 @@ func (x *command) send(ctx context.Context) (unknown error) {
 	return cmp.Or(errs...)
 }
 
-// sendPart sends what a shard has not answered. It returns an error if it is not known
-// of some of that whether it was carried out.
+// sendPart sends the chunks that a shard has not answered. It returns an error if the
+// effect of a chunk is unknown.
 func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 	for ; p.next < len(p.chunks); p.next++ {
 		ch := &p.chunks[p.next]
@@ -177,15 +177,15 @@ func (x *command) sendPart(ctx context.Context, p *part) (unknown error) {
 	return nil
 }
 
-// certain reports whether a command with this error was not carried out. If it was sent
-// before, that this time it was not says nothing about that time; but what is refused
-// for being late was not carried out ever.
+// certain reports whether a command with this error certainly had no effect. If it was
+// sent before, a refusal says nothing about the first time. But a command that is too
+// late never had an effect.
 func certain(err error, before bool) bool {
 	return errors.Is(err, store.ErrLate) || !before && errors.Is(err, ErrNotDone)
 }
 
-// A refusedLater is the error of a command that was sent before. It is what its error is,
-// but none of those that say that nothing was done: they are about this time alone.
+// A refusedLater is the error of a command that was sent before. It matches its error,
+// but not ErrNotDone and the like, because these are only about the last attempt.
 type refusedLater struct{ err error }
 
 func (e refusedLater) Error() string      { return e.err.Error() }

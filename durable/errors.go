@@ -15,7 +15,7 @@ var (
 	// ErrNotFound is returned by [Client.Get] if there is no task with the key.
 	ErrNotFound = errors.New("durable: no such task")
 	// ErrUnknown matches every [UnknownError] with errors.Is.
-	ErrUnknown = errors.New("durable: it is not known whether the command was carried out")
+	ErrUnknown = errors.New("durable: unknown whether the command was carried out")
 
 	// ErrNotDone matches, with errors.Is, errors of commands that certainly had no
 	// effect. It never matches an [UnknownError]. After a call for many tasks it

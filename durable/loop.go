@@ -85,10 +85,10 @@ const (
 	// patience is how long a claim waits for a place before the loop has other workers
 	// woken for the due tasks.
 	patience = 10 * time.Millisecond
-	// little is the delay that a user's own clock may cause.
-	little = 100 * time.Microsecond
-	// flush is how long a Worker that shuts down tries to send its reports.
-	flush = 5 * time.Second
+	// minAdvance is the least advance of a virtual clock for which arm sets the timer again.
+	minAdvance = 100 * time.Microsecond
+	// flushTimeout is how long a Worker that shuts down tries to send its reports.
+	flushTimeout = 5 * time.Second
 )
 
 // never is later than any time.
@@ -259,7 +259,7 @@ func (l *loop) abort(p phase) {
 func (l *loop) flushedAll() bool {
 	now := time.Now()
 	if l.flushed.IsZero() {
-		l.flushed = now.Add(flush)
+		l.flushed = now.Add(flushTimeout)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,7 +280,7 @@ func (l *loop) arm(at time.Time) {
 		}
 		// If a virtual clock has advanced meanwhile, the timer is late: set it again. A
 		// running clock always advances a little.
-		if !l.w.virtual || l.w.now().Sub(now) < little {
+		if !l.w.virtual || l.w.now().Sub(now) < minAdvance {
 			return
 		}
 	}
@@ -327,8 +327,8 @@ func (l *loop) failed(err error, now time.Time) {
 	l.retryAt = now.Add(l.backoff/2 + rand.N(l.backoff/2+1))
 }
 
-// untilLeaseTimer returns how long after now the contexts must be cancelled whose leases were
-// extended by a command sent at the time sent: a tenth of the lease before its end.
+// untilLeaseTimer returns the time until the leases that a command extended are nearly
+// over: until a tenth of the lease before their end. sent is when the command was sent.
 func (l *loop) untilLeaseTimer(sent time.Time) time.Duration {
 	return sent.Add(l.w.config.lease - l.w.config.lease/10).Sub(l.w.now())
 }

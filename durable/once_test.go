@@ -102,7 +102,7 @@ func TestAgain_OfAnErrorThatIsMadeByHand(t *testing.T) {
 	e := &durable.UnknownError{}
 	_, err := e.Again(ctx)
 	require.Equal(t, e, err)
-	require.EqualError(t, e, "durable: it is not known whether the command was carried out: (no error)")
+	require.EqualError(t, e, "durable: unknown whether the command was carried out: (no error)")
 }
 
 // A call returns when its context ends. A command with a deadline is not carried out

@@ -128,7 +128,7 @@ func (a *attempt) plan() error {
 	if a.planned {
 		return nil
 	}
-	return a.apart(func() error {
+	return a.protect(func() error {
 		at, ok, err := a.recurs.next(a.due)
 		if err == nil {
 			a.follows(at, ok)
@@ -144,9 +144,9 @@ func (a *attempt) follows(at store.Time, ok bool) {
 	}
 }
 
-// apart calls f, which may call the task's schedule, on a new goroutine, so that a
-// panic or runtime.Goexit in the schedule does not lose the handler's place.
-func (a *attempt) apart(f func() error) error {
+// protect calls f, which may call the task's schedule, on a new goroutine, so that a
+// panic or runtime.Goexit in the schedule does not end the handler's goroutine.
+func (a *attempt) protect(f func() error) error {
 	if a.task.Schedule == "" {
 		return f()
 	}
@@ -173,7 +173,7 @@ func (a *attempt) skip(now store.Time) (more bool, err error) {
 		a.due = a.recurs.latest(a.due, now)
 		return false, nil
 	}
-	err = a.apart(func() error {
+	err = a.protect(func() error {
 		for range 100_000 {
 			next, ok, err := a.recurs.next(a.due)
 			if err != nil {

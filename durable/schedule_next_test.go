@@ -52,8 +52,8 @@ func TestWorker_NextEnds(t *testing.T) {
 	}
 }
 
-// A schedule that panics once works at the next attempt. The run's last attempt then
-// fails.
+// A schedule panics once. It is called again at the next attempt, which is the last of
+// its run and fails.
 func TestWorker_NextPanicsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, mem *memstore.Store) {
 		calls := 0

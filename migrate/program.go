@@ -81,9 +81,8 @@ type program struct {
 	// boxed are the timers that became interface values. unboxed are the type
 	// assertions that return timers.
 	boxed, unboxed []boxing
-	// instances are type arguments that contain timers. generic says that a value whose
-	// type contains a type parameter is boxed or unboxed somewhere: its type may be any
-	// of the instances.
+	// instances are type arguments that contain timers. generic reports whether generic
+	// code boxes or unboxes a value; the value may then be of any of the instances.
 	instances []*node
 	generic   bool
 

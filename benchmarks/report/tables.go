@@ -36,13 +36,13 @@ var titles = map[string]string{
 	"StoreLate":     "1,000 tasks a second",
 }
 
-// mishaps are units of events that should not happen. A median would hide the few runs
+// defects are units of events that should not happen. A median would hide the few runs
 // in which they do, so their rows show the worst run, and are omitted if all runs have
 // 0.
-var mishaps = []string{"early", "early-%", "lost", "wrong"}
+var defects = []string{"early", "early-%", "lost", "wrong"}
 
-// more are the units in which more is better, and neutral those in which neither is.
-var more, neutral = []string{"tasks/s"}, []string{"ticks"}
+// moreIsBetter and neutral are units; in those of neither list, less is better.
+var moreIsBetter, neutral = []string{"tasks/s"}, []string{"ticks"}
 
 // markdown returns a table for each workload. README.md, in the parent folder of the
 // results, explains them.
@@ -98,7 +98,7 @@ func (r *results) table(b *strings.Builder, workload string) {
 	}
 }
 
-// dull reports whether to omit a row: a time that the benchmark has hidden, a mishap
+// dull reports whether to omit a row: a time that the benchmark has hidden, a defect
 // that never happened, or allocations that an earlier row of the workload shows.
 func (r *results) dull(k key) bool {
 	switch k.unit {
@@ -113,21 +113,21 @@ func (r *results) dull(k key) bool {
 			return false
 		}
 	}
-	return k.unit == "ns/op" || slices.Contains(mishaps, k.unit)
+	return k.unit == "ns/op" || slices.Contains(defects, k.unit)
 }
 
 // row returns a table row, named like the benchmark without the implementation:
 // n=1M/p=1 ns/op.
 func (r *results) row(k key, impls []string) string {
-	mishap := slices.Contains(mishaps, k.unit)
+	defect := slices.Contains(defects, k.unit)
 	best := ""
-	if !mishap && !slices.Contains(neutral, k.unit) {
+	if !defect && !slices.Contains(neutral, k.unit) {
 		best = r.best(k, impls)
 	}
 	row := "| " + strings.TrimSpace(k.params+" "+k.unit) + " |"
 	for _, impl := range impls {
 		v, ok := r.median(k, impl)
-		if mishap {
+		if defect {
 			v = r.most(k, impl)
 		}
 		switch {
@@ -152,11 +152,11 @@ func (r *results) best(k key, impls []string) string {
 			continue
 		}
 		rows++
-		failed := strings.HasSuffix(k.unit, "-ms") && slices.ContainsFunc(mishaps, func(m string) bool {
+		failed := strings.HasSuffix(k.unit, "-ms") && slices.ContainsFunc(defects, func(m string) bool {
 			return r.most(key{k.workload, k.params, m}, impl) > 0
 		})
 		better := v < best
-		if slices.Contains(more, k.unit) {
+		if slices.Contains(moreIsBetter, k.unit) {
 			better = v > best
 		}
 		if v >= 0 && !failed && (math.IsNaN(best) || better) {

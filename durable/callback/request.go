@@ -85,7 +85,7 @@ func encode(w wire) ([]byte, error) {
 func Parse(body []byte) (Request, error) {
 	var w wire
 	if err := json.Unmarshal(body, &w); err != nil {
-		return Request{}, invalid("the task's body is none of Request.Task: %v", err)
+		return Request{}, invalid("the task's body was not made by Request.Task: %v", err)
 	}
 	r := Request{URL: w.URL, Method: w.Method, Headers: w.Headers, Body: w.Bytes}
 	if len(r.Body) == 0 && w.Body != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/tickless/tickless/durable"
 )
 
-// A call of another scrape does not take the answer away from this scrape.
+// Each of many concurrent scrapes gets an answer.
 func TestQueue_ManyThatAskEachTime(t *testing.T) {
 	q := &queue{stats: func(context.Context) (durable.Stats, error) { return durable.Stats{}, nil }}
 	var all sync.WaitGroup

@@ -12,8 +12,8 @@ type reading struct {
 	after time.Time
 }
 
-// fresh is the maximum age of a reading that is used.
-const fresh = 5 * time.Second
+// maxAge is the age from which a reading is no longer used.
+const maxAge = 5 * time.Second
 
 // at returns the time of the server's clock at the local time t, or slightly less.
 func (r *reading) at(t time.Time) store.Time { return r.now.Add(t.Sub(r.after)) }
@@ -24,7 +24,7 @@ func (sh *shard) read(now store.Time) {
 	r := &reading{now, time.Now()}
 	for {
 		old := sh.clock.Load()
-		if old != nil && r.after.Sub(old.after) < fresh && old.at(r.after) >= now || sh.clock.CompareAndSwap(old, r) {
+		if old != nil && r.after.Sub(old.after) < maxAge && old.at(r.after) >= now || sh.clock.CompareAndSwap(old, r) {
 			return
 		}
 	}

@@ -58,13 +58,13 @@ func explain(err error) error {
 		return store.ErrStale
 	case text == "TICKLESS lost" || strings.HasPrefix(text, "TICKLESS is "):
 		// At every attempt the shard was missing or a different one: see learn.
-		return fmt.Errorf("%w, also while this command was sent again and again", ErrLost)
+		return fmt.Errorf("%w: the shard was missing or new at every attempt", ErrLost)
 	case outOfMemory(text):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
 	if _, has, ok := strings.Cut(text, "TICKLESS schema "); ok {
 		has, _, _ = strings.Cut(has, "@")
-		return fmt.Errorf("%w: version and shards are %s: %w", store.ErrSchema, has, store.ErrNotDone)
+		return fmt.Errorf("%w: its version and number of shards are %s: %w", store.ErrSchema, has, store.ErrNotDone)
 	}
 	// NOPERM, NOAUTH and WRONGPASS are not certain: go-redis repeats a command after a
 	// failed connection, and such a reply may then be about the new connection.

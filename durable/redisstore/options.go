@@ -45,7 +45,7 @@ type config struct {
 func WithName(name string) Option {
 	bad := func(r rune) bool { return r <= ' ' || r == '{' || r == '}' || r == 0x7f }
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, bad) {
-		panic(fmt.Sprintf("redisstore: WithName: %q is no name of a store", name))
+		panic(fmt.Sprintf("redisstore: WithName: %q is not a valid store name", name))
 	}
 	return option(func(c *config) { c.name = name })
 }
@@ -56,7 +56,7 @@ func WithName(name string) Option {
 // 1024.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
-		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, it is %d", maxShards, n))
+		panic(fmt.Sprintf("redisstore: WithShards: the number of shards must be a power of two up to %d, got %d", maxShards, n))
 	}
 	return option(func(c *config) { c.shards = n })
 }
@@ -66,7 +66,7 @@ func WithShards(n int) Option {
 // nil.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
-		panic("redisstore: WithLogger with a nil Logger")
+		panic("redisstore: WithLogger: nil Logger")
 	}
 	return option(func(c *config) { c.log = l })
 }
@@ -88,7 +88,7 @@ func WithLossHandler(f func(err error)) Option {
 // 10 ms to an hour.
 func WithRecheck(d time.Duration) Option {
 	if d < 10*time.Millisecond || d > time.Hour {
-		panic(fmt.Sprintf("redisstore: WithRecheck: the time must be from 10ms to 1h, it is %v", d))
+		panic(fmt.Sprintf("redisstore: WithRecheck: must be from 10ms to 1h, got %v", d))
 	}
 	return option(func(c *config) { c.recheck = d })
 }
@@ -100,7 +100,7 @@ func WithRecheck(d time.Duration) Option {
 // Cluster. It panics unless d is from 0 to 100 ms.
 func WithSlack(d time.Duration) Option {
 	if d < 0 || d > 100*time.Millisecond {
-		panic(fmt.Sprintf("redisstore: WithSlack: the time must be from 0 to 100ms, it is %v", d))
+		panic(fmt.Sprintf("redisstore: WithSlack: must be from 0 to 100ms, got %v", d))
 	}
 	return option(func(c *config) { c.slack = d })
 }
@@ -131,7 +131,7 @@ func newConfig(client redis.UniversalClient, opts []Option) config {
 // returns o, and panics if o is nil.
 func TuneCluster(o *redis.ClusterOptions) *redis.ClusterOptions {
 	if o == nil {
-		panic("redisstore: TuneCluster with nil ClusterOptions")
+		panic("redisstore: TuneCluster: nil ClusterOptions")
 	}
 	o.ClusterStateReloadInterval = time.Second
 	return o

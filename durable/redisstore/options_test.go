@@ -42,8 +42,8 @@ func TestNew_RefusesOtherClients(t *testing.T) {
 	for client, text := range map[redis.UniversalClient]string{
 		wrapped{one}:         "needs a *redis.Client or a *redis.ClusterClient, not redisstore.wrapped",
 		ring:                 "needs a *redis.Client or a *redis.ClusterClient, not *redis.Ring",
-		nil:                  "with a nil client",
-		(*redis.Client)(nil): "with a nil client",
+		nil:                  "nil client",
+		(*redis.Client)(nil): "nil client",
 	} {
 		require.PanicsWithValue(t, "redisstore: New "+text, func() { New(client) })
 	}

@@ -186,7 +186,7 @@ func (s *Store) one(ctx context.Context, x *script, shard int, args ...any) (any
 	return v, explain(err)
 }
 
-// ints decodes an answer of at least n numbers.
+// ints decodes an answer of exactly n numbers.
 func ints(v any, n int) ([]int64, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) != n {

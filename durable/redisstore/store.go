@@ -44,12 +44,12 @@ var _ store.Store = (*Store)(nil)
 // option is nil.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		panic("redisstore: New with a nil client")
+		panic("redisstore: New: nil client")
 	}
 	switch client.(type) {
 	case *redis.Client, *redis.ClusterClient:
 	default:
-		panic(fmt.Sprintf("redisstore: New needs a *redis.Client or a *redis.ClusterClient, not %T", client))
+		panic(fmt.Sprintf("redisstore: New: the client must be a *redis.Client or a *redis.ClusterClient, got %T", client))
 	}
 	s := &Store{
 		redis:   client,
@@ -94,7 +94,7 @@ func (s *Store) Now(ctx context.Context, shard int) (store.Time, error) {
 		return 0, err
 	}
 	sh := s.shards[shard]
-	if r := sh.clock.Load(); s.config.exact || r == nil || time.Since(r.after) > fresh {
+	if r := sh.clock.Load(); s.config.exact || r == nil || time.Since(r.after) > maxAge {
 		if err := s.know(ctx); err != nil {
 			return 0, explain(err)
 		}

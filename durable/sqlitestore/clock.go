@@ -47,9 +47,9 @@ func (x *steady) moment() machine.Moment {
 	return at
 }
 
-// untilLook is the longest time that a worker sleeps if the system does not report
+// maxSleep is the longest time that a worker sleeps if the system does not report
 // changes of the wall clock.
-func (x *steady) untilLook() time.Duration {
+func (x *steady) maxSleep() time.Duration {
 	if x.wall == nil && x.tell == nil {
 		return math.MaxInt64
 	}

@@ -275,7 +275,7 @@ func (ix *index) sound(state store.State, query string, args ...any) (found []*m
 			return
 		}
 		if x.State != state || seen[x.ID] {
-			must(fmt.Errorf("%w: an index has task %.80q, which is not %v", ErrDamaged, x.ID, state))
+			must(fmt.Errorf("%w: an index contains the task %.80q, which is not %v", ErrDamaged, x.ID, state))
 		}
 		seen[x.ID] = true
 		if ix.tasks[x.ID] == nil {

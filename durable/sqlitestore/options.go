@@ -39,7 +39,7 @@ func newConfig(opts []Option) config {
 // is nil.
 func WithClock(clk clock.Clock) Option {
 	if clk == nil {
-		panic("sqlitestore: WithClock with a nil Clock")
+		panic("sqlitestore: WithClock: nil Clock")
 	}
 	return option(func(c *config) { c.clock = clk })
 }
@@ -48,7 +48,7 @@ func WithClock(clk clock.Clock) Option {
 // [slog.Default]. It panics if l is nil.
 func WithLogger(l *slog.Logger) Option {
 	if l == nil {
-		panic("sqlitestore: WithLogger with a nil Logger")
+		panic("sqlitestore: WithLogger: nil Logger")
 	}
 	return option(func(c *config) { c.log = l })
 }

@@ -33,7 +33,7 @@ func systemSteady() (boot string, read func() time.Duration) {
 func refuseNetwork(dir string) error {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
-		return nil // whoever opens the file has a better error
+		return nil // opening the file returns a better error
 	}
 	switch uint32(st.Type) {
 	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC, unix.AFS_SUPER_MAGIC:

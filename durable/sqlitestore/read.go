@@ -77,10 +77,10 @@ func (s *Store) Stats(ctx context.Context, _ int) (st store.Stats, err error) {
 func (s *Store) Check(ctx context.Context) (store.Health, error) {
 	h := store.Health{Store: "SQLite in " + s.path}
 	if s.interval > 0 {
-		h.Warnings = append(h.Warnings, fmt.Sprintf("the disk is synced once in %v: a power cut may lose what was acknowledged since", s.interval))
+		h.Warnings = append(h.Warnings, fmt.Sprintf("the file is synced only every %v: a power failure may lose the commands since the last sync", s.interval))
 	}
 	if n := s.WAL(); n > largeWAL {
-		h.Warnings = append(h.Warnings, fmt.Sprintf("the log has %d MB: somebody has read the file for long", n>>20))
+		h.Warnings = append(h.Warnings, fmt.Sprintf("the write-ahead log has %d MB: a reader has been open for long", n>>20))
 	}
 	return h, s.view(ctx, func(x *session) { newIndex(x) })
 }
@@ -131,7 +131,7 @@ func (s *Store) Verify(ctx context.Context) (looked int64, err error) {
 			looked++
 		})
 		if want := [...]int64{0, n.Pending, n.Running, n.Dead, n.Past}; want != there || looked != n.Pending+n.Running+n.Dead+n.Past {
-			must(fmt.Errorf("%w: there are %v tasks that are pending, running, dead and past, and the numbers are %v: Repair puts them right", ErrDamaged, there[1:], want[1:]))
+			must(fmt.Errorf("%w: the file contains %v pending, running, dead and past tasks, but its counters say %v: Repair corrects them", ErrDamaged, there[1:], want[1:]))
 		}
 	})
 	return looked, err

@@ -72,7 +72,7 @@ const (
 
 func checkVersion(v int64) error {
 	if v != version {
-		return fmt.Errorf("%w: its tables have version %d, and this program knows %d", store.ErrSchema, v, version)
+		return fmt.Errorf("%w: its tables have version %d, but this program supports version %d", store.ErrSchema, v, version)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func lookAtSchema(ctx context.Context, conn *sql.Conn) (there bool, err error) {
 		if isBusy(err) {
 			return err
 		}
-		return fmt.Errorf("%w: tables that begin with tickless_ are not a store's: %w", store.ErrSchema, err)
+		return fmt.Errorf("%w: the tables whose names begin with tickless_ are not those of a store: %w", store.ErrSchema, err)
 	}
 	var v int64
 	if err = conn.QueryRowContext(ctx, `SELECT version FROM tickless_numbers`).Scan(&v); err != nil {

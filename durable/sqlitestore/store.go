@@ -69,7 +69,7 @@ const openTimeout = 10 * time.Second
 // for ":memory:".
 func Open(path string, opts ...Option) (*Store, error) {
 	if path == "" || path == ":memory:" {
-		return nil, fmt.Errorf("sqlitestore: %q is no file; package memstore keeps tasks in memory: %w", path, store.ErrUnfit)
+		return nil, fmt.Errorf("sqlitestore: %q is not a file name; for tasks in memory, use package memstore: %w", path, store.ErrUnfit)
 	}
 	s := &Store{config: newConfig(opts), over: make(chan struct{}), dirty: make(chan struct{}, 1)}
 	var err error
@@ -80,7 +80,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	s.steady = newSteady(s.clock)
-	s.longest.Store(int64(s.untilLook()))
+	s.longest.Store(int64(s.maxSleep()))
 	sync := "FULL"
 	if s.interval > 0 {
 		sync = "NORMAL"
@@ -121,7 +121,7 @@ func pathOf(ctx context.Context, on interface {
 		return "", explain(err, false)
 	}
 	if path == "" {
-		return "", fmt.Errorf("sqlitestore: the database is in no file: %w", store.ErrUnfit)
+		return "", fmt.Errorf("sqlitestore: the database is not in a file: %w", store.ErrUnfit)
 	}
 	return path, nil
 }
@@ -168,7 +168,7 @@ func (s *Store) make(ctx context.Context, conn *sql.Conn) error {
 	case err != nil:
 		return err
 	case s.readOnly && !there:
-		return fmt.Errorf("%w: it has no tables of a store", store.ErrSchema)
+		return fmt.Errorf("%w: the file has no tables of a store", store.ErrSchema)
 	case s.readOnly:
 		return nil
 	}
@@ -177,7 +177,7 @@ func (s *Store) make(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if !strings.EqualFold(mode, "wal") {
-		return fmt.Errorf("%w: SQLite keeps no write-ahead log there, but the journal mode %q", store.ErrUnfit, mode)
+		return fmt.Errorf("%w: SQLite refuses a write-ahead log; its journal mode is %q", store.ErrUnfit, mode)
 	}
 	if there {
 		return nil

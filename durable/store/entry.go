@@ -45,7 +45,7 @@ func (s *State) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("store: there is no state %q", b)
+	return fmt.Errorf("store: unknown state %q", b)
 }
 
 // An Entry is all data that a store has about a task.

@@ -13,11 +13,11 @@ var (
 	// ErrInvalid is returned for invalid input.
 	ErrInvalid = fmt.Errorf("store: invalid: %w", ErrNotDone)
 	// ErrLate is returned for a command that arrives after its Until.
-	ErrLate = fmt.Errorf("store: the command came after its deadline: %w", ErrNotDone)
+	ErrLate = fmt.Errorf("store: the deadline has passed: %w", ErrNotDone)
 	// ErrBusy is returned if too many commands are waiting.
-	ErrBusy = fmt.Errorf("store: too many commands wait: %w", ErrNotDone)
+	ErrBusy = fmt.Errorf("store: too many commands are waiting: %w", ErrNotDone)
 	// ErrFull is returned if the store is out of space.
-	ErrFull = fmt.Errorf("store: no room: %w", ErrNotDone)
+	ErrFull = fmt.Errorf("store: the store is full: %w", ErrNotDone)
 	// ErrClosed is returned after the store was closed. If the connection below the
 	// store is closed during a command, the error may match ErrClosed but not
 	// ErrNotDone: the command may then have had its effect.
@@ -34,9 +34,9 @@ var (
 	ErrUnfit = errors.New("store: unfit")
 	// ErrSchema is returned if the stored data has another number of shards or another
 	// version.
-	ErrSchema = fmt.Errorf("%w: it was made with other settings", ErrUnfit)
+	ErrSchema = fmt.Errorf("%w: created with other settings", ErrUnfit)
 	// ErrUnsafe is returned by Check if the store may discard tasks.
-	ErrUnsafe = fmt.Errorf("%w: it may throw tasks away", ErrUnfit)
+	ErrUnsafe = fmt.Errorf("%w: it may lose tasks", ErrUnfit)
 )
 
 // Ended returns nil, or an error that wraps [ErrNotDone] and the context's error if ctx

@@ -40,8 +40,8 @@ func (k *Keeping) Append(b []byte) []byte {
 // KeepingSize is the number of bytes that Append adds.
 const KeepingSize = 2*keptTime + keptNumber
 
-// Keeps returns what the task asks to keep, which its record says if that is of version
-// 1. ok is false if the task asks for nothing.
+// Keeps returns the Keeping in the task's record. ok is false if the record has none or
+// is not of version 1.
 func (t *Task) Keeps() (k Keeping, ok bool) {
 	const head = 1 + GenerationSize
 	if len(t.Record) < head+1+KeepingSize || t.Record[0] != 1 || t.Record[head]&keptBit == 0 {

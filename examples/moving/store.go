@@ -101,7 +101,7 @@ func (s *onStore) Close() error {
 		return errors.Join(err, s.close())
 	}
 	err := <-s.ended
-	if errors.Is(err, durable.ErrClosed) { // it had not begun
+	if errors.Is(err, durable.ErrClosed) { // Run had not started
 		err = nil
 	}
 	return errors.Join(err, s.close())

@@ -172,9 +172,9 @@ func (cfg Config) takeModFile(ctx context.Context) (Config, error) {
 	return cfg, nil
 }
 
-// leaveOut separates packages that do not compile and were not named, with the packages
-// that import them, and adds a warning. What these packages may use by name does not
-// change.
+// leaveOut returns the packages without those that do not compile and were not named and
+// the packages that import them, which are broken. It adds a warning for these. Timers
+// that a broken package may use by name are not rewritten.
 func (p *Project) leaveOut(loaded []*packages.Package, named map[string]bool) (good, broken []*packages.Package) {
 	warned := make(map[string]bool)
 	for _, pkg := range loaded {

@@ -38,11 +38,11 @@ func (t *Task) Check(n *Numbers) error {
 	running := t.State == store.Running
 	switch {
 	case t.ID == "" || t.Handler == "" || t.State < store.Pending || t.State > store.Past:
-		return errors.New("it has no id, no handler or no state")
+		return errors.New("no id, no handler or no state")
 	case running != (t.Token > 0) || running != (t.Lease > 0) || t.Token > n.Fence:
-		return fmt.Errorf("it is %v with the token %d of %d", t.State, t.Token, n.Fence)
+		return fmt.Errorf("state %v with token %d; the last token is %d", t.State, t.Token, n.Fence)
 	case !running && (t.Stopping || t.Following) || !t.Following && t.NextTask != nil:
-		return errors.New("something follows it that must not")
+		return errors.New("unexpected next task")
 	}
 	return nil
 }

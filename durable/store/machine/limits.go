@@ -10,7 +10,7 @@ import (
 type Limit struct {
 	store.Limit
 	Running int64
-	Full    store.Time // when as many tasks as the Rate ever allows may be claimed at once
+	Full    store.Time // when a whole burst may be claimed at once
 	// Kept says that the limit holds back a due task. Whatever makes room then wakes
 	// other workers. Until then no task of the handler needs to wake a worker.
 	Kept bool

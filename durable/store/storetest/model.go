@@ -48,7 +48,7 @@ type model struct {
 	paused  bool
 	fence   int64
 	limits  map[string]*modelLimit
-	exact   bool // workers do not look by themselves now and then
+	exact   bool // workers claim only when woken, not also from time to time
 	n       store.Counters
 	counts  map[string]int
 	walk    *walk // nil: none is under way

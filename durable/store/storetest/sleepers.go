@@ -107,8 +107,8 @@ func testSleepers(b *bench) {
 	defer end()
 	other, leave := b.sleeper("other", "b")
 	defer leave()
-	// part lets the other worker claim one of the due tasks while s sleeps. The other
-	// worker must come again at once, and s may have to wait for that.
+	// part lets the other worker claim one of the due tasks while s sleeps. The answer
+	// must say that the other worker should claim again at once.
 	part := func() {
 		b.Helper()
 		waitFor("nothing", s.got, s)

@@ -94,7 +94,7 @@ func testNext(b *bench) {
 			break
 		}
 	}
-	// The same for the end of a lease.
+	// If only a running task is left, Next is the end of its lease.
 	b.require(a.Next >= 0 && a.Next <= lease*b.unit, "Next is %v, a lease ends after %d units", a.Next, lease)
 	b.schedule("one", b.after(0))
 	b.schedule("two", b.after(0))

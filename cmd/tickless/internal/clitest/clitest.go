@@ -70,7 +70,7 @@ func arguments(command string, args ...string) []string {
 // A WrongCall is a call of the program with wrong flags or arguments.
 type WrongCall struct {
 	Args []string
-	Want string // part of the line that tells of it
+	Want string // part of the error line
 }
 
 // CheckCalledWrongly checks that each call prints one line to standard error and exits

@@ -63,7 +63,7 @@ func (stdTimers) start(d time.Duration) handle {
 type result struct {
 	Count      int           `json:"count"`
 	Skipped    string        `json:"skipped,omitempty"` // why nothing was measured
-	Failed     string        `json:"failed,omitempty"`  // the same, if it was begun
+	Failed     string        `json:"failed,omitempty"`  // why the measurement failed
 	Insert     time.Duration `json:"insert_ns"`         // to start all, from all procs
 	HeapBytes  int64         `json:"heap_bytes"`        // alive
 	TotalBytes int64         `json:"total_bytes"`       // what the runtime has of the system's memory

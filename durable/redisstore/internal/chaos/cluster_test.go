@@ -126,8 +126,8 @@ func TestFault_ClusterMasterKilledBeforeItReplicates(t *testing.T) {
 	}
 }
 
-// A master is frozen for longer than the node timeout, and continues. Until it learns
-// that it was replaced, it acknowledges commands that are then lost.
+// A master is frozen for longer than the node timeout and then continues. Until it
+// learns that it was replaced, it acknowledges commands whose effects are lost.
 func TestFault_ClusterMasterFrozen(t *testing.T) {
 	for _, how := range []string{"Plain", "MinReplicas"} {
 		t.Run(how, func(t *testing.T) {

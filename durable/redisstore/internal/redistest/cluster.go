@@ -78,7 +78,7 @@ func (c *Cluster) form(replicas int) error {
 		}
 		return true
 	}); err != nil {
-		return fmt.Errorf("the servers do not meet: %w", err)
+		return fmt.Errorf("the servers do not form a cluster: %w", err)
 	}
 	for i := range c.Masters {
 		id := clients[i].ClusterMyID(ctx).Val()

@@ -139,7 +139,7 @@ func (s *Server) ready() error {
 		}
 		select {
 		case <-s.done:
-			return errors.New("redis-server has ended at once")
+			return errors.New("redis-server exited at once")
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(end) {
