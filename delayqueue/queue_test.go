@@ -12,7 +12,7 @@ import (
 
 var start = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 
-// years exceeds the range of a Duration, so it returns a time.
+// years returns the time n years after start. A Duration cannot hold that many.
 func years(n int) time.Time { return start.AddDate(n, 0, 0) }
 
 func TestQueueOffer_DeadlineDecidesWhenDue(t *testing.T) {

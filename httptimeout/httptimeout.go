@@ -31,9 +31,9 @@ func Handler(timeout time.Duration, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := deadline.WithTimeout(r.Context(), timeout)
 		defer cancel()
-		timed := r.WithContext(ctx)
-		defer handBackForm(r, timed)
-		h.ServeHTTP(w, timed)
+		timedRequest := r.WithContext(ctx)
+		defer handBackForm(r, timedRequest)
+		h.ServeHTTP(w, timedRequest)
 	})
 }
 
@@ -43,13 +43,13 @@ func mustBePositive(function string, timeout time.Duration) {
 	}
 }
 
-// handBackForm gives r the form that a handler has parsed from timed, the copy of r. When
+// handBackForm gives r the form that a handler has parsed from timedRequest, the copy of r. When
 // a request ends, package http removes the files of its form, but not those of a copy. If
 // r is itself a copy, handBackForm removes the files when r's context ends. The context
 // may have ended already, because an http.TimeoutHandler did not wait for the handler.
 // Both may remove the files at the same time: RemoveAll does not change the form.
-func handBackForm(r, timed *http.Request) {
-	form := timed.MultipartForm
+func handBackForm(r, timedRequest *http.Request) {
+	form := timedRequest.MultipartForm
 	if form == r.MultipartForm {
 		return // not parsed, or by r's own handler
 	}

@@ -133,7 +133,7 @@ func (d *Delayed[K]) lock() {
 }
 
 // enter adds an operation: it completes the operation if the condition holds, and
-// otherwise makes it wait. run reports whether the caller must run OnComplete. mine
+// otherwise makes it wait. run reports whether the caller must run OnComplete. byThisCall
 // reports whether this call completed the operation.
 //
 // enter holds the lock from the first check to the start of the timer. The condition may
@@ -141,7 +141,7 @@ func (d *Delayed[K]) lock() {
 // the key's list, the second check sees the condition. If CheckAndComplete runs later, it
 // finds the operation in the list, and waits for the lock. All other calls that complete
 // the operation wait for the lock too, so no timer is started for a complete operation.
-func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (run, mine bool, err error) {
+func (d *Delayed[K]) enter(p *Purgatory[K], op Operation[K], timeout time.Duration, keys []K) (run, byThisCall bool, err error) {
 	d.lock()
 	waits := false
 	defer func() {

@@ -86,11 +86,11 @@ func (p *Purgatory[K]) TryCompleteElseWatch(op Operation[K], timeout time.Durati
 	if op == nil {
 		panic("purgatory: TryCompleteElseWatch with a nil Operation")
 	}
-	run, mine, err := op.delayed().enter(p, op, timeout, keys)
+	run, byThisCall, err := op.delayed().enter(p, op, timeout, keys)
 	if run {
 		op.OnComplete()
 	}
-	return mine, err
+	return byThisCall, err
 }
 
 // CheckAndComplete calls TryComplete of every operation that waits for key, in the order

@@ -189,7 +189,7 @@ func (s *Set) read(count bool) []Reading {
 		for name, o := range s.unique(thing, named[thing]) {
 			r := Reading{Thing: thing, Name: name, ID: o.ID, Notes: o.notes}
 			r.Sample, r.Err = o.read()
-			r.failures = s.failed(thing, o.ID, count && r.Err != nil)
+			r.failures = s.countFailures(thing, o.ID, count && r.Err != nil)
 			readings = append(readings, r)
 		}
 	}
@@ -219,9 +219,9 @@ func (o Object) notes() (all []Note) {
 	return o.Notes()
 }
 
-// failed returns the number of failed reads of a thing. If now is true, it counts one
+// countFailures returns the number of failed reads of a thing. If now is true, it counts one
 // more first.
-func (s *Set) failed(thing *Thing, id any, now bool) uint64 {
+func (s *Set) countFailures(thing *Thing, id any, now bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now {
