@@ -5,11 +5,11 @@
 //
 //	cd migrate && go run ../scripts/modules/main.go check v0.1.0
 //
-// The command check serves all modules of the tree as a pre-release of that version from a
-// folder that stands for the module proxy. It gets each into an empty module, builds what
-// it exports, and installs the command as users do. The command strip drops the replace
-// directives that make the modules use one another's folders, with which `go install`
-// refuses a module, and has them require one another at the version.
+// The command check serves all modules of the tree, as a pre-release of the version, from a
+// folder that acts as the module proxy. It gets each module into an empty module, builds its
+// packages, and installs the command as users do. The command strip removes the replace
+// directives, with which `go install` refuses a module. The modules then require one another
+// at the version.
 package main
 
 import (
@@ -71,7 +71,7 @@ func main() {
 type mod struct {
 	path, dir string
 	goMod     []byte
-	files     []string // from the repository's root, those of nested modules left out
+	files     []string // relative to the repository's root, without those of nested modules
 }
 
 // modules returns the repository's modules, the core first.
@@ -88,7 +88,7 @@ func modules() ([]mod, error) {
 		}
 		text, err := os.ReadFile(f)
 		if os.IsNotExist(err) {
-			continue // removed, and not committed yet
+			continue // removed and not yet committed
 		}
 		m := mod{path: modfile.ModulePath(text), dir: path.Dir(f), goMod: text}
 		if err != nil {
@@ -108,7 +108,8 @@ func modules() ([]mod, error) {
 	return mods, nil
 }
 
-// owner returns the module whose folder is the nearest above a file.
+// owner returns the index of the module that contains a file: the one with the nearest
+// folder above it.
 func owner(mods []mod, file string) int {
 	best := -1
 	for i, m := range mods {
@@ -119,7 +120,7 @@ func owner(mods []mod, file string) int {
 	return best
 }
 
-// released returns the module's go.mod as it is in a release.
+// released returns the module's go.mod for a release.
 func (m mod) released(version string) []byte {
 	f, err := modfile.Parse(m.dir+"/go.mod", m.goMod, nil)
 	if err != nil {
@@ -145,14 +146,14 @@ func (m mod) released(version string) []byte {
 	return text
 }
 
-// A file is one of a module's zip.
+// A file is a file in a module's zip.
 type file struct{ name, from string }
 
 func (f file) Path() string                 { return f.name }
 func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.from) }
 func (f file) Open() (io.ReadCloser, error) { return os.Open(f.from) }
 
-// serve writes the module into a folder that can be a GOPROXY.
+// serve writes the module into a folder that can serve as a GOPROXY.
 func (m mod) serve(proxy, version string) error {
 	escaped, err := module.EscapePath(m.path)
 	if err != nil {
@@ -177,7 +178,7 @@ func (m mod) serve(proxy, version string) error {
 		hasLicense = hasLicense || name == "LICENSE"
 		files = append(files, one)
 	}
-	if !hasLicense { // as the go command does for a module below the repository's root
+	if !hasLicense { // the go command does the same for a nested module
 		files = append(files, file{name: "LICENSE", from: "LICENSE"})
 	}
 	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
@@ -197,8 +198,8 @@ func (m mod) serve(proxy, version string) error {
 	return out.Close()
 }
 
-// check gets and builds each module, and installs the command, at a version that was never
-// used before, so that it may stand in the user's module cache for a while.
+// check gets and builds each module, and installs the command. The version must be new,
+// because it may stay in the user's module cache for a while.
 func check(mods []mod, version string) error {
 	temp, err := os.MkdirTemp("", "release-check")
 	if err != nil {
@@ -252,7 +253,7 @@ func check(mods []mod, version string) error {
 	return nil
 }
 
-// packages returns what programs may import of the module.
+// packages returns the packages of the module that programs may import.
 func (m mod) packages() (paths []string) {
 	seen := map[string]bool{}
 	for _, f := range m.files {
